@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long does one point take once its structure is cached? Read as microseconds a point: bind, price, play (and both
+// bounds), analyse. The bar of the project at 8 ranks is 100 us.
+#include <benchmark/benchmark.h>
+
+#include "model/config/catalogue.h"
+#include "sim/predict.h"
+
+namespace commfuse {
+namespace {
+
+Point mlp_point(std::int32_t ranks) {
+  Point point{.model = load_model("llama-3.1-70b"), .machine = load_machine("h100-sxm")};
+  point.ranks = ranks;
+  point.seq = 32768;
+  return point;
+}
+
+/// Arguments: place in strategies(), ranks.
+void predict_one_point(benchmark::State& state) {
+  const Strategy& strategy = strategies()[static_cast<std::size_t>(state.range(0))];
+  const Point point = mlp_point(static_cast<std::int32_t>(state.range(1)));
+  StructureCache structures;
+  Predictor predictor(structures);
+  const StrategyOptions options = strategy.variants({}).back();
+  predictor.predict(point, strategy, options);  // fills the cache
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(predictor.predict(point, strategy, options));
+  }
+  state.SetLabel(std::string{strategy.name} + " " + strategy.describe(options));
+}
+BENCHMARK(predict_one_point)->ArgsProduct({{0, 1, 2}, {2, 8}})->Unit(benchmark::kMicrosecond);
+
+/// Structure from nothing: generate, prove, order, digest, plan. Argument: ranks.
+void make_structure(benchmark::State& state) {
+  const Mesh mesh{{{"tp", static_cast<std::int32_t>(state.range(0))}}};
+  const Strategy& strategy = *find_strategy("commfuse");
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(structure_of(generate(operation_of(Scope::mlp, true), mesh, 0, strategy, {})));
+  }
+}
+BENCHMARK(make_structure)->Arg(8)->Arg(64)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+# What cannot be missing. All of it is packaged by Debian and Ubuntu; `./dev setup` installs it.
+
+# commfuse_require(<package> [components...]): the package, or one sentence with the remedy.
+function(commfuse_require package)
+  find_package(${package} QUIET ${ARGN})
+  if(NOT ${package}_FOUND)
+    message(FATAL_ERROR "commfuse needs ${package}, which was not found; run ./dev setup")
+  endif()
+endfunction()
+
+commfuse_require(fmt)
+commfuse_require(CLI11)
+commfuse_require(yaml-cpp)
+commfuse_require(Eigen3)
+commfuse_require(nlohmann_json)
+commfuse_require(TBB)
+commfuse_require(OpenSSL COMPONENTS Crypto)
+commfuse_require(GTest)
+commfuse_require(ZLIB)
+commfuse_require(Threads)
+find_package(benchmark QUIET)  # Only bench/ needs it.
+
+# yaml-cpp 0.7 exports `yaml-cpp`; from 0.8 on it is `yaml-cpp::yaml-cpp`.
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED)
+  target_link_libraries(yaml-cpp::yaml-cpp INTERFACE yaml-cpp)
+endif()

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/analysis/breakdown.h"
+
+#include <algorithm>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+Breakdown breakdown_of(const RankSummary& summary, Duration compute, Duration priced) {
+  Breakdown result;
+  result.makespan = summary.last_end.time_since_epoch();
+  result.compute = compute;
+  result.busy = summary.busy;
+  if (summary.has_essential) {
+    result.head = summary.first_essential.time_since_epoch();
+    result.tail = summary.last_end - summary.last_essential;
+    result.bubble = (summary.last_essential - summary.first_essential) - summary.busy;
+  } else {
+    result.head = result.makespan;
+  }
+  result.local = summary.covered - summary.busy;
+  result.exposed = result.head + result.bubble + result.tail - result.local;
+  result.slicing = priced - compute;
+  result.stretch = result.busy - priced;
+  check(result.makespan == result.compute + result.slicing + result.stretch + result.local + result.exposed,
+        "the parts of a makespan add up to it");
+  return result;
+}
+
+Analysis analyse(const Program& program, const Costs& costs, const Recorder& recorder) {
+  Analysis analysis;
+  Duration sum{};
+  for (Rank rank = 0; rank < recorder.ranks(); ++rank) {
+    const Breakdown here = breakdown_of(recorder.summary(rank), costs.compute, essential_time(program, costs, rank));
+    if (rank == 0 || here.makespan > analysis.critical.makespan) {
+      analysis.critical_rank = rank;
+      analysis.critical = here;
+    }
+    sum += here.exposed;
+    analysis.max_exposed = std::max(analysis.max_exposed, here.exposed);
+  }
+  analysis.mean_exposed = sum / std::max(recorder.ranks(), 1);
+  return analysis;
+}
+
+}  // namespace commfuse

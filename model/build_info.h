@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// How this binary was built; `commfuse-sim version` prints it. The source is generated: cmake/build_info.cpp.in.
+#pragma once
+
+#include <string_view>
+
+namespace commfuse {
+
+/// Ready to print. `cuda`, `nccl` and `mpi` are a version, "not found" or "off".
+struct BuildInfo {
+  std::string_view version;
+  std::string_view git_revision;  // "-dirty" behind it when tracked files differed; "unknown" outside a clone.
+  std::string_view compiler;
+  std::string_view build_type;
+  std::string_view cuda;
+  std::string_view nccl;
+  std::string_view mpi;
+};
+
+const BuildInfo& build_info();
+
+}  // namespace commfuse

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <system_error>
+
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view folder_of(Catalogue catalogue) {
+  return catalogue == Catalogue::models ? "models" : "hardware";
+}
+constexpr std::string_view one_of(Catalogue catalogue) { return catalogue == Catalogue::models ? "model" : "hardware"; }
+
+bool is_folder(const fs::path& path) {
+  std::error_code error;
+  return fs::is_directory(path, error);
+}
+
+bool ends_with(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+bool is_path(std::string_view choice) {
+  return choice.find('/') != std::string_view::npos || ends_with(choice, ".yaml") || ends_with(choice, ".yml");
+}
+
+std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  std::string message = fmt::format("unknown {} {}; ", one_of(catalogue), in_quotes(name));
+  if (const std::optional<std::string> near = nearest(name, known)) {
+    message += fmt::format("did you mean '{}'? ", *near);
+  }
+  return message + fmt::format("known: {}; a path holds '/' or ends in .yaml", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+fs::path config_directory() {
+  // Read once at start-up by a program that sets no environment variables.
+  const char* chosen = std::getenv("COMMFUSE_CONFIG_DIR");  // NOLINT(concurrency-mt-unsafe)
+  if (chosen != nullptr && *chosen != '\0') {
+    if (!is_folder(chosen)) {
+      throw ConfigError(
+          fmt::format("COMMFUSE_CONFIG_DIR is {}, which is no folder; set it to the folder that holds models/ "
+                      "and hardware/, or unset it",
+                      in_quotes(chosen)));
+    }
+    return chosen;
+  }
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error).parent_path();
+  const std::array<fs::path, 2> places{program / "../share/commfuse/configs", program / "../../../configs"};
+  for (const fs::path& place : places) {
+    if (is_folder(place)) {
+      return place.lexically_normal();
+    }
+  }
+  throw ConfigError(
+      fmt::format("no config folder at {} or {}; set COMMFUSE_CONFIG_DIR to the folder that holds models/ and "
+                  "hardware/",
+                  places[0].lexically_normal().string(), places[1].lexically_normal().string()));
+}
+
+std::vector<std::string> known_names(Catalogue catalogue) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(config_directory() / folder_of(catalogue), error)) {
+    if (entry.path().extension() == ".yaml") {
+      names.push_back(entry.path().stem().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+fs::path find_config(Catalogue catalogue, std::string_view name_or_path) {
+  if (name_or_path.empty()) {
+    throw ConfigError(
+        fmt::format("the {} has no name; known: {}", one_of(catalogue), fmt::join(known_names(catalogue), ", ")));
+  }
+  if (is_path(name_or_path)) {
+    return name_or_path;
+  }
+  const std::vector<std::string> names = known_names(catalogue);
+  if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
+    throw ConfigError(unknown_name(catalogue, name_or_path, names));
+  }
+  return config_directory() / folder_of(catalogue) / fmt::format("{}.yaml", name_or_path);
+}
+
+}  // namespace commfuse

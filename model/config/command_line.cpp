@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <vector>
+
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+/// The innermost subcommand that the command line named.
+const CLI::App& chosen(const CLI::App& app) {
+  const CLI::App* current = &app;
+  while (!current->get_subcommands().empty()) {
+    current = current->get_subcommands().front();
+  }
+  return *current;
+}
+
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> verb_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    names.push_back(verb->get_name());
+  }
+  return names;
+}
+
+std::string unknown_word(const CLI::App& app, const std::string& word) {
+  const CLI::App& verb = chosen(app);
+  const bool is_flag = word.size() > 1 && word.front() == '-';
+  const std::vector<std::string> names = is_flag ? flag_names(verb) : verb_names(verb);
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  if (is_flag) {
+    const std::string flag = word.substr(0, word.find('='));
+    return fmt::format("unknown flag {}; {}", in_quotes(flag), remedy_for(flag, known, "flags"));
+  }
+  if (known.empty()) {
+    return fmt::format("{} takes no argument {}; see {} --help", verb.get_name(), in_quotes(word), verb.get_name());
+  }
+  return fmt::format("unknown command {}; {}", in_quotes(word), remedy_for(word, known, "commands"));
+}
+
+/// CLI11's own sentence, without its line break and with the remedy.
+std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
+  std::string sentence = error.what();
+  while (!sentence.empty() && (sentence.back() == '\n' || sentence.back() == '.')) {
+    sentence.pop_back();
+  }
+  const CLI::App& verb = chosen(app);
+  const std::string name =
+      verb.get_parent() == nullptr ? app.get_name() : fmt::format("{} {}", app.get_name(), verb.get_name());
+  return fmt::format("{}; see {} --help", sentence, name);
+}
+
+int complain(const std::string& sentence, int code) {
+  fmt::print(stderr, "{}\n", sentence);
+  return code;
+}
+
+}  // namespace
+
+std::string exit_codes_in_words() {
+  return "Exit codes: 0 done; 1 failed; 2 the input is wrong; 3 some points failed; 4 a check, score or plan missed "
+         "its gate; 69 needed hardware is absent; 130, 143 interrupted.";
+}
+
+int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status) {
+  try {
+    app.parse(argc, argv);
+    if (std::fflush(stdout) != 0) {
+      return complain("the output could not be written", exit_code::failed);
+    }
+    return status;
+  } catch (const CLI::Success& help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError& error) {
+    // A wrong word also explains why, say, a subcommand is missing.
+    const std::vector<std::string> extras = app.remaining(true);
+    return complain(extras.empty() ? reworded(app, error) : unknown_word(app, extras.front()), exit_code::user_mistake);
+  } catch (const ConfigError& error) {
+    return complain(error.what(), exit_code::user_mistake);
+  } catch (const std::exception& error) {
+    return complain(error.what(), exit_code::failed);
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both programs do the same way around CLI11: exit codes, one-sentence errors, "did you mean".
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace commfuse {
+
+/// The exit codes of both programs; every --help ends with them.
+namespace exit_code {
+inline constexpr int done = 0;
+inline constexpr int failed = 1;
+inline constexpr int user_mistake = 2;
+inline constexpr int failed_points = 3;
+inline constexpr int gate_missed = 4;
+inline constexpr int hardware_absent = 69;
+}  // namespace exit_code
+
+/// The footer of the top-level help.
+std::string exit_codes_in_words();
+
+/// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. Help goes to
+/// stdout. A user's mistake is one sentence with the remedy on stderr and 2, any other failure one sentence and 1.
+int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status);
+
+}  // namespace commfuse

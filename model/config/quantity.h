@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers with units as people write them. Sizes follow nccl-tests: K, M, G and T alone are binary; kB, MB, GB, TB are
+// decimal. Rates are decimal unless KiB/s and the like are written. A space before the unit is free.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/units.h"
+
+namespace commfuse {
+
+// Each returns nothing for text that is no such quantity: no unit, an unknown unit, a sign, a leading zero as in `010`,
+// or out of range. Negative quantities do not exist.
+
+/// "5 us", "2.5ms"; ps, ns, us, ms, s. Rounded to the nearest picosecond; below 9.2e6 s.
+std::optional<Duration> parse_duration(std::string_view text);
+/// "32 KiB", "128M", "80 GB", "512 B"; whole bytes only.
+std::optional<Bytes> parse_size(std::string_view text);
+/// "450 GB/s", "56 GiB/s", "400 Gbit/s".
+std::optional<BytesPerSecond> parse_bandwidth(std::string_view text);
+/// "989 TFLOP/s"; M, G, T, P.
+std::optional<FlopsPerSecond> parse_compute_rate(std::string_view text);
+/// A whole number with an optional binary K, M or G: "128K" is 131072.
+std::optional<std::int64_t> parse_count(std::string_view text);
+/// A whole number, nothing else; no leading zero.
+std::optional<std::int64_t> parse_integer(std::string_view text);
+/// A plain decimal number, perhaps with an exponent; a sign is allowed here; no leading zero.
+std::optional<double> parse_number(std::string_view text);
+
+// The shortest text that reads back to the same value, in the unit that leaves the number in [1, 1000) (1024 for sizes)
+// where there is one.
+
+std::string format_duration(Duration duration);        ///< "5 us"; reads back exactly below 1000 s
+std::string format_size(Bytes size);                   ///< "32 KiB"; bytes where no binary unit is whole
+std::string format_bandwidth(BytesPerSecond rate);     ///< "450 GB/s"
+std::string format_compute_rate(FlopsPerSecond rate);  ///< "989 TFLOP/s"
+std::string format_count(std::int64_t count);          ///< "128K" where whole, else "1000"
+
+}  // namespace commfuse

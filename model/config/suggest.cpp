@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/suggest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace commfuse {
+
+namespace {
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+bool swapped(std::string_view a, std::string_view b, std::size_t i, std::size_t j) {
+  return i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]);
+}
+
+constexpr std::size_t longest_word = 64;  // A longer word is near to nothing we know.
+constexpr std::size_t longest_quotation = 60;
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  const std::size_t width = b.size() + 1;
+  std::vector<std::size_t> cost((a.size() + 1) * width);
+  for (std::size_t i = 0; i <= a.size(); ++i) {
+    for (std::size_t j = 0; j <= b.size(); ++j) {
+      std::size_t& here = cost[i * width + j];
+      if (i == 0 || j == 0) {
+        here = i + j;
+        continue;
+      }
+      const std::size_t replace = cost[(i - 1) * width + j - 1] + (lower(a[i - 1]) == lower(b[j - 1]) ? 0 : 1);
+      here = std::min({cost[(i - 1) * width + j] + 1, cost[i * width + j - 1] + 1, replace});
+      if (swapped(a, b, i, j)) {
+        here = std::min(here, cost[(i - 2) * width + j - 2] + 1);
+      }
+    }
+  }
+  return cost.back();
+}
+
+std::optional<std::string> nearest(std::string_view wrong, std::span<const std::string_view> known) {
+  if (wrong.size() > longest_word) {
+    return std::nullopt;
+  }
+  std::optional<std::string> best;
+  std::size_t best_distance = 0;
+  for (const std::string_view word : known) {
+    const std::size_t distance = edit_distance(wrong, word);
+    const std::size_t allowed = std::max<std::size_t>(1, std::max(wrong.size(), word.size()) / 3);
+    const bool near = distance <= allowed && distance < std::max(wrong.size(), word.size());
+    if (near && (!best || distance < best_distance)) {
+      best = std::string(word);
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+std::string remedy_for(std::string_view wrong, std::span<const std::string_view> known, std::string_view what) {
+  if (const std::optional<std::string> near = nearest(wrong, known)) {
+    return fmt::format("did you mean '{}'?", *near);
+  }
+  return known.empty() ? fmt::format("there are no known {}", what)
+                       : fmt::format("known {}: {}", what, fmt::join(known, ", "));
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text.substr(0, longest_quotation)) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7f) {
+      out += fmt::format("\\x{:02x}", code);
+    } else {
+      out += c;
+    }
+  }
+  return out + (text.size() > longest_quotation ? "...'" : "'");
+}
+
+}  // namespace commfuse

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/yaml_document.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::size_t deepest_nesting = 32;
+
+YamlPlace place_of(const YAML::Mark& mark) { return {std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1}; }
+
+/// Builds our own tree from yaml-cpp's events: its nodes lose the places of keys, hide aliases, and keep the first of
+/// two equal keys without a word.
+class TreeBuilder final : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(YamlDocument& document) : document_(document) {}
+
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(YamlKind::null, mark, "?", anchor, ""); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t /*anchor*/) override { refuse_alias(mark); }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    add(YamlKind::scalar, mark, tag, anchor, value);
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    open(add(YamlKind::list, mark, tag, anchor, ""), mark);
+  }
+  void OnSequenceEnd() override { open_.pop_back(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    open(add(YamlKind::map, mark, tag, anchor, ""), mark);
+  }
+  void OnMapEnd() override { open_.pop_back(); }
+  void OnAnchor(const YAML::Mark& mark, const std::string& /*name*/) override { refuse_alias(mark); }
+
+ private:
+  struct Open {
+    int node;
+    std::optional<YamlField> waiting;  // In a map: a key whose value comes next.
+  };
+
+  [[noreturn]] void refuse(const YAML::Mark& mark, std::string_view message) const {
+    throw ConfigError(at_place(document_.path, place_of(mark), message));
+  }
+  [[noreturn]] void refuse_alias(const YAML::Mark& mark) const {
+    refuse(mark, "anchors and aliases are not read; write the value out in full");
+  }
+
+  int add(YamlKind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+          const std::string& text) {
+    if (anchor != 0) {
+      refuse_alias(mark);
+    }
+    if (tag != "?" && tag != "!" && !tag.empty()) {
+      refuse(mark, "tags such as !!int are not read; leave the tag out");
+    }
+    if (!open_.empty() && is_key()) {
+      begin_field(kind, mark, text);
+      return -1;
+    }
+    YamlNode made;
+    made.kind = kind;
+    made.place = place_of(mark);
+    made.text = text;
+    document_.nodes.push_back(std::move(made));
+    const int node = static_cast<int>(document_.nodes.size()) - 1;
+    attach(node);
+    return node;
+  }
+
+  bool is_key() const {
+    const Open& top = open_.back();
+    return document_.nodes[static_cast<std::size_t>(top.node)].kind == YamlKind::map && !top.waiting;
+  }
+
+  void begin_field(YamlKind kind, const YAML::Mark& mark, const std::string& key) {
+    if (kind != YamlKind::scalar) {
+      refuse(mark, "a key is not plain text; write 'key: value'");
+    }
+    if (key == "<<") {
+      refuse(mark, "merge keys are not read; write the fields out in full");
+    }
+    YamlField field;
+    field.key = key;
+    field.place = place_of(mark);
+    open_.back().waiting = std::move(field);
+  }
+
+  void attach(int node) {
+    if (open_.empty()) {
+      return;
+    }
+    Open& top = open_.back();
+    YamlNode& parent = document_.nodes[static_cast<std::size_t>(top.node)];
+    if (parent.kind == YamlKind::list) {
+      parent.items.push_back(node);
+      return;
+    }
+    YamlField field = *top.waiting;
+    top.waiting.reset();
+    field.value = node;
+    YamlNode& value = document_.nodes[static_cast<std::size_t>(node)];
+    if (value.kind == YamlKind::null) {
+      value.place = field.place;  // yaml-cpp finds a missing value only where the next thing begins.
+    }
+    const auto same = std::find_if(parent.fields.begin(), parent.fields.end(),
+                                   [&](const YamlField& other) { return other.key == field.key; });
+    if (same != parent.fields.end()) {
+      document_.mistakes.push_back({field.place, fmt::format("key {} was already given in line {}; keep one of them",
+                                                             in_quotes(field.key), same->place.line)});
+      return;
+    }
+    parent.fields.push_back(field);
+  }
+
+  void open(int node, const YAML::Mark& mark) {
+    if (open_.size() >= deepest_nesting) {
+      refuse(mark, fmt::format("more than {} levels of nesting; write it flatter", deepest_nesting));
+    }
+    open_.push_back({node, std::nullopt});
+  }
+
+  YamlDocument& document_;
+  std::vector<Open> open_;
+};
+
+}  // namespace
+
+std::string at_place(const std::string& path, YamlPlace place, std::string_view message) {
+  return fmt::format("{}:{}:{}: {}", path, place.line, place.column, message);
+}
+
+YamlDocument parse_yaml(const std::string& path, const std::string& text) {
+  YamlDocument document;
+  document.path = path;
+  try {
+    std::istringstream stream(text);
+    YAML::Parser parser(stream);
+    TreeBuilder builder(document);
+    if (!parser.HandleNextDocument(builder) || document.nodes.empty()) {
+      throw ConfigError(at_place(path, {}, "the file is empty; write 'key: value' lines"));
+    }
+    const std::size_t first_document = document.nodes.size();
+    if (parser.HandleNextDocument(builder)) {
+      const YamlPlace place =
+          first_document < document.nodes.size() ? document.nodes[first_document].place : YamlPlace{};
+      throw ConfigError(at_place(path, place, "a second document begins; keep one document a file"));
+    }
+  } catch (const YAML::Exception& error) {
+    throw ConfigError(
+        at_place(path, place_of(error.mark), fmt::format("not valid YAML ({}); correct it there", error.msg)));
+  }
+  if (document.nodes[0].kind != YamlKind::map) {
+    throw ConfigError(
+        at_place(path, document.nodes[0].place, "the top of the file is no map; write 'key: value' lines"));
+  }
+  return document;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tree of a YAML file with the place of everything in it; yaml_reader.h is what loaders use.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace commfuse {
+
+/// 1-based.
+struct YamlPlace {
+  int line = 1;
+  int column = 1;
+};
+
+enum class YamlKind : std::uint8_t { null, scalar, list, map };
+
+struct YamlField {
+  std::string key;
+  YamlPlace place;
+  int value = -1;  ///< Index of a node.
+  bool asked = false;
+};
+
+struct YamlNode {
+  YamlKind kind = YamlKind::null;
+  YamlPlace place;
+  std::string text;                ///< Of a scalar.
+  std::vector<YamlField> fields;   ///< Of a map, in the file's order.
+  std::vector<int> items;          ///< Of a list.
+  std::vector<std::string> known;  ///< Keys a reader asked this map for.
+};
+
+struct YamlMistake {
+  YamlPlace place;
+  std::string message;
+};
+
+/// nodes[0] is the map at the top.
+struct YamlDocument {
+  std::string path;
+  std::vector<YamlNode> nodes;
+  std::vector<YamlMistake> mistakes;
+};
+
+/// Refuses, with ConfigError, what is no YAML or is a kind of YAML we do not read; duplicate keys become mistakes.
+YamlDocument parse_yaml(const std::string& path, const std::string& text);
+
+/// `path:line:col: message`.
+std::string at_place(const std::string& path, YamlPlace place, std::string_view message);
+
+}  // namespace commfuse

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/yaml_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <tuple>
+#include <utility>
+
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
+#include "model/config/yaml_document.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::size_t largest_file = std::size_t{1} << 20;
+constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a slip of the unit.
+
+[[noreturn]] void refuse_file(const std::string& path, std::string_view message) {
+  throw ConfigError(fmt::format("{}: {}", path, message));
+}
+
+/// The whole file. It may be a pipe or a device, so the limit is on what is read, not on what the file system says.
+std::string read_file(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) {
+    refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
+  }
+  std::string text(largest_file + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) {
+    refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
+  }
+  if (text.size() > largest_file) {
+    refuse_file(path, "the file is larger than 1 MiB; a config is a few KiB, so check the path");
+  }
+  return text;
+}
+
+void note_unknown_keys(YamlDocument& document) {
+  for (const YamlNode& node : document.nodes) {
+    const std::vector<std::string_view> known(node.known.begin(), node.known.end());
+    if (known.empty()) {
+      continue;  // No reader went in here, or it is no map.
+    }
+    for (const YamlField& field : node.fields) {
+      if (!field.asked) {
+        document.mistakes.push_back({field.place, fmt::format("unknown key {}; {}", in_quotes(field.key),
+                                                              remedy_for(field.key, known, "keys"))});
+      }
+    }
+  }
+}
+
+std::string example_of(std::string_view key, std::string_view value) {
+  return fmt::format("as in \"{}: {}\"", key, value);
+}
+
+bool octal(std::string_view text) { return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'; }
+
+std::string not_a_quantity(std::string_view text, std::string_view what, std::string_view example) {
+  if (octal(text)) {
+    const std::size_t digits = text.find_first_not_of('0');
+    const bool zero = digits == std::string_view::npos || text[digits] < '0' || text[digits] > '9';
+    const std::string_view plain =
+        text.substr(zero ? (digits == std::string_view::npos ? text.size() : digits) - 1 : digits);
+    return fmt::format("{} begins with 0, which YAML may read as octal; write {}", in_quotes(text), plain);
+  }
+  return fmt::format("{} is not {}; {}", in_quotes(text), what, example);
+}
+
+std::string with_unit(std::string_view example) {
+  return fmt::format("write a number and a unit, as in \"{}\"", example);
+}
+
+}  // namespace
+
+YamlFile::YamlFile(const std::filesystem::path& path)
+    : document_(std::make_unique<YamlDocument>(parse_yaml(path.string(), read_file(path.string())))) {}
+YamlFile::~YamlFile() = default;
+YamlFile::YamlFile(YamlFile&&) noexcept = default;
+YamlFile& YamlFile::operator=(YamlFile&&) noexcept = default;
+
+YamlMap YamlFile::root() { return YamlMap(document_.get(), 0, ""); }
+
+bool YamlFile::has_mistakes() const { return !document_->mistakes.empty(); }
+
+void YamlFile::finish() {
+  note_unknown_keys(*document_);
+  std::vector<YamlMistake>& mistakes = document_->mistakes;
+  if (mistakes.empty()) {
+    return;
+  }
+  std::stable_sort(mistakes.begin(), mistakes.end(), [](const YamlMistake& a, const YamlMistake& b) {
+    return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
+  });
+  std::vector<std::string> lines;
+  lines.reserve(mistakes.size());
+  for (const YamlMistake& mistake : mistakes) {
+    lines.push_back(at_place(document_->path, mistake.place, mistake.message));
+  }
+  throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+YamlMap::YamlMap(YamlDocument* document, int node, std::string name)
+    : document_(document), node_(node), name_(std::move(name)) {}
+
+bool YamlMap::has(std::string_view key) const {
+  const std::vector<std::string> all = keys();
+  return std::find(all.begin(), all.end(), key) != all.end();
+}
+
+std::vector<std::string> YamlMap::keys() const {
+  std::vector<std::string> all;
+  if (node_ >= 0) {
+    for (const YamlField& field : document_->nodes[static_cast<std::size_t>(node_)].fields) {
+      all.push_back(field.key);
+    }
+  }
+  return all;
+}
+
+const YamlNode* YamlMap::find(std::string_view key) {
+  if (node_ < 0) {
+    return nullptr;
+  }
+  YamlNode& map = document_->nodes[static_cast<std::size_t>(node_)];
+  if (std::find(map.known.begin(), map.known.end(), key) == map.known.end()) {
+    map.known.emplace_back(key);
+  }
+  for (YamlField& field : map.fields) {
+    if (field.key == key) {
+      field.asked = true;
+      return &document_->nodes[static_cast<std::size_t>(field.value)];
+    }
+  }
+  return nullptr;
+}
+
+const YamlNode* YamlMap::require(std::string_view key, std::string_view example) {
+  const YamlNode* value = find(key);
+  if (value == nullptr) {
+    if (node_ >= 0) {
+      const std::string where = name_.empty() ? "" : fmt::format(" in '{}'", name_);
+      mistake("", fmt::format("missing key '{}'{}; add it, {}", key, where, example_of(key, example)));
+    }
+    return nullptr;
+  }
+  if (value->kind == YamlKind::null) {
+    mistake(key, fmt::format("'{}' has no value; write one, {}", key, example_of(key, example)));
+    return nullptr;
+  }
+  return value;
+}
+
+const YamlNode* YamlMap::require_scalar(std::string_view key, std::string_view example) {
+  const YamlNode* value = require(key, example);
+  if (value != nullptr && value->kind != YamlKind::scalar) {
+    mistake(key, fmt::format("'{}' is a {}; write one value, {}", key, value->kind == YamlKind::map ? "map" : "list",
+                             example_of(key, example)));
+    return nullptr;
+  }
+  return value;
+}
+
+void YamlMap::mistake(std::string_view key, const std::string& message) {
+  const YamlNode* value = key.empty() ? nullptr : find(key);
+  if (value == nullptr && node_ >= 0) {
+    value = &document_->nodes[static_cast<std::size_t>(node_)];
+  }
+  document_->mistakes.push_back({value == nullptr ? YamlPlace{} : value->place, message});
+}
+
+template <class T>
+T YamlMap::quantity(std::string_view key, std::string_view what, std::string_view example, T fallback,
+                    std::optional<T> (*parse)(std::string_view)) {
+  const YamlNode* value = require_scalar(key, example);
+  if (value == nullptr) {
+    return fallback;
+  }
+  if (const std::optional<T> read = parse(value->text)) {
+    return *read;
+  }
+  mistake(key, not_a_quantity(value->text, what, with_unit(example)));
+  return fallback;
+}
+
+std::string YamlMap::text(std::string_view key) {
+  const YamlNode* value = require_scalar(key, "text");
+  if (value != nullptr && value->text.empty()) {
+    mistake(key, fmt::format("'{}' is empty; write its text", key));
+  }
+  return value == nullptr ? "" : value->text;
+}
+
+bool YamlMap::boolean(std::string_view key) {
+  const YamlNode* value = require_scalar(key, "true");
+  if (value == nullptr || value->text == "true" || value->text == "false") {
+    return value != nullptr && value->text == "true";
+  }
+  mistake(key, fmt::format("{} is neither true nor false; write one of them", in_quotes(value->text)));
+  return false;
+}
+
+std::int64_t YamlMap::count(std::string_view key, Range<std::int64_t> range) {
+  const std::string example = fmt::format("{}", std::clamp<std::int64_t>(8, range.least, range.most));
+  const YamlNode* value = require_scalar(key, example);
+  if (value == nullptr) {
+    return range.least;
+  }
+  const std::optional<std::int64_t> read = parse_count(value->text);
+  if (!read) {
+    mistake(key, not_a_quantity(value->text, "a whole number", fmt::format("write one, {}", example_of(key, example))));
+    return range.least;
+  }
+  if (*read < range.least || *read > range.most) {
+    mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, *read, range.least, range.most));
+    return range.least;
+  }
+  return *read;
+}
+
+double YamlMap::number(std::string_view key, Range<double> range) {
+  const YamlNode* value = require_scalar(key, "0.8");
+  if (value == nullptr) {
+    return range.least;
+  }
+  const std::optional<double> read = parse_number(value->text);
+  if (!read) {
+    mistake(key, not_a_quantity(value->text, "a number", fmt::format("write one, {}", example_of(key, "0.8"))));
+    return range.least;
+  }
+  if (*read < range.least || *read > range.most) {
+    mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, *read, range.least, range.most));
+    return range.least;
+  }
+  return *read;
+}
+
+Duration YamlMap::duration(std::string_view key) {
+  return quantity<Duration>(key, "a time", "5 us", Duration{0}, &parse_duration);
+}
+
+Bytes YamlMap::size(std::string_view key) { return quantity<Bytes>(key, "a size", "32 KiB", Bytes{0}, &parse_size); }
+
+BytesPerSecond YamlMap::bandwidth(std::string_view key) {
+  const BytesPerSecond rate = quantity<BytesPerSecond>(key, "a bandwidth", "450 GB/s", {1.0}, &parse_bandwidth);
+  if (rate.value <= 0.0) {
+    mistake(key, fmt::format("'{}' is 0 B/s; choose a bandwidth above 0", key));
+  }
+  return rate;
+}
+
+FlopsPerSecond YamlMap::compute_rate(std::string_view key) {
+  const FlopsPerSecond rate =
+      quantity<FlopsPerSecond>(key, "a compute rate", "989 TFLOP/s", {1.0}, &parse_compute_rate);
+  if (rate.value <= 0.0) {
+    mistake(key, fmt::format("'{}' is 0 FLOP/s; choose a compute rate above 0", key));
+  }
+  return rate;
+}
+
+YamlMap YamlMap::map(std::string_view key) {
+  const std::string name = name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
+  const YamlNode* value = require(key, "{...}");
+  if (value != nullptr && value->kind != YamlKind::map) {
+    mistake(key, fmt::format("'{}' is no map; write fields below it, as in \"{}: {{key: value}}\"", key, key));
+    value = nullptr;
+  }
+  const int node = value == nullptr ? -1 : static_cast<int>(value - document_->nodes.data());
+  return YamlMap(document_, node, name);
+}
+
+std::optional<YamlMap> YamlMap::optional_map(std::string_view key) {
+  return find(key) == nullptr ? std::nullopt : std::optional(map(key));
+}
+
+namespace {
+
+/// "fitted: table.csv" into its two halves; nothing when the kind is unknown or the source is missing.
+std::optional<std::pair<Provenance, std::string>> parse_provenance(std::string_view text) {
+  const std::size_t colon = text.find(": ");
+  const std::optional<Provenance> kind = provenance_named(text.substr(0, colon));
+  if (!kind || colon == std::string_view::npos || colon + 2 == text.size()) {
+    return std::nullopt;
+  }
+  return std::pair(*kind, std::string(text.substr(colon + 2)));
+}
+
+}  // namespace
+
+template <class T, class Read>
+Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, Read read) {
+  Parameter<T> result;
+  const YamlNode* node = require(key, fmt::format("{{value: {}, provenance: 'prior: why'}}", example));
+  if (node != nullptr && node->kind != YamlKind::map) {
+    const std::string own = in_quotes(node->kind == YamlKind::scalar ? node->text : std::string(example));
+    mistake(key, fmt::format("'{}' does not say where it comes from; write {{value: {}, provenance: 'prior: why'}}",
+                             key, own.substr(1, own.size() - 2)));
+    return result;
+  }
+  if (node == nullptr) {
+    return result;
+  }
+  YamlMap fields = map(key);
+  result.value = static_cast<T>(read(fields));
+  if (fields.has("error")) {
+    result.standard_error = fields.number("error", {0.0, 10.0});
+  } else {
+    fields.find("error");  // Known, and may be left out.
+  }
+  const YamlNode* provenance = fields.require_scalar("provenance", "'prior: why'");
+  if (provenance == nullptr) {
+    return result;
+  }
+  if (const auto parsed = parse_provenance(provenance->text)) {
+    std::tie(result.provenance, result.source) = *parsed;
+  } else {
+    fields.mistake("provenance",
+                   fmt::format("{} is no provenance; write prior, published, fitted or measured, then ': ' and "
+                               "the source",
+                               in_quotes(provenance->text)));
+  }
+  return result;
+}
+
+Parameter<Duration> YamlMap::duration_parameter(std::string_view key) {
+  return parameter<Duration>(key, "5 us", [](YamlMap& fields) {
+    const Duration value = fields.duration("value");
+    if (value > longest_parameter) {
+      fields.mistake("value", fmt::format("'value' is {}; choose at most {}", format_duration(value),
+                                          format_duration(longest_parameter)));
+    }
+    return value;
+  });
+}
+
+Parameter<BytesPerSecond> YamlMap::bandwidth_parameter(std::string_view key) {
+  return parameter<BytesPerSecond>(key, "450 GB/s", [](YamlMap& fields) { return fields.bandwidth("value"); });
+}
+
+Parameter<FlopsPerSecond> YamlMap::compute_rate_parameter(std::string_view key) {
+  return parameter<FlopsPerSecond>(key, "989 TFLOP/s", [](YamlMap& fields) { return fields.compute_rate("value"); });
+}
+
+Parameter<Bytes> YamlMap::size_parameter(std::string_view key) {
+  return parameter<Bytes>(key, "32 KiB", [](YamlMap& fields) { return fields.size("value"); });
+}
+
+Parameter<double> YamlMap::number_parameter(std::string_view key, Range<double> range) {
+  return parameter<double>(key, "0.8", [range](YamlMap& fields) { return fields.number("value", range); });
+}
+
+Parameter<int> YamlMap::count_parameter(std::string_view key, Range<std::int64_t> range) {
+  return parameter<int>(key, "8", [range](YamlMap& fields) { return fields.count("value", range); });
+}
+
+void YamlMap::schema(std::string_view expected) {
+  const YamlNode* value = require_scalar("schema", expected);
+  if (value == nullptr) {
+    const YamlMistake last = document_->mistakes.back();
+    throw ConfigError(at_place(document_->path, last.place, last.message));
+  }
+  if (value->text != expected) {
+    throw ConfigError(at_place(document_->path, value->place,
+                               fmt::format("schema is {}, but '{}' is wanted here; give a file of that kind",
+                                           in_quotes(value->text), expected)));
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads YAML files from strangers. Mistakes are collected, and finish() throws them all at once, so a reader goes
+// straight through its fields and returns a value that needs no second check.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/hardware/parameter.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+class YamlMap;
+struct YamlDocument;
+struct YamlNode;
+
+/// What a number may be, both ends included.
+template <class T>
+struct Range {
+  T least;
+  T most;
+};
+
+inline constexpr Range<std::int64_t> positive_count{1, 1'000'000'000'000};
+
+/// A file of at most 1 MiB, one document, a map at the top; no anchors, aliases, tags, merge keys or duplicate keys.
+class YamlFile {
+ public:
+  /// Throws ConfigError (`path:line:col: sentence; remedy`) when it cannot be read or is no such YAML.
+  explicit YamlFile(const std::filesystem::path& path);
+  ~YamlFile();
+  YamlFile(const YamlFile&) = delete;
+  YamlFile& operator=(const YamlFile&) = delete;
+  YamlFile(YamlFile&&) noexcept;
+  YamlFile& operator=(YamlFile&&) noexcept;
+
+  YamlMap root();
+
+  /// Whether anything was wrong so far: rules that join several fields are worth checking only when each was right.
+  bool has_mistakes() const;
+
+  /// Throws ConfigError with every mistake so far, in order of place, one a line; keys nobody asked for are mistakes.
+  /// Call it once, after all fields were read.
+  void finish();
+
+ private:
+  friend class YamlMap;
+  std::unique_ptr<YamlDocument> document_;
+};
+
+/// One map of a file. A field that is missing or wrong is noted as a mistake and read as a harmless value, which never
+/// gets out because finish() throws. Lives no longer than its YamlFile.
+class YamlMap {
+ public:
+  bool has(std::string_view key) const;
+  std::vector<std::string> keys() const;
+
+  /// Required fields. A quantity needs its unit; rates must be above 0.
+  std::string text(std::string_view key);
+  bool boolean(std::string_view key);
+  std::int64_t count(std::string_view key, Range<std::int64_t> range = positive_count);  ///< "128K" is 131072.
+  double number(std::string_view key, Range<double> range);
+  Duration duration(std::string_view key);
+  Bytes size(std::string_view key);
+  BytesPerSecond bandwidth(std::string_view key);
+  FlopsPerSecond compute_rate(std::string_view key);
+  YamlMap map(std::string_view key);
+  std::optional<YamlMap> optional_map(std::string_view key);
+
+  /// Required `{value: ..., error: 0.05, provenance: "fitted: table"}`; error may be left out (0). A duration is at
+  /// most 1 s.
+  Parameter<Duration> duration_parameter(std::string_view key);
+  Parameter<BytesPerSecond> bandwidth_parameter(std::string_view key);
+  Parameter<FlopsPerSecond> compute_rate_parameter(std::string_view key);
+  Parameter<Bytes> size_parameter(std::string_view key);
+  Parameter<double> number_parameter(std::string_view key, Range<double> range);
+  Parameter<int> count_parameter(std::string_view key, Range<std::int64_t> range);
+
+  /// Throws ConfigError at once unless the field `schema` is what this reader understands: nothing else would make
+  /// sense.
+  void schema(std::string_view expected);
+
+  /// Notes a mistake at the value of `key` (at the map when there is none): a sentence and, after "; ", the remedy.
+  void mistake(std::string_view key, const std::string& message);
+
+ private:
+  friend class YamlFile;
+  YamlMap(YamlDocument* document, int node, std::string name);
+  const YamlNode* find(std::string_view key);
+  const YamlNode* require(std::string_view key, std::string_view example);
+  const YamlNode* require_scalar(std::string_view key, std::string_view example);
+  template <class T>
+  T quantity(std::string_view key, std::string_view what, std::string_view example, T fallback,
+             std::optional<T> (*parse)(std::string_view));
+  template <class T, class Read>
+  Parameter<T> parameter(std::string_view key, std::string_view example, Read read);
+
+  YamlDocument* document_;
+  int node_;          ///< Index in the document's nodes; -1 for a map that is missing, whose fields are not asked for.
+  std::string name_;  ///< As in "link.peer"; empty at the top.
+};
+
+}  // namespace commfuse

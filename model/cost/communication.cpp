@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/communication.h"
+
+#include <cmath>
+
+#include "model/check.h"
+#include "model/cost/op_time.h"
+
+namespace commfuse {
+
+namespace {
+
+/// `passes`: how often the ring goes round; 2 for all-reduce.
+Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes) {
+  check(ranks >= 1 && total.count >= 0, "a collective has at least one rank and no negative size");
+  if (ranks == 1) {
+    return Duration{0};
+  }
+  const int steps = passes * (ranks - 1);
+  const double own = static_cast<double>(total.count) / ranks;
+  const double wire = own * steps;
+  const double ramp = std::sqrt(wire * static_cast<double>(parameters.ramp_size.value.count));
+  const double moving = (wire + ramp) / parameters.rate.value.value + own / parameters.own_copy_rate.value.value;
+  return parameters.base_latency.value + steps * parameters.step_latency.value + op_time(moving, "a collective");
+}
+
+}  // namespace
+
+Duration p2p_time(const Link& link, Bytes bytes) {
+  check(bytes.count >= 0, "an exchange has no negative size");
+  return link.peer.latency.value +
+         op_time(static_cast<double>(bytes.count) / link.peer.rate.value.value, "an exchange with one peer");
+}
+
+Duration all_gather_time(const Link& link, int ranks, Bytes total) {
+  return ring_time(link.collective, ranks, total, 1);
+}
+
+Duration reduce_scatter_time(const Link& link, int ranks, Bytes total) {
+  return ring_time(link.collective, ranks, total, 1);
+}
+
+Duration all_reduce_time(const Link& link, int ranks, Bytes total) {
+  return ring_time(link.collective, ranks, total, 2);
+}
+
+Duration all_to_all_time(const Link& link, int ranks, Bytes total) {
+  return ring_time(link.collective, ranks, total, 1);
+}
+
+}  // namespace commfuse

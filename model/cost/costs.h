@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every op of a program costs at one point: the only thing a simulator knows of hardware and shapes.
+#pragma once
+
+#include <vector>
+
+#include "model/schedule/program.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+struct Costs {
+  /// By op; of an exchange, what one half takes, priced with the sender's op.
+  std::vector<Duration> duration;
+  /// By op: the same without interference; what runs longer than this is `stretch`. Empty: nothing interferes.
+  std::vector<Duration> undisturbed;
+  /// By op: what the host lane spends on issuing it.
+  std::vector<Duration> issue;
+  /// Essential compute of one rank, unsliced and undisturbed.
+  Duration compute{};
+
+  [[nodiscard]] Duration of(OpId op) const { return duration[position(op)]; }
+};
+
+/// The same, with communication taking no time (it still meets and is still issued): the `ideal` bound.
+Costs with_free_communication(const Program& program, Costs costs);
+/// The same, with everything but communication taking no time: the `link` bound.
+Costs with_free_compute(const Program& program, Costs costs);
+/// Sum of what the essential ops of one rank are priced at, as they are cut, undisturbed.
+Duration essential_time(const Program& program, const Costs& costs, Rank rank);
+
+}  // namespace commfuse

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/price.h"
+
+#include <algorithm>
+
+#include "model/check.h"
+#include "model/cost/communication.h"
+#include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
+
+namespace commfuse {
+
+namespace {
+
+/// What one shape costs at a given SM budget.
+class Pricer {
+ public:
+  Pricer(const Program& program, const Sizes& sizes, const Machine& machine)
+      : program_(program), sizes_(sizes), machine_(machine) {}
+
+  [[nodiscard]] Duration time(const Shape& shape, int sms) const {
+    return std::visit([&](const auto& one) { return of(one, sms); }, shape);
+  }
+
+ private:
+  [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
+    const GemmSize size{sizes_.elements(gemm.m), sizes_.elements(gemm.n), sizes_.elements(gemm.k), gemm.dtype};
+    return estimate_gemm(machine_.accelerator, size, sms).time;
+  }
+
+  [[nodiscard]] Duration of(const ElementwiseShape& elementwise, int sms) const {
+    const std::int64_t out = sizes_.elements(elementwise.rows) * sizes_.elements(elementwise.columns);
+    const std::int64_t read = elementwise.inputs * (elementwise.function == Function::swiglu ? 2 : 1);
+    const Bytes traffic{(read + 1) * out * bytes_of(elementwise.dtype)};
+    return memory_bound_time(machine_.accelerator, traffic, sms);
+  }
+
+  [[nodiscard]] Duration of(const ExchangeShape& exchange, int) const {
+    return p2p_time(machine_.link, load(exchange.rows, exchange.columns, exchange.wire));
+  }
+
+  [[nodiscard]] Duration of(const CollectiveShape& collective, int) const {
+    const Bytes bytes = load(collective.rows, collective.columns, collective.wire);
+    const int ranks = program_.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+    switch (collective.kind) {
+      case CollectiveKind::all_gather: return all_gather_time(machine_.link, ranks, bytes);
+      case CollectiveKind::reduce_scatter: return reduce_scatter_time(machine_.link, ranks, bytes);
+      case CollectiveKind::all_reduce: return all_reduce_time(machine_.link, ranks, bytes);
+      case CollectiveKind::all_to_all: return all_to_all_time(machine_.link, ranks, bytes);
+    }
+    return {};
+  }
+
+  [[nodiscard]] Duration of(const AttentionShape&, int) const {
+    check(false, "no generator makes attention ops yet");
+    return {};
+  }
+
+  [[nodiscard]] Bytes load(Extent rows, Extent columns, DType wire) const {
+    return {sizes_.elements(rows) * sizes_.elements(columns) * bytes_of(wire)};
+  }
+
+  const Program& program_;
+  const Sizes& sizes_;
+  const Machine& machine_;
+};
+
+/// SMs left to a kernel beside the communication it may meet.
+int sm_budget(const Machine& machine, const Meetings& meetings, Interference interference) {
+  if (interference == Interference::none) {
+    return machine.accelerator.sms;
+  }
+  const int exchange = meetings.exchange ? machine.link.peer.ctas.value : 0;
+  const int collective = meetings.collective ? machine.link.collective.ctas.value : 0;
+  return std::max(1, machine.accelerator.sms - std::max(exchange, collective));
+}
+
+/// Host time to issue an op from a stream: its call, and an event for every wait on another lane.
+Duration issue_cost(const Program& program, const Op& op, const Machine& machine) {
+  Duration cost = machine.accelerator.launch_cost.value;
+  if (op.kind == OpKind::exchange) {
+    cost = machine.link.peer.issue_cost.value;
+  } else if (op.kind == OpKind::collective) {
+    cost = machine.link.collective.issue_cost.value;
+  }
+  for (const OpId wait : program.waits_of(op)) {
+    if (program.ops[position(wait)].lane != op.lane) {
+      cost += machine.accelerator.event_cost.value;
+    }
+  }
+  return cost;
+}
+
+void add_issue_costs(const Program& program, const Machine& machine, Launch launch, Costs& costs) {
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (launch == Launch::stream) {
+      costs.issue.push_back(issue_cost(program, program.ops[op], machine));
+    } else {
+      costs.issue.push_back(op == 0 ? machine.accelerator.graph_launch_cost.value : Duration::zero());
+      costs.duration[op] += machine.accelerator.graph_node_gap.value;
+      costs.undisturbed[op] += machine.accelerator.graph_node_gap.value;
+    }
+  }
+}
+
+}  // namespace
+
+Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+            const PriceOptions& options) {
+  check(meetings.size() == program.ops.size(), "meetings belong to the program");
+  const Pricer pricer(program, sizes, machine);
+  Costs costs;
+  costs.duration.reserve(program.ops.size());
+  costs.issue.reserve(program.ops.size());
+  costs.undisturbed.reserve(program.ops.size());
+  constexpr Duration unknown{-1};
+  std::vector<std::array<Duration, 4>> known(program.shapes.size(), {unknown, unknown, unknown, unknown});
+  const auto time = [&](std::uint32_t shape, Meetings met) {
+    Duration& cost = known[shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
+    if (cost == unknown) {
+      cost = pricer.time(program.shapes[shape], sm_budget(machine, met, options.interference));
+    }
+    return cost;
+  };
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    costs.duration.push_back(time(program.ops[op].shape, meetings[op]));
+    costs.undisturbed.push_back(time(program.ops[op].shape, {}));
+  }
+  for (const Shape& shape : program.unfused) {
+    costs.compute += pricer.time(shape, machine.accelerator.sms);
+  }
+  add_issue_costs(program, machine, options.launch, costs);
+  return costs;
+}
+
+std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,
+                                                  const PriceOptions& options) {
+  std::array<bool, all_provenances.size()> kinds{};
+  const auto lean = [&](const auto&... parameters) {
+    ((kinds[static_cast<std::size_t>(parameters.provenance)] = true), ...);
+  };
+  // Structured bindings: a parameter added to one of these structs does not compile until it is named here.
+  const Accelerator& accelerator = machine.accelerator;
+  for (const Shape& shape : program.shapes) {
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      const auto& [peak, parameters] = accelerator.matrix_unit(gemm->dtype);
+      const auto& [loop, hbm, input, output, ramp, wave, split] = parameters;
+      lean(peak, loop, hbm, input, output, ramp, wave, split, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,
+           accelerator.kernel_floor);
+    } else if (std::holds_alternative<ElementwiseShape>(shape)) {
+      lean(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
+           accelerator.kernel_floor);
+    } else if (std::holds_alternative<ExchangeShape>(shape)) {
+      const auto& [latency, rate, ctas, issue] = machine.link.peer;
+      lean(latency, rate, ctas, issue);
+    } else {
+      const auto& [base, step, rate, copy, ramp, ctas, issue] = machine.link.collective;
+      lean(base, step, rate, copy, ramp, ctas, issue);
+    }
+  }
+  if (options.launch == Launch::stream) {
+    lean(accelerator.launch_cost, accelerator.event_cost);
+  } else {
+    lean(accelerator.graph_launch_cost, accelerator.graph_node_gap);
+  }
+  return kinds;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a program, sizes and a machine to what every op costs.
+#pragma once
+
+#include <vector>
+
+#include "model/cost/costs.h"
+#include "model/hardware/machine.h"
+#include "model/schedule/order.h"
+#include "model/schedule/sizes.h"
+
+namespace commfuse {
+
+/// none: every kernel has all SMs. constant ("static"): a kernel loses the SMs of communication that may run beside it,
+/// whenever that is, so that prices stay fixed.
+enum class Interference : std::uint8_t { none, constant };
+
+/// stream: the host issues op by op. graph: one launch, then a gap a node.
+enum class Launch : std::uint8_t { stream, graph };
+
+struct PriceOptions {
+  Interference interference = Interference::constant;
+  Launch launch = Launch::stream;
+  friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
+};
+
+/// Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its products.
+Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+            const PriceOptions& options);
+
+/// Which kinds of parameters the prices of a program rest on, by Provenance.
+std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,
+                                                  const PriceOptions& options);
+
+}  // namespace commfuse

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/recorder.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace commfuse {
+
+void Recorder::start(std::int32_t ranks) {
+  const auto count = static_cast<std::size_t>(ranks);
+  last_end_.assign(count, Instant{});
+  essential_.resize(count);
+  local_.resize(count);
+  for (std::size_t rank = 0; rank < count; ++rank) {
+    essential_[rank].clear();
+    local_[rank].clear();
+  }
+  timeline_.clear();
+}
+
+void Recorder::record(Rank rank, OpId op, Purpose purpose, Instant start, Instant end) {
+  const auto place = static_cast<std::size_t>(rank);
+  last_end_[place] = std::max(last_end_[place], end);
+  if (purpose == Purpose::essential) {
+    add(essential_[place], start, end);
+  } else if (purpose == Purpose::local) {
+    add(local_[place], start, end);
+  }
+  if (keep_ == Keep::timeline) {
+    timeline_.push_back({rank, op, start, end});
+  }
+}
+
+Instant Recorder::makespan() const {
+  return last_end_.empty() ? Instant{} : *std::max_element(last_end_.begin(), last_end_.end());
+}
+
+RankSummary Recorder::summary(Rank rank) const {
+  const auto place = static_cast<std::size_t>(rank);
+  const Intervals& essential = essential_[place];
+  RankSummary summary{.has_essential = !essential.empty(), .last_end = last_end_[place]};
+  if (summary.has_essential) {
+    summary.first_essential = essential.front().start;
+    summary.last_essential = essential.front().end;
+    for (const Interval& interval : essential) {
+      summary.first_essential = std::min(summary.first_essential, interval.start);
+      summary.last_essential = std::max(summary.last_essential, interval.end);
+    }
+  }
+  Intervals both = essential;
+  both.insert(both.end(), local_[place].begin(), local_[place].end());
+  summary.busy = measure(essential);
+  summary.covered = measure(std::move(both));
+  return summary;
+}
+
+Timeline Recorder::timeline() const {
+  Timeline sorted = timeline_;
+  std::sort(sorted.begin(), sorted.end(),
+            [](const OpSpan& a, const OpSpan& b) { return std::tie(a.rank, a.op) < std::tie(b.rank, b.op); });
+  return sorted;
+}
+
+// Back-to-back ops become one interval, so a busy lane costs no memory.
+void Recorder::add(Intervals& intervals, Instant start, Instant end) {
+  if (!intervals.empty() && start >= intervals.back().start && start <= intervals.back().end) {
+    intervals.back().end = std::max(intervals.back().end, end);
+  } else {
+    intervals.push_back({start, end});
+  }
+}
+
+Duration Recorder::measure(Intervals intervals) {
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  Duration total{};
+  Instant covered{};
+  for (const Interval& interval : intervals) {
+    const Instant from = std::max(interval.start, covered);
+    if (interval.end > from) {
+      total += interval.end - from;
+      covered = interval.end;
+    }
+  }
+  return total;
+}
+
+}  // namespace commfuse

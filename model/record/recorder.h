@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an evaluator or an executor hands back: per-rank summaries always, the whole timeline on request.
+#pragma once
+
+#include <vector>
+
+#include "model/schedule/program.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+/// One op on one rank. An exchange starts with its first half.
+struct OpSpan {
+  Rank rank = 0;
+  OpId op{};
+  Instant start;
+  Instant end;
+  friend bool operator==(const OpSpan&, const OpSpan&) = default;
+};
+
+/// In order of rank, then op.
+using Timeline = std::vector<OpSpan>;
+
+struct RankSummary {
+  bool has_essential = false;
+  Instant first_essential;  // start
+  Instant last_essential;   // end
+  Instant last_end;
+  Duration busy{};     // measure of the union of essential intervals
+  Duration covered{};  // measure of the union of essential and local intervals
+};
+
+/// Collects the ops of one run. Time zero is the common release of all ranks.
+class Recorder {
+ public:
+  enum class Keep { summaries, timeline };
+  explicit Recorder(Keep keep = Keep::summaries) : keep_(keep) {}
+
+  /// Forgets everything, keeps the memory.
+  void start(std::int32_t ranks);
+  void record(Rank rank, OpId op, Purpose purpose, Instant start, Instant end);
+
+  [[nodiscard]] std::int32_t ranks() const { return static_cast<std::int32_t>(last_end_.size()); }
+  /// Last end on any rank.
+  [[nodiscard]] Instant makespan() const;
+  [[nodiscard]] RankSummary summary(Rank rank) const;
+  /// Sorted. Empty unless asked for.
+  [[nodiscard]] Timeline timeline() const;
+
+ private:
+  struct Interval {
+    Instant start;
+    Instant end;
+  };
+  using Intervals = std::vector<Interval>;
+  static void add(Intervals& intervals, Instant start, Instant end);
+  static Duration measure(Intervals intervals);
+
+  Keep keep_;
+  std::vector<Instant> last_end_;     // by rank
+  std::vector<Intervals> essential_;  // by rank
+  std::vector<Intervals> local_;      // by rank
+  Timeline timeline_;
+};
+
+}  // namespace commfuse

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/result.h"
+
+#include <array>
+
+namespace commfuse {
+
+namespace {
+
+template <class T>
+Value maybe(const std::optional<T>& value) {
+  return value ? Value{*value} : Value{};
+}
+
+Value us(Duration duration) { return to_microseconds(duration); }
+
+const Breakdown& critical(const ResultRow& row) { return row.analysis.critical; }
+
+using Row = ResultRow;
+
+constexpr std::array columns{
+    ResultColumn{"schema", "version of this row's form",
+                 [](const Row&) -> Value { return std::string{result_schema}; }},
+    ResultColumn{"model_version", "version of the model behind the numbers",
+                 [](const Row&) -> Value { return std::int64_t{model_version}; }},
+    ResultColumn{"model", "transformer", [](const Row& row) -> Value { return row.model; }},
+    ResultColumn{"hardware", "machine", [](const Row& row) -> Value { return row.hardware; }},
+    ResultColumn{"scope", "what is run: one site, or the MLP in a chain",
+                 [](const Row& row) -> Value { return row.scope; }},
+    ResultColumn{"ranks", "tensor-parallel ranks", [](const Row& row) -> Value { return row.ranks; }},
+    ResultColumn{"batch", "sequences", [](const Row& row) -> Value { return row.batch; }},
+    ResultColumn{"seq", "tokens of a sequence", [](const Row& row) -> Value { return row.seq; }},
+    ResultColumn{"dtype", "element type of tensors and of the wire", [](const Row& row) -> Value { return row.dtype; }},
+    ResultColumn{"strategy", "family of schedules", [](const Row& row) -> Value { return row.strategy; }},
+    ResultColumn{"slices", "sliced: k", [](const Row& row) -> Value { return maybe(row.slices); }},
+    ResultColumn{"form", "commfuse: ring or direct", [](const Row& row) -> Value { return maybe(row.form); }},
+    ResultColumn{"add_lane", "commfuse ring: where adds run",
+                 [](const Row& row) -> Value { return maybe(row.add_lane); }},
+    ResultColumn{"makespan_us", "last end on any rank",
+                 [](const Row& row) -> Value { return us(critical(row).makespan); }},
+    ResultColumn{"compute_us", "essential compute, unsliced",
+                 [](const Row& row) -> Value { return us(critical(row).compute); }},
+    ResultColumn{"slicing_us", "what cutting the compute costs",
+                 [](const Row& row) -> Value { return us(critical(row).slicing); }},
+    ResultColumn{"stretch_us", "essential compute slowed by interference and jitter",
+                 [](const Row& row) -> Value { return us(critical(row).stretch); }},
+    ResultColumn{"local_us", "strategy-made adds, packs and copies outside essential compute",
+                 [](const Row& row) -> Value { return us(critical(row).local); }},
+    ResultColumn{"exposed_us", "head + bubble + tail - local",
+                 [](const Row& row) -> Value { return us(critical(row).exposed); }},
+    ResultColumn{"head_us", "before the first essential op",
+                 [](const Row& row) -> Value { return us(critical(row).head); }},
+    ResultColumn{"bubble_us", "gaps between essential ops",
+                 [](const Row& row) -> Value { return us(critical(row).bubble); }},
+    ResultColumn{"tail_us", "after the last essential op",
+                 [](const Row& row) -> Value { return us(critical(row).tail); }},
+    ResultColumn{"critical_rank", "the rank whose last op ends last; the times above are its own",
+                 [](const Row& row) -> Value { return std::int64_t{row.analysis.critical_rank}; }},
+    ResultColumn{"mean_exposed_us", "exposed time, mean over ranks",
+                 [](const Row& row) -> Value { return us(row.analysis.mean_exposed); }},
+    ResultColumn{"max_exposed_us", "exposed time, largest over ranks",
+                 [](const Row& row) -> Value { return us(row.analysis.max_exposed); }},
+    ResultColumn{"comm_cost_us", "makespan less that with free communication",
+                 [](const Row& row) -> Value { return us(critical(row).makespan - row.ideal); }},
+    ResultColumn{"ideal_us", "bound: makespan with free communication",
+                 [](const Row& row) -> Value { return us(row.ideal); }},
+    ResultColumn{"link_us", "bound: makespan with free compute", [](const Row& row) -> Value { return us(row.link); }},
+    ResultColumn{"mfu", "model FLOPs over makespan x ranks x dense peak",
+                 [](const Row& row) -> Value { return row.mfu; }},
+    ResultColumn{"buffer_bytes", "memory of all buffers of one rank",
+                 [](const Row& row) -> Value { return row.buffers.count; }},
+    ResultColumn{"evaluator", "who played the schedule", [](const Row& row) -> Value { return row.evaluator; }},
+    ResultColumn{"interference", "how communication slows kernels beside it",
+                 [](const Row& row) -> Value { return row.interference; }},
+    ResultColumn{"launch", "host issue: op by op, or one graph", [](const Row& row) -> Value { return row.launch; }},
+    ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first",
+                 [](const Row& row) -> Value { return row.leans_on; }},
+    ResultColumn{"schedule_sha256", "digest of the schedule's canonical text",
+                 [](const Row& row) -> Value { return row.schedule_sha256; }},
+};
+
+}  // namespace
+
+std::span<const ResultColumn> result_columns() { return columns; }
+
+}  // namespace commfuse

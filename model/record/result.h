@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// One row of results: a point and a strategy. One list of columns serves JSON, CSV, tables and documentation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "model/analysis/breakdown.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+/// Results change only together with this number.
+inline constexpr int model_version = 1;
+inline constexpr std::string_view result_schema = "commfuse.result/1";
+
+struct ResultRow {
+  // What was asked.
+  std::string model;
+  std::string hardware;
+  std::string scope;
+  std::int64_t ranks = 0;
+  std::int64_t batch = 0;
+  std::int64_t seq = 0;
+  std::string dtype;
+  // Which schedule.
+  std::string strategy;                 // the bare name
+  std::string parameters;               // in words, for tables: "k=8"; empty when there are none
+  std::optional<std::int64_t> slices;   // sliced
+  std::optional<std::string> form;      // commfuse
+  std::optional<std::string> add_lane;  // commfuse, ring
+  std::string schedule_sha256;
+  // What came out.
+  Analysis analysis;
+  Duration ideal{};
+  Duration link{};
+  double mfu = 0.0;
+  Bytes buffers;
+  // How.
+  std::string evaluator;
+  std::string interference;
+  std::string launch;
+  std::string leans_on;  // provenance kinds, weakest first: "prior+fitted"
+};
+
+/// Nothing where a column does not apply to a row.
+using Value = std::variant<std::monostate, std::string, std::int64_t, double>;
+
+struct ResultColumn {
+  std::string_view name;  // unit last: makespan_us
+  std::string_view doc;   // one line
+  Value (*value)(const ResultRow&);
+};
+
+/// In the order of every output.
+std::span<const ResultColumn> result_columns();
+
+}  // namespace commfuse

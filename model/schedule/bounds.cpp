@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/bounds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "model/schedule/lower.h"
+#include "model/schedule/matching.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::int64_t most_cells = std::int64_t{1} << 27U;  // of all ranks: what a check can hold in memory
+
+using Extents = std::pair<Extent, Extent>;  // rows, columns
+
+template <class Id, class Table>
+bool names(Id id, const Table& table) {
+  return static_cast<std::int32_t>(id) >= 0 && position(id) < table.size();
+}
+
+template <class Pool>
+bool lies_in(Slice slice, const Pool& pool) {
+  return std::size_t{slice.first} + slice.count <= pool.size();
+}
+
+class Bounds {
+ public:
+  Bounds(const Program& program, Findings& findings) : program_(program), findings_(findings) {}
+
+  void tables() {
+    const auto& axes = program_.mesh.axes;
+    std::int64_t ranks = 1;
+    for (const Axis& axis : axes) {
+      ranks = axis.extent >= 1 && ranks <= most_cells ? ranks * axis.extent : 0;
+    }
+    if (axes.empty() || axes.size() > max_axes || ranks < 1 || ranks > most_cells) {
+      require(false, "the mesh needs one to three axes of at least one rank");
+      return;
+    }
+    for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
+      const Tensor& tensor = program_.tensors[i];
+      require(fits(tensor.rows) && fits(tensor.columns) && defined_by_earlier(tensor, i),
+              fmt::format("tensor {} is not well defined", tensor.name));
+    }
+    std::int64_t cells = 0;
+    for (const Buffer& buffer : program_.buffers) {
+      require(fits(buffer.rows) && fits(buffer.columns), fmt::format("buffer {} has no extent", buffer.name));
+      cells = std::min(most_cells + 1, cells + std::int64_t{buffer.rows.blocks} * buffer.columns.blocks);
+    }
+    require(
+        !findings_.empty() || cells * ranks <= most_cells,
+        fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer", most_cells));
+    for (const auto* contents : {&program_.initial, &program_.final}) {
+      for (const Content& content : *contents) {
+        require(region_refers(content.here) && names(content.tensor, program_.tensors),
+                "an initial or final content refers to a buffer or tensor that is not there");
+      }
+    }
+  }
+
+  /// What holds on all ranks alike.
+  void op(OpId id) {
+    const Op& op = program_.ops[position(id)];
+    if (!refers(op)) {
+      findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
+        return fmt::format("{} refers to a lane, shape, operand, buffer or axis that is not there",
+                           op_in_words(program_, id));
+      });
+      return;
+    }
+    for (const OpId wait : program_.waits_of(op)) {
+      if (wait < OpId{0} || wait >= id) {
+        findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
+          return fmt::format("{} waits for op {}, which is not earlier", op_in_words(program_, id),
+                             static_cast<std::int32_t>(wait));
+        });
+      }
+    }
+    if (!operands_fit(op)) {
+      findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id),
+                    [&] { return fmt::format("the operands of {} do not fit its shape", op_in_words(program_, id)); });
+    }
+  }
+
+  void regions(OpId id) {
+    const Op& op = program_.ops[position(id)];
+    for (const auto operands : {program_.inputs_of(op), program_.outputs_of(op)}) {
+      for (const Slice operand : operands) {
+        for (const Region& region : program_.regions_of(operand)) {
+          region_inside(region, static_cast<std::int32_t>(id), op.where,
+                        [&](Rank rank) { return fmt::format("{} on rank {}", op_in_words(program_, id), rank); });
+        }
+      }
+    }
+  }
+
+  /// Content `i` of initial and final together.
+  void content(const Content& content, std::int32_t i) {
+    const std::int32_t about = -1 - i;
+    region_inside(content.here, about, {}, [&](Rank rank) {
+      return fmt::format("the {} content {} on rank {}", is_final(i) ? "final" : "initial", name_of(content), rank);
+    });
+    const Tensor& tensor = program_.tensors[position(content.tensor)];
+    const Buffer& buffer = program_.buffers[position(content.here.buffer)];
+    bool inside =
+        buffer.rows.dimension == tensor.rows.dimension && buffer.columns.dimension == tensor.columns.dimension;
+    for (Rank rank = 0; rank < program_.mesh.ranks() && inside; ++rank) {
+      const Coordinates here = program_.mesh.coordinates(rank);
+      inside = holds(content.row.at(program_.mesh, here), content.here.rows, tensor.rows.blocks) &&
+               holds(content.column.at(program_.mesh, here), content.here.columns, tensor.columns.blocks);
+    }
+    if (!inside) {
+      findings_.add(FindingKind::bounds, about, [&] {
+        return fmt::format("the {} content of {} lies outside tensor {}", is_final(i) ? "final" : "initial",
+                           buffer.name, tensor.name);
+      });
+    }
+  }
+
+ private:
+  void require(bool holds, const std::string& sentence) {
+    if (!holds) {
+      findings_.add(FindingKind::bounds, --nameless_, [&] { return sentence; });
+    }
+  }
+
+  [[nodiscard]] bool is_final(std::int32_t i) const { return static_cast<std::size_t>(i) >= program_.initial.size(); }
+  [[nodiscard]] const std::string& name_of(const Content& content) const {
+    return program_.tensors[position(content.tensor)].name;
+  }
+  static bool holds(std::int32_t first, std::int32_t count, std::int32_t extent) {
+    return first >= 0 && first <= extent - count;
+  }
+
+  [[nodiscard]] bool fits(Extent extent) const {
+    return extent.blocks >= 1 && names(extent.dimension, program_.dimensions);
+  }
+
+  [[nodiscard]] bool defined_by_earlier(const Tensor& tensor, std::size_t i) const {
+    const auto earlier = [&](TensorId id) { return static_cast<std::int32_t>(id) >= 0 && position(id) < i; };
+    switch (tensor.definition) {
+      case Tensor::Definition::input: return true;
+      case Tensor::Definition::function: return earlier(tensor.a);
+      case Tensor::Definition::product:
+        return earlier(tensor.a) && earlier(tensor.b) &&
+               program_.tensors[position(tensor.a)].columns == program_.tensors[position(tensor.b)].rows;
+    }
+    return false;
+  }
+
+  [[nodiscard]] bool region_refers(const Region& region) const {
+    return names(region.buffer, program_.buffers) && region.rows >= 1 && region.columns >= 1 &&
+           region.rows <= most_cells && region.columns <= most_cells;
+  }
+
+  [[nodiscard]] bool refers(const Op& op) const {
+    const auto axis_there = [&](std::int8_t axis) {
+      return axis >= 0 && static_cast<std::size_t>(axis) < program_.mesh.axes.size();
+    };
+    if (op.lane >= program_.lanes.size() || op.shape >= program_.shapes.size() || !lies_in(op.waits, program_.waits) ||
+        !lies_in(op.inputs, program_.operands) || !lies_in(op.outputs, program_.operands) ||
+        program_.shapes[op.shape].index() != static_cast<std::size_t>(op.kind) || !axis_there(op.where.axis)) {
+      return false;
+    }
+    if (const auto* exchange = std::get_if<ExchangeShape>(&program_.shapes[op.shape])) {
+      if (!axis_there(exchange->axis) || exchange->shift < 0 ||
+          exchange->shift >= program_.mesh.axes[static_cast<std::size_t>(exchange->axis)].extent) {
+        return false;
+      }
+    }
+    const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
+    return (collective == nullptr || axis_there(collective->axis)) && operands_refer(program_.inputs_of(op)) &&
+           operands_refer(program_.outputs_of(op));
+  }
+
+  [[nodiscard]] bool operands_refer(std::span<const Slice> operands) const {
+    return std::all_of(operands.begin(), operands.end(), [&](Slice operand) {
+      if (operand.count == 0 || !lies_in(operand, program_.regions)) {
+        return false;
+      }
+      const auto regions = program_.regions_of(operand);
+      return std::all_of(regions.begin(), regions.end(), [&](const Region& region) { return region_refers(region); });
+    });
+  }
+
+  /// Rows and columns of regions stacked by rows; nothing when they do not stack.
+  [[nodiscard]] std::optional<Extents> extents_of(Slice operand) const {
+    const auto regions = program_.regions_of(operand);
+    const Buffer& first = program_.buffers[position(regions.front().buffer)];
+    Extents extents{{first.rows.dimension, 0}, {first.columns.dimension, regions.front().columns}};
+    for (const Region& region : regions) {
+      const Buffer& buffer = program_.buffers[position(region.buffer)];
+      if (buffer.rows.dimension != first.rows.dimension || buffer.columns.dimension != first.columns.dimension ||
+          region.columns != extents.second.blocks || extents.first.blocks > most_cells) {
+        return std::nullopt;
+      }
+      extents.first.blocks += region.rows;
+    }
+    return extents;
+  }
+
+  [[nodiscard]] bool operands_fit(const Op& op) const {
+    const std::optional<Wanted> wanted = expected(program_.shapes[op.shape]);
+    return wanted && fit(program_.inputs_of(op), wanted->first) && fit(program_.outputs_of(op), wanted->second);
+  }
+  [[nodiscard]] bool fit(std::span<const Slice> operands, const std::vector<Extents>& wanted) const {
+    return std::equal(operands.begin(), operands.end(), wanted.begin(), wanted.end(),
+                      [&](Slice operand, const Extents& extents) { return extents_of(operand) == extents; });
+  }
+
+  using Wanted = std::pair<std::vector<Extents>, std::vector<Extents>>;  // of inputs, of outputs
+  /// Nothing when no operands could fit.
+  [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      return Wanted{{{gemm->m, gemm->k}, {gemm->k, gemm->n}}, {{gemm->m, gemm->n}}};
+    }
+    if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+      return expected(*elementwise);
+    }
+    if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+      const Extents half{exchange->rows, exchange->columns};
+      return exchange->sends || exchange->receives
+                 ? std::optional(Wanted{std::vector<Extents>(exchange->sends ? 1U : 0U, half),
+                                        std::vector<Extents>(exchange->receives ? 1U : 0U, half)})
+                 : std::nullopt;
+    }
+    if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      return expected(*collective);
+    }
+    const auto& attention = std::get<AttentionShape>(shape);
+    const Extents query{attention.queries, attention.heads};
+    const Extents key{attention.keys, attention.heads};
+    return Wanted{{query, key, key}, {query}};
+  }
+  [[nodiscard]] std::optional<Wanted> expected(const ElementwiseShape& shape) const {
+    if (shape.inputs < 1 || static_cast<std::size_t>(shape.inputs) > program_.operands.size() ||
+        (shape.function != Function::add && shape.inputs != 1) || shape.columns.blocks > most_cells) {
+      return std::nullopt;
+    }
+    Extent columns = shape.columns;
+    columns.blocks *= shape.function == Function::swiglu ? 2 : 1;
+    return Wanted{std::vector<Extents>(static_cast<std::size_t>(shape.inputs), {shape.rows, columns}),
+                  {{shape.rows, shape.columns}}};
+  }
+  [[nodiscard]] std::optional<Wanted> expected(const CollectiveShape& shape) const {
+    const std::int32_t ranks = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
+    const Extents whole{shape.rows, shape.columns};
+    const Extents part{{shape.rows.dimension, shape.rows.blocks / ranks}, shape.columns};
+    if (shape.kind != CollectiveKind::all_reduce && shape.rows.blocks % ranks != 0) {
+      return std::nullopt;
+    }
+    return Wanted{{shape.kind == CollectiveKind::all_gather ? part : whole},
+                  {shape.kind == CollectiveKind::reduce_scatter ? part : whole}};
+  }
+
+  template <class Who>
+  void region_inside(const Region& region, std::int32_t about, const Predicate& where, const Who& who) {
+    const Buffer& buffer = program_.buffers[position(region.buffer)];
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      const Coordinates here = program_.mesh.coordinates(rank);
+      const Rectangle rectangle = rectangle_of(program_, region, here);
+      if (!where.holds(here) || (holds(rectangle.row, rectangle.rows, buffer.rows.blocks) &&
+                                 holds(rectangle.column, rectangle.columns, buffer.columns.blocks))) {
+        continue;
+      }
+      findings_.add(FindingKind::bounds, about, [&] {
+        return fmt::format("{} leaves {}, which has {} x {} blocks: its region has {} x {} from ({}, {})", who(rank),
+                           buffer.name, buffer.rows.blocks, buffer.columns.blocks, rectangle.rows, rectangle.columns,
+                           rectangle.row, rectangle.column);
+      });
+    }
+  }
+
+  const Program& program_;
+  Findings& findings_;
+  std::int32_t nameless_ = -1'000'000;
+};
+
+}  // namespace
+
+void check_bounds(const Program& program, Findings& findings) {
+  Bounds bounds(program, findings);
+  bounds.tables();
+  if (!findings.empty()) {
+    return;
+  }
+  const auto count = static_cast<std::int32_t>(program.ops.size());
+  for (OpId op{0}; op < OpId{count}; op = OpId{static_cast<std::int32_t>(op) + 1}) {
+    bounds.op(op);
+  }
+  if (!findings.empty()) {
+    return;
+  }
+  for (OpId op{0}; op < OpId{count}; op = OpId{static_cast<std::int32_t>(op) + 1}) {
+    bounds.regions(op);
+  }
+  std::int32_t i = 0;
+  for (const auto* contents : {&program.initial, &program.final}) {
+    for (const Content& content : *contents) {
+      bounds.content(content, i++);
+    }
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/builder.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh) {
+  check(!mesh.axes.empty() && mesh.axes.size() <= max_axes, "a mesh has one to three axes");
+  program_.name = std::move(name);
+  program_.mesh = std::move(mesh);
+}
+
+DimensionId ProgramBuilder::dimension(std::string_view name, std::int32_t blocks) {
+  check(blocks >= 1, "a dimension has at least one block");
+  for (std::size_t i = 0; i < program_.dimensions.size(); ++i) {
+    if (program_.dimensions[i].name == name) {
+      check(program_.dimensions[i].blocks == blocks, "a dimension is cut in one way");
+      return DimensionId{static_cast<std::int32_t>(i)};
+    }
+  }
+  program_.dimensions.push_back({std::string{name}, blocks});
+  return DimensionId{static_cast<std::int32_t>(program_.dimensions.size()) - 1};
+}
+
+TensorId ProgramBuilder::input_tensor(std::string name, Extent rows, Extent columns, DType dtype) {
+  program_.tensors.push_back({.name = std::move(name), .rows = rows, .columns = columns, .dtype = dtype});
+  return TensorId{static_cast<std::int32_t>(program_.tensors.size()) - 1};
+}
+
+TensorId ProgramBuilder::product_tensor(std::string name, TensorId a, TensorId b) {
+  check(tensor(a).columns == tensor(b).rows, "a product contracts equal extents");
+  program_.tensors.push_back({.name = std::move(name),
+                              .rows = tensor(a).rows,
+                              .columns = tensor(b).columns,
+                              .dtype = tensor(a).dtype,
+                              .definition = Tensor::Definition::product,
+                              .a = a,
+                              .b = b});
+  return TensorId{static_cast<std::int32_t>(program_.tensors.size()) - 1};
+}
+
+TensorId ProgramBuilder::function_tensor(std::string name, Function function, TensorId of) {
+  Extent columns = tensor(of).columns;
+  if (function == Function::swiglu) {
+    check(columns.blocks % 2 == 0, "swiglu pairs column blocks");
+    columns.blocks /= 2;
+  }
+  program_.tensors.push_back({.name = std::move(name),
+                              .rows = tensor(of).rows,
+                              .columns = columns,
+                              .dtype = tensor(of).dtype,
+                              .definition = Tensor::Definition::function,
+                              .a = of,
+                              .function = function});
+  return TensorId{static_cast<std::int32_t>(program_.tensors.size()) - 1};
+}
+
+BufferId ProgramBuilder::buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype) {
+  check(rows.blocks >= 1 && columns.blocks >= 1, "a buffer is not empty");
+  program_.buffers.push_back({std::move(name), role, rows, columns, dtype});
+  return BufferId{static_cast<std::int32_t>(program_.buffers.size()) - 1};
+}
+
+void ProgramBuilder::initially(const Region& here, TensorId tensor, Index row, Index column) {
+  program_.initial.push_back({here, tensor, row, column});
+}
+
+void ProgramBuilder::finally(const Region& here, TensorId tensor, Index row, Index column) {
+  program_.final.push_back({here, tensor, row, column});
+}
+
+OpId ProgramBuilder::gemm(const GemmSpec& spec) {
+  const auto [m, k] = extents_of(spec.a);
+  const auto [b_rows, n] = extents_of(spec.b);
+  check(b_rows == k, "the rows of b are the columns of a");
+  check(extents_of(spec.out) == std::pair(m, n), "the output of a product is a's rows by b's columns");
+  const GemmShape shape{.m = m,
+                        .n = n,
+                        .k = k,
+                        .accumulate = spec.accumulate,
+                        .dtype = dtype_of(spec.a),
+                        .accumulator = spec.accumulator};
+  const std::array inputs{spec.a, spec.b};
+  return add(OpKind::gemm, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
+}
+
+OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
+  check(!spec.inputs.empty(), "an elementwise op reads something");
+  const auto [rows, columns] = extents_of(spec.out);
+  Extent expected = columns;
+  if (spec.function == Function::swiglu) {
+    expected.blocks *= 2;
+  }
+  for (const Operand& input : spec.inputs) {
+    check(extents_of(input) == std::pair(rows, expected), "the inputs of an elementwise op fit its output");
+  }
+  check(spec.function == Function::add || spec.inputs.size() == 1, "only add takes several inputs");
+  const ElementwiseShape shape{.function = spec.function,
+                               .inputs = static_cast<std::int32_t>(spec.inputs.size()),
+                               .rows = rows,
+                               .columns = columns,
+                               .dtype = dtype_of(spec.out)};
+  return add(OpKind::elementwise, spec.purpose, spec.lane, shape, spec.waits, spec.inputs, {&spec.out, 1});
+}
+
+OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
+  check(!spec.send.empty() || !spec.receive.empty(), "an exchange sends or receives");
+  const Operand& carried = spec.send.empty() ? spec.receive : spec.send;
+  const auto [rows, columns] = extents_of(carried);
+  if (!spec.send.empty() && !spec.receive.empty()) {
+    check(extents_of(spec.receive) == std::pair(rows, columns), "both halves of an exchange carry the same extents");
+  }
+  const std::int32_t extent = mesh().axes[static_cast<std::size_t>(spec.axis)].extent;
+  const ExchangeShape shape{.axis = static_cast<std::int8_t>(spec.axis),
+                            .sends = !spec.send.empty(),
+                            .receives = !spec.receive.empty(),
+                            .shift = (spec.shift % extent + extent) % extent,
+                            .rows = rows,
+                            .columns = columns,
+                            .wire = spec.wire};
+  const std::span<const Operand> in{&spec.send, shape.sends ? 1U : 0U};
+  const std::span<const Operand> out{&spec.receive, shape.receives ? 1U : 0U};
+  return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, in, out);
+}
+
+OpId ProgramBuilder::collective(const CollectiveSpec& spec) {
+  const auto [in_rows, in_columns] = extents_of(spec.in);
+  const auto [out_rows, out_columns] = extents_of(spec.out);
+  const std::int32_t ranks = mesh().axes[static_cast<std::size_t>(spec.axis)].extent;
+  check(in_columns == out_columns, "a collective keeps the columns");
+  const auto times_ranks = [&](Extent extent) { return Extent{extent.dimension, ranks * extent.blocks}; };
+  if (spec.kind == CollectiveKind::all_gather) {
+    check(out_rows == times_ranks(in_rows), "an all-gather puts out ranks times its input");
+  } else if (spec.kind == CollectiveKind::reduce_scatter) {
+    check(in_rows == times_ranks(out_rows), "a reduce-scatter takes in ranks times its output");
+  } else {
+    check(in_rows == out_rows, "this collective keeps the rows");
+  }
+  const CollectiveShape shape{.kind = spec.kind,
+                              .axis = static_cast<std::int8_t>(spec.axis),
+                              .rows = in_rows.blocks > out_rows.blocks ? in_rows : out_rows,
+                              .columns = in_columns,
+                              .wire = spec.wire};
+  return add(OpKind::collective, Purpose::communication, spec.lane, shape, spec.waits, {&spec.in, 1}, {&spec.out, 1});
+}
+
+void ProgramBuilder::unfused(const Shape& shape) { program_.unfused.push_back(shape); }
+
+Region ProgramBuilder::whole(BufferId id) const {
+  const Buffer& buffer = buffer_of(id);
+  return {id, 0, 0, buffer.rows.blocks, buffer.columns.blocks};
+}
+
+Region ProgramBuilder::rows_of(BufferId id, Index row, std::int32_t rows) const {
+  return {id, row, 0, rows, buffer_of(id).columns.blocks};
+}
+
+Slice ProgramBuilder::store(const Operand& operand) {
+  const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
+  program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());
+  return slice;
+}
+
+Slice ProgramBuilder::store(std::span<const Operand> operands) {
+  const Slice slice{static_cast<std::uint32_t>(program_.operands.size()), static_cast<std::uint32_t>(operands.size())};
+  for (const Operand& operand : operands) {
+    program_.operands.push_back(store(operand));
+  }
+  return slice;
+}
+
+std::uint32_t ProgramBuilder::shape_id(const Shape& shape) {
+  // From the back: an op most often has the shape of one just added.
+  for (std::size_t i = program_.shapes.size(); i-- > 0;) {
+    if (program_.shapes[i] == shape) {
+      return static_cast<std::uint32_t>(i);
+    }
+  }
+  program_.shapes.push_back(shape);
+  return static_cast<std::uint32_t>(program_.shapes.size()) - 1;
+}
+
+std::uint16_t ProgramBuilder::lane_id(Lane lane) {
+  const auto found = std::find(program_.lanes.begin(), program_.lanes.end(), lane);
+  const auto place = static_cast<std::uint16_t>(found - program_.lanes.begin());
+  if (found == program_.lanes.end()) {
+    program_.lanes.push_back(lane);
+  }
+  return place;
+}
+
+OpId ProgramBuilder::add(OpKind kind, Purpose purpose, Lane lane, const Shape& shape, std::span<const OpId> waits,
+                         std::span<const Operand> inputs, std::span<const Operand> outputs) {
+  const OpId id{static_cast<std::int32_t>(program_.ops.size())};
+  Op op{.kind = kind, .purpose = purpose, .lane = lane_id(lane), .shape = shape_id(shape)};
+  op.waits = {static_cast<std::uint32_t>(program_.waits.size()), static_cast<std::uint32_t>(waits.size())};
+  for (const OpId wait : waits) {
+    check(wait >= OpId{0} && wait < id, "an op waits only for ops added before it");
+    program_.waits.push_back(wait);
+  }
+  op.inputs = store(inputs);
+  op.outputs = store(outputs);
+  program_.ops.push_back(op);
+  return id;
+}
+
+std::pair<Extent, Extent> ProgramBuilder::extents_of(const Operand& operand) const {
+  check(!operand.empty(), "an operand has at least one region");
+  const Buffer& first = buffer_of(operand.front().buffer);
+  Extent rows{first.rows.dimension, 0};
+  const Extent columns{first.columns.dimension, operand.front().columns};
+  for (const Region& region : operand) {
+    const Buffer& buffer = buffer_of(region.buffer);
+    check(region.rows >= 1 && region.rows <= buffer.rows.blocks, "a region is no taller than its buffer");
+    check(region.columns >= 1 && region.columns <= buffer.columns.blocks, "a region is no wider than its buffer");
+    check(buffer.rows.dimension == rows.dimension && buffer.columns.dimension == columns.dimension &&
+              region.columns == columns.blocks,
+          "the regions of an operand stack by rows");
+    rows.blocks += region.rows;
+  }
+  return {rows, columns};
+}
+
+DType ProgramBuilder::dtype_of(const Operand& operand) const { return buffer_of(operand.front().buffer).dtype; }
+
+}  // namespace commfuse

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only way to make a Program. Ops wait only for ids given before, so a program is acyclic by construction.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/schedule/program.h"
+
+namespace commfuse {
+
+/// Regions stacked by rows.
+using Operand = std::vector<Region>;
+
+struct GemmSpec {
+  Lane lane{LaneKind::compute, 0};
+  Operand a, b, out;
+  bool accumulate = false;
+  std::vector<OpId> waits;
+  Purpose purpose = Purpose::essential;
+  DType accumulator = DType::fp32;
+};
+
+struct ElementwiseSpec {
+  Lane lane{LaneKind::compute, 0};
+  Function function = Function::add;
+  std::vector<Operand> inputs;
+  Operand out;
+  std::vector<OpId> waits;
+  Purpose purpose = Purpose::local;
+};
+
+/// An empty send or receive means that this half is absent.
+struct ExchangeSpec {
+  Lane lane{LaneKind::comm, 0};
+  int axis = 0;
+  std::int32_t shift = 1;
+  Operand send, receive;
+  DType wire = DType::bf16;
+  std::vector<OpId> waits;
+};
+
+struct CollectiveSpec {
+  Lane lane{LaneKind::comm, 0};
+  CollectiveKind kind = CollectiveKind::all_gather;
+  int axis = 0;
+  Operand in, out;
+  DType wire = DType::bf16;
+  std::vector<OpId> waits;
+};
+
+/// Aborts (check) on what only a generator's author can get wrong: empty operands, regions wider than their buffer,
+/// operands whose extents do not fit each other, waits for later ops.
+class ProgramBuilder {
+ public:
+  ProgramBuilder(std::string name, Mesh mesh);
+
+  [[nodiscard]] const Mesh& mesh() const { return program_.mesh; }
+
+  /// A dimension of that name, cut into `blocks`; asking again for the same name returns the same one and requires
+  /// the same blocks.
+  DimensionId dimension(std::string_view name, std::int32_t blocks);
+
+  TensorId input_tensor(std::string name, Extent rows, Extent columns, DType dtype);
+  /// The unfused product a x b; a's columns and b's rows have the same extent.
+  TensorId product_tensor(std::string name, TensorId a, TensorId b);
+  TensorId function_tensor(std::string name, Function function, TensorId of);
+
+  BufferId buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype);
+  void initially(const Region& here, TensorId tensor, Index row, Index column);
+  void finally(const Region& here, TensorId tensor, Index row, Index column);
+
+  OpId gemm(const GemmSpec& spec);
+  OpId elementwise(const ElementwiseSpec& spec);
+  OpId exchange(const ExchangeSpec& spec);
+  OpId collective(const CollectiveSpec& spec);
+
+  /// The op takes part only where the predicate holds.
+  void only_where(OpId op, const Predicate& where) { program_.ops[position(op)].where = where; }
+
+  /// The essential compute of one rank before any cutting.
+  void unfused(const Shape& shape);
+
+  [[nodiscard]] const Tensor& tensor(TensorId id) const { return program_.tensors[position(id)]; }
+  [[nodiscard]] const Buffer& buffer_of(BufferId id) const { return program_.buffers[position(id)]; }
+  /// The whole of a buffer.
+  [[nodiscard]] Region whole(BufferId id) const;
+  /// `rows` block rows of a buffer from `row`, over all its columns.
+  [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;
+
+  [[nodiscard]] Program build() && { return std::move(program_); }
+
+ private:
+  Slice store(const Operand& operand);
+  Slice store(std::span<const Operand> operands);
+  std::uint32_t shape_id(const Shape& shape);
+  std::uint16_t lane_id(Lane lane);
+  OpId add(OpKind kind, Purpose purpose, Lane lane, const Shape& shape, std::span<const OpId> waits,
+           std::span<const Operand> inputs, std::span<const Operand> outputs);
+  /// Rows x columns of a stacked operand; all its regions have the same columns and block kinds.
+  [[nodiscard]] std::pair<Extent, Extent> extents_of(const Operand& operand) const;
+  [[nodiscard]] DType dtype_of(const Operand& operand) const;
+
+  Program program_;
+};
+
+}  // namespace commfuse

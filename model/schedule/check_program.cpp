@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/check_program.h"
+
+#include <algorithm>
+#include <string>
+
+#include "model/schedule/bounds.h"
+#include "model/schedule/cells.h"
+#include "model/schedule/contents.h"
+#include "model/schedule/deadlock.h"
+#include "model/schedule/hazards.h"
+#include "model/schedule/matching.h"
+#include "model/schedule/sums.h"
+
+namespace commfuse {
+
+std::string_view name_of(FindingKind kind) {
+  switch (kind) {
+    case FindingKind::bounds: return "bounds";
+    case FindingKind::unmatched: return "unmatched";
+    case FindingKind::collective_order: return "collective_order";
+    case FindingKind::deadlock: return "deadlock";
+    case FindingKind::hazard: return "hazard";
+    case FindingKind::contents: return "contents";
+  }
+  return "";
+}
+
+namespace {
+
+/// Collectives that their predicate splits: match() lists their problems last, one each.
+std::size_t split_collectives(const Program& program) {
+  return static_cast<std::size_t>(std::count_if(program.ops.begin(), program.ops.end(), [&](const Op& op) {
+    const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
+    return collective != nullptr && op.where.relation != Relation::always && op.where.axis == collective->axis;
+  }));
+}
+
+void check_matching(const Program& program, const Matching& matching, Findings& findings) {
+  const std::size_t unmatched = matching.problems.size() - split_collectives(program);
+  for (std::size_t i = 0; i < matching.problems.size(); ++i) {
+    findings.add(i < unmatched ? FindingKind::unmatched : FindingKind::collective_order, static_cast<std::int32_t>(i),
+                 [&] { return matching.problems[i]; });
+  }
+}
+
+void check_all(const Program& program, Findings& findings) {
+  check_bounds(program, findings);
+  if (!findings.empty()) {
+    return;
+  }
+  const Matching matching = match(program);
+  check_matching(program, matching, findings);
+  if (!findings.empty()) {
+    return;
+  }
+  const std::vector<Event> events = run_abstractly(program, matching, findings);
+  if (!findings.empty()) {
+    return;
+  }
+  const CellMap cells(program);
+  check_hazards(program, cells, findings);
+  if (findings.empty()) {
+    Sums sums;
+    check_contents(program, cells, events, sums, findings, nullptr);
+  }
+}
+
+}  // namespace
+
+CheckReport check_program(const Program& program) {
+  Findings findings;
+  check_all(program, findings);
+  return std::move(findings).report();
+}
+
+}  // namespace commfuse

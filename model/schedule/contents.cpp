@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/contents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "model/schedule/matching.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr TensorId wrong_tensor{-2};  // already reported
+constexpr Value wrong_value{.tensor = wrong_tensor};
+constexpr Value nothing{};
+
+using Values = std::vector<Value>;
+
+/// How many contributions make a block of the tensor complete.
+std::int32_t contributions(const Program& program, const Tensor& tensor) {
+  return tensor.definition == Tensor::Definition::product ? program.tensors[position(tensor.a)].columns.blocks : 1;
+}
+
+bool is_wrong(const Value& value) { return value.tensor == wrong_tensor; }
+
+class Contents {
+ public:
+  Contents(const Program& program, const CellMap& cells, Sums& sums, Findings& findings, Trace* trace)
+      : program_(program),
+        cells_(cells),
+        sums_(sums),
+        findings_(findings),
+        trace_(trace),
+        memory_(static_cast<std::size_t>(cells.count()) * static_cast<std::size_t>(program.mesh.ranks())) {
+    for (const Tensor& tensor : program.tensors) {
+      complete_.push_back(sums.range(0, contributions(program, tensor)));
+    }
+    for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+      here_.push_back(program.mesh.coordinates(rank));
+    }
+    if (trace_ != nullptr) {
+      trace_->ops = program.ops.size();
+      trace_->ranks = here_.size();
+      trace_->values.resize(2 * trace_->ranks * trace_->ops);
+    }
+  }
+
+  void place_initial() {
+    for_each_content(program_.initial, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
+      Value& held = at(rank, cell);
+      if (held != nothing && held != value) {
+        findings_.add(FindingKind::contents, about(program_.initial, content), [&] {
+          return fmt::format("rank {} would hold both {} and {} in {} before the first op", rank, words(held),
+                             words(value), cells_.in_words(cell));
+        });
+      }
+      held = value;
+    });
+  }
+
+  void run(const std::vector<Event>& events, std::size_t iteration) {
+    iteration_ = iteration;
+    for (const Event& event : events) {
+      switch (event.kind) {
+        case Event::Kind::computed: compute(event.rank, event.op); break;
+        case Event::Kind::sent: send(event); break;
+        case Event::Kind::collected: collect(event.rank, event.op); break;
+      }
+    }
+    compare_final();
+  }
+
+ private:
+  [[nodiscard]] const Op& record(OpId op) const { return program_.ops[position(op)]; }
+  [[nodiscard]] std::string words(const Value& value) const { return in_words(program_, sums_, value); }
+  [[nodiscard]] std::string who(Rank rank, OpId op) const {
+    return fmt::format("{}{} on rank {}", when(), op_in_words(program_, op), rank);
+  }
+  [[nodiscard]] std::string_view when() const { return iteration_ == 0 ? "" : "in a second iteration, "; }
+
+  Value& at(Rank rank, Cell cell) {
+    return memory_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(cells_.count()) +
+                   static_cast<std::size_t>(cell)];
+  }
+  [[nodiscard]] const Coordinates& here(Rank rank) const { return here_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] bool complete(const Value& value) const {
+    return position(value.tensor) < complete_.size() && value.sum == complete_[position(value.tensor)];
+  }
+
+  // --- memory ------------------------------------------------------------------------------------------------------
+
+  OpValues* traced(Rank rank, OpId op) {
+    return trace_ == nullptr
+               ? nullptr
+               : &trace_->values[(iteration_ * trace_->ranks + static_cast<std::size_t>(rank)) * trace_->ops +
+                                 position(op)];
+  }
+
+  Values read(Rank rank, OpId op, Slice operand) {
+    Values values;
+    touched_.clear();
+    for (const Region& region : program_.regions_of(operand)) {
+      cells_.append(region, here(rank), touched_);
+    }
+    values.reserve(touched_.size());
+    for (const Cell cell : touched_) {
+      values.push_back(at(rank, cell));
+    }
+    if (OpValues* kept = traced(rank, op)) {
+      kept->inputs.push_back(values);
+    }
+    return values;
+  }
+
+  void write(Rank rank, OpId op, const Values& values) {
+    touched_.clear();
+    for (const Region& region : program_.regions_of(program_.outputs_of(record(op)).front())) {
+      cells_.append(region, here(rank), touched_);
+    }
+    for (std::size_t i = 0; i < touched_.size(); ++i) {
+      at(rank, touched_[i]) = values[i];
+    }
+    if (OpValues* kept = traced(rank, op)) {
+      kept->output = values;
+    }
+  }
+
+  /// visit(rank, content, cell, value that belongs there)
+  template <class Visit>
+  void for_each_content(const std::vector<Content>& contents, const Visit& visit) {
+    std::vector<Cell> cells;
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      for (const Content& content : contents) {
+        cells.clear();
+        cells_.append(content.here, here(rank), cells);
+        const std::int32_t row = content.row.at(program_.mesh, here(rank));
+        const std::int32_t column = content.column.at(program_.mesh, here(rank));
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+          const auto place = static_cast<std::int32_t>(i);
+          visit(rank, content, cells[i],
+                Value{content.tensor, row + place / content.here.columns, column + place % content.here.columns,
+                      complete_[position(content.tensor)]});
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::int32_t about(const std::vector<Content>& contents, const Content& content) const {
+    const auto before = &contents == &program_.final ? program_.initial.size() : 0U;
+    return -1 - static_cast<std::int32_t>(before + static_cast<std::size_t>(&content - contents.data()));
+  }
+
+  void compare_final() {
+    for_each_content(program_.final, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
+      const Value& held = at(rank, cell);
+      if (held == value) {
+        return;
+      }
+      findings_.add(FindingKind::contents, about(program_.final, content), [&] {
+        return fmt::format("{}rank {} ends with {} in {}, where {} belongs", when(), rank, words(held),
+                           cells_.in_words(cell), words(value));
+      });
+    });
+  }
+
+  // --- what ops do to values ---------------------------------------------------------------------------------------
+
+  template <class Sentence>
+  Value wrong(Rank rank, OpId op, const Sentence& sentence) {
+    findings_.add(FindingKind::contents, static_cast<std::int32_t>(op),
+                  [&] { return fmt::format("{} {}", who(rank, op), sentence()); });
+    return wrong_value;
+  }
+
+  void compute(Rank rank, OpId op) {
+    const Shape& shape = program_.shapes[record(op).shape];
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      multiply(rank, op, *gemm);
+    } else if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+      map(rank, op, *elementwise);
+    } else {
+      wrong(rank, op, [] { return std::string{"is not supported by check_program yet"}; });
+    }
+  }
+
+  void multiply(Rank rank, OpId op, const GemmShape& shape) {
+    const auto operands = program_.inputs_of(record(op));
+    const Values a = read(rank, op, operands[0]);
+    const Values b = read(rank, op, operands[1]);
+    Values old;
+    if (shape.accumulate) {
+      old = read(rank, op, program_.outputs_of(record(op)).front());
+    }
+    const auto k = static_cast<std::size_t>(shape.k.blocks);
+    const auto n = static_cast<std::size_t>(shape.n.blocks);
+    Values out;
+    Values column(k);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(shape.m.blocks); ++i) {
+      for (std::size_t j = 0; j < n; ++j) {
+        for (std::size_t t = 0; t < k; ++t) {
+          column[t] = b[t * n + j];
+        }
+        const Value product = contract(rank, op, std::span(a).subspan(i * k, k), column);
+        out.push_back(old.empty() ? product : sum(rank, op, std::array{old[out.size()], product}));
+      }
+    }
+    write(rank, op, out);
+  }
+
+  /// A row of a times a column of b.
+  Value contract(Rank rank, OpId op, std::span<const Value> a, std::span<const Value> b) {
+    parts_.clear();
+    for (std::size_t t = 0; t < a.size(); ++t) {
+      if (is_wrong(a[t]) || is_wrong(b[t])) {
+        return wrong_value;
+      }
+      for (const Value& factor : {a[t], b[t]}) {
+        if (!complete(factor)) {
+          return wrong(rank, op, [&] { return fmt::format("multiplies {}, which is not complete", words(factor)); });
+        }
+      }
+      if (a[t].tensor != a[0].tensor || a[t].row != a[0].row || b[t].tensor != b[0].tensor ||
+          b[t].column != b[0].column) {
+        return wrong(rank, op, [&] {
+          return fmt::format("adds up {} times {} and {} times {}", words(a[0]), words(b[0]), words(a[t]), words(b[t]));
+        });
+      }
+      if (a[t].column != b[t].row) {
+        return wrong(rank, op, [&] {
+          return fmt::format("multiplies {} by {}, which are different blocks of the contraction", words(a[t]),
+                             words(b[t]));
+        });
+      }
+      parts_.push_back(sums_.range(a[t].column, a[t].column + 1));
+    }
+    const TensorId product = product_of(a[0].tensor, b[0].tensor);
+    if (product == no_tensor) {
+      return wrong(rank, op, [&] {
+        return fmt::format("multiplies {} by {}, which is no product of the operation", words(a[0]), words(b[0]));
+      });
+    }
+    return united(rank, op, {product, a[0].row, b[0].column, 0});
+  }
+
+  [[nodiscard]] TensorId product_of(TensorId a, TensorId b) const {
+    for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
+      const Tensor& tensor = program_.tensors[i];
+      if (tensor.definition == Tensor::Definition::product && tensor.a == a && tensor.b == b) {
+        return TensorId{static_cast<std::int32_t>(i)};
+      }
+    }
+    return no_tensor;
+  }
+
+  /// `value` with the union of `parts_` as its contributions.
+  Value united(Rank rank, OpId op, Value value) {
+    const Sums::Union all = sums_.unite(parts_);
+    if (all.twice) {
+      return wrong(rank, op, [&] {
+        const Tensor& tensor = program_.tensors[position(value.tensor)];
+        const std::string block = words({value.tensor, value.row, value.column, complete_[position(value.tensor)]});
+        return tensor.definition == Tensor::Definition::product
+                   ? fmt::format("counts contribution {} to {} twice", *all.twice, block)
+                   : fmt::format("counts {} twice", block);
+      });
+    }
+    value.sum = all.sum;
+    return value;
+  }
+
+  Value sum(Rank rank, OpId op, std::span<const Value> values) {
+    parts_.clear();
+    for (const Value& value : values) {
+      if (is_wrong(value)) {
+        return wrong_value;
+      }
+      if (value.tensor == no_tensor || value.tensor != values[0].tensor || value.row != values[0].row ||
+          value.column != values[0].column) {
+        return wrong(rank, op, [&] { return fmt::format("adds {} to {}", words(value), words(values[0])); });
+      }
+      parts_.push_back(value.sum);
+    }
+    return united(rank, op, values[0]);
+  }
+
+  void map(Rank rank, OpId op, const ElementwiseShape& shape) {
+    std::vector<Values> inputs;
+    for (const Slice operand : program_.inputs_of(record(op))) {
+      inputs.push_back(read(rank, op, operand));
+    }
+    const std::size_t width = shape.function == Function::swiglu ? 2 : 1;
+    const auto count = static_cast<std::size_t>(shape.rows.blocks) * static_cast<std::size_t>(shape.columns.blocks);
+    Values out;
+    Values column;
+    for (std::size_t i = 0; i < count; ++i) {
+      switch (shape.function) {
+        case Function::copy: out.push_back(inputs[0][i]); break;
+        case Function::add:
+          column.clear();
+          for (const Values& input : inputs) {
+            column.push_back(input[i]);
+          }
+          out.push_back(sum(rank, op, column));
+          break;
+        case Function::swiglu:  // a row of the input is twice as wide: block i of the output takes blocks 2i and 2i + 1
+        case Function::gelu:
+          out.push_back(apply(rank, op, shape.function, std::span(inputs[0]).subspan(width * i, width)));
+      }
+    }
+    write(rank, op, out);
+  }
+
+  Value apply(Rank rank, OpId op, Function function, std::span<const Value> of) {
+    for (const Value& value : of) {
+      if (is_wrong(value)) {
+        return wrong_value;
+      }
+      if (!complete(value)) {
+        return wrong(rank, op, [&] {
+          return fmt::format("applies a nonlinear function to {}, which is not complete", words(value));
+        });
+      }
+    }
+    const auto width = static_cast<std::int32_t>(of.size());
+    const bool pair = width == 1 || (of[1].tensor == of[0].tensor && of[1].row == of[0].row &&
+                                     of[1].column == of[0].column + 1 && of[0].column % 2 == 0);
+    if (!pair) {
+      return wrong(rank, op,
+                   [&] { return fmt::format("pairs {} with {} as gate and up", words(of[0]), words(of[1])); });
+    }
+    for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
+      const Tensor& tensor = program_.tensors[i];
+      if (tensor.definition == Tensor::Definition::function && tensor.a == of[0].tensor &&
+          tensor.function == function) {
+        return {TensorId{static_cast<std::int32_t>(i)}, of[0].row, of[0].column / width, complete_[i]};
+      }
+    }
+    return wrong(rank, op,
+                 [&] { return fmt::format("applies to {} a function that the operation does not", words(of[0])); });
+  }
+
+  void send(const Event& event) {
+    write(event.target, event.target_op, read(event.rank, event.op, program_.inputs_of(record(event.op)).front()));
+  }
+
+  /// `first` is the member at coordinate 0.
+  void collect(Rank first, OpId op) {
+    const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
+    const std::int32_t extent = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
+    std::vector<Values> given;
+    given.reserve(static_cast<std::size_t>(extent));
+    for (std::int32_t i = 0; i < extent; ++i) {
+      given.push_back(read(program_.mesh.member(first, shape.axis, i), op, program_.inputs_of(record(op)).front()));
+    }
+    Values total;  // what every member gets the same of, once
+    const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
+    if (shape.kind == CollectiveKind::all_gather) {
+      for (const Values& part : given) {
+        total.insert(total.end(), part.begin(), part.end());
+      }
+    } else if (reduces) {
+      total = reduced(first, op, given);
+    }
+    const std::size_t part = given[0].size() / static_cast<std::size_t>(extent);
+    for (std::int32_t i = 0; i < extent; ++i) {
+      const auto from = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * part);
+      Values taken;
+      if (shape.kind == CollectiveKind::reduce_scatter) {
+        taken.assign(total.begin() + from, total.begin() + from + static_cast<std::ptrdiff_t>(part));
+      } else if (shape.kind == CollectiveKind::all_to_all) {
+        for (const Values& source : given) {
+          taken.insert(taken.end(), source.begin() + from, source.begin() + from + static_cast<std::ptrdiff_t>(part));
+        }
+      } else {
+        taken = total;
+      }
+      write(program_.mesh.member(first, shape.axis, i), op, taken);
+    }
+  }
+
+  Values reduced(Rank rank, OpId op, const std::vector<Values>& given) {
+    Values total;
+    Values column(given.size());
+    for (std::size_t i = 0; i < given[0].size(); ++i) {
+      for (std::size_t member = 0; member < given.size(); ++member) {
+        column[member] = given[member][i];
+      }
+      total.push_back(sum(rank, op, column));
+    }
+    return total;
+  }
+
+  const Program& program_;
+  const CellMap& cells_;
+  Sums& sums_;
+  Findings& findings_;
+  Trace* trace_;
+  std::vector<Value> memory_;    // by rank and cell
+  std::vector<SumId> complete_;  // by tensor
+  std::vector<Coordinates> here_;
+  std::size_t iteration_ = 0;
+  std::vector<Cell> touched_;  // room to work in
+  std::vector<SumId> parts_;   // room to work in
+};
+
+}  // namespace
+
+void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
+                    Findings& findings, Trace* trace) {
+  Contents contents(program, cells, sums, findings, trace);
+  contents.place_initial();
+  contents.run(events, 0);
+  contents.run(events, 1);
+}
+
+std::string in_words(const Program& program, const Sums& sums, const Value& value) {
+  if (value.tensor == no_tensor) {
+    return "nothing";
+  }
+  if (value.tensor == wrong_tensor) {
+    return "a wrong value";
+  }
+  const Tensor& tensor = program.tensors[position(value.tensor)];
+  std::string words = fmt::format("{}[{},{}]", tensor.name, value.row, value.column);
+  if (tensor.columns.blocks == 1) {
+    words = fmt::format("{}[{}]", tensor.name, value.row);
+  } else if (tensor.rows.blocks == 1) {
+    words = fmt::format("{}[:,{}]", tensor.name, value.column);
+  }
+  const std::int32_t all = contributions(program, tensor);
+  const std::string contributed = sums.in_words(value.sum);
+  const std::string complete = all == 1 ? "{0}" : all == 2 ? "{0,1}" : fmt::format("{{0-{}}}", all - 1);
+  return contributed == complete ? words : words + contributed;
+}
+
+}  // namespace commfuse

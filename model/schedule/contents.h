@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every cell holds, symbolically: which block of which tensor, and which contributions to it have been summed up.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/schedule/cells.h"
+#include "model/schedule/deadlock.h"
+#include "model/schedule/findings.h"
+#include "model/schedule/program.h"
+#include "model/schedule/sums.h"
+
+namespace commfuse {
+
+/// A block of a tensor. A product's is the sum of the contraction blocks in `sum`; other tensors have one contribution.
+struct Value {
+  TensorId tensor = no_tensor;  // no_tensor: nothing
+  std::int32_t row = 0;
+  std::int32_t column = 0;
+  SumId sum = 0;
+  friend bool operator==(const Value&, const Value&) = default;
+};
+
+/// What one op on one rank took in and put out.
+struct OpValues {
+  std::vector<std::vector<Value>> inputs;  // by operand; of an accumulating product also what it adds to
+  std::vector<Value> output;
+  friend bool operator==(const OpValues&, const OpValues&) = default;
+};
+
+/// Every op's values, by iteration (two), rank and op. Traces made with the same Sums can be compared.
+struct Trace {
+  std::size_t ops = 0;
+  std::size_t ranks = 0;
+  std::vector<OpValues> values;
+
+  [[nodiscard]] const OpValues& at(std::size_t iteration, Rank rank, OpId op) const {
+    return values[(iteration * ranks + static_cast<std::size_t>(rank)) * ops + position(op)];
+  }
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+/// Runs the events twice over, the second time on the memory the first left, and compares the end of each with the
+/// final contents. Products demand complete factors that meet in a product of the operation; nonlinear functions demand
+/// complete sums; adding unites disjoint contributions. A wrong value is reported once and not followed further.
+/// Requires a program without other findings: then every order of events gives these values. `trace` may be null.
+void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
+                    Findings& findings, Trace* trace);
+
+/// "y[3]{0,3}": block row 3 of y, contributions 0 and 3 of more. Without braces: complete. A dimension of one block is
+/// left out when it is the columns and ":" when it is the rows: "w[:,2]".
+std::string in_words(const Program& program, const Sums& sums, const Value& value);
+
+}  // namespace commfuse

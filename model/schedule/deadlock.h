@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program without time, data or hardware: does every op end, and in which order can things happen?
+#pragma once
+
+#include <vector>
+
+#include "model/schedule/findings.h"
+#include "model/schedule/matching.h"
+#include "model/schedule/program.h"
+
+namespace commfuse {
+
+/// One thing that happens, after everything it needs.
+struct Event {
+  enum class Kind : std::uint8_t { computed, sent, collected };
+  Kind kind = Kind::computed;
+  Rank rank = 0;  // sent: the source; collected: the member at coordinate 0
+  OpId op{};
+  Rank target = 0;   // sent
+  OpId target_op{};  // sent
+};
+
+/// In-order lanes; an op is posted when its waits have ended and its lane is free, and holds its lane to its end. One
+/// half of an exchange happens when both its ends are posted, and an exchange ends with both its halves; a collective
+/// ends when all its group has posted it. Which op comes first does not matter: posting never takes anything away, so
+/// if this order ends, every order does. A second iteration cannot deadlock either: every rank ends its first.
+///
+/// Adds one finding when ranks are stuck. Requires a program that passed check_bounds() and matches.
+std::vector<Event> run_abstractly(const Program& program, const Matching& matching, Findings& findings);
+
+}  // namespace commfuse

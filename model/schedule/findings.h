@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What check_program() has to say: one sentence a mistake, and how many more there were.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace commfuse {
+
+enum class FindingKind : std::uint8_t {
+  bounds,            // ids, extents, regions, waits: the program does not hold together
+  unmatched,         // a send or a receive that nothing meets
+  collective_order,  // a collective that only a part of its group joins
+  deadlock,
+  hazard,    // reads and writes of one cell that nothing orders
+  contents,  // a rank computes, or ends with, something else than the unfused operation
+};
+
+std::string_view name_of(FindingKind kind);
+
+struct Finding {
+  FindingKind kind = FindingKind::bounds;
+  std::string sentence;  // names op, rank and region or buffer
+  friend bool operator==(const Finding&, const Finding&) = default;
+};
+
+struct CheckReport {
+  std::vector<Finding> findings;
+  std::int64_t more = 0;  // not listed: beyond the limit, or the same op again on another rank or in another cell
+
+  [[nodiscard]] bool ok() const { return findings.empty(); }
+};
+
+/// Collects findings: of each kind one for each op, twenty in all; the rest is counted.
+class Findings {
+ public:
+  static constexpr std::size_t listed = 20;
+
+  /// `about` is the op, or -1 - i for the i-th content. `sentence()` is only called when it will be listed.
+  template <class Sentence>
+  void add(FindingKind kind, std::int32_t about, const Sentence& sentence) {
+    if (report_.findings.size() < listed && seen_.insert({kind, about}).second) {
+      report_.findings.push_back({kind, sentence()});
+    } else {
+      ++report_.more;
+    }
+  }
+
+  [[nodiscard]] bool empty() const { return report_.ok(); }
+  [[nodiscard]] CheckReport report() && { return std::move(report_); }
+
+ private:
+  CheckReport report_;
+  std::set<std::pair<FindingKind, std::int32_t>> seen_;
+};
+
+}  // namespace commfuse

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/index.h"
+
+#include "model/check.h"
+
+namespace commfuse {
+
+Index along(const Mesh& mesh, int axis, std::int32_t offset, std::int32_t scale) {
+  const auto place = static_cast<std::size_t>(axis);
+  check(place < mesh.axes.size(), "an index names an axis of the mesh");
+  const std::int32_t extent = mesh.axes[place].extent;
+  Index index;
+  index.terms[place] = {.scale = scale, .offset = (offset % extent + extent) % extent, .sign = 1};
+  return index;
+}
+
+bool Predicate::holds(const Coordinates& here) const {
+  const std::int32_t coordinate = here[static_cast<std::size_t>(axis)];
+  switch (relation) {
+    case Relation::always: return true;
+    case Relation::equal: return coordinate == value;
+    case Relation::not_equal: return coordinate != value;
+    case Relation::less: return coordinate < value;
+    case Relation::at_least: return coordinate >= value;
+  }
+  return true;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// What depends on the rank: constant + sum of scale * ((sign * coordinate + offset) mod extent), one term per axis.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "model/schedule/mesh.h"
+
+namespace commfuse {
+
+/// scale * ((sign * coordinate + offset) mod extent). The offset is kept inside [0, extent).
+struct IndexTerm {
+  std::int32_t scale = 0;  // 0: no term for this axis
+  std::int32_t offset = 0;
+  std::int8_t sign = 1;
+  friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
+};
+
+/// A position in whole blocks, the same formula on every rank.
+struct Index {
+  std::int32_t constant = 0;
+  std::array<IndexTerm, max_axes> terms{};
+
+  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): a plain number is the commonest index
+  constexpr Index(std::int32_t value = 0) : constant(value) {}
+
+  [[nodiscard]] std::int32_t at(const Mesh& mesh, const Coordinates& here) const {
+    std::int32_t value = constant;
+    for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+      const IndexTerm& term = terms[axis];
+      if (term.scale != 0) {
+        const std::int32_t extent = mesh.axes[axis].extent;
+        const std::int32_t moved = term.sign * here[axis] + term.offset;
+        value += term.scale * ((moved % extent + extent) % extent);
+      }
+    }
+    return value;
+  }
+
+  friend bool operator==(const Index&, const Index&) = default;
+  friend constexpr Index operator+(Index index, std::int32_t more) {
+    index.constant += more;
+    return index;
+  }
+};
+
+/// scale * ((coordinate + offset) mod extent) on one axis, the offset brought into [0, extent).
+Index along(const Mesh& mesh, int axis, std::int32_t offset = 0, std::int32_t scale = 1);
+
+/// Where an op takes part: a comparison of one coordinate. `always` compares nothing.
+enum class Relation : std::uint8_t { always, equal, not_equal, less, at_least };
+struct Predicate {
+  Relation relation = Relation::always;
+  std::int8_t axis = 0;
+  std::int32_t value = 0;
+  [[nodiscard]] bool holds(const Coordinates& here) const;
+  friend bool operator==(const Predicate&, const Predicate&) = default;
+};
+
+}  // namespace commfuse

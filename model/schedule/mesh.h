@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who takes part: named axes with extents. A rank is a coordinate on every axis.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace commfuse {
+
+/// Row-major position of a coordinate in its mesh, the last axis fastest: in {node: 2, tp: 8}, rank = 8*node + tp.
+using Rank = std::int32_t;
+
+inline constexpr int max_axes = 3;
+using Coordinates = std::array<std::int32_t, max_axes>;
+
+struct Axis {
+  std::string name;
+  std::int32_t extent = 1;
+  friend bool operator==(const Axis&, const Axis&) = default;
+};
+
+/// Requires 1 to max_axes axes, every extent >= 1.
+struct Mesh {
+  std::vector<Axis> axes;
+
+  [[nodiscard]] std::int32_t ranks() const;
+  /// The distance in rank ids between neighbours on `axis`.
+  [[nodiscard]] std::int32_t stride(int axis) const;
+  [[nodiscard]] Coordinates coordinates(Rank rank) const;
+  /// The rank whose coordinate on `axis` is `shift` further, wrapping around; the other coordinates are kept.
+  [[nodiscard]] Rank shifted(Rank rank, int axis, std::int32_t shift) const;
+  /// The member of `rank`'s group along `axis` that stands at `coordinate`.
+  [[nodiscard]] Rank member(Rank rank, int axis, std::int32_t coordinate) const;
+
+  friend bool operator==(const Mesh&, const Mesh&) = default;
+};
+
+}  // namespace commfuse

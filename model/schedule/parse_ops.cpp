@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/parse_ops.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <initializer_list>
+#include <utility>
+
+#include "model/config/suggest.h"
+#include "model/schedule/text.h"
+
+namespace commfuse::text {
+
+namespace {
+
+constexpr words::Table<OpKind, 4> kinds{{{OpKind::gemm, "gemm"},
+                                         {OpKind::elementwise, "elementwise"},
+                                         {OpKind::exchange, "exchange"},
+                                         {OpKind::collective, "collective"}}};
+
+std::vector<std::string_view> keys_of(OpKind kind) {
+  std::vector<std::string_view> keys{"id", "op", "lane", "purpose", "where", "waits"};
+  const auto add = [&](std::initializer_list<std::string_view> more) { keys.insert(keys.end(), more); };
+  switch (kind) {
+    case OpKind::gemm: add({"accumulate", "accumulator", "a", "b", "out"}); break;
+    case OpKind::elementwise: add({"function", "in", "out"}); break;
+    case OpKind::exchange: add({"axis", "shift", "wire", "send", "receive"}); break;
+    case OpKind::collective: add({"kind", "axis", "wire", "in", "out"}); break;
+    case OpKind::attention: break;
+  }
+  return keys;
+}
+
+/// Rows x columns of a stacked operand.
+struct Stack {
+  Extent rows, columns;
+  DType dtype = DType::bf16;
+};
+
+class OpReader {
+ public:
+  OpReader(const Surroundings& around, std::span<const Dimension> dimensions, ProgramBuilder& builder,
+           Mistakes& mistakes)
+      : around_(around), dimensions_(dimensions), builder_(builder), mistakes_(mistakes) {
+    for (std::size_t axis = 0; axis < around.mesh.axes.size(); ++axis) {
+      axes_.emplace(around.mesh.axes[axis].name, static_cast<std::int32_t>(axis));
+    }
+  }
+
+  void read(const Node& node, std::int32_t id) {
+    require_map(node);
+    const OpKind kind = kind_of(node);
+    const std::vector<std::string_view> keys = keys_of(kind);
+    const Fields fields(node, keys, mistakes_);
+    const Node& written = fields.at("id", std::to_string(id));
+    if (integer_of(written, 0, most_distance) != id) {
+      throw Wrong{written.place, fmt::format("the ids of ops count 0, 1, 2 and so on; write id: {}", id)};
+    }
+    switch (kind) {
+      case OpKind::gemm: return gemm(fields, id);
+      case OpKind::elementwise: return elementwise(fields, id);
+      case OpKind::exchange: return exchange(fields, id);
+      case OpKind::collective: return collective(fields, id);
+      case OpKind::attention: return;
+    }
+  }
+
+ private:
+  static OpKind kind_of(const Node& node) {
+    for (std::size_t i = 0; i < node.keys.size(); ++i) {
+      if (node.keys[i].scalar == "op") {
+        return word_of(node.items[i], kinds, "op kinds");
+      }
+    }
+    throw Wrong{node.place, "key 'op' is missing; add it, as in op: gemm"};
+  }
+
+  void gemm(const Fields& fields, std::int32_t id) {
+    GemmSpec spec{.lane = lane(fields, {LaneKind::compute, 0}), .purpose = purpose(fields, OpKind::gemm)};
+    const Predicate where = predicate(fields);
+    if (const Node* accumulate = fields.find("accumulate")) {
+      spec.accumulate = boolean_of(*accumulate);
+    }
+    if (const Node* accumulator = fields.find("accumulator")) {
+      spec.accumulator = dtype_of(*accumulator);
+    }
+    const Stack a = operand(fields.at("a", "\"x\""), spec.a);
+    const Stack b = operand(fields.at("b", "\"w\""), spec.b);
+    const Stack out = operand(fields.at("out", "\"y[tp]\""), spec.out);
+    require_equal(*fields.find("b"), "the rows of b", b.rows, "the columns of a", a.columns);
+    require_equal(*fields.find("out"), "the rows of out", out.rows, "the rows of a", a.rows);
+    require_equal(*fields.find("out"), "the columns of out", out.columns, "the columns of b", b.columns);
+    spec.waits = waits(fields, id);
+    add(where, [&] { return builder_.gemm(spec); });
+  }
+
+  void elementwise(const Fields& fields, std::int32_t id) {
+    ElementwiseSpec spec{.lane = lane(fields, {LaneKind::compute, 0}), .purpose = purpose(fields, OpKind::elementwise)};
+    const Predicate where = predicate(fields);
+    spec.function = word_of(fields.at("function", "add"), words::functions, "functions");
+    const Node& in = fields.at("in", "[\"a\", \"b\"]");
+    const Stack out = operand(fields.at("out", "\"c\""), spec.out);
+    Extent columns = out.columns;
+    columns.blocks *= spec.function == Function::swiglu ? 2 : 1;
+    const auto input = [&](const Node& node) {
+      const Stack stack = operand(node, spec.inputs.emplace_back());
+      require_equal(node, "the rows of this input", stack.rows, "the rows of out", out.rows);
+      require_equal(node, "the columns of this input", stack.columns,
+                    spec.function == Function::swiglu ? "twice the columns of out" : "the columns of out", columns);
+    };
+    if (in.kind == Node::Kind::list) {
+      for (const Node& node : in.items) {
+        input(node);
+      }
+    } else {
+      input(in);
+    }
+    if (spec.inputs.empty() || (spec.inputs.size() > 1 && spec.function != Function::add)) {
+      throw Wrong{in.place,
+                  fmt::format("{} takes {}, not {}; write {}", name_of(spec.function),
+                              spec.function == Function::add ? "one input or more" : "one input", spec.inputs.size(),
+                              spec.function == Function::add ? "in: [\"a\", \"b\"]" : "in: \"a\"")};
+    }
+    spec.waits = waits(fields, id);
+    add(where, [&] { return builder_.elementwise(spec); });
+  }
+
+  void exchange(const Fields& fields, std::int32_t id) {
+    ExchangeSpec spec{.lane = lane(fields, {LaneKind::comm, 0})};
+    purpose(fields, OpKind::exchange);
+    const Predicate where = predicate(fields);
+    spec.axis = axis(fields);
+    spec.shift = integer_of(fields.at("shift", "1"), -most_distance, most_distance);
+    const Node* sent = fields.find("send");
+    const Node* received = fields.find("receive");
+    if (sent == nullptr && received == nullptr) {
+      throw Wrong{fields.node().place, "this exchange neither sends nor receives; add send, receive or both"};
+    }
+    const Stack carried = sent != nullptr ? operand(*sent, spec.send) : operand(*received, spec.receive);
+    if (sent != nullptr && received != nullptr) {
+      const Stack got = operand(*received, spec.receive);
+      require_equal(*received, "the rows of receive", got.rows, "the rows of send", carried.rows);
+      require_equal(*received, "the columns of receive", got.columns, "the columns of send", carried.columns);
+    }
+    spec.wire = wire(fields, carried);
+    spec.waits = waits(fields, id);
+    add(where, [&] { return builder_.exchange(spec); });
+  }
+
+  void collective(const Fields& fields, std::int32_t id) {
+    CollectiveSpec spec{.lane = lane(fields, {LaneKind::comm, 0})};
+    purpose(fields, OpKind::collective);
+    const Predicate where = predicate(fields);
+    spec.kind = word_of(fields.at("kind", "all_gather"), words::collectives, "collectives");
+    spec.axis = axis(fields);
+    const Stack in = operand(fields.at("in", "\"x\""), spec.in);
+    const Stack out = operand(fields.at("out", "\"y\""), spec.out);
+    const Node& out_node = *fields.find("out");
+    require_equal(out_node, "the columns of out", out.columns, "the columns of in", in.columns);
+    const std::int64_t ranks = around_.mesh.axes[static_cast<std::size_t>(spec.axis)].extent;
+    if (spec.kind == CollectiveKind::all_gather) {
+      require_times(out_node, "the rows of out", out.rows, ranks, "the rows of in", in.rows);
+    } else if (spec.kind == CollectiveKind::reduce_scatter) {
+      require_times(out_node, "the rows of in", in.rows, ranks, "the rows of out", out.rows);
+    } else {
+      require_equal(out_node, "the rows of out", out.rows, "the rows of in", in.rows);
+    }
+    spec.wire = wire(fields, in);
+    spec.waits = waits(fields, id);
+    add(where, [&] { return builder_.collective(spec); });
+  }
+
+  template <class Add>
+  void add(const Predicate& where, const Add& add_to_builder) {
+    if (mistakes_.empty()) {
+      const OpId added = add_to_builder();
+      if (where.relation != Relation::always) {
+        builder_.only_where(added, where);
+      }
+    }
+  }
+
+  [[nodiscard]] static Lane lane(const Fields& fields, Lane usual) {
+    const Node* node = fields.find("lane");
+    return node == nullptr ? usual : text_of(*node, parse_lane);
+  }
+
+  [[nodiscard]] Predicate predicate(const Fields& fields) const {
+    const Node* node = fields.find("where");
+    return node == nullptr ? Predicate{}
+                           : text_of(*node, [&](std::string_view text) { return parse_predicate(text, around_.mesh); });
+  }
+
+  static Purpose purpose(const Fields& fields, OpKind kind) {
+    const Node* node = fields.find("purpose");
+    if (node == nullptr) {
+      return words::usual_purpose(kind);
+    }
+    const Purpose purpose = word_of(*node, words::purposes, "purposes");
+    const bool communicates = words::usual_purpose(kind) == Purpose::communication;
+    if (communicates != (purpose == Purpose::communication)) {
+      throw Wrong{node->place, communicates ? "exchanges and collectives are communication; leave purpose out"
+                                            : "only exchanges and collectives are communication; write essential or "
+                                              "local, or leave purpose out"};
+    }
+    return purpose;
+  }
+
+  [[nodiscard]] int axis(const Fields& fields) const {
+    return named(fields.at("axis", around_.mesh.axes.front().name), axes_, "axes");
+  }
+
+  static DType wire(const Fields& fields, const Stack& carried) {
+    const Node* node = fields.find("wire");
+    return node == nullptr ? carried.dtype : text::dtype_of(*node);
+  }
+
+  static std::vector<OpId> waits(const Fields& fields, std::int32_t id) {
+    std::vector<OpId> waits;
+    const Node* list = fields.find("waits");
+    if (list == nullptr) {
+      return waits;
+    }
+    require_list(*list);
+    for (const Node& item : list->items) {
+      const std::int32_t earlier = integer_of(item, 0, most_distance);
+      if (earlier >= id) {
+        throw Wrong{item.place, id == 0 ? std::string{"op 0 is the first and can wait for none; leave waits out"}
+                                        : fmt::format("op {} waits for op {}, which is not earlier; wait for ops 0 to "
+                                                      "{}, or change the order",
+                                                      id, earlier, id - 1)};
+      }
+      waits.push_back(OpId{earlier});
+    }
+    return waits;
+  }
+
+  Stack operand(const Node& node, Operand& operand) const {
+    operand = text_of(node, [&](std::string_view text) { return parse_operand(text, around_); });
+    const Buffer& buffer = around_.buffers[position(operand.front().buffer)];
+    Stack stack{{buffer.rows.dimension, 0}, {buffer.columns.dimension, operand.front().columns}, buffer.dtype};
+    for (const Region& region : operand) {
+      stack.rows.blocks += region.rows;
+    }
+    return stack;
+  }
+
+  void require_equal(const Node& node, std::string_view what, Extent is, std::string_view other, Extent must) const {
+    if (is != must) {
+      throw Wrong{node.place, fmt::format("{} are {}, but {} are {}; make them equal", what, in_words(is, dimensions_),
+                                          other, in_words(must, dimensions_))};
+    }
+  }
+
+  void require_times(const Node& node, std::string_view what, Extent is, std::int64_t ranks, std::string_view other,
+                     Extent part) const {
+    if (is.dimension != part.dimension || is.blocks != ranks * part.blocks) {
+      throw Wrong{node.place, fmt::format("{} are {}, but {} are {}; the first must be {} times the second", what,
+                                          in_words(is, dimensions_), other, in_words(part, dimensions_), ranks)};
+    }
+  }
+
+  Surroundings around_;
+  std::span<const Dimension> dimensions_;
+  ProgramBuilder& builder_;
+  Mistakes& mistakes_;
+  Names axes_;
+};
+
+}  // namespace
+
+std::string in_words(Extent extent, std::span<const Dimension> dimensions) {
+  return fmt::format("{}*{}", dimensions[position(extent.dimension)].name, extent.blocks);
+}
+
+void read_ops(const Node& list, const Surroundings& around, std::span<const Dimension> dimensions,
+              ProgramBuilder& builder, Mistakes& mistakes) {
+  require_list(list);
+  OpReader reader(around, dimensions, builder, mistakes);
+  for (std::size_t id = 0; id < list.items.size(); ++id) {
+    mistakes.attempt([&] { reader.read(list.items[id], static_cast<std::int32_t>(id)); });
+  }
+}
+
+}  // namespace commfuse::text

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ops of a schedule text: every demand of ProgramBuilder is met here with a place and a remedy.
+#pragma once
+
+#include <string>
+
+#include "model/schedule/builder.h"
+#include "model/schedule/fields.h"
+
+namespace commfuse::text {
+
+/// Notes every mistake; adds to `builder` only while there is none.
+void read_ops(const Node& list, const Surroundings& around, std::span<const Dimension> dimensions,
+              ProgramBuilder& builder, Mistakes& mistakes);
+
+/// "tokens*4".
+std::string in_words(Extent extent, std::span<const Dimension> dimensions);
+
+}  // namespace commfuse::text

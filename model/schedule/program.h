@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Program: one schedule as plain data, written once for all ranks. Generators make it, check() proves it, one
+// lowering hands it to simulators and executors; nobody downstream knows which generator made it.
+//
+// Positions and extents are whole blocks of named dimensions, not elements: the structure of a schedule is built,
+// checked and digested once, and a point only says how many elements a block has (Sizes).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/dtype.h"
+#include "model/schedule/index.h"
+#include "model/schedule/mesh.h"
+
+namespace commfuse {
+
+enum class DimensionId : std::int32_t {};
+enum class TensorId : std::int32_t {};
+enum class BufferId : std::int32_t {};
+enum class OpId : std::int32_t {};
+inline constexpr TensorId no_tensor{-1};
+
+template <class Id>
+constexpr std::size_t position(Id id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// A named quantity of the problem (tokens, hidden, ffn) that the schedule cuts into `blocks` equal parts.
+struct Dimension {
+  std::string name;
+  std::int32_t blocks = 1;
+  friend bool operator==(const Dimension&, const Dimension&) = default;
+};
+
+/// So many blocks of a dimension.
+struct Extent {
+  DimensionId dimension{};
+  std::int32_t blocks = 0;
+  friend bool operator==(const Extent&, const Extent&) = default;
+};
+
+enum class Function : std::uint8_t {
+  add,     // sum of all inputs; adds up partial results
+  copy,    // one input, as it is
+  swiglu,  // columns are pairs of blocks (gate, up): silu(gate) * up
+  gelu,    // element by element
+};
+
+/// A tensor of the unfused operation, whole, as if one rank held it all. How it is defined is what check() proves.
+struct Tensor {
+  enum class Definition : std::uint8_t { input, product, function };
+  std::string name;
+  Extent rows;
+  Extent columns;
+  DType dtype = DType::bf16;
+  Definition definition = Definition::input;
+  TensorId a = no_tensor;  // product: a x b; function: of a
+  TensorId b = no_tensor;
+  Function function = Function::copy;
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+
+enum class BufferRole : std::uint8_t { input, weight, output, scratch };
+
+/// Memory of every rank.
+struct Buffer {
+  std::string name;
+  BufferRole role = BufferRole::scratch;
+  Extent rows;
+  Extent columns;
+  DType dtype = DType::bf16;
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+/// A rectangle of a buffer, in blocks.
+struct Region {
+  BufferId buffer{};
+  Index row;
+  Index column;
+  std::int32_t rows = 0;
+  std::int32_t columns = 0;
+  friend bool operator==(const Region&, const Region&) = default;
+};
+
+/// What a region holds before the first op (initial) or must hold after the last (final): the tensor's rectangle of
+/// the same extents that begins at (row, column).
+struct Content {
+  Region here;
+  TensorId tensor{};
+  Index row;
+  Index column;
+  friend bool operator==(const Content&, const Content&) = default;
+};
+
+/// An in-order queue on a rank. Every rank also has a `host` lane, which no op names: it issues the ops in program
+/// order, one issue cost after another.
+enum class LaneKind : std::uint8_t { compute, aux, comm, copy };
+struct Lane {
+  LaneKind kind = LaneKind::compute;
+  std::uint16_t number = 0;
+  friend bool operator==(const Lane&, const Lane&) = default;
+};
+
+/// What an op is for, which decides where its time is booked.
+enum class Purpose : std::uint8_t {
+  essential,      // compute of the unfused operator, however cut
+  local,          // made by the strategy: adds, packs, shuffles, copies
+  communication,  // exchanges and collectives
+};
+
+enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, collective };
+
+/// out (m x n) = or += a (m x k) x b (k x n).
+struct GemmShape {
+  Extent m, n, k;
+  bool accumulate = false;
+  DType dtype = DType::bf16;
+  DType accumulator = DType::fp32;
+  friend bool operator==(const GemmShape&, const GemmShape&) = default;
+};
+
+/// softmax(q x k^T) x v for `queries` rows against `keys` rows, `heads` at a time.
+struct AttentionShape {
+  Extent queries, keys, heads;
+  std::int32_t head_dimension = 0;
+  bool causal = false;
+  DType dtype = DType::bf16;
+  friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
+};
+
+/// `inputs` rectangles of rows x columns in, one out (swiglu: the input has twice the columns).
+struct ElementwiseShape {
+  Function function = Function::add;
+  std::int32_t inputs = 1;
+  Extent rows, columns;
+  DType dtype = DType::bf16;
+  friend bool operator==(const ElementwiseShape&, const ElementwiseShape&) = default;
+};
+
+/// Sends to coordinate + shift, receives from coordinate - shift, along one axis; either half may be absent.
+struct ExchangeShape {
+  std::int8_t axis = 0;
+  bool sends = true;
+  bool receives = true;
+  std::int32_t shift = 1;  // inside [0, extent)
+  Extent rows, columns;    // of what one half carries
+  DType wire = DType::bf16;
+  friend bool operator==(const ExchangeShape&, const ExchangeShape&) = default;
+};
+
+enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
+
+/// Over the ranks that differ only in their coordinate on `axis`. rows x columns is the larger of input and output.
+struct CollectiveShape {
+  CollectiveKind kind = CollectiveKind::all_gather;
+  std::int8_t axis = 0;
+  Extent rows, columns;
+  DType wire = DType::bf16;
+  friend bool operator==(const CollectiveShape&, const CollectiveShape&) = default;
+};
+
+/// What pricing looks at; ops of one shape cost the same.
+using Shape = std::variant<GemmShape, AttentionShape, ElementwiseShape, ExchangeShape, CollectiveShape>;
+
+/// A run of a pool of the program.
+struct Slice {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// A flat record; its lists lie in the program's pools. Inputs by kind: gemm a, b; elementwise its inputs; exchange
+/// what is sent; collective what is given. Outputs: one operand (an exchange that only sends has none).
+struct Op {
+  OpKind kind = OpKind::gemm;
+  Purpose purpose = Purpose::essential;
+  std::uint16_t lane = 0;   // into Program::lanes
+  std::uint32_t shape = 0;  // into Program::shapes
+  Slice waits;              // of Program::waits: earlier ops of the same rank
+  Slice inputs;             // of Program::operands
+  Slice outputs;            // of Program::operands
+  Predicate where;
+  friend bool operator==(const Op&, const Op&) = default;
+};
+
+struct Program {
+  std::string name;
+  Mesh mesh;
+  std::vector<Dimension> dimensions;
+  std::vector<Tensor> tensors;
+  std::vector<Buffer> buffers;
+  std::vector<Content> initial;
+  std::vector<Content> final;
+  std::vector<Lane> lanes;
+  std::vector<Op> ops;
+  std::vector<Shape> shapes;
+  std::vector<Shape> unfused;  // the essential compute of one rank, uncut: what `compute` is priced from
+
+  std::vector<OpId> waits;      // pool
+  std::vector<Slice> operands;  // pool: each a list of regions stacked by rows
+  std::vector<Region> regions;  // pool
+
+  [[nodiscard]] std::span<const OpId> waits_of(const Op& op) const {
+    return std::span(waits).subspan(op.waits.first, op.waits.count);
+  }
+  [[nodiscard]] std::span<const Slice> inputs_of(const Op& op) const {
+    return std::span(operands).subspan(op.inputs.first, op.inputs.count);
+  }
+  [[nodiscard]] std::span<const Slice> outputs_of(const Op& op) const {
+    return std::span(operands).subspan(op.outputs.first, op.outputs.count);
+  }
+  /// The regions of one operand, top to bottom.
+  [[nodiscard]] std::span<const Region> regions_of(Slice operand) const {
+    return std::span(regions).subspan(operand.first, operand.count);
+  }
+
+  friend bool operator==(const Program&, const Program&) = default;
+};
+
+}  // namespace commfuse

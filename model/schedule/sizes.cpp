@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/check.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+/// The nearest multiples of `blocks` on both sides, as a remedy.
+std::string remedy(std::int64_t elements, std::int64_t blocks) {
+  const std::int64_t below = elements / blocks * blocks;
+  if (below <= 0) {
+    return fmt::format("choose {} or a multiple of it", blocks);
+  }
+  return fmt::format("choose a multiple of {}, such as {} or {}", blocks, below, below + blocks);
+}
+
+}  // namespace
+
+Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
+  Sizes sizes;
+  for (const Dimension& dimension : program.dimensions) {
+    const auto found = std::find_if(quantities.begin(), quantities.end(),
+                                    [&](const Quantity& quantity) { return quantity.dimension == dimension.name; });
+    check(found != quantities.end(), "every dimension of a program is given a size");
+    if (found->elements <= 0 || found->elements % dimension.blocks != 0) {
+      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} does; {}", found->elements,
+                                    dimension.name, dimension.blocks, program.name,
+                                    remedy(found->elements, dimension.blocks)));
+    }
+    sizes.block.push_back(found->elements / dimension.blocks);
+  }
+  return sizes;
+}
+
+Bytes bytes_per_rank(const Program& program, const Sizes& sizes) {
+  Bytes total;
+  for (const Buffer& buffer : program.buffers) {
+    total += Bytes{sizes.elements(buffer.rows) * sizes.elements(buffer.columns) * bytes_of(buffer.dtype)};
+  }
+  return total;
+}
+
+}  // namespace commfuse

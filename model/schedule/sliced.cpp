@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data slicing: every rank's shard is cut into k slices; slice i of all ranks is gathered, or scattered, under the
+// product of a neighbouring slice. Communicate-first for ag_gemm and compute-first for gemm_rs, as Ascend CoC
+// (COCParallel) and Megatron's pipelined chunks do it. k = 4:
+//
+//   ag_gemm   comm     |ag0|ag1|ag2|ag3|
+//             compute      |y0 |y1 |y2 |y3 |          ag0 is the head
+//
+//   gemm_rs   compute  |y0 |y1 |y2 |y3 |
+//             comm         |rs0|rs1|rs2|rs3|          rs3 is the tail
+//
+// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r (method.md 1.6).
+#include "model/schedule/strategies.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Slice i of every rank's shard, in a buffer where the shards lie one after another.
+Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i) {
+  Operand rows;
+  for (std::int32_t rank = 0; rank < stage.ranks; ++rank) {
+    rows.push_back(stage.builder.rows_of(buffer, rank * stage.cuts + i));
+  }
+  return rows;
+}
+
+}  // namespace
+
+Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const BufferId gathered = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);  // slice after slice
+  const auto gather = [&](std::int32_t i) {
+    return builder.collective({.kind = CollectiveKind::all_gather,
+                               .axis = stage.axis,
+                               .in = {builder.rows_of(stage.input, i)},
+                               .out = {builder.rows_of(gathered, i * stage.ranks, stage.ranks)},
+                               .wire = options.dtype,
+                               .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
+  };
+  Done done;
+  OpId arrived = gather(0);
+  for (std::int32_t i = 0; i < stage.cuts; ++i) {
+    const OpId here = arrived;
+    if (i + 1 < stage.cuts) {
+      arrived = gather(i + 1);
+    }
+    done = {builder.gemm({.a = {builder.rows_of(gathered, i * stage.ranks, stage.ranks)},
+                          .b = {builder.whole(stage.weight)},
+                          .out = slice_of_all_shards(stage, stage.output, i),
+                          .waits = {here}})};
+  }
+  return done;
+}
+
+Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);  // slice after slice
+  Done done;
+  for (std::int32_t i = 0; i < stage.cuts; ++i) {
+    const OpId product = builder.gemm({.a = slice_of_all_shards(stage, stage.input, i),
+                                       .b = {builder.whole(stage.weight)},
+                                       .out = {builder.rows_of(partial, i * stage.ranks, stage.ranks)},
+                                       .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
+    done = {builder.collective({.kind = CollectiveKind::reduce_scatter,
+                                .axis = stage.axis,
+                                .in = {builder.rows_of(partial, i * stage.ranks, stage.ranks)},
+                                .out = {builder.rows_of(stage.output, i)},
+                                .wire = options.dtype,
+                                .waits = {product}})};
+  }
+  return done;
+}
+
+}  // namespace commfuse

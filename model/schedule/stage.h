@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// One place of overlap inside a program under construction: what a generator is given and what it gives back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/schedule/builder.h"
+
+namespace commfuse {
+
+/// The buffers of one site. Rows are tokens; `cuts` blocks of them make one rank's shard.
+///
+///   ag_gemm   input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
+///   gemm_rs   input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
+struct Stage {
+  ProgramBuilder& builder;
+  std::string name;  // of the site; prefixes the buffers a generator adds
+  int axis = 0;
+  std::int32_t ranks = 1;
+  std::int32_t cuts = 1;
+  BufferId input{};
+  BufferId weight{};
+  BufferId output{};
+  std::vector<OpId> ready;  // ops after which the input is there; empty when it is there from the start
+
+  /// A buffer of `tokens` block rows as wide as `like`, named after the site.
+  [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t tokens, BufferId like) const;
+};
+
+/// Ops after which the output is complete.
+using Done = std::vector<OpId>;
+
+}  // namespace commfuse

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/text.h"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <iterator>
+#include <stdexcept>
+
+#include "model/schedule/words.h"
+
+namespace commfuse {
+
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+std::string extent_text(const Program& program, Extent extent) {
+  return fmt::format("{}*{}", program.dimensions[position(extent.dimension)].name, extent.blocks);
+}
+
+/// One term: `tp`, `(tp+3)%4`, `8*node`, `2*((tp+1)%8)`, `-((-tp+2)%4)`.
+std::string term_text(const Axis& axis, const IndexTerm& term) {
+  std::string coordinate = axis.name;
+  if (term.sign < 0 || term.offset != 0) {
+    coordinate = fmt::format("({}{}{})%{}", term.sign < 0 ? "-" : "", axis.name,
+                             term.offset == 0 ? "" : fmt::format("+{}", term.offset), axis.extent);
+    if (term.scale != 1) {
+      coordinate = "(" + coordinate + ")";
+    }
+  }
+  if (term.scale == 1) {
+    return coordinate;
+  }
+  return term.scale == -1 ? "-" + coordinate : fmt::format("{}*{}", term.scale, coordinate);
+}
+
+/// `3`, `3 +: 2`.
+std::string span_text(const Mesh& mesh, const Index& first, std::int32_t count) {
+  return text_of(mesh, first) + (count == 1 ? "" : fmt::format(" +: {}", count));
+}
+
+std::string operand_text(const Program& program, Slice operand) {
+  std::string text;
+  for (const Region& region : program.regions_of(operand)) {
+    text += (text.empty() ? "" : "; ") + text_of(program, region);
+  }
+  return fmt::format("\"{}\"", text);
+}
+
+/// A double-quoted YAML scalar.
+std::string quoted_text(std::string_view text) {
+  std::string result = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') {
+      result += '\\';
+    }
+    result += letter;
+  }
+  return result + "\"";
+}
+
+std::string tensor_text(const Program& program, const Tensor& tensor) {
+  std::string text = fmt::format("{{rows: {}, columns: {}, dtype: {}", extent_text(program, tensor.rows),
+                                 extent_text(program, tensor.columns), name_of(tensor.dtype));
+  const auto name = [&](TensorId id) -> const std::string& { return program.tensors[position(id)].name; };
+  if (tensor.definition == Tensor::Definition::product) {
+    text += fmt::format(", product: [{}, {}]", name(tensor.a), name(tensor.b));
+  } else if (tensor.definition == Tensor::Definition::function) {
+    text += fmt::format(", {}: {}", name_of(tensor.function), name(tensor.a));
+  }
+  return text + "}";
+}
+
+void write_head(const Program& program, Out out) {
+  fmt::format_to(out, "schema: {}\nname: {}\nmesh: {{", words::schema, quoted_text(program.name));
+  for (const Axis& axis : program.mesh.axes) {
+    fmt::format_to(out, "{}{}: {}", &axis == program.mesh.axes.data() ? "" : ", ", axis.name, axis.extent);
+  }
+  fmt::format_to(out, "}}\ndimensions:{}\n", program.dimensions.empty() ? " {}" : "");
+  for (const Dimension& dimension : program.dimensions) {
+    fmt::format_to(out, "  {}: {}\n", dimension.name, dimension.blocks);
+  }
+  fmt::format_to(out, "tensors:{}\n", program.tensors.empty() ? " {}" : "");
+  for (const Tensor& tensor : program.tensors) {
+    fmt::format_to(out, "  {}: {}\n", tensor.name, tensor_text(program, tensor));
+  }
+  fmt::format_to(out, "buffers:{}\n", program.buffers.empty() ? " {}" : "");
+  for (const Buffer& buffer : program.buffers) {
+    fmt::format_to(out, "  {}: {{role: {}, rows: {}, columns: {}, dtype: {}}}\n", buffer.name, name_of(buffer.role),
+                   extent_text(program, buffer.rows), extent_text(program, buffer.columns), name_of(buffer.dtype));
+  }
+}
+
+void write_contents(const Program& program, const char* key, const std::vector<Content>& contents, Out out) {
+  fmt::format_to(out, "{}:{}\n", key, contents.empty() ? " []" : "");
+  for (const Content& content : contents) {
+    fmt::format_to(out, "  - {{here: \"{}\", tensor: {}, row: \"{}\", column: \"{}\"}}\n",
+                   text_of(program, content.here), program.tensors[position(content.tensor)].name,
+                   text_of(program.mesh, content.row), text_of(program.mesh, content.column));
+  }
+}
+
+/// Keys that a gemm has only where they say something unusual.
+std::string gemm_text(const GemmShape& gemm) {
+  return fmt::format(
+      "{}{}", gemm.accumulate ? ", accumulate: true" : "",
+      gemm.accumulator == DType::fp32 ? std::string{} : fmt::format(", accumulator: {}", name_of(gemm.accumulator)));
+}
+
+/// The keys that only this kind of op has.
+std::string shape_text(const Program& program, const Op& op) {
+  struct Writer {
+    const Program& program;
+    std::string operator()(const GemmShape& gemm) const { return gemm_text(gemm); }
+    std::string operator()(const AttentionShape&) const { throw std::logic_error("attention has no text yet"); }
+    std::string operator()(const ElementwiseShape& elementwise) const {
+      return fmt::format(", function: {}", name_of(elementwise.function));
+    }
+    std::string operator()(const ExchangeShape& exchange) const {
+      return fmt::format(", axis: {}, shift: {}, wire: {}", axis_name(exchange.axis), exchange.shift,
+                         name_of(exchange.wire));
+    }
+    std::string operator()(const CollectiveShape& collective) const {
+      return fmt::format(", kind: {}, axis: {}, wire: {}", name_of(collective.kind), axis_name(collective.axis),
+                         name_of(collective.wire));
+    }
+    [[nodiscard]] const std::string& axis_name(std::int8_t axis) const {
+      return program.mesh.axes[static_cast<std::size_t>(axis)].name;
+    }
+  };
+  return std::visit(Writer{program}, program.shapes[op.shape]);
+}
+
+/// Keys of the operands, by kind: gemm a, b, out; exchange send, receive; the others in, out.
+void write_operands(const Program& program, const Op& op, Out out) {
+  const std::span<const Slice> inputs = program.inputs_of(op);
+  if (op.kind == OpKind::gemm) {
+    fmt::format_to(out, ", a: {}, b: {}", operand_text(program, inputs[0]), operand_text(program, inputs[1]));
+  } else if (inputs.size() == 1) {
+    fmt::format_to(out, ", {}: {}", op.kind == OpKind::exchange ? "send" : "in", operand_text(program, inputs[0]));
+  } else if (!inputs.empty()) {
+    std::string list;
+    for (const Slice input : inputs) {
+      list += (list.empty() ? "" : ", ") + operand_text(program, input);
+    }
+    fmt::format_to(out, ", in: [{}]", list);
+  }
+  for (const Slice output : program.outputs_of(op)) {
+    fmt::format_to(out, ", {}: {}", op.kind == OpKind::exchange ? "receive" : "out", operand_text(program, output));
+  }
+}
+
+void write_op(const Program& program, std::size_t id, Out out) {
+  const Op& op = program.ops[id];
+  fmt::format_to(out, "  - {{id: {}, op: {}, lane: {}", id, name_of(op.kind), name_of(program.lanes[op.lane]));
+  if (op.purpose != words::usual_purpose(op.kind)) {
+    fmt::format_to(out, ", purpose: {}", name_of(op.purpose));
+  }
+  if (op.where.relation != Relation::always) {
+    fmt::format_to(out, ", where: \"{} {} {}\"", program.mesh.axes[static_cast<std::size_t>(op.where.axis)].name,
+                   words::word(words::relations, op.where.relation), op.where.value);
+  }
+  fmt::format_to(out, "{}", shape_text(program, op));
+  write_operands(program, op, out);
+  const std::span<const OpId> waits = program.waits_of(op);
+  if (!waits.empty()) {
+    std::string list;
+    for (const OpId wait : waits) {
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", position(wait));
+    }
+    fmt::format_to(out, ", waits: [{}]", list);
+  }
+  fmt::format_to(out, "}}\n");
+}
+
+std::string unfused_text(const Program& program, const Shape& shape) {
+  if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+    return fmt::format("{{gemm: {{m: {}, n: {}, k: {}, dtype: {}{}}}}}", extent_text(program, gemm->m),
+                       extent_text(program, gemm->n), extent_text(program, gemm->k), name_of(gemm->dtype),
+                       gemm_text(*gemm));
+  }
+  const auto* elementwise = std::get_if<ElementwiseShape>(&shape);
+  if (elementwise == nullptr) {
+    throw std::logic_error("only products and elementwise functions are unfused work today");
+  }
+  return fmt::format("{{{}: {{rows: {}, columns: {}, dtype: {}{}}}}}", name_of(elementwise->function),
+                     extent_text(program, elementwise->rows), extent_text(program, elementwise->columns),
+                     name_of(elementwise->dtype),
+                     elementwise->inputs == 1 ? "" : fmt::format(", inputs: {}", elementwise->inputs));
+}
+
+}  // namespace
+
+std::string to_text(const Program& program) {
+  std::string text;
+  const Out out = std::back_inserter(text);
+  write_head(program, out);
+  write_contents(program, "initial", program.initial, out);
+  write_contents(program, "final", program.final, out);
+  fmt::format_to(out, "unfused:{}\n", program.unfused.empty() ? " []" : "");
+  for (const Shape& shape : program.unfused) {
+    fmt::format_to(out, "  - {}\n", unfused_text(program, shape));
+  }
+  fmt::format_to(out, "ops:{}\n", program.ops.empty() ? " []" : "");
+  for (std::size_t id = 0; id < program.ops.size(); ++id) {
+    write_op(program, id, out);
+  }
+  return text;
+}
+
+std::string digest_of(const Program& program) {
+  const std::string text = to_text(program);
+  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
+  unsigned int length = 0;
+  if (EVP_Digest(text.data(), text.size(), hash.data(), &length, EVP_sha256(), nullptr) != 1) {
+    throw std::runtime_error("SHA-256 failed in libcrypto");
+  }
+  std::string digest;
+  for (unsigned int i = 0; i < length; ++i) {
+    digest += fmt::format("{:02x}", hash[i]);
+  }
+  return digest;
+}
+
+std::string_view name_of(Function function) { return words::word(words::functions, function); }
+std::string_view name_of(BufferRole role) { return words::word(words::roles, role); }
+std::string_view name_of(LaneKind kind) { return words::word(words::lanes, kind); }
+std::string_view name_of(Purpose purpose) { return words::word(words::purposes, purpose); }
+std::string_view name_of(OpKind kind) { return words::word(words::ops, kind); }
+std::string_view name_of(CollectiveKind kind) { return words::word(words::collectives, kind); }
+
+std::string name_of(Lane lane) {
+  return lane.number == 0 ? std::string{name_of(lane.kind)} : fmt::format("{}{}", name_of(lane.kind), lane.number);
+}
+
+std::string text_of(const Mesh& mesh, const Index& index) {
+  std::string text;
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+    if (index.terms[axis].scale != 0) {
+      const std::string term = term_text(mesh.axes[axis], index.terms[axis]);
+      text += fmt::format("{}{}", text.empty() || term.front() == '-' ? "" : "+", term);
+    }
+  }
+  if (text.empty()) {
+    return std::to_string(index.constant);
+  }
+  if (text.front() == '-' && index.constant > 0) {
+    return std::to_string(index.constant) + text;
+  }
+  return index.constant == 0 ? text : fmt::format("{}{:+}", text, index.constant);
+}
+
+std::string text_of(const Program& program, const Region& region) {
+  const Buffer& buffer = program.buffers[position(region.buffer)];
+  const bool all_rows = region.row == Index{} && region.rows == buffer.rows.blocks;
+  const bool all_columns = region.column == Index{} && region.columns == buffer.columns.blocks;
+  if (all_rows && all_columns) {
+    return buffer.name;
+  }
+  const std::string rows = span_text(program.mesh, region.row, region.rows);
+  if (all_columns) {
+    return fmt::format("{}[{}]", buffer.name, rows);
+  }
+  return fmt::format("{}[{}, {}]", buffer.name, rows, span_text(program.mesh, region.column, region.columns));
+}
+
+}  // namespace commfuse

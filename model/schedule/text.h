@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A Program as canonical YAML text, and back. The text is what people read, write by hand and compare; its SHA-256
+// stands in every result, predicted or measured.
+//
+//   extent   tokens*4            four blocks of the dimension tokens
+//   index    (tp+3)%4            also 8*node+tp, 2*((tp+1)%4)+1, 3-((-tp+2)%4), 0; at most one term an axis
+//   region   y[2*tp +: 2, 0]     block rows from 2*tp, two of them; block column 0. One block where the count is left
+//                                out, all columns where only rows are given, the whole buffer where only its name is
+//   operand  "y[0]; y[4]"        regions stacked by rows, top to bottom
+//   where    "tp < 3"            ranks on which an op takes part; also =, !=, >=
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/schedule/program.h"
+
+namespace commfuse {
+
+/// Equal programs give equal text, byte for byte, and parse_program(to_text(p)) == p.
+std::string to_text(const Program& program);
+
+/// Lower-case hexadecimal SHA-256 of to_text(program).
+std::string digest_of(const Program& program);
+
+/// Reads what to_text writes; spacing, comments and key order are free, and waits, purpose, lane and wire may be left
+/// out where they are the usual ones. `path` is for messages only. Throws ConfigError with one line a mistake,
+/// `path:line:col: sentence; remedy`. The result still has to pass check_program.
+Program parse_program(const std::string& text, const std::string& path);
+
+// The words of the text, by kind.
+std::string_view name_of(Function function);
+std::string_view name_of(BufferRole role);
+std::string_view name_of(LaneKind kind);
+std::string_view name_of(Purpose purpose);
+std::string_view name_of(OpKind kind);
+std::string_view name_of(CollectiveKind kind);
+/// "comm", "comm2".
+std::string name_of(Lane lane);
+/// "(tp+3)%4".
+std::string text_of(const Mesh& mesh, const Index& index);
+/// "y[(tp+3)%4 +: 2, 0]".
+std::string text_of(const Program& program, const Region& region);
+
+}  // namespace commfuse

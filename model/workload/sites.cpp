@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/workload/sites.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "model/check.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
+constexpr std::int64_t most_listed_ranks = 1024;
+
+/// The whole ranks that divide `size`, as a list for a message.
+std::string divisors(std::int64_t size) {
+  std::string list;
+  for (std::int64_t ranks = 1; ranks <= std::min(size, most_listed_ranks); ++ranks) {
+    if (size % ranks == 0) {
+      list += fmt::format("{}{}", list.empty() ? "" : ", ", ranks);
+    }
+  }
+  return list;
+}
+
+void require_split(const Transformer& model, std::string_view what, std::int64_t size, int ranks, std::string_view rule,
+                   std::int64_t common) {
+  if (size % ranks != 0) {
+    throw ConfigError(fmt::format("{} {} of {} cannot be split over {} ranks; choose ranks that divide {}: {}", size,
+                                  what, model.name, ranks, rule, divisors(common)));
+  }
+}
+
+void require_tokens(std::int64_t tokens, int ranks) {
+  if (tokens < 1 || tokens > most_tokens) {
+    throw ConfigError(fmt::format("batch x sequence is {} tokens; choose 1 to {}", tokens, most_tokens));
+  }
+  if (tokens % ranks != 0) {
+    const std::int64_t below = tokens / ranks * ranks;
+    const std::string choice = below == 0 ? fmt::format("{}", ranks) : fmt::format("{} or {}", below, below + ranks);
+    throw ConfigError(
+        fmt::format("{} tokens (batch x sequence) cannot be split over {} ranks; choose a multiple of {}, "
+                    "such as {}",
+                    tokens, ranks, ranks, choice));
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(SiteKind kind) { return kind == SiteKind::ag_gemm ? "ag_gemm" : "gemm_rs"; }
+
+std::string_view name_of(SiteName name) {
+  switch (name) {
+    case SiteName::qkv: return "qkv";
+    case SiteName::out_proj: return "out_proj";
+    case SiteName::gate_up: return "gate_up";
+    case SiteName::down: return "down";
+  }
+  return "";
+}
+
+std::optional<SiteName> site_named(std::string_view name) {
+  for (const SiteName site : all_sites) {
+    if (name_of(site) == name) {
+      return site;
+    }
+  }
+  return std::nullopt;
+}
+
+Site site_of(const Transformer& model, SiteName name, std::int64_t tokens) {
+  check(tokens >= 1, "a site has at least one token");
+  Site site{
+      .name = name, .kind = SiteKind::ag_gemm, .tokens = tokens, .contraction = model.hidden, .columns = model.hidden};
+  switch (name) {
+    case SiteName::qkv: site.columns = (model.heads + 2 * model.kv_heads) * model.head_dim; break;
+    case SiteName::gate_up: site.columns = (model.gated_mlp ? 2 : 1) * model.ffn; break;
+    case SiteName::out_proj:
+      site.kind = SiteKind::gemm_rs;
+      site.contraction = model.heads * model.head_dim;
+      break;
+    case SiteName::down:
+      site.kind = SiteKind::gemm_rs;
+      site.contraction = model.ffn;
+      break;
+  }
+  return site;
+}
+
+Flops flops_of(const Site& site) {
+  return {2.0 * static_cast<double>(site.tokens) * static_cast<double>(site.contraction) *
+          static_cast<double>(site.columns)};
+}
+
+Bytes communicated_of(const Site& site, int ranks, DType dtype) {
+  check(ranks >= 1, "a site runs on at least one rank");
+  if (ranks == 1) {
+    return {0};
+  }
+  const std::int64_t width = site.kind == SiteKind::ag_gemm ? site.contraction : site.columns;
+  return {site.tokens * width * bytes_of(dtype)};
+}
+
+Bytes weight_bytes(const Site& site, DType dtype) { return {site.contraction * site.columns * bytes_of(dtype)}; }
+
+void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks) {
+  if (ranks < 1) {
+    throw ConfigError(fmt::format("ranks is {}; choose a whole number of at least 1", ranks));
+  }
+  switch (name) {
+    case SiteName::qkv: {
+      const std::string rule = fmt::format("heads ({}) and kv heads ({})", model.heads, model.kv_heads);
+      const std::int64_t common = std::gcd(model.heads, model.kv_heads);
+      require_split(model, "kv heads", model.kv_heads, ranks, rule, common);
+      require_split(model, "heads", model.heads, ranks, rule, common);
+      break;
+    }
+    case SiteName::out_proj:
+      require_split(model, "heads", model.heads, ranks, fmt::format("heads ({})", model.heads), model.heads);
+      break;
+    case SiteName::gate_up:
+    case SiteName::down:
+      require_split(model, "ffn columns", model.ffn, ranks, fmt::format("ffn ({})", model.ffn), model.ffn);
+      break;
+  }
+  require_tokens(tokens, ranks);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The four places of a layer where a matrix product meets a collective, forward, under tensor parallelism with sequence
+// parallelism (Korthikanti et al. 2022, section 4.2): all-gather before QKV and gate-up, reduce-scatter after out-proj
+// and down.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "model/dtype.h"
+#include "model/units.h"
+#include "model/workload/transformer.h"
+
+namespace commfuse {
+
+enum class SiteKind : std::uint8_t { ag_gemm, gemm_rs };
+enum class SiteName : std::uint8_t { qkv, out_proj, gate_up, down };
+
+inline constexpr std::array all_sites{SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
+
+/// As in results: "ag_gemm", "gemm_rs".
+std::string_view name_of(SiteKind kind);
+/// As in results: "qkv", "out_proj", "gate_up", "down".
+std::string_view name_of(SiteName name);
+std::optional<SiteName> site_named(std::string_view name);
+
+/// One product over all ranks: tokens x contraction times contraction x columns. `ag_gemm` splits the columns over the
+/// ranks and gathers the tokens; `gemm_rs` splits the contraction and scatters the tokens.
+struct Site {
+  SiteName name = SiteName::qkv;
+  SiteKind kind = SiteKind::ag_gemm;
+  std::int64_t tokens = 0;  ///< batch x sequence.
+  std::int64_t contraction = 0;
+  std::int64_t columns = 0;
+};
+
+/// Requires tokens >= 1.
+Site site_of(const Transformer& model, SiteName name, std::int64_t tokens);
+
+/// 2 x tokens x contraction x columns: the unfused product, all ranks together.
+Flops flops_of(const Site& site);
+
+/// The tensor that is gathered (the product's input) or scattered (its output), whole: the nccl-tests size of the
+/// collective. 0 for one rank, which communicates nothing. Requires ranks >= 1.
+Bytes communicated_of(const Site& site, int ranks, DType dtype);
+
+/// The weight, all ranks together.
+Bytes weight_bytes(const Site& site, DType dtype);
+
+/// Throws ConfigError, one sentence with the remedy, unless the site can be split evenly over the ranks: tokens over
+/// the sequence shards; heads and kv heads (qkv), heads (out_proj), or ffn (gate_up, down) over the ranks.
+void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks);
+
+}  // namespace commfuse

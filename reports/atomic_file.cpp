@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/atomic_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <stdexcept>
+#include <system_error>
+
+#include "model/config_error.h"
+
+namespace fs = std::filesystem;
+
+namespace commfuse::reports {
+
+namespace {
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+  throw ConfigError(fmt::format("{} cannot be written: {}", path.string(), why));
+}
+
+fs::path folder_of(const fs::path& target) { return target.has_parent_path() ? target.parent_path() : fs::path("."); }
+
+/// Nobody else writes to this name: not another process, not another thread.
+fs::path temporary_beside(const fs::path& target) {
+  static std::atomic<unsigned> made{0};
+  return folder_of(target) / fmt::format(".{}.{}-{}.part", target.filename().string(), ::getpid(), made++);
+}
+
+void require_place(const fs::path& path, const fs::path& target) {
+  std::error_code ignored;
+  if (!target.has_filename() || fs::is_directory(target, ignored)) {
+    refuse(path, "it is a folder; add a file name");
+  }
+  const fs::path folder = folder_of(target);
+  if (!fs::exists(folder, ignored)) {
+    refuse(path, fmt::format("there is no folder {}; create it or choose another path", folder.string()));
+  }
+  if (!fs::is_directory(folder, ignored)) {
+    refuse(path, fmt::format("{} is no folder; choose another path", folder.string()));
+  }
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (const fs::path real = fs::canonical(path, error); !error && fs::is_regular_file(status)) {
+    target_ = real;
+  }
+  require_place(path_, target_);
+  const bool direct = fs::exists(status) && !fs::is_regular_file(status);
+  if (!direct) {
+    temporary_ = temporary_beside(target_);
+  }
+  const int how = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL);
+  descriptor_ = ::open((direct ? target_ : temporary_).c_str(), how, 0666);  // NOLINT(cppcoreguidelines-pro-type-vararg)
+  if (descriptor_ < 0) {
+    refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
+  }
+}
+
+AtomicFile::~AtomicFile() {
+  if (descriptor_ >= 0) {
+    ::close(descriptor_);
+    if (!temporary_.empty()) {
+      ::unlink(temporary_.c_str());
+    }
+  }
+}
+
+void AtomicFile::write(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor_, bytes.data(), bytes.size());
+    if (written < 0 && errno != EINTR) {
+      fail(errno);
+    }
+    bytes.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
+  }
+}
+
+void AtomicFile::commit() {
+  if (!temporary_.empty()) {
+    if (::fsync(descriptor_) != 0 || ::rename(temporary_.c_str(), target_.c_str()) != 0) {
+      fail(errno);
+    }
+    temporary_.clear();
+  }
+  const int closing = descriptor_;
+  descriptor_ = -1;
+  if (::close(closing) != 0) {
+    fail(errno);
+  }
+}
+
+void AtomicFile::fail(int error) const {
+  const char* remedy = error == ENOSPC || error == EDQUOT ? "free some space or choose another disk"
+                                                          : "choose another path and run again";
+  throw std::runtime_error(
+      fmt::format("{} could not be written to the end: {}; {}", path_.string(), std::strerror(error), remedy));
+}
+
+void atomic_write(const fs::path& path, std::string_view text) {
+  AtomicFile file(path);
+  file.write(text);
+  file.commit();
+}
+
+}  // namespace commfuse::reports

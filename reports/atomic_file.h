@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that are there whole or not at all.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+namespace commfuse::reports {
+
+/// Writes beside `path` and takes its place on commit(); without commit() nothing is left and an older file stays as it
+/// was. What is no regular file (a pipe, /dev/stdout) is written directly. Follows symbolic links.
+class AtomicFile {
+ public:
+  /// Throws ConfigError naming the path and the remedy: no such folder, a folder itself, not permitted.
+  explicit AtomicFile(const std::filesystem::path& path);
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+  ~AtomicFile();
+
+  /// Throws std::runtime_error when the disk refuses.
+  void write(std::string_view bytes);
+  /// Synchronises and renames. Throws std::runtime_error; call it once.
+  void commit();
+
+ private:
+  [[noreturn]] void fail(int error) const;
+
+  std::filesystem::path path_;       // as the user wrote it, for messages
+  std::filesystem::path target_;     // behind symbolic links
+  std::filesystem::path temporary_;  // empty: written directly
+  int descriptor_ = -1;
+};
+
+/// All of a file at once; throws as AtomicFile does.
+void atomic_write(const std::filesystem::path& path, std::string_view text);
+
+}  // namespace commfuse::reports

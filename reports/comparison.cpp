@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "model/check.h"
+#include "model/config/quantity.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+using Rows = std::span<const ResultRow>;
+
+bool same_point(const ResultRow& a, const ResultRow& b) {
+  return a.model == b.model && a.hardware == b.hardware && a.scope == b.scope && a.ranks == b.ranks &&
+         a.batch == b.batch && a.seq == b.seq && a.dtype == b.dtype;
+}
+
+std::vector<Rows> points_of(Rows rows) {
+  std::vector<Rows> points;
+  std::size_t first = 0;
+  for (std::size_t i = 1; i <= rows.size(); ++i) {
+    if (i == rows.size() || !same_point(rows[i], rows[first])) {
+      points.push_back(rows.subspan(first, i - first));
+      first = i;
+    }
+  }
+  return points;
+}
+
+Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
+
+/// The rows of one point, fastest first.
+std::vector<const ResultRow*> ranking(Rows rows) {
+  std::vector<const ResultRow*> order;
+  for (const ResultRow& row : rows) {
+    order.push_back(&row);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const ResultRow* a, const ResultRow* b) { return makespan(*a) < makespan(*b); });
+  return order;
+}
+
+double ratio(const ResultRow& slower, const ResultRow& faster) {
+  return to_seconds(makespan(slower)) / to_seconds(makespan(faster));
+}
+
+/// The strategies within the margin of the fastest one, itself included.
+std::vector<const ResultRow*> front_runners(Rows rows) {
+  std::vector<const ResultRow*> close;
+  for (const ResultRow* row : ranking(rows)) {
+    if (close.empty() || ratio(*row, *close.front()) < 1.0 + too_close) {
+      close.push_back(row);
+    }
+  }
+  return close;
+}
+
+std::string label(const ResultRow& row) {
+  return row.parameters.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, row.parameters);
+}
+
+/// The strategy alone where that tells it from the other rows, else with its parameters.
+std::string short_label(const ResultRow& row, Rows rows) {
+  const auto same =
+      std::count_if(rows.begin(), rows.end(), [&](const ResultRow& r) { return r.strategy == row.strategy; });
+  return same > 1 ? label(row) : row.strategy;
+}
+
+/// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.
+struct Unit {
+  explicit Unit(Rows rows) {
+    const Duration longest = makespan(*ranking(rows).back());
+    in_milliseconds = longest >= std::chrono::milliseconds(10);
+  }
+  [[nodiscard]] std::string text(Duration duration) const {
+    const double us = to_microseconds(duration);
+    return in_milliseconds ? fmt::format("{:.3f}", us / 1000.0) : fmt::format("{:.1f}", us);
+  }
+  [[nodiscard]] const char* name() const { return in_milliseconds ? "ms" : "us"; }
+  bool in_milliseconds = false;
+};
+
+/// Broken at spaces so that no line passes 80 columns; every line begins with `indent`.
+std::string wrapped(const std::string& sentence, const std::string& indent) {
+  constexpr std::size_t width = 80;
+  std::string text;
+  std::string current = indent;
+  for (std::size_t start = 0; start < sentence.size();) {
+    const std::size_t space = std::min(sentence.find(' ', start), sentence.size());
+    const std::string word = sentence.substr(start, space - start);
+    if (current.size() > indent.size() && current.size() + 1 + word.size() > width) {
+      text += current + "\n";
+      current = indent;
+    }
+    current += (current.size() > indent.size() ? " " : "") + word;
+    start = space + 1;
+  }
+  return text + current + "\n";
+}
+
+constexpr const char* line = "{:<29} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}\n";
+
+std::string block(Rows rows) {
+  const Unit unit(rows);
+  const ResultRow* fastest = ranking(rows).front();
+  std::string text = fmt::format(line, fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq)),
+                                 fmt::format("time/{}", unit.name()), "exposed", "head", "bubble", "tail", "MFU");
+  for (const ResultRow& row : rows) {
+    const Breakdown& parts = row.analysis.critical;
+    text += fmt::format(line, fmt::format("{} {}", &row == fastest ? '>' : ' ', label(row)), unit.text(parts.makespan),
+                        unit.text(parts.exposed), unit.text(parts.head), unit.text(parts.bubble), unit.text(parts.tail),
+                        fmt::format("{:.1f}%", 100.0 * row.mfu));
+  }
+  return text + wrapped(verdict(rows), "  ");
+}
+
+}  // namespace
+
+std::string verdict(Rows rows) {
+  check(!rows.empty(), "a verdict is about something");
+  const std::vector<const ResultRow*> order = ranking(rows);
+  if (order.size() == 1) {
+    const Unit unit(rows);
+    return fmt::format("{} takes {} {}.", label(*order[0]), unit.text(makespan(*order[0])), unit.name());
+  }
+  const std::vector<const ResultRow*> close = front_runners(rows);
+  if (close.size() > 1) {
+    std::string names = short_label(*close.front(), rows);
+    for (std::size_t i = 1; i < close.size(); ++i) {
+      names += (i + 1 == close.size() ? " and " : ", ") + short_label(*close[i], rows);
+    }
+    return fmt::format("Too close to call: {} are within {:.1f}%.", names,
+                       100.0 * (ratio(*close.back(), *close.front()) - 1.0));
+  }
+  std::string text = fmt::format("{} wins:", short_label(*order[0], rows));
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    text += fmt::format("{} {:.1f}% less time than {}", i == 1 ? "" : ",",
+                        100.0 * (1.0 - 1.0 / ratio(*order[i], *order[0])), short_label(*order[i], rows));
+  }
+  return text + ".";
+}
+
+std::string comparison_table(Rows rows) {
+  if (rows.empty()) {
+    return {};
+  }
+  const ResultRow& first = rows.front();
+  std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, first.hardware,
+                                 format_count(first.batch), first.dtype);
+  for (const Rows point : points_of(rows)) {
+    text += "\n" + block(point);
+  }
+  return text;
+}
+
+std::string summary(Rows rows) {
+  const std::vector<Rows> points = points_of(rows);
+  if (points.size() < 2) {
+    return {};
+  }
+  std::map<std::string, int> wins;
+  int close = 0;
+  for (const Rows point : points) {
+    const std::vector<const ResultRow*> front = front_runners(point);
+    front.size() == 1 ? ++wins[front.front()->strategy] : ++close;
+  }
+  std::string text = fmt::format("Of {} points", points.size());
+  for (const auto& [strategy, count] : wins) {
+    text += fmt::format(", {} wins {}", strategy, count);
+  }
+  return wrapped(text + fmt::format(", {} too close to call (within {:.0f}%).", close, 100.0 * too_close), "");
+}
+
+}  // namespace commfuse::reports

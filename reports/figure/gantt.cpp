@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/figure/gantt.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "model/analysis/breakdown.h"
+#include "model/check.h"
+#include "model/schedule/text.h"
+#include "reports/comparison.h"
+#include "reports/figure/ticks.h"
+#include "reports/figure/wording.h"
+#include "reports/trace_label.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+// Down the y axis, which counts pixels.
+constexpr double head_height = 28.0;
+constexpr double lane_height = 24.0;
+constexpr double lane_gap = 4.0;
+constexpr double panel_gap = 14.0;
+
+/// One run on its rank, ready to be drawn.
+struct Panel {
+  const TracedRun* run = nullptr;
+  Rank rank = 0;
+  Timeline spans;  // of this rank, in order of start
+  Breakdown parts;  // only makespan, head, bubble, tail, local and exposed mean anything
+  std::vector<ExposedTime> exposed;
+  std::vector<std::uint16_t> lanes;  // those in use, by kind and number
+};
+
+Timeline spans_of(const TracedRun& run, Rank rank) {
+  Timeline spans;
+  std::copy_if(run.timeline.begin(), run.timeline.end(), std::back_inserter(spans),
+               [&](const OpSpan& span) { return span.rank == rank; });
+  std::stable_sort(spans.begin(), spans.end(), [](const OpSpan& a, const OpSpan& b) { return a.start < b.start; });
+  return spans;
+}
+
+Breakdown parts_of(const Program& program, const Timeline& spans) {
+  Recorder recorder;
+  recorder.start(1);
+  for (const OpSpan& span : spans) {
+    recorder.record(0, span.op, program.ops[position(span.op)].purpose, span.start, span.end);
+  }
+  return breakdown_of(recorder.summary(0), Duration{}, Duration{});
+}
+
+std::vector<std::uint16_t> lanes_of(const Program& program, const Timeline& spans) {
+  std::vector<std::uint16_t> lanes;
+  for (const OpSpan& span : spans) {
+    lanes.push_back(program.ops[position(span.op)].lane);
+  }
+  const auto key = [&](std::uint16_t lane) {
+    return std::tuple(program.lanes[lane].kind, program.lanes[lane].number, lane);
+  };
+  std::sort(lanes.begin(), lanes.end(), [&](std::uint16_t a, std::uint16_t b) { return key(a) < key(b); });
+  lanes.erase(std::unique(lanes.begin(), lanes.end()), lanes.end());
+  return lanes;
+}
+
+Panel panel_of(const TracedRun& run, Rank rank) {
+  Panel panel{.run = &run, .rank = rank, .spans = spans_of(run, rank)};
+  panel.parts = parts_of(*run.program, panel.spans);
+  panel.exposed = exposed_times(run, rank);
+  panel.lanes = lanes_of(*run.program, panel.spans);
+  return panel;
+}
+
+double height_of(const Panel& panel) {
+  return head_height + lane_height * static_cast<double>(panel.lanes.size()) + panel_gap;
+}
+
+/// One or more ops of a lane that are drawn as one bar.
+struct Bar {
+  Instant start;
+  Instant end;
+  OpId first{};
+  OpId last{};
+  int ops = 1;
+  Purpose purpose = Purpose::essential;
+};
+
+/// Neighbours too narrow to tell apart become one bar: at most one bar for every `visible` of time.
+std::vector<Bar> bars_of(const Panel& panel, std::uint16_t lane, Duration visible) {
+  std::vector<Bar> bars;
+  for (const OpSpan& span : panel.spans) {
+    const Op& op = panel.run->program->ops[position(span.op)];
+    if (op.lane != lane || span.end == span.start) {
+      continue;
+    }
+    const bool joins = !bars.empty() && bars.back().purpose == op.purpose && span.start - bars.back().end < visible / 4 &&
+                       bars.back().end - bars.back().start < visible && span.end - span.start < visible;
+    if (joins) {
+      bars.back().end = span.end;
+      bars.back().last = span.op;
+      ++bars.back().ops;
+    } else {
+      bars.push_back({span.start, span.end, span.op, span.op, 1, op.purpose});
+    }
+  }
+  return bars;
+}
+
+Role role_of(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::essential: return Role::essential;
+    case Purpose::local: return Role::local;
+    case Purpose::communication: return Role::communication;
+  }
+  return Role::ink;
+}
+
+std::string_view name_of(ExposedTime::Place place) {
+  return place == ExposedTime::Place::head ? "head" : place == ExposedTime::Place::bubble ? "bubble" : "tail";
+}
+
+/// The whole name; without the kind; only the position: "gemm y[3]", "y[3]", "3".
+std::vector<std::string> shorter_and_shorter(const std::string& label) {
+  std::vector<std::string> labels{label};
+  if (const std::size_t space = label.find(' '); space != std::string::npos) {
+    labels.push_back(label.substr(space + 1));
+  }
+  const std::size_t open = label.find('[');
+  if (open != std::string::npos && label.back() == ']') {
+    labels.push_back(label.substr(open + 1, label.size() - open - 2));
+  }
+  return labels;
+}
+
+class Gantt {
+ public:
+  Gantt(std::vector<Panel> panels, std::string id) : panels_(std::move(panels)), unit_(longest()) {
+    figure_.id = std::move(id);
+  }
+
+  Figure make() && {
+    figure_.title = title();
+    figure_.description = description();
+    set_axes();
+    double top = 0.0;
+    for (const Panel& panel : panels_) {
+      add(panel, top);
+      top += height_of(panel);
+    }
+    set_legend();
+    return std::move(figure_);
+  }
+
+ private:
+  [[nodiscard]] Duration longest() const {
+    Duration most{1};
+    for (const Panel& panel : panels_) {
+      most = std::max(most, panel.parts.makespan);
+    }
+    return most;
+  }
+  [[nodiscard]] double x(Instant instant) const { return unit_.value(instant.time_since_epoch()); }
+
+  [[nodiscard]] std::string title() const;
+  [[nodiscard]] std::string description() const;
+  [[nodiscard]] std::string split(const Panel& panel) const;
+  void set_axes();
+  void set_legend();
+  void add(const Panel& panel, double top);
+  void add_lane(const Panel& panel, std::uint16_t lane, double top);
+  void add_exposed(const Panel& panel, double top);
+
+  std::vector<Panel> panels_;
+  TimeUnit unit_;
+  Figure figure_;
+};
+
+std::string Gantt::title() const {
+  std::vector<const Panel*> order;
+  for (const Panel& panel : panels_) {
+    order.push_back(&panel);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const Panel* a, const Panel* b) { return a->parts.makespan < b->parts.makespan; });
+  const Panel& first = *order.front();
+  const std::string name = label_of(first.run->row);
+  if (order.size() == 1) {
+    return fmt::format("{} takes {}, {} of it exposed", name, unit_.text(first.parts.makespan),
+                       unit_.text(first.parts.exposed));
+  }
+  const Panel& second = *order[1];
+  const double ratio = to_seconds(second.parts.makespan) / std::max(to_seconds(first.parts.makespan), 1e-12);
+  const std::string lead = ratio < 1.0 + too_close
+                               ? fmt::format("{} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))
+                               : fmt::format("{} takes {} less time than {}", name, percent(1.0 - 1.0 / ratio),
+                                             label_of(second.run->row));
+  return fmt::format("{}: {} against {} exposed", lead, unit_.digits(first.parts.exposed),
+                     unit_.text(second.parts.exposed));
+}
+
+/// "exposed 12.0 = head 10.0 + bubble 2.0": the parts that are there; `local` lies inside the gaps and is taken off.
+std::string Gantt::split(const Panel& panel) const {
+  const Breakdown& parts = panel.parts;
+  std::string sum;
+  for (const auto& [name, part] : {std::pair{"head", parts.head}, {"bubble", parts.bubble}, {"tail", parts.tail}}) {
+    if (part > Duration{}) {
+      sum += fmt::format("{}{} {}", sum.empty() ? " = " : " + ", name, unit_.digits(part));
+    }
+  }
+  if (parts.local > Duration{}) {
+    sum += fmt::format(" \u2212 local {}", unit_.digits(parts.local));
+  }
+  return fmt::format("exposed {}{}", unit_.digits(parts.exposed), sum);
+}
+
+std::string Gantt::description() const {
+  std::string text = fmt::format("Time from the common release of all ranks, in {}.", unit_.name());
+  for (const Panel& panel : panels_) {
+    text += fmt::format(" {}, rank {}: ends at {}; {}.", label_of(panel.run->row), panel.rank,
+                        unit_.digits(panel.parts.makespan), split(panel));
+  }
+  return text;
+}
+
+void Gantt::set_axes() {
+  const double end = unit_.value(longest());
+  figure_.x = {.label = "time since the release of all ranks", .unit = unit_.name(), .low = 0.0, .high = end, .grid = true};
+  figure_.x.ticks = round_ticks(0.0, end, 8);
+  double height = 0.0;
+  for (const Panel& panel : panels_) {
+    double lane_top = height + head_height;
+    for (const std::uint16_t lane : panel.lanes) {
+      figure_.y.ticks.push_back({lane_top + (lane_height - lane_gap) / 2, commfuse::name_of(panel.run->program->lanes[lane])});
+      lane_top += lane_height;
+    }
+    height += height_of(panel);
+  }
+  figure_.height = std::max(height, 1.0);
+  figure_.y.high = figure_.height;
+  figure_.y.reversed = true;
+}
+
+void Gantt::set_legend() {
+  figure_.legend = {{"essential compute", Role::essential},
+                    {"local: adds, packs and copies of the strategy", Role::local},
+                    {"communication", Role::communication},
+                    {"exposed: neither essential nor local work runs", Role::exposed, true}};
+}
+
+void Gantt::add(const Panel& panel, double top) {
+  const double end = unit_.value(panel.parts.makespan);
+  const ResultRow& row = panel.run->row;
+  figure_.marks.emplace_back(TextMark{{0.0, top + head_height - 8.0},
+                                   label_of(row),
+                                   fmt::format("{} \u00b7 MFU {} \u00b7 {} \u00b7 rank {}", unit_.text(panel.parts.makespan),
+                                               percent(row.mfu), split(panel), panel.rank)});
+  double lane_top = top + head_height;
+  for (const std::uint16_t lane : panel.lanes) {
+    add_lane(panel, lane, lane_top);
+    lane_top += lane_height;
+  }
+  add_exposed(panel, top + head_height);
+  figure_.marks.emplace_back(LineMark{{{end, top + head_height - 2.0}, {end, lane_top - 2.0}}, Role::ink});
+}
+
+void Gantt::add_lane(const Panel& panel, std::uint16_t lane, double top) {
+  constexpr int narrowest = 500;  // bars across the figure, where each is about two pixels wide
+  const Program& program = *panel.run->program;
+  for (const Bar& bar : bars_of(panel, lane, longest() / narrowest)) {
+    const std::string name = op_label(program, program.ops[position(bar.first)], panel.rank);
+    const std::string last = op_label(program, program.ops[position(bar.last)], panel.rank);
+    const std::string all = bar.ops == 1 ? name : fmt::format("{} ops, {} to {}", bar.ops, name, last);
+    const std::string tip = fmt::format("{}: {} to {}, {}", all, unit_.digits(bar.start.time_since_epoch()),
+                                        unit_.text(bar.end.time_since_epoch()), unit_.text(bar.end - bar.start));
+    figure_.marks.emplace_back(RectMark{.from = {x(bar.start), top},
+                                     .to = {x(bar.end), top + lane_height - lane_gap},
+                                     .role = role_of(bar.purpose),
+                                     .labels = bar.ops == 1 ? shorter_and_shorter(name) : std::vector<std::string>{},
+                                     .tip = tip});
+  }
+}
+
+/// On the compute lane, where exposed time is a gap; on the first one there is if the program computes nothing.
+void Gantt::add_exposed(const Panel& panel, double top) {
+  const Duration visible = longest() / 1000;
+  for (const ExposedTime& time : panel.exposed) {
+    if (time.to - time.from < visible) {
+      continue;
+    }
+    const std::string name{name_of(time.place)};
+    const std::string length = unit_.digits(time.to - time.from);
+    figure_.marks.emplace_back(RectMark{.from = {x(time.from), top},
+                                     .to = {x(time.to), top + lane_height - lane_gap},
+                                     .role = Role::exposed,
+                                     .hatched = true,
+                                     .labels = {fmt::format("{} {} {}", name, length, unit_.name()),
+                                                fmt::format("{} {}", name, length), length},
+                                     .tip = fmt::format("exposed, {}: {} {}", name, length, unit_.name())});
+  }
+}
+
+Figure gantt_of(std::span<const TracedRun> runs, std::optional<Rank> rank, std::string id) {
+  check(!runs.empty(), "a Gantt figure shows something");
+  std::vector<Panel> panels;
+  for (const TracedRun& run : runs) {
+    panels.push_back(panel_of(run, rank.value_or(run.row.analysis.critical_rank)));
+  }
+  return Gantt(std::move(panels), std::move(id)).make();
+}
+
+}  // namespace
+
+std::vector<ExposedTime> exposed_times(const TracedRun& run, Rank rank) {
+  const Timeline spans = spans_of(run, rank);
+  const auto purpose = [&](const OpSpan& span) { return run.program->ops[position(span.op)].purpose; };
+  Instant first = Instant::max();
+  Instant last{};
+  Instant end{};
+  for (const OpSpan& span : spans) {
+    end = std::max(end, span.end);
+    if (purpose(span) == Purpose::essential) {
+      first = std::min(first, span.start);
+      last = std::max(last, span.end);
+    }
+  }
+  std::vector<ExposedTime> exposed;
+  Instant covered{};
+  const auto gap = [&](Instant to) {
+    if (to > covered) {
+      const auto place = to <= first        ? ExposedTime::Place::head
+                         : covered >= last ? ExposedTime::Place::tail
+                                           : ExposedTime::Place::bubble;
+      exposed.push_back({place, covered, to});
+    }
+  };
+  for (const OpSpan& span : spans) {
+    if (purpose(span) != Purpose::communication) {
+      gap(span.start);
+      covered = std::max(covered, span.end);
+    }
+  }
+  gap(end);
+  return exposed;
+}
+
+Figure gantt_figure(std::span<const TracedRun> runs, Rank rank, std::string id) {
+  return gantt_of(runs, rank, std::move(id));
+}
+
+Figure gantt_figure(std::span<const TracedRun> runs, std::string id) {
+  return gantt_of(runs, std::nullopt, std::move(id));
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The strategies of one point above each other on one time axis, lane by lane, on one rank.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "reports/figure/figure.h"
+#include "reports/traced_run.h"
+
+namespace commfuse::reports {
+
+/// A stretch of time in which the rank runs neither essential nor local work.
+struct ExposedTime {
+  enum class Place : std::uint8_t { head, bubble, tail };
+  Place place = Place::head;
+  Instant from;
+  Instant to;
+};
+
+/// In order of time; together the rank's `exposed` of the breakdown.
+std::vector<ExposedTime> exposed_times(const TracedRun& run, Rank rank);
+
+/// All on the same rank. Requires at least one run, all of the same point.
+Figure gantt_figure(std::span<const TracedRun> runs, Rank rank, std::string id = "gantt");
+/// Each on its own critical rank: the one whose last op ends last.
+Figure gantt_figure(std::span<const TracedRun> runs, std::string id = "gantt");
+
+}  // namespace commfuse::reports

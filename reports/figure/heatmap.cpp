@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/figure/heatmap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "model/config/quantity.h"
+#include "reports/comparison.h"
+#include "reports/figure/wording.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+/// The fastest row of one strategy and of the others at one point; nullptr where there is none with a result.
+struct Cell {
+  const ResultRow* own = nullptr;
+  const ResultRow* other = nullptr;
+};
+
+struct Map {
+  std::vector<std::int64_t> sequences;  // ascending
+  std::vector<std::int64_t> ranks;      // ascending
+  std::vector<Cell> cells;              // by rank, then sequence
+
+  [[nodiscard]] const Cell& at(std::size_t rank, std::size_t sequence) const {
+    return cells[rank * sequences.size() + sequence];
+  }
+};
+
+void keep_faster(const ResultRow*& kept, const ResultRow& row) {
+  if (has_result(row) && (kept == nullptr || makespan_of(row) < makespan_of(*kept))) {
+    kept = &row;
+  }
+}
+
+std::vector<std::int64_t> values_of(std::span<const ResultRow> rows, std::int64_t ResultRow::*field) {
+  std::vector<std::int64_t> values;
+  for (const ResultRow& row : rows) {
+    values.push_back(row.*field);
+  }
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
+  Map map{values_of(rows, &ResultRow::seq), values_of(rows, &ResultRow::ranks), {}};
+  map.cells.resize(map.sequences.size() * map.ranks.size());
+  const auto place = [](const std::vector<std::int64_t>& values, std::int64_t value) {
+    return static_cast<std::size_t>(std::lower_bound(values.begin(), values.end(), value) - values.begin());
+  };
+  for (const ResultRow& row : rows) {
+    Cell& cell = map.cells[place(map.ranks, row.ranks) * map.sequences.size() + place(map.sequences, row.seq)];
+    keep_faster(row.strategy == strategy ? cell.own : cell.other, row);
+  }
+  return map;
+}
+
+/// Axes by name and an empty plot of the right size.
+Figure frame_of(const Map& map, std::string id) {
+  constexpr double cell_width = 72.0;
+  constexpr double cell_height = 34.0;
+  constexpr double widest = 860.0;
+  Figure figure;
+  figure.id = std::move(id);
+  const auto columns = static_cast<double>(map.sequences.size());
+  const auto rows = static_cast<double>(map.ranks.size());
+  figure.plot_width = std::min(widest, cell_width * columns);
+  figure.width = std::max(480.0, figure.plot_width + 90.0);
+  figure.height = std::min(700.0, cell_height * rows);
+  figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
+  figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
+  // A label a column while there is room for it, then every second, third, ...
+  const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(44.0 * columns / figure.plot_width)));
+  for (std::size_t i = 0; i < map.sequences.size(); i += every) {
+    figure.x.ticks.push_back({static_cast<double>(i), format_count(map.sequences[i])});
+  }
+  const auto every_row = static_cast<std::size_t>(std::max(1.0, std::ceil(14.0 * rows / figure.height)));
+  for (std::size_t i = 0; i < map.ranks.size(); i += every_row) {
+    figure.y.ticks.push_back({static_cast<double>(i), fmt::format("{}", map.ranks[i])});
+  }
+  return figure;
+}
+
+/// One cell mark a point, from the lowest ranks and shortest sequence on.
+void add_cells(const Map& map, Figure& figure, const std::function<CellMark(const Cell&)>& draw) {
+  for (std::size_t rank = 0; rank < map.ranks.size(); ++rank) {
+    for (std::size_t sequence = 0; sequence < map.sequences.size(); ++sequence) {
+      CellMark mark = draw(map.at(rank, sequence));
+      mark.at = {static_cast<double>(sequence), static_cast<double>(rank)};
+      mark.tip = fmt::format("ranks {}, seq {}: {}", map.ranks[rank], format_count(map.sequences[sequence]), mark.tip);
+      figure.description += mark.tip + ". ";
+      figure.marks.emplace_back(std::move(mark));
+    }
+  }
+}
+
+/// Whole percents around every MFU of the rows.
+struct Range {
+  double low = 1.0;
+  double high = 0.0;
+};
+
+Range range_of(std::span<const ResultRow> rows) {
+  Range range;
+  for (const ResultRow& row : rows) {
+    if (has_result(row)) {
+      range.low = std::min(range.low, std::floor(100.0 * row.mfu) / 100.0);
+      range.high = std::max(range.high, std::ceil(100.0 * row.mfu) / 100.0);
+    }
+  }
+  return range;
+}
+
+bool less_mfu(const ResultRow* a, const ResultRow* b) { return a->mfu < b->mfu; }
+
+std::string heatmap_title(const Map& map, std::string_view strategy) {
+  std::vector<const ResultRow*> all;
+  for (const Cell& cell : map.cells) {
+    if (cell.own != nullptr) {
+      all.push_back(cell.own);
+    }
+  }
+  if (all.empty()) {
+    return fmt::format("{}: no point of this map has a result", strategy);
+  }
+  const auto [least, most] = std::minmax_element(all.begin(), all.end(), less_mfu);
+  return *least == *most ? fmt::format("{}: {} MFU at {}", strategy, percent((*most)->mfu), point_of(**most))
+                         : fmt::format("{}: MFU from {} ({}) to {} ({})", strategy, percent((*least)->mfu),
+                                       point_of(**least), percent((*most)->mfu), point_of(**most));
+}
+
+/// In percentage points of MFU.
+double gain(const Cell& cell) { return 100.0 * (cell.own->mfu - cell.other->mfu); }
+bool comparable(const Cell& cell) { return cell.own != nullptr && cell.other != nullptr; }
+
+bool close_times(const Cell& cell) {
+  const double ratio = times_slower(*cell.own, *cell.other);
+  return std::max(ratio, 1.0 / ratio) < 1.0 + too_close;
+}
+
+std::string signed_points(double points) {
+  return std::abs(points) < 0.05 ? "0.0" : points < 0 ? fmt::format("\u2212{:.1f}", -points) : fmt::format("+{:.1f}", points);
+}
+
+std::string difference_title(const Map& map, std::string_view strategy) {
+  int ahead = 0;
+  int behind = 0;
+  int close = 0;
+  const Cell* most = nullptr;
+  for (const Cell& cell : map.cells) {
+    if (comparable(cell)) {
+      (close_times(cell) ? close : gain(cell) > 0.0 ? ahead : behind) += 1;
+      most = most == nullptr || gain(cell) > gain(*most) ? &cell : most;
+    }
+  }
+  if (most == nullptr) {
+    return fmt::format("{} has nothing to be compared with", strategy);
+  }
+  return fmt::format("{} against the best other: ahead at {}, behind at {}, too close at {}; at most {} points ({})", strategy,
+                     ahead, behind, close, signed_points(gain(*most)), point_of(*most->own));
+}
+
+}  // namespace
+
+Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, std::string id) {
+  const Map map = map_of(rows, strategy);
+  const Range range = range_of(rows);
+  Figure figure = frame_of(map, std::move(id));
+  figure.title = heatmap_title(map, strategy);
+  figure.scale = LevelScale{.label = "MFU", .low = percent(range.low), .high = percent(range.high)};
+  add_cells(map, figure, [&](const Cell& cell) -> CellMark {
+    if (cell.own == nullptr) {
+      return {.tip = "no result"};
+    }
+    const double level = range.high > range.low ? (cell.own->mfu - range.low) / (range.high - range.low) : 0.5;
+    return {.level = level,
+            .text = percent(cell.own->mfu),
+            .tip = fmt::format("{}, MFU {}", label_of(*cell.own), percent(cell.own->mfu))};
+  });
+  return figure;
+}
+
+Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id) {
+  const Map map = map_of(rows, strategy);
+  double most = 1.0;
+  for (const Cell& cell : map.cells) {
+    most = comparable(cell) ? std::max(most, std::ceil(std::abs(gain(cell)))) : most;
+  }
+  Figure figure = frame_of(map, std::move(id));
+  figure.title = difference_title(map, strategy);
+  figure.scale = LevelScale{.label = fmt::format("MFU points, {} less the best other; dashed: within {:.0f}%", strategy,
+                                                 100.0 * too_close),
+                            .low = signed_points(-most),
+                            .middle = "0",
+                            .high = signed_points(most),
+                            .diverging = true};
+  add_cells(map, figure, [&](const Cell& cell) -> CellMark {
+    if (!comparable(cell)) {
+      return {.tip = "no result"};
+    }
+    const std::string points = signed_points(gain(cell));
+    return {.level = 0.5 + gain(cell) / (2.0 * most),
+            .text = points,
+            .tip = fmt::format("{} points against {}{}", points, label_of(*cell.other),
+                               close_times(cell) ? ", too close to call" : ""),
+            .framed = close_times(cell)};
+  });
+  return figure;
+}
+
+}  // namespace commfuse::reports

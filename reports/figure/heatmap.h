@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Maps over sequence length and ranks.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "reports/figure/figure.h"
+#include "model/record/result.h"
+
+namespace commfuse::reports {
+
+/// MFU of one strategy, its fastest schedule where a point has several. The colours cover the MFU of all `rows`, so the
+/// maps of several strategies made from the same rows compare. Points that have no result are crossed. Requires rows that
+/// differ in seq, ranks and strategy only.
+Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu");
+
+/// MFU of one strategy less the best of the others, in percentage points; framed where the times are too close to call.
+Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu-difference");
+
+}  // namespace commfuse::reports

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures as SVG: the same bytes for the same figure, readable in light and dark, printed light.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "reports/figure/figure.h"
+
+namespace commfuse::reports {
+
+/// A file of its own, style and background inside.
+std::string svg(const Figure& figure);
+
+/// To be put into a page that has figure_style() once.
+std::string svg_in_page(const Figure& figure);
+
+/// The style rules behind all figures, for a <style> element. Colours are those of Okabe and Ito (2008), which the
+/// colour-blind tell apart, and maps differ in lightness too.
+std::string_view figure_style();
+
+}  // namespace commfuse::reports

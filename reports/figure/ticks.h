@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Round places for the ticks of an axis.
+#pragma once
+
+#include <vector>
+
+#include "reports/figure/figure.h"
+
+namespace commfuse::reports {
+
+/// Multiples of 1, 2 or 5 times a power of ten inside [low, high], about `wanted` of them and at most twice as many.
+/// Requires low < high and wanted >= 1.
+std::vector<Tick> round_ticks(double low, double high, int wanted);
+
+/// Powers of ten inside [low, high]. Requires 0 < low < high.
+std::vector<Tick> decade_ticks(double low, double high);
+
+}  // namespace commfuse::reports

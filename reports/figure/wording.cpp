@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/figure/wording.h"
+
+#include <fmt/format.h>
+
+#include "model/config/quantity.h"
+#include "reports/trace_label.h"
+
+namespace commfuse::reports {
+
+std::string TimeUnit::digits(Duration duration) const {
+  return fmt::format("{:.{}f}", value(duration), milliseconds_ ? 3 : 1);
+}
+
+std::string TimeUnit::text(Duration duration) const { return fmt::format("{} {}", digits(duration), name()); }
+
+std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share); }
+
+std::string label_of(const ResultRow& row) { return strategy_label(row.strategy, row.parameters); }
+
+std::string point_of(const ResultRow& row) {
+  return fmt::format("ranks {}, seq {}", row.ranks, format_count(row.seq));
+}
+
+bool has_result(const ResultRow& row) { return makespan_of(row) > Duration{}; }
+
+Duration makespan_of(const ResultRow& row) { return row.analysis.critical.makespan; }
+
+double times_slower(const ResultRow& slower, const ResultRow& faster) {
+  return to_seconds(makespan_of(slower)) / to_seconds(makespan_of(faster));
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// How figures and pages write times, shares and points.
+#pragma once
+
+#include <string>
+
+#include "model/record/result.h"
+
+namespace commfuse::reports {
+
+/// Microseconds where the longest time shown is below 10 ms, milliseconds from there on; digits as in the terminal's table.
+class TimeUnit {
+ public:
+  explicit TimeUnit(Duration longest) : milliseconds_(longest >= std::chrono::milliseconds(10)) {}
+
+  [[nodiscard]] std::string name() const { return milliseconds_ ? "ms" : "\u00b5s"; }
+  [[nodiscard]] double value(Duration duration) const {
+    return to_microseconds(duration) / (milliseconds_ ? 1000.0 : 1.0);
+  }
+  [[nodiscard]] std::string digits(Duration duration) const;  ///< "12.3"
+  [[nodiscard]] std::string text(Duration duration) const;    ///< "12.3 µs"
+
+ private:
+  bool milliseconds_;
+};
+
+/// "63.1%".
+std::string percent(double share);
+/// "commfuse (ring)".
+std::string label_of(const ResultRow& row);
+/// "ranks 8, seq 32K".
+std::string point_of(const ResultRow& row);
+/// Whether the point could be run: rows of infeasible ones take no time.
+bool has_result(const ResultRow& row);
+Duration makespan_of(const ResultRow& row);
+/// Time of the slower over time of the faster. Requires results.
+double times_slower(const ResultRow& slower, const ResultRow& faster);
+
+}  // namespace commfuse::reports

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/trace.h"
+
+#include <fmt/format.h>
+#define ZLIB_CONST  // next_in points to const
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "model/schedule/text.h"
+#include "reports/atomic_file.h"
+#include "reports/trace_label.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// On one line; bytes that are no UTF-8 are replaced, so any name makes valid JSON.
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+/// The inside of a JSON string.
+std::string escaped(const std::string& text) {
+  const std::string quoted = dump(text);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+class Gzip {
+ public:
+  Gzip() {
+    constexpr int gzip_window = 15 + 16;
+    if (deflateInit2(&stream_, Z_DEFAULT_COMPRESSION, Z_DEFLATED, gzip_window, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+      throw std::runtime_error("zlib could not start; is there memory left?");
+    }
+  }
+  Gzip(const Gzip&) = delete;
+  Gzip& operator=(const Gzip&) = delete;
+  ~Gzip() { deflateEnd(&stream_); }
+
+  void write(std::string_view bytes, bool last, AtomicFile& file) {
+    std::array<char, 65536> packed{};
+    stream_.next_in = reinterpret_cast<const Bytef*>(bytes.data());
+    stream_.avail_in = static_cast<uInt>(bytes.size());
+    do {
+      stream_.next_out = reinterpret_cast<Bytef*>(packed.data());
+      stream_.avail_out = static_cast<uInt>(packed.size());
+      deflate(&stream_, last ? Z_FINISH : Z_NO_FLUSH);
+      file.write({packed.data(), packed.size() - stream_.avail_out});
+    } while (stream_.avail_out == 0);
+  }
+
+ private:
+  z_stream stream_{};
+};
+
+/// Collects text and hands it on a megabyte at a time.
+class Output {
+ public:
+  explicit Output(const std::filesystem::path& path) : file_(path) {
+    text.reserve(chunk + chunk / 4);
+    if (path.extension() == ".gz") {
+      gzip_.emplace();
+    }
+  }
+  /// Before each event.
+  void separate() {
+    text += first_ ? "\n" : ",\n";
+    first_ = false;
+  }
+  void pass_on_when_full() {
+    if (text.size() >= chunk) {
+      pass_on(false);
+    }
+  }
+  void finish() {
+    pass_on(true);
+    file_.commit();
+  }
+
+  std::string text;
+
+ private:
+  static constexpr std::size_t chunk = 1U << 20U;
+
+  void pass_on(bool last) {
+    gzip_ ? gzip_->write(text, last, file_) : file_.write(text);
+    text.clear();
+  }
+
+  AtomicFile file_;
+  std::optional<Gzip> gzip_;
+  bool first_ = true;
+};
+
+void append(std::string& text, std::int64_t number) {
+  const fmt::format_int digits(number);
+  text.append(digits.data(), digits.size());
+}
+
+/// 1234567 ps is 1.234567.
+void append_microseconds(std::string& text, Duration duration) {
+  constexpr std::int64_t scale = 1'000'000;
+  const std::int64_t ps = duration.count();
+  text += ps < 0 ? "-" : "";
+  append(text, std::abs(ps / scale));
+  std::array<char, 7> decimals{'.'};
+  std::int64_t rest = std::abs(ps % scale);
+  for (std::size_t digit = decimals.size(); --digit > 0; rest /= 10) {
+    decimals[digit] = static_cast<char>('0' + rest % 10);
+  }
+  text.append(decimals.data(), decimals.size());
+}
+
+/// Extents in blocks of their dimension, "tokens*4"; and bytes and FLOPs where the sizes are known.
+class Arguments {
+ public:
+  Arguments(const Program& program, const Sizes& sizes, Json& json) : program_(program), sizes_(sizes), json_(json) {}
+
+  void operator()(const GemmShape& gemm) const {
+    extents({{"m", gemm.m}, {"n", gemm.n}, {"k", gemm.k}});
+    if (sized()) {
+      json_["flops"] = 2 * sizes_.elements(gemm.m) * sizes_.elements(gemm.n) * sizes_.elements(gemm.k);
+    }
+  }
+  void operator()(const AttentionShape& attention) const {
+    extents({{"queries", attention.queries}, {"keys", attention.keys}, {"heads", attention.heads}});
+  }
+  void operator()(const ElementwiseShape& elementwise) const {
+    matrix(elementwise.rows, elementwise.columns, elementwise.dtype);
+  }
+  void operator()(const ExchangeShape& exchange) const {
+    matrix(exchange.rows, exchange.columns, exchange.wire);
+    json_["axis"] = axis(exchange.axis);
+    json_["shift"] = exchange.shift;
+  }
+  void operator()(const CollectiveShape& collective) const {
+    matrix(collective.rows, collective.columns, collective.wire);
+    json_["axis"] = axis(collective.axis);
+  }
+
+ private:
+  struct Named {
+    const char* name;
+    Extent extent;
+  };
+  void extents(std::initializer_list<Named> all) const {
+    for (const Named& one : all) {
+      json_[one.name] =
+          fmt::format("{}*{}", program_.dimensions[position(one.extent.dimension)].name, one.extent.blocks);
+    }
+  }
+  void matrix(Extent rows, Extent columns, DType dtype) const {
+    extents({{"rows", rows}, {"columns", columns}});
+    json_["dtype"] = name_of(dtype);
+    if (sized()) {
+      json_["bytes"] = sizes_.elements(rows) * sizes_.elements(columns) * bytes_of(dtype);
+    }
+  }
+  [[nodiscard]] bool sized() const { return !sizes_.block.empty(); }
+  [[nodiscard]] const std::string& axis(std::int8_t number) const {
+    return program_.mesh.axes[static_cast<std::size_t>(number)].name;
+  }
+
+  const Program& program_;
+  const Sizes& sizes_;
+  Json& json_;
+};
+
+std::string arguments_of(const TracedRun& run, std::size_t id) {
+  const Program& program = *run.program;
+  const Op& op = program.ops[id];
+  Json json;
+  json["op"] = id;
+  json["purpose"] = name_of(op.purpose);
+  json["lane"] = name_of(program.lanes[op.lane]);
+  std::visit(Arguments(program, run.sizes, json), program.shapes[op.shape]);
+  json["waits"] = Json::array();
+  for (const OpId wait : program.waits_of(op)) {
+    json["waits"].push_back(position(wait));
+  }
+  return dump(json);
+}
+
+/// The text of a slice that is the same on every rank, made once an op.
+struct PreparedOp {
+  std::vector<LabelPiece> name;  // escaped
+  std::string behind_name;       // category, track and arguments, up to the process
+};
+
+std::vector<PreparedOp> prepare(const TracedRun& run) {
+  std::vector<PreparedOp> prepared;
+  for (std::size_t id = 0; id < run.program->ops.size(); ++id) {
+    const Op& op = run.program->ops[id];
+    PreparedOp one{label_pieces(*run.program, op), {}};
+    for (LabelPiece& piece : one.name) {
+      piece.text = escaped(piece.text);
+    }
+    one.behind_name = fmt::format(R"(","cat":"{}","ph":"X","tid":{},"args":{},"pid":)", name_of(op.purpose), op.lane + 1,
+                                  arguments_of(run, id));
+    prepared.push_back(std::move(one));
+  }
+  return prepared;
+}
+
+void write_slices(const TracedRun& run, std::int64_t first_pid, Output& out) {
+  const std::vector<PreparedOp> prepared = prepare(run);
+  const Mesh& mesh = run.program->mesh;
+  Rank rank = -1;
+  Coordinates here{};
+  for (const OpSpan& span : run.timeline) {
+    if (span.rank != rank) {
+      rank = span.rank;
+      here = mesh.coordinates(rank);
+    }
+    const PreparedOp& op = prepared[position(span.op)];
+    out.separate();
+    out.text += "{\"name\":\"";
+    for (const LabelPiece& piece : op.name) {
+      out.text += piece.text;
+      if (piece.index) {
+        append(out.text, piece.index->at(mesh, here));
+      }
+    }
+    out.text += op.behind_name;
+    append(out.text, first_pid + rank);
+    out.text += ",\"ts\":";
+    append_microseconds(out.text, span.start.time_since_epoch());
+    out.text += ",\"dur\":";
+    append_microseconds(out.text, span.end - span.start);
+    out.text += '}';
+    out.pass_on_when_full();
+  }
+}
+
+Json metadata(std::int64_t pid, const char* name, Json arguments) {
+  return {{"name", name}, {"ph", "M"}, {"pid", pid}, {"args", std::move(arguments)}};
+}
+
+/// Names of the processes and tracks, which viewers want before the slices.
+void write_names(const TracedRun& run, std::int64_t first_pid, Output& out) {
+  const ResultRow& row = run.row;
+  const std::string strategy = strategy_label(row.strategy, row.parameters);
+  for (Rank rank = 0; rank < run.program->mesh.ranks(); ++rank) {
+    const std::int64_t pid = first_pid + rank;
+    std::vector<Json> all{
+        metadata(pid, "process_name", {{"name", fmt::format("{} \u00b7 rank {}", strategy, rank)}}),
+        metadata(pid, "process_sort_index", {{"sort_index", pid}}),
+        metadata(pid, "process_labels",
+                 {{"labels", fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope, row.hardware, row.batch,
+                                         row.seq)}})};
+    for (std::size_t lane = 0; lane < run.program->lanes.size(); ++lane) {
+      for (const Json& named : {metadata(pid, "thread_name", {{"name", name_of(run.program->lanes[lane])}}),
+                                metadata(pid, "thread_sort_index", {{"sort_index", lane + 1}})}) {
+        all.push_back(named);
+        all.back()["tid"] = lane + 1;
+      }
+    }
+    for (const Json& one : all) {
+      out.separate();
+      out.text += dump(one);
+    }
+    out.pass_on_when_full();
+  }
+}
+
+std::int64_t pids_per_run(std::span<const TracedRun> runs) {
+  std::int64_t most = 1000;
+  for (const TracedRun& run : runs) {
+    while (run.program->mesh.ranks() >= most) {
+      most *= 10;
+    }
+  }
+  return most;
+}
+
+}  // namespace
+
+void write_trace(std::span<const TracedRun> runs, const std::filesystem::path& path) {
+  Output out(path);
+  out.text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
+  const std::int64_t stride = pids_per_run(runs);
+  std::int64_t first_pid = 1;
+  for (const TracedRun& run : runs) {
+    write_names(run, first_pid, out);
+    write_slices(run, first_pid, out);
+    first_pid += stride;
+  }
+  out.text += "\n]}\n";
+  out.finish();
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/trace_label.h"
+
+#include <fmt/format.h>
+
+#include "model/schedule/text.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr std::size_t most_regions = 3;  // of a stacked operand; the rest is an ellipsis
+
+/// What the op does, in one word.
+std::string_view verb(const Program& program, const Op& op) {
+  const Shape& shape = program.shapes[op.shape];
+  if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+    return name_of(elementwise->function);
+  }
+  if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+    return name_of(collective->kind);
+  }
+  return name_of(op.kind);
+}
+
+std::span<const Region> named_regions(const Program& program, const Op& op) {
+  const std::span<const Slice> outputs = program.outputs_of(op);
+  const std::span<const Slice> operands = outputs.empty() ? program.inputs_of(op) : outputs;
+  return operands.empty() ? std::span<const Region>{} : program.regions_of(operands.front());
+}
+
+class Pieces {
+ public:
+  void text(std::string_view text) { open_ += text; }
+  void index(const Index& index) { made_.push_back({std::move(open_), index}), open_.clear(); }
+  void blocks(const Index& first, std::int32_t count) {
+    index(first);
+    text(count == 1 ? "" : fmt::format(" +: {}", count));
+  }
+  std::vector<LabelPiece> all() && {
+    made_.push_back({std::move(open_), std::nullopt});
+    return std::move(made_);
+  }
+
+ private:
+  std::string open_;
+  std::vector<LabelPiece> made_;
+};
+
+/// "[3]", "[3 +: 2, 0]"; nothing for a whole buffer.
+void add_region(const Program& program, const Region& region, bool with_brackets, Pieces& pieces) {
+  const Buffer& buffer = program.buffers[position(region.buffer)];
+  const bool all_rows = region.row == Index{} && region.rows == buffer.rows.blocks;
+  const bool all_columns = region.column == Index{} && region.columns == buffer.columns.blocks;
+  if (all_rows && all_columns) {
+    return;
+  }
+  pieces.text(with_brackets ? "[" : "");
+  pieces.blocks(region.row, region.rows);
+  if (!all_columns) {
+    pieces.text(", ");
+    pieces.blocks(region.column, region.columns);
+  }
+  pieces.text(with_brackets ? "]" : "");
+}
+
+}  // namespace
+
+std::vector<LabelPiece> label_pieces(const Program& program, const Op& op) {
+  Pieces pieces;
+  pieces.text(verb(program, op));
+  const std::span<const Region> regions = named_regions(program, op);
+  if (regions.empty()) {
+    return std::move(pieces).all();
+  }
+  pieces.text(" " + program.buffers[position(regions.front().buffer)].name);
+  if (regions.size() == 1) {
+    add_region(program, regions.front(), true, pieces);
+    return std::move(pieces).all();
+  }
+  for (std::size_t i = 0; i < regions.size() && i < most_regions; ++i) {
+    pieces.text(i == 0 ? "[" : "; ");
+    add_region(program, regions[i], false, pieces);
+  }
+  pieces.text(regions.size() > most_regions ? "; \u2026]" : "]");
+  return std::move(pieces).all();
+}
+
+std::string op_label(const Program& program, const Op& op, Rank rank) {
+  const Coordinates here = program.mesh.coordinates(rank);
+  std::string text;
+  for (const LabelPiece& piece : label_pieces(program, op)) {
+    text += piece.text;
+    if (piece.index) {
+      text += fmt::format("{}", piece.index->at(program.mesh, here));
+    }
+  }
+  return text;
+}
+
+std::string strategy_label(const std::string& strategy, const std::string& parameters) {
+  return parameters.empty() ? strategy : fmt::format("{} ({})", strategy, parameters);
+}
+
+}  // namespace commfuse::reports

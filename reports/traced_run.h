@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One strategy at one point with everything that happened: what traces and Gantt figures are made of.
+#pragma once
+
+#include <memory>
+
+#include "model/record/recorder.h"
+#include "model/record/result.h"
+#include "model/schedule/program.h"
+#include "model/schedule/sizes.h"
+
+namespace commfuse::reports {
+
+struct TracedRun {
+  ResultRow row;
+  std::shared_ptr<const Program> program;  // never null
+  Timeline timeline;
+  Sizes sizes;  // of the program's dimensions; left empty, traces give blocks but no bytes or FLOPs
+};
+
+}  // namespace commfuse::reports

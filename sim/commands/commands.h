@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of commfuse-sim. Each adds itself to the program; when chosen it runs and leaves its exit code.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace commfuse::sim {
+
+void add_run(CLI::App& app, int& status);
+void add_version(CLI::App& app, int& status);
+
+}  // namespace commfuse::sim

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim: predicts. One file a subcommand in sim/commands/.
+#include <CLI/CLI.hpp>
+
+#include "model/config/command_line.h"
+#include "sim/commands/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Predicts how fast tensor-parallel LLM layers run when communication hides under computation.",
+               "commfuse-sim"};
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"
+      "  commfuse-sim run --model llama-3.1-8b --axis seq=1K..128K --axis ranks=2,4,8\n"
+      "  commfuse-sim run --model ./mine.yaml --strategy commfuse --variants all -o json\n\n" +
+      commfuse::exit_codes_in_words());
+  int status = commfuse::exit_code::done;
+  commfuse::sim::add_run(app, status);
+  commfuse::sim::add_version(app, status);
+  return commfuse::run_command_line(app, argc, argv, status);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// One point, one schedule: from a model on a machine to where the time goes.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/analysis/breakdown.h"
+#include "model/cost/price.h"
+#include "model/hardware/machine.h"
+#include "model/workload/transformer.h"
+#include "sim/engine/engine.h"
+#include "sim/structure.h"
+
+namespace commfuse {
+
+struct Point {
+  Transformer model;
+  Machine machine;
+  Scope scope = Scope::mlp;
+  std::int32_t ranks = 8;
+  std::int64_t batch = 1;
+  std::int64_t seq = 4096;
+  DType dtype = DType::bf16;
+  PriceOptions price;
+
+  [[nodiscard]] std::int64_t tokens() const { return batch * seq; }
+};
+
+/// Throws ConfigError when the machine has too few GPUs or no such dtype, or when the model cannot be split over the
+/// ranks.
+void require_possible(const Point& point);
+
+struct Prediction {
+  const Strategy* strategy = nullptr;
+  StrategyOptions options;
+  Analysis analysis;
+  Duration ideal{};  // makespan with free communication: no schedule of this strategy can be faster
+  Duration link{};   // makespan with free compute
+  double mfu = 0.0;
+  Bytes buffers;                         // memory of all buffers of one rank
+  const Structure* structure = nullptr;  // lives as long as the cache
+};
+
+/// Runs points on one thread; keeps the engine's memory between them.
+class Predictor {
+ public:
+  explicit Predictor(StructureCache& structures) : structures_(structures) {}
+
+  /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
+  Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
+
+  /// The fastest of the candidates that divide the tokens, the first on ties. Throws ConfigError when none does.
+  Prediction predict_best(const Point& point, const Strategy& strategy, const std::vector<StrategyOptions>& candidates);
+
+ private:
+  Duration makespan(const Plan& plan, const Costs& costs);
+
+  StructureCache& structures_;
+  Engine engine_;
+  Recorder recorder_;
+};
+
+}  // namespace commfuse

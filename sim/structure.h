@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is worked out once a schedule and then serves every point: proof, order, plan, digest.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "model/schedule/order.h"
+#include "model/schedule/scope.h"
+#include "sim/engine/plan.h"
+
+namespace commfuse {
+
+struct Structure {
+  Plan plan;
+  std::vector<Meetings> meetings;
+  std::string digest;
+
+  [[nodiscard]] const Program& program() const { return *plan.lowered.program; }
+};
+
+/// Proves, lowers, orders and digests a program. Aborts when the proof fails: generators make only right programs.
+Structure structure_of(Program program);
+
+/// What a structure depends on.
+struct StructureKey {
+  Scope scope = Scope::mlp;
+  bool gated_mlp = false;
+  std::int32_t ranks = 1;
+  const Strategy* strategy = nullptr;
+  StrategyOptions options;
+};
+
+/// Structures by key; made on first use, shared by threads, never dropped.
+class StructureCache {
+ public:
+  const Structure& get(const StructureKey& key);
+
+ private:
+  using Place = std::tuple<Scope, bool, std::int32_t, std::string_view, std::int32_t, Form, LaneKind, DType>;
+  std::mutex mutex_;
+  std::map<Place, std::unique_ptr<const Structure>> structures_;
+};
+
+}  // namespace commfuse

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one of the built programs as a user would and keeps all it says.
+#pragma once
+
+#include <sys/wait.h>
+
+#include <unistd.h>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace commfuse::test {
+
+struct Outcome {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+inline std::string contents_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// `command` goes through the shell: "commfuse-sim run --seq 8K". Its programs are those just built.
+inline Outcome run_program(const std::string& command) {
+  static int count = 0;
+  const std::filesystem::path base = std::filesystem::temp_directory_path() /
+                                     ("commfuse-cli-" + std::to_string(getpid()) + "-" + std::to_string(count++));
+  const std::string out = base.string() + ".out";
+  const std::string err = base.string() + ".err";
+  const std::string line = "PATH=\"" COMMFUSE_BIN_DIR ":$PATH\" COMMFUSE_CONFIG_DIR=\"" COMMFUSE_SOURCE_DIR
+                           "/configs\" " +
+                           command + " >" + out + " 2>" + err + " </dev/null";
+  const int status = std::system(line.c_str());  // NOLINT(concurrency-mt-unsafe,cert-env33-c): a test of a command line
+  Outcome outcome{WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents_of(out), contents_of(err)};
+  std::filesystem::remove(out);
+  std::filesystem::remove(err);
+  return outcome;
+}
+
+}  // namespace commfuse::test

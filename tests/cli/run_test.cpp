@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim as a person meets it: what it prints, what it refuses, how it exits.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+using nlohmann::json;
+
+struct Mistake {
+  const char* arguments;
+  const char* message;
+};
+
+TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
+  const std::string flags =
+      "known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, --strategy, --variants, "
+      "--slices, --form, --add-lane, --interference, --launch, --axis, --output, --threads";
+  const std::string unknown = "unknown flag '--zzzzzzzz'; " + flags;
+  const Mistake mistakes[] = {
+      {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
+      {"run --zzzzzzzz", unknown.c_str()},
+      {"rnu", "unknown command 'rnu'; did you mean 'run'?"},
+      {"run extra", "run takes no argument 'extra'; see run --help"},
+      {"run --model llama-3.1-70",
+       "unknown model 'llama-3.1-70'; did you mean 'llama-3.1-70b'? known: gpt-3-175b, llama-3.1-70b, llama-3.1-8b; a "
+       "path "
+       "holds '/' or ends in .yaml"},
+      {"run --strategy comfuse", "--strategy does not know 'comfuse'; did you mean 'commfuse'?"},
+      {"run --strategy nccl", "--strategy does not know 'nccl'; known strategies: all, serial, sliced, commfuse"},
+      {"run --scope mpl", "--scope does not know 'mpl'; did you mean 'mlp'?"},
+      {"run --ranks 0", "--ranks '0' is not a whole number of at least 1; write one, as in --ranks 8 or --ranks 32K"},
+      {"run --seq=-4096", "--seq '-4096' is not a whole number of at least 1; write one, as in --seq 8 or --seq 32K"},
+      {"run --ranks 3 --scope qkv",
+       "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads "
+       "(8): "
+       "1, 2, 4, 8"},
+      {"run --ranks 16", "16 ranks do not fit a node of h100-sxm, which has 8 GPUs; choose ranks up to 8"},
+      {"run --seq 1001",
+       "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008"},
+      {"run --dtype fp64", "--dtype does not know 'fp64'; known dtypes: bf16, fp16, fp32, fp8"},
+      {"run --slices 0 --strategy sliced",
+       "--slices '0' is not a whole number of at least 1; write one, as in --slices 8 or --slices 32K"},
+      {"run -o jsn", "--output does not know 'jsn'; did you mean 'json'?"},
+      {"run --axis seq",
+       "--axis 'seq': it has no '='; write a list or a range, as in ranks=2,4,8 or seq=1K..128K or "
+       "seq=4K..16K+4K"},
+      {"run --axis sqe=1K", "--axis does not know 'sqe'; did you mean 'seq'?"},
+      {"run --axis seq=8K..1K",
+       "--axis 'seq=8K..1K': 1024 is below 8192; write a list or a range, as in ranks=2,4,8 or "
+       "seq=1K..128K or seq=4K..16K+4K"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    const Outcome outcome = run_program(std::string("commfuse-sim ") + mistake.arguments);
+    EXPECT_EQ(outcome.code, 2) << mistake.arguments;
+    EXPECT_EQ(outcome.out, "") << mistake.arguments;
+    EXPECT_EQ(outcome.err, std::string(mistake.message) + "\n") << mistake.arguments;
+  }
+}
+
+TEST(CommfuseSimRun, JsonIsAnArrayWithOneObjectAStrategy) {
+  const Outcome outcome = run_program(
+      "commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32768 --scope mlp --strategy all -o "
+      "json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  const json rows = json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 3U);
+  for (const json& row : rows) {
+    EXPECT_EQ(row.at("schema"), "commfuse.result/1");
+    for (const char* key : {"makespan_us", "compute_us", "slicing_us", "local_us", "exposed_us", "head_us", "bubble_us",
+                            "tail_us", "mfu", "stretch_us", "ideal_us", "link_us"}) {
+      EXPECT_TRUE(row.at(key).is_number()) << key;
+    }
+    EXPECT_NEAR(row.at("makespan_us").get<double>(),
+                row.at("compute_us").get<double>() + row.at("slicing_us").get<double>() +
+                    row.at("stretch_us").get<double>() + row.at("local_us").get<double>() +
+                    row.at("exposed_us").get<double>(),
+                1e-6);
+    EXPECT_EQ(row.at("schedule_sha256").get<std::string>().size(), 64U);
+  }
+  EXPECT_EQ(rows[0].at("strategy"), "serial");
+  EXPECT_EQ(rows[1].at("strategy"), "sliced");
+  EXPECT_EQ(rows[2].at("strategy"), "commfuse");
+  EXPECT_TRUE(rows[0].at("slices").is_null());
+  EXPECT_TRUE(rows[1].at("slices").is_number_integer());
+  EXPECT_GT(rows[0].at("makespan_us"), rows[1].at("makespan_us"));
+  EXPECT_GT(rows[1].at("makespan_us"), rows[2].at("makespan_us"));
+}
+
+TEST(CommfuseSimRun, AtEightThousandTokensSerialIsSlowestAndTheOthersAreClose) {
+  const Outcome outcome = run_program("commfuse-sim run --ranks 8 --seq 8192 --scope mlp -o json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json rows = json::parse(outcome.out);
+  const double serial = rows[0].at("makespan_us");
+  const double sliced = rows[1].at("makespan_us");
+  const double commfuse = rows[2].at("makespan_us");
+  EXPECT_GT(serial, sliced);
+  EXPECT_GT(serial, commfuse);
+  EXPECT_LT(std::max(sliced, commfuse) / std::min(sliced, commfuse), 1.10);
+}
+
+TEST(CommfuseSimRun, ThreadsDoNotChangeAByte) {
+  const std::string grid = "commfuse-sim run --axis seq=1K..16K --axis ranks=2,4,8 --variants all -o csv";
+  const Outcome one = run_program(grid + " -j 1");
+  const Outcome many = run_program(grid + " -j 2");
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(one.out, many.out);
+  // 5 lengths x 3 rank counts x (1 serial + 3 sliced + 3 commfuse) and a header.
+  EXPECT_EQ(std::count(one.out.begin(), one.out.end(), '\n'), 1 + 5 * 3 * 7);
+}
+
+TEST(CommfuseSimRun, TheFirstAxisIsOutermost) {
+  const Outcome outcome = run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K,2K --strategy serial -o json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::vector<std::pair<int, int>> points;
+  for (const json& row : json::parse(outcome.out)) {
+    points.emplace_back(row.at("ranks"), row.at("seq"));
+  }
+  EXPECT_EQ(points, (std::vector<std::pair<int, int>>{{2, 1024}, {2, 2048}, {4, 1024}, {4, 2048}}));
+}
+
+TEST(CommfuseSimRun, TheTableFitsEightyColumnsAndNamesAWinner) {
+  const Outcome outcome = run_program("commfuse-sim run --axis seq=1K..128K --axis ranks=2,4,8");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  std::size_t start = 0;
+  for (std::size_t end = 0; (end = outcome.out.find('\n', start)) != std::string::npos; start = end + 1) {
+    EXPECT_LE(end - start, 80U) << outcome.out.substr(start, end - start);
+  }
+  EXPECT_NE(outcome.out.find("commfuse wins: "), std::string::npos);
+  EXPECT_NE(outcome.out.find("Of 24 points"), std::string::npos);
+}
+
+TEST(CommfuseSim, HelpGivesExamplesAndExitCodes) {
+  const Outcome outcome = run_program("commfuse-sim --help");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.out.find("commfuse-sim run --model"), std::string::npos);
+  EXPECT_NE(outcome.out.find("Exit codes: 0 done"), std::string::npos);
+}
+
+TEST(CommfuseSim, VersionSaysWhatTheBuildFound) {
+  const Outcome outcome = run_program("commfuse-sim version");
+  EXPECT_EQ(outcome.code, 0);
+  for (const char* word : {"commfuse-sim 0.", "compiler", "CUDA", "NCCL", "MPI"}) {
+    EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
+  }
+}
+
+TEST(CommfuseSim, AModelFileThatIsNoYamlIsNamedWithItsPlace) {
+  const auto path = std::filesystem::temp_directory_path() / ("commfuse-bad-" + std::to_string(getpid()) + ".yaml");
+  std::ofstream(path) << "schema: commfuse.model/1\nname: [unclosed\n";
+  const Outcome outcome = run_program("commfuse-sim run --model " + path.string());
+  std::filesystem::remove(path);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err.rfind(path.string() + ":", 0), 0U) << outcome.err;
+  EXPECT_NE(outcome.err.find("; "), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate as a person meets it: what it prints, what it refuses, how it exits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace commfuse {
+namespace {
+
+using test::Outcome;
+using test::run_program;
+
+/// What a mistaken command line says; it must exit with 2 and print nothing else.
+std::string refusal(const std::string& arguments) {
+  const Outcome outcome = run_program("commfuse-validate check " + arguments);
+  EXPECT_EQ(outcome.code, 2) << arguments;
+  EXPECT_EQ(outcome.out, "") << arguments;
+  return outcome.err;
+}
+
+TEST(ValidateCheck, ProvesAndRunsEveryScheduleForOneToEightRanks) {
+  const Outcome outcome = run_program("commfuse-validate check --strategy all --ranks 1..8");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  // 8 rank counts, 4 operations, 7 variants; a header and a summary.
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 8 * 4 * 7 + 2);
+  EXPECT_NE(outcome.out.find("\n224 schedules right: proved, "), std::string::npos) << outcome.out;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(ValidateCheck, ChoosesStrategiesRanksAndScope) {
+  const Outcome outcome =
+      run_program("commfuse-validate check --strategy serial,commfuse --ranks 4,2 --scope gemm_rs --dtype fp32 -o csv");
+  EXPECT_EQ(outcome.code, 0);
+  std::istringstream lines(outcome.out);
+  std::string line;
+  std::getline(lines, line);
+  std::string rows;
+  while (std::getline(lines, line)) {
+    rows += line.substr(0, line.find(",true,")) + "\n";
+  }
+  EXPECT_EQ(rows,
+            "commfuse.check/1,gemm_rs,4,fp32,1,serial,,,,2\n"
+            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,ring,compute,10\n"
+            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,ring,aux,10\n"
+            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,direct,,8\n"
+            "commfuse.check/1,gemm_rs,2,fp32,1,serial,,,,2\n"
+            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,ring,compute,4\n"
+            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,ring,aux,4\n"
+            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,direct,,4\n");
+}
+
+TEST(ValidateCheck, JsonHasOneObjectASchedule) {
+  const Outcome outcome =
+      run_program("commfuse-validate check --strategy sliced --ranks 3 --scope mlp --seed 9 -o json");
+  EXPECT_EQ(outcome.code, 0);
+  const auto rows = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 6U);
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.at("schema"), "commfuse.check/1");
+    EXPECT_EQ(row.at("strategy"), "sliced");
+    EXPECT_EQ(row.at("seed"), 9);
+    EXPECT_EQ(row.at("ok"), true);
+    EXPECT_EQ(row.at("integer_wrong"), 0);
+    EXPECT_EQ(row.at("bound_wrong"), 0);
+    EXPECT_LT(row.at("bound_worst"), 1.0);
+    EXPECT_TRUE(row.at("form").is_null());
+  }
+  EXPECT_EQ(rows[2].at("slices"), 8);
+  EXPECT_EQ(rows[3].at("operation"), "mlp_gelu");
+}
+
+TEST(ValidateCheck, TheSameSeedGivesTheSameBytes) {
+  const std::string command = "commfuse-validate check --ranks 2 --seed 5 -o json";
+  const Outcome once = run_program(command);
+  EXPECT_EQ(run_program(command).out, once.out);
+  EXPECT_NE(run_program("commfuse-validate check --ranks 2 --seed 6 -o json").out, once.out);
+}
+
+TEST(ValidateCheck, UnknownWordsAreAnsweredWithWhatWasMeant) {
+  EXPECT_EQ(refusal("--strategy comfuse"), "--strategy does not know 'comfuse'; did you mean 'commfuse'?\n");
+  EXPECT_EQ(refusal("--strategy serial,x"),
+            "--strategy does not know 'x'; known strategies: serial, sliced, commfuse, all\n");
+  EXPECT_EQ(refusal("--strategy ''"), "--strategy does not know ''; known strategies: serial, sliced, commfuse, all\n");
+  EXPECT_EQ(refusal("--strategy all,serial"),
+            "--strategy: 'all' stands alone; write --strategy all, or leave it out\n");
+  EXPECT_EQ(refusal("--scope mpl"), "--scope does not know 'mpl'; did you mean 'mlp'?\n");
+  EXPECT_EQ(refusal("--dtype fp8"), "--dtype does not know 'fp8'; known dtypes: bf16, fp16, fp32\n");
+  EXPECT_EQ(refusal("-o jsn"), "--output does not know 'jsn'; did you mean 'json'?\n");
+  EXPECT_EQ(refusal("--rank 4"), "unknown flag '--rank'; did you mean '--ranks'?\n");
+}
+
+TEST(ValidateCheck, NumbersOutOfRangeAreRefused) {
+  const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 2,4,8 or 1..8\n";
+  EXPECT_EQ(refusal("--ranks 0..8"), "--ranks: 0 is out of range; write whole numbers from 1 to 64\n");
+  EXPECT_EQ(refusal("--ranks 65"), "--ranks: 65 is out of range; write whole numbers from 1 to 64\n");
+  EXPECT_EQ(refusal("--ranks 8..2"), "--ranks: '8..2' runs downwards; write 2..8\n");
+  EXPECT_EQ(refusal("--ranks -2"), "--ranks: '-2'" + write);
+  EXPECT_EQ(refusal("--ranks eight"), "--ranks: 'eight'" + write);
+  EXPECT_EQ(refusal("--seed -1"), "--seed: '-1' is not a whole number of at least 0; write one, as in --seed 1\n");
+}
+
+TEST(ValidateCheck, MistakesThatThePlainParserFindsExitWithTwoAsWell) {
+  EXPECT_EQ(refusal("--ranks"), "--ranks: 1 required TEXT missing; see commfuse-validate check --help\n");
+  EXPECT_FALSE(refusal("stray").empty());
+  EXPECT_EQ(run_program("commfuse-validate").code, 2);
+}
+
+TEST(ValidateCheck, HelpShowsExamplesAndExitCodes) {
+  const Outcome outcome = run_program("commfuse-validate check --help");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_NE(outcome.out.find("\n  commfuse-validate check --strategy all --ranks 1..8\n"), std::string::npos);
+  EXPECT_NE(outcome.out.find("Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed."),
+            std::string::npos);
+}
+
+TEST(ValidateVersion, SaysWhatWasFound) {
+  const Outcome outcome = run_program("commfuse-validate version");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out.rfind("commfuse-validate 0.1.0 (", 0), 0U) << outcome.out;
+  for (const char* name : {"compiler", "build", "CUDA", "NCCL", "MPI"}) {
+    EXPECT_NE(outcome.out.find(std::string{"\n"} + name), std::string::npos) << name;
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/house/house_rules.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <initializer_list>
+#include <optional>
+#include <regex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fs = std::filesystem;
+
+namespace commfuse::house {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> layers = {"model", "sim", "validate", "reports"};
+constexpr std::array<std::string_view, 8> read_folders = {"model", "sim",   "validate", "reports",
+                                                          "tests", "bench", "cmake",    ".ci"};
+constexpr std::array<std::string_view, 5> libraries_for_sources = {"CLI", "nlohmann", "yaml-cpp", "Eigen", "boost"};
+constexpr std::string_view spdx = "SPDX-License-Identifier: Apache-2.0";
+
+template <typename Container>
+bool contains(const Container& all, std::string_view one) {
+  return std::find(std::begin(all), std::end(all), one) != std::end(all);
+}
+
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return text.starts_with(beginning); });
+}
+
+struct File {
+  std::string path;    // Relative to the root, with forward slashes: "sim/commands/run.cpp".
+  std::string folder;  // Its first part: "sim"; empty for a file of the root.
+  bool is_code = false;
+  bool is_header = false;
+};
+
+/// The file as the rules see it; none when they do not concern it.
+std::optional<File> classify(const fs::path& relative) {
+  const std::string extension = relative.extension().string();
+  const std::string name = relative.filename().string();
+  const bool is_header = extension == ".h" || extension == ".cuh";
+  const bool is_code = is_header || extension == ".cpp" || extension == ".cu";
+  const bool is_build = extension == ".cmake" || extension == ".in" || name == "CMakeLists.txt";
+  const bool is_script = extension == ".sh" || relative == fs::path("dev") || relative == fs::path(".ci/run");
+  if (!is_code && !is_build && !is_script) {
+    return std::nullopt;
+  }
+  const std::string folder = relative.has_parent_path() ? relative.begin()->string() : "";
+  return File{.path = relative.generic_string(), .folder = folder, .is_code = is_code, .is_header = is_header};
+}
+
+std::vector<File> files_below(const fs::path& root) {
+  std::vector<File> files;
+  const auto take = [&](const fs::directory_entry& entry) {
+    if (!entry.is_regular_file()) {
+      return;
+    }
+    if (auto file = classify(entry.path().lexically_relative(root))) {
+      files.push_back(*std::move(file));
+    }
+  };
+  std::for_each(fs::directory_iterator(root), fs::directory_iterator(), take);
+  for (const auto folder : read_folders) {
+    if (fs::is_directory(root / folder)) {
+      std::for_each(fs::recursive_directory_iterator(root / folder), fs::recursive_directory_iterator(), take);
+    }
+  }
+  std::sort(files.begin(), files.end(), [](const File& a, const File& b) { return a.path < b.path; });
+  return files;
+}
+
+/// The two programs: their mains and subcommands tie the rooms together, so they may render reports.
+bool belongs_to_program(const File& file) {
+  return starts_with_any(file.path,
+                         {"sim/commfuse_sim.", "sim/commands/", "validate/commfuse_validate.", "validate/commands/"});
+}
+
+bool may_include_layer(const File& file, std::string_view layer) {
+  return layer == file.folder || layer == "model" || (layer == "reports" && belongs_to_program(file));
+}
+
+bool is_cuda_header(std::string_view header) {
+  return header == "cuda.h" || starts_with_any(header, {"cuda_", "cublas", "curand", "cupti", "nccl", "nvml"});
+}
+
+/// The rule this include breaks, as a sentence; none when it breaks none. `quoted` is "..." against <...>.
+std::optional<std::string> breach(const File& file, std::string_view header, bool quoted) {
+  const std::string name = "'" + std::string(header) + "'";
+  const std::string_view first = header.substr(0, header.find('/'));
+  const bool below_folder = first.size() < header.size();
+  if (contains(layers, file.folder)) {
+    if (below_folder && contains(layers, first) && !may_include_layer(file, first)) {
+      return file.folder + " may not include " + name;
+    }
+    if (below_folder && (first == "tests" || first == "bench")) {
+      return file.folder + " may not include " + name;
+    }
+    if (quoted && !(below_folder && contains(layers, first))) {
+      return "write " + name + " from the repository root, or <...> where it is not ours";
+    }
+  }
+  if (file.is_header && below_folder && contains(libraries_for_sources, first)) {
+    return name + " belongs in a .cpp file, not in a header";
+  }
+  if (is_cuda_header(header) && !file.path.starts_with("validate/cuda/")) {
+    return name + " is only for validate/cuda";
+  }
+  return std::nullopt;
+}
+
+void read_file(const fs::path& root, const File& file, std::vector<std::string>& found) {
+  static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
+  std::ifstream in(root / file.path);
+  bool has_spdx = false;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const bool behind_shebang = number == 2 && !file.is_code;
+    has_spdx = has_spdx || ((number == 1 || behind_shebang) && line.find(spdx) != std::string::npos);
+    std::smatch match;
+    if (!file.is_code || !std::regex_match(line, match, include)) {
+      continue;
+    }
+    if (const auto sentence = breach(file, match[2].str(), match[1] == "\"")) {
+      found.push_back(file.path + ":" + std::to_string(number) + ": " + *sentence);
+    }
+  }
+  if (!has_spdx) {
+    found.push_back(file.path + ":1: the first line lacks '" + std::string(spdx) + "'");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> violations(const fs::path& root) {
+  std::vector<std::string> found;
+  for (const auto& file : files_below(root)) {
+    read_file(root, file, found);
+  }
+  return found;
+}
+
+std::size_t files_read(const fs::path& root) { return files_below(root).size(); }
+
+}  // namespace commfuse::house

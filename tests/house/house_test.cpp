@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arrows of the house hold in this tree, and the check that says so can fail.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/build_info.h"
+#include "tests/house/house_rules.h"
+
+namespace commfuse::house {
+namespace {
+
+namespace fs = std::filesystem;
+using Sentences = std::vector<std::string>;
+
+constexpr std::string_view license = "// SPDX-License-Identifier: Apache-2.0\n";
+
+/// A made-up source tree in the temporary folder; gone with the object.
+class Tree {
+ public:
+  Tree() {
+    std::string name = (fs::temp_directory_path() / "commfuse-house-XXXXXX").string();
+    root_ = mkdtemp(name.data());
+  }
+  Tree(const Tree&) = delete;
+  Tree& operator=(const Tree&) = delete;
+  ~Tree() { fs::remove_all(root_); }
+
+  const fs::path& root() const { return root_; }
+  void write(const fs::path& path, std::string_view text) const {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream(root_ / path) << text;
+  }
+  void write_including(const fs::path& path, std::string_view header) const {
+    write(path, std::string(license) + "#include " + std::string(header) + "\n");
+  }
+
+ private:
+  fs::path root_;
+};
+
+TEST(House, ThisTreeKeepsEveryRule) {
+  EXPECT_EQ(violations(COMMFUSE_SOURCE_DIR), Sentences{});
+  EXPECT_GT(files_read(COMMFUSE_SOURCE_DIR), 20U);
+}
+
+TEST(House, ArrowsThatAreAllowed) {
+  const Tree tree;
+  tree.write_including("model/cost/price.cpp", "\"model/units.h\"");
+  tree.write_including("model/config/yaml.cpp", "<yaml-cpp/yaml.h>");
+  tree.write_including("sim/engine/engine.h", "\"model/units.h\"");
+  tree.write_including("sim/replay/replay.cpp", "\"sim/engine/engine.h\"");
+  tree.write_including("sim/commfuse_sim.cpp", "<CLI/CLI.hpp>");
+  tree.write_including("sim/commands/run.cpp", "\"reports/table.h\"");
+  tree.write_including("validate/commands/check.cpp", "\"reports/table.h\"");
+  tree.write_including("validate/cuda/stream.h", "<cuda_runtime.h>");
+  tree.write_including("reports/table.cpp", "\"model/record/result_row.h\"");
+  tree.write_including("tests/sim/engine_test.cpp", "\"validate/executor.h\"");
+  EXPECT_EQ(violations(tree.root()), Sentences{});
+  EXPECT_EQ(files_read(tree.root()), 10U);
+}
+
+TEST(House, ModelKnowsNobody) {
+  const Tree tree;
+  tree.write_including("model/a.h", "\"sim/engine/engine.h\"");
+  tree.write_including("model/b.h", "<validate/executor.h>");
+  tree.write_including("model/c.cpp", "\"reports/table.h\"");
+  tree.write_including("model/d.cpp", "\"tests/support/tree.h\"");
+  EXPECT_EQ(violations(tree.root()), (Sentences{"model/a.h:2: model may not include 'sim/engine/engine.h'",
+                                                "model/b.h:2: model may not include 'validate/executor.h'",
+                                                "model/c.cpp:2: model may not include 'reports/table.h'",
+                                                "model/d.cpp:2: model may not include 'tests/support/tree.h'"}));
+}
+
+TEST(House, SimAndValidateDoNotKnowEachOther) {
+  const Tree tree;
+  tree.write_including("sim/commands/run.cpp", "\"validate/executor.h\"");
+  tree.write_including("validate/cpu/cpu.cpp", "  \"sim/engine/engine.h\"  // why not?");
+  EXPECT_EQ(violations(tree.root()),
+            (Sentences{"sim/commands/run.cpp:2: sim may not include 'validate/executor.h'",
+                       "validate/cpu/cpu.cpp:2: validate may not include 'sim/engine/engine.h'"}));
+}
+
+TEST(House, OnlyTheProgramsRenderReportsAndReportsKnowNoEngine) {
+  const Tree tree;
+  tree.write_including("reports/table.cpp", "\"sim/engine/engine.h\"");
+  tree.write_including("sim/engine/engine.cpp", "\"reports/table.h\"");
+  EXPECT_EQ(violations(tree.root()), (Sentences{"reports/table.cpp:2: reports may not include 'sim/engine/engine.h'",
+                                                "sim/engine/engine.cpp:2: sim may not include 'reports/table.h'"}));
+}
+
+TEST(House, HeavyLibrariesStayOutOfHeaders) {
+  const Tree tree;
+  tree.write_including("model/config/yaml.h", "<yaml-cpp/yaml.h>");
+  tree.write_including("reports/json.h", "<nlohmann/json.hpp>");
+  tree.write_including("sim/commands/run.h", "<CLI/CLI.hpp>");
+  EXPECT_EQ(violations(tree.root()),
+            (Sentences{"model/config/yaml.h:2: 'yaml-cpp/yaml.h' belongs in a .cpp file, not in a header",
+                       "reports/json.h:2: 'nlohmann/json.hpp' belongs in a .cpp file, not in a header",
+                       "sim/commands/run.h:2: 'CLI/CLI.hpp' belongs in a .cpp file, not in a header"}));
+}
+
+TEST(House, CudaIsInvisibleOutsideItsFolder) {
+  const Tree tree;
+  tree.write_including("bench/copy.cpp", "<nccl.h>");
+  tree.write_including("validate/measure/clock.cpp", "<cuda_runtime.h>");
+  EXPECT_EQ(violations(tree.root()),
+            (Sentences{"bench/copy.cpp:2: 'nccl.h' is only for validate/cuda",
+                       "validate/measure/clock.cpp:2: 'cuda_runtime.h' is only for validate/cuda"}));
+}
+
+TEST(House, IncludesAreWrittenFromTheRoot) {
+  const Tree tree;
+  tree.write_including("model/cost/price.cpp", "\"price.h\"");
+  tree.write_including("sim/engine/engine.cpp", "\"../../model/units.h\"");
+  EXPECT_EQ(
+      violations(tree.root()),
+      (Sentences{"model/cost/price.cpp:2: write 'price.h' from the repository root, or <...> where it is not ours",
+                 "sim/engine/engine.cpp:2: write '../../model/units.h' from the repository root, or <...> where "
+                 "it is not ours"}));
+}
+
+TEST(House, EverySourceNamesItsLicenceFirst) {
+  const Tree tree;
+  tree.write("dev", "#!/usr/bin/env bash\n# SPDX-License-Identifier: Apache-2.0\n");
+  tree.write("model/CMakeLists.txt", "# model\n");
+  tree.write("model/late.cpp", "\n" + std::string(license));
+  tree.write("tests/model/empty_test.cpp", "");
+  const std::string lacks = " the first line lacks 'SPDX-License-Identifier: Apache-2.0'";
+  EXPECT_EQ(violations(tree.root()), (Sentences{"model/CMakeLists.txt:1:" + lacks, "model/late.cpp:1:" + lacks,
+                                                "tests/model/empty_test.cpp:1:" + lacks}));
+}
+
+TEST(BuildInfo, SaysWhatThisBinaryIs) {
+  const BuildInfo& info = build_info();
+  EXPECT_EQ(info.version, "0.1.0");
+  for (const auto field : {info.git_revision, info.compiler, info.build_type, info.cuda, info.nccl, info.mpi}) {
+    EXPECT_FALSE(field.empty());
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::house

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/catalogue.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string configs = std::string(COMMFUSE_SOURCE_DIR) + "/configs";
+
+template <class Action>
+std::string refusal(Action action) {
+  try {
+    action();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+class CatalogueTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("COMMFUSE_CONFIG_DIR", configs.c_str(), 1);
+    file_ = fs::temp_directory_path() / ("commfuse-catalogue-" + std::to_string(getpid()) + ".yaml");
+  }
+  void TearDown() override {
+    unsetenv("COMMFUSE_CONFIG_DIR");
+    fs::remove(file_);
+  }
+
+  /// A file of the catalogue with one text replaced by another.
+  std::string changed(const std::string& source, const std::string& from, const std::string& to) const {
+    std::ifstream in(configs + "/" + source);
+    std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    std::ofstream(file_) << text;
+    return file_.string();
+  }
+
+  /// The message about a changed model file, without the path in front.
+  std::string model_refusal(const std::string& from, const std::string& to) const {
+    const std::string path = changed("models/llama-3.1-70b.yaml", from, to);
+    return without_path(refusal([&] { load_model(path); }));
+  }
+  std::string machine_refusal(const std::string& from, const std::string& to) const {
+    const std::string path = changed("hardware/h100-sxm.yaml", from, to);
+    return without_path(refusal([&] { load_machine(path); }));
+  }
+  std::string without_path(std::string message) const {
+    const std::string prefix = file_.string() + ":";
+    for (std::size_t at = message.find(prefix); at != std::string::npos; at = message.find(prefix)) {
+      message.erase(at, prefix.size());
+    }
+    return message;
+  }
+
+ private:
+  fs::path file_;
+};
+
+TEST_F(CatalogueTest, every_model_file_loads_under_its_own_name) {
+  const std::vector<std::string> names = known_names(Catalogue::models);
+  EXPECT_GE(names.size(), 3u);
+  for (const std::string& name : names) {
+    const Transformer model = load_model(name);
+    EXPECT_EQ(model.name, name);
+    EXPECT_EQ(model.heads % model.kv_heads, 0);
+  }
+}
+
+TEST_F(CatalogueTest, every_hardware_file_loads_under_its_own_name) {
+  const std::vector<std::string> names = known_names(Catalogue::hardware);
+  EXPECT_GE(names.size(), 1u);
+  for (const std::string& name : names) {
+    EXPECT_EQ(load_machine(name).name, name);
+  }
+}
+
+TEST_F(CatalogueTest, every_config_begins_with_a_comment_and_names_its_schema) {
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(configs)) {
+    if (entry.path().extension() != ".yaml") {
+      continue;
+    }
+    std::ifstream in(entry.path());
+    std::string first;
+    std::getline(in, first);
+    EXPECT_EQ(first.substr(0, 2), "# ") << entry.path();
+    const std::string rest((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    EXPECT_NE(rest.find("schema: commfuse."), std::string::npos) << entry.path();
+  }
+}
+
+TEST_F(CatalogueTest, llama_3_1_70b_has_70_billion_parameters) {
+  const Transformer model = load_model("llama-3.1-70b");
+  const std::int64_t attention = model.hidden * model.head_dim * 2 * (model.heads + model.kv_heads);
+  const std::int64_t mlp = 3 * model.hidden * model.ffn;
+  // 80 layers and two vocabulary tables: 70.55e9 without the norms.
+  EXPECT_EQ(model.layers * (attention + mlp) + 2 * model.vocab * model.hidden, 70'552'387'584);
+}
+
+TEST_F(CatalogueTest, gpt_3_has_175_billion_parameters) {
+  const Transformer model = load_model("gpt-3-175b");
+  EXPECT_FALSE(model.gated_mlp);
+  // 12 hidden^2 a layer, plus the table of 51200 tokens.
+  EXPECT_EQ(model.layers * 12 * model.hidden * model.hidden + model.vocab * model.hidden, 174'575'321'088);
+}
+
+TEST_F(CatalogueTest, the_h100_node_carries_values_and_where_they_come_from) {
+  const Machine machine = load_machine("h100-sxm");
+  EXPECT_EQ(machine.gpus_per_node, 8);
+  EXPECT_EQ(machine.accelerator.sms, 132);
+  EXPECT_EQ(machine.accelerator.dense_peak(DType::bf16), FlopsPerSecond{989e12});
+  EXPECT_FALSE(machine.accelerator.supports(DType::fp32));
+  EXPECT_EQ(machine.link.peer.rate.provenance, Provenance::fitted);
+  EXPECT_EQ(machine.link.peer.ctas.value, 16);
+  EXPECT_EQ(machine.accelerator.launch_cost.provenance, Provenance::prior);
+  EXPECT_EQ(machine.accelerator.launch_cost.source, "2 to 6 us raw launch");
+}
+
+TEST_F(CatalogueTest, a_path_is_a_path_and_a_name_is_looked_up) {
+  EXPECT_EQ(find_config(Catalogue::models, "llama-3.1-8b"), fs::path(configs + "/models/llama-3.1-8b.yaml"));
+  EXPECT_EQ(find_config(Catalogue::models, "./llama"), fs::path("./llama"));
+  EXPECT_EQ(find_config(Catalogue::models, "own.yaml"), fs::path("own.yaml"));
+  EXPECT_EQ(find_config(Catalogue::hardware, "own.yml"), fs::path("own.yml"));
+}
+
+TEST_F(CatalogueTest, an_unknown_name_is_answered_with_the_nearest_and_all) {
+  EXPECT_EQ(refusal([] { load_model("llama-3.1-70B-x"); }),
+            "unknown model 'llama-3.1-70B-x'; did you mean 'llama-3.1-70b'? known: gpt-3-175b, llama-3.1-70b, "
+            "llama-3.1-8b; a "
+            "path holds '/' or ends in .yaml");
+  EXPECT_EQ(refusal([] { load_model("bert"); }),
+            "unknown model 'bert'; known: gpt-3-175b, llama-3.1-70b, llama-3.1-8b; a path holds '/' or ends in .yaml");
+  EXPECT_EQ(refusal([] { load_machine("h100"); }),
+            "unknown hardware 'h100'; known: h100-sxm; a path holds '/' or ends in .yaml");
+  EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware has no name; known: h100-sxm");
+}
+
+TEST_F(CatalogueTest, a_config_folder_that_is_none_is_refused) {
+  setenv("COMMFUSE_CONFIG_DIR", "/nowhere", 1);
+  EXPECT_EQ(refusal([] { load_model("llama-3.1-70b"); }),
+            "COMMFUSE_CONFIG_DIR is '/nowhere', which is no folder; set it to the folder that holds models/ and "
+            "hardware/, or "
+            "unset it");
+}
+
+TEST_F(CatalogueTest, a_model_file_is_checked_field_by_field) {
+  EXPECT_EQ(model_refusal("layers: 80", "layers: 0"), "4:9: 'layers' is 0; choose 1 to 10000");
+  EXPECT_EQ(model_refusal("hidden: 8192", "hiden: 8192"),
+            "2:1: missing key 'hidden'; add it, as in \"hidden: 8\"\n5:1: unknown key 'hiden'; did you mean 'hidden'?");
+  EXPECT_EQ(model_refusal("kv_heads: 8", "kv_heads: 7"),
+            "8:11: 64 heads cannot share 7 kv heads evenly; choose kv_heads that divide heads");
+  EXPECT_EQ(model_refusal("gated_mlp: true", "gated_mlp: yes"),
+            "11:12: 'yes' is neither true nor false; write one of them");
+  EXPECT_EQ(model_refusal("commfuse.model/1", "commfuse.model/9"),
+            "2:9: schema is 'commfuse.model/9', but 'commfuse.model/1' is wanted here; give a file of that kind");
+  EXPECT_EQ(model_refusal("schema: commfuse.model/1\n", ""),
+            "2:1: missing key 'schema'; add it, as in \"schema: commfuse.model/1\"");
+}
+
+TEST_F(CatalogueTest, a_hardware_file_is_checked_field_by_field) {
+  EXPECT_EQ(machine_refusal("sms: 132", "sms: -132"),
+            "14:8: '-132' is not a whole number; write one, as in \"sms: 8\"");
+  EXPECT_EQ(machine_refusal("{value: 3350 GB/s,", "{value: 3350,"),
+            "15:26: '3350' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+  EXPECT_EQ(machine_refusal("{value: 0.88,", "{value: 88,"), "19:36: 'value' is 88; choose 0.001 to 1");
+  EXPECT_EQ(machine_refusal("{value: 7.59 us,", "{value: 7.59 s,"), "76:22: 'value' is 7.59 s; choose at most 1 s");
+  EXPECT_EQ(machine_refusal("    ctas: {value: 16,", "    ctas: {value: 132,"),
+            "78:11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
+  EXPECT_EQ(
+      machine_refusal("loop_efficiency: {value: 0.831, error: 0.065, provenance: \"fitted: gemm_h100_bf16_aic.csv "
+                      "(residual)\"}",
+                      "loop_efficiency: 0.831"),
+      "36:26: 'loop_efficiency' does not say where it comes from; write {value: 0.831, provenance: 'prior: why'}");
+}
+
+}  // namespace
+}  // namespace commfuse

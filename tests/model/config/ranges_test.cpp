@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/ranges.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+constexpr WholeNumbers ranks{.flag = "--ranks", .lowest = 1, .highest = 64};
+
+std::string refusal(std::string_view text) {
+  try {
+    parse_whole_numbers(text, ranks);
+    return "accepted";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(WholeNumbers, AreANumberAListOrARange) {
+  EXPECT_EQ(parse_whole_numbers("4", ranks), Numbers{4});
+  EXPECT_EQ(parse_whole_numbers("2,4,8", ranks), (Numbers{2, 4, 8}));
+  EXPECT_EQ(parse_whole_numbers("1..4", ranks), (Numbers{1, 2, 3, 4}));
+  EXPECT_EQ(parse_whole_numbers("3..3", ranks), Numbers{3});
+  EXPECT_EQ(parse_whole_numbers("8,1..3,16", ranks), (Numbers{8, 1, 2, 3, 16}));
+}
+
+TEST(WholeNumbers, KeepTheirOrderAndComeOnce) {
+  EXPECT_EQ(parse_whole_numbers("8,2,8,1..3", ranks), (Numbers{8, 2, 1, 3}));
+}
+
+TEST(WholeNumbers, EveryMistakeHasASentenceWithTheRemedy) {
+  const std::string write = " is not a whole number; write a number, a list or a range, such as 4, 2,4,8 or 1..8";
+  EXPECT_EQ(refusal(""), "--ranks: ''" + write);
+  EXPECT_EQ(refusal("many"), "--ranks: 'many'" + write);
+  EXPECT_EQ(refusal("-2"), "--ranks: '-2'" + write);
+  EXPECT_EQ(refusal("2.5"), "--ranks: '2.5'" + write);
+  EXPECT_EQ(refusal("2,,4"), "--ranks: ''" + write);
+  EXPECT_EQ(refusal("1.."), "--ranks: ''" + write);
+  EXPECT_EQ(refusal("..8"), "--ranks: ''" + write);
+  EXPECT_EQ(refusal("1...8"), "--ranks: '.8'" + write);
+  EXPECT_EQ(refusal("99999999999999999999"), "--ranks: '99999999999999999999'" + write);
+  EXPECT_EQ(refusal("0..8"), "--ranks: 0 is out of range; write whole numbers from 1 to 64");
+  EXPECT_EQ(refusal("4294967297"), "--ranks: 4294967297 is out of range; write whole numbers from 1 to 64");
+  EXPECT_EQ(refusal("8..2"), "--ranks: '8..2' runs downwards; write 2..8");
+}
+
+TEST(SplitList, KeepsEmptyParts) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(split_list("a,b"), (Parts{"a", "b"}));
+  EXPECT_EQ(split_list("a,,"), (Parts{"a", "", ""}));
+  EXPECT_EQ(split_list(""), Parts{""});
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/yaml_reader.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Runs each test inside an empty folder of its own, so that messages say just `a.yaml`.
+class YamlReader : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    before_ = fs::current_path();
+    folder_ = fs::temp_directory_path() / ("commfuse-yaml-" + std::to_string(getpid()) + "-" +
+                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    fs::current_path(before_);
+    fs::remove_all(folder_);
+  }
+
+  static void write(const std::string& text) { std::ofstream("a.yaml", std::ios::binary) << text; }
+
+  /// What a reader that expects the fields below says about the text.
+  static std::string mistakes(const std::string& text) {
+    write(text);
+    try {
+      YamlFile file("a.yaml");
+      YamlMap root = file.root();
+      root.count("layers", {1, 100});
+      YamlMap link = root.map("link");
+      link.duration("latency");
+      link.bandwidth("rate");
+      if (std::optional<YamlMap> extra = root.optional_map("extra")) {
+        extra->number_parameter("share", {0.0, 1.0});
+        extra->boolean("gated");
+        extra->text("name");
+      }
+      file.finish();
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+ private:
+  fs::path before_;
+  fs::path folder_;
+};
+
+const std::string good = "layers: 8\nlink: {latency: 5 us, rate: 450 GB/s}\n";
+
+std::string extra(const std::string& share, const std::string& gated = "true", const std::string& name = "x") {
+  return good + "extra:\n  share: " + share + "\n  gated: " + gated + "\n  name: " + name + "\n";
+}
+
+TEST_F(YamlReader, reads_every_kind_of_field) {
+  write("n: 128K\nx: 0.5\nb: false\nt: 'two words'\nd: 5 us\ns: 32 KiB\nw: \"450 GB/s\"\nf: 989 TFLOP/s\nm: {k: 1}\n");
+  YamlFile file("a.yaml");
+  YamlMap root = file.root();
+  EXPECT_EQ(root.count("n"), 131'072);
+  EXPECT_EQ(root.number("x", {0.0, 1.0}), 0.5);
+  EXPECT_FALSE(root.boolean("b"));
+  EXPECT_EQ(root.text("t"), "two words");
+  EXPECT_EQ(root.duration("d"), Duration{5'000'000});
+  EXPECT_EQ(root.size("s"), Bytes{32'768});
+  EXPECT_EQ(root.bandwidth("w"), BytesPerSecond{450e9});
+  EXPECT_EQ(root.compute_rate("f"), FlopsPerSecond{989e12});
+  EXPECT_EQ(root.map("m").count("k"), 1);
+  EXPECT_TRUE(root.has("m"));
+  EXPECT_FALSE(root.has("o"));
+  EXPECT_EQ(root.keys().size(), 9u);
+  EXPECT_FALSE(root.optional_map("o").has_value());
+  EXPECT_NO_THROW(file.finish());
+}
+
+TEST_F(YamlReader, reads_a_parameter_with_its_provenance) {
+  write(
+      "rate: {value: 361 GB/s, error: 0.02, provenance: 'fitted: table.csv'}\n"
+      "ctas: {value: 16, provenance: 'published: a: b'}\n");
+  YamlFile file("a.yaml");
+  const Parameter<BytesPerSecond> rate = file.root().bandwidth_parameter("rate");
+  EXPECT_EQ(rate.value, BytesPerSecond{361e9});
+  EXPECT_EQ(rate.standard_error, 0.02);
+  EXPECT_EQ(rate.provenance, Provenance::fitted);
+  EXPECT_EQ(rate.source, "table.csv");
+  const Parameter<int> ctas = file.root().count_parameter("ctas", {0, 132});
+  EXPECT_EQ(ctas.value, 16);
+  EXPECT_EQ(ctas.standard_error, 0.0);
+  EXPECT_EQ(ctas.source, "a: b");
+  EXPECT_NO_THROW(file.finish());
+}
+
+TEST_F(YamlReader, accepts_the_file_the_others_break) {
+  EXPECT_EQ(mistakes(good), "accepted");
+  EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}")), "accepted");
+}
+
+TEST_F(YamlReader, unknown_keys_are_answered_with_the_nearest_or_all) {
+  EXPECT_EQ(mistakes("layers: 8\nlink: {latncy: 5 us, rate: 450 GB/s}\n"),
+            "a.yaml:2:7: missing key 'latency' in 'link'; add it, as in \"latency: 5 us\"\n"
+            "a.yaml:2:8: unknown key 'latncy'; did you mean 'latency'?");
+  EXPECT_EQ(mistakes(good + "colour: red\n"), "a.yaml:3:1: unknown key 'colour'; known keys: layers, link, extra");
+}
+
+TEST_F(YamlReader, missing_keys_come_with_an_example) {
+  EXPECT_EQ(mistakes("layers: 8\n"), "a.yaml:1:1: missing key 'link'; add it, as in \"link: {...}\"");
+  EXPECT_EQ(mistakes("link: {latency: 5 us, rate: 450 GB/s}\n"),
+            "a.yaml:1:1: missing key 'layers'; add it, as in \"layers: 8\"");
+}
+
+TEST_F(YamlReader, a_key_without_value_is_a_mistake) {
+  EXPECT_EQ(mistakes("layers:\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
+            "a.yaml:1:1: 'layers' has no value; write one, as in \"layers: 8\"");
+}
+
+TEST_F(YamlReader, quantities_need_number_and_unit) {
+  EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 5, rate: 450 GB}\n"),
+            "a.yaml:2:17: '5' is not a time; write a number and a unit, as in \"5 us\"\n"
+            "a.yaml:2:26: '450 GB' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+  EXPECT_EQ(mistakes("layers: 8\nlink: {latency: -5 us, rate: 0 GB/s}\n"),
+            "a.yaml:2:17: '-5 us' is not a time; write a number and a unit, as in \"5 us\"\n"
+            "a.yaml:2:30: 'rate' is 0 B/s; choose a bandwidth above 0");
+}
+
+TEST_F(YamlReader, octal_looking_numbers_are_refused) {
+  EXPECT_EQ(mistakes("layers: 010\nlink: {latency: 05 us, rate: 450 GB/s}\n"),
+            "a.yaml:1:9: '010' begins with 0, which YAML may read as octal; write 10\n"
+            "a.yaml:2:17: '05 us' begins with 0, which YAML may read as octal; write 5 us");
+  EXPECT_EQ(mistakes("layers: 00\nlink: {latency: 00.5 us, rate: 450 GB/s}\n"),
+            "a.yaml:1:9: '00' begins with 0, which YAML may read as octal; write 0\n"
+            "a.yaml:2:17: '00.5 us' begins with 0, which YAML may read as octal; write 0.5 us");
+}
+
+TEST_F(YamlReader, counts_are_whole_and_in_range) {
+  EXPECT_EQ(mistakes("layers: 3.7\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
+            "a.yaml:1:9: '3.7' is not a whole number; write one, as in \"layers: 8\"");
+  EXPECT_EQ(mistakes("layers: 0\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
+            "a.yaml:1:9: 'layers' is 0; choose 1 to 100");
+  EXPECT_EQ(mistakes("layers: 1K\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
+            "a.yaml:1:9: 'layers' is 1024; choose 1 to 100");
+}
+
+TEST_F(YamlReader, maps_and_values_do_not_stand_for_each_other) {
+  EXPECT_EQ(mistakes("layers: {a: 1}\nlink: fast\n"),
+            "a.yaml:1:9: 'layers' is a map; write one value, as in \"layers: 8\"\n"
+            "a.yaml:2:7: 'link' is no map; write fields below it, as in \"link: {key: value}\"");
+  EXPECT_EQ(mistakes("layers: [1, 2]\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
+            "a.yaml:1:9: 'layers' is a list; write one value, as in \"layers: 8\"");
+}
+
+TEST_F(YamlReader, parameters_say_where_they_come_from) {
+  EXPECT_EQ(mistakes(extra("0.5")),
+            "a.yaml:4:10: 'share' does not say where it comes from; write {value: 0.5, provenance: 'prior: why'}");
+  EXPECT_EQ(mistakes(extra("{value: 0.5}")),
+            "a.yaml:4:10: missing key 'provenance' in 'extra.share'; add it, as in \"provenance: 'prior: why'\"");
+  EXPECT_EQ(
+      mistakes(extra("{value: 0.5, provenance: guess}")),
+      "a.yaml:4:35: 'guess' is no provenance; write prior, published, fitted or measured, then ': ' and the source");
+  EXPECT_EQ(mistakes(extra("{value: 2, eror: 0.1, provenance: 'prior: why'}")),
+            "a.yaml:4:18: 'value' is 2; choose 0 to 1\n"
+            "a.yaml:4:21: unknown key 'eror'; did you mean 'error'?");
+  EXPECT_EQ(mistakes(extra("{value: half, error: -1, provenance: 'prior: why'}")),
+            "a.yaml:4:18: 'half' is not a number; write one, as in \"value: 0.8\"\n"
+            "a.yaml:4:31: 'error' is -1; choose 0 to 10");
+}
+
+TEST_F(YamlReader, yes_is_not_true) {
+  EXPECT_EQ(mistakes(extra("{value: 1, provenance: 'prior: why'}", "yes", "''")),
+            "a.yaml:5:10: 'yes' is neither true nor false; write one of them\n"
+            "a.yaml:6:9: 'name' is empty; write its text");
+}
+
+TEST_F(YamlReader, duplicate_keys_are_refused) {
+  EXPECT_EQ(mistakes(good + "layers: 9\n"), "a.yaml:3:1: key 'layers' was already given in line 1; keep one of them");
+}
+
+TEST_F(YamlReader, anchors_aliases_merges_and_tags_are_refused) {
+  EXPECT_EQ(mistakes("layers: &a 8\n"), "a.yaml:1:9: anchors and aliases are not read; write the value out in full");
+  EXPECT_EQ(mistakes("base: &b {x: 1}\nlink: *b\n"),
+            "a.yaml:1:7: anchors and aliases are not read; write the value out in full");
+  EXPECT_EQ(mistakes("link:\n  <<: {rate: 1 GB/s}\n"),
+            "a.yaml:2:3: merge keys are not read; write the fields out in full");
+  EXPECT_EQ(mistakes("layers: !!int 8\n"), "a.yaml:1:9: tags such as !!int are not read; leave the tag out");
+}
+
+TEST_F(YamlReader, text_that_is_no_yaml_is_refused_at_its_place) {
+  EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 5 us\n"),
+            "a.yaml:3:1: not valid YAML (end of map flow not found); correct it there");
+  EXPECT_EQ(mistakes("layers: 8\n\tlink: 1\n"),
+            "a.yaml:2:1: not valid YAML (illegal tab when looking for indentation); correct it there");
+}
+
+TEST_F(YamlReader, the_top_is_one_map) {
+  EXPECT_EQ(mistakes(""), "a.yaml:1:1: the file is empty; write 'key: value' lines");
+  EXPECT_EQ(mistakes("# nothing\n"), "a.yaml:1:1: the file is empty; write 'key: value' lines");
+  EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top of the file is no map; write 'key: value' lines");
+  EXPECT_EQ(mistakes("hello\n"), "a.yaml:1:1: the top of the file is no map; write 'key: value' lines");
+  EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document a file");
+}
+
+TEST_F(YamlReader, keys_are_plain_text) {
+  EXPECT_EQ(mistakes("? [a, b]\n: 1\n"), "a.yaml:1:3: a key is not plain text; write 'key: value'");
+}
+
+TEST_F(YamlReader, deep_nesting_is_refused_without_harm) {
+  EXPECT_EQ(mistakes("a: " + std::string(40, '[') + std::string(40, ']') + "\n"),
+            "a.yaml:1:35: more than 32 levels of nesting; write it flatter");
+  EXPECT_EQ(mistakes("a: " + std::string(20'000, '[') + std::string(20'000, ']')),
+            "a.yaml:1:35: more than 32 levels of nesting; write it flatter");
+}
+
+TEST_F(YamlReader, files_that_cannot_be_read_are_refused) {
+  const auto message = [](const std::string& path) -> std::string {
+    try {
+      YamlFile file(path);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(message("absent.yaml"), "absent.yaml: cannot be read (No such file or directory); check the path");
+  EXPECT_EQ(message("."), ".: cannot be read (Is a directory); check the path");
+  write(std::string(1024 * 1024 + 1, '#'));
+  EXPECT_EQ(message("a.yaml"), "a.yaml: the file is larger than 1 MiB; a config is a few KiB, so check the path");
+}
+
+TEST_F(YamlReader, control_characters_never_reach_the_terminal) {
+  EXPECT_EQ(mistakes(good + "\"a\\e[31m\": 1\n"),
+            "a.yaml:3:1: unknown key 'a\\x1b[31m'; known keys: layers, link, extra");
+}
+
+TEST_F(YamlReader, a_schema_of_another_kind_stops_at_once) {
+  write("schema: commfuse.model/1\nx: 1\n");
+  YamlFile file("a.yaml");
+  try {
+    file.root().schema("commfuse.hardware/1");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "a.yaml:1:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of that "
+        "kind");
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

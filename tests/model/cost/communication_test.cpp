@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/communication.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// No ramp and no copy of the own share, so that sums fit on paper.
+Link plain_link() {
+  Link link;
+  link.peer.latency.value = 5us;
+  link.peer.rate.value = BytesPerSecond{100e9};
+  link.collective.base_latency.value = 10us;
+  link.collective.step_latency.value = 1us;
+  link.collective.rate.value = BytesPerSecond{100e9};
+  link.collective.own_copy_rate.value = BytesPerSecond{1e30};
+  return link;
+}
+
+TEST(P2pTime, is_latency_and_bytes_over_rate) {
+  EXPECT_EQ(p2p_time(plain_link(), Bytes{1'000'000}), Duration{15us});
+  EXPECT_EQ(p2p_time(plain_link(), Bytes{0}), Duration{5us});
+}
+
+TEST(CollectiveTime, all_gather_and_reduce_scatter_go_once_round_the_ring) {
+  // 4 ranks, 4 MB in all: 3 MB on the wire at 100 GB/s = 30 us; 10 us base; 3 steps of 1 us.
+  EXPECT_EQ(all_gather_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
+  EXPECT_EQ(reduce_scatter_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
+  EXPECT_EQ(all_to_all_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
+}
+
+TEST(CollectiveTime, all_reduce_goes_twice_round_in_one_launch) {
+  EXPECT_EQ(all_reduce_time(plain_link(), 4, Bytes{4'000'000}), Duration{76us});
+}
+
+TEST(CollectiveTime, ramp_and_own_copy_add_to_the_wire) {
+  Link link = plain_link();
+  link.collective.ramp_size.value = Bytes{3'000'000};  // sqrt(3 MB x 3 MB) = 3 MB more: 30 us.
+  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{73us});
+  link.collective.own_copy_rate.value = BytesPerSecond{200e9};  // 1 MB of own: 5 us.
+  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{78us});
+}
+
+TEST(CollectiveTime, one_rank_has_nothing_to_do) {
+  EXPECT_EQ(all_gather_time(plain_link(), 1, Bytes{1'000}), Duration{0});
+  EXPECT_EQ(reduce_scatter_time(plain_link(), 1, Bytes{1'000}), Duration{0});
+  EXPECT_EQ(all_reduce_time(plain_link(), 1, Bytes{1'000}), Duration{0});
+  EXPECT_EQ(all_to_all_time(plain_link(), 1, Bytes{1'000}), Duration{0});
+}
+
+TEST(CollectiveTime, sizes_beyond_reason_are_the_users_mistake) {
+  try {
+    p2p_time(plain_link(), Bytes{std::int64_t{1} << 60});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "an exchange with one peer would take 1.15e+07 s, over the limit of 1e+05 s; choose a smaller batch or "
+        "sequence, or check the rates of the hardware file");
+  }
+}
+
+struct Measured {
+  int ranks;
+  std::int64_t bytes;
+  double time_us;
+};
+
+// Rows typed in from the public table nccl_h100sxm_1node_aic_v2.csv: NCCL 2.29.2, out of place.
+TEST(CollectiveTime, comes_near_to_reduce_scatters_measured_on_an_h100_node) {
+  setenv("COMMFUSE_CONFIG_DIR", (std::string(COMMFUSE_SOURCE_DIR) + "/configs").c_str(), 1);
+  const Link link = load_machine("h100-sxm").link;
+  unsetenv("COMMFUSE_CONFIG_DIR");
+  for (const Measured& row : {Measured{8, 65'536, 11.71},
+                              {8, 8'388'608, 43.82},
+                              {8, 67'108'864, 200.75},
+                              {8, 134'217'728, 382.18},
+                              {8, 536'870'912, 1399.36},
+                              {4, 134'217'728, 355.17},
+                              {4, 536'870'912, 1299.82},
+                              {2, 134'217'728, 311.52},
+                              {2, 536'870'912, 1077.9}}) {
+    const double predicted = to_microseconds(reduce_scatter_time(link, row.ranks, Bytes{row.bytes}));
+    EXPECT_NEAR(predicted / row.time_us, 1.0, 0.08) << row.ranks << " ranks, " << row.bytes << " bytes";
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Ten SMs of 1 TFLOP/s each and an HBM so fast that only the loops count.
+Accelerator ten_sms() {
+  Accelerator accelerator;
+  accelerator.name = "ten SMs";
+  accelerator.sms = 10;
+  accelerator.hbm_bandwidth.value = BytesPerSecond{1e21};
+  accelerator.sm_bandwidth.value = BytesPerSecond{1e21};
+  MatrixUnit unit;
+  unit.dense_peak.value = FlopsPerSecond{10e12};
+  unit.gemm.loop_efficiency.value = 1.0;
+  unit.gemm.hbm_efficiency.value = 1.0;
+  unit.gemm.cached_input_cost.value = 1.0;
+  unit.gemm.output_cost.value = 1.0;
+  unit.gemm.split_overhead.value = 1s;  // Never worth it, unless a test says so.
+  accelerator.matrix_units[index_of(DType::bf16)] = unit;
+  return accelerator;
+}
+
+Accelerator h100() {
+  setenv("COMMFUSE_CONFIG_DIR", (std::string(COMMFUSE_SOURCE_DIR) + "/configs").c_str(), 1);
+  const Accelerator accelerator = load_machine("h100-sxm").accelerator;
+  unsetenv("COMMFUSE_CONFIG_DIR");
+  return accelerator;
+}
+
+TEST(EstimateGemm, one_full_wave_takes_the_time_of_one_tile) {
+  // 1280 x 256 is ten tiles of 128 x 256, one an SM: 2 x 128 x 256 x 1000 (16 steps of 64: 1024) / 1e12 = 67.108864 us.
+  const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 10);
+  EXPECT_EQ(estimate.time, Duration{67'108'864});
+  EXPECT_EQ(estimate.waves, 1);
+  EXPECT_EQ(estimate.last_wave_fill, 1.0);
+  EXPECT_EQ(estimate.splits, 1);
+  EXPECT_FALSE(estimate.memory_bound);
+}
+
+TEST(EstimateGemm, losing_one_sm_costs_a_wave) {
+  // The same product on nine SMs. Tiles of 128 x 256 need two waves (134.2 us); 64 x 64 need ceil(80 / 9) = 9 waves of
+  // 2 x 64 x 64 x 1024 / 1e12 = 8.388608 us, the best of all.
+  const GemmEstimate estimate = estimate_gemm(ten_sms(), {.m = 1280, .n = 256, .k = 1000}, 9);
+  EXPECT_EQ(estimate.time, Duration{75'497'472});
+  EXPECT_EQ(estimate.tile_m, 64);
+  EXPECT_EQ(estimate.tile_n, 64);
+  EXPECT_EQ(estimate.waves, 9);
+  EXPECT_DOUBLE_EQ(estimate.last_wave_fill, 8.0 / 9.0);
+}
+
+TEST(EstimateGemm, a_wave_overhead_makes_small_tiles_dear) {
+  Accelerator accelerator = ten_sms();
+  accelerator.matrix_units[index_of(DType::bf16)]->gemm.wave_overhead.value = 10us;
+  // 64 x 64: 9 x (8.388608 + 10) = 165.5; 128 x 64: ceil(40 / 9) = 5 x (16.777216 + 10) = 133.9;
+  // 128 x 128: ceil(20 / 9) = 3 x (33.554432 + 10) = 130.663296; 128 x 256: 2 x (67.108864 + 10) = 154.2.
+  const GemmEstimate estimate = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 9);
+  EXPECT_EQ(estimate.time, Duration{130'663'296});
+  EXPECT_EQ(estimate.tile_m * estimate.tile_n, 128 * 128);
+}
+
+TEST(EstimateGemm, ramp_comes_once_and_the_floor_holds) {
+  Accelerator accelerator = ten_sms();
+  accelerator.matrix_units[index_of(DType::bf16)]->gemm.ramp.value = 2us;
+  EXPECT_EQ(estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 10).time, Duration{69'108'864});
+  accelerator.kernel_floor.value = 100us;
+  EXPECT_EQ(estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 10).time, 100us);
+}
+
+TEST(EstimateGemm, memory_joins_as_the_root_of_squares) {
+  Accelerator accelerator = ten_sms();
+  // Bytes: 2 x (1000 x 256 + 1280 x 1000 + 1280 x 256) = 3,727,360; at 3.727360e6 / 89.478485333 us the memory side
+  // takes 4/3 of the loops' 67.108864 us, so the root is 5/3 of them: 111.848106667 us.
+  accelerator.hbm_bandwidth.value = BytesPerSecond{3'727'360.0 / (67.108864e-6 * 4.0 / 3.0)};
+  const GemmEstimate estimate = estimate_gemm(accelerator, {.m = 1280, .n = 256, .k = 1000}, 10);
+  EXPECT_EQ(estimate.time, Duration{111'848'107});
+  EXPECT_TRUE(estimate.memory_bound);
+}
+
+TEST(EstimateGemm, a_few_sms_cannot_pull_the_whole_hbm_bandwidth) {
+  Accelerator accelerator = ten_sms();
+  accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e21};
+  accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
+  accelerator.sm_bandwidth.value = BytesPerSecond{0.25e12};
+  const Duration all = estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 10).time;
+  EXPECT_EQ(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 4).time, all);
+  EXPECT_NEAR(to_seconds(estimate_gemm(accelerator, {.m = 64, .n = 4096, .k = 4096}, 2).time), 2.0 * to_seconds(all),
+              1e-9);
+}
+
+TEST(EstimateGemm, idle_sms_split_a_long_loop_when_joining_is_cheap) {
+  Accelerator accelerator = ten_sms();
+  accelerator.matrix_units[index_of(DType::bf16)]->gemm.split_overhead.value = 1us;
+  // One tile of 64 x 64; k = 8192 in eight parts of 1024: 8.388608 us + 1 us to join, and next to nothing for the
+  // traffic.
+  const GemmEstimate estimate = estimate_gemm(accelerator, {.m = 64, .n = 64, .k = 8192}, 10);
+  EXPECT_EQ(estimate.splits, 8);
+  EXPECT_EQ(estimate.time, Duration{9'388'608});
+  EXPECT_DOUBLE_EQ(estimate.last_wave_fill, 0.8);
+}
+
+TEST(EstimateGemm, activations_that_l2_still_holds_are_cheaper) {
+  Accelerator accelerator = ten_sms();
+  accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
+  accelerator.matrix_units[index_of(DType::bf16)]->gemm.cached_input_cost.value = 0.5;
+  const Duration cold = estimate_gemm(accelerator, {.m = 16384, .n = 64, .k = 1024}, 10).time;
+  accelerator.l2_capacity = Bytes{50 << 20};
+  EXPECT_LT(estimate_gemm(accelerator, {.m = 16384, .n = 64, .k = 1024}, 10).time, cold);
+}
+
+TEST(EstimateGemm, more_work_and_fewer_sms_never_take_less_time) {
+  const Accelerator accelerator = h100();
+  std::uint64_t state = 7;
+  const auto draw = [&state](std::int64_t most) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return 1 + static_cast<std::int64_t>((state >> 33) % static_cast<std::uint64_t>(most));
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const GemmSize size{.m = draw(20'000), .n = draw(20'000), .k = draw(20'000)};
+    const int sms = static_cast<int>(draw(132));
+    const Duration time = estimate_gemm(accelerator, size, sms).time;
+    EXPECT_GE(time, accelerator.kernel_floor.value);
+    EXPECT_GE(estimate_gemm(accelerator, {.m = size.m + draw(500), .n = size.n, .k = size.k}, sms).time, time);
+    EXPECT_GE(estimate_gemm(accelerator, {.m = size.m, .n = size.n + draw(500), .k = size.k}, sms).time, time);
+    EXPECT_LE(estimate_gemm(accelerator, size, std::min(132, sms + 1)).time, time);
+    EXPECT_EQ(estimate_gemm(accelerator, size, sms).time, time);
+  }
+}
+
+TEST(EstimateGemm, is_no_faster_than_the_peak) {
+  const Accelerator accelerator = h100();
+  const GemmSize size{.m = 8192, .n = 8192, .k = 8192};
+  const double flops = 2.0 * 8192 * 8192 * 8192 / to_seconds(estimate_gemm(accelerator, size, 132).time);
+  EXPECT_LT(flops, 0.84 * 989e12);
+  EXPECT_GT(flops, 0.70 * 989e12);
+}
+
+struct Measured {
+  GemmSize size;
+  double time_us;
+};
+
+// Rows typed in from the public table gemm_h100_bf16_aic.csv: cuBLAS in a CUDA graph, weights from HBM.
+TEST(EstimateGemm, comes_near_to_products_measured_on_an_h100) {
+  const Accelerator accelerator = h100();
+  double sum = 0.0;
+  for (const Measured& row : {Measured{{.m = 128, .n = 8192, .k = 7168}, 46.581},
+                              {{.m = 256, .n = 7168, .k = 8192}, 50.677},
+                              {{.m = 1024, .n = 7168, .k = 8192}, 167.573},
+                              {{.m = 1024, .n = 8192, .k = 7168}, 151.595},
+                              {{.m = 1024, .n = 16384, .k = 10240}, 431.307},
+                              {{.m = 4096, .n = 8192, .k = 8192}, 672.768},
+                              {{.m = 4096, .n = 16384, .k = 7168}, 1431.344},
+                              {{.m = 8192, .n = 7168, .k = 8192}, 1172.853},
+                              {{.m = 8192, .n = 12288, .k = 10240}, 2513.579},
+                              {{.m = 16384, .n = 7168, .k = 8192}, 2393.221}}) {
+    const double predicted = to_microseconds(estimate_gemm(accelerator, row.size, 132).time);
+    EXPECT_NEAR(predicted / row.time_us, 1.0, 0.25) << row.size.m << " x " << row.size.n << " x " << row.size.k;
+    sum += std::abs(predicted / row.time_us - 1.0);
+  }
+  EXPECT_LT(sum / 10, 0.08);
+}
+
+double cutting_rows_by_eight(std::int64_t rows) {
+  const Accelerator accelerator = h100();
+  const GemmSize whole{.m = rows, .n = 7168, .k = 8192};
+  const GemmSize slice{.m = rows / 8, .n = 7168, .k = 8192};
+  return 8.0 * to_seconds(estimate_gemm(accelerator, slice, 132).time) /
+         to_seconds(estimate_gemm(accelerator, whole, 132).time);
+}
+
+TEST(EstimateGemm, cutting_rows_by_eight_costs_more_the_fewer_there_are) {
+  // Measured at 8192: 8 x 167.573 / 1172.853 = 1.143. At 1024 every slice streams the whole weight: well over twice.
+  EXPECT_NEAR(cutting_rows_by_eight(8192), 1.143, 0.07);
+  EXPECT_GT(cutting_rows_by_eight(1024), 2.0);
+  EXPECT_LT(cutting_rows_by_eight(65'536), 1.05);
+}
+
+TEST(EstimateGemm, sizes_beyond_reason_are_the_users_mistake) {
+  try {
+    const std::int64_t huge = std::int64_t{1} << 26;
+    estimate_gemm(ten_sms(), {.m = huge, .n = huge, .k = huge}, 10);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(
+        error.what(),
+        "a matrix product would take 6.04e+10 s, over the limit of 1e+05 s; choose a smaller batch or sequence, or "
+        "check the rates of the hardware file");
+  }
+}
+
+TEST(EstimateGemmDeathTest, requires_sms_within_the_accelerator) {
+  EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 1, .n = 1, .k = 1}, 0), "the SM budget lies between");
+  EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 1, .n = 1, .k = 1}, 11), "the SM budget lies between");
+  EXPECT_DEATH(estimate_gemm(ten_sms(), {.m = 0, .n = 1, .k = 1}, 1), "m, n, k of at least 1");
+}
+
+TEST(CompulsoryTraffic, counts_both_inputs_and_the_output_once) {
+  EXPECT_EQ(compulsory_traffic({.m = 10, .n = 20, .k = 30}), Bytes{2 * (300 + 600 + 200)});
+}
+
+}  // namespace
+}  // namespace commfuse

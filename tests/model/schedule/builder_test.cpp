@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/builder.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse {
+namespace {
+
+/// A product of one block by one block, and what it needs.
+struct Bench {
+  ProgramBuilder builder{"bench", Mesh{{{"tp", 4}}}};
+  DimensionId tokens = builder.dimension("tokens", 4);
+  DimensionId hidden = builder.dimension("hidden", 1);
+  DimensionId ffn = builder.dimension("ffn", 4);
+  BufferId x = builder.buffer("x", BufferRole::input, {tokens, 4}, {hidden, 1}, DType::bf16);
+  BufferId w = builder.buffer("w", BufferRole::weight, {hidden, 1}, {ffn, 2}, DType::bf16);
+  BufferId y = builder.buffer("y", BufferRole::output, {tokens, 4}, {ffn, 2}, DType::bf16);
+
+  OpId product(const Index& row, std::vector<OpId> waits = {}) {
+    return builder.gemm({.a = {builder.rows_of(x, row)},
+                         .b = {builder.whole(w)},
+                         .out = {builder.rows_of(y, row)},
+                         .waits = std::move(waits)});
+  }
+};
+
+TEST(Builder, GivesIdsInOrder) {
+  Bench bench;
+  EXPECT_EQ(bench.product(0), OpId{0});
+  EXPECT_EQ(bench.product(1, {OpId{0}}), OpId{1});
+  const Program program = std::move(bench.builder).build();
+  EXPECT_EQ(program.waits_of(program.ops[1]).size(), 1U);
+  EXPECT_EQ(program.waits_of(program.ops[1])[0], OpId{0});
+}
+
+TEST(Builder, OpsOfOneShapeShareIt) {
+  Bench bench;
+  bench.product(0);
+  bench.product(1);
+  const Program program = std::move(bench.builder).build();
+  ASSERT_EQ(program.shapes.size(), 1U);
+  const GemmShape expected{.m = {bench.tokens, 1}, .n = {bench.ffn, 2}, .k = {bench.hidden, 1}};
+  EXPECT_EQ(std::get<GemmShape>(program.shapes[0]), expected);
+  EXPECT_EQ(program.ops[0].shape, program.ops[1].shape);
+}
+
+TEST(Builder, LanesAreNumberedAsTheyAreFirstUsed) {
+  Bench bench;
+  bench.builder.exchange({.send = {bench.builder.rows_of(bench.x, 0)}});
+  bench.product(0);
+  bench.builder.exchange({.send = {bench.builder.rows_of(bench.x, 0)}});
+  const Program program = std::move(bench.builder).build();
+  EXPECT_EQ(program.lanes, (std::vector<Lane>{{LaneKind::comm, 0}, {LaneKind::compute, 0}}));
+  EXPECT_EQ(program.ops[2].lane, 0);
+}
+
+TEST(Builder, OperandsAreRegionsStackedByRows) {
+  Bench bench;
+  bench.builder.gemm({.a = {bench.builder.rows_of(bench.x, 0), bench.builder.rows_of(bench.x, 2, 2)},
+                      .b = {bench.builder.whole(bench.w)},
+                      .out = {bench.builder.rows_of(bench.y, 0, 3)}});
+  const Program program = std::move(bench.builder).build();
+  EXPECT_EQ(std::get<GemmShape>(program.shapes[0]).m, (Extent{bench.tokens, 3}));  // 1 + 2
+  EXPECT_EQ(program.regions_of(program.inputs_of(program.ops[0])[0]).size(), 2U);
+  EXPECT_EQ(program.outputs_of(program.ops[0]).size(), 1U);
+}
+
+TEST(Builder, BringsShiftsIntoTheAxis) {
+  Bench bench;
+  for (const std::int32_t shift : {-1, 3, 7}) {  // all one step back on 4 ranks
+    bench.builder.exchange({.shift = shift, .send = {bench.builder.rows_of(bench.x, 0)}});
+  }
+  const Program program = std::move(bench.builder).build();
+  ASSERT_EQ(program.shapes.size(), 1U);
+  EXPECT_EQ(std::get<ExchangeShape>(program.shapes[0]).shift, 3);
+}
+
+TEST(Builder, CollectivesAreSizedByTheirLargerSide) {
+  Bench bench;
+  const Operand shard{bench.builder.rows_of(bench.x, 0)};
+  const Operand all{bench.builder.whole(bench.x)};
+  bench.builder.collective({.kind = CollectiveKind::all_gather, .in = shard, .out = all});
+  bench.builder.collective({.kind = CollectiveKind::reduce_scatter, .in = all, .out = shard});
+  const Program program = std::move(bench.builder).build();
+  EXPECT_EQ(std::get<CollectiveShape>(program.shapes[0]).rows, (Extent{bench.tokens, 4}));
+  EXPECT_EQ(std::get<CollectiveShape>(program.shapes[1]).rows, (Extent{bench.tokens, 4}));
+}
+
+TEST(Builder, TensorsFollowFromWhatTheyAreMadeOf) {
+  Bench bench;
+  ProgramBuilder& builder = bench.builder;
+  const TensorId a = builder.input_tensor("a", {bench.tokens, 4}, {bench.hidden, 1}, DType::fp16);
+  const TensorId b = builder.input_tensor("b", {bench.hidden, 1}, {bench.ffn, 8}, DType::fp16);
+  const TensorId product = builder.product_tensor("product", a, b);
+  const TensorId activated = builder.function_tensor("activated", Function::swiglu, product);
+  EXPECT_EQ(builder.tensor(product).rows, (Extent{bench.tokens, 4}));
+  EXPECT_EQ(builder.tensor(product).columns, (Extent{bench.ffn, 8}));
+  EXPECT_EQ(builder.tensor(activated).columns, (Extent{bench.ffn, 4}));  // pairs of gate and up
+  EXPECT_EQ(builder.tensor(activated).dtype, DType::fp16);
+}
+
+TEST(Builder, ADimensionIsAskedForByName) {
+  Bench bench;
+  EXPECT_EQ(bench.builder.dimension("hidden", 1), bench.hidden);
+}
+
+TEST(Builder, AnOpCanBeLimitedToSomeRanks) {
+  Bench bench;
+  const OpId op = bench.product(0);
+  bench.builder.only_where(op, {Relation::less, 0, 2});
+  const Program program = std::move(bench.builder).build();
+  EXPECT_EQ(program.ops[0].where, (Predicate{Relation::less, 0, 2}));
+}
+
+TEST(BuilderDeathTest, RefusesWhatOnlyAnAuthorCanGetWrong) {
+  Bench bench;
+  ProgramBuilder& builder = bench.builder;
+  const Operand x{builder.whole(bench.x)};
+  const Operand row{builder.rows_of(bench.x, 0)};
+  EXPECT_DEATH(bench.product(0, {OpId{0}}), "an op waits only for ops added before it");
+  EXPECT_DEATH(builder.dimension("hidden", 2), "a dimension is cut in one way");
+  EXPECT_DEATH(builder.gemm({.a = x, .b = x, .out = x}), "the rows of b are the columns of a");
+  EXPECT_DEATH(builder.exchange({}), "an exchange sends or receives");
+  EXPECT_DEATH(builder.exchange({.send = x, .receive = row}), "both halves of an exchange carry the same extents");
+  EXPECT_DEATH(builder.collective({.kind = CollectiveKind::all_gather, .in = x, .out = x}),
+               "an all-gather puts out ranks times its input");
+  EXPECT_DEATH(builder.elementwise({.function = Function::copy, .inputs = {row, row}, .out = row}),
+               "only add takes several inputs");
+  EXPECT_DEATH(static_cast<void>(ProgramBuilder("none", Mesh{})), "a mesh has one to three axes");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,582 @@
+// SPDX-License-Identifier: Apache-2.0
+// Right programs pass; of every kind of mistake one small program and the whole sentence it is answered with.
+#include "model/schedule/check_program.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/schedule/builder.h"
+#include "model/schedule/generate.h"
+#include "model/schedule/scope.h"
+#include "model/schedule/strategies.h"
+
+namespace commfuse {
+namespace {
+
+constexpr Lane comm{LaneKind::comm, 0};
+constexpr Lane copy_lane{LaneKind::copy, 0};
+
+/// Two ranks, on which nothing happens yet. x is 2 x 1: rank r holds row r. y = a b, where a is 2 x 2 and b is 2 x 1:
+/// rank r holds column r of a and row r of b.
+struct Small {
+  ProgramBuilder builder{"small", Mesh{{{"tp", 2}}}};
+  DimensionId tokens = builder.dimension("tokens", 2);
+  DimensionId hidden = builder.dimension("hidden", 1);
+  DimensionId inner = builder.dimension("inner", 2);
+  TensorId x = builder.input_tensor("x", {tokens, 2}, {hidden, 1}, DType::bf16);
+  TensorId a = builder.input_tensor("a", {tokens, 2}, {inner, 2}, DType::bf16);
+  TensorId b = builder.input_tensor("b", {inner, 2}, {hidden, 1}, DType::bf16);
+  TensorId y = builder.product_tensor("y", a, b);
+  BufferId own = input("own", 1, hidden, x, along(builder.mesh(), 0), 0);
+  BufferId left = input("left", 2, inner, a, 0, along(builder.mesh(), 0));
+  BufferId right = right_factor();
+  BufferId room = scratch("room", 2);
+  BufferId more = scratch("more", 2);
+
+  BufferId input(const char* name, std::int32_t rows, DimensionId columns, TensorId tensor, Index row, Index column) {
+    const BufferId id = builder.buffer(name, BufferRole::input, {tokens, rows}, {columns, 1}, DType::bf16);
+    builder.initially(builder.whole(id), tensor, row, column);
+    return id;
+  }
+  BufferId right_factor() {
+    const BufferId id = builder.buffer("right", BufferRole::weight, {inner, 1}, {hidden, 1}, DType::bf16);
+    builder.initially(builder.whole(id), b, along(builder.mesh(), 0), 0);
+    return id;
+  }
+  BufferId scratch(const char* name, std::int32_t rows) {
+    return builder.buffer(name, BufferRole::scratch, {tokens, rows}, {hidden, 1}, DType::bf16);
+  }
+
+  Region row(BufferId buffer, Index at) const { return builder.rows_of(buffer, at); }
+  OpId copy(const Region& from, const Region& to, std::vector<OpId> waits = {}, Lane lane = {LaneKind::compute, 0}) {
+    return builder.elementwise(
+        {.lane = lane, .function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = std::move(waits)});
+  }
+  OpId add(const std::vector<Operand>& inputs, const Region& to) {
+    return builder.elementwise({.function = Function::add, .inputs = inputs, .out = {to}});
+  }
+  OpId multiply(Index shard, const Region& to, bool accumulate = false) {
+    return builder.gemm({.a = {row(left, shard)}, .b = {builder.whole(right)}, .out = {to}, .accumulate = accumulate});
+  }
+  OpId exchange(Operand send, Operand receive, std::vector<OpId> waits = {}, std::int32_t shift = 1) {
+    return builder.exchange({.lane = comm,
+                             .shift = shift,
+                             .send = std::move(send),
+                             .receive = std::move(receive),
+                             .waits = std::move(waits)});
+  }
+  OpId collect(CollectiveKind kind, Operand in, Operand out, std::vector<OpId> waits = {}) {
+    return builder.collective({.kind = kind, .in = std::move(in), .out = std::move(out), .waits = std::move(waits)});
+  }
+  Program build() { return std::move(builder).build(); }
+};
+
+std::vector<std::string> sentences(const Program& program) {
+  std::vector<std::string> found;
+  for (const Finding& finding : check_program(program).findings) {
+    found.push_back(fmt::format("{}: {}", name_of(finding.kind), finding.sentence));
+  }
+  return found;
+}
+
+using Sentences = std::vector<std::string>;
+
+// --- what is right passes -------------------------------------------------------------------------------------------
+
+void every_schedule_passes(const Mesh& mesh, int axis) {
+  for (const Scope scope : all_scopes) {
+    for (const bool gated : {true, false}) {
+      for (const Strategy& strategy : strategies()) {
+        for (const StrategyOptions& options : strategy.variants({})) {
+          const Program program = generate(operation_of(scope, gated), mesh, axis, strategy, options);
+          EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << mesh.ranks() << " ranks";
+        }
+      }
+    }
+  }
+}
+
+TEST(CheckProgram, PassesEveryScheduleOfEveryScopeOnOneToNineRanks) {
+  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
+    every_schedule_passes(Mesh{{{"tp", ranks}}}, 0);
+  }
+}
+
+TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
+  // On the other axis all ranks hold the same.
+  every_schedule_passes(Mesh{{{"dp", 2}, {"tp", 4}}}, 1);
+  every_schedule_passes(Mesh{{{"tp", 3}, {"dp", 2}}}, 0);
+}
+
+TEST(CheckProgram, Passes256RanksOfFuseRs) {
+  const Strategy& commfuse = *find_strategy("commfuse");
+  for (const StrategyOptions& options : commfuse.variants({})) {
+    const Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 256}}}, 0, commfuse, options);
+    EXPECT_TRUE(check_program(program).ok());
+  }
+}
+
+TEST(CheckProgram, PassesAnAllReduceOfPartialProducts) {
+  Small small;
+  const OpId first = small.multiply(0, small.row(small.room, 0));
+  const OpId second = small.multiply(1, small.row(small.room, 1));
+  small.collect(CollectiveKind::all_reduce, {small.builder.whole(small.room)}, {small.builder.whole(small.more)},
+                {first, second});
+  small.builder.finally(small.builder.whole(small.more), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
+  // Rank r gives x[r] twice; block i of what it gives goes to rank i.
+  Small small;
+  small.collect(CollectiveKind::all_to_all, {small.row(small.own, 0), small.row(small.own, 0)},
+                {small.builder.whole(small.more)});
+  small.builder.finally(small.builder.whole(small.more), small.x, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, PassesAnAllGatherInPlaceWhenTheInputIsTheOwnPartOfTheOutput) {
+  Small small;
+  const Region part = small.row(small.room, along(small.builder.mesh(), 0));
+  const OpId placed = small.copy(small.row(small.own, 0), part);
+  small.collect(CollectiveKind::all_gather, {part}, {small.builder.whole(small.room)}, {placed});
+  small.builder.finally(small.builder.whole(small.room), small.x, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, PassesAProductThatAccumulatesWhatCameIn) {
+  // The ring whose product adds to the sum just received (method.md 1.6): slow, but right.
+  Small small;
+  const OpId first = small.multiply(along(small.builder.mesh(), 0, 1), small.row(small.room, 0));
+  const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {first});
+  small.builder.gemm({.a = {small.row(small.left, along(small.builder.mesh(), 0))},
+                      .b = {small.builder.whole(small.right)},
+                      .out = {small.row(small.room, 1)},
+                      .accumulate = true,
+                      .waits = {moved}});
+  small.builder.finally(small.row(small.room, 1), small.y, along(small.builder.mesh(), 0), 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, PassesHalvesOfAnExchangeThatOnlySomeRanksTakePartIn) {
+  // Rank 0 sends, rank 1 receives: two ops, one rank each.
+  Small small;
+  const OpId sends = small.exchange({small.row(small.own, 0)}, {});
+  const OpId receives = small.exchange({}, {small.row(small.room, 0)});
+  Program program = small.build();
+  program.ops[position(sends)].where = {Relation::equal, 0, 0};
+  program.ops[position(receives)].where = {Relation::equal, 0, 1};
+  EXPECT_EQ(sentences(program), Sentences{});
+}
+
+// --- bounds ---------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, along(small.builder.mesh(), 0) + 1));
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"bounds: op 0 (elementwise) on rank 1 leaves room, which has 2 x 1 blocks: its region has 1 x 1 "
+                      "from (2, 0)"});
+}
+
+TEST(CheckProgram, FindsAWaitForALaterOp) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own, 0), small.row(small.room, 1), {OpId{0}});
+  Program program = small.build();
+  program.waits[0] = OpId{1};
+  EXPECT_EQ(sentences(program), Sentences{"bounds: op 1 (elementwise) waits for op 1, which is not earlier"});
+}
+
+TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  Program program = small.build();
+  program.regions[0].rows = 2;
+  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (elementwise) do not fit its shape"});
+}
+
+TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {});
+  Program program = small.build();
+  std::get<ExchangeShape>(program.shapes[0]).sends = false;
+  program.ops[0].inputs.count = 0;
+  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (exchange) do not fit its shape"});
+}
+
+TEST(CheckProgram, FindsIdsOfNothing) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  Program program = small.build();
+  program.regions[0].buffer = BufferId{99};
+  EXPECT_EQ(sentences(program),
+            Sentences{"bounds: op 0 (elementwise) refers to a lane, shape, operand, buffer or axis that is not there"});
+  program = Small{}.build();
+  program.initial[0].tensor = TensorId{99};
+  EXPECT_EQ(sentences(program),
+            Sentences{"bounds: an initial or final content refers to a buffer or tensor that is not there"});
+}
+
+TEST(CheckProgram, FindsAContentOutsideItsTensor) {
+  Small small;
+  small.builder.finally(small.builder.whole(small.room), small.x, 1, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{"bounds: the final content of room lies outside tensor x"});
+}
+
+// --- matching -------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsASendThatNothingReceives) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 meets no receive"});
+}
+
+TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
+  Small small;
+  const OpId gather =
+      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
+  Program program = small.build();
+  program.ops[position(gather)].where = {Relation::equal, 0, 0};
+  EXPECT_EQ(sentences(program), Sentences{"collective_order: only some ranks of its group join op 0 (collective); a "
+                                          "collective needs all ranks along its axis"});
+}
+
+// --- deadlock -------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {});
+  small.exchange({}, {small.row(small.room, 0)});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
+                      "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 0"});
+}
+
+TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
+  // Rank 0 gathers first and sends then, rank 1 receives first: crossed.
+  Small small;
+  const OpId receives = small.exchange({}, {small.row(small.more, 0)});
+  const OpId gather =
+      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
+  const OpId sends = small.exchange({small.row(small.own, 0)}, {});
+  Program program = small.build();
+  program.ops[position(receives)].where = {Relation::equal, 0, 1};
+  program.ops[position(sends)].where = {Relation::equal, 0, 0};
+  ASSERT_EQ(gather, OpId{1});
+  EXPECT_EQ(sentences(program),
+            Sentences{"deadlock: nothing moves on: rank 0 in op 1 (collective) waits for op 1 (collective) of rank 1; "
+                      "rank 1 in op 0 (exchange) waits for op 2 (exchange) of rank 0"});
+}
+
+TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
+  ProgramBuilder builder("ring", Mesh{{{"tp", 6}}});
+  const Extent one{builder.dimension("tokens", 1), 1};
+  const BufferId from = builder.buffer("from", BufferRole::scratch, one, one, DType::bf16);
+  const BufferId to = builder.buffer("to", BufferRole::scratch, one, one, DType::bf16);
+  builder.exchange({.send = {builder.whole(from)}, .receive = {}, .waits = {}});
+  builder.exchange({.send = {}, .receive = {builder.whole(to)}, .waits = {}});
+  EXPECT_EQ(sentences(std::move(builder).build()),
+            Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
+                      "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 2; "
+                      "rank 2 in op 0 (exchange) waits for op 1 (exchange) of rank 3; "
+                      "rank 3 in op 0 (exchange) waits for op 1 (exchange) of rank 4; and 2 more ranks"});
+}
+
+// --- hazards --------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsAReadOfWhatNothingHasWritten) {
+  Small small;
+  small.copy(small.row(small.room, 1), small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 0 (elementwise) on rank 0 reads row 1 of room, which nothing has written"});
+}
+
+TEST(CheckProgram, FindsAnAccumulationOntoWhatNothingHasWritten) {
+  Small small;
+  small.multiply(0, small.row(small.room, 0), true);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 0 (gemm) on rank 0 reads row 0 of room, which nothing has written"});
+}
+
+TEST(CheckProgram, FindsAReadBesideTheWrite) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {small.row(small.room, 0)});
+  small.copy(small.row(small.room, 0), small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 reads row 0 of room while op 0 "
+                                                "(exchange) may still be writing it"});
+}
+
+TEST(CheckProgram, FindsAnOverwriteBesideTheRead) {
+  Small small;
+  const OpId filled = small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.exchange({small.row(small.room, 0)}, {small.row(small.more, 0)}, {filled});
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 2 (elementwise) on rank 0 writes row 0 of room while op 1 "
+                                                "(exchange) may still be reading it"});
+}
+
+TEST(CheckProgram, FindsTwoWritesAtOnce) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own, 0), small.row(small.room, 0), {}, copy_lane);
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 writes row 0 of room while op 0 "
+                                                "(elementwise) may still be writing it"});
+}
+
+TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {small.row(small.own, 0)});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own at once"});
+}
+
+TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
+  Small small;
+  const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
+  const OpId placed = small.copy(small.row(small.own, 0), other);
+  small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.room)}, {placed});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of room at once"});
+}
+
+TEST(CheckProgram, FindsAnOperandThatIsWrittenTwiceByOneOp) {
+  Small small;
+  small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)},
+                {small.row(small.room, 0), small.row(small.room, 0)});
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 0 (collective) on rank 0 writes row 0 of room twice"});
+}
+
+TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
+  Small small;
+  const BufferId three = small.scratch("three", 3);
+  const Region low{three, 0, 0, 2, 1};
+  const Region high{three, 1, 0, 2, 1};
+  small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {low});
+  small.copy(low, high, {OpId{0}});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three at once"});
+}
+
+TEST(CheckProgram, ListsOneFindingOfAKindForEachOpAndCountsItsOtherRanks) {
+  Small small;
+  small.copy(small.row(small.room, 1), small.row(small.more, 0));
+  const CheckReport report = check_program(small.build());
+  EXPECT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.more, 1);
+}
+
+TEST(CheckProgram, ListsTwentyFindings) {
+  Small small;
+  for (int i = 0; i < 15; ++i) {
+    small.copy(small.row(small.room, 1), small.row(small.more, 0));
+    small.copy(small.row(small.room, 0), small.row(small.more, 1));
+  }
+  const CheckReport report = check_program(small.build());
+  EXPECT_EQ(report.findings.size(), 20U);
+  EXPECT_EQ(report.more, 40);
+}
+
+// --- contents -------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsAMissingContribution) {
+  Small small;
+  small.multiply(0, small.row(small.room, 0));
+  small.builder.finally(small.row(small.room, 0), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 0 ends with y[0]{0} in row 0 of room, where y[0] belongs"});
+}
+
+TEST(CheckProgram, FindsAFinalContentThatIsNotThere) {
+  Small small;
+  small.builder.finally(small.row(small.room, 1), small.x, 1, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 0 ends with nothing in row 1 of room, where x[1] belongs"});
+}
+
+TEST(CheckProgram, FindsAContributionCountedTwice) {
+  Small small;
+  small.multiply(0, small.row(small.room, 0));
+  small.add({{small.row(small.room, 0)}, {small.row(small.room, 0)}}, small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: op 1 (elementwise) on rank 0 counts contribution 0 to y[0] twice"});
+}
+
+TEST(CheckProgram, FindsAnInputAddedToItself) {
+  Small small;
+  small.add({{small.row(small.own, 0)}, {small.row(small.own, 0)}}, small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 0 (elementwise) on rank 0 counts x[0] twice"});
+}
+
+TEST(CheckProgram, FindsASumOfDifferentBlocks) {
+  Small small;
+  small.multiply(0, small.row(small.room, 0));
+  small.multiply(1, small.row(small.room, 1));
+  small.add({{small.row(small.room, 0)}, {small.row(small.room, 1)}}, small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 2 (elementwise) on rank 0 adds y[1]{0} to y[0]{0}"});
+}
+
+TEST(CheckProgram, FindsFactorsOfDifferentContractionBlocks) {
+  // Rank r multiplies column r of a by the row of b that it has just received, which is the neighbour's.
+  Small small;
+  const BufferId theirs =
+      small.builder.buffer("theirs", BufferRole::scratch, {small.inner, 1}, {small.hidden, 1}, DType::bf16);
+  const OpId moved = small.exchange({small.builder.whole(small.right)}, {small.builder.whole(theirs)});
+  small.builder.gemm({.a = {small.row(small.left, 0)},
+                      .b = {small.builder.whole(theirs)},
+                      .out = {small.row(small.room, 0)},
+                      .waits = {moved}});
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 1 (gemm) on rank 1 multiplies a[0,1] by b[0], which are "
+                                                "different blocks of the contraction"});
+}
+
+TEST(CheckProgram, FindsAProductThatTheOperationDoesNotHave) {
+  Small small;
+  const TensorId c = small.builder.input_tensor("c", {small.inner, 2}, {small.hidden, 1}, DType::bf16);
+  const BufferId other =
+      small.builder.buffer("other", BufferRole::weight, {small.inner, 1}, {small.hidden, 1}, DType::bf16);
+  small.builder.initially(small.builder.whole(other), c, along(small.builder.mesh(), 0), 0);
+  small.builder.gemm(
+      {.a = {small.row(small.left, 1)}, .b = {small.builder.whole(other)}, .out = {small.row(small.room, 0)}});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: op 0 (gemm) on rank 0 multiplies a[1,0] by c[0], which is no "
+                      "product of the operation"});
+}
+
+TEST(CheckProgram, FindsACollectiveThatReducesDifferentBlocks) {
+  Small small;
+  const OpId made = small.multiply(along(small.builder.mesh(), 0), small.row(small.room, 0));
+  small.collect(CollectiveKind::all_reduce, {small.row(small.room, 0)}, {small.row(small.more, 0)}, {made});
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 1 (collective) on rank 0 adds y[1]{1} to y[0]{0}"});
+}
+
+TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
+  // The neighbour's x replaces the own one: the second time round it goes back.
+  Small small;
+  const OpId kept = small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.exchange({small.row(small.room, 0)}, {small.row(small.own, 0)}, {kept});
+  small.builder.finally(small.row(small.own, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: in a second iteration, rank 0 ends with x[0] in row 0 of own, where x[1] belongs"});
+}
+
+TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
+  Small small;
+  small.builder.initially(small.row(small.own, 0), small.x, 0, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 1 would hold both x[1] and x[0] in row 0 of own before the first op"});
+}
+
+/// One rank that holds all of a and b, in two blocks of the contraction: y = a b, z = gelu(y), v = swiglu(a).
+struct Nonlinear {
+  ProgramBuilder builder{"nonlinear", Mesh{{{"tp", 1}}}};
+  DimensionId tokens = builder.dimension("tokens", 1);
+  DimensionId inner = builder.dimension("inner", 2);
+  TensorId a = builder.input_tensor("a", {tokens, 1}, {inner, 2}, DType::bf16);
+  TensorId b = builder.input_tensor("b", {inner, 2}, {inner, 2}, DType::bf16);
+  TensorId y = builder.product_tensor("y", a, b);
+  TensorId z = builder.function_tensor("z", Function::gelu, y);
+  TensorId v = builder.function_tensor("v", Function::swiglu, a);
+  BufferId held_a = buffer("held_a", {tokens, 1}, {inner, 2});
+  BufferId held_b = buffer("held_b", {inner, 2}, {inner, 2});
+  BufferId room = buffer("room", {tokens, 1}, {inner, 2});
+  BufferId out = buffer("out", {tokens, 1}, {inner, 2});
+
+  Nonlinear() {
+    builder.initially(builder.whole(held_a), a, 0, 0);
+    builder.initially(builder.whole(held_b), b, 0, 0);
+  }
+  BufferId buffer(const char* name, Extent rows, Extent columns) {
+    return builder.buffer(name, BufferRole::scratch, rows, columns, DType::bf16);
+  }
+  /// Some of the contraction blocks, from `first`, for both columns of y.
+  OpId multiply(std::int32_t first, std::int32_t blocks, bool accumulate = false) {
+    return builder.gemm({.a = {Region{held_a, 0, first, 1, blocks}},
+                         .b = {Region{held_b, first, 0, blocks, 2}},
+                         .out = {builder.whole(room)},
+                         .accumulate = accumulate});
+  }
+  OpId apply(Function function, const Operand& in, const Region& to) {
+    return builder.elementwise({.function = function, .inputs = {in}, .out = {to}});
+  }
+  Program build() { return std::move(builder).build(); }
+};
+
+TEST(CheckProgram, PassesANonlinearFunctionOfASumMadeInTwoSteps) {
+  Nonlinear one;
+  one.multiply(0, 1);
+  one.multiply(1, 1, true);
+  one.apply(Function::gelu, {one.builder.whole(one.room)}, one.builder.whole(one.out));
+  one.builder.finally(one.builder.whole(one.out), one.z, 0, 0);
+  EXPECT_EQ(sentences(one.build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsANonlinearFunctionOfAPartialSum) {
+  Nonlinear one;
+  one.multiply(1, 1);
+  one.apply(Function::gelu, {one.builder.whole(one.room)}, one.builder.whole(one.out));
+  EXPECT_EQ(sentences(one.build()), Sentences{"contents: op 1 (elementwise) on rank 0 applies a nonlinear function to "
+                                              "y[:,0]{1}, which is not complete"});
+}
+
+TEST(CheckProgram, FindsAFunctionThatTheOperationDoesNotApply) {
+  Nonlinear one;
+  one.apply(Function::gelu, {one.builder.whole(one.held_a)}, one.builder.whole(one.out));
+  EXPECT_EQ(sentences(one.build()),
+            Sentences{"contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that "
+                      "the operation does not"});
+}
+
+TEST(CheckProgram, FindsGateAndUpInTheWrongOrder) {
+  Nonlinear one;
+  one.apply(Function::copy, {Region{one.held_a, 0, 1, 1, 1}}, Region{one.room, 0, 0, 1, 1});
+  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 1, 1, 1});
+  one.apply(Function::swiglu, {one.builder.whole(one.room)}, Region{one.out, 0, 0, 1, 1});
+  EXPECT_EQ(sentences(one.build()),
+            Sentences{"contents: op 2 (elementwise) on rank 0 pairs a[:,1] with a[:,0] as gate and up"});
+}
+
+TEST(CheckProgram, FindsAFactorThatIsAPartialSum) {
+  Nonlinear one;
+  one.multiply(0, 1);
+  one.builder.gemm(
+      {.a = {one.builder.whole(one.room)}, .b = {one.builder.whole(one.held_b)}, .out = {one.builder.whole(one.out)}});
+  EXPECT_EQ(sentences(one.build()),
+            Sentences{"contents: op 1 (gemm) on rank 0 multiplies y[:,0]{0}, which is not complete"});
+}
+
+TEST(CheckProgram, FindsABlockThatIsMultipliedTwice) {
+  // The second block of the left factor is the first again.
+  Nonlinear one;
+  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 0, 1, 1});
+  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 1, 1, 1});
+  one.builder.gemm(
+      {.a = {one.builder.whole(one.room)}, .b = {one.builder.whole(one.held_b)}, .out = {one.builder.whole(one.out)}});
+  EXPECT_EQ(sentences(one.build()), Sentences{"contents: op 2 (gemm) on rank 0 multiplies a[:,0] by b[1,0], which are "
+                                              "different blocks of the contraction"});
+}
+
+TEST(CheckProgram, SaysThatItDoesNotKnowAttentionYet) {
+  Nonlinear one;
+  one.apply(Function::copy, {one.builder.whole(one.held_a)}, one.builder.whole(one.out));
+  Program program = one.build();
+  const Extent inner{one.inner, 2};
+  const Extent tokens{one.tokens, 1};
+  program.shapes.emplace_back(AttentionShape{.queries = tokens, .keys = tokens, .heads = inner, .head_dimension = 128});
+  Op& op = program.ops[0];
+  op.kind = OpKind::attention;
+  op.shape = static_cast<std::uint32_t>(program.shapes.size()) - 1;
+  const Slice only = program.operands[op.inputs.first];
+  op.inputs = {static_cast<std::uint32_t>(program.operands.size()), 3};
+  program.operands.insert(program.operands.end(), 3, only);
+  EXPECT_EQ(sentences(program),
+            Sentences{"contents: op 0 (attention) on rank 0 is not supported by check_program yet"});
+}
+
+}  // namespace
+}  // namespace commfuse

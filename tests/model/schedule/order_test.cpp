@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/order.h"
+
+#include <gtest/gtest.h>
+
+#include "model/schedule/builder.h"
+
+namespace commfuse {
+namespace {
+
+/// Copies on lanes of choice and exchanges on comm, in two blocks of memory; only their order matters here.
+class Sketch {
+ public:
+  OpId copy(LaneKind lane, std::vector<OpId> waits = {}) {
+    return builder_.elementwise({.lane = {lane, 0},
+                                 .function = Function::copy,
+                                 .inputs = {{builder_.rows_of(buffer_, 0)}},
+                                 .out = {builder_.rows_of(buffer_, 1)},
+                                 .waits = std::move(waits)});
+  }
+  OpId exchange(std::vector<OpId> waits = {}) {
+    return builder_.exchange({.shift = 1,
+                              .send = {builder_.rows_of(buffer_, 0)},
+                              .receive = {builder_.rows_of(buffer_, 1)},
+                              .waits = std::move(waits)});
+  }
+  OpId all_reduce(std::uint16_t lane, std::vector<OpId> waits = {}) {
+    return builder_.collective({.lane = {LaneKind::comm, lane},
+                                .kind = CollectiveKind::all_reduce,
+                                .in = {builder_.whole(buffer_)},
+                                .out = {builder_.whole(buffer_)},
+                                .waits = std::move(waits)});
+  }
+  void only_on_rank(OpId op, Rank rank) { builder_.only_where(op, {Relation::equal, 0, rank}); }
+  Program build() { return std::move(builder_).build(); }
+
+ private:
+  ProgramBuilder builder_{"sketch", Mesh{{{"tp", 2}}}};
+  Extent rows_{builder_.dimension("rows", 2), 2};
+  Extent columns_{builder_.dimension("columns", 1), 1};
+  BufferId buffer_ = builder_.buffer("x", BufferRole::scratch, rows_, columns_, DType::bf16);
+};
+
+//   compute   a --- b
+//                    \.
+//   aux               c --- d        b, c and d wait as drawn
+TEST(Order, IsTransitiveOverWaitsAndLanes) {
+  Sketch sketch;
+  const OpId a = sketch.copy(LaneKind::compute);
+  const OpId b = sketch.copy(LaneKind::compute);
+  const OpId c = sketch.copy(LaneKind::aux, {b});
+  const OpId d = sketch.copy(LaneKind::aux);
+  const Program program = sketch.build();
+  const Order order(program, 0);
+  EXPECT_TRUE(order.before(a, b));
+  EXPECT_TRUE(order.before(b, c));
+  EXPECT_TRUE(order.before(a, c));  // through b
+  EXPECT_TRUE(order.before(a, d));  // through b and c
+  EXPECT_FALSE(order.before(b, a));
+  EXPECT_FALSE(order.before(a, a));
+}
+
+TEST(Order, SaysNothingAboutOpsOnLanesThatDoNotWait) {
+  Sketch sketch;
+  const OpId a = sketch.copy(LaneKind::compute);
+  const OpId b = sketch.exchange();
+  const Program program = sketch.build();
+  const Order order(program, 0);
+  EXPECT_FALSE(order.before(a, b));
+  EXPECT_FALSE(order.before(b, a));
+}
+
+TEST(Order, CountsWhatHasEndedOnEachLane) {
+  Sketch sketch;
+  sketch.exchange();                      // comm 0
+  const OpId second = sketch.exchange();  // comm 1
+  sketch.exchange();                      // comm 2
+  const OpId last = sketch.copy(LaneKind::compute, {second});
+  const Program program = sketch.build();
+  const Order order(program, 0);
+  EXPECT_EQ(order.finished(last, program.ops[position(second)].lane), 2);
+  EXPECT_EQ(order.finished(last, program.ops[position(last)].lane), 0);
+  EXPECT_EQ(order.on_lane(program.ops[position(second)].lane).size(), 3U);
+}
+
+TEST(Order, LeavesOutOpsThatDoNotTakePart) {
+  Sketch sketch;
+  const OpId a = sketch.copy(LaneKind::compute);
+  const OpId b = sketch.copy(LaneKind::aux, {a});
+  const OpId c = sketch.copy(LaneKind::copy, {b});
+  sketch.only_on_rank(b, 1);
+  const Program program = sketch.build();
+  EXPECT_TRUE(Order(program, 1).before(a, c));   // a, b, c
+  EXPECT_FALSE(Order(program, 0).before(a, c));  // without b nothing ties c to a
+  EXPECT_FALSE(Order(program, 0).takes_part(b));
+}
+
+//   comm     |x0 |x1 |            x1 waits for g0; g1 waits for x0
+//   compute  |g0 |g1 |g2 |
+TEST(Meetings, AreWhatTheOrderLeavesOpen) {
+  Sketch sketch;
+  const OpId x0 = sketch.exchange();
+  const OpId g0 = sketch.copy(LaneKind::compute);
+  const OpId x1 = sketch.exchange({g0});
+  const OpId g1 = sketch.copy(LaneKind::compute, {x0});
+  const OpId g2 = sketch.copy(LaneKind::compute, {x1});
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run beside it
+  EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may
+  EXPECT_FALSE(meetings[position(g2)].exchange);  // both have ended
+  EXPECT_FALSE(meetings[position(g0)].collective);
+  EXPECT_FALSE(meetings[position(x0)].exchange);  // not asked for communication itself
+}
+
+TEST(Meetings, TellExchangesFromCollectives) {
+  Sketch sketch;
+  sketch.all_reduce(1);
+  const OpId beside_one = sketch.copy(LaneKind::compute);
+  sketch.exchange();
+  const OpId beside_both = sketch.copy(LaneKind::aux);
+  const OpId after = sketch.all_reduce(2, {beside_one});
+  const OpId behind = sketch.copy(LaneKind::copy, {after});
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_TRUE(meetings[position(beside_one)].collective);
+  EXPECT_TRUE(meetings[position(beside_one)].exchange);
+  EXPECT_TRUE(meetings[position(beside_both)].collective);
+  EXPECT_TRUE(meetings[position(beside_both)].exchange);
+  EXPECT_TRUE(meetings[position(behind)].collective);  // the first all-reduce, on another lane
+}
+
+}  // namespace
+}  // namespace commfuse

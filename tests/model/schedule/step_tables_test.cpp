@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step tables of method.md, sections 1.1 to 1.3, for N = 4, come out of the lowered programs. The golden texts were
+// checked by hand, cell by cell, against those tables:
+//   fuse_ag_ring    Fig 6: x[0..3] are a, b, c, d; every rank's "computed / sent on / received"
+//   fuse_ag_direct  not in the paper: the products of Fig 6 in the same steps, but every rank sends its own shard only,
+//                   by shift 1, 2, 3
+//   fuse_rs_ring    Fig 7, whose slices are numbered from 1: down[3]{0} is a4, and m3 = d3 + a3 is down[2]{0,3}
+//   fuse_rs_direct  Fig 9b: p0[1] is down[1]{0}; the table's row "end" is the add in step 3
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/schedule/generate.h"
+#include "model/schedule/scope.h"
+#include "model/schedule/step_table.h"
+#include "model/schedule/strategies.h"
+#include "tests/model/schedule/golden_text.h"
+
+namespace commfuse {
+namespace {
+
+std::string table_of(Scope scope, const char* strategy, const StrategyOptions& options, std::int32_t ranks) {
+  return step_table(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options));
+}
+
+std::string fused(Scope scope, Form form) {
+  StrategyOptions options;
+  options.form = form;
+  return table_of(scope, "commfuse", options, 4);
+}
+
+TEST(StepTables, FuseAgRingDoesWhatFigure6Shows) {
+  const std::string table = fused(Scope::qkv, Form::ring);
+  EXPECT_EQ(table, golden_text("fuse_ag_ring.txt", table));
+}
+
+TEST(StepTables, FuseAgDirectComputesAsFigure6AndSendsOnlyOwnShards) {
+  const std::string table = fused(Scope::qkv, Form::direct);
+  EXPECT_EQ(table, golden_text("fuse_ag_direct.txt", table));
+}
+
+TEST(StepTables, FuseRsRingDoesWhatFigure7Shows) {
+  const std::string table = fused(Scope::down, Form::ring);
+  EXPECT_EQ(table, golden_text("fuse_rs_ring.txt", table));
+}
+
+TEST(StepTables, FuseRsDirectDoesWhatFigure9bShows) {
+  const std::string table = fused(Scope::down, Form::direct);
+  EXPECT_EQ(table, golden_text("fuse_rs_direct.txt", table));
+}
+
+TEST(StepTables, SlicedGathersTheNextSliceUnderTheProductOfThisOne) {
+  StrategyOptions options;
+  options.slices = 2;
+  EXPECT_EQ(table_of(Scope::qkv, "sliced", options, 2),
+            "sliced (k=2) qkv, 2 ranks\n"
+            "\n"
+            "step 0\n"
+            "  rank 0: all_gather x[0] into x[0], x[2]\n"
+            "  rank 1: all_gather x[2] into x[0], x[2]\n"
+            "\n"
+            "step 1\n"
+            "  rank 0: all_gather x[1] into x[1], x[3]; compute qkv[0,0], qkv[2,0]\n"
+            "  rank 1: all_gather x[3] into x[1], x[3]; compute qkv[0,1], qkv[2,1]\n"
+            "\n"
+            "step 2\n"
+            "  rank 0: compute qkv[1,0], qkv[3,0]\n"
+            "  rank 1: compute qkv[1,1], qkv[3,1]\n");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/text.h"
+
+#include <gtest/gtest.h>
+
+#include "model/config_error.h"
+#include "model/schedule/builder.h"
+#include "model/schedule/generate.h"
+#include "model/schedule/index_text.h"
+
+namespace commfuse {
+namespace {
+
+/// The whole text, and the program itself, survive the way through the text.
+void expect_round_trip(const Program& program) {
+  const std::string text = to_text(program);
+  try {
+    const Program read = parse_program(text, program.name);
+    EXPECT_EQ(read, program) << text;
+    EXPECT_EQ(to_text(read), text);
+  } catch (const ConfigError& error) {
+    FAIL() << error.what() << "\n" << text;
+  }
+}
+
+const OperationStage gate_up{.name = "gate_up",
+                             .kind = SiteKind::ag_gemm,
+                             .contraction = "hidden",
+                             .columns = "ffn",
+                             .columns_per_rank = 2,
+                             .activation = Function::swiglu};
+const OperationStage down{.name = "down", .kind = SiteKind::gemm_rs, .contraction = "ffn", .columns = "hidden"};
+const OperationStage qkv{.name = "qkv", .kind = SiteKind::ag_gemm, .contraction = "hidden", .columns = "heads"};
+
+TEST(ScheduleText, EveryGeneratedScheduleReadsBack) {
+  const std::vector<Operation> operations{{"qkv", {qkv}}, {"down", {down}}, {"mlp", {gate_up, down}}};
+  int programs = 0;
+  for (const Strategy& strategy : strategies()) {
+    for (const StrategyOptions& options : strategy.variants({})) {
+      for (const Operation& operation : operations) {
+        for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
+          expect_round_trip(generate(operation, Mesh{{{"tp", ranks}}}, 0, strategy, options));
+          ++programs;
+        }
+      }
+    }
+  }
+  EXPECT_EQ(programs, (1 + 3 + 3) * 3 * 8);  // serial; sliced by 2, 4, 8; ring, ring with its add on aux, direct
+}
+
+TEST(ScheduleText, AScheduleAlongOneOfTwoAxesReadsBack) {
+  for (const Strategy& strategy : strategies()) {
+    expect_round_trip(generate({"mlp", {gate_up, down}}, Mesh{{{"node", 2}, {"tp", 4}}}, 1, strategy, {}));
+    expect_round_trip(generate({"mlp", {gate_up, down}}, Mesh{{{"node", 2}, {"tp", 4}}}, 0, strategy, {}));
+  }
+}
+
+//            step 0     step 1          (2 ranks)
+//   comm     r  ->      idle
+//   compute  shard r    shard r-1
+TEST(ScheduleText, ReadsLikeTheFigure) {
+  const Program ring = generate({"qkv", {qkv}}, Mesh{{{"tp", 2}}}, 0, *find_strategy("commfuse"), {});
+  EXPECT_EQ(to_text(ring), R"(schema: commfuse.schedule/1
+name: "commfuse (ring) qkv"
+mesh: {tp: 2}
+dimensions:
+  tokens: 2
+  hidden: 1
+  heads: 2
+tensors:
+  x: {rows: tokens*2, columns: hidden*1, dtype: bf16}
+  qkv.weight: {rows: hidden*1, columns: heads*2, dtype: bf16}
+  qkv: {rows: tokens*2, columns: heads*2, dtype: bf16, product: [x, qkv.weight]}
+buffers:
+  x: {role: input, rows: tokens*1, columns: hidden*1, dtype: bf16}
+  qkv.weight: {role: weight, rows: hidden*1, columns: heads*1, dtype: bf16}
+  qkv: {role: output, rows: tokens*2, columns: heads*1, dtype: bf16}
+  qkv.gathered: {role: scratch, rows: tokens*1, columns: hidden*1, dtype: bf16}
+initial:
+  - {here: "x", tensor: x, row: "tp", column: "0"}
+  - {here: "qkv.weight", tensor: qkv.weight, row: "0", column: "tp"}
+final:
+  - {here: "qkv", tensor: qkv, row: "0", column: "tp"}
+unfused:
+  - {gemm: {m: tokens*2, n: heads*1, k: hidden*1, dtype: bf16}}
+ops:
+  - {id: 0, op: exchange, lane: comm, axis: tp, shift: 1, wire: bf16, send: "x", receive: "qkv.gathered"}
+  - {id: 1, op: gemm, lane: compute, a: "x", b: "qkv.weight", out: "qkv[tp]"}
+  - {id: 2, op: gemm, lane: compute, a: "qkv.gathered", b: "qkv.weight", out: "qkv[(tp+1)%2]", waits: [0]}
+)");
+}
+
+/// Two axes, every kind of op, and everything that generators leave at its default.
+class Zoo {
+ public:
+  Zoo() {
+    declare();
+    products();
+    exchanges();
+    collectives();
+  }
+  Program build() { return std::move(builder_).build(); }
+
+ private:
+  void declare() {
+    const TensorId a = builder_.input_tensor("a", {tokens_, 8}, {hidden_, 2}, DType::fp16);
+    const TensorId b = builder_.input_tensor("b", {hidden_, 2}, {ffn_, 16}, DType::fp8);
+    const TensorId c = builder_.product_tensor("c", a, b);
+    const TensorId d = builder_.function_tensor("d", Function::swiglu, c);
+    const TensorId e = builder_.function_tensor("e", Function::gelu, d);
+    builder_.function_tensor("f", Function::copy, builder_.function_tensor("g", Function::add, e));
+    Index both = along(mesh(), 1, -1);  // 8*((node+1)%2) + (tp+3)%4 - 1
+    both.terms[0] = {.scale = 8, .offset = 1, .sign = 1};
+    builder_.initially(builder_.rows_of(x_, mirrored(), 2), a, both + -1, 0);
+    builder_.finally(builder_.whole(y_), c, 0, along(mesh(), 1, 0, 2));
+    builder_.unfused(GemmShape{.m = {tokens_, 8},
+                               .n = {ffn_, 16},
+                               .k = {hidden_, 2},
+                               .accumulate = true,
+                               .dtype = DType::fp8,
+                               .accumulator = DType::fp16});
+    builder_.unfused(ElementwiseShape{.inputs = 3, .rows = {tokens_, 8}, .columns = {ffn_, 2}, .dtype = DType::fp32});
+  }
+
+  void products() {
+    builder_.gemm({.lane = {LaneKind::compute, 1},
+                   .a = {builder_.rows_of(x_, mirrored(), 2), builder_.rows_of(x_, 5)},
+                   .b = {builder_.whole(w_)},
+                   .out = {builder_.rows_of(y_, from_the_end()), builder_.rows_of(y_, 0, 2)},
+                   .accumulate = true,
+                   .purpose = Purpose::local,
+                   .accumulator = DType::fp16});
+    const Region left{x_, along(mesh(), 0, 0, 2), along(mesh(), 0, 1), 2, 1};
+    builder_.elementwise({.lane = {LaneKind::aux, 0},
+                          .inputs = {{left}, {Region{x_, 3, 1, 2, 1}}, {left}},
+                          .out = {left},
+                          .waits = {OpId{0}, OpId{0}},
+                          .purpose = Purpose::essential});
+    builder_.elementwise({.lane = {LaneKind::copy, 7},
+                          .function = Function::gelu,
+                          .inputs = {{builder_.whole(x_)}},
+                          .out = {builder_.whole(x_)},
+                          .waits = {OpId{1}, OpId{0}}});
+  }
+
+  void exchanges() {
+    const Operand sent{builder_.rows_of(x_, from_the_end())};
+    const Operand received{builder_.rows_of(x_, 0)};
+    const Relation relations[]{Relation::equal, Relation::not_equal, Relation::less, Relation::at_least};
+    for (const Relation relation : relations) {
+      const auto lane = static_cast<std::uint16_t>(relation);
+      builder_.only_where(builder_.exchange({.lane = {LaneKind::comm, lane}, .axis = 0, .send = sent}),
+                          {relation, 0, 1});
+      builder_.only_where(
+          builder_.exchange({.lane = {LaneKind::comm, lane}, .axis = 1, .shift = -1, .receive = received}),
+          {relation, 1, 3});
+    }
+    builder_.exchange({.axis = 1, .shift = 0, .send = sent, .receive = received, .wire = DType::fp8});
+  }
+
+  void collectives() {
+    const Operand all{builder_.rows_of(x_, 0, 8)};
+    const Operand part{builder_.rows_of(x_, along(mesh(), 1, 0, 2), 2)};  // a quarter, along tp
+    const auto collective = [&](CollectiveKind kind, const Operand& in, const Operand& out) {
+      builder_.collective(
+          {.kind = kind, .axis = 1, .in = in, .out = out, .wire = DType::fp32, .waits = {OpId{2}, OpId{5}}});
+    };
+    collective(CollectiveKind::all_gather, part, all);
+    collective(CollectiveKind::reduce_scatter, all, part);
+    collective(CollectiveKind::all_reduce, all, all);
+    collective(CollectiveKind::all_to_all, all, all);
+  }
+
+  [[nodiscard]] const Mesh& mesh() const { return builder_.mesh(); }
+  static Index mirrored() {  // (2 - tp) mod 4
+    Index index;
+    index.terms[1] = {.scale = 1, .offset = 2, .sign = -1};
+    return index;
+  }
+  static Index from_the_end() {  // 7 - (-tp mod 4) - 2 * (-node mod 2)
+    Index index = 7;
+    index.terms[0] = {.scale = -2, .offset = 0, .sign = -1};
+    index.terms[1] = {.scale = -1, .offset = 0, .sign = -1};
+    return index;
+  }
+
+  ProgramBuilder builder_{R"(a "zoo", c:\ & ünïcode)", Mesh{{{"node", 2}, {"tp", 4}}}};
+  DimensionId tokens_ = builder_.dimension("tokens", 8);
+  DimensionId hidden_ = builder_.dimension("hidden", 2);
+  DimensionId ffn_ = builder_.dimension("ffn", 8);
+  BufferId x_ = builder_.buffer("x", BufferRole::input, {tokens_, 8}, {hidden_, 2}, DType::fp16);
+  BufferId w_ = builder_.buffer("w_1.B", BufferRole::weight, {hidden_, 2}, {ffn_, 2}, DType::fp8);
+  BufferId y_ = builder_.buffer("true", BufferRole::output, {tokens_, 8}, {ffn_, 2}, DType::fp32);
+};
+
+TEST(ScheduleText, EverythingAProgramCanHoldReadsBack) { expect_round_trip(Zoo().build()); }
+
+TEST(ScheduleText, ShowsWhatIsUnusual) {
+  const std::string text = to_text(Zoo().build());
+  const auto holds = [&](std::string_view line) { return text.find(line) != std::string::npos; };
+  EXPECT_TRUE(holds(R"(name: "a \"zoo\", c:\\ & ünïcode")"));
+  EXPECT_TRUE(holds(R"(here: "x[(-tp+2)%4 +: 2]", tensor: a, row: "8*((node+1)%2)+(tp+3)%4-1", column: "0")"));
+  EXPECT_TRUE(holds(R"({id: 0, op: gemm, lane: compute1, purpose: local, accumulate: true, accumulator: fp16, )"
+                    R"(a: "x[(-tp+2)%4 +: 2]; x[5]", b: "w_1.B", )"
+                    R"(out: "true[7-2*((-node)%2)-((-tp)%4)]; true[0 +: 2]"})"));
+  EXPECT_TRUE(holds(R"(in: ["x[2*node +: 2, (node+1)%2]", "x[3 +: 2, 1]", "x[2*node +: 2, (node+1)%2]"])"));
+  EXPECT_TRUE(
+      holds(R"(op: exchange, lane: comm4, where: "tp >= 3", axis: tp, shift: 3, wire: bf16, receive: "x[0]"})"));
+  EXPECT_TRUE(holds("{add: {rows: tokens*8, columns: ffn*2, dtype: fp32, inputs: 3}}"));
+}
+
+TEST(ScheduleText, AnEmptyProgramReadsBack) {
+  const Program program = ProgramBuilder("nothing", Mesh{{{"tp", 1}}}).build();
+  EXPECT_EQ(to_text(program),
+            "schema: commfuse.schedule/1\nname: \"nothing\"\nmesh: {tp: 1}\ndimensions: {}\ntensors: {}\n"
+            "buffers: {}\ninitial: []\nfinal: []\nunfused: []\nops: []\n");
+  expect_round_trip(program);
+}
+
+// The text of the empty program above, through coreutils' sha256sum.
+TEST(ScheduleText, TheDigestIsTheSha256OfTheText) {
+  EXPECT_EQ(digest_of(ProgramBuilder("nothing", Mesh{{{"tp", 1}}}).build()),
+            "23415da37ce9f6722794a94777e7a333ab23e72c254c8503d181a962b20e60df");
+  EXPECT_NE(digest_of(Zoo().build()), digest_of(ProgramBuilder("nothing", Mesh{{{"tp", 1}}}).build()));
+}
+
+constexpr std::string_view head = R"(schema: commfuse.schedule/1
+name: x
+mesh: {node: 2, tp: 4}
+dimensions: {tokens: 8, hidden: 1}
+tensors: {x: {rows: tokens*8, columns: hidden*1, dtype: fp16}, y: {copy: x}}
+buffers: {x: {role: input, rows: tokens*8, columns: hidden*1, dtype: fp16}}
+initial: [{here: x, tensor: x}]
+final: []
+unfused: []
+ops:
+)";
+
+/// The canonical form of the only op in a text.
+std::string canonical(const std::string& op) {
+  const std::string text = to_text(parse_program(std::string{head} + op, "hand.yaml"));
+  return text.substr(text.find("\nops:\n") + 6);
+}
+
+TEST(ScheduleText, TheUsualCanBeLeftOut) {
+  EXPECT_EQ(canonical("- {id: 0, op: exchange, axis: tp, shift: 1, send: \"x[0]\"}"),
+            "  - {id: 0, op: exchange, lane: comm, axis: tp, shift: 1, wire: fp16, send: \"x[0]\"}\n");
+  EXPECT_EQ(canonical("- {id: 0, op: elementwise, function: gelu, in: x, out: x}"),
+            "  - {id: 0, op: elementwise, lane: compute, function: gelu, in: \"x\", out: \"x\"}\n");
+  EXPECT_EQ(canonical("- {id: 0, op: collective, kind: all_reduce, axis: tp, in: x, out: x, purpose: communication}"),
+            "  - {id: 0, op: collective, lane: comm, kind: all_reduce, axis: tp, wire: fp16, in: \"x\", out: \"x\"}\n");
+}
+
+TEST(ScheduleText, KeyOrderSpacingStyleAndCommentsAreFree) {
+  EXPECT_EQ(
+      canonical("  # an add of one row\n"
+                "  - op: elementwise\n"
+                "    out: 'x[ 2 ]'\n"
+                "    in:\n"
+                "      - x[0]   # plain text may do without quotes here\n"
+                "      - \"x[ ( tp - 1 ) % 4 +: 1 , 0 ]\"\n"
+                "    waits: []\n"
+                "    function: add\n"
+                "    id: 0\n"),
+      "  - {id: 0, op: elementwise, lane: compute, function: add, in: [\"x[0]\", \"x[(tp+3)%4]\"], out: \"x[2]\"}\n");
+}
+
+TEST(ScheduleText, WhatATensorFollowsFromNeedNotBeRepeated) {
+  const Program program = parse_program(std::string{head} + "  []", "hand.yaml");
+  EXPECT_EQ(program.tensors[1].rows, program.tensors[0].rows);
+  EXPECT_EQ(program.tensors[1].dtype, DType::fp16);
+}
+
+/// The canonical form of an index written by hand.
+std::string index(std::string_view by_hand) {
+  const Mesh mesh{{{"node", 2}, {"tp", 4}}};
+  return text_of(mesh, text::parse_index(by_hand, mesh));
+}
+
+TEST(IndexText, EveryIndexHasOneForm) {
+  EXPECT_EQ(index("0"), "0");
+  EXPECT_EQ(index("-3 + 5"), "2");
+  EXPECT_EQ(index("tp"), "tp");
+  EXPECT_EQ(index("(tp)"), "tp");
+  EXPECT_EQ(index("tp % 4"), "tp");
+  EXPECT_EQ(index("(tp+4)%4"), "tp");
+  EXPECT_EQ(index("(tp-1)%4"), "(tp+3)%4");
+  EXPECT_EQ(index("(1+tp)%4"), "(tp+1)%4");
+  EXPECT_EQ(index("((tp+1)%4)"), "(tp+1)%4");
+  EXPECT_EQ(index("2*(tp%4)"), "2*tp");
+  EXPECT_EQ(index("1*tp"), "tp");
+  EXPECT_EQ(index("-1*tp+3"), "3-tp");
+  EXPECT_EQ(index("-tp+3"), "3-tp");
+  EXPECT_EQ(index("-tp-3"), "-tp-3");
+  EXPECT_EQ(index("tp+8*node"), "8*node+tp");  // in the order of the axes
+  EXPECT_EQ(index("1+8*node-2*((3-tp)%4)"), "8*node-2*((-tp+3)%4)+1");
+  EXPECT_EQ(index("7-((tp+1)%4)"), "7-((tp+1)%4)");
+  EXPECT_EQ(index("-((-tp+2)%4)"), "-((-tp+2)%4)");
+}
+
+TEST(IndexText, TheFormReadsBackForEveryIndex) {
+  const Mesh mesh{{{"node", 2}, {"tp", 4}}};
+  for (const std::int32_t scale : {-8, -2, -1, 0, 1, 2, 8}) {
+    for (std::int32_t offset = 0; offset < 4; ++offset) {
+      for (const std::int8_t sign : {std::int8_t{1}, std::int8_t{-1}}) {
+        for (const std::int32_t constant : {-5, 0, 5}) {
+          Index index = constant;
+          if (scale != 0) {
+            index.terms[1] = {.scale = scale, .offset = offset, .sign = sign};
+          }
+          EXPECT_EQ(text::parse_index(text_of(mesh, index), mesh), index) << text_of(mesh, index);
+          index.terms[0] = {.scale = -scale + 1, .offset = offset % 2, .sign = sign};
+          if (index.terms[0].scale != 0) {
+            EXPECT_EQ(text::parse_index(text_of(mesh, index), mesh), index) << text_of(mesh, index);
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/workload/sites.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+const Transformer llama_70b{.name = "llama-3.1-70b",
+                            .layers = 80,
+                            .hidden = 8192,
+                            .ffn = 28'672,
+                            .heads = 64,
+                            .kv_heads = 8,
+                            .head_dim = 128,
+                            .vocab = 128'256,
+                            .gated_mlp = true};
+
+std::string refusal(SiteName name, std::int64_t tokens, int ranks) {
+  try {
+    require_divisible(llama_70b, name, tokens, ranks);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(SiteOf, qkv_gathers_hidden_and_makes_query_key_and_value_heads) {
+  const Site site = site_of(llama_70b, SiteName::qkv, 4096);
+  EXPECT_EQ(site.kind, SiteKind::ag_gemm);
+  EXPECT_EQ(site.tokens, 4096);
+  EXPECT_EQ(site.contraction, 8192);
+  EXPECT_EQ(site.columns, (64 + 8 + 8) * 128);
+}
+
+TEST(SiteOf, out_proj_contracts_the_heads_and_scatters_hidden) {
+  const Site site = site_of(llama_70b, SiteName::out_proj, 4096);
+  EXPECT_EQ(site.kind, SiteKind::gemm_rs);
+  EXPECT_EQ(site.contraction, 64 * 128);
+  EXPECT_EQ(site.columns, 8192);
+}
+
+TEST(SiteOf, gate_up_has_twice_the_columns_when_gated) {
+  EXPECT_EQ(site_of(llama_70b, SiteName::gate_up, 1).columns, 2 * 28'672);
+  Transformer plain = llama_70b;
+  plain.gated_mlp = false;
+  EXPECT_EQ(site_of(plain, SiteName::gate_up, 1).columns, 28'672);
+}
+
+TEST(SiteOf, down_contracts_ffn) {
+  const Site site = site_of(llama_70b, SiteName::down, 4096);
+  EXPECT_EQ(site.kind, SiteKind::gemm_rs);
+  EXPECT_EQ(site.contraction, 28'672);
+  EXPECT_EQ(site.columns, 8192);
+}
+
+TEST(FlopsOf, is_two_a_multiply_and_add) {
+  // 2 x 1024 x 8192 x 8192 = 137,438,953,472
+  EXPECT_EQ(flops_of(site_of(llama_70b, SiteName::out_proj, 1024)), Flops{137'438'953'472.0});
+}
+
+TEST(FlopsOf, a_layer_does_two_flops_a_weight_a_token) {
+  double flops = 0.0;
+  std::int64_t weights = 0;
+  for (const SiteName name : all_sites) {
+    const Site site = site_of(llama_70b, name, 1);
+    flops += flops_of(site).count;
+    weights += weight_bytes(site, DType::bf16).count / 2;
+  }
+  // 8192 x 10240 + 8192 x 8192 + 8192 x 57344 + 28672 x 8192 = 855,638,016 weights a layer.
+  EXPECT_EQ(weights, 855'638'016);
+  EXPECT_EQ(flops, 2.0 * 855'638'016.0);
+}
+
+TEST(CommunicatedOf, is_the_whole_gathered_input_or_scattered_output) {
+  // 4096 tokens x 8192 x 2 bytes = 64 MiB, on either side of the MLP.
+  EXPECT_EQ(communicated_of(site_of(llama_70b, SiteName::gate_up, 4096), 8, DType::bf16), Bytes{67'108'864});
+  EXPECT_EQ(communicated_of(site_of(llama_70b, SiteName::down, 4096), 8, DType::bf16), Bytes{67'108'864});
+  EXPECT_EQ(communicated_of(site_of(llama_70b, SiteName::down, 4096), 8, DType::fp8), Bytes{33'554'432});
+  EXPECT_EQ(communicated_of(site_of(llama_70b, SiteName::down, 4096), 1, DType::bf16), Bytes{0});
+}
+
+TEST(SiteNames, read_back) {
+  for (const SiteName name : all_sites) {
+    EXPECT_EQ(site_named(name_of(name)), name);
+  }
+  EXPECT_EQ(site_named("mlp"), std::nullopt);
+  EXPECT_EQ(name_of(SiteKind::ag_gemm), "ag_gemm");
+  EXPECT_EQ(name_of(SiteKind::gemm_rs), "gemm_rs");
+}
+
+TEST(RequireDivisible, accepts_an_even_split) {
+  for (const SiteName name : all_sites) {
+    EXPECT_EQ(refusal(name, 1024, 8), "accepted");
+    EXPECT_EQ(refusal(name, 1, 1), "accepted");
+  }
+  EXPECT_EQ(refusal(SiteName::down, 1022, 7), "accepted");
+}
+
+TEST(RequireDivisible, names_the_ranks_that_would_do) {
+  EXPECT_EQ(
+      refusal(SiteName::qkv, 1024, 3),
+      "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads (8): "
+      "1, 2, 4, 8");
+  EXPECT_EQ(refusal(SiteName::out_proj, 1024, 5),
+            "64 heads of llama-3.1-70b cannot be split over 5 ranks; choose ranks that divide heads (64): 1, 2, 4, 8, "
+            "16, 32, "
+            "64");
+  EXPECT_EQ(
+      refusal(SiteName::down, 1024, 3),
+      "28672 ffn columns of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide ffn (28672): 1, 2, 4, "
+      "7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 448, 512, 896, 1024");
+}
+
+TEST(RequireDivisible, names_tokens_that_would_do) {
+  EXPECT_EQ(
+      refusal(SiteName::down, 1001, 8),
+      "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008");
+  EXPECT_EQ(refusal(SiteName::down, 3, 8),
+            "3 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 8");
+}
+
+TEST(RequireDivisible, refuses_zero_and_negative_and_huge_values) {
+  EXPECT_EQ(refusal(SiteName::qkv, 1024, 0), "ranks is 0; choose a whole number of at least 1");
+  EXPECT_EQ(refusal(SiteName::qkv, 1024, -2), "ranks is -2; choose a whole number of at least 1");
+  EXPECT_EQ(refusal(SiteName::qkv, 0, 8), "batch x sequence is 0 tokens; choose 1 to 1073741824");
+  EXPECT_EQ(refusal(SiteName::qkv, 1'073'741'832, 8), "batch x sequence is 1073741832 tokens; choose 1 to 1073741824");
+}
+
+}  // namespace
+}  // namespace commfuse

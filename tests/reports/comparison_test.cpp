@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "reports/rows.h"
+
+namespace commfuse::reports {
+namespace {
+
+using namespace std::chrono_literals;
+
+ResultRow row(const char* strategy, const char* parameters, Duration makespan, std::int64_t seq = 32768) {
+  ResultRow row;
+  row.model = "llama-3.1-70b";
+  row.hardware = "h100-sxm";
+  row.scope = "mlp";
+  row.ranks = 8;
+  row.batch = 1;
+  row.seq = seq;
+  row.dtype = "bf16";
+  row.strategy = strategy;
+  row.parameters = parameters;
+  row.analysis.critical.makespan = makespan;
+  row.analysis.critical.compute = 900us;
+  row.analysis.critical.exposed = makespan - 900us;
+  row.analysis.critical.tail = makespan - 900us;
+  row.mfu = 0.5;
+  return row;
+}
+
+TEST(Comparison, TheWinnerIsNamedWithWhatItSaves) {
+  // 1000 against 1250 and 2000: 20 % and 50 % less time.
+  const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1250us), row("commfuse", "ring", 1000us)};
+  EXPECT_EQ(verdict(rows), "commfuse wins: 20.0% less time than sliced, 50.0% less time than serial.");
+}
+
+TEST(Comparison, BelowTwoPercentNobodyWins) {
+  const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1019us), row("commfuse", "ring", 1000us)};
+  EXPECT_EQ(verdict(rows), "Too close to call: commfuse and sliced are within 1.9%.");
+  const std::vector apart{row("sliced", "k=4", 1020us), row("commfuse", "ring", 1000us)};
+  EXPECT_EQ(verdict(apart), "commfuse wins: 2.0% less time than sliced.");
+}
+
+TEST(Comparison, TheTableReadsTopDownPointByPoint) {
+  const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring, add on aux", 1000us),
+                         row("serial", "", 20ms, 131072), row("commfuse", "direct", 15ms, 131072)};
+  EXPECT_EQ(comparison_table(rows),
+            "llama-3.1-70b mlp on h100-sxm, batch 1, bf16\n"
+            "\n"
+            "ranks 8, seq 32K                time/us  exposed    head  bubble    tail    MFU\n"
+            "  serial                         2000.0   1100.0     0.0     0.0  1100.0  50.0%\n"
+            "> commfuse (ring, add on aux)    1000.0    100.0     0.0     0.0   100.0  50.0%\n"
+            "  commfuse wins: 50.0% less time than serial.\n"
+            "\n"
+            "ranks 8, seq 128K               time/ms  exposed    head  bubble    tail    MFU\n"
+            "  serial                         20.000   19.100   0.000   0.000  19.100  50.0%\n"
+            "> commfuse (direct)              15.000   14.100   0.000   0.000  14.100  50.0%\n"
+            "  commfuse wins: 25.0% less time than serial.\n");
+  EXPECT_EQ(summary(rows), "Of 2 points, commfuse wins 2, 0 too close to call (within 2%).\n");
+}
+
+TEST(Comparison, TwoSchedulesOfOneStrategyAreToldApartByTheirParameters) {
+  const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring, add on aux", 1010us),
+                         row("commfuse", "direct", 1000us)};
+  EXPECT_EQ(verdict(rows), "Too close to call: commfuse (direct) and commfuse (ring, add on aux) are within 1.0%.");
+  const std::string table = comparison_table(rows);
+  EXPECT_NE(table.find("  Too close to call: commfuse (direct) and commfuse (ring, add on aux) are\n  within 1.0%.\n"),
+            std::string::npos)
+      << table;
+}
+
+TEST(Rows, CsvHasAHeaderAndOneLineARow) {
+  const std::vector rows{row("sliced", "k=4", 1250us)};
+  const std::string csv = to_csv(rows);
+  EXPECT_EQ(csv.rfind("schema,model_version,model,hardware,scope,ranks,batch,seq,dtype,strategy,slices,", 0), 0U);
+  EXPECT_NE(csv.find("\r\ncommfuse.result/1,1,llama-3.1-70b,h100-sxm,mlp,8,1,32768,bf16,sliced,,,,1250,900,"),
+            std::string::npos)
+      << csv;
+}
+
+TEST(Rows, CsvQuotesWhatNeedsIt) {
+  ResultRow odd = row("serial", "", 1us);
+  odd.model = "a \"b\", c";
+  EXPECT_NE(to_csv({&odd, 1}).find(",\"a \"\"b\"\", c\","), std::string::npos);
+}
+
+TEST(Rows, JsonKeepsWhatDoesNotApplyAsNull) {
+  const std::vector rows{row("serial", "", 1250us)};
+  EXPECT_NE(to_json(rows).find("\"slices\":null"), std::string::npos);
+  EXPECT_NE(to_json(rows).find("\"makespan_us\":1250.0"), std::string::npos);
+  EXPECT_EQ(to_json({}), "[\n]\n");
+}
+
+TEST(Rows, EveryColumnHasADistinctNameAndADescription) {
+  std::vector<std::string_view> names;
+  for (const ResultColumn& column : result_columns()) {
+    EXPECT_FALSE(column.doc.empty()) << column.name;
+    EXPECT_EQ(std::count(names.begin(), names.end(), column.name), 0) << column.name;
+    names.push_back(column.name);
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::reports

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small runs with made-up costs and rows to match: what traces, figures and reports are tested on.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "reports/traced_run.h"
+#include "tests/sim/played.h"
+
+namespace commfuse::test {
+
+/// A product of 80 us or its N-th part, an exchange of 25 us, a collective of 60 us, an add of 5 us; two ranks.
+inline OpCosts made_up(const std::string& strategy, std::int32_t ranks) {
+  using namespace std::chrono_literals;
+  const std::int32_t cuts = strategy == "serial" ? 1 : strategy == "sliced" ? 4 : ranks;
+  return {.gemm = 80us / cuts,
+          .exchange = 25us,
+          .collective = strategy == "sliced" ? 20us : 60us,
+          .elementwise = 5us,
+          .compute = 80us};
+}
+
+inline reports::TracedRun traced(const std::string& strategy, SiteKind kind, std::int32_t ranks,
+                                 const StrategyOptions& options = {}) {
+  const Played played(one_site(strategy.c_str(), kind, ranks, options), made_up(strategy, ranks));
+  reports::TracedRun run;
+  run.program = played.program;
+  run.timeline = played.recorder.timeline();
+  run.row.model = "llama-3.1-70b";
+  run.row.hardware = "h100-sxm";
+  run.row.scope = "gate_up";
+  run.row.ranks = ranks;
+  run.row.batch = 1;
+  run.row.seq = 8192;
+  run.row.dtype = "bf16";
+  run.row.strategy = strategy;
+  run.row.parameters = find_strategy(strategy)->describe(options);
+  run.row.analysis = analyse(*played.program, played.costs, played.recorder);
+  run.row.ideal = std::chrono::microseconds(80);
+  run.row.link = std::chrono::microseconds(50);
+  run.row.mfu = 40e-6 / to_seconds(played.makespan());
+  run.row.evaluator = "engine";
+  run.row.interference = "static";
+  run.row.launch = "stream";
+  run.row.leans_on = "prior+fitted";
+  run.row.schedule_sha256 = "0123456789abcdef";
+  return run;
+}
+
+}  // namespace commfuse::test

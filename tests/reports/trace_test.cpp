@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/trace.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "reports/trace_label.h"
+#include "tests/reports/trace_runs.h"
+
+namespace fs = std::filesystem;
+
+namespace commfuse::reports {
+namespace {
+
+using nlohmann::json;
+using test::traced;
+
+/// A folder of its own, gone afterwards.
+class TraceFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "commfuse-trace-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  static std::string read(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+  static std::string unpacked(const fs::path& path) {
+    std::string text;
+    gzFile file = gzopen(path.c_str(), "rb");
+    std::array<char, 4096> some{};
+    for (int count = 0; (count = gzread(file, some.data(), some.size())) > 0;) {
+      text.append(some.data(), static_cast<std::size_t>(count));
+    }
+    gzclose(file);
+    return text;
+  }
+  [[nodiscard]] std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+  template <class Error>
+  static std::string message_of(const fs::path& path) {
+    try {
+      atomic_write(path, "text");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "nothing was thrown";
+  }
+
+  fs::path folder_;
+};
+
+std::int64_t picoseconds(const json& microseconds) { return std::llround(microseconds.get<double>() * 1e6); }
+
+std::vector<TracedRun> three_strategies() {
+  return {traced("serial", SiteKind::ag_gemm, 4), traced("sliced", SiteKind::ag_gemm, 4),
+          traced("commfuse", SiteKind::ag_gemm, 4)};
+}
+
+TEST_F(TraceFiles, EveryOpOfEveryRankIsOneSliceAndNoPicosecondIsLost) {
+  const std::vector<TracedRun> runs = three_strategies();
+  write_trace(runs, folder_ / "trace.json");
+  const json trace = json::parse(read(folder_ / "trace.json"));
+  std::map<std::int64_t, std::int64_t> slices;
+  std::map<std::int64_t, std::int64_t> sums;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "X") {
+      ++slices[event["pid"]];
+      sums[event["pid"]] += picoseconds(event["dur"]);
+    }
+  }
+  ASSERT_EQ(slices.size(), 12U);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    for (Rank rank = 0; rank < 4; ++rank) {
+      std::int64_t count = 0;
+      std::int64_t sum = 0;
+      for (const OpSpan& span : runs[i].timeline) {
+        count += span.rank == rank ? 1 : 0;
+        sum += span.rank == rank ? (span.end - span.start).count() : 0;
+      }
+      const std::int64_t pid = 1000 * static_cast<std::int64_t>(i) + rank + 1;
+      EXPECT_EQ(slices[pid], count) << pid;
+      EXPECT_EQ(sums[pid], sum) << pid;
+    }
+  }
+}
+
+TEST_F(TraceFiles, ProcessesAndTracksAreNamedAndSlicesOfATrackNeverOverlap) {
+  write_trace(three_strategies(), folder_ / "trace.json");
+  const json trace = json::parse(read(folder_ / "trace.json"));
+  std::map<std::int64_t, std::string> processes;
+  std::set<std::string> tracks;
+  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> free;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["name"] == "process_name") {
+      processes[event["pid"]] = event["args"]["name"];
+    } else if (event["name"] == "thread_name") {
+      tracks.insert(event["args"]["name"].get<std::string>());
+    } else if (event["ph"] == "X") {
+      std::int64_t& end = free[{event["pid"], event["tid"]}];
+      EXPECT_LE(end, picoseconds(event["ts"]));
+      end = picoseconds(event["ts"]) + picoseconds(event["dur"]);
+    }
+  }
+  EXPECT_EQ(processes[1], "serial \u00b7 rank 0");
+  EXPECT_EQ(processes[2004], "commfuse (ring) \u00b7 rank 3");
+  EXPECT_EQ(tracks, (std::set<std::string>{"comm", "compute"}));
+}
+
+TEST_F(TraceFiles, ASliceSaysWhatItMakesAndWhatItCosts) {
+  TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
+  run.sizes.block.assign(run.program->dimensions.size(), 16);
+  write_trace({&run, 1}, folder_ / "trace.json");
+  const json trace = json::parse(read(folder_ / "trace.json"));
+  std::map<std::string, json> on_rank_2;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["pid"] == 3 && event["ph"] == "X") {
+      on_rank_2[event["name"].get<std::string>()] = event;
+    }
+  }
+  // Step 1: the shard of the rank before it.
+  ASSERT_TRUE(on_rank_2.contains("gemm site[1]"));
+  const json& gemm = on_rank_2["gemm site[1]"];
+  EXPECT_EQ(gemm["cat"], "essential");
+  EXPECT_EQ(gemm["args"]["lane"], "compute");
+  EXPECT_EQ(gemm["args"]["m"], "tokens*1");
+  EXPECT_EQ(gemm["args"]["flops"], 2 * 16 * 16 * 16);
+  EXPECT_EQ(gemm["args"]["waits"].size(), 1U);
+  const auto exchange = std::find_if(on_rank_2.begin(), on_rank_2.end(),
+                                     [](const auto& named) { return named.first.starts_with("exchange"); });
+  ASSERT_NE(exchange, on_rank_2.end());
+  EXPECT_EQ(exchange->second["args"]["bytes"], 16 * 16 * 2);
+  EXPECT_EQ(exchange->second["args"]["axis"], "tp");
+}
+
+TEST_F(TraceFiles, TheSmallestTraceReadsLikeThis) {
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
+  std::erase_if(run.timeline, [](const OpSpan& span) { return span.rank != 1; });
+  write_trace({&run, 1}, folder_ / "trace.json");
+  const std::string text = read(folder_ / "trace.json");
+  const std::string last = R"({"name":"gemm site","cat":"essential","ph":"X","tid":2,"args":{"op":1,)"
+                           R"("purpose":"essential","lane":"compute","m":"tokens*2","n":"n*1","k":"k*1","waits":[0]},)"
+                           R"("pid":2,"ts":60.000000,"dur":80.000000})"
+                           "\n]}\n";
+  ASSERT_GE(text.size(), last.size());
+  EXPECT_EQ(text.substr(text.size() - last.size()), last);
+}
+
+TEST_F(TraceFiles, HostileNamesMakeValidJson) {
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
+  Program odd = *run.program;
+  for (Buffer& buffer : odd.buffers) {
+    buffer.name = "a\"b\\c\n</script>\xff";
+  }
+  run.program = std::make_shared<const Program>(odd);
+  run.row.model = "\"},{\xc3";
+  write_trace({&run, 1}, folder_ / "trace.json");
+  EXPECT_TRUE(json::accept(read(folder_ / "trace.json")));
+}
+
+TEST_F(TraceFiles, GzipHoldsTheSameBytes) {
+  write_trace(three_strategies(), folder_ / "trace.json");
+  write_trace(three_strategies(), folder_ / "trace.json.gz");
+  EXPECT_EQ(unpacked(folder_ / "trace.json.gz"), read(folder_ / "trace.json"));
+  EXPECT_LT(fs::file_size(folder_ / "trace.json.gz"), fs::file_size(folder_ / "trace.json") / 4);
+}
+
+TEST_F(TraceFiles, NoRunsMakeAnEmptyTrace) {
+  write_trace({}, folder_ / "trace.json");
+  EXPECT_EQ(json::parse(read(folder_ / "trace.json"))["traceEvents"].size(), 0U);
+}
+
+TEST_F(TraceFiles, AMillionSlicesAreWrittenWithoutLosingOne) {
+  TracedRun run = traced("commfuse", SiteKind::ag_gemm, 8);
+  const Timeline once = run.timeline;
+  const Duration period = run.row.analysis.critical.makespan;
+  run.timeline.clear();
+  for (std::int64_t i = 0; run.timeline.size() < 1'000'000; ++i) {
+    for (OpSpan span : once) {
+      span.start += i * period;
+      span.end += i * period;
+      run.timeline.push_back(span);
+    }
+  }
+  run.timeline.resize(1'000'000);
+  const auto begin = std::chrono::steady_clock::now();
+  write_trace({&run, 1}, folder_ / "trace.json");
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  RecordProperty("seconds", std::to_string(took.count()));
+  const std::string text = read(folder_ / "trace.json");
+  ASSERT_TRUE(json::accept(text));
+  std::size_t slices = 0;
+  for (std::size_t at = 0; (at = text.find("\"ph\":\"X\"", at)) != std::string::npos; ++at) {
+    ++slices;
+  }
+  EXPECT_EQ(slices, 1'000'000U);
+}
+
+TEST_F(TraceFiles, AMissingFolderIsTheUsersMistake) {
+  const fs::path path = folder_ / "no" / "trace.json";
+  EXPECT_EQ(message_of<ConfigError>(path), path.string() + " cannot be written: there is no folder " +
+                                               (folder_ / "no").string() + "; create it or choose another path");
+}
+
+TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsTheUsersMistake) {
+  EXPECT_EQ(message_of<ConfigError>(folder_), folder_.string() + " cannot be written: it is a folder; add a file name");
+  atomic_write(folder_ / "file", "text");
+  EXPECT_EQ(message_of<ConfigError>(folder_ / "file" / "trace.json"),
+            (folder_ / "file" / "trace.json").string() + " cannot be written: " + (folder_ / "file").string() +
+                " is no folder; choose another path");
+}
+
+TEST_F(TraceFiles, AFolderWithoutPermissionIsTheUsersMistake) {
+  if (::geteuid() == 0) {
+    GTEST_SKIP() << "root may write anywhere";
+  }
+  fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
+  EXPECT_EQ(message_of<ConfigError>(folder_ / "trace.json"),
+            (folder_ / "trace.json").string() +
+                " cannot be written: Permission denied; choose a folder you may write to");
+  fs::permissions(folder_, fs::perms::owner_all);
+}
+
+TEST_F(TraceFiles, AFullDiskIsAFailureThatNamesTheFile) {
+  EXPECT_EQ(message_of<std::runtime_error>("/dev/full"),
+            "/dev/full could not be written to the end: No space left on device; free some space or choose another "
+            "disk");
+  EXPECT_TRUE(fs::is_character_file("/dev/full")) << "a device is written to, never replaced";
+}
+
+TEST_F(TraceFiles, WhatIsNotCommittedLeavesTheOldFileAndNothingElse) {
+  atomic_write(folder_ / "trace.json", "old");
+  {
+    AtomicFile file(folder_ / "trace.json");
+    file.write("half of the n");
+  }
+  EXPECT_EQ(read(folder_ / "trace.json"), "old");
+  EXPECT_EQ(files(), 1U);
+  atomic_write(folder_ / "trace.json", "new");
+  EXPECT_EQ(read(folder_ / "trace.json"), "new");
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(TraceFiles, ASymbolicLinkStaysALink) {
+  atomic_write(folder_ / "real.json", "old");
+  fs::create_symlink(folder_ / "real.json", folder_ / "link.json");
+  atomic_write(folder_ / "link.json", "new");
+  EXPECT_TRUE(fs::is_symlink(folder_ / "link.json"));
+  EXPECT_EQ(read(folder_ / "real.json"), "new");
+}
+
+TEST(TraceLabel, NamesTheOutputOnThatRank) {
+  const TracedRun ring = traced("commfuse", SiteKind::ag_gemm, 4);
+  std::vector<std::string> names;
+  for (const OpSpan& span : ring.timeline) {
+    if (span.rank == 3) {
+      names.push_back(op_label(*ring.program, ring.program->ops[position(span.op)], 3));
+    }
+  }
+  EXPECT_EQ(names[0].rfind("exchange ", 0), 0U) << names[0];
+  EXPECT_EQ(names[1], "gemm site[3]");
+  EXPECT_EQ(names[3], "gemm site[2]");
+}
+
+TEST(TraceLabel, LongStacksOfRegionsAreCutShort) {
+  const TracedRun sliced = traced("sliced", SiteKind::ag_gemm, 8);
+  const Program& program = *sliced.program;
+  std::set<std::string> names;
+  for (const Op& op : program.ops) {
+    names.insert(op_label(program, op, 0));
+  }
+  EXPECT_TRUE(names.contains("gemm site[0; 4; 8; \u2026]")) << *names.begin();
+}
+
+}  // namespace
+}  // namespace commfuse::reports

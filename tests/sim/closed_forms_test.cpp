@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine against the closed forms, in whole picoseconds, for 1 to 9 ranks and transfers shorter than, as long as
+// and longer than a product. c: one product; p: one transfer; a: one add of a shard; r: one slice's collective.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "tests/sim/played.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration c = 10us;
+constexpr Duration a = 3us;
+constexpr std::array transfers{Duration{1us},  Duration{7us},  Duration{9us},
+                               Duration{10us}, Duration{11us}, Duration{25us}};
+
+template <class Check>
+void for_all_ranks_and_transfers(Check check) {
+  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
+    for (const Duration p : transfers) {
+      SCOPED_TRACE(testing::Message() << ranks << " ranks, p = " << p.count() << " ps");
+      check(ranks, p);
+    }
+  }
+}
+
+StrategyOptions form(Form form, LaneKind add_lane = LaneKind::compute) {
+  StrategyOptions options;
+  options.form = form;
+  options.add_lane = add_lane;
+  return options;
+}
+
+TEST(ClosedForms, FuseAgTakesOneProductAndThenTheLongerOfProductAndTransferAStep) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    for (const Form one : {Form::ring, Form::direct}) {
+      const Played played(one_site("commfuse", SiteKind::ag_gemm, ranks, form(one)), {.gemm = c, .exchange = p});
+      EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p));
+    }
+  });
+}
+
+TEST(ClosedForms, FuseRsDirectAddsTheSumOfItsBuffersAtTheEnd) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    // N reads and one write, where an add of two has two reads and one write: a (N+1)/3. One rank has nothing to sum.
+    const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
+    const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::direct)),
+                        {.gemm = c, .exchange = p, .elementwise = sum});
+    EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p) + sum);
+  });
+}
+
+TEST(ClosedForms, FuseRsRingWithAddsOnTheComputeLanePaysAnAddAStep) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring)),
+                        {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(played.makespan(), c + (ranks - 1) * (std::max(c, p) + a));
+  });
+}
+
+TEST(ClosedForms, FuseRsRingOfFourRanksTakes46) {
+  // c = 10, p = 6, a = 2: 10 + 3 x (10 + 2) = 46.
+  const Played played(one_site("commfuse", SiteKind::gemm_rs, 4, form(Form::ring)),
+                      {.gemm = 10us, .exchange = 6us, .elementwise = 2us});
+  EXPECT_EQ(played.makespan(), Duration{46us});
+}
+
+TEST(ClosedForms, FuseRsRingWithAddsOnTheirOwnLaneFollowsItsRecurrence) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    Duration e = c;  // E(0) = c; E(i) = max((i+1) c, E(i-1) + p) + a
+    for (std::int32_t step = 1; step < ranks; ++step) {
+      e = std::max((step + 1) * c, e + p) + a;
+    }
+    const Played played(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring, LaneKind::aux)),
+                        {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(played.makespan(), e);
+  });
+}
+
+TEST(ClosedForms, SerialIsTheSumOfCollectiveAndProduct) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration collective) {
+    for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
+      const Played played(one_site("serial", kind, ranks), {.gemm = c, .collective = collective});
+      EXPECT_EQ(played.makespan(), c + collective);
+    }
+  });
+}
+
+TEST(ClosedForms, SlicingPaysOneCollectiveAndThenTheLongerOfTheTwoASlice) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+    for (const std::int32_t slices : {1, 2, 4, 8}) {
+      StrategyOptions options;
+      options.slices = slices;
+      for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
+        const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r});
+        EXPECT_EQ(played.makespan(), c + (slices - 1) * std::max(c, r) + r);
+      }
+    }
+  });
+}
+
+TEST(ClosedForms, CommFuseExposesNothingExactlyWhenATransferIsNoLongerThanAProduct) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    const bool hidden = ranks == 1 || p <= c;
+    const Played gather(one_site("commfuse", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
+    EXPECT_EQ(gather.breakdown().exposed == Duration{}, hidden);
+    const Played scatter(one_site("commfuse", SiteKind::gemm_rs, ranks), {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(scatter.breakdown().exposed == Duration{}, hidden);
+    const bool hidden_aux = ranks <= 2 ? hidden : p + a <= c;
+    const Played aux(one_site("commfuse", SiteKind::gemm_rs, ranks, form(Form::ring, LaneKind::aux)),
+                     {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(aux.breakdown().exposed == Duration{}, hidden_aux);
+  });
+}
+
+TEST(ClosedForms, SlicedGatherShowsItsFirstSliceAsHeadAndTheRestAsBubble) {
+  // k = 4, c' = 10, r = 25: head 25, then a gap of 15 before each of the other three products, no tail.
+  StrategyOptions options;
+  options.slices = 4;
+  const Breakdown parts =
+      Played(one_site("sliced", SiteKind::ag_gemm, 4, options), {.gemm = 10us, .collective = 25us, .compute = 40us})
+          .breakdown();
+  EXPECT_EQ(parts.head, Duration{25us});
+  EXPECT_EQ(parts.bubble, Duration{45us});
+  EXPECT_EQ(parts.tail, Duration{0us});
+  EXPECT_EQ(parts.exposed, Duration{70us});
+}
+
+TEST(ClosedForms, SlicedScatterShowsEverythingAsTail) {
+  // k = 4, c' = 10, r = 25: products end at 40, collectives at 10 + 4 x 25 = 110.
+  StrategyOptions options;
+  options.slices = 4;
+  const Breakdown parts =
+      Played(one_site("sliced", SiteKind::gemm_rs, 4, options), {.gemm = 10us, .collective = 25us, .compute = 40us})
+          .breakdown();
+  EXPECT_EQ(parts.head, Duration{0us});
+  EXPECT_EQ(parts.bubble, Duration{0us});
+  EXPECT_EQ(parts.tail, Duration{70us});
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "model/schedule/builder.h"
+#include "tests/sim/played.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Two ranks or more, one buffer of two slots a rank; ops are added by hand.
+struct Hand {
+  explicit Hand(std::int32_t ranks, std::string axis = "tp")
+      : builder("by hand", Mesh{{{std::move(axis), ranks}}}),
+        rows{builder.dimension("rows", 4), 4},
+        columns{builder.dimension("columns", 1), 1},
+        buffer(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32)) {}
+
+  Operand slot(std::int32_t row) { return {builder.rows_of(buffer, row)}; }
+  OpId work(std::int32_t row, std::vector<OpId> waits = {}, Lane lane = {}) {
+    return builder.elementwise({.lane = lane,
+                                .function = Function::copy,
+                                .inputs = {slot(row)},
+                                .out = slot(row),
+                                .waits = std::move(waits),
+                                .purpose = Purpose::essential});
+  }
+  OpId pass_on(std::int32_t from, std::int32_t to, std::vector<OpId> waits = {}, std::int32_t shift = 1) {
+    return builder.exchange({.shift = shift, .send = slot(from), .receive = slot(to), .waits = std::move(waits)});
+  }
+
+  ProgramBuilder builder;
+  Extent rows, columns;
+  BufferId buffer;
+};
+
+using Span = std::pair<std::int64_t, std::int64_t>;
+constexpr std::int64_t us = 1'000'000;
+
+TEST(Engine, OpsOfOneLaneRunOneAfterAnother) {
+  Hand hand(1);
+  hand.work(0);
+  hand.work(1);
+  const Played played(std::move(hand.builder).build(), {.elementwise = 5us});
+  EXPECT_EQ(played.span(0, 0), (Span{0, 5 * us}));
+  EXPECT_EQ(played.span(0, 1), (Span{5 * us, 10 * us}));
+}
+
+TEST(Engine, OpsOfTwoLanesRunSideBySideUnlessOneWaits) {
+  Hand hand(1);
+  const OpId first = hand.work(0);
+  hand.work(1, {}, {LaneKind::aux, 0});
+  hand.work(2, {first}, {LaneKind::aux, 1});
+  const Played played(std::move(hand.builder).build(), {.elementwise = 5us});
+  EXPECT_EQ(played.span(0, 1), (Span{0, 5 * us}));
+  EXPECT_EQ(played.span(0, 2), (Span{5 * us, 10 * us}));
+}
+
+TEST(Engine, TheHostIssuesInProgramOrderWhateverTheLane) {
+  // Issue costs 3 each: op n is issued at 3 (n+1), and starts then, its lane being free.
+  Hand hand(1);
+  hand.work(0);
+  hand.work(1, {}, {LaneKind::aux, 0});
+  hand.work(2, {}, {LaneKind::copy, 0});
+  const Played played(std::move(hand.builder).build(), {.elementwise = 1us, .issue = 3us});
+  EXPECT_EQ(played.span(0, 0), (Span{3 * us, 4 * us}));
+  EXPECT_EQ(played.span(0, 1), (Span{6 * us, 7 * us}));
+  EXPECT_EQ(played.span(0, 2), (Span{9 * us, 10 * us}));
+}
+
+TEST(Engine, AHalfStartsWhenBothItsEndsArePosted) {
+  // Rank 1 works for 5 before it exchanges, rank 0 does not: no half can start before 5.
+  Hand hand(2);
+  const OpId slow = hand.builder.elementwise(
+      {.function = Function::copy, .inputs = {hand.slot(0)}, .out = hand.slot(0), .purpose = Purpose::essential});
+  hand.pass_on(0, 1, {slow});
+  Program program = std::move(hand.builder).build();
+  program.ops[0].where = {Relation::equal, 0, 1};  // only rank 1 works
+  const Played played(std::move(program), {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(played.span(0, 1), (Span{5 * us, 7 * us}));
+  EXPECT_EQ(played.span(1, 1), (Span{5 * us, 7 * us}));
+}
+
+TEST(Engine, AnExchangeHoldsItsLaneUntilBothHalvesHaveEnded) {
+  // Three ranks in a ring; only rank 1 is late by 5. Rank 0 sends to 1 and receives from 2: its receive half runs at
+  // once, its send half waits for rank 1, so its lane is taken until 7 and the second exchange ends at 9.
+  Hand hand(3);
+  const OpId late = hand.work(0);
+  hand.pass_on(0, 1, {late});
+  hand.pass_on(1, 2);
+  Program program = std::move(hand.builder).build();
+  program.ops[0].where = {Relation::equal, 0, 1};
+  const Played played(std::move(program), {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(played.span(0, 1), (Span{0, 7 * us}));  // receives 0..2, sends 5..7
+  EXPECT_EQ(played.span(2, 1), (Span{0, 7 * us}));  // sends 0..2, receives 5..7
+  EXPECT_EQ(played.span(0, 2), (Span{7 * us, 9 * us}));
+  EXPECT_EQ(played.makespan(), Duration{9us});
+}
+
+TEST(Engine, ASendToOneselfIsAnExchangeToo) {
+  Hand hand(1);
+  hand.pass_on(0, 1);
+  const Played played(std::move(hand.builder).build(), {.exchange = 2us});
+  EXPECT_EQ(played.span(0, 0), (Span{0, 2 * us}));
+}
+
+TEST(Engine, ACollectiveStartsAtTheLastArrivalAndEndsOnAllTogether) {
+  Hand hand(4);
+  const OpId late = hand.work(0);
+  hand.builder.collective(
+      {.kind = CollectiveKind::all_reduce, .in = hand.slot(1), .out = hand.slot(2), .waits = {late}});
+  Program program = std::move(hand.builder).build();
+  program.ops[0].where = {Relation::equal, 0, 2};
+  const Played played(std::move(program), {.collective = 4us, .elementwise = 3us});
+  for (Rank rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(played.span(rank, 1), (Span{3 * us, 7 * us})) << rank;
+  }
+}
+
+TEST(Engine, GroupsOfACollectiveAreTheRanksThatDifferOnItsAxisOnly) {
+  // {node: 2, tp: 2}: rank 3 is late, so its group {2, 3} is; {0, 1} is not.
+  ProgramBuilder builder("groups", Mesh{{{"node", 2}, {"tp", 2}}});
+  const Extent rows{builder.dimension("rows", 2), 2};
+  const Extent columns{builder.dimension("columns", 1), 1};
+  const BufferId buffer = builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32);
+  const OpId late = builder.elementwise({.function = Function::copy,
+                                         .inputs = {{builder.rows_of(buffer, 0)}},
+                                         .out = {builder.rows_of(buffer, 0)},
+                                         .purpose = Purpose::essential});
+  builder.collective({.kind = CollectiveKind::all_reduce,
+                      .axis = 1,
+                      .in = {builder.rows_of(buffer, 0)},
+                      .out = {builder.rows_of(buffer, 1)},
+                      .waits = {late}});
+  Program program = std::move(builder).build();
+  program.ops[0].where = {Relation::equal, 0, 1};
+  const Played played(std::move(program), {.collective = 4us, .elementwise = 3us});
+  EXPECT_EQ(played.span(0, 1), (Span{0, 4 * us}));
+  EXPECT_EQ(played.span(1, 1), (Span{0, 4 * us}));
+  EXPECT_EQ(played.span(2, 1), (Span{3 * us, 7 * us}));
+  EXPECT_EQ(played.span(3, 1), (Span{3 * us, 7 * us}));
+}
+
+TEST(Engine, TheSameRunTwiceGivesTheSameTimeline) {
+  const OpCosts costs{.gemm = 10us, .exchange = 7us, .elementwise = 1us, .issue = 2us};
+  const Played once(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
+  const Played again(one_site("commfuse", SiteKind::gemm_rs, 7), costs);
+  EXPECT_EQ(once.recorder.timeline(), again.recorder.timeline());
+}
+
+TEST(Engine, AnEngineThatIsUsedAgainForgetsTheRunBefore) {
+  const auto first = std::make_shared<const Program>(one_site("commfuse", SiteKind::ag_gemm, 5));
+  const auto second = std::make_shared<const Program>(one_site("serial", SiteKind::ag_gemm, 2));
+  Engine engine;
+  Recorder recorder;
+  engine.run(plan_of(lower(first)), costs_of(*first, {.gemm = 10us, .exchange = 30us}), recorder);
+  EXPECT_EQ(recorder.makespan().time_since_epoch(), Duration{130us});
+  engine.run(plan_of(lower(second)), costs_of(*second, {.gemm = 10us, .collective = 30us}), recorder);
+  EXPECT_EQ(recorder.makespan().time_since_epoch(), Duration{40us});
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interpreter on programs written by hand: who gets what, when, rounded how.
+#include "validate/reference/interpreter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+
+#include "model/schedule/builder.h"
+#include "tests/validate/reference/matrices.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::matrix;
+using test::shared;
+
+/// One tensor x of `ranks` rows of one element, a row a rank, in a buffer `in` everywhere.
+struct Rows {
+  explicit Rows(std::int32_t ranks, DType dtype = DType::fp32, std::int32_t out_rows = 1)
+      : builder("by hand", Mesh{{{"tp", ranks}}}) {
+    const Extent all{builder.dimension("rows", ranks), ranks};
+    const Extent one{builder.dimension("columns", 1), 1};
+    x = builder.input_tensor("x", all, one, dtype);
+    in = builder.buffer("in", BufferRole::input, {all.dimension, 1}, one, dtype);
+    out = builder.buffer("out", BufferRole::output, {all.dimension, out_rows}, one, dtype);
+    builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
+  }
+
+  /// What stands in `out` on every rank after one iteration, with `values` in x.
+  std::vector<Matrix<float>> run(const Matrix<float>& values, const RunOptions& options = {}) {
+    const std::int32_t ranks = builder.mesh().ranks();
+    Interpreter interpreter(lower(shared(std::move(builder).build())), Sizes{{1, 1}});
+    interpreter.prepare({&values, 1});
+    interpreter.run(options);
+    std::vector<Matrix<float>> results;
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      results.push_back(interpreter.fetch(rank, out));
+    }
+    return results;
+  }
+
+  ProgramBuilder builder;
+  TensorId x{};
+  BufferId in{}, out{};
+};
+
+TEST(Interpreter, AnExchangeByOneMovesEveryRowToTheNextRank) {
+  Rows rows(3);
+  rows.builder.exchange({.shift = 1,
+                         .send = {rows.builder.whole(rows.in)},
+                         .receive = {rows.builder.whole(rows.out)},
+                         .wire = DType::fp32});
+  EXPECT_EQ(rows.run(matrix({{10}, {11}, {12}})), (std::vector{matrix({{12}}), matrix({{10}}), matrix({{11}})}));
+}
+
+TEST(Interpreter, ARankThatExchangesWithItselfGetsItsOwn) {
+  Rows rows(1);
+  rows.builder.exchange({.shift = 1,
+                         .send = {rows.builder.whole(rows.in)},
+                         .receive = {rows.builder.whole(rows.out)},
+                         .wire = DType::fp32});
+  EXPECT_EQ(rows.run(matrix({{7}})), (std::vector{matrix({{7}})}));
+}
+
+TEST(Interpreter, ASendAndAReceiveMayBeDifferentOpsOnDifferentRanks) {
+  // Only rank 0 sends and only rank 1 receives; what rank 2 would hold stays unwritten.
+  Rows rows(3);
+  ProgramBuilder& builder = rows.builder;
+  builder.exchange({.shift = 1, .send = {builder.whole(rows.in)}, .wire = DType::fp32});
+  builder.exchange({.shift = 1, .receive = {builder.whole(rows.out)}, .wire = DType::fp32});
+  const BufferId out = rows.out;
+  Program program = std::move(builder).build();
+  program.ops[0].where = {.relation = Relation::equal, .axis = 0, .value = 0};
+  program.ops[1].where = {.relation = Relation::equal, .axis = 0, .value = 1};
+  Interpreter interpreter(lower(shared(program)), Sizes{{1, 1}});
+  const Matrix<float> values = matrix({{5}, {6}, {7}});
+  interpreter.prepare({&values, 1});
+  interpreter.run({});
+  EXPECT_EQ(interpreter.fetch(1, out), matrix({{5}}));
+  EXPECT_TRUE(std::isnan(interpreter.fetch(0, out).at(0, 0)));
+  EXPECT_TRUE(std::isnan(interpreter.fetch(2, out).at(0, 0)));
+}
+
+TEST(Interpreter, SendsThatAllComeBeforeTheirReceivesOnOneLaneAreStuck) {
+  Rows rows(2);
+  rows.builder.exchange({.shift = 1, .send = {rows.builder.whole(rows.in)}, .wire = DType::fp32});
+  rows.builder.exchange({.shift = 1, .receive = {rows.builder.whole(rows.out)}, .wire = DType::fp32});
+  try {
+    rows.run(matrix({{1}, {2}}));
+    FAIL() << "must not come to an end";
+  } catch (const Stuck& stuck) {
+    EXPECT_STREQ(stuck.what(), "no op can run: rank 0 stands at op 0 (exchange), rank 1 stands at op 0 (exchange)");
+  }
+}
+
+TEST(Interpreter, ManyStuckRanksAreCounted) {
+  Rows rows(9);
+  rows.builder.exchange({.shift = 1, .send = {rows.builder.whole(rows.in)}, .wire = DType::fp32});
+  rows.builder.exchange({.shift = 1, .receive = {rows.builder.whole(rows.out)}, .wire = DType::fp32});
+  const Matrix<float> values(9, 1, 1.0F);
+  try {
+    rows.run(values);
+    FAIL() << "must not come to an end";
+  } catch (const Stuck& stuck) {
+    EXPECT_TRUE(std::string{stuck.what()}.ends_with("rank 3 stands at op 0 (exchange), and 5 more")) << stuck.what();
+  }
+}
+
+TEST(Interpreter, TheWireRoundsWhatItCarries) {
+  Rows rows(2);
+  rows.builder.exchange({.shift = 1,
+                         .send = {rows.builder.whole(rows.in)},
+                         .receive = {rows.builder.whole(rows.out)},
+                         .wire = DType::bf16});
+  EXPECT_EQ(rows.run(matrix({{257}, {259}})), (std::vector{matrix({{260}}), matrix({{256}})}));
+}
+
+TEST(Interpreter, SumsAreTakenInFp32AndRoundedWhenStored) {
+  // In bf16 256 + 1 would be 256 and + 1 again 256; in fp32 the sum is 258, which bf16 holds.
+  Rows rows(3, DType::bf16);
+  ProgramBuilder& builder = rows.builder;
+  const BufferId inbox =
+      builder.buffer("inbox", BufferRole::scratch, {DimensionId{0}, 3}, {DimensionId{1}, 1}, DType::bf16);
+  const OpId gathered = builder.collective({.kind = CollectiveKind::all_gather,
+                                            .in = {builder.whole(rows.in)},
+                                            .out = {builder.whole(inbox)},
+                                            .wire = DType::bf16});
+  builder.elementwise(
+      {.function = Function::add,
+       .inputs = {{builder.rows_of(inbox, 0)}, {builder.rows_of(inbox, 1)}, {builder.rows_of(inbox, 2)}},
+       .out = {builder.whole(rows.out)},
+       .waits = {gathered}});
+  EXPECT_EQ(rows.run(matrix({{256}, {1}, {1}})).front(), matrix({{258}}));
+}
+
+TEST(Interpreter, AnOperandIsStackedFromItsRegionsInOrder) {
+  Rows rows(1, DType::fp32, 3);
+  ProgramBuilder& builder = rows.builder;
+  // The rows dimension of one rank has one block; a buffer may still have three.
+  builder.elementwise({.function = Function::copy,
+                       .inputs = {{builder.whole(rows.in), builder.whole(rows.in)}},
+                       .out = {builder.rows_of(rows.out, 2), builder.rows_of(rows.out, 0)}});
+  const std::vector<Matrix<float>> results = rows.run(matrix({{5}}));
+  EXPECT_EQ(results[0].at(0, 0), 5.0F);
+  EXPECT_TRUE(std::isnan(results[0].at(1, 0)));  // nobody wrote it
+  EXPECT_EQ(results[0].at(2, 0), 5.0F);
+}
+
+TEST(Interpreter, WhatIsReadBeforeItIsWrittenSpoilsTheResult) {
+  Rows rows(2);
+  ProgramBuilder& builder = rows.builder;
+  const BufferId never =
+      builder.buffer("never", BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, DType::fp32);
+  builder.elementwise({.function = Function::add,
+                       .inputs = {{builder.whole(rows.in)}, {builder.whole(never)}},
+                       .out = {builder.whole(rows.out)}});
+  for (const Matrix<float>& result : rows.run(matrix({{1}, {2}}))) {
+    EXPECT_TRUE(std::isnan(result.at(0, 0)));
+  }
+}
+
+TEST(Interpreter, AProductThatAccumulatesAddsItsWholeSum) {
+  ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
+  const Extent one{builder.dimension("one", 1), 1};
+  const TensorId x = builder.input_tensor("x", one, one, DType::fp32);
+  const BufferId in = builder.buffer("in", BufferRole::input, one, one, DType::fp32);
+  const BufferId out = builder.buffer("out", BufferRole::output, one, one, DType::fp32);
+  builder.initially(builder.whole(in), x, 0, 0);
+  for (const bool accumulate : {false, true, true}) {
+    builder.gemm(
+        {.a = {builder.whole(in)}, .b = {builder.whole(in)}, .out = {builder.whole(out)}, .accumulate = accumulate});
+  }
+  Interpreter interpreter(lower(shared(std::move(builder).build())), Sizes{{2}});
+  const Matrix<float> values = matrix({{1, 2}, {0, 1}});
+  interpreter.prepare({&values, 1});
+  interpreter.run({});
+  EXPECT_EQ(interpreter.fetch(0, out), matrix({{3, 12}, {0, 3}}));
+}
+
+TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
+  // The copy on lane aux must wait for the exchange; without the wait it may come first and copy poison.
+  const auto spoiled = [](bool waits, std::uint64_t order) {
+    Rows rows(2);
+    ProgramBuilder& builder = rows.builder;
+    const BufferId inbox =
+        builder.buffer("inbox", BufferRole::scratch, {DimensionId{0}, 1}, {DimensionId{1}, 1}, DType::fp32);
+    const OpId arrived = builder.exchange(
+        {.shift = 1, .send = {builder.whole(rows.in)}, .receive = {builder.whole(inbox)}, .wire = DType::fp32});
+    builder.elementwise({.lane = {LaneKind::aux, 0},
+                         .function = Function::copy,
+                         .inputs = {{builder.whole(inbox)}},
+                         .out = {builder.whole(rows.out)},
+                         .waits = waits ? std::vector{arrived} : std::vector<OpId>{}});
+    return std::isnan(rows.run(matrix({{1}, {2}}), {.order = order}).front().at(0, 0));
+  };
+  int with = 0;
+  int without = 0;
+  for (std::uint64_t order = 0; order < 20; ++order) {
+    with += spoiled(true, order) ? 1 : 0;
+    without += spoiled(false, order) ? 1 : 0;
+  }
+  EXPECT_EQ(with, 0);
+  EXPECT_GT(without, 3);
+  EXPECT_LT(without, 17);
+}
+
+TEST(Interpreter, TheSameOrderGivesTheSameBitsAndOthersTooWhenTheProgramIsRight) {
+  const CheckPoint point{&checked_operations()[2], find_strategy("commfuse"), {}, 4, 1};
+  const auto program = shared(program_of(point));
+  const Sizes sizes = checked_sizes(*program).front();
+  const BufferId output = program->final.front().here.buffer;
+  std::vector<Matrix<float>> tensors;
+  for (const Tensor& tensor : program->tensors) {
+    tensors.emplace_back(sizes.elements(tensor.rows), sizes.elements(tensor.columns), 0.3F);
+  }
+  Interpreter interpreter(lower(program), sizes);
+  interpreter.prepare(tensors);
+  interpreter.run({});
+  const Matrix<float> first = interpreter.fetch(3, output);
+  EXPECT_FALSE(std::isnan(first.at(0, 0)));
+  for (const std::uint64_t order : {0U, 1U, 2U, 3U}) {
+    interpreter.prepare(tensors);
+    interpreter.run({.order = order});
+    EXPECT_EQ(interpreter.fetch(3, output), first) << "order " << order;
+  }
+}
+
+TEST(Interpreter, SaysWhatItDoesNotRun) {
+  ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
+  const Extent one{builder.dimension("one", 1), 1};
+  builder.buffer("x", BufferRole::input, one, one, DType::fp8);
+  try {
+    const Interpreter interpreter(lower(shared(std::move(builder).build())), Sizes{{1}});
+    FAIL() << "must refuse";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the reference executor does not store fp8, as buffer x wants");
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::validate

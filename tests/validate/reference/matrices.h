@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small matrices and programs, as tests write them.
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+
+#include "model/schedule/program.h"
+#include "validate/reference/check_point.h"
+#include "validate/reference/matrix.h"
+
+namespace commfuse::validate::test {
+
+inline Matrix<float> matrix(std::initializer_list<std::initializer_list<float>> rows) {
+  Matrix<float> result(static_cast<std::int64_t>(rows.size()), static_cast<std::int64_t>(rows.begin()->size()));
+  auto next = result.values().begin();
+  for (const auto& row : rows) {
+    for (const float value : row) {
+      *next++ = value;
+    }
+  }
+  return result;
+}
+
+inline std::shared_ptr<const Program> shared(Program program) {
+  return std::make_shared<const Program>(std::move(program));
+}
+
+/// Every strategy in every variant on one operation of checked_operations().
+inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std::int32_t ranks, DType dtype) {
+  std::vector<CheckPoint> points;
+  for (const Strategy& strategy : strategies()) {
+    for (const StrategyOptions& options : strategy.variants({.dtype = dtype})) {
+      points.push_back({&operation, &strategy, options, ranks, 1});
+    }
+  }
+  return points;
+}
+
+}  // namespace commfuse::validate::test

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storing in a dtype: worked examples, then the bound over many values.
+#include "validate/reference/rounding.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "validate/reference/random.h"
+
+namespace commfuse::validate {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+TEST(Rounding, Bf16KeepsEightSignificantBitsAndTiesGoToEven) {
+  EXPECT_EQ(stored(DType::bf16, 1.0F), 1.0F);
+  EXPECT_EQ(stored(DType::bf16, 256.0F), 256.0F);
+  EXPECT_EQ(stored(DType::bf16, 257.0F), 256.0F);                  // between 256 and 258: the even one
+  EXPECT_EQ(stored(DType::bf16, 259.0F), 260.0F);                  // between 258 and 260: the even one
+  EXPECT_EQ(stored(DType::bf16, 257.01F), 258.0F);                 // past the middle
+  EXPECT_EQ(stored(DType::bf16, 1.0F + 0x1p-8F), 1.0F);            // a tie, down
+  EXPECT_EQ(stored(DType::bf16, 1.0F + 0x3p-8F), 1.0F + 0x1p-6F);  // a tie, up
+  EXPECT_EQ(stored(DType::bf16, -1.0F - 0x3p-8F), -1.0F - 0x1p-6F);
+  EXPECT_EQ(stored(DType::bf16, 3.14159265F), 3.140625F);
+}
+
+TEST(Rounding, Bf16OverflowsToInfinityAndKeepsSubnormals) {
+  EXPECT_EQ(stored(DType::bf16, std::numeric_limits<float>::max()), infinity);
+  EXPECT_EQ(stored(DType::bf16, -std::numeric_limits<float>::max()), -infinity);
+  EXPECT_EQ(stored(DType::bf16, 0x1p-133F), 0x1p-133F);
+  EXPECT_EQ(stored(DType::bf16, 0x1p-134F), 0.0F);  // a tie
+  EXPECT_EQ(stored(DType::bf16, 0x3p-135F), 0x1p-133F);
+}
+
+TEST(Rounding, Fp16KeepsElevenSignificantBitsAndTiesGoToEven) {
+  EXPECT_EQ(stored(DType::fp16, 2049.0F), 2048.0F);
+  EXPECT_EQ(stored(DType::fp16, 2051.0F), 2052.0F);
+  EXPECT_EQ(stored(DType::fp16, -2049.5F), -2050.0F);
+  EXPECT_EQ(stored(DType::fp16, 65519.0F), 65504.0F);
+  EXPECT_EQ(stored(DType::fp16, 65520.0F), infinity);
+  EXPECT_EQ(stored(DType::fp16, 0x1p-24F), 0x1p-24F);
+  EXPECT_EQ(stored(DType::fp16, 0x1p-25F), 0.0F);  // a tie
+  EXPECT_EQ(stored(DType::fp16, 0x3p-26F), 0x1p-24F);
+  EXPECT_EQ(stored(DType::fp16, 0x1p-14F - 0x1p-26F), 0x1p-14F);  // up into the normal numbers
+}
+
+TEST(Rounding, Fp32StoresWhatItIsGiven) { EXPECT_EQ(stored(DType::fp32, 1.0F + 0x1p-23F), 1.0F + 0x1p-23F); }
+
+TEST(Rounding, ZeroKeepsItsSignAndNothingHidesNanOrInfinity) {
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
+    EXPECT_EQ(stored(dtype, 0.0F), 0.0F);
+    EXPECT_TRUE(std::signbit(stored(dtype, -0.0F)));
+    EXPECT_TRUE(std::isnan(stored(dtype, std::numeric_limits<float>::quiet_NaN())));
+    EXPECT_TRUE(
+        std::isnan(stored(dtype, std::bit_cast<float>(0x7f800001U))));  // cutting it in half would give infinity
+    EXPECT_EQ(stored(dtype, infinity), infinity);
+    EXPECT_EQ(stored(dtype, -infinity), -infinity);
+  }
+}
+
+TEST(Rounding, EveryBf16NumberStaysWhatItIs) {
+  for (std::uint32_t upper = 0; upper < 0x10000U; ++upper) {
+    const auto value = std::bit_cast<float>(upper << 16U);
+    if (!std::isnan(value)) {
+      ASSERT_EQ(stored(DType::bf16, value), value);
+    }
+  }
+}
+
+TEST(Rounding, ItIsOffByNoMoreThanTheRoundoff) {
+  Random random(5);
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
+    double worst = 0.0;
+    for (int i = 0; i < 100'000; ++i) {
+      const float value = std::ldexp(random.uniform(), static_cast<int>(random.integer(30)) - 15);
+      const Roundoff roundoff = roundoff_of(dtype);
+      const double off = std::abs(static_cast<double>(stored(dtype, value)) - static_cast<double>(value));
+      const double allowed = roundoff.relative * std::abs(static_cast<double>(value)) + roundoff.absolute;
+      ASSERT_LE(off, allowed) << name_of(dtype) << " " << value;
+      worst = std::max(worst, off / allowed);
+    }
+    EXPECT_GT(worst, dtype == DType::fp32 ? -1.0 : 0.9) << name_of(dtype);
+  }
+}
+
+TEST(Rounding, IntegersAreExactUpToTheSignificantBits) {
+  EXPECT_EQ(largest_exact_integer(DType::bf16), 256.0);
+  EXPECT_EQ(largest_exact_integer(DType::fp16), 2048.0);
+  EXPECT_EQ(largest_exact_integer(DType::fp32), 16'777'216.0);
+}
+
+TEST(Rounding, Fp8IsNotStored) {
+  EXPECT_FALSE(can_store(DType::fp8));
+  EXPECT_TRUE(can_store(DType::fp16));
+}
+
+}  // namespace
+}  // namespace commfuse::validate

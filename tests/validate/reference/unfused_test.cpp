@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The unfused operation and the bound around it, on operations small enough to do by hand.
+#include "validate/reference/unfused.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+
+#include "model/schedule/builder.h"
+#include "tests/validate/reference/matrices.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::matrix;
+
+/// y = x w with a contraction of `parts` blocks, then a function of y where one is given. One block is one element.
+Program chain(std::int32_t parts, DType dtype, std::optional<Function> function = {}, std::int32_t columns = 1) {
+  ProgramBuilder builder("chain", Mesh{{{"tp", 1}}});
+  const Extent rows{builder.dimension("rows", 1), 1};
+  const Extent middle{builder.dimension("middle", parts), parts};
+  const Extent wide{builder.dimension("columns", columns), columns};
+  const TensorId x = builder.input_tensor("x", rows, middle, dtype);
+  const TensorId w = builder.input_tensor("w", middle, wide, dtype);
+  const TensorId y = builder.product_tensor("y", x, w);
+  if (function) {
+    builder.function_tensor("z", *function, y);
+  }
+  builder.buffer("x", BufferRole::input, rows, middle, dtype);
+  return std::move(builder).build();
+}
+
+const Sizes ones{{1, 1, 1}};
+
+TEST(Unfused, AProductIsStoredInItsDtype) {
+  const std::vector inputs{matrix({{16, 1}}), matrix({{16}, {1}}), Matrix<float>{}};
+  EXPECT_EQ(unfused(chain(2, DType::fp32), ones, inputs, Functions::real)[2], matrix({{257}}));
+  EXPECT_EQ(unfused(chain(2, DType::bf16), ones, inputs, Functions::real)[2], matrix({{256}}));
+}
+
+TEST(Unfused, AFunctionTakesTheStoredProduct) {
+  const std::vector inputs{matrix({{1}}), matrix({{3, -1}}), Matrix<float>{}, Matrix<float>{}};
+  EXPECT_EQ(unfused(chain(1, DType::fp32, Function::swiglu, 2), ones, inputs, Functions::integer)[3], matrix({{-2}}));
+}
+
+TEST(Bounded, AProductOfOneTermMayBeOffByOneMultiplicationOneAddAndOneStore) {
+  const std::vector inputs{matrix({{3}}), matrix({{5}}), Matrix<float>{}};
+  const Bounded y = bounded(chain(1, DType::bf16), ones, inputs)[2];
+  EXPECT_EQ(y.value.at(0, 0), 15.0);
+  const double gamma = (1 + 0x1p-24) * (1 + 0x1p-24) * (1 + 0x1p-8) - 1;
+  EXPECT_NEAR(y.bound.at(0, 0), 15 * gamma, 1e-12);
+}
+
+TEST(Bounded, EveryPartOfTheContractionMayBeStoredOnceMore) {
+  const std::vector inputs{matrix({{1, -1, 2, 4}}), matrix({{1}, {1}, {1}, {1}}), Matrix<float>{}};
+  const Bounded y = bounded(chain(4, DType::bf16), ones, inputs)[2];
+  EXPECT_EQ(y.value.at(0, 0), 6.0);
+  const double gamma = std::pow(1 + 0x1p-24, 8) * std::pow(1 + 0x1p-8, 4) - 1;
+  EXPECT_NEAR(y.bound.at(0, 0), 8 * gamma, 1e-12);  // |x||w| is 8
+}
+
+TEST(Bounded, AFunctionSpreadsTheBoundByItsSlope) {
+  const std::vector inputs{matrix({{3}}), matrix({{5}}), Matrix<float>{}, Matrix<float>{}};
+  const std::vector<Bounded> values = bounded(chain(1, DType::bf16, Function::gelu), ones, inputs);
+  const double spread = steepest_gelu * values[2].bound.at(0, 0);
+  EXPECT_NEAR(values[3].value.at(0, 0), 15.0, 1e-12);
+  EXPECT_GT(values[3].bound.at(0, 0), spread);
+  EXPECT_LT(values[3].bound.at(0, 0), spread + 3 * 0x1p-8 * 15.2);
+}
+
+TEST(Bounded, InputsAreExact) {
+  const std::vector inputs{matrix({{0.5F}}), matrix({{5}}), Matrix<float>{}};
+  EXPECT_EQ(bounded(chain(1, DType::fp32), ones, inputs)[0].bound, Matrix<double>(1, 1, 0.0));
+}
+
+TEST(SumsAreExact, ComparesTheSumOfMagnitudesWithWhatTheDtypeCounts) {
+  const auto exact = [](DType dtype, float x) {
+    const Program program = chain(2, dtype);
+    const std::array tensors{matrix({{x, -x}}), matrix({{16}, {16}}), Matrix<float>{}};
+    return sums_are_exact(program, tensors);
+  };
+  EXPECT_TRUE(exact(DType::bf16, 8.0F));   // 128 + 128
+  EXPECT_FALSE(exact(DType::bf16, 9.0F));  // though the sum itself is 0
+  EXPECT_TRUE(exact(DType::fp16, 9.0F));
+}
+
+}  // namespace
+}  // namespace commfuse::validate

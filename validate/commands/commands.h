@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of commfuse-validate. Each adds itself to the program; when chosen it runs and leaves its exit code.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace commfuse::validate {
+
+void add_check(CLI::App& app, int& status);
+void add_version(CLI::App& app, int& status);
+
+}  // namespace commfuse::validate

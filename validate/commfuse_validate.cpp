@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate: runs the same schedules on real data. One file a subcommand in validate/commands/.
+#include <CLI/CLI.hpp>
+
+#include "model/config/command_line.h"
+#include "validate/commands/commands.h"
+
+int main(int argc, char** argv) {
+  CLI::App app{"Runs the schedules that commfuse-sim predicts on real data, and checks what they compute.",
+               "commfuse-validate"};
+  app.require_subcommand(1);
+  app.footer(
+      "Examples:\n"
+      "  commfuse-validate check --strategy all --ranks 1..8\n"
+      "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
+      "  commfuse-validate version\n\n" +
+      commfuse::exit_codes_in_words());
+  int status = commfuse::exit_code::done;
+  commfuse::validate::add_check(app, status);
+  commfuse::validate::add_version(app, status);
+  return commfuse::run_command_line(app, argc, argv, status);
+}

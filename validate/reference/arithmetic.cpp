@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/reference/arithmetic.h"
+
+#include <cmath>
+#include <numbers>
+
+#include "model/check.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+template <class Number>
+Matrix<Number> product_of(const Matrix<Number>& a, const Matrix<Number>& b) {
+  check(a.columns() == b.rows(), "a product contracts equal extents");
+  Matrix<Number> out(a.rows(), b.columns());
+  for (std::int64_t i = 0; i < a.rows(); ++i) {
+    const std::span<Number> sums = out.row(i);
+    for (std::int64_t k = 0; k < a.columns(); ++k) {
+      const Number left = a.at(i, k);
+      const std::span<const Number> right = b.row(k);
+      for (std::size_t j = 0; j < sums.size(); ++j) {
+        sums[j] += left * right[j];
+      }
+    }
+  }
+  return out;
+}
+
+// Written so that NaN falls through every comparison and stays.
+double relu(double x) { return x < 0.0 ? 0.0 : x; }
+double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }
+
+/// Every result element from its one input element.
+template <class Number, class OneFunction>
+Matrix<Number> each(const Matrix<Number>& of, OneFunction&& function) {
+  Matrix<Number> out = of;
+  for (Number& value : out.values()) {
+    value = static_cast<Number>(function(static_cast<double>(value)));
+  }
+  return out;
+}
+
+/// Column blocks in pairs (gate, up) become one block each.
+template <class Number, class TwoFunction>
+Matrix<Number> each_pair(const Matrix<Number>& of, std::int64_t block, TwoFunction&& function) {
+  check(of.columns() % (2 * block) == 0, "swiglu pairs column blocks");
+  Matrix<Number> out(of.rows(), of.columns() / 2);
+  for (std::int64_t row = 0; row < out.rows(); ++row) {
+    for (std::int64_t column = 0; column < out.columns(); ++column) {
+      const std::int64_t gate = column / block * 2 * block + column % block;
+      out.at(row, column) = static_cast<Number>(
+          function(static_cast<double>(of.at(row, gate)), static_cast<double>(of.at(row, gate + block))));
+    }
+  }
+  return out;
+}
+
+template <class Number>
+Matrix<Number> apply_to(Function function, Functions functions, std::int64_t block, const Matrix<Number>& of) {
+  const bool real = functions == Functions::real;
+  switch (function) {
+    case Function::add:
+    case Function::copy: return of;
+    case Function::swiglu:
+      return real ? each_pair(of, block, [](double gate, double up) { return silu(gate) * up; })
+                  : each_pair(of, block, [](double gate, double up) { return clipped(relu(gate) * up); });
+    case Function::gelu: return real ? each(of, gelu) : each(of, [](double x) { return clipped(relu(x)); });
+  }
+  check(false, "a function of one matrix");
+  return of;
+}
+
+}  // namespace
+
+Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b) { return product_of(a, b); }
+Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b) { return product_of(a, b); }
+
+Matrix<float> sum(std::span<const Matrix<float>> terms) {
+  check(!terms.empty(), "a sum has a term");
+  Matrix<float> out = terms.front();
+  const std::span<float> sums = out.values();
+  for (const Matrix<float>& term : terms.subspan(1)) {
+    check(term.rows() == out.rows() && term.columns() == out.columns(), "the terms of a sum have one shape");
+    const std::span<const float> values = term.values();
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      sums[i] += values[i];
+    }
+  }
+  return out;
+}
+
+Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& of) {
+  return apply_to(function, functions, block, of);
+}
+
+Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& of) {
+  return apply_to(function, Functions::real, block, of);
+}
+
+double silu(double x) { return x / (1.0 + std::exp(-x)); }
+
+// With erfc, not 1 + erf, nothing cancels for negative x.
+double gelu(double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
+
+}  // namespace commfuse::validate

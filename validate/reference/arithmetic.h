@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The arithmetic that the interpreter and the unfused operation share: products, sums, functions, on whole matrices.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "model/schedule/program.h"
+#include "validate/reference/matrix.h"
+
+namespace commfuse::validate {
+
+/// What the functions between products compute.
+enum class Functions : std::uint8_t {
+  real,
+  /// Stand-ins that keep small integers small integers, so that every order of summation gives the same bits:
+  /// swiglu is relu(gate) * up, gelu is relu, both clipped to [-2, 2]. They move data just as the real ones do.
+  integer,
+};
+
+/// Each element is summed over k in ascending order, in fp32: a block of rows or columns of a product has the same bits
+/// as the product of the blocks.
+Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
+Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
+
+/// Element by element, in order of the terms, in fp32. Requires at least one term.
+Matrix<float> sum(std::span<const Matrix<float>> terms);
+
+/// A function of one matrix whose columns come in blocks of `block` (swiglu pairs them: gate, up). NaN stays NaN.
+/// Computed in double and rounded to fp32 once: within one fp32 rounding of the exact value.
+Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& of);
+/// In double, the real functions.
+Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& of);
+
+double silu(double x);
+double gelu(double x);
+/// The largest slopes of silu and gelu, rounded up: 1.0998... near x = 2.40 and 1.1289... at x = sqrt(2).
+inline constexpr double steepest_silu = 1.1;
+inline constexpr double steepest_gelu = 1.13;
+
+}  // namespace commfuse::validate

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// One schedule, proved and run: what `commfuse-validate check` does for every row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/schedule/generate.h"
+#include "model/schedule/strategies.h"
+#include "validate/reference/verify.h"
+
+namespace commfuse::validate {
+
+/// An operation to check schedules of. `scope` is what a user asks for; the MLP has two kinds of activation.
+struct CheckedOperation {
+  std::string_view scope;  // ag_gemm, gemm_rs, mlp
+  std::string_view name;   // ag_gemm, gemm_rs, mlp_swiglu, mlp_gelu
+  Operation operation;
+};
+
+std::span<const CheckedOperation> checked_operations();
+
+/// Beyond, integer data would not be exact in bf16.
+inline constexpr std::int32_t most_ranks = 64;
+
+/// Requires ranks <= most_ranks.
+struct CheckPoint {
+  const CheckedOperation* operation = nullptr;
+  const Strategy* strategy = nullptr;
+  StrategyOptions options;
+  std::int32_t ranks = 1;
+  std::uint64_t seed = 1;
+};
+
+struct CheckResult {
+  CheckPoint point;
+  std::string parameters;             // of the strategy, in words; empty when there are none
+  std::int64_t ops = 0;               // of one rank
+  std::vector<std::string> findings;  // sentences; empty: proved, and only then is it run
+  Verdict verdict;                    // of all sizes together
+
+  [[nodiscard]] bool ok() const { return findings.empty() && verdict.ok(); }
+};
+
+/// The program of a point.
+Program program_of(const CheckPoint& point);
+
+/// Elements a block: deliberately awkward ones, where no two dimensions agree, and larger ones.
+std::vector<Sizes> checked_sizes(const Program& program);
+
+CheckResult check_point(const CheckPoint& point);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/reference/check_rows.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace commfuse::validate {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Column {
+  const char* name;
+  Json (*value)(const CheckResult&);
+};
+
+bool is(const CheckResult& result, std::string_view strategy) { return result.point.strategy->name == strategy; }
+bool was_run(const CheckResult& result) { return result.findings.empty(); }
+
+/// Null where the program was not proved, so not run.
+template <class Number>
+Json if_run(const CheckResult& result, Number value) {
+  return was_run(result) ? Json(value) : Json();
+}
+
+Json add_lane_of(const CheckResult& result) {
+  if (!is(result, "commfuse") || result.point.options.form != Form::ring) {
+    return {};
+  }
+  return result.point.options.add_lane == LaneKind::aux ? "aux" : "compute";
+}
+
+constexpr std::array columns{
+    Column{"schema", [](const CheckResult&) { return Json("commfuse.check/1"); }},
+    Column{"operation", [](const CheckResult& r) { return Json(r.point.operation->name); }},
+    Column{"ranks", [](const CheckResult& r) { return Json(r.point.ranks); }},
+    Column{"dtype", [](const CheckResult& r) { return Json(name_of(r.point.options.dtype)); }},
+    Column{"seed", [](const CheckResult& r) { return Json(r.point.seed); }},
+    Column{"strategy", [](const CheckResult& r) { return Json(r.point.strategy->name); }},
+    Column{"slices", [](const CheckResult& r) { return is(r, "sliced") ? Json(r.point.options.slices) : Json(); }},
+    Column{"form",
+           [](const CheckResult& r) { return is(r, "commfuse") ? Json(name_of(r.point.options.form)) : Json(); }},
+    Column{"add_lane", add_lane_of},
+    Column{"ops", [](const CheckResult& r) { return Json(r.ops); }},
+    Column{"ok", [](const CheckResult& r) { return Json(r.ok()); }},
+    Column{"proved", [](const CheckResult& r) { return Json(r.findings.empty()); }},
+    Column{"finding", [](const CheckResult& r) { return r.findings.empty() ? Json() : Json(r.findings.front()); }},
+    Column{"integer_elements", [](const CheckResult& r) { return if_run(r, r.verdict.integers.elements); }},
+    Column{"integer_wrong", [](const CheckResult& r) { return if_run(r, r.verdict.integers.wrong); }},
+    Column{"bound_elements", [](const CheckResult& r) { return if_run(r, r.verdict.bound.elements); }},
+    Column{"bound_wrong", [](const CheckResult& r) { return if_run(r, r.verdict.bound.wrong); }},
+    Column{"bound_worst", [](const CheckResult& r) { return if_run(r, r.verdict.bound.worst); }},
+};
+
+std::string csv_cell(const Json& value) {
+  if (!value.is_string()) {
+    const std::string text = value.dump();  // "null" also for what is infinite
+    return text == "null" ? "" : text;
+  }
+  const auto text = value.get<std::string>();
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    return text;
+  }
+  std::string cell = "\"";
+  for (const char c : text) {
+    cell += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return cell + "\"";
+}
+
+std::string schedule_of(const CheckResult& result) {
+  return result.parameters.empty() ? std::string{result.point.strategy->name}
+                                   : fmt::format("{} ({})", result.point.strategy->name, result.parameters);
+}
+
+std::string level(const CheckResult& result, const Tally& tally) {
+  if (!was_run(result)) {
+    return "-";
+  }
+  return tally.ok() ? "ok" : fmt::format("{} wrong", tally.wrong);
+}
+
+std::string summary(std::span<const CheckResult> results) {
+  std::int64_t failed = 0;
+  Verdict all;
+  for (const CheckResult& result : results) {
+    failed += result.ok() ? 0 : 1;
+    all += result.verdict;
+  }
+  if (failed > 0) {
+    return fmt::format("{} of {} schedules failed\n", failed, results.size());
+  }
+  return fmt::format("{} schedules right: proved, {} integers exact, {} sums in bound\n", results.size(),
+                     all.integers.elements, all.bound.elements);
+}
+
+}  // namespace
+
+std::string to_table(std::span<const CheckResult> results) {
+  constexpr auto line = "{:<10}  {:>5}  {:<27}  {:<5}  {:<8}  {:<8}  {}\n";
+  std::string text = fmt::format(line, "operation", "ranks", "schedule", "proof", "integers", "bound", "worst");
+  for (const CheckResult& result : results) {
+    const Verdict& verdict = result.verdict;
+    text += fmt::format(line, result.point.operation->name, result.point.ranks, schedule_of(result),
+                        was_run(result) ? "ok" : "no", level(result, verdict.integers), level(result, verdict.bound),
+                        was_run(result) ? fmt::format("{:.2f}", verdict.bound.worst) : "-");
+  }
+  return text + summary(results);
+}
+
+std::string to_json(std::span<const CheckResult> results) {
+  std::string text = "[";
+  for (const CheckResult& result : results) {
+    Json object;
+    for (const Column& column : columns) {
+      object[column.name] = column.value(result);
+    }
+    text += fmt::format("{}\n{}", &result == results.data() ? "" : ",", object.dump());
+  }
+  return text + "\n]\n";
+}
+
+std::string to_csv(std::span<const CheckResult> results) {
+  std::string text;
+  for (const Column& column : columns) {
+    text += fmt::format("{}{}", text.empty() ? "" : ",", column.name);
+  }
+  text += "\r\n";
+  for (const CheckResult& result : results) {
+    std::string row;
+    for (const Column& column : columns) {
+      row += fmt::format("{}{}", &column == columns.data() ? "" : ",", csv_cell(column.value(result)));
+    }
+    text += row + "\r\n";
+  }
+  return text;
+}
+
+std::string findings_in_words(std::span<const CheckResult> results) {
+  std::string text;
+  for (const CheckResult& result : results) {
+    for (const std::string& finding : result.findings) {
+      text += fmt::format("{} {}, {} ranks: {}\n", schedule_of(result), result.point.operation->name,
+                          result.point.ranks, finding);
+    }
+  }
+  return text;
+}
+
+}  // namespace commfuse::validate

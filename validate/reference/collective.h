@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collective gives to each member of its group.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "model/schedule/program.h"
+#include "validate/reference/matrix.h"
+
+namespace commfuse::validate {
+
+/// Inputs and results by coordinate; sums are taken in order of coordinate, in fp32. With N members:
+///   all_gather      every result is all inputs, stacked
+///   reduce_scatter  result i is the i-th of N row blocks of the sum of all inputs
+///   all_reduce      every result is the sum of all inputs
+///   all_to_all      result i is the i-th of N row blocks of every input, stacked
+std::vector<Matrix<float>> collective(CollectiveKind kind, std::span<const Matrix<float>> inputs);
+
+/// `count` rows from `first`.
+Matrix<float> rows_of(const Matrix<float>& matrix, std::int64_t first, std::int64_t count);
+/// One above the other; they have the same columns. Requires at least one.
+Matrix<float> stacked(std::span<const Matrix<float>> parts);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Made-up values of a program's input tensors, the same on every machine.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/schedule/program.h"
+#include "model/schedule/sizes.h"
+#include "validate/reference/matrix.h"
+
+namespace commfuse::validate {
+
+enum class DataKind : std::uint8_t {
+  integers,  // so small that every sum is exact in the tensor's dtype, whatever its order (level T-int)
+  random,    // uniform in [-1, 1), stored in the tensor's dtype
+};
+
+/// By TensorId, each whole; empty for tensors that the program computes. Tensors are told apart by their id, so
+/// programs of one operation get the same data, whatever their strategy.
+std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/reference/interpreter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "validate/reference/rounding.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+Matrix<float> cut_out(const Matrix<float>& whole, const Area& area) {
+  Matrix<float> part(area.rows, area.columns);
+  for (std::int64_t row = 0; row < area.rows; ++row) {
+    const std::span<const float> source = whole.row(area.row + row).subspan(static_cast<std::size_t>(area.column));
+    std::copy_n(source.begin(), area.columns, part.row(row).begin());
+  }
+  return part;
+}
+
+void require_runnable(const Program& program) {
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (program.ops[op].kind == OpKind::attention) {
+      throw std::runtime_error(fmt::format("the reference executor does not run attention, which {} is",
+                                           op_in_words(program, OpId{static_cast<std::int32_t>(op)})));
+    }
+  }
+  for (const Buffer& buffer : program.buffers) {
+    if (!can_store(buffer.dtype)) {
+      throw std::runtime_error(fmt::format("the reference executor does not store {}, as buffer {} wants",
+                                           name_of(buffer.dtype), buffer.name));
+    }
+  }
+}
+
+}  // namespace
+
+Interpreter::Interpreter(Lowered lowered, Sizes sizes)
+    : lowered_(std::move(lowered)), sizes_(std::move(sizes)), memory_(*lowered_.program, sizes_) {
+  require_runnable(program());
+  for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
+    commands_.push_back(commands_of(lowered_, rank));
+  }
+}
+
+void Interpreter::prepare(std::span<const Matrix<float>> tensors) {
+  memory_.poison();
+  for (const Content& content : program().initial) {
+    for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
+      const std::array here{rectangle_of(program(), content.here, program().mesh.coordinates(rank))};
+      const Area area = area_of(program(), sizes_, content, rank);
+      memory_.write(rank, here, cut_out(tensors[position(content.tensor)], area));
+    }
+  }
+}
+
+void Interpreter::run(const RunOptions& options) { run_iteration(program(), sizes_, commands_, options, memory_); }
+
+Area area_of(const Program& program, const Sizes& sizes, const Content& content, Rank rank) {
+  const Coordinates here = program.mesh.coordinates(rank);
+  const Tensor& whole = program.tensors[position(content.tensor)];
+  const std::int64_t height = sizes.block[position(whole.rows.dimension)];
+  const std::int64_t width = sizes.block[position(whole.columns.dimension)];
+  return {content.row.at(program.mesh, here) * height, content.column.at(program.mesh, here) * width,
+          content.here.rows * height, content.here.columns * width};
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle: runs the lowered commands of all ranks one after another on real matrices. Slow, simple, deterministic.
+// What it gives is what every executor must give, bit for bit, on the same program and data (level T1).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/schedule/lower.h"
+#include "model/schedule/sizes.h"
+#include "validate/reference/iteration.h"
+#include "validate/reference/matrix.h"
+#include "validate/reference/memory.h"
+
+namespace commfuse::validate {
+
+/// Arithmetic is fp32, rounded to the buffer's dtype when stored and to the wire's dtype when sent. An op takes effect
+/// at one moment: a product that accumulates adds its whole sum to what it finds; a send is read, and the receive
+/// written, when both ends are ready for it.
+class Interpreter {
+ public:
+  /// Throws std::runtime_error for what the reference does not run: attention, fp8.
+  Interpreter(Lowered lowered, Sizes sizes);
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
+  /// tensors with an initial content are looked at.
+  void prepare(std::span<const Matrix<float>> tensors);
+  /// One iteration. Without prepare() in between, the next one starts from the memory this one leaves. Throws Stuck.
+  void run(const RunOptions& options);
+  [[nodiscard]] const Matrix<float>& fetch(Rank rank, BufferId buffer) const { return memory_.buffer(rank, buffer); }
+  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const { return memory_.read(rank, {&area, 1}); }
+
+  [[nodiscard]] const Program& program() const { return *lowered_.program; }
+  [[nodiscard]] const Sizes& sizes() const { return sizes_; }
+
+ private:
+  Lowered lowered_;
+  Sizes sizes_;
+  std::vector<std::vector<Command>> commands_;  // by rank
+  Memory memory_;
+};
+
+/// Where in its tensor a content's region stands on a rank, in elements.
+Area area_of(const Program& program, const Sizes& sizes, const Content& content, Rank rank);
+
+}  // namespace commfuse::validate

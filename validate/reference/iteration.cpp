@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/reference/iteration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "model/check.h"
+#include "validate/reference/kernels.h"
+#include "validate/reference/random.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// Chooses among the lanes that can go on. Every lane of every rank has a priority; now and then all are drawn anew,
+/// so that a lane may stay behind for long.
+class Chooser {
+ public:
+  Chooser(std::uint64_t seed, std::size_t lanes) : random_(seed), priority_(lanes) { draw(); }
+
+  std::size_t choose(std::span<const std::size_t> ready) {
+    if (random_.next() % 16 == 0) {
+      draw();
+    }
+    return *std::ranges::max_element(ready, {}, [&](std::size_t lane) { return priority_[lane]; });
+  }
+
+ private:
+  void draw() {
+    std::ranges::generate(priority_, [&] { return random_.next(); });
+  }
+
+  Random random_;
+  std::vector<std::uint64_t> priority_;
+};
+
+/// One run through all command lists: who stands where, and what may go on.
+class Iteration {
+ public:
+  Iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,
+            const RunOptions& options, Memory& memory)
+      : program_(program), sizes_(sizes), commands_(commands), options_(options), memory_(memory) {
+    for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+      ranks_.push_back(start_of(commands[static_cast<std::size_t>(rank)]));
+    }
+  }
+
+  /// A lane of a rank is named by rank * lanes + lane.
+  void run() {
+    Chooser chooser(options_.order, ranks_.size() * program_.lanes.size());
+    for (std::vector<std::size_t> ready = ready_lanes(); !ready.empty(); ready = ready_lanes()) {
+      if (options_.order != 0) {
+        go_on(chooser.choose(ready));
+        continue;
+      }
+      for (const std::size_t lane : ready) {
+        if (may_go_on(lane)) {
+          go_on(lane);
+        }
+      }
+    }
+    if (std::ranges::any_of(ranks_, [](const Progress& rank) { return rank.left > 0; })) {
+      throw Stuck(fmt::format("no op can run: {}", standing()));
+    }
+  }
+
+ private:
+  struct Progress {
+    std::vector<std::vector<std::int32_t>> lanes;  // commands by lane, in order
+    std::vector<std::size_t> next;                 // by lane: the first that has not ended
+    std::vector<std::int32_t> place;               // by op: its command
+    std::vector<char> ended, sent, received;       // by command
+    std::size_t left = 0;
+  };
+
+  [[nodiscard]] Progress start_of(std::span<const Command> commands) const {
+    const std::size_t lanes = program_.lanes.size();
+    const std::vector<char> no(commands.size(), 0);
+    Progress start{.lanes = std::vector<std::vector<std::int32_t>>(lanes),
+                   .next = std::vector<std::size_t>(lanes, 0),
+                   .place = std::vector<std::int32_t>(program_.ops.size(), -1),
+                   .ended = no,
+                   .sent = no,
+                   .received = no,
+                   .left = commands.size()};
+    for (std::size_t i = 0; i < commands.size(); ++i) {
+      start.lanes[commands[i].lane].push_back(static_cast<std::int32_t>(i));
+      start.place[position(commands[i].op)] = static_cast<std::int32_t>(i);
+    }
+    return start;
+  }
+
+  [[nodiscard]] Progress& progress(Rank rank) { return ranks_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] const Progress& progress(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)]; }
+  [[nodiscard]] Place place_of(Rank rank, OpId op) const {
+    const std::int32_t at = progress(rank).place[position(op)];
+    return {rank, at < 0 ? nullptr : &commands_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(at)]};
+  }
+  [[nodiscard]] std::size_t index_of(const Place& at) const {
+    return static_cast<std::size_t>(at.command - commands_[static_cast<std::size_t>(at.rank)].data());
+  }
+
+  /// The command that stands first on a lane; none at its end.
+  [[nodiscard]] Place head_of(std::size_t lane) const {
+    const auto rank = static_cast<Rank>(lane / program_.lanes.size());
+    const Progress& here = progress(rank);
+    const std::vector<std::int32_t>& queue = here.lanes[lane % program_.lanes.size()];
+    const std::size_t next = here.next[lane % program_.lanes.size()];
+    if (next == queue.size()) {
+      return {};
+    }
+    return {rank, &commands_[static_cast<std::size_t>(rank)][static_cast<std::size_t>(queue[next])]};
+  }
+
+  /// Its lane has come to it and all it waits for has ended.
+  [[nodiscard]] bool posted(const Place& at) const {
+    if (at.command == nullptr) {
+      return false;
+    }
+    const Progress& here = progress(at.rank);
+    const std::vector<std::int32_t>& queue = here.lanes[at.command->lane];
+    const std::size_t next = here.next[at.command->lane];
+    return next < queue.size() && static_cast<std::size_t>(queue[next]) == index_of(at) &&
+           std::ranges::all_of(at.command->waits,
+                               [&](std::int32_t wait) { return here.ended[static_cast<std::size_t>(wait)] != 0; });
+  }
+
+  [[nodiscard]] bool may_go_on(std::size_t lane) const {
+    const Place at = head_of(lane);
+    if (!posted(at)) {
+      return false;
+    }
+    if (at.command->kind == OpKind::exchange) {
+      return can_send(at);
+    }
+    return std::ranges::all_of(at.command->group,
+                               [&](Rank member) { return posted(place_of(member, at.command->op)); });
+  }
+
+  [[nodiscard]] bool can_send(const Place& at) const {
+    return at.command->target >= 0 && progress(at.rank).sent[index_of(at)] == 0 &&
+           posted(place_of(at.command->target, at.command->target_op));
+  }
+
+  [[nodiscard]] std::vector<std::size_t> ready_lanes() const {
+    std::vector<std::size_t> ready;
+    for (std::size_t lane = 0; lane < ranks_.size() * program_.lanes.size(); ++lane) {
+      if (may_go_on(lane)) {
+        ready.push_back(lane);
+      }
+    }
+    return ready;
+  }
+
+  void go_on(std::size_t lane) {
+    const Place at = head_of(lane);
+    switch (at.command->kind) {
+      case OpKind::gemm: run_gemm(program_, memory_, at); break;
+      case OpKind::elementwise: run_elementwise(program_, sizes_, memory_, at, options_.functions); break;
+      case OpKind::exchange: send(at); return;
+      case OpKind::collective: meet(at); return;
+      case OpKind::attention: check(false, "the interpreter refuses attention before it runs anything"); break;
+    }
+    end(at);
+  }
+
+  void send(const Place& from) {
+    const Place to = place_of(from.command->target, from.command->target_op);
+    run_transfer(program_, memory_, from, to);
+    progress(from.rank).sent[index_of(from)] = 1;
+    progress(to.rank).received[index_of(to)] = 1;
+    end_with_both_halves(from);
+    if (to.rank != from.rank || to.command != from.command) {
+      end_with_both_halves(to);
+    }
+  }
+
+  void end_with_both_halves(const Place& at) {
+    const Progress& here = progress(at.rank);
+    const bool sent = at.command->target < 0 || here.sent[index_of(at)] != 0;
+    const bool received = at.command->source < 0 || here.received[index_of(at)] != 0;
+    if (sent && received) {
+      end(at);
+    }
+  }
+
+  void meet(const Place& at) {
+    std::vector<Place> members;
+    for (const Rank member : at.command->group) {
+      members.push_back(place_of(member, at.command->op));
+    }
+    run_collective(program_, memory_, members);
+    for (const Place& member : members) {
+      end(member);
+    }
+  }
+
+  void end(const Place& at) {
+    Progress& here = progress(at.rank);
+    here.ended[index_of(at)] = 1;
+    ++here.next[at.command->lane];
+    --here.left;
+  }
+
+  /// Where the lanes stand that have not come to their end.
+  [[nodiscard]] std::string standing() const {
+    constexpr std::size_t most = 4;
+    std::string text;
+    std::size_t count = 0;
+    for (std::size_t lane = 0; lane < ranks_.size() * program_.lanes.size(); ++lane) {
+      const Place at = head_of(lane);
+      if (at.command != nullptr && ++count <= most) {
+        text += fmt::format("{}rank {} stands at {}", text.empty() ? "" : ", ", at.rank,
+                            op_in_words(program_, at.command->op));
+      }
+    }
+    return count <= most ? text : fmt::format("{}, and {} more", text, count - most);
+  }
+
+  const Program& program_;
+  const Sizes& sizes_;
+  std::span<const std::vector<Command>> commands_;
+  const RunOptions& options_;
+  Memory& memory_;
+  std::vector<Progress> ranks_;
+};
+
+}  // namespace
+
+void run_iteration(const Program& program, const Sizes& sizes, std::span<const std::vector<Command>> commands,
+                   const RunOptions& options, Memory& memory) {
+  Iteration(program, sizes, commands, options, memory).run();
+}
+
+}  // namespace commfuse::validate

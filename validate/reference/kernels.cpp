@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/reference/kernels.h"
+
+#include <array>
+#include <vector>
+
+#include "validate/reference/collective.h"
+#include "validate/reference/rounding.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+template <class Kind>
+const Kind& shape_of(const Program& program, const Place& at) {
+  return std::get<Kind>(program.shapes[at.command->shape]);
+}
+
+Matrix<float> sent(DType wire, Matrix<float> value) {
+  for (float& element : value.values()) {
+    element = stored(wire, element);
+  }
+  return value;
+}
+
+}  // namespace
+
+void run_gemm(const Program& program, Memory& memory, const Place& at) {
+  const Command& command = *at.command;
+  Matrix<float> out = product(memory.read(at.rank, command.inputs[0]), memory.read(at.rank, command.inputs[1]));
+  if (shape_of<GemmShape>(program, at).accumulate) {
+    const std::array terms{memory.read(at.rank, command.outputs[0]), std::move(out)};
+    out = sum(terms);
+  }
+  memory.write(at.rank, command.outputs[0], out);
+}
+
+void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions) {
+  const Command& command = *at.command;
+  const auto& shape = shape_of<ElementwiseShape>(program, at);
+  std::vector<Matrix<float>> inputs;
+  for (const std::vector<Rectangle>& input : command.inputs) {
+    inputs.push_back(memory.read(at.rank, input));
+  }
+  const std::int64_t block = sizes.block[position(shape.columns.dimension)];
+  memory.write(at.rank, command.outputs[0],
+               shape.function == Function::add ? sum(inputs) : apply(shape.function, functions, block, inputs[0]));
+}
+
+void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to) {
+  const DType wire = shape_of<ExchangeShape>(program, from).wire;
+  memory.write(to.rank, to.command->outputs[0], sent(wire, memory.read(from.rank, from.command->inputs[0])));
+}
+
+void run_collective(const Program& program, Memory& memory, std::span<const Place> members) {
+  const auto& shape = shape_of<CollectiveShape>(program, members.front());
+  std::vector<Matrix<float>> inputs;
+  for (const Place& member : members) {
+    inputs.push_back(sent(shape.wire, memory.read(member.rank, member.command->inputs[0])));
+  }
+  const std::vector<Matrix<float>> results = collective(shape.kind, inputs);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    memory.write(members[i].rank, members[i].command->outputs[0], results[i]);
+  }
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one command does to memory, once everything it needs is there.
+#pragma once
+
+#include <span>
+
+#include "validate/reference/arithmetic.h"
+#include "validate/reference/memory.h"
+
+namespace commfuse::validate {
+
+/// A command on a rank.
+struct Place {
+  Rank rank = 0;
+  const Command* command = nullptr;
+};
+
+void run_gemm(const Program& program, Memory& memory, const Place& at);
+void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions);
+/// From the send half of one command into the receive half of another.
+void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to);
+/// `members` by coordinate. All inputs are read before any output is written.
+void run_collective(const Program& program, Memory& memory, std::span<const Place> members);
+
+}  // namespace commfuse::validate

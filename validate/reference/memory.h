@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every buffer of every rank, as the interpreter sees it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/schedule/lower.h"
+#include "model/schedule/sizes.h"
+#include "validate/reference/matrix.h"
+
+namespace commfuse::validate {
+
+/// A rectangle of a matrix, in elements.
+struct Area {
+  std::int64_t row = 0;
+  std::int64_t column = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+/// Full of NaN to begin with, so that a value that is read before it is written spoils the result. Values are rounded
+/// to the buffer's dtype when stored.
+class Memory {
+ public:
+  /// Requires both to outlive the memory.
+  Memory(const Program& program, const Sizes& sizes);
+
+  void poison();
+  [[nodiscard]] const Matrix<float>& buffer(Rank rank, BufferId id) const { return buffers_[place(rank, id)]; }
+  /// The rectangles stacked by rows.
+  [[nodiscard]] Matrix<float> read(Rank rank, std::span<const Rectangle> operand) const;
+  /// Requires the value to have the rows and columns of the stacked rectangles.
+  void write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value);
+
+ private:
+  [[nodiscard]] std::size_t place(Rank rank, BufferId id) const {
+    return static_cast<std::size_t>(rank) * program_.buffers.size() + position(id);
+  }
+  [[nodiscard]] Area area_of(const Rectangle& rectangle) const;
+
+  const Program& program_;
+  const Sizes& sizes_;
+  std::vector<Matrix<float>> buffers_;
+};
+
+}  // namespace commfuse::validate

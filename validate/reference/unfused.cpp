@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bound. Let a hat mean "as computed by a schedule", and |x^ - x| <= e for every element x of every tensor.
+//
+// Input      e = 0: the exact result is that of the inputs as stored.
+//
+// Product    y = sum over k of a_k b_k, with the exact a, b. The contraction of K elements is cut into at most P parts
+//            (its blocks) whose partial products different ranks may hold. On its way into y^ a term a^_k b^_k meets
+//              fp32 roundings, u = 2^-24:  its multiplication, at most K adds inside its part, at most P - 1 adds of
+//                                          parts: no more than K + P;
+//              storage roundings, v:       its partial product is stored, and so is each of at most P - 1 sums it is
+//                                          part of: no more than P; where the wire is coarser than memory, each of at
+//                                          most P - 1 hops adds one. v is the roundoff of the coarsest dtype in use.
+//            Each multiplies the term by (1 + d) with |d| <= u or v, in whatever order the sum is taken. With
+//              gamma = (1 + u)^(K + P) (1 + v)^(P + hops) - 1,   A = |a| + e_a >= |a^|,   B = |b| + e_b >= |b^|
+//            this gives |y^ - sum a^ b^| <= gamma sum A B, and by the triangle inequality
+//              |sum a^ b^ - sum a b| <= sum (e_a B + |a| e_b) = sum (A B - |a||b|), hence
+//              e = gamma (A B) + (A B - |a||b|) + underflow.
+//            Only roundings that underflow break the model, each by at most half the smallest subnormal.
+//
+// Function   f(g, u) = silu(g) u: |silu(g^) u^ - silu(g) u| <= |silu(g^) - silu(g)| |u^| + |silu(g)| |u^ - u|
+//              <= L e_g (|u| + e_u) + |silu(g)| e_u, where L is the largest slope of silu (mean value theorem);
+//            f(x) = gelu(x): L e_x. To this spread come one fp32 and one storage rounding of a value no larger than
+//            |f| + spread.
+//
+// The double-precision reference itself is off by less than K 2^-52 (A B), which gamma includes.
+#include "validate/reference/unfused.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/check.h"
+#include "validate/reference/rounding.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// (1 + u)^times - 1.
+double growth(double u, std::int64_t times) { return std::expm1(static_cast<double>(times) * std::log1p(u)); }
+
+Matrix<double> widened(const Matrix<float>& narrow) {
+  Matrix<double> wide(narrow.rows(), narrow.columns());
+  std::ranges::copy(narrow.values(), wide.values().begin());
+  return wide;
+}
+
+/// Element by element: function(x, y).
+template <class TwoFunction>
+Matrix<double> combined(const Matrix<double>& x, const Matrix<double>& y, TwoFunction&& function) {
+  Matrix<double> out = x;
+  std::ranges::transform(x.values(), y.values(), out.values().begin(), function);
+  return out;
+}
+
+Matrix<double> magnitude(const Matrix<double>& x) {
+  return combined(x, x, [](double value, double) { return std::abs(value); });
+}
+
+Matrix<double> reach(const Bounded& x) {
+  return combined(x.value, x.bound, [](double value, double bound) { return std::abs(value) + bound; });
+}
+
+DType wire_of(const Shape& shape, DType otherwise) {
+  if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+    return exchange->wire;
+  }
+  const auto* collective = std::get_if<CollectiveShape>(&shape);
+  return collective == nullptr ? otherwise : collective->wire;
+}
+
+bool coarser(DType a, DType b) { return roundoff_of(a).relative > roundoff_of(b).relative; }
+
+/// What the storage of a program does to values.
+struct Storage {
+  Roundoff roundoff;         // of the coarsest dtype
+  bool wire_rounds = false;  // some wire is coarser than some buffer
+  double exact_integers = 0.0;
+};
+
+Storage storage_of(const Program& program) {
+  DType coarsest = DType::fp32;
+  DType finest = program.buffers.front().dtype;
+  for (const Buffer& buffer : program.buffers) {
+    coarsest = coarser(buffer.dtype, coarsest) ? buffer.dtype : coarsest;
+    finest = coarser(finest, buffer.dtype) ? buffer.dtype : finest;
+  }
+  Storage storage;
+  for (const Shape& shape : program.shapes) {
+    const DType wire = wire_of(shape, coarsest);
+    storage.wire_rounds = storage.wire_rounds || coarser(wire, finest);
+    coarsest = coarser(wire, coarsest) ? wire : coarsest;
+  }
+  storage.roundoff = roundoff_of(coarsest);
+  storage.exact_integers = largest_exact_integer(coarsest);
+  return storage;
+}
+
+Bounded bounded_product(const Bounded& a, const Bounded& b, std::int64_t parts, const Storage& storage) {
+  const Roundoff sum = roundoff_of(DType::fp32);
+  const std::int64_t terms = a.value.columns();
+  const std::int64_t hops = storage.wire_rounds ? parts - 1 : 0;
+  const double by_sums = growth(sum.relative, terms + parts);
+  const double by_storage = growth(storage.roundoff.relative, parts + hops);
+  const double gamma = by_sums + by_storage + by_sums * by_storage + static_cast<double>(terms) * 0x1p-52;
+  const double underflow = (1.0 + gamma) * (static_cast<double>(terms + parts) * sum.absolute +
+                                            static_cast<double>(2 * parts + hops) * storage.roundoff.absolute);
+  const Matrix<double> widest = product(reach(a), reach(b));
+  const Matrix<double> exact = product(magnitude(a.value), magnitude(b.value));
+  return {product(a.value, b.value), combined(widest, exact, [&](double reached, double needed) {
+            return gamma * reached + (reached - needed) + underflow;
+          })};
+}
+
+/// e from the spread of f and the value it was rounded from.
+double rounded_bound(double value, double spread, const Storage& storage) {
+  const Roundoff sum = roundoff_of(DType::fp32);
+  const double relative = growth(sum.relative, 1) + growth(storage.roundoff.relative, 2);
+  return spread + relative * (std::abs(value) + spread) + 2.0 * (sum.absolute + storage.roundoff.absolute);
+}
+
+Bounded bounded_swiglu(const Bounded& of, std::int64_t block, const Storage& storage) {
+  Bounded out{apply(Function::swiglu, block, of.value), {}};
+  out.bound = out.value;
+  for (std::int64_t row = 0; row < out.value.rows(); ++row) {
+    for (std::int64_t column = 0; column < out.value.columns(); ++column) {
+      const std::int64_t gate = column / block * 2 * block + column % block;
+      const double up = std::abs(of.value.at(row, gate + block));
+      const double up_bound = of.bound.at(row, gate + block);
+      const double spread =
+          steepest_silu * of.bound.at(row, gate) * (up + up_bound) + std::abs(silu(of.value.at(row, gate))) * up_bound;
+      out.bound.at(row, column) = rounded_bound(out.value.at(row, column), spread, storage);
+    }
+  }
+  return out;
+}
+
+Bounded bounded_function(Function function, const Bounded& of, std::int64_t block, const Storage& storage) {
+  if (function == Function::swiglu) {
+    return bounded_swiglu(of, block, storage);
+  }
+  const double slope = function == Function::gelu ? steepest_gelu : 1.0;
+  const Matrix<double> value = apply(function, block, of.value);
+  return {value,
+          combined(value, of.bound, [&](double x, double bound) { return rounded_bound(x, slope * bound, storage); })};
+}
+
+}  // namespace
+
+std::vector<Matrix<float>> unfused(const Program& program, const Sizes& sizes, std::vector<Matrix<float>> inputs,
+                                   Functions functions) {
+  std::vector<Matrix<float>> values = std::move(inputs);
+  for (std::size_t id = 0; id < program.tensors.size(); ++id) {
+    const Tensor& tensor = program.tensors[id];
+    if (tensor.definition == Tensor::Definition::input) {
+      continue;
+    }
+    const Matrix<float>& a = values[position(tensor.a)];
+    values[id] = tensor.definition == Tensor::Definition::product
+                     ? product(a, values[position(tensor.b)])
+                     : apply(tensor.function, functions, sizes.block[position(tensor.columns.dimension)], a);
+    for (float& value : values[id].values()) {
+      value = stored(tensor.dtype, value);
+    }
+  }
+  return values;
+}
+
+std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs) {
+  const Storage storage = storage_of(program);
+  std::vector<Bounded> values;
+  for (std::size_t id = 0; id < program.tensors.size(); ++id) {
+    const Tensor& tensor = program.tensors[id];
+    if (tensor.definition == Tensor::Definition::input) {
+      values.push_back({widened(inputs[id]), Matrix<double>(inputs[id].rows(), inputs[id].columns())});
+      continue;
+    }
+    const Bounded& a = values[position(tensor.a)];
+    if (tensor.definition == Tensor::Definition::product) {
+      const std::int64_t parts = program.tensors[position(tensor.a)].columns.blocks;
+      values.push_back(bounded_product(a, values[position(tensor.b)], parts, storage));
+    } else {
+      const std::int64_t block = sizes.block[position(tensor.columns.dimension)];
+      values.push_back(bounded_function(tensor.function, a, block, storage));
+    }
+  }
+  return values;
+}
+
+bool sums_are_exact(const Program& program, std::span<const Matrix<float>> unfused) {
+  const double largest = storage_of(program).exact_integers;
+  return std::ranges::all_of(program.tensors, [&](const Tensor& tensor) {
+    if (tensor.definition != Tensor::Definition::product) {
+      return true;
+    }
+    const Matrix<double> sums =
+        product(magnitude(widened(unfused[position(tensor.a)])), magnitude(widened(unfused[position(tensor.b)])));
+    return std::ranges::all_of(sums.values(), [&](double sum) { return sum <= largest; });
+  });
+}
+
+}  // namespace commfuse::validate

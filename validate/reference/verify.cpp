@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/reference/verify.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "model/check.h"
+#include "validate/reference/data.h"
+#include "validate/reference/interpreter.h"
+#include "validate/reference/unfused.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// compare(tensor, row, column, value) for every element of every final content on every rank.
+template <class Compare>
+void each_final(const Interpreter& interpreter, Compare&& compare) {
+  const Program& program = interpreter.program();
+  for (const Content& content : program.final) {
+    for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+      const Coordinates here = program.mesh.coordinates(rank);
+      const Area there = area_of(program, interpreter.sizes(), content, rank);
+      const Matrix<float> computed = interpreter.fetch(rank, rectangle_of(program, content.here, here));
+      for (std::int64_t row = 0; row < computed.rows(); ++row) {
+        for (std::int64_t column = 0; column < computed.columns(); ++column) {
+          compare(position(content.tensor), there.row + row, there.column + column, computed.at(row, column));
+        }
+      }
+    }
+  }
+}
+
+Tally compare_bits(const Interpreter& interpreter, std::span<const Matrix<float>> expected) {
+  Tally tally;
+  each_final(interpreter, [&](std::size_t tensor, std::int64_t row, std::int64_t column, float value) {
+    const float wanted = expected[tensor].at(row, column);
+    tally.wrong += std::bit_cast<std::uint32_t>(value) == std::bit_cast<std::uint32_t>(wanted) ? 0 : 1;
+    ++tally.elements;
+  });
+  return tally;
+}
+
+Tally compare_bound(const Interpreter& interpreter, std::span<const Bounded> expected) {
+  Tally tally;
+  each_final(interpreter, [&](std::size_t tensor, std::int64_t row, std::int64_t column, float value) {
+    const double off = std::abs(static_cast<double>(value) - expected[tensor].value.at(row, column));
+    const double ratio = off == 0.0 ? 0.0 : off / expected[tensor].bound.at(row, column);
+    tally.worst = std::max(tally.worst, std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
+    tally.wrong += ratio <= 1.0 ? 0 : 1;
+    ++tally.elements;
+  });
+  return tally;
+}
+
+Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
+  const Program& program = interpreter.program();
+  const auto inputs = input_data(program, interpreter.sizes(), DataKind::integers, options.seed);
+  const auto expected = unfused(program, interpreter.sizes(), inputs, Functions::integer);
+  check(sums_are_exact(program, expected), "integer data is for sizes that keep every sum exact");
+  Tally tally;
+  for (int order = 0; order < options.orders; ++order) {
+    const RunOptions run{.functions = Functions::integer, .order = static_cast<std::uint64_t>(order)};
+    interpreter.prepare(inputs);
+    for (int iteration = 0; iteration < 2; ++iteration) {
+      interpreter.run(run);
+      tally += compare_bits(interpreter, expected);
+    }
+  }
+  return tally;
+}
+
+}  // namespace
+
+Tally& Tally::operator+=(const Tally& other) {
+  elements += other.elements;
+  wrong += other.wrong;
+  worst = std::max(worst, other.worst);
+  return *this;
+}
+
+Verdict& Verdict::operator+=(const Verdict& other) {
+  integers += other.integers;
+  bound += other.bound;
+  return *this;
+}
+
+Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
+  Interpreter interpreter(lower(program), sizes);
+  Verdict verdict{.integers = verify_integers(interpreter, options), .bound = {}};
+  const auto inputs = input_data(*program, sizes, DataKind::random, options.seed);
+  interpreter.prepare(inputs);
+  interpreter.run({});
+  verdict.bound = compare_bound(interpreter, bounded(*program, sizes, inputs));
+  return verdict;
+}
+
+Tally verify_bitwise(const std::shared_ptr<const Program>& program, const Sizes& sizes, std::uint64_t seed) {
+  Interpreter interpreter(lower(program), sizes);
+  const auto inputs = input_data(*program, sizes, DataKind::random, seed);
+  interpreter.prepare(inputs);
+  interpreter.run({});
+  return compare_bits(interpreter, unfused(*program, sizes, inputs, Functions::real));
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does a schedule give what the unfused operation gives? Compares every element of every final content on every rank.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "model/schedule/program.h"
+#include "model/schedule/sizes.h"
+
+namespace commfuse::validate {
+
+/// The result of one level.
+struct Tally {
+  std::int64_t elements = 0;  // compared
+  std::int64_t wrong = 0;
+  double worst = 0.0;  // largest |computed - exact| in units of its bound; infinite for NaN; 0 where equality is asked
+
+  [[nodiscard]] bool ok() const { return elements > 0 && wrong == 0; }
+  Tally& operator+=(const Tally& other);
+};
+
+struct Verdict {
+  Tally integers;  // T-int: integer data, bitwise the unfused result
+  Tally bound;     // T3: random data, inside the componentwise bound
+
+  [[nodiscard]] bool ok() const { return integers.ok() && bound.ok(); }
+  Verdict& operator+=(const Verdict& other);
+};
+
+struct VerifyOptions {
+  std::uint64_t seed = 1;
+  /// In how many orders of its ops the program runs on integers: one after the other, and so many more at random, each
+  /// twice over the same memory.
+  int orders = 4;
+};
+
+/// Throws Stuck when the program does not come to its end. Requires a program whose exchanges match, and sizes that
+/// keep the sums of integer data exact.
+Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options);
+
+/// T2: random data, bitwise the unfused result. Holds where no sum is cut: all-gather and product.
+Tally verify_bitwise(const std::shared_ptr<const Program>& program, const Sizes& sizes, std::uint64_t seed);
+
+}  // namespace commfuse::validate
