@@ -59,7 +59,8 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(path) {
     temporary_ = temporary_beside(target_);
   }
   const int how = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL);
-  descriptor_ = ::open((direct ? target_ : temporary_).c_str(), how, 0666);  // NOLINT(cppcoreguidelines-pro-type-vararg)
+  descriptor_ =
+      ::open((direct ? target_ : temporary_).c_str(), how, 0666);  // NOLINT(cppcoreguidelines-pro-type-vararg)
   if (descriptor_ < 0) {
     refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
   }

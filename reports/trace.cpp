@@ -203,8 +203,8 @@ std::vector<PreparedOp> prepare(const TracedRun& run) {
     for (LabelPiece& piece : one.name) {
       piece.text = escaped(piece.text);
     }
-    one.behind_name = fmt::format(R"(","cat":"{}","ph":"X","tid":{},"args":{},"pid":)", name_of(op.purpose), op.lane + 1,
-                                  arguments_of(run, id));
+    one.behind_name = fmt::format(R"(","cat":"{}","ph":"X","tid":{},"args":{},"pid":)", name_of(op.purpose),
+                                  op.lane + 1, arguments_of(run, id));
     prepared.push_back(std::move(one));
   }
   return prepared;
@@ -250,12 +250,11 @@ void write_names(const TracedRun& run, std::int64_t first_pid, Output& out) {
   const std::string strategy = strategy_label(row.strategy, row.parameters);
   for (Rank rank = 0; rank < run.program->mesh.ranks(); ++rank) {
     const std::int64_t pid = first_pid + rank;
-    std::vector<Json> all{
-        metadata(pid, "process_name", {{"name", fmt::format("{} \u00b7 rank {}", strategy, rank)}}),
-        metadata(pid, "process_sort_index", {{"sort_index", pid}}),
-        metadata(pid, "process_labels",
-                 {{"labels", fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope, row.hardware, row.batch,
-                                         row.seq)}})};
+    std::vector<Json> all{metadata(pid, "process_name", {{"name", fmt::format("{} \u00b7 rank {}", strategy, rank)}}),
+                          metadata(pid, "process_sort_index", {{"sort_index", pid}}),
+                          metadata(pid, "process_labels",
+                                   {{"labels", fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope,
+                                                           row.hardware, row.batch, row.seq)}})};
     for (std::size_t lane = 0; lane < run.program->lanes.size(); ++lane) {
       for (const Json& named : {metadata(pid, "thread_name", {{"name", name_of(run.program->lanes[lane])}}),
                                 metadata(pid, "thread_sort_index", {{"sort_index", lane + 1}})}) {

@@ -100,7 +100,7 @@ Point point_of(const PointRequest& request, Library& library) {
   return point;
 }
 
-std::vector<PointRequest> spread(std::vector<PointRequest> requests, const GridAxis& axis) {
+std::vector<PointRequest> spread(const std::vector<PointRequest>& requests, const GridAxis& axis) {
   std::vector<PointRequest> result;
   for (PointRequest request : requests) {
     for (const std::string& value : axis.values) {
@@ -186,7 +186,7 @@ std::string* PointRequest::find(std::string_view name) {
 std::vector<Point> points_of(const PointRequest& request, const std::vector<std::string>& axes) {
   std::vector<PointRequest> requests{request};
   for (const std::string& text : axes) {
-    requests = spread(std::move(requests), parse_axis(text));
+    requests = spread(requests, parse_axis(text));
   }
   Library library;
   std::vector<Point> points;

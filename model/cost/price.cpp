@@ -30,7 +30,8 @@ class Pricer {
 
   [[nodiscard]] Duration of(const ElementwiseShape& elementwise, int sms) const {
     const std::int64_t out = sizes_.elements(elementwise.rows) * sizes_.elements(elementwise.columns);
-    const std::int64_t read = elementwise.inputs * (elementwise.function == Function::swiglu ? 2 : 1);
+    const std::int64_t width = elementwise.function == Function::swiglu ? 2 : 1;
+    const std::int64_t read = elementwise.inputs * width;
     const Bytes traffic{(read + 1) * out * bytes_of(elementwise.dtype)};
     return memory_bound_time(machine_.accelerator, traffic, sms);
   }

@@ -16,15 +16,13 @@ Done fuse_rs_direct(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t ranks = stage.ranks;
   const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index shard = along(builder.mesh(), stage.axis, 1 + step);
-    return builder.gemm({.a = {builder.rows_of(stage.input, shard)},
-                         .b = {builder.whole(stage.weight)},
-                         .out = {out},
-                         .waits = waits});
+    return builder.gemm(
+        {.a = {builder.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
   };
   if (ranks == 1) {
     return {product(0, builder.whole(stage.output), stage.ready)};
   }
-  const BufferId partial = stage.scratch("partial", 2, stage.output);    // being computed, being sent
+  const BufferId partial = stage.scratch("partial", 2, stage.output);      // being computed, being sent
   const BufferId inbox = stage.scratch("inbox", ranks - 1, stage.output);  // one slot a sender
   const BufferId own = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;

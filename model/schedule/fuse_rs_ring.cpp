@@ -18,10 +18,8 @@ Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options) {
   const bool own_lane = options.add_lane == LaneKind::aux;
   const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index shard = along(builder.mesh(), stage.axis, -1 - step);
-    return builder.gemm({.a = {builder.rows_of(stage.input, shard)},
-                         .b = {builder.whole(stage.weight)},
-                         .out = {out},
-                         .waits = waits});
+    return builder.gemm(
+        {.a = {builder.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
   };
   if (ranks == 1) {
     return {product(0, builder.whole(stage.output), stage.ready)};
@@ -41,16 +39,16 @@ Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options) {
                                             .waits = {added.back()}});
     // On its own lane the add of two steps ago may still be reading the slot.
     const bool slot_in_use = own_lane && step >= 3;
-    const OpId partial_product = product(step, slot(partial, step),
-                                         slot_in_use ? std::vector<OpId>{added[static_cast<std::size_t>(step) - 2]}
-                                                     : std::vector<OpId>{});
+    const OpId partial_product =
+        product(step, slot(partial, step),
+                slot_in_use ? std::vector<OpId>{added[static_cast<std::size_t>(step) - 2]} : std::vector<OpId>{});
     const bool last = step + 1 == ranks;
-    added.push_back(builder.elementwise({.lane = {options.add_lane, 0},
-                                         .function = Function::add,
-                                         .inputs = {{slot(sum, step)}, {slot(partial, step)}},
-                                         .out = {last ? builder.whole(stage.output) : slot(sum, step)},
-                                         .waits = own_lane ? std::vector<OpId>{exchange, partial_product}
-                                                           : std::vector<OpId>{exchange}}));
+    added.push_back(builder.elementwise(
+        {.lane = {options.add_lane, 0},
+         .function = Function::add,
+         .inputs = {{slot(sum, step)}, {slot(partial, step)}},
+         .out = {last ? builder.whole(stage.output) : slot(sum, step)},
+         .waits = own_lane ? std::vector<OpId>{exchange, partial_product} : std::vector<OpId>{exchange}}));
   }
   return {added.back()};
 }

@@ -74,8 +74,8 @@ class Assembly {
     const TensorId activated = builder_.function_tensor("activated", function, made_.tensor);
     Extent columns = builder_.buffer_of(made_.buffer).columns;
     columns.blocks /= function == Function::swiglu ? 2 : 1;
-    const BufferId buffer = builder_.buffer("activated", last ? BufferRole::output : BufferRole::scratch, tokens_,
-                                            columns, options_.dtype);
+    const BufferId buffer =
+        builder_.buffer("activated", last ? BufferRole::output : BufferRole::scratch, tokens_, columns, options_.dtype);
     done_ = {builder_.elementwise({.function = function,
                                    .inputs = {{builder_.whole(made_.buffer)}},
                                    .out = {builder_.whole(buffer)},
@@ -100,8 +100,8 @@ class Assembly {
     }
     const TensorId w = builder_.input_tensor(stage.name + ".weight", {contraction, ranks_}, hidden, options_.dtype);
     const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w);
-    const BufferId weight = builder_.buffer(stage.name + ".weight", BufferRole::weight, own_share, hidden,
-                                            options_.dtype);
+    const BufferId weight =
+        builder_.buffer(stage.name + ".weight", BufferRole::weight, own_share, hidden, options_.dtype);
     const BufferId output = builder_.buffer(stage.name, BufferRole::output, shard, hidden, options_.dtype);
     builder_.initially(builder_.whole(weight), w, own, 0);
     done_ = strategy_.gemm_rs(site(stage, made_.buffer, weight, output), options_);

@@ -14,12 +14,12 @@ namespace commfuse {
 
 /// One site of the unfused operation. Its sizes come later; here are only the names of its dimensions.
 struct OperationStage {
-  std::string name;                     // of the site, and of the tensor it makes: gate_up
+  std::string name;  // of the site, and of the tensor it makes: gate_up
   SiteKind kind = SiteKind::ag_gemm;
-  std::string contraction;              // dimension of K: whole for ag_gemm, one block a rank for gemm_rs
-  std::string columns;                  // dimension of the output: one block a rank for ag_gemm, whole for gemm_rs
-  std::int32_t columns_per_rank = 1;    // ag_gemm: 2 when gate and up lie side by side
-  std::optional<Function> activation;   // applied to the output of an ag_gemm
+  std::string contraction;             // dimension of K: whole for ag_gemm, one block a rank for gemm_rs
+  std::string columns;                 // dimension of the output: one block a rank for ag_gemm, whole for gemm_rs
+  std::int32_t columns_per_rank = 1;   // ag_gemm: 2 when gate and up lie side by side
+  std::optional<Function> activation;  // applied to the output of an ag_gemm
 };
 
 /// What is computed, whoever computes it. A gemm_rs after an ag_gemm takes in what the latter puts out.

@@ -28,14 +28,14 @@ struct Command {
   Purpose purpose = Purpose::essential;
   std::uint16_t lane = 0;
   std::uint32_t shape = 0;
-  std::vector<std::int32_t> waits;                // positions in the same list, all earlier
-  std::vector<std::vector<Rectangle>> inputs;     // stacked by rows
-  std::vector<std::vector<Rectangle>> outputs;    // stacked by rows
-  Rank target = -1;                               // exchange: whom it sends to; -1: this half is absent
-  Rank source = -1;                               // exchange: whom it receives from; -1: this half is absent
-  OpId target_op{-1};                             // the target's op whose receive half takes this send
-  OpId source_op{-1};                             // the source's op whose send half fills this receive
-  std::vector<Rank> group;                        // collective: its members, by coordinate
+  std::vector<std::int32_t> waits;              // positions in the same list, all earlier
+  std::vector<std::vector<Rectangle>> inputs;   // stacked by rows
+  std::vector<std::vector<Rectangle>> outputs;  // stacked by rows
+  Rank target = -1;                             // exchange: whom it sends to; -1: this half is absent
+  Rank source = -1;                             // exchange: whom it receives from; -1: this half is absent
+  OpId target_op{-1};                           // the target's op whose receive half takes this send
+  OpId source_op{-1};                           // the source's op whose send half fills this receive
+  std::vector<Rank> group;                      // collective: its members, by coordinate
 };
 
 /// What all ranks' lists share. Simulators walk this without spelling the lists out.

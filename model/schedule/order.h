@@ -28,9 +28,9 @@ class Order {
   }
 
  private:
-  std::vector<std::uint16_t> lane_;      // by op
-  std::vector<std::int32_t> place_;      // by op: its place on its lane, -1 when it does not take part
-  std::vector<std::int32_t> finished_;   // by op and lane
+  std::vector<std::uint16_t> lane_;     // by op
+  std::vector<std::int32_t> place_;     // by op: its place on its lane, -1 when it does not take part
+  std::vector<std::int32_t> finished_;  // by op and lane
   std::vector<std::vector<OpId>> on_lane_;
 };
 

@@ -71,9 +71,8 @@ Operation operation_of(Scope scope, bool gated_mlp) {
 std::vector<Quantity> quantities_of(Scope scope, const Transformer& model, std::int64_t tokens) {
   switch (scope) {
     case Scope::qkv:
-      return {{"tokens", tokens},
-              {"hidden", model.hidden},
-              {"qkv", (model.heads + 2 * model.kv_heads) * model.head_dim}};
+      return {
+          {"tokens", tokens}, {"hidden", model.hidden}, {"qkv", (model.heads + 2 * model.kv_heads) * model.head_dim}};
     case Scope::out_proj:
       return {{"tokens", tokens}, {"hidden", model.hidden}, {"attention", model.heads * model.head_dim}};
     case Scope::gate_up:

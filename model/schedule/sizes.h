@@ -15,9 +15,7 @@ namespace commfuse {
 struct Sizes {
   std::vector<std::int64_t> block;
 
-  [[nodiscard]] std::int64_t elements(Extent extent) const {
-    return extent.blocks * block[position(extent.dimension)];
-  }
+  [[nodiscard]] std::int64_t elements(Extent extent) const { return extent.blocks * block[position(extent.dimension)]; }
 };
 
 /// The whole of a dimension, in elements: {"tokens", 32768}.

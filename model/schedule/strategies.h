@@ -17,10 +17,10 @@ enum class Form : std::uint8_t { ring, direct };
 
 /// Everything that selects one schedule of a strategy. Fields that a strategy does not use keep their defaults.
 struct StrategyOptions {
-  std::int32_t slices = 4;                  // sliced: k
-  Form form = Form::ring;                   // commfuse
-  LaneKind add_lane = LaneKind::compute;    // commfuse, gemm_rs, ring: compute or aux
-  DType dtype = DType::bf16;                // of tensors and of the wire
+  std::int32_t slices = 4;                // sliced: k
+  Form form = Form::ring;                 // commfuse
+  LaneKind add_lane = LaneKind::compute;  // commfuse, gemm_rs, ring: compute or aux
+  DType dtype = DType::bf16;              // of tensors and of the wire
   friend bool operator==(const StrategyOptions&, const StrategyOptions&) = default;
 };
 

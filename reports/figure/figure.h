@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A figure as plain data: what is drawn, in the units of its axes. Writers (SVG; later canvas and terminal) turn it into
-// pictures; nobody else knows about pixels.
+// A figure as plain data: what is drawn, in the units of its axes. Writers (SVG; later canvas and terminal) turn it
+// into pictures; nobody else knows about pixels.
 #pragma once
 
 #include <cstdint>

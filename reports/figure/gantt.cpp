@@ -29,7 +29,7 @@ constexpr double panel_gap = 14.0;
 struct Panel {
   const TracedRun* run = nullptr;
   Rank rank = 0;
-  Timeline spans;  // of this rank, in order of start
+  Timeline spans;   // of this rank, in order of start
   Breakdown parts;  // only makespan, head, bubble, tail, local and exposed mean anything
   std::vector<ExposedTime> exposed;
   std::vector<std::uint16_t> lanes;  // those in use, by kind and number
@@ -95,8 +95,9 @@ std::vector<Bar> bars_of(const Panel& panel, std::uint16_t lane, Duration visibl
     if (op.lane != lane || span.end == span.start) {
       continue;
     }
-    const bool joins = !bars.empty() && bars.back().purpose == op.purpose && span.start - bars.back().end < visible / 4 &&
-                       bars.back().end - bars.back().start < visible && span.end - span.start < visible;
+    const bool joins = !bars.empty() && bars.back().purpose == op.purpose &&
+                       span.start - bars.back().end < visible / 4 && bars.back().end - bars.back().start < visible &&
+                       span.end - span.start < visible;
     if (joins) {
       bars.back().end = span.end;
       bars.back().last = span.op;
@@ -192,10 +193,10 @@ std::string Gantt::title() const {
   }
   const Panel& second = *order[1];
   const double ratio = to_seconds(second.parts.makespan) / std::max(to_seconds(first.parts.makespan), 1e-12);
-  const std::string lead = ratio < 1.0 + too_close
-                               ? fmt::format("{} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))
-                               : fmt::format("{} takes {} less time than {}", name, percent(1.0 - 1.0 / ratio),
-                                             label_of(second.run->row));
+  const std::string lead =
+      ratio < 1.0 + too_close
+          ? fmt::format("{} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))
+          : fmt::format("{} takes {} less time than {}", name, percent(1.0 - 1.0 / ratio), label_of(second.run->row));
   return fmt::format("{}: {} against {} exposed", lead, unit_.digits(first.parts.exposed),
                      unit_.text(second.parts.exposed));
 }
@@ -226,13 +227,15 @@ std::string Gantt::description() const {
 
 void Gantt::set_axes() {
   const double end = unit_.value(longest());
-  figure_.x = {.label = "time since the release of all ranks", .unit = unit_.name(), .low = 0.0, .high = end, .grid = true};
+  figure_.x = {
+      .label = "time since the release of all ranks", .unit = unit_.name(), .low = 0.0, .high = end, .grid = true};
   figure_.x.ticks = round_ticks(0.0, end, 8);
   double height = 0.0;
   for (const Panel& panel : panels_) {
     double lane_top = height + head_height;
     for (const std::uint16_t lane : panel.lanes) {
-      figure_.y.ticks.push_back({lane_top + (lane_height - lane_gap) / 2, commfuse::name_of(panel.run->program->lanes[lane])});
+      figure_.y.ticks.push_back(
+          {lane_top + (lane_height - lane_gap) / 2, commfuse::name_of(panel.run->program->lanes[lane])});
       lane_top += lane_height;
     }
     height += height_of(panel);
@@ -252,10 +255,11 @@ void Gantt::set_legend() {
 void Gantt::add(const Panel& panel, double top) {
   const double end = unit_.value(panel.parts.makespan);
   const ResultRow& row = panel.run->row;
-  figure_.marks.emplace_back(TextMark{{0.0, top + head_height - 8.0},
-                                   label_of(row),
-                                   fmt::format("{} \u00b7 MFU {} \u00b7 {} \u00b7 rank {}", unit_.text(panel.parts.makespan),
-                                               percent(row.mfu), split(panel), panel.rank)});
+  figure_.marks.emplace_back(
+      TextMark{{0.0, top + head_height - 8.0},
+               label_of(row),
+               fmt::format("{} \u00b7 MFU {} \u00b7 {} \u00b7 rank {}", unit_.text(panel.parts.makespan),
+                           percent(row.mfu), split(panel), panel.rank)});
   double lane_top = top + head_height;
   for (const std::uint16_t lane : panel.lanes) {
     add_lane(panel, lane, lane_top);
@@ -275,10 +279,10 @@ void Gantt::add_lane(const Panel& panel, std::uint16_t lane, double top) {
     const std::string tip = fmt::format("{}: {} to {}, {}", all, unit_.digits(bar.start.time_since_epoch()),
                                         unit_.text(bar.end.time_since_epoch()), unit_.text(bar.end - bar.start));
     figure_.marks.emplace_back(RectMark{.from = {x(bar.start), top},
-                                     .to = {x(bar.end), top + lane_height - lane_gap},
-                                     .role = role_of(bar.purpose),
-                                     .labels = bar.ops == 1 ? shorter_and_shorter(name) : std::vector<std::string>{},
-                                     .tip = tip});
+                                        .to = {x(bar.end), top + lane_height - lane_gap},
+                                        .role = role_of(bar.purpose),
+                                        .labels = bar.ops == 1 ? shorter_and_shorter(name) : std::vector<std::string>{},
+                                        .tip = tip});
   }
 }
 
@@ -291,13 +295,13 @@ void Gantt::add_exposed(const Panel& panel, double top) {
     }
     const std::string name{name_of(time.place)};
     const std::string length = unit_.digits(time.to - time.from);
-    figure_.marks.emplace_back(RectMark{.from = {x(time.from), top},
-                                     .to = {x(time.to), top + lane_height - lane_gap},
-                                     .role = Role::exposed,
-                                     .hatched = true,
-                                     .labels = {fmt::format("{} {} {}", name, length, unit_.name()),
-                                                fmt::format("{} {}", name, length), length},
-                                     .tip = fmt::format("exposed, {}: {} {}", name, length, unit_.name())});
+    figure_.marks.emplace_back(RectMark{
+        .from = {x(time.from), top},
+        .to = {x(time.to), top + lane_height - lane_gap},
+        .role = Role::exposed,
+        .hatched = true,
+        .labels = {fmt::format("{} {} {}", name, length, unit_.name()), fmt::format("{} {}", name, length), length},
+        .tip = fmt::format("exposed, {}: {} {}", name, length, unit_.name())});
   }
 }
 
@@ -329,7 +333,7 @@ std::vector<ExposedTime> exposed_times(const TracedRun& run, Rank rank) {
   Instant covered{};
   const auto gap = [&](Instant to) {
     if (to > covered) {
-      const auto place = to <= first        ? ExposedTime::Place::head
+      const auto place = to <= first       ? ExposedTime::Place::head
                          : covered >= last ? ExposedTime::Place::tail
                                            : ExposedTime::Place::bubble;
       exposed.push_back({place, covered, to});

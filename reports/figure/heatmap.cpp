@@ -146,7 +146,9 @@ bool close_times(const Cell& cell) {
 }
 
 std::string signed_points(double points) {
-  return std::abs(points) < 0.05 ? "0.0" : points < 0 ? fmt::format("\u2212{:.1f}", -points) : fmt::format("+{:.1f}", points);
+  return std::abs(points) < 0.05 ? "0.0"
+         : points < 0            ? fmt::format("\u2212{:.1f}", -points)
+                                 : fmt::format("+{:.1f}", points);
 }
 
 std::string difference_title(const Map& map, std::string_view strategy) {
@@ -163,8 +165,8 @@ std::string difference_title(const Map& map, std::string_view strategy) {
   if (most == nullptr) {
     return fmt::format("{} has nothing to be compared with", strategy);
   }
-  return fmt::format("{} against the best other: ahead at {}, behind at {}, too close at {}; at most {} points ({})", strategy,
-                     ahead, behind, close, signed_points(gain(*most)), point_of(*most->own));
+  return fmt::format("{} against the best other: ahead at {}, behind at {}, too close at {}; at most {} points ({})",
+                     strategy, ahead, behind, close, signed_points(gain(*most)), point_of(*most->own));
 }
 
 }  // namespace
@@ -195,12 +197,12 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
   }
   Figure figure = frame_of(map, std::move(id));
   figure.title = difference_title(map, strategy);
-  figure.scale = LevelScale{.label = fmt::format("MFU points, {} less the best other; dashed: within {:.0f}%", strategy,
-                                                 100.0 * too_close),
-                            .low = signed_points(-most),
-                            .middle = "0",
-                            .high = signed_points(most),
-                            .diverging = true};
+  figure.scale = LevelScale{
+      .label = fmt::format("MFU points, {} less the best other; dashed: within {:.0f}%", strategy, 100.0 * too_close),
+      .low = signed_points(-most),
+      .middle = "0",
+      .high = signed_points(most),
+      .diverging = true};
   add_cells(map, figure, [&](const Cell& cell) -> CellMark {
     if (!comparable(cell)) {
       return {.tip = "no result"};

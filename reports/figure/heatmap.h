@@ -6,14 +6,14 @@
 #include <string>
 #include <string_view>
 
-#include "reports/figure/figure.h"
 #include "model/record/result.h"
+#include "reports/figure/figure.h"
 
 namespace commfuse::reports {
 
 /// MFU of one strategy, its fastest schedule where a point has several. The colours cover the MFU of all `rows`, so the
-/// maps of several strategies made from the same rows compare. Points that have no result are crossed. Requires rows that
-/// differ in seq, ranks and strategy only.
+/// maps of several strategies made from the same rows compare. Points that have no result are crossed. Requires rows
+/// that differ in seq, ranks and strategy only.
 Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu");
 
 /// MFU of one strategy less the best of the others, in percentage points; framed where the times are too close to call.

@@ -13,9 +13,11 @@ bool continues(char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) ==
 
 /// Bytes of the sequence that `first` opens; 0 where it opens none.
 std::size_t length_of(unsigned char first) {
-  return first < 0x80U ? 1 : first >= 0xc2U && first < 0xe0U ? 2 : first >= 0xe0U && first < 0xf0U ? 3
-                         : first >= 0xf0U && first < 0xf5U   ? 4
-                                                             : 0;
+  return first < 0x80U                     ? 1
+         : first >= 0xc2U && first < 0xe0U ? 2
+         : first >= 0xe0U && first < 0xf0U ? 3
+         : first >= 0xf0U && first < 0xf5U ? 4
+                                           : 0;
 }
 
 bool is_character_of_xml(std::uint32_t code) {
@@ -29,7 +31,8 @@ std::size_t one_character(std::string_view text) {
   constexpr std::array<unsigned, 5> payload{0, 0x7f, 0x1f, 0x0f, 0x07};
   const auto first = static_cast<unsigned char>(text.front());
   const std::size_t length = length_of(first);
-  if (length == 0 || length > text.size() || !std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), continues)) {
+  if (length == 0 || length > text.size() ||
+      !std::all_of(text.begin() + 1, text.begin() + static_cast<std::ptrdiff_t>(length), continues)) {
     return 0;
   }
   std::uint32_t code = first & payload[length];
@@ -60,8 +63,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char byte) { return !continues(byte); }));
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char byte) { return !continues(byte); }));
 }
 
 }  // namespace commfuse::reports

@@ -7,8 +7,8 @@
 
 namespace commfuse::reports {
 
-/// Safe between tags and inside quoted attributes, in HTML and in XML. What is no UTF-8, or no character of XML, becomes
-/// U+FFFD.
+/// Safe between tags and inside quoted attributes, in HTML and in XML. What is no UTF-8, or no character of XML,
+/// becomes U+FFFD.
 std::string escaped(std::string_view text);
 
 /// Characters, not bytes, of valid UTF-8.

@@ -103,8 +103,9 @@ std::string axis_title(const FigureAxis& axis) {
 class Writer {
  public:
   explicit Writer(const Figure& figure) : figure_(figure), layout_(layout_of(figure)) {
-    check(!figure.id.empty() && figure.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos,
-          "the id of a figure is made of lower-case letters, digits and dashes");
+    check(
+        !figure.id.empty() && figure.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos,
+        "the id of a figure is made of lower-case letters, digits and dashes");
     check(figure.x.low < figure.x.high && figure.y.low < figure.y.high, "an axis has a length");
   }
 
@@ -122,7 +123,8 @@ class Writer {
 
   void operator()(const RectMark& mark) { box(mark.from, mark.to, mark.role, mark.hatched, mark.labels, mark.tip); }
   void operator()(const BarMark& mark) {
-    box({mark.x - mark.width / 2, mark.from}, {mark.x + mark.width / 2, mark.to}, mark.role, mark.hatched, {}, mark.tip);
+    box({mark.x - mark.width / 2, mark.from}, {mark.x + mark.width / 2, mark.to}, mark.role, mark.hatched, {},
+        mark.tip);
   }
   void operator()(const LineMark& mark);
   void operator()(const TextMark& mark);
@@ -246,13 +248,12 @@ void Writer::box(Place from, Place to, Role role, bool hatched, const std::vecto
                                    : fmt::format(R"(class="cf-{}{}")", name_of(role), width >= 4.0 ? " cf-bar" : "");
   add(R"(<rect x="{}" y="{}" width="{}" height="{}" {})", px(left), px(top), px(width), px(height), fill);
   text_ += title.empty() ? "/>\n" : ">" + title + "</rect>\n";
-  const auto fits = std::find_if(labels.begin(), labels.end(), [&](const std::string& label) {
-    return width_of(label, mark_size) + 6.0 <= width;
-  });
+  const auto fits = std::find_if(labels.begin(), labels.end(),
+                                 [&](const std::string& label) { return width_of(label, mark_size) + 6.0 <= width; });
   if (fits != labels.end()) {
     words(left + width / 2, top + height / 2 + 4.0,
-          hatched ? std::string{"cf-mark cf-strong cf-halo"} : fmt::format("cf-mark cf-on-{}", name_of(role)), Anchor::middle,
-          *fits);
+          hatched ? std::string{"cf-mark cf-strong cf-halo"} : fmt::format("cf-mark cf-on-{}", name_of(role)),
+          Anchor::middle, *fits);
   }
 }
 

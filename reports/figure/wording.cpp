@@ -18,9 +18,7 @@ std::string percent(double share) { return fmt::format("{:.1f}%", 100.0 * share)
 
 std::string label_of(const ResultRow& row) { return strategy_label(row.strategy, row.parameters); }
 
-std::string point_of(const ResultRow& row) {
-  return fmt::format("ranks {}, seq {}", row.ranks, format_count(row.seq));
-}
+std::string point_of(const ResultRow& row) { return fmt::format("ranks {}, seq {}", row.ranks, format_count(row.seq)); }
 
 bool has_result(const ResultRow& row) { return makespan_of(row) > Duration{}; }
 

@@ -8,7 +8,8 @@
 
 namespace commfuse::reports {
 
-/// Microseconds where the longest time shown is below 10 ms, milliseconds from there on; digits as in the terminal's table.
+/// Microseconds where the longest time shown is below 10 ms, milliseconds from there on; digits as in the terminal's
+/// table.
 class TimeUnit {
  public:
   explicit TimeUnit(Duration longest) : milliseconds_(longest >= std::chrono::milliseconds(10)) {}

@@ -234,9 +234,9 @@ TEST_F(TraceFiles, AFolderWithoutPermissionIsTheUsersMistake) {
     GTEST_SKIP() << "root may write anywhere";
   }
   fs::permissions(folder_, fs::perms::owner_read | fs::perms::owner_exec);
-  EXPECT_EQ(message_of<ConfigError>(folder_ / "trace.json"),
-            (folder_ / "trace.json").string() +
-                " cannot be written: Permission denied; choose a folder you may write to");
+  EXPECT_EQ(
+      message_of<ConfigError>(folder_ / "trace.json"),
+      (folder_ / "trace.json").string() + " cannot be written: Permission denied; choose a folder you may write to");
   fs::permissions(folder_, fs::perms::owner_all);
 }
 

@@ -122,10 +122,8 @@ std::uint64_t seed_of(const std::string& text) {
 }
 
 Render renderer_of(const std::string& format) {
-  std::vector<std::string_view> names;
-  for (const auto& [name, render] : renderers) {
-    names.push_back(name);
-  }
+  std::array<std::string_view, renderers.size()> names;
+  std::ranges::transform(renderers, names.begin(), [](const auto& renderer) { return renderer.first; });
   return renderers[chosen_one("--output", format, names, "formats")].second;
 }
 

@@ -57,10 +57,10 @@ constexpr std::array columns{
 
 std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
-    const std::string text = value.dump();  // "null" also for what is infinite
+    std::string text = value.dump();  // "null" also for what is infinite
     return text == "null" ? "" : text;
   }
-  const auto text = value.get<std::string>();
+  auto text = value.get<std::string>();
   if (text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;
   }

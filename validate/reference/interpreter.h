@@ -24,6 +24,7 @@ class Interpreter {
   Interpreter(Lowered lowered, Sizes sizes);
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
+  ~Interpreter() = default;
 
   /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
   /// tensors with an initial content are looked at.

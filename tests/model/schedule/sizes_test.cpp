@@ -31,8 +31,7 @@ std::string message_of(std::int64_t tokens) {
 }
 
 TEST(Sizes, ABlockIsItsPartOfTheDimension) {
-  const Sizes sizes =
-      bind_sizes(program_of_two_buffers(), std::array{Quantity{"hidden", 8}, Quantity{"tokens", 12}});
+  const Sizes sizes = bind_sizes(program_of_two_buffers(), std::array{Quantity{"hidden", 8}, Quantity{"tokens", 12}});
   EXPECT_EQ(sizes.block, (std::vector<std::int64_t>{3, 8}));  // 12/4 tokens, 8/1 hidden
   EXPECT_EQ(sizes.elements({DimensionId{0}, 3}), 9);
   EXPECT_EQ(sizes.elements({DimensionId{1}, 2}), 16);  // more blocks than the dimension has: gate and up

@@ -75,7 +75,8 @@ TEST(Functions, NoSlopeIsSteeperThanTheOneInTheBound) {
   double silu_slope = 0.0;
   double gelu_slope = 0.0;
   constexpr double step = 1e-3;
-  for (double x = -20.0; x < 20.0; x += step) {
+  for (int i = -20'000; i < 20'000; ++i) {
+    const double x = i * step;
     silu_slope = std::max(silu_slope, std::abs(silu(x + step) - silu(x)) / step);
     gelu_slope = std::max(gelu_slope, std::abs(gelu(x + step) - gelu(x)) / step);
   }

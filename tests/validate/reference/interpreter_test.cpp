@@ -35,6 +35,7 @@ struct Rows {
     interpreter.prepare({&values, 1});
     interpreter.run(options);
     std::vector<Matrix<float>> results;
+    results.reserve(static_cast<std::size_t>(ranks));
     for (Rank rank = 0; rank < ranks; ++rank) {
       results.push_back(interpreter.fetch(rank, out));
     }
