@@ -19,6 +19,7 @@ commfuse_require(OpenSSL COMPONENTS Crypto)
 commfuse_require(GTest)
 commfuse_require(ZLIB)
 commfuse_require(Threads)
+commfuse_require(Boost)  # Boost.Graph, headers only.
 find_package(benchmark QUIET)  # Only bench/ needs it.
 
 # yaml-cpp 0.7 exports `yaml-cpp`; from 0.8 on it is `yaml-cpp::yaml-cpp`.

@@ -131,7 +131,8 @@ class Arguments {
     }
   }
   void operator()(const AttentionShape& attention) const {
-    extents({{"queries", attention.queries}, {"keys", attention.keys}, {"heads", attention.heads}});
+    extents({{"queries", attention.queries}, {"keys", attention.keys}});
+    json_["causal"] = attention.causal;
   }
   void operator()(const ElementwiseShape& elementwise) const {
     matrix(elementwise.rows, elementwise.columns, elementwise.dtype);

@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
 #include "model/config/quantity.h"
+#include "model/config/ranges.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 
@@ -15,6 +17,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t most_values = 10'000;
+constexpr std::string_view how_to_write = "write a list or a range, as in 2,4,8 or 1K..128K or 4K..16K+4K";
 
 /// first..last, stepping by addition or multiplication.
 struct NumberRange {
@@ -24,50 +27,47 @@ struct NumberRange {
   bool multiplies = false;
 };
 
-[[noreturn]] void refuse(std::string_view axis, std::string_view why) {
-  throw ConfigError(
-      fmt::format("--axis {}: {}; write a list or a range, as in ranks=2,4,8 or seq=1K..128K or seq=4K..16K+4K",
-                  in_quotes(axis), why));
+[[noreturn]] void refuse(std::string_view range, std::string_view why) {
+  throw ConfigError(fmt::format("{} {}", in_quotes(range), why));
 }
 
-std::int64_t number(std::string_view axis, std::string_view text) {
+std::int64_t number(std::string_view range, std::string_view text) {
   const std::optional<std::int64_t> value = parse_count(text);
-  if (!value || *value < 1) {
-    refuse(axis, fmt::format("{} is not a whole number of at least 1", in_quotes(text)));
+  if (!value) {
+    refuse(range, fmt::format("is no range; {}", how_to_write));
   }
   return *value;
 }
 
-NumberRange parse_range(std::string_view axis, std::string_view key, std::string_view text, std::size_t dots) {
+NumberRange parse_range(const Field& field, std::string_view text, std::size_t dots) {
   NumberRange range;
-  range.first = number(axis, text.substr(0, dots));
+  range.first = number(text, text.substr(0, dots));
   const std::string_view rest = text.substr(dots + 2);
   const std::size_t sign = rest.find_first_of("+*");
-  range.last = number(axis, rest.substr(0, sign));
-  if (sign != std::string_view::npos) {
-    range.multiplies = rest[sign] == '*';
-    range.step = number(axis, rest.substr(sign + 1));
-  } else {
-    range.multiplies = key != "ranks";  // sequence lengths and batches double
-    range.step = range.multiplies ? 2 : 1;
+  range.last = number(text, rest.substr(0, sign));
+  range.multiplies = sign == std::string_view::npos ? field.growth == Growth::doubles : rest[sign] == '*';
+  range.step = sign == std::string_view::npos ? (range.multiplies ? 2 : 1) : number(text, rest.substr(sign + 1));
+  const int least_step = range.multiplies ? 2 : 1;
+  if (range.step < least_step) {
+    refuse(text, fmt::format("never ends; {} at least {}", range.multiplies ? "multiply by" : "add", least_step));
   }
-  if (range.multiplies && range.step < 2) {
-    refuse(axis, "a factor is at least 2");
+  if (range.multiplies && range.first < 1) {
+    refuse(text, "never ends; begin at 1 or more");
   }
   if (range.last < range.first) {
-    refuse(axis, fmt::format("{} is below {}", range.last, range.first));
+    refuse(text, fmt::format("runs downwards; write {}..{}", format_count(range.last), format_count(range.first)));
   }
   return range;
 }
 
-std::vector<std::string> expand(std::string_view axis, const NumberRange& range) {
+std::vector<std::string> expand(std::string_view text, const NumberRange& range) {
   std::vector<std::string> values;
   for (std::int64_t value = range.first; value <= range.last;
        value = range.multiplies ? value * range.step : value + range.step) {
     if (values.size() == most_values) {
-      refuse(axis, fmt::format("it has more than {} values", most_values));
+      refuse(text, fmt::format("has more than {} values; take larger steps", most_values));
     }
-    values.push_back(std::to_string(value));
+    values.push_back(format_count(value));
     if (range.multiplies && value > range.last / range.step) {
       break;
     }
@@ -75,33 +75,59 @@ std::vector<std::string> expand(std::string_view axis, const NumberRange& range)
   return values;
 }
 
-std::vector<std::string> split(std::string_view axis, std::string_view text) {
-  std::vector<std::string> values;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t comma = std::min(text.find(',', start), text.size());
-    if (comma == start) {
-      refuse(axis, "a value is missing");
+std::string in_message(std::string_view text) {
+  const std::string quoted = in_quotes(text);
+  return fmt::format("--axis {}", std::string_view(quoted).substr(1, quoted.size() - 2));
+}
+
+/// Requires an '=' in the text.
+GridAxis parse_parts(std::string_view key, std::string_view values, const std::string& where) {
+  const Field& field = axis_field(key);
+  GridAxis axis{.fields = {&field}, .steps = {}, .origin = {Source::flag, where}};
+  for (const std::string_view part : split_list(values)) {
+    for (const std::string& value : axis_values(field, part)) {
+      if (const std::optional<std::string> mistake = mistake_in(field, value)) {
+        throw ConfigError(*mistake);
+      }
+      axis.steps.push_back({Setting{value, axis.origin}});
     }
-    values.emplace_back(text.substr(start, comma - start));
-    start = comma + 1;
   }
-  return values;
+  return axis;
 }
 
 }  // namespace
 
-GridAxis parse_axis(std::string_view text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals == 0) {
-    refuse(text, "it has no '='");
+std::vector<std::string> axis_values(const Field& field, std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (field.type != FieldType::count || dots == std::string_view::npos) {
+    return {std::string(text)};
   }
-  GridAxis axis{.key = std::string{text.substr(0, equals)}, .values = {}};
-  const std::string_view values = text.substr(equals + 1);
-  const std::size_t dots = values.find("..");
-  // Only numbers have ranges; ".." inside a path of a model is a path.
-  const bool is_range = dots != std::string_view::npos && values.find_first_of("/,") == std::string_view::npos;
-  axis.values = is_range ? expand(text, parse_range(text, axis.key, values, dots)) : split(text, values);
-  return axis;
+  return expand(text, parse_range(field, text, dots));
+}
+
+const Field& axis_field(std::string_view key) {
+  const Field* field = find_field(key);
+  if (field == nullptr) {
+    throw ConfigError(is_group(key) ? fmt::format("'{0}' holds several settings; name one, as in {0}.name", key)
+                                    : fmt::format("unknown setting {}; {}", in_quotes(key), remedy_for_key(key)));
+  }
+  if (!field->of_point) {
+    throw ConfigError(fmt::format("'{}' changes no result; give it once, as --{}", key, field->flag));
+  }
+  return *field;
+}
+
+GridAxis parse_axis(std::string_view text) {
+  const std::string where = in_message(text);
+  const std::size_t equals = text.find('=');
+  try {
+    if (equals == std::string_view::npos) {
+      throw ConfigError("it has no '='; write a setting and its values, as in ranks=2,4,8 or seq=1K..128K");
+    }
+    return parse_parts(text.substr(0, equals), text.substr(equals + 1), where);
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format("{}: {}", where, error.what()));
+  }
 }
 
 }  // namespace commfuse

@@ -13,10 +13,13 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"
       "  commfuse-sim run --model llama-3.1-8b --axis seq=1K..128K --axis ranks=2,4,8\n"
-      "  commfuse-sim run --model ./mine.yaml --strategy commfuse --variants all -o json\n\n" +
+      "  commfuse-sim sweep configs/sweeps/llama-mlp.yaml --out out/llama-mlp\n"
+      "  commfuse-sim config explain strategy.name\n\n" +
       commfuse::exit_codes_in_words());
   int status = commfuse::exit_code::done;
   commfuse::sim::add_run(app, status);
+  commfuse::sim::add_sweep(app, status);
+  commfuse::sim::add_config(app, status);
   commfuse::sim::add_version(app, status);
   return commfuse::run_command_line(app, argc, argv, status);
 }

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/grid.h"
 
+#include <fmt/format.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 
-#include <iterator>
+#include <algorithm>
 
+#include "model/config_error.h"
 #include "model/schedule/text.h"
 
 namespace commfuse {
 
 namespace {
+
+constexpr std::size_t most_points = 1'000'000;
 
 std::string provenance_in_words(const Program& program, const Point& point) {
   const auto kinds = leans_on(program, point.machine, point.price);
@@ -24,35 +28,8 @@ std::string provenance_in_words(const Program& program, const Point& point) {
   return text;
 }
 
-std::vector<ResultRow> rows_of(const Point& point, const std::vector<Candidates>& candidates, Predictor& predictor) {
-  std::vector<ResultRow> rows;
-  for (const Candidates& candidate : candidates) {
-    rows.push_back(row_of(point, predictor.predict_best(point, *candidate.strategy, candidate.options)));
-  }
-  return rows;
-}
-
-}  // namespace
-
-std::vector<ResultRow> run_points(const std::vector<Point>& points, const StrategyRequest& strategies, int threads) {
-  const std::size_t most = threads > 0
-                               ? static_cast<std::size_t>(threads)
-                               : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
-  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, most);
-  StructureCache structures;
-  tbb::enumerable_thread_specific<Predictor> predictors([&] { return Predictor(structures); });
-  std::vector<std::vector<ResultRow>> by_point(points.size());
-  tbb::parallel_for(std::size_t{0}, points.size(), [&](std::size_t i) {
-    by_point[i] = rows_of(points[i], candidates_of(strategies, points[i].dtype), predictors.local());
-  });
-  std::vector<ResultRow> rows;
-  for (std::vector<ResultRow>& some : by_point) {
-    rows.insert(rows.end(), std::make_move_iterator(some.begin()), std::make_move_iterator(some.end()));
-  }
-  return rows;
-}
-
-ResultRow row_of(const Point& point, const Prediction& prediction) {
+/// What was asked.
+ResultRow row_of(const Point& point) {
   ResultRow row;
   row.model = point.model.name;
   row.hardware = point.machine.name;
@@ -61,17 +38,28 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   row.batch = point.batch;
   row.seq = point.seq;
   row.dtype = name_of(point.dtype);
-  row.strategy = prediction.strategy->name;
-  row.parameters = prediction.strategy->describe(prediction.options);
-  if (prediction.strategy->uses_slices) {
-    row.slices = prediction.options.slices;
+  row.interference = point.price.interference == Interference::none ? "none" : "static";
+  row.launch = point.price.launch == Launch::stream ? "stream" : "graph";
+  return row;
+}
+
+void put_schedule(ResultRow& row, const Strategy& strategy, const StrategyOptions& options) {
+  row.strategy = strategy.name;
+  row.parameters = strategy.describe(options);
+  if (strategy.uses_slices) {
+    row.slices = options.slices;
   }
-  if (prediction.strategy->uses_form) {
-    row.form = name_of(prediction.options.form);
-    if (prediction.options.form == Form::ring) {
-      row.add_lane = name_of(prediction.options.add_lane);
+  if (strategy.uses_form) {
+    row.form = name_of(options.form);
+    if (options.form == Form::ring) {
+      row.add_lane = name_of(options.add_lane);
     }
   }
+}
+
+ResultRow row_of(const Point& point, const Prediction& prediction) {
+  ResultRow row = row_of(point);
+  put_schedule(row, *prediction.strategy, prediction.options);
   row.schedule_sha256 = prediction.structure->digest;
   row.analysis = prediction.analysis;
   row.ideal = prediction.ideal;
@@ -79,10 +67,163 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   row.mfu = prediction.mfu;
   row.buffers = prediction.buffers;
   row.evaluator = "engine";
-  row.interference = point.price.interference == Interference::none ? "none" : "static";
-  row.launch = point.price.launch == Launch::stream ? "stream" : "graph";
   row.leans_on = provenance_in_words(prediction.structure->program(), point);
   return row;
+}
+
+ResultRow infeasible_row(const Point& point, const Candidates& candidate, const std::string& reason) {
+  ResultRow row = row_of(point);
+  row.strategy = candidate.strategy->name;
+  if (candidate.options.size() == 1) {
+    put_schedule(row, *candidate.strategy, candidate.options.front());
+  }
+  row.reason = reason;
+  return row;
+}
+
+ResultRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
+  try {
+    require_runnable(point);
+    return row_of(point, predictor.predict_best(point, *candidate.strategy, candidate.options));
+  } catch (const ConfigError& error) {
+    return infeasible_row(point, candidate, error.what());
+  }
+}
+
+std::vector<ResultRow> run_point(const Settings& settings, const Library& library, Predictor& predictor) {
+  const Point point = point_of(settings, library);
+  std::vector<ResultRow> rows;
+  try {
+    for (const Candidates& candidate : candidates_of(settings)) {
+      rows.push_back(run_candidate(point, candidate, predictor));
+    }
+  } catch (const ConfigError& error) {  // No schedule at all: the settings clash.
+    rows.push_back(row_of(point));
+    rows.back().strategy = settings.text("strategy.name");
+    rows.back().reason = error.what();
+  }
+  return rows;
+}
+
+std::size_t product_of(const std::vector<GridAxis>& axes) {
+  std::size_t points = 1;
+  for (const GridAxis& axis : axes) {
+    points *= axis.steps.size();
+    if (points > most_points) {
+      throw ConfigError(fmt::format("{}: with this axis there are more than {} points; take fewer values",
+                                    axis.origin.where, most_points));
+    }
+  }
+  return points;
+}
+
+/// The point at a place in the nested loop.
+Settings settings_at(const Grid& grid, std::size_t place) {
+  Settings settings = grid.settings;
+  for (std::size_t a = grid.axes.size(); a-- > 0;) {
+    const GridAxis& axis = grid.axes[a];
+    const std::vector<Setting>& step = axis.steps[place % axis.steps.size()];
+    place /= axis.steps.size();
+    for (std::size_t f = 0; f < axis.fields.size(); ++f) {
+      settings.put(*axis.fields[f], step[f]);
+    }
+  }
+  return settings;
+}
+
+bool meets_all(const Settings& settings, const std::vector<GridConstraint>& constraints) {
+  return std::all_of(constraints.begin(), constraints.end(), [&](const GridConstraint& one) {
+    try {
+      return one.constraint.holds(settings);
+    } catch (const ConstraintError& error) {
+      throw ConfigError(fmt::format("{}: {}", one.place(error.column()), error.what()));
+    }
+  });
+}
+
+/// What a setting takes in the grid, each value once.
+std::vector<std::string> values_of(const Grid& grid, std::string_view key) {
+  const Field* field = find_field(key);
+  std::vector<std::string> values;
+  for (const GridAxis& axis : grid.axes) {
+    for (std::size_t f = 0; f < axis.fields.size(); ++f) {
+      for (const std::vector<Setting>& step : axis.steps) {
+        if (axis.fields[f] == field && std::find(values.begin(), values.end(), step[f].text) == values.end()) {
+          values.push_back(step[f].text);
+        }
+      }
+    }
+  }
+  return values.empty() ? std::vector{grid.settings.text(key)} : values;
+}
+
+bool all_feasible(const std::vector<ResultRow>& rows) {
+  return std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); });
+}
+
+}  // namespace
+
+Library library_of(const Grid& grid) {
+  Library library;
+  std::vector<std::string> mistakes;
+  const auto load_all = [&](std::string_view key, void (Library::*load)(const std::string&)) {
+    for (const std::string& name : values_of(grid, key)) {
+      try {
+        (library.*load)(name);
+      } catch (const ConfigError& error) {
+        mistakes.emplace_back(error.what());
+      }
+    }
+  };
+  load_all("model", &Library::load_model);
+  load_all("hardware", &Library::load_machine);
+  if (!mistakes.empty()) {
+    throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
+  }
+  return library;
+}
+
+std::vector<Settings> points_of(const Grid& grid) {
+  std::vector<Settings> points;
+  const std::size_t product = product_of(grid.axes);
+  for (std::size_t place = 0; place < product; ++place) {
+    Settings settings = settings_at(grid, place);
+    if (meets_all(settings, grid.constraints)) {
+      points.push_back(std::move(settings));
+    }
+  }
+  return points;
+}
+
+void require_all_runnable(const std::vector<Settings>& points, const Library& library) {
+  for (const Settings& settings : points) {
+    candidates_of(settings);
+    require_runnable(point_of(settings, library));
+  }
+}
+
+std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
+                                               const GridOptions& options) {
+  const std::size_t most = options.threads > 0
+                               ? static_cast<std::size_t>(options.threads)
+                               : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, most);
+  StructureCache structures;
+  tbb::enumerable_thread_specific<Predictor> predictors([&] { return Predictor(structures); });
+  std::vector<std::vector<ResultRow>> by_point(points.size());
+  tbb::parallel_for(std::size_t{0}, points.size(), [&](std::size_t i) {
+    if (options.stop != nullptr && options.stop->load()) {
+      return;
+    }
+    by_point[i] = run_point(points[i], library, predictors.local());
+    if (options.finished) {
+      options.finished(all_feasible(by_point[i]));
+    }
+  });
+  if (options.stop != nullptr && options.stop->load()) {
+    throw Interrupted{};
+  }
+  return by_point;
 }
 
 }  // namespace commfuse

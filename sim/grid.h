@@ -2,17 +2,55 @@
 // Many points on all cores, in the order they were asked for.
 #pragma once
 
+#include <atomic>
+#include <functional>
+#include <string>
 #include <vector>
 
 #include "model/record/result.h"
+#include "sim/axis.h"
 #include "sim/request.h"
+#include "sim/sweep/constraint.h"
 
 namespace commfuse {
 
-/// All rows of all points. Same rows whatever `threads`; 0 means all cores. Throws ConfigError when a schedule does not
-/// divide a point's tokens.
-std::vector<ResultRow> run_points(const std::vector<Point>& points, const StrategyRequest& strategies, int threads);
+struct GridConstraint {
+  Constraint constraint;
+  /// Where a column of the constraint stands, for messages: "sweep.yaml:9:5".
+  std::function<std::string(std::size_t column)> place;
+};
 
-ResultRow row_of(const Point& point, const Prediction& prediction);
+/// A nested loop over the axes, the first outermost, without the points that a constraint excludes.
+struct Grid {
+  Settings settings;
+  std::vector<GridAxis> axes;
+  std::vector<GridConstraint> constraints;
+};
+
+/// All models and machines that the grid names. Throws ConfigError with every mistake of every file.
+Library library_of(const Grid& grid);
+
+/// The points, in order. Throws ConfigError for more than a million before constraints, and where a constraint cannot
+/// be worked out.
+std::vector<Settings> points_of(const Grid& grid);
+
+/// Throws the ConfigError of the first point that cannot be run.
+void require_all_runnable(const std::vector<Settings>& points, const Library& library);
+
+struct GridOptions {
+  int threads = 0;  ///< 0: all cores
+  /// Called after every point, from any thread: whether it had a result.
+  std::function<void(bool feasible)> finished;
+  /// Set from outside: no further point is begun.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// Thrown when `stop` was set before the end.
+struct Interrupted {};
+
+/// The rows of each point, the same whatever the threads. A schedule or point that cannot be run is a row with its
+/// reason.
+std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& points, const Library& library,
+                                               const GridOptions& options);
 
 }  // namespace commfuse

@@ -11,21 +11,21 @@
 namespace commfuse {
 
 void require_possible(const Point& point) {
-  if (point.ranks > point.machine.gpus_per_node) {
-    throw ConfigError(fmt::format("{} ranks do not fit a node of {}, which has {} GPUs; choose ranks up to {}",
-                                  point.ranks, point.machine.name, point.machine.gpus_per_node,
-                                  point.machine.gpus_per_node));
+  const int gpus = total_gpus(point.machine);
+  if (point.ranks > gpus) {
+    throw ConfigError(fmt::format("{} ranks do not fit {}, which has {} GPUs; choose ranks up to {}", point.ranks,
+                                  point.machine.name, gpus, gpus));
   }
   require_supported(point.machine.accelerator, point.dtype);
   for (const SiteName site : sites_of(point.scope)) {
-    require_divisible(point.model, site, point.tokens(), point.ranks);
+    require_divisible(point.model, site, point.load().tokens(), point.ranks);
   }
 }
 
 Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
   const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
   const Program& program = structure.program();
-  const Sizes sizes = bind_sizes(program, quantities_of(point.scope, point.model, point.tokens()));
+  const Sizes sizes = bind_sizes(program, quantities_of(point.model, point.load()));
   const Costs costs = price(program, structure.meetings, sizes, point.machine, point.price);
   engine_.run(structure.plan, costs, recorder_);
 
@@ -35,7 +35,7 @@ Prediction Predictor::predict(const Point& point, const Strategy& strategy, cons
   prediction.link = makespan(structure.plan, with_free_compute(program, costs));
   const Duration total = prediction.analysis.critical.makespan;
   check(total >= prediction.ideal && total >= prediction.link, "no run is faster than its bounds");
-  const Flops flops = flops_of(point.scope, point.model, point.tokens());
+  const Flops flops = flops_of(point.scope, point.model, point.load());
   const FlopsPerSecond peak = point.machine.accelerator.dense_peak(point.dtype);
   prediction.mfu = flops.count / (to_seconds(total) * point.ranks * peak.value);
   prediction.buffers = bytes_per_rank(program, sizes);

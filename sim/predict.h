@@ -24,7 +24,7 @@ struct Point {
   DType dtype = DType::bf16;
   PriceOptions price;
 
-  [[nodiscard]] std::int64_t tokens() const { return batch * seq; }
+  [[nodiscard]] Load load() const { return {batch, seq}; }
 };
 
 /// Throws ConfigError when the machine has too few GPUs or no such dtype, or when the model cannot be split over the

@@ -1,52 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user asks of `run`, as text, and the points it means. Every mistake is a ConfigError that names the flag.
+// From settings to what the simulator takes: a point and the schedules that are tried on it.
 #pragma once
 
-#include <optional>
+#include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "model/config/settings.h"
 #include "sim/predict.h"
 
 namespace commfuse {
 
-/// The settings of one point, as written.
-struct PointRequest {
-  std::string model = "llama-3.1-70b";
-  std::string hardware = "h100-sxm";
-  std::string ranks = "8";
-  std::string batch = "1";
-  std::string seq = "4K";
-  std::string dtype = "bf16";
-  std::string scope = "mlp";
-  std::string interference = "static";
-  std::string launch = "stream";
+/// The models and machines of a grid: files are read once, however many points name them.
+class Library {
+ public:
+  /// Throw ConfigError with the mistakes of a file.
+  void load_model(const std::string& name);
+  void load_machine(const std::string& name);
 
-  /// The setting of that name; nullptr when there is none.
-  std::string* find(std::string_view name);
+  [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
+  [[nodiscard]] const Machine& machine(const std::string& name) const { return machines_.at(name); }
+
+ private:
+  std::map<std::string, Transformer> models_;
+  std::map<std::string, Machine> machines_;
 };
 
-/// Which schedules of the chosen strategies are candidates.
-struct StrategyRequest {
-  std::string strategies = "all";
-  std::string variants = "best";        // best: one row a strategy; all: one row a schedule
-  std::optional<std::string> slices;    // sliced: only this k
-  std::optional<std::string> form;      // commfuse: only this form
-  std::optional<std::string> add_lane;  // commfuse ring: adds only on this lane
-};
+/// Requires that the library has loaded what the settings name. Whether the point is possible is not looked at.
+Point point_of(const Settings& settings, const Library& library);
+
+/// As require_possible, and the tokens stay in the range of the arithmetic.
+void require_runnable(const Point& point);
 
 struct Candidates {
   const Strategy* strategy = nullptr;
   std::vector<StrategyOptions> options;
 };
 
-/// Points in the order of a nested loop over the axes, the first axis outermost. Axes read `seq=1K..128K` (doubling),
-/// `ranks=1..8` (counting), `seq=4K..16K+4K` (adding), `seq=1K..64K*4` (multiplying), `ranks=2,4,8`, `model=a,b`.
-/// Throws ConfigError for unknown keys, wrong values and impossible points, before anything runs.
-std::vector<Point> points_of(const PointRequest& request, const std::vector<std::string>& axes);
-
-/// One entry a result row: with variants "best" one a strategy, with "all" one a schedule. Throws ConfigError.
-std::vector<Candidates> candidates_of(const StrategyRequest& request, DType dtype);
+/// One entry a result row: with variants "best" one a strategy, with "all" one a schedule. Throws ConfigError where a
+/// fixed parameter belongs to none of the strategies.
+std::vector<Candidates> candidates_of(const Settings& settings);
 
 }  // namespace commfuse

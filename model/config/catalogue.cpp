@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <span>
 #include <system_error>
 
 #include "model/config/suggest.h"
@@ -17,9 +18,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view folder_of(Catalogue catalogue) {
-  return catalogue == Catalogue::models ? "models" : "hardware";
+/// In the order they are searched.
+std::span<const std::string_view> folders_of(Catalogue catalogue) {
+  static constexpr std::array<std::string_view, 1> models{"models"};
+  static constexpr std::array<std::string_view, 2> machines{"hardware", "clusters"};
+  switch (catalogue) {
+    case Catalogue::models: return models;
+    case Catalogue::hardware: return machines;
+    case Catalogue::nodes: return std::span(machines).first(1);
+  }
+  return {};
 }
+
 constexpr std::string_view one_of(Catalogue catalogue) { return catalogue == Catalogue::models ? "model" : "hardware"; }
 
 bool is_folder(const fs::path& path) {
@@ -31,8 +41,9 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
-bool is_path(std::string_view choice) {
-  return choice.find('/') != std::string_view::npos || ends_with(choice, ".yaml") || ends_with(choice, ".yml");
+bool is_path(Catalogue catalogue, std::string_view choice) {
+  return choice.find('/') != std::string_view::npos || ends_with(choice, ".yaml") || ends_with(choice, ".yml") ||
+         (catalogue == Catalogue::models && ends_with(choice, ".json"));
 }
 
 std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
@@ -41,7 +52,8 @@ std::string unknown_name(Catalogue catalogue, std::string_view name, const std::
   if (const std::optional<std::string> near = nearest(name, known)) {
     message += fmt::format("did you mean '{}'? ", *near);
   }
-  return message + fmt::format("known: {}; a path holds '/' or ends in .yaml", fmt::join(names, ", "));
+  return message + fmt::format("known: {}; a path holds '/' or ends in .yaml{}", fmt::join(names, ", "),
+                               catalogue == Catalogue::models ? " or .json" : "");
 }
 
 }  // namespace
@@ -73,14 +85,18 @@ fs::path config_directory() {
 }
 
 std::vector<std::string> known_names(Catalogue catalogue) {
+  const fs::path configs = config_directory();
   std::vector<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(config_directory() / folder_of(catalogue), error)) {
-    if (entry.path().extension() == ".yaml") {
-      names.push_back(entry.path().stem().string());
+  for (const std::string_view folder : folders_of(catalogue)) {
+    std::error_code error;
+    for (const fs::directory_entry& entry : fs::directory_iterator(configs / folder, error)) {
+      if (entry.path().extension() == ".yaml") {
+        names.push_back(entry.path().stem().string());
+      }
     }
   }
   std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
   return names;
 }
 
@@ -89,14 +105,22 @@ fs::path find_config(Catalogue catalogue, std::string_view name_or_path) {
     throw ConfigError(
         fmt::format("the {} has no name; known: {}", one_of(catalogue), fmt::join(known_names(catalogue), ", ")));
   }
-  if (is_path(name_or_path)) {
+  if (is_path(catalogue, name_or_path)) {
     return name_or_path;
   }
   const std::vector<std::string> names = known_names(catalogue);
   if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
     throw ConfigError(unknown_name(catalogue, name_or_path, names));
   }
-  return config_directory() / folder_of(catalogue) / fmt::format("{}.yaml", name_or_path);
+  const std::string file = fmt::format("{}.yaml", name_or_path);
+  fs::path found;
+  for (const std::string_view folder : folders_of(catalogue)) {
+    std::error_code error;
+    if (found = config_directory() / folder / file; fs::exists(found, error)) {
+      break;
+    }
+  }
+  return found;
 }
 
 }  // namespace commfuse

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models and machines by name: `llama-3.1-70b` means models/llama-3.1-70b.yaml in the config folder; a path is a path.
+// A machine is one node (hardware/) or several (clusters/).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,11 @@
 
 namespace commfuse {
 
-enum class Catalogue : std::uint8_t { models, hardware };
+enum class Catalogue : std::uint8_t {
+  models,
+  hardware,  ///< Looked up in hardware/, then in clusters/.
+  nodes,     ///< In hardware/ alone.
+};
 
 /// $COMMFUSE_CONFIG_DIR, else ../share/commfuse/configs from the program (installed), else ../../../configs (build
 /// tree). Throws ConfigError when none of them is a folder.
@@ -22,11 +27,12 @@ std::filesystem::path config_directory();
 /// The names in a catalogue, sorted. Throws ConfigError when there is no config folder.
 std::vector<std::string> known_names(Catalogue catalogue);
 
-/// The file a user's choice means: a path when it holds '/' or ends in .yaml or .yml, else a name. Throws ConfigError
-/// for an unknown name, with the nearest and all known ones. A path is not looked at.
+/// The file a user's choice means: a path when it holds '/' or ends in .yaml, .yml or (a model) .json, else a name.
+/// Throws ConfigError for an unknown name, with the nearest and all known ones. A path is not looked at.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
 
-/// Throws ConfigError with every mistake of the file.
+/// A path that ends in .json is a Hugging Face config.json; what it leaves open is said on stderr, once a file. Throws
+/// ConfigError with every mistake of the file.
 Transformer load_model(std::string_view name_or_path);
 /// Throws ConfigError with every mistake of the file.
 Machine load_machine(std::string_view name_or_path);

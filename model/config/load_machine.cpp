@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <system_error>
+#include <utility>
+
 #include "model/config/catalogue.h"
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
+#include "model/config_error.h"
 
 namespace commfuse {
 
@@ -12,7 +19,13 @@ constexpr Range<double> efficiency{0.001, 1.0};
 constexpr Range<double> relative_cost{0.0, 100.0};
 constexpr Range<std::int64_t> sm_range{1, 4096};
 constexpr Range<std::int64_t> cta_range{0, 4096};
-constexpr Range<std::int64_t> node_range{1, 1024};
+constexpr Range<std::int64_t> node_size_range{1, 1024};
+constexpr Range<std::int64_t> wired_node_size_range{1, 64};  // A mesh grows with the square of its GPUs.
+constexpr Range<std::int64_t> node_range{1, 4096};
+constexpr Range<std::int64_t> nic_range{1, 1024};
+constexpr int most_gpus = 32768;
+constexpr std::string_view hardware_schema = "commfuse.hardware/1";
+constexpr std::string_view cluster_schema = "commfuse.cluster/1";
 
 GemmParameters read_gemm(YamlMap map) {
   GemmParameters gemm;
@@ -95,23 +108,218 @@ void check_ctas(YamlMap map, int ctas, int sms) {
   }
 }
 
+void check_ctas(YamlMap link_map, const Link& link, int sms) {
+  check_ctas(link_map.map("peer"), link.peer.ctas.value, sms);
+  check_ctas(link_map.map("collective"), link.collective.ctas.value, sms);
+}
+
+/// "as in" the nearest kind, or all of them.
+NodeKind read_kind(YamlMap map) {
+  const std::string word = map.text("kind");
+  const std::optional<NodeKind> kind = node_kind_named(word);
+  if (!kind && !word.empty()) {
+    map.mistake("kind", fmt::format("{} is no topology; choose nvswitch, full_mesh or pcie_tree", in_quotes(word)));
+  }
+  return kind.value_or(NodeKind::nvswitch);
+}
+
+void read_tree(YamlMap map, TopologyPlan& plan) {
+  plan.gpus_per_bridge = static_cast<int>(map.count("gpus_per_bridge", wired_node_size_range));
+  plan.bridges_per_root = static_cast<int>(map.count("bridges_per_root", wired_node_size_range));
+  plan.bridge_rate = map.bandwidth_parameter("bridge_rate").value;
+  if (map.optional_value("root_rate")) {
+    plan.root_rate = map.bandwidth_parameter("root_rate").value;
+  }
+}
+
+/// The wires of one node. Without `topology` it is an NVSwitch with hops that take no time of their own.
+TopologyPlan read_node_plan(YamlMap root, const Machine& machine) {
+  TopologyPlan plan;
+  plan.gpus_per_node = machine.gpus_per_node;
+  plan.gpu_rate = machine.link.nominal_rate.value;
+  std::optional<YamlMap> map = root.optional_map("topology");
+  if (!map) {
+    return plan;
+  }
+  plan.kind = read_kind(*map);
+  plan.hop_latency = map->duration_parameter("hop_latency").value;
+  if (plan.kind == NodeKind::pcie_tree) {
+    read_tree(*map, plan);
+  }
+  if (plan.kind != NodeKind::nvswitch && plan.gpus_per_node > wired_node_size_range.most) {
+    root.mistake("gpus_per_node", fmt::format("{} GPUs are too many for a {}; choose 1 to {}", plan.gpus_per_node,
+                                              name_of(plan.kind), wired_node_size_range.most));
+  }
+  if (plan.kind == NodeKind::full_mesh && plan.gpus_per_node > 1) {
+    plan.gpu_rate.value /= plan.gpus_per_node - 1;
+  }
+  return plan;
+}
+
+/// A ring on a mesh uses one wire at a time: a peer never gets the sum of them.
+void check_mesh_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan) {
+  constexpr double rounding = 1.0 + 1e-9;
+  const BytesPerSecond rate = machine.link.peer.rate.value;
+  if (plan.kind == NodeKind::full_mesh && rate > rounding * plan.gpu_rate) {
+    root.map("link").map("peer").mistake(
+        "rate", fmt::format("{} is more than one wire of the mesh has, {} (nominal_rate over {} peers); write what a "
+                            "single peer gets",
+                            format_bandwidth(rate), format_bandwidth(plan.gpu_rate), plan.gpus_per_node - 1));
+  }
+}
+
+/// What joins the nodes, in a hardware file or a cluster file.
+struct Network {
+  int nodes = 1;
+  std::optional<Link> link;
+  int nics_per_node = 0;
+  Duration hop_latency{};
+};
+
+Network read_network(YamlFile& file, YamlMap root) {
+  Network network;
+  network.nodes = root.optional_value("nodes") ? static_cast<int>(root.count("nodes", node_range)) : 1;
+  const bool is_given = root.optional_value("network").has_value();
+  if (network.nodes == 1) {
+    if (is_given && !file.has_mistakes()) {
+      root.mistake("network", "a network joins several nodes, but there is one; write nodes, or leave network out");
+    }
+    return network;
+  }
+  YamlMap map = root.map("network");
+  network.link = read_link(map);
+  network.nics_per_node = static_cast<int>(map.count("nics_per_node", nic_range));
+  network.hop_latency = map.duration_parameter("hop_latency").value;
+  return network;
+}
+
+/// Once both files are right; mistakes are noted in the one that holds the network.
+void join_nodes(YamlMap root, const Network& network, Machine& machine, TopologyPlan& plan) {
+  machine.nodes = network.nodes;
+  machine.network = network.link;
+  if (!network.link) {
+    return;
+  }
+  check_ctas(root.map("network"), *network.link, machine.accelerator.sms);
+  if (total_gpus(machine) > most_gpus) {
+    root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,
+                                      machine.gpus_per_node, total_gpus(machine), most_gpus));
+  }
+  plan.nodes = network.nodes;
+  plan.nics_per_node = network.nics_per_node;
+  plan.nic_rate = network.link->nominal_rate.value;
+  plan.nic_latency = network.hop_latency;
+}
+
+/// Once everything else is right. Notes a mistake when the wires leave a GPU out.
+void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
+  auto topology = std::make_shared<const Topology>(build_topology(plan));
+  if (const std::optional<int> lost = unreachable_gpu(*topology)) {
+    root.mistake("topology",
+                 fmt::format("GPU {} cannot be reached from GPU 0; give root_rate, or put all bridges under "
+                             "one root",
+                             *lost));
+    return;
+  }
+  if (plan.kind == NodeKind::pcie_tree) {
+    machine.pair_peers = pair_peers_of(*topology, machine.gpus_per_node, machine.link.peer);
+  }
+  machine.topology = std::move(topology);
+}
+
+/// A machine and the plan of its wires, which a cluster extends.
+struct Planned {
+  Machine machine;
+  TopologyPlan plan;
+};
+
+Planned read_hardware(YamlFile& file) {
+  YamlMap root = file.root();
+  root.schema(hardware_schema);
+  Planned planned;
+  Machine& machine = planned.machine;
+  machine.name = root.text("name");
+  machine.gpus_per_node = static_cast<int>(root.count("gpus_per_node", node_size_range));
+  machine.accelerator = read_accelerator(root.map("accelerator"));
+  machine.link = read_link(root.map("link"));
+  planned.plan = read_node_plan(root, machine);
+  const Network network = read_network(file, root);
+  if (!file.has_mistakes()) {
+    check_ctas(root.map("link"), machine.link, machine.accelerator.sms);
+    check_mesh_rate(root, machine, planned.plan);
+    join_nodes(root, network, machine, planned.plan);
+  }
+  if (!file.has_mistakes()) {
+    wire_up(root, machine, planned.plan);
+  }
+  file.finish();
+  return planned;
+}
+
+/// Whether a path leads out of a folder. Links are followed as far as they exist.
+bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path from = std::filesystem::weakly_canonical(folder, error);
+  const std::filesystem::path to = std::filesystem::weakly_canonical(path, error);
+  return std::mismatch(from.begin(), from.end(), to.begin(), to.end()).first != from.end();
+}
+
+/// The file of a cluster's nodes: hardware of the catalogue, or a file below the cluster's own folder. Notes a mistake
+/// and gives no path when it is neither.
+std::filesystem::path node_file(const YamlFile& file, YamlMap root, const std::string& choice) {
+  namespace fs = std::filesystem;
+  try {
+    if (const fs::path found = find_config(Catalogue::nodes, choice); found != fs::path(choice)) {
+      return found;
+    }
+  } catch (const ConfigError& error) {
+    root.mistake("hardware", error.what());
+    return {};
+  }
+  const fs::path folder = fs::absolute(file.path()).parent_path();
+  if (leaves(folder, folder / choice)) {
+    root.mistake("hardware", fmt::format("{} is not below the folder of this file; put it there, or name hardware of "
+                                         "the catalogue",
+                                         in_quotes(choice)));
+    return {};
+  }
+  return fs::path(file.path()).parent_path() / choice;
+}
+
+Machine read_cluster(YamlFile& file, YamlMap root) {
+  const std::string name = root.text("name");
+  const std::string hardware = root.text("hardware");
+  const Network network = read_network(file, root);
+  const std::filesystem::path path = hardware.empty() ? "" : node_file(file, root, hardware);
+  if (file.has_mistakes()) {
+    file.finish();
+  }
+  YamlFile nodes(path);
+  auto [machine, plan] = read_hardware(nodes);
+  machine.name = name;
+  if (machine.nodes > 1) {
+    root.mistake("hardware",
+                 fmt::format("{} has several nodes already; name hardware of one node", in_quotes(hardware)));
+  } else {
+    join_nodes(root, network, machine, plan);
+  }
+  if (!file.has_mistakes()) {
+    wire_up(root, machine, plan);
+  }
+  file.finish();
+  return std::move(machine);
+}
+
 }  // namespace
 
 Machine load_machine(std::string_view name_or_path) {
   YamlFile file(find_config(Catalogue::hardware, name_or_path));
   YamlMap root = file.root();
-  root.schema("commfuse.hardware/1");
-  Machine machine;
-  machine.name = root.text("name");
-  machine.gpus_per_node = static_cast<int>(root.count("gpus_per_node", node_range));
-  machine.accelerator = read_accelerator(root.map("accelerator"));
-  machine.link = read_link(root.map("link"));
-  if (!file.has_mistakes()) {
-    check_ctas(root.map("link").map("peer"), machine.link.peer.ctas.value, machine.accelerator.sms);
-    check_ctas(root.map("link").map("collective"), machine.link.collective.ctas.value, machine.accelerator.sms);
+  const std::optional<YamlValue> schema = root.optional_value("schema");
+  if (schema && schema->kind() == YamlKind::scalar && schema->text() == cluster_schema) {
+    return read_cluster(file, root);
   }
-  file.finish();
-  return machine;
+  return read_hardware(file).machine;
 }
 
 }  // namespace commfuse

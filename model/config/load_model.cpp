@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "model/config/load_model.h"
+
 #include <fmt/format.h>
 
+#include <cstdio>
+
 #include "model/config/catalogue.h"
-#include "model/config/yaml_reader.h"
+#include "model/config/hf_config.h"
 
 namespace commfuse {
 
 namespace {
 
-constexpr Range<std::int64_t> size_range{1, std::int64_t{1} << 20};  // Keeps bytes and FLOPs of any site in range.
-constexpr Range<std::int64_t> vocab_range{1, std::int64_t{1} << 24};
-constexpr Range<std::int64_t> layer_range{1, 10'000};
-constexpr Range<std::int64_t> head_range{1, 4096};
-
-}  // namespace
-
-Transformer load_model(std::string_view name_or_path) {
-  YamlFile file(find_config(Catalogue::models, name_or_path));
+Transformer load_yaml(const std::filesystem::path& path) {
+  YamlFile file(path);
   YamlMap root = file.root();
   root.schema("commfuse.model/1");
   Transformer model;
   model.name = root.text("name");
   model.layers = root.count("layers", layer_range);
-  model.hidden = root.count("hidden", size_range);
-  model.ffn = root.count("ffn", size_range);
+  model.hidden = root.count("hidden", model_size_range);
+  model.ffn = root.count("ffn", model_size_range);
   model.heads = root.count("heads", head_range);
   model.kv_heads = root.count("kv_heads", head_range);
   model.head_dim = root.count("head_dim", head_range);
@@ -35,6 +32,20 @@ Transformer load_model(std::string_view name_or_path) {
   }
   file.finish();
   return model;
+}
+
+}  // namespace
+
+Transformer load_model(std::string_view name_or_path) {
+  const std::filesystem::path path = find_config(Catalogue::models, name_or_path);
+  if (path.extension() != ".json") {
+    return load_yaml(path);
+  }
+  HfModel read = read_hf_config(path);
+  for (const std::string& doubt : read.doubts) {
+    fmt::print(stderr, "warning: {}\n", doubt);
+  }
+  return read.model;
 }
 
 }  // namespace commfuse

@@ -31,11 +31,14 @@ struct YamlNode {
   std::vector<YamlField> fields;   ///< Of a map, in the file's order.
   std::vector<int> items;          ///< Of a list.
   std::vector<std::string> known;  ///< Keys a reader asked this map for.
+  bool quoted = false;             ///< Of a scalar: its text begins one column later.
 };
 
 struct YamlMistake {
   YamlPlace place;
   std::string message;
+  int map = -1;         ///< Of a missing key: the node that lacks it,
+  std::string missing;  ///< and the key.
 };
 
 /// nodes[0] is the map at the top.

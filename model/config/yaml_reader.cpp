@@ -8,9 +8,11 @@
 #include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <span>
 #include <tuple>
 #include <utility>
 
+#include "model/config/misread.h"
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config/yaml_document.h"
@@ -21,6 +23,7 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t largest_file = std::size_t{1} << 20;
+constexpr std::size_t most_mistakes = 100;  // Nobody reads more, and a file can hold a hundred thousand.
 constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a slip of the unit.
 
 [[noreturn]] void refuse_file(const std::string& path, std::string_view message) {
@@ -44,36 +47,36 @@ std::string read_file(const std::string& path) {
   return text;
 }
 
-void note_unknown_keys(YamlDocument& document) {
+/// A misspelt key is one mistake, not a missing key and an unknown one: forgets the first half.
+void forget_missing(YamlDocument& document, int map, std::string_view key) {
+  const auto is_it = [&](const YamlMistake& mistake) { return mistake.map == map && mistake.missing == key; };
+  document.mistakes.erase(std::remove_if(document.mistakes.begin(), document.mistakes.end(), is_it),
+                          document.mistakes.end());
+}
+
+/// Adds one mistake a key that nobody asked for, the first `most_mistakes`; how many more there are.
+std::size_t note_unknown_keys(YamlDocument& document) {
+  std::size_t found = 0;
   for (const YamlNode& node : document.nodes) {
     const std::vector<std::string_view> known(node.known.begin(), node.known.end());
     if (known.empty()) {
       continue;  // No reader went in here, or it is no map.
     }
     for (const YamlField& field : node.fields) {
-      if (!field.asked) {
+      if (!field.asked && ++found <= most_mistakes) {
+        if (const std::optional<std::string> near = nearest(field.key, known)) {
+          forget_missing(document, static_cast<int>(&node - document.nodes.data()), *near);
+        }
         document.mistakes.push_back({field.place, fmt::format("unknown key {}; {}", in_quotes(field.key),
                                                               remedy_for(field.key, known, "keys"))});
       }
     }
   }
+  return found - std::min(found, most_mistakes);
 }
 
 std::string example_of(std::string_view key, std::string_view value) {
   return fmt::format("as in \"{}: {}\"", key, value);
-}
-
-bool octal(std::string_view text) { return text.size() > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'; }
-
-std::string not_a_quantity(std::string_view text, std::string_view what, std::string_view example) {
-  if (octal(text)) {
-    const std::size_t digits = text.find_first_not_of('0');
-    const bool zero = digits == std::string_view::npos || text[digits] < '0' || text[digits] > '9';
-    const std::string_view plain =
-        text.substr(zero ? (digits == std::string_view::npos ? text.size() : digits) - 1 : digits);
-    return fmt::format("{} begins with 0, which YAML may read as octal; write {}", in_quotes(text), plain);
-  }
-  return fmt::format("{} is not {}; {}", in_quotes(text), what, example);
 }
 
 std::string with_unit(std::string_view example) {
@@ -89,11 +92,20 @@ YamlFile::YamlFile(YamlFile&&) noexcept = default;
 YamlFile& YamlFile::operator=(YamlFile&&) noexcept = default;
 
 YamlMap YamlFile::root() { return YamlMap(document_.get(), 0, ""); }
+YamlValue YamlFile::top() { return {document_.get(), 0}; }
+
+const std::string& YamlFile::path() const { return document_->path; }
+
+void YamlFile::mistake(const YamlPlace& place, const std::string& message) {
+  document_->mistakes.push_back({place, message});
+}
 
 bool YamlFile::has_mistakes() const { return !document_->mistakes.empty(); }
 
+bool YamlFile::is_full() const { return document_->mistakes.size() >= most_mistakes; }
+
 void YamlFile::finish() {
-  note_unknown_keys(*document_);
+  const std::size_t left_out = note_unknown_keys(*document_);
   std::vector<YamlMistake>& mistakes = document_->mistakes;
   if (mistakes.empty()) {
     return;
@@ -102,19 +114,49 @@ void YamlFile::finish() {
     return std::tie(a.place.line, a.place.column) < std::tie(b.place.line, b.place.column);
   });
   std::vector<std::string> lines;
-  lines.reserve(mistakes.size());
-  for (const YamlMistake& mistake : mistakes) {
+  for (const YamlMistake& mistake : std::span(mistakes).first(std::min(mistakes.size(), most_mistakes))) {
     lines.push_back(at_place(document_->path, mistake.place, mistake.message));
   }
+  if (const std::size_t more = mistakes.size() - lines.size() + left_out; more > 0) {
+    lines.push_back(fmt::format("{}: {} more mistakes; correct these first", document_->path, more));
+  }
   throw ConfigError(fmt::format("{}", fmt::join(lines, "\n")));
+}
+
+const YamlNode& YamlValue::node() const { return document_->nodes[static_cast<std::size_t>(node_)]; }
+YamlKind YamlValue::kind() const { return node().kind; }
+const std::string& YamlValue::text() const { return node().text; }
+const YamlPlace& YamlValue::place() const { return node().place; }
+
+YamlPlace YamlValue::text_place() const { return {place().line, place().column + (node().quoted ? 1 : 0)}; }
+
+std::string YamlValue::where() const { return fmt::format("{}:{}:{}", document_->path, place().line, place().column); }
+
+std::vector<YamlValue> YamlValue::items() const {
+  std::vector<YamlValue> values;
+  for (const int item : node().items) {
+    values.push_back({document_, item});
+  }
+  return values;
+}
+
+std::vector<YamlValue::Field> YamlValue::fields() const {
+  std::vector<Field> all;
+  for (const YamlField& field : node().fields) {
+    all.push_back({field.key, field.place, {document_, field.value}});
+  }
+  return all;
 }
 
 YamlMap::YamlMap(YamlDocument* document, int node, std::string name)
     : document_(document), node_(node), name_(std::move(name)) {}
 
 bool YamlMap::has(std::string_view key) const {
-  const std::vector<std::string> all = keys();
-  return std::find(all.begin(), all.end(), key) != all.end();
+  if (node_ < 0) {
+    return false;
+  }
+  const std::vector<YamlField>& fields = document_->nodes[static_cast<std::size_t>(node_)].fields;
+  return std::any_of(fields.begin(), fields.end(), [&](const YamlField& field) { return field.key == key; });
 }
 
 std::vector<std::string> YamlMap::keys() const {
@@ -150,6 +192,8 @@ const YamlNode* YamlMap::require(std::string_view key, std::string_view example)
     if (node_ >= 0) {
       const std::string where = name_.empty() ? "" : fmt::format(" in '{}'", name_);
       mistake("", fmt::format("missing key '{}'{}; add it, {}", key, where, example_of(key, example)));
+      document_->mistakes.back().map = node_;
+      document_->mistakes.back().missing = key;
     }
     return nullptr;
   }
@@ -188,7 +232,7 @@ T YamlMap::quantity(std::string_view key, std::string_view what, std::string_vie
   if (const std::optional<T> read = parse(value->text)) {
     return *read;
   }
-  mistake(key, not_a_quantity(value->text, what, with_unit(example)));
+  mistake(key, misread(value->text, what, with_unit(example)));
   return fallback;
 }
 
@@ -217,7 +261,7 @@ std::int64_t YamlMap::count(std::string_view key, Range<std::int64_t> range) {
   }
   const std::optional<std::int64_t> read = parse_count(value->text);
   if (!read) {
-    mistake(key, not_a_quantity(value->text, "a whole number", fmt::format("write one, {}", example_of(key, example))));
+    mistake(key, misread(value->text, "a whole number", fmt::format("write one, {}", example_of(key, example))));
     return range.least;
   }
   if (*read < range.least || *read > range.most) {
@@ -234,7 +278,7 @@ double YamlMap::number(std::string_view key, Range<double> range) {
   }
   const std::optional<double> read = parse_number(value->text);
   if (!read) {
-    mistake(key, not_a_quantity(value->text, "a number", fmt::format("write one, {}", example_of(key, "0.8"))));
+    mistake(key, misread(value->text, "a number", fmt::format("write one, {}", example_of(key, "0.8"))));
     return range.least;
   }
   if (*read < range.least || *read > range.most) {
@@ -280,6 +324,12 @@ YamlMap YamlMap::map(std::string_view key) {
 
 std::optional<YamlMap> YamlMap::optional_map(std::string_view key) {
   return find(key) == nullptr ? std::nullopt : std::optional(map(key));
+}
+
+std::optional<YamlValue> YamlMap::optional_value(std::string_view key) {
+  const YamlNode* value = find(key);
+  return value == nullptr ? std::nullopt
+                          : std::optional(YamlValue(document_, static_cast<int>(value - document_->nodes.data())));
 }
 
 namespace {

@@ -11,14 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "model/config/yaml_document.h"
 #include "model/hardware/parameter.h"
 #include "model/units.h"
 
 namespace commfuse {
 
 class YamlMap;
-struct YamlDocument;
-struct YamlNode;
+class YamlValue;
 
 /// What a number may be, both ends included.
 template <class T>
@@ -41,17 +41,54 @@ class YamlFile {
   YamlFile& operator=(YamlFile&&) noexcept;
 
   YamlMap root();
+  YamlValue top();
+
+  [[nodiscard]] const std::string& path() const;
 
   /// Whether anything was wrong so far: rules that join several fields are worth checking only when each was right.
   bool has_mistakes() const;
+  /// Whether more mistakes would not be shown: their sentences need no care.
+  bool is_full() const;
 
-  /// Throws ConfigError with every mistake so far, in order of place, one a line; keys nobody asked for are mistakes.
-  /// Call it once, after all fields were read.
+  /// Notes a mistake: a sentence and, after "; ", the remedy.
+  void mistake(const YamlPlace& place, const std::string& message);
+
+  /// Throws ConfigError with the mistakes so far, in order of place, one a line (the first hundred, and how many more);
+  /// keys nobody asked for are mistakes. Call it once, after all fields were read.
   void finish();
 
  private:
   friend class YamlMap;
   std::unique_ptr<YamlDocument> document_;
+};
+
+/// Anything in a file, for readers whose keys are no fixed list. Nothing is checked. Lives no longer than its YamlFile.
+class YamlValue {
+ public:
+  [[nodiscard]] YamlKind kind() const;
+  [[nodiscard]] const std::string& text() const;  ///< Of a scalar.
+  [[nodiscard]] const YamlPlace& place() const;
+  [[nodiscard]] YamlPlace text_place() const;          ///< Of the first character of a scalar's text.
+  [[nodiscard]] std::string where() const;             ///< "path:line:col"
+  [[nodiscard]] std::vector<YamlValue> items() const;  ///< Of a list.
+
+  struct Field;
+  [[nodiscard]] std::vector<Field> fields() const;  ///< Of a map, in the file's order.
+
+ private:
+  friend class YamlFile;
+  friend class YamlMap;
+  YamlValue(const YamlDocument* document, int node) : document_(document), node_(node) {}
+  [[nodiscard]] const YamlNode& node() const;
+
+  const YamlDocument* document_;
+  int node_;
+};
+
+struct YamlValue::Field {
+  std::string key;
+  YamlPlace place;
+  YamlValue value;
 };
 
 /// One map of a file. A field that is missing or wrong is noted as a mistake and read as a harmless value, which never
@@ -72,6 +109,7 @@ class YamlMap {
   FlopsPerSecond compute_rate(std::string_view key);
   YamlMap map(std::string_view key);
   std::optional<YamlMap> optional_map(std::string_view key);
+  std::optional<YamlValue> optional_value(std::string_view key);
 
   /// Required `{value: ..., error: 0.05, provenance: "fitted: table"}`; error may be left out (0). A duration is at
   /// most 1 s.

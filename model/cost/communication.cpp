@@ -26,26 +26,26 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
 
 }  // namespace
 
-Duration p2p_time(const Link& link, Bytes bytes) {
+Duration p2p_time(const PeerParameters& peer, Bytes bytes) {
   check(bytes.count >= 0, "an exchange has no negative size");
-  return link.peer.latency.value +
-         op_time(static_cast<double>(bytes.count) / link.peer.rate.value.value, "an exchange with one peer");
+  return peer.latency.value +
+         op_time(static_cast<double>(bytes.count) / peer.rate.value.value, "an exchange with one peer");
 }
 
-Duration all_gather_time(const Link& link, int ranks, Bytes total) {
-  return ring_time(link.collective, ranks, total, 1);
+Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
+  return ring_time(parameters, ranks, total, 1);
 }
 
-Duration reduce_scatter_time(const Link& link, int ranks, Bytes total) {
-  return ring_time(link.collective, ranks, total, 1);
+Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
+  return ring_time(parameters, ranks, total, 1);
 }
 
-Duration all_reduce_time(const Link& link, int ranks, Bytes total) {
-  return ring_time(link.collective, ranks, total, 2);
+Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
+  return ring_time(parameters, ranks, total, 2);
 }
 
-Duration all_to_all_time(const Link& link, int ranks, Bytes total) {
-  return ring_time(link.collective, ranks, total, 1);
+Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
+  return ring_time(parameters, ranks, total, 1);
 }
 
 }  // namespace commfuse

@@ -9,7 +9,7 @@ namespace commfuse {
 
 /// One direction of an exchange with one peer: latency + bytes / rate. Requires bytes >= 0. Throws ConfigError for an
 /// exchange over `longest_op_seconds`, as do the collectives below.
-Duration p2p_time(const Link& link, Bytes bytes);
+Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
 // Collectives run as their ring in one launch:
 //
@@ -22,12 +22,28 @@ Duration p2p_time(const Link& link, Bytes bytes);
 // step). The root and the own copy are ours: bandwidth is reached slowly, and is lower the fewer the ranks.
 
 /// ranks - 1 steps; wire = total x (ranks - 1) / ranks.
-Duration all_gather_time(const Link& link, int ranks, Bytes total);
+Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 /// ranks - 1 steps; wire = total x (ranks - 1) / ranks.
-Duration reduce_scatter_time(const Link& link, int ranks, Bytes total);
+Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 /// A reduce-scatter and an all-gather in one launch: 2 (ranks - 1) steps; wire = 2 x total x (ranks - 1) / ranks.
-Duration all_reduce_time(const Link& link, int ranks, Bytes total);
+Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 /// ranks - 1 steps, each to another peer; wire = total x (ranks - 1) / ranks.
-Duration all_to_all_time(const Link& link, int ranks, Bytes total);
+Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total);
+
+// The same over the link inside a node; model/hardware/machine.h chooses between that and the network.
+
+inline Duration p2p_time(const Link& link, Bytes bytes) { return p2p_time(link.peer, bytes); }
+inline Duration all_gather_time(const Link& link, int ranks, Bytes total) {
+  return all_gather_time(link.collective, ranks, total);
+}
+inline Duration reduce_scatter_time(const Link& link, int ranks, Bytes total) {
+  return reduce_scatter_time(link.collective, ranks, total);
+}
+inline Duration all_reduce_time(const Link& link, int ranks, Bytes total) {
+  return all_reduce_time(link.collective, ranks, total);
+}
+inline Duration all_to_all_time(const Link& link, int ranks, Bytes total) {
+  return all_to_all_time(link.collective, ranks, total);
+}
 
 }  // namespace commfuse

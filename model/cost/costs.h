@@ -12,6 +12,8 @@ namespace commfuse {
 struct Costs {
   /// By op; of an exchange, what one half takes, priced with the sender's op.
   std::vector<Duration> duration;
+  /// By rank and op, where ranks differ (a ring that crosses nodes); else empty.
+  std::vector<Duration> by_rank;
   /// By op: the same without interference; what runs longer than this is `stretch`. Empty: nothing interferes.
   std::vector<Duration> undisturbed;
   /// By op: what the host lane spends on issuing it.
@@ -19,7 +21,10 @@ struct Costs {
   /// Essential compute of one rank, unsliced and undisturbed.
   Duration compute{};
 
-  [[nodiscard]] Duration of(OpId op) const { return duration[position(op)]; }
+  /// Of an exchange: what its send half takes.
+  [[nodiscard]] Duration of(Rank rank, std::size_t op) const {
+    return by_rank.empty() ? duration[op] : by_rank[static_cast<std::size_t>(rank) * duration.size() + op];
+  }
 };
 
 /// The same, with communication taking no time (it still meets and is still issued): the `ideal` bound.

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "model/check.h"
+#include "model/cost/attention.h"
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/schedule/matching.h"
 
 namespace commfuse {
 
@@ -43,18 +45,29 @@ class Pricer {
   [[nodiscard]] Duration of(const CollectiveShape& collective, int) const {
     const Bytes bytes = load(collective.rows, collective.columns, collective.wire);
     const int ranks = program_.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+    const CollectiveParameters& parameters = collective_over(machine_, 0, program_.mesh.ranks());
     switch (collective.kind) {
-      case CollectiveKind::all_gather: return all_gather_time(machine_.link, ranks, bytes);
-      case CollectiveKind::reduce_scatter: return reduce_scatter_time(machine_.link, ranks, bytes);
-      case CollectiveKind::all_reduce: return all_reduce_time(machine_.link, ranks, bytes);
-      case CollectiveKind::all_to_all: return all_to_all_time(machine_.link, ranks, bytes);
+      case CollectiveKind::all_gather: return all_gather_time(parameters, ranks, bytes);
+      case CollectiveKind::reduce_scatter: return reduce_scatter_time(parameters, ranks, bytes);
+      case CollectiveKind::all_reduce: return all_reduce_time(parameters, ranks, bytes);
+      case CollectiveKind::all_to_all: return all_to_all_time(parameters, ranks, bytes);
     }
     return {};
   }
 
-  [[nodiscard]] Duration of(const AttentionShape&, int) const {
-    check(false, "no generator makes attention ops yet");
-    return {};
+  [[nodiscard]] Duration of(const AttentionShape& attention, int sms) const {
+    const std::int64_t head = sizes_.block[position(attention.head)];
+    const std::int64_t batch = sizes_.block[position(attention.batch)];
+    const std::int64_t width = sizes_.elements(attention.columns);
+    check(attention.queries == attention.keys, "attention is priced for all queries at once");
+    const AttentionSize size{.batch = batch,
+                             .seq = sizes_.elements(attention.keys) / batch,
+                             .heads = width / head,
+                             .kv_heads = (sizes_.elements(attention.qkv) - width) / 2 / head,
+                             .head_dim = head,
+                             .causal = attention.causal,
+                             .dtype = attention.dtype};
+    return attention_time(machine_.accelerator, size, sms);
   }
 
   [[nodiscard]] Bytes load(Extent rows, Extent columns, DType wire) const {
@@ -66,13 +79,19 @@ class Pricer {
   const Machine& machine_;
 };
 
+/// Rank r runs on GPU r.
+bool crosses_nodes(const Program& program, const Machine& machine) {
+  return program.mesh.ranks() > machine.gpus_per_node;
+}
+
 /// SMs left to a kernel beside the communication it may meet.
-int sm_budget(const Machine& machine, const Meetings& meetings, Interference interference) {
+int sm_budget(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference) {
   if (interference == Interference::none) {
     return machine.accelerator.sms;
   }
+  const CollectiveParameters& ring = collective_over(machine, 0, program.mesh.ranks());
   const int exchange = meetings.exchange ? machine.link.peer.ctas.value : 0;
-  const int collective = meetings.collective ? machine.link.collective.ctas.value : 0;
+  const int collective = meetings.collective ? ring.ctas.value : 0;
   return std::max(1, machine.accelerator.sms - std::max(exchange, collective));
 }
 
@@ -92,14 +111,39 @@ Duration issue_cost(const Program& program, const Op& op, const Machine& machine
   return cost;
 }
 
+/// Where pairs of GPUs differ, every exchange is priced for the pair it joins.
+void add_pairs(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs) {
+  if (!crosses_nodes(program, machine) && machine.pair_peers == nullptr) {
+    return;
+  }
+  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      costs.by_rank.push_back(costs.duration[op]);
+      const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
+      if (exchange == nullptr || exchange->shift == 0) {
+        continue;
+      }
+      const PeerParameters& peer = peer_between(machine, rank, target_of(program, *exchange, rank));
+      const std::int64_t elements = sizes.elements(exchange->rows) * sizes.elements(exchange->columns);
+      costs.by_rank.back() = p2p_time(peer, Bytes{elements * bytes_of(exchange->wire)});
+    }
+  }
+}
+
 void add_issue_costs(const Program& program, const Machine& machine, Launch launch, Costs& costs) {
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    if (launch == Launch::stream) {
-      costs.issue.push_back(issue_cost(program, program.ops[op], machine));
-    } else {
-      costs.issue.push_back(op == 0 ? machine.accelerator.graph_launch_cost.value : Duration::zero());
-      costs.duration[op] += machine.accelerator.graph_node_gap.value;
-      costs.undisturbed[op] += machine.accelerator.graph_node_gap.value;
+  if (launch == Launch::stream) {
+    for (const Op& op : program.ops) {
+      costs.issue.push_back(issue_cost(program, op, machine));
+    }
+    return;
+  }
+  costs.issue.assign(program.ops.size(), Duration::zero());
+  if (!program.ops.empty()) {
+    costs.issue.front() = machine.accelerator.graph_launch_cost.value;
+  }
+  for (std::vector<Duration>* times : {&costs.duration, &costs.undisturbed, &costs.by_rank}) {
+    for (Duration& time : *times) {
+      time += machine.accelerator.graph_node_gap.value;
     }
   }
 }
@@ -119,7 +163,7 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
   const auto time = [&](std::uint32_t shape, Meetings met) {
     Duration& cost = known[shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
     if (cost == unknown) {
-      cost = pricer.time(program.shapes[shape], sm_budget(machine, met, options.interference));
+      cost = pricer.time(program.shapes[shape], sm_budget(program, machine, met, options.interference));
     }
     return cost;
   };
@@ -130,6 +174,7 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
   for (const Shape& shape : program.unfused) {
     costs.compute += pricer.time(shape, machine.accelerator.sms);
   }
+  add_pairs(program, sizes, machine, costs);
   add_issue_costs(program, machine, options.launch, costs);
   return costs;
 }
@@ -140,6 +185,10 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
   const auto lean = [&](const auto&... parameters) {
     ((kinds[static_cast<std::size_t>(parameters.provenance)] = true), ...);
   };
+  const auto lean_on_peer = [&](const PeerParameters& peer) {
+    const auto& [latency, rate, ctas, issue] = peer;
+    lean(latency, rate, ctas, issue);
+  };
   // Structured bindings: a parameter added to one of these structs does not compile until it is named here.
   const Accelerator& accelerator = machine.accelerator;
   for (const Shape& shape : program.shapes) {
@@ -148,14 +197,19 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
       const auto& [loop, hbm, input, output, ramp, wave, split] = parameters;
       lean(peak, loop, hbm, input, output, ramp, wave, split, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,
            accelerator.kernel_floor);
+    } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
+      lean(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.kernel_floor);
+      kinds[static_cast<std::size_t>(Provenance::prior)] = true;  // the efficiency in model/cost/attention.cpp
     } else if (std::holds_alternative<ElementwiseShape>(shape)) {
       lean(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
            accelerator.kernel_floor);
     } else if (std::holds_alternative<ExchangeShape>(shape)) {
-      const auto& [latency, rate, ctas, issue] = machine.link.peer;
-      lean(latency, rate, ctas, issue);
+      lean_on_peer(machine.link.peer);
+      if (crosses_nodes(program, machine)) {
+        lean_on_peer(machine.network->peer);
+      }
     } else {
-      const auto& [base, step, rate, copy, ramp, ctas, issue] = machine.link.collective;
+      const auto& [base, step, rate, copy, ramp, ctas, issue] = collective_over(machine, 0, program.mesh.ranks());
       lean(base, step, rate, copy, ramp, ctas, issue);
     }
   }

@@ -1,19 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of equal accelerators on one link.
+// Equal nodes of equal accelerators, and what joins two GPUs or a group of them.
 #pragma once
 
+#include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "model/hardware/accelerator.h"
 #include "model/hardware/link.h"
+#include "model/hardware/topology.h"
 
 namespace commfuse {
 
+/// What one peer sees where the pairs of a node differ.
+struct PairPeers {
+  std::vector<PeerParameters> kinds;
+  std::vector<std::uint16_t> kind_of_pair;  ///< Index into kinds, by a x gpus_per_node + b.
+};
+
+/// GPUs are numbered node by node. Valid for ever after `load_machine`: every GPU reaches every other.
 struct Machine {
   std::string name;
   Accelerator accelerator;
-  Link link;
+  Link link;  ///< Inside a node. Its peer is the nearest pair's.
   int gpus_per_node = 0;
+  int nodes = 1;
+  std::optional<Link> network;  ///< Between nodes, as one GPU sees it; there when there are several.
+  // Shared, because a machine is copied for every point and these never change.
+  std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const PairPeers> pair_peers;  ///< Null: all pairs of a node are alike.
 };
+
+int total_gpus(const Machine& machine);
+
+/// One exchange between two GPUs: the single-peer rate in a node (on a mesh one wire, never the sum of them; on a PCIe
+/// tree the slowest hop's), the network's across nodes. Requires two different GPUs of the machine.
+const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b);
+
+/// One collective over `gpus` GPUs from `first_gpu` on: inside a node, or across nodes. Requires gpus >= 1.
+const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus);
+
+/// What each pair of a node sees, when its nearest pair sees `nearest`: another pair's rate is smaller as its slowest
+/// hop is, and its latency longer by the hops it has more. Null when all pairs are alike. Requires GPUs that reach each
+/// other.
+std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,
+                                               const PeerParameters& nearest);
 
 }  // namespace commfuse

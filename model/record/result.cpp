@@ -12,11 +12,19 @@ Value maybe(const std::optional<T>& value) {
   return value ? Value{*value} : Value{};
 }
 
-Value us(Duration duration) { return to_microseconds(duration); }
+using Row = ResultRow;
+
+/// Nothing in the row of a point that could not be run.
+template <class T>
+Value result(const Row& row, T value) {
+  return row.feasible() ? Value{value} : Value{};
+}
+
+Value us(const Row& row, Duration duration) { return result(row, to_microseconds(duration)); }
+
+Value unless_empty(const std::string& text) { return text.empty() ? Value{} : Value{text}; }
 
 const Breakdown& critical(const ResultRow& row) { return row.analysis.critical; }
-
-using Row = ResultRow;
 
 constexpr std::array columns{
     ResultColumn{"schema", "version of this row's form",
@@ -36,47 +44,52 @@ constexpr std::array columns{
     ResultColumn{"form", "commfuse: ring or direct", [](const Row& row) -> Value { return maybe(row.form); }},
     ResultColumn{"add_lane", "commfuse ring: where adds run",
                  [](const Row& row) -> Value { return maybe(row.add_lane); }},
+    ResultColumn{"status", "ok, or infeasible: no numbers follow",
+                 [](const Row& row) -> Value { return std::string{row.feasible() ? "ok" : "infeasible"}; }},
+    ResultColumn{"reason", "why it is infeasible", [](const Row& row) -> Value { return unless_empty(row.reason); }},
     ResultColumn{"makespan_us", "last end on any rank",
-                 [](const Row& row) -> Value { return us(critical(row).makespan); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).makespan); }},
     ResultColumn{"compute_us", "essential compute, unsliced",
-                 [](const Row& row) -> Value { return us(critical(row).compute); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).compute); }},
     ResultColumn{"slicing_us", "what cutting the compute costs",
-                 [](const Row& row) -> Value { return us(critical(row).slicing); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).slicing); }},
     ResultColumn{"stretch_us", "essential compute slowed by interference and jitter",
-                 [](const Row& row) -> Value { return us(critical(row).stretch); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).stretch); }},
     ResultColumn{"local_us", "strategy-made adds, packs and copies outside essential compute",
-                 [](const Row& row) -> Value { return us(critical(row).local); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).local); }},
     ResultColumn{"exposed_us", "head + bubble + tail - local",
-                 [](const Row& row) -> Value { return us(critical(row).exposed); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).exposed); }},
     ResultColumn{"head_us", "before the first essential op",
-                 [](const Row& row) -> Value { return us(critical(row).head); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).head); }},
     ResultColumn{"bubble_us", "gaps between essential ops",
-                 [](const Row& row) -> Value { return us(critical(row).bubble); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).bubble); }},
     ResultColumn{"tail_us", "after the last essential op",
-                 [](const Row& row) -> Value { return us(critical(row).tail); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).tail); }},
     ResultColumn{"critical_rank", "the rank whose last op ends last; the times above are its own",
-                 [](const Row& row) -> Value { return std::int64_t{row.analysis.critical_rank}; }},
+                 [](const Row& row) -> Value { return result(row, std::int64_t{row.analysis.critical_rank}); }},
     ResultColumn{"mean_exposed_us", "exposed time, mean over ranks",
-                 [](const Row& row) -> Value { return us(row.analysis.mean_exposed); }},
+                 [](const Row& row) -> Value { return us(row, row.analysis.mean_exposed); }},
     ResultColumn{"max_exposed_us", "exposed time, largest over ranks",
-                 [](const Row& row) -> Value { return us(row.analysis.max_exposed); }},
+                 [](const Row& row) -> Value { return us(row, row.analysis.max_exposed); }},
     ResultColumn{"comm_cost_us", "makespan less that with free communication",
-                 [](const Row& row) -> Value { return us(critical(row).makespan - row.ideal); }},
+                 [](const Row& row) -> Value { return us(row, critical(row).makespan - row.ideal); }},
     ResultColumn{"ideal_us", "bound: makespan with free communication",
-                 [](const Row& row) -> Value { return us(row.ideal); }},
-    ResultColumn{"link_us", "bound: makespan with free compute", [](const Row& row) -> Value { return us(row.link); }},
+                 [](const Row& row) -> Value { return us(row, row.ideal); }},
+    ResultColumn{"link_us", "bound: makespan with free compute",
+                 [](const Row& row) -> Value { return us(row, row.link); }},
     ResultColumn{"mfu", "model FLOPs over makespan x ranks x dense peak",
-                 [](const Row& row) -> Value { return row.mfu; }},
+                 [](const Row& row) -> Value { return result(row, row.mfu); }},
     ResultColumn{"buffer_bytes", "memory of all buffers of one rank",
-                 [](const Row& row) -> Value { return row.buffers.count; }},
-    ResultColumn{"evaluator", "who played the schedule", [](const Row& row) -> Value { return row.evaluator; }},
+                 [](const Row& row) -> Value { return result(row, row.buffers.count); }},
+    ResultColumn{"evaluator", "who played the schedule",
+                 [](const Row& row) -> Value { return unless_empty(row.evaluator); }},
     ResultColumn{"interference", "how communication slows kernels beside it",
                  [](const Row& row) -> Value { return row.interference; }},
     ResultColumn{"launch", "host issue: op by op, or one graph", [](const Row& row) -> Value { return row.launch; }},
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first",
-                 [](const Row& row) -> Value { return row.leans_on; }},
+                 [](const Row& row) -> Value { return unless_empty(row.leans_on); }},
     ResultColumn{"schedule_sha256", "digest of the schedule's canonical text",
-                 [](const Row& row) -> Value { return row.schedule_sha256; }},
+                 [](const Row& row) -> Value { return unless_empty(row.schedule_sha256); }},
 };
 
 }  // namespace

@@ -34,6 +34,7 @@ struct ResultRow {
   std::optional<std::string> form;      // commfuse
   std::optional<std::string> add_lane;  // commfuse, ring
   std::string schedule_sha256;
+  std::string reason;  // why the point could not be run; empty where it was, and only then what follows means something
   // What came out.
   Analysis analysis;
   Duration ideal{};
@@ -45,6 +46,8 @@ struct ResultRow {
   std::string interference;
   std::string launch;
   std::string leans_on;  // provenance kinds, weakest first: "prior+fitted"
+
+  [[nodiscard]] bool feasible() const { return reason.empty(); }
 };
 
 /// Nothing where a column does not apply to a row.

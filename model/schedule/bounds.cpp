@@ -146,7 +146,10 @@ class Bounds {
     const auto earlier = [&](TensorId id) { return static_cast<std::int32_t>(id) >= 0 && position(id) < i; };
     switch (tensor.definition) {
       case Tensor::Definition::input: return true;
-      case Tensor::Definition::function: return earlier(tensor.a);
+      case Tensor::Definition::function:
+        return earlier(tensor.a) && (tensor.function != Function::residual || earlier(tensor.b));
+      case Tensor::Definition::attention:
+        return earlier(tensor.a) && program_.tensors[position(tensor.a)].columns.blocks == tensor.columns.blocks;
       case Tensor::Definition::product:
         return earlier(tensor.a) && earlier(tensor.b) &&
                program_.tensors[position(tensor.a)].columns == program_.tensors[position(tensor.b)].rows;
@@ -234,13 +237,13 @@ class Bounds {
       return expected(*collective);
     }
     const auto& attention = std::get<AttentionShape>(shape);
-    const Extents query{attention.queries, attention.heads};
-    const Extents key{attention.keys, attention.heads};
-    return Wanted{{query, key, key}, {query}};
+    return Wanted{{{attention.queries, attention.qkv}, {attention.keys, attention.qkv}},
+                  {{attention.queries, attention.columns}}};
   }
   [[nodiscard]] std::optional<Wanted> expected(const ElementwiseShape& shape) const {
     if (shape.inputs < 1 || static_cast<std::size_t>(shape.inputs) > program_.operands.size() ||
-        (shape.function != Function::add && shape.inputs != 1) || shape.columns.blocks > most_cells) {
+        (shape.function != Function::add && static_cast<std::size_t>(shape.inputs) != inputs_of(shape.function)) ||
+        shape.columns.blocks > most_cells) {
       return std::nullopt;
     }
     Extent columns = shape.columns;

@@ -43,19 +43,36 @@ TensorId ProgramBuilder::product_tensor(std::string name, TensorId a, TensorId b
   return TensorId{static_cast<std::int32_t>(program_.tensors.size()) - 1};
 }
 
-TensorId ProgramBuilder::function_tensor(std::string name, Function function, TensorId of) {
+TensorId ProgramBuilder::function_tensor(std::string name, Function function, TensorId of, TensorId other) {
   Extent columns = tensor(of).columns;
   if (function == Function::swiglu) {
     check(columns.blocks % 2 == 0, "swiglu pairs column blocks");
     columns.blocks /= 2;
   }
+  check(function != Function::norm || columns.blocks == 1, "a norm takes whole rows");
+  check((function == Function::residual) == (other != no_tensor), "a residual, and nothing else, is of two tensors");
+  check(other == no_tensor || (tensor(other).rows == tensor(of).rows && tensor(other).columns == columns),
+        "a residual adds tensors of equal extents");
   program_.tensors.push_back({.name = std::move(name),
                               .rows = tensor(of).rows,
                               .columns = columns,
                               .dtype = tensor(of).dtype,
                               .definition = Tensor::Definition::function,
                               .a = of,
+                              .b = other,
                               .function = function});
+  return TensorId{static_cast<std::int32_t>(program_.tensors.size()) - 1};
+}
+
+TensorId ProgramBuilder::attention_tensor(std::string name, TensorId of, Extent columns, bool causal) {
+  check(tensor(of).columns.blocks == columns.blocks, "attention keeps the blocks of its columns");
+  program_.tensors.push_back({.name = std::move(name),
+                              .rows = tensor(of).rows,
+                              .columns = columns,
+                              .dtype = tensor(of).dtype,
+                              .definition = Tensor::Definition::attention,
+                              .a = of,
+                              .causal = causal});
   return TensorId{static_cast<std::int32_t>(program_.tensors.size()) - 1};
 }
 
@@ -88,6 +105,24 @@ OpId ProgramBuilder::gemm(const GemmSpec& spec) {
   return add(OpKind::gemm, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
 }
 
+OpId ProgramBuilder::attention(const AttentionSpec& spec) {
+  const auto [queries, qkv] = extents_of(spec.queries);
+  const auto [keys, key_columns] = extents_of(spec.keys);
+  const auto [out_rows, columns] = extents_of(spec.out);
+  check(qkv == key_columns && out_rows == queries && columns.blocks == qkv.blocks,
+        "attention keeps the rows of its queries and the blocks of its columns");
+  const AttentionShape shape{.queries = queries,
+                             .keys = keys,
+                             .columns = columns,
+                             .qkv = qkv,
+                             .batch = spec.batch,
+                             .head = spec.head,
+                             .causal = spec.causal,
+                             .dtype = dtype_of(spec.out)};
+  const std::array inputs{spec.queries, spec.keys};
+  return add(OpKind::attention, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
+}
+
 OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
   check(!spec.inputs.empty(), "an elementwise op reads something");
   const auto [rows, columns] = extents_of(spec.out);
@@ -98,7 +133,8 @@ OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
   for (const Operand& input : spec.inputs) {
     check(extents_of(input) == std::pair(rows, expected), "the inputs of an elementwise op fit its output");
   }
-  check(spec.function == Function::add || spec.inputs.size() == 1, "only add takes several inputs");
+  check(spec.function == Function::add || spec.inputs.size() == inputs_of(spec.function),
+        "an add takes any number of inputs, a residual two, other functions one");
   const ElementwiseShape shape{.function = spec.function,
                                .inputs = static_cast<std::int32_t>(spec.inputs.size()),
                                .rows = rows,

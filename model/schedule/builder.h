@@ -23,6 +23,17 @@ struct GemmSpec {
   DType accumulator = DType::fp32;
 };
 
+/// Both inputs are rows of one buffer of q, k and v.
+struct AttentionSpec {
+  Lane lane{LaneKind::compute, 0};
+  Operand queries, keys, out;
+  DimensionId batch{};
+  DimensionId head{};
+  bool causal = true;
+  std::vector<OpId> waits;
+  Purpose purpose = Purpose::essential;
+};
+
 struct ElementwiseSpec {
   Lane lane{LaneKind::compute, 0};
   Function function = Function::add;
@@ -66,13 +77,16 @@ class ProgramBuilder {
   TensorId input_tensor(std::string name, Extent rows, Extent columns, DType dtype);
   /// The unfused product a x b; a's columns and b's rows have the same extent.
   TensorId product_tensor(std::string name, TensorId a, TensorId b);
-  TensorId function_tensor(std::string name, Function function, TensorId of);
+  TensorId function_tensor(std::string name, Function function, TensorId of, TensorId other = no_tensor);
+  /// One block of the columns of `of` (q, k and v of some heads) becomes one block of `columns`.
+  TensorId attention_tensor(std::string name, TensorId of, Extent columns, bool causal);
 
   BufferId buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype);
   void initially(const Region& here, TensorId tensor, Index row, Index column);
   void finally(const Region& here, TensorId tensor, Index row, Index column);
 
   OpId gemm(const GemmSpec& spec);
+  OpId attention(const AttentionSpec& spec);
   OpId elementwise(const ElementwiseSpec& spec);
   OpId exchange(const ExchangeSpec& spec);
   OpId collective(const CollectiveSpec& spec);

@@ -182,7 +182,7 @@ class Contents {
     } else if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       map(rank, op, *elementwise);
     } else {
-      wrong(rank, op, [] { return std::string{"is not supported by check_program yet"}; });
+      attend(rank, op, std::get<AttentionShape>(shape));
     }
   }
 
@@ -307,7 +307,10 @@ class Contents {
           break;
         case Function::swiglu:  // a row of the input is twice as wide: block i of the output takes blocks 2i and 2i + 1
         case Function::gelu:
+        case Function::norm:
           out.push_back(apply(rank, op, shape.function, std::span(inputs[0]).subspan(width * i, width)));
+          break;
+        case Function::residual: out.push_back(add_residual(rank, op, inputs[0][i], inputs[1][i])); break;
       }
     }
     write(rank, op, out);
@@ -340,6 +343,78 @@ class Contents {
     }
     return wrong(rank, op,
                  [&] { return fmt::format("applies to {} a function that the operation does not", words(of[0])); });
+  }
+
+  /// The sum of two different tensors, either one first.
+  Value add_residual(Rank rank, OpId op, const Value& a, const Value& b) {
+    if (is_wrong(a) || is_wrong(b)) {
+      return wrong_value;
+    }
+    for (const Value& value : {a, b}) {
+      if (!complete(value)) {
+        return wrong(rank, op, [&] { return fmt::format("adds {}, which is not complete", words(value)); });
+      }
+    }
+    for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
+      const Tensor& tensor = program_.tensors[i];
+      const bool of_both =
+          (tensor.a == a.tensor && tensor.b == b.tensor) || (tensor.a == b.tensor && tensor.b == a.tensor);
+      if (tensor.definition == Tensor::Definition::function && tensor.function == Function::residual && of_both &&
+          a.row == b.row && a.column == b.column) {
+        return {TensorId{static_cast<std::int32_t>(i)}, a.row, a.column, complete_[i]};
+      }
+    }
+    return wrong(rank, op,
+                 [&] { return fmt::format("adds {} to {}, which the operation does not", words(b), words(a)); });
+  }
+
+  // --- attention ---------------------------------------------------------------------------------------------------
+
+  void attend(Rank rank, OpId op, const AttentionShape& shape) {
+    const auto operands = program_.inputs_of(record(op));
+    const Values queries = read(rank, op, operands[0]);
+    const Values keys = read(rank, op, operands[1]);
+    const auto width = static_cast<std::size_t>(shape.qkv.blocks);
+    Values out;
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      Values column;
+      for (std::size_t key = i % width; key < keys.size(); key += width) {
+        column.push_back(keys[key]);
+      }
+      out.push_back(attended(rank, op, queries[i], column, shape.causal));
+    }
+    write(rank, op, out);
+  }
+
+  /// One block of queries against the key rows of the same heads: all rows of the tensor, each once, or with a causal
+  /// mask at least those up to the queries' own.
+  Value attended(Rank rank, OpId op, const Value& query, const Values& keys, bool causal) {
+    if (is_wrong(query) || std::any_of(keys.begin(), keys.end(), is_wrong)) {
+      return wrong_value;
+    }
+    if (!complete(query)) {
+      return wrong(rank, op, [&] { return fmt::format("attends with {}, which is not complete", words(query)); });
+    }
+    std::vector<bool> seen(static_cast<std::size_t>(program_.tensors[position(query.tensor)].rows.blocks), false);
+    for (const Value& key : keys) {
+      if (!complete(key) || key.tensor != query.tensor || key.column != query.column ||
+          seen[static_cast<std::size_t>(key.row)]) {
+        return wrong(rank, op, [&] { return fmt::format("attends with {} to {}", words(query), words(key)); });
+      }
+      seen[static_cast<std::size_t>(key.row)] = true;
+    }
+    const auto needed = causal ? static_cast<std::ptrdiff_t>(query.row) + 1 : static_cast<std::ptrdiff_t>(seen.size());
+    const auto missing = std::find(seen.begin(), seen.begin() + needed, false) - seen.begin();
+    if (missing < needed) {
+      return wrong(rank, op, [&] { return fmt::format("attends with {} without key rows {}", words(query), missing); });
+    }
+    for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
+      const Tensor& tensor = program_.tensors[i];
+      if (tensor.definition == Tensor::Definition::attention && tensor.a == query.tensor && tensor.causal == causal) {
+        return {TensorId{static_cast<std::int32_t>(i)}, query.row, query.column, complete_[i]};
+      }
+    }
+    return wrong(rank, op, [&] { return fmt::format("attends with {}, which the operation does not", words(query)); });
   }
 
   void send(const Event& event) {

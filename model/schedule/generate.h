@@ -12,23 +12,29 @@
 
 namespace commfuse {
 
-/// One site of the unfused operation. Its sizes come later; here are only the names of its dimensions.
+/// One site of the unfused operation and what surrounds it. Its sizes come later; here are only the names of its
+/// dimensions.
 struct OperationStage {
   std::string name;  // of the site, and of the tensor it makes: gate_up
   SiteKind kind = SiteKind::ag_gemm;
-  std::string contraction;             // dimension of K: whole for ag_gemm, one block a rank for gemm_rs
-  std::string columns;                 // dimension of the output: one block a rank for ag_gemm, whole for gemm_rs
-  std::int32_t columns_per_rank = 1;   // ag_gemm: 2 when gate and up lie side by side
-  std::optional<Function> activation;  // applied to the output of an ag_gemm
+  std::string contraction;            // dimension of K: whole for ag_gemm, one block a rank for gemm_rs
+  std::string columns;                // dimension of the output: one block a rank for ag_gemm, whole for gemm_rs
+  std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up lie side by side
+  // Around an ag_gemm:
+  bool norm = false;                   // its input is normed first
+  std::optional<Function> activation;  // its output goes through this
+  std::string attention;               // its output is q, k and v: the dimension of what attention makes of them
+  // Around a gemm_rs:
+  bool residual = false;  // what the chain began with, or the residual before, is added to its output
 };
 
-/// What is computed, whoever computes it. A gemm_rs after an ag_gemm takes in what the latter puts out.
+/// What is computed, whoever computes it. Every stage takes in what the one before puts out.
 struct Operation {
   std::string name;
   std::vector<OperationStage> stages;
 };
 
-/// Aborts unless 1 <= stages and every gemm_rs that is not first follows an ag_gemm.
+/// Aborts unless there is a stage and the dimensions of neighbours fit.
 Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
                  const StrategyOptions& options);
 

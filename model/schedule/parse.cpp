@@ -163,18 +163,20 @@ class DeclarationReader {
   }
 
   void read_tensor(const std::string& name, const Node& node) {
-    constexpr std::array<std::string_view, 8> keys{"rows", "columns", "dtype",  "product",
-                                                   "add",  "copy",    "swiglu", "gelu"};
+    constexpr std::array<std::string_view, 12> keys{"rows",   "columns", "dtype", "product",  "add",       "copy",
+                                                    "swiglu", "gelu",    "norm",  "residual", "attention", "causal"};
     const Fields fields(node, keys, mistakes_);
     const Node* definition = nullptr;
     std::optional<Function> function;
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
       const std::optional<Function> found = words::kind(words::functions, node.keys[i].scalar);
-      if (!found && node.keys[i].scalar != "product") {
+      if (!found && node.keys[i].scalar != "product" && node.keys[i].scalar != "attention") {
         continue;
       }
       if (definition != nullptr) {
-        throw Wrong{node.keys[i].place, "a tensor is defined in one way; keep one of product, add, copy, swiglu, gelu"};
+        throw Wrong{node.keys[i].place,
+                    "a tensor is defined in one way; keep one of product, attention, add, copy, swiglu, gelu, norm, "
+                    "residual"};
       }
       definition = &node.items[i];
       function = found;
@@ -184,6 +186,9 @@ class DeclarationReader {
       const Extent rows = extent(fields.at("rows", "tokens*4"));
       const Extent columns = extent(fields.at("columns", "hidden*1"));
       id = builder_.input_tensor(name, rows, columns, dtype_of(fields.at("dtype", "bf16")));
+    } else if (definition == fields.find("attention")) {
+      id = attention_of(name, fields);
+      require_agreement(fields, builder_.tensor(id));
     } else {
       id = function ? function_of(name, *function, *definition) : product_of(name, *definition);
       require_agreement(fields, builder_.tensor(id));
@@ -209,8 +214,45 @@ class DeclarationReader {
     return builder_.product_tensor(name, a, b);
   }
 
-  TensorId function_of(const std::string& name, Function function, const Node& node) {
+  TensorId attention_of(const std::string& name, const Fields& fields) {
+    const Node& node = *fields.find("attention");
     const TensorId of = tensor(node, earlier);
+    const Node& written = fields.at("columns", "attention*4");
+    const Extent columns = extent(written);
+    if (columns.blocks != builder_.tensor(of).columns.blocks) {
+      throw Wrong{written.place,
+                  fmt::format("attention keeps the blocks of its columns, but '{}' has {}; give it as many",
+                              builder_.tensor(of).name, in_words(builder_.tensor(of).columns, dimensions()))};
+    }
+    return builder_.attention_tensor(name, of, columns, boolean_of(fields.at("causal", "true")));
+  }
+
+  TensorId residual_of(const std::string& name, const Node& node) {
+    require_list(node);
+    if (node.items.size() != 2) {
+      throw Wrong{node.place,
+                  fmt::format("a residual adds two tensors, not {}; write residual: [x, y]", node.items.size())};
+    }
+    const TensorId a = tensor(node.items[0], earlier);
+    const TensorId b = tensor(node.items[1], earlier);
+    if (builder_.tensor(a).rows != builder_.tensor(b).rows ||
+        builder_.tensor(a).columns != builder_.tensor(b).columns) {
+      throw Wrong{node.items[1].place, fmt::format("'{}' and '{}' have different extents; a residual adds equal ones",
+                                                   builder_.tensor(a).name, builder_.tensor(b).name)};
+    }
+    return builder_.function_tensor(name, Function::residual, a, b);
+  }
+
+  TensorId function_of(const std::string& name, Function function, const Node& node) {
+    if (function == Function::residual) {
+      return residual_of(name, node);
+    }
+    const TensorId of = tensor(node, earlier);
+    if (function == Function::norm && builder_.tensor(of).columns.blocks != 1) {
+      throw Wrong{node.place,
+                  fmt::format("a norm takes whole rows, but '{}' has columns {}; give them one block",
+                              builder_.tensor(of).name, in_words(builder_.tensor(of).columns, dimensions()))};
+    }
     if (function == Function::swiglu && builder_.tensor(of).columns.blocks % 2 != 0) {
       throw Wrong{node.place,
                   fmt::format("swiglu pairs column blocks, but '{}' has {}; give it an even number",
@@ -278,7 +320,8 @@ class DeclarationReader {
   }
 
   Shape unfused_of(const Node& node) const {
-    constexpr std::array<std::string_view, 5> kinds{"gemm", "add", "copy", "swiglu", "gelu"};
+    constexpr std::array<std::string_view, 8> kinds{"gemm",   "attention", "add",  "copy",
+                                                    "swiglu", "gelu",      "norm", "residual"};
     require_map(node);
     if (node.keys.size() != 1) {
       throw Wrong{node.place,
@@ -287,10 +330,30 @@ class DeclarationReader {
     }
     const Node& key = node.keys.front();
     const std::optional<Function> function = words::kind(words::functions, key.scalar);
+    if (key.scalar == "attention") {
+      return unfused_attention(node.items.front());
+    }
     if (!function && key.scalar != "gemm") {
       throw unknown_word(key, kinds, "kinds of unfused work");
     }
     return function ? Shape{unfused_function(*function, node.items.front())} : Shape{unfused_gemm(node.items.front())};
+  }
+
+  AttentionShape unfused_attention(const Node& node) const {
+    constexpr std::array<std::string_view, 8> keys{"queries", "keys", "columns", "qkv",
+                                                   "batch",   "head", "causal",  "dtype"};
+    const Fields fields(node, keys, mistakes_);
+    const auto dimension = [&](std::string_view key) {
+      return DimensionId{named(fields.at(key, key), dimensions_, "dimensions")};
+    };
+    return {.queries = extent(fields.at("queries", "tokens*4")),
+            .keys = extent(fields.at("keys", "tokens*4")),
+            .columns = extent(fields.at("columns", "attention*1")),
+            .qkv = extent(fields.at("qkv", "qkv*1")),
+            .batch = dimension("batch"),
+            .head = dimension("head"),
+            .causal = boolean_of(fields.at("causal", "true")),
+            .dtype = dtype_of(fields.at("dtype", "bf16"))};
   }
 
   GemmShape unfused_gemm(const Node& node) const {
@@ -313,11 +376,16 @@ class DeclarationReader {
     constexpr std::array<std::string_view, 4> keys{"rows", "columns", "dtype", "inputs"};
     const Fields fields(node, keys, mistakes_);
     const Node* inputs = fields.find("inputs");
-    return {.function = function,
-            .inputs = inputs == nullptr ? 1 : integer_of(*inputs, 1, function == Function::add ? most_ranks : 1),
-            .rows = extent(fields.at("rows", "tokens*4")),
-            .columns = extent(fields.at("columns", "ffn*1")),
-            .dtype = dtype_of(fields.at("dtype", "bf16"))};
+    return {
+        .function = function,
+        .inputs =
+            inputs == nullptr
+                ? 1
+                : integer_of(*inputs, static_cast<std::int32_t>(function == Function::add ? 1 : inputs_of(function)),
+                             function == Function::add ? most_ranks : static_cast<std::int32_t>(inputs_of(function))),
+        .rows = extent(fields.at("rows", "tokens*4")),
+        .columns = extent(fields.at("columns", "ffn*1")),
+        .dtype = dtype_of(fields.at("dtype", "bf16"))};
   }
 
   const Mesh& mesh_;

@@ -14,7 +14,8 @@ namespace commfuse::text {
 
 namespace {
 
-constexpr words::Table<OpKind, 4> kinds{{{OpKind::gemm, "gemm"},
+constexpr words::Table<OpKind, 5> kinds{{{OpKind::gemm, "gemm"},
+                                         {OpKind::attention, "attention"},
                                          {OpKind::elementwise, "elementwise"},
                                          {OpKind::exchange, "exchange"},
                                          {OpKind::collective, "collective"}}};
@@ -27,7 +28,7 @@ std::vector<std::string_view> keys_of(OpKind kind) {
     case OpKind::elementwise: add({"function", "in", "out"}); break;
     case OpKind::exchange: add({"axis", "shift", "wire", "send", "receive"}); break;
     case OpKind::collective: add({"kind", "axis", "wire", "in", "out"}); break;
-    case OpKind::attention: break;
+    case OpKind::attention: add({"batch", "head", "causal", "in", "out"}); break;
   }
   return keys;
 }
@@ -46,6 +47,9 @@ class OpReader {
     for (std::size_t axis = 0; axis < around.mesh.axes.size(); ++axis) {
       axes_.emplace(around.mesh.axes[axis].name, static_cast<std::int32_t>(axis));
     }
+    for (std::size_t i = 0; i < dimensions.size(); ++i) {
+      dimension_names_.emplace(dimensions[i].name, static_cast<std::int32_t>(i));
+    }
   }
 
   void read(const Node& node, std::int32_t id) {
@@ -62,7 +66,7 @@ class OpReader {
       case OpKind::elementwise: return elementwise(fields, id);
       case OpKind::exchange: return exchange(fields, id);
       case OpKind::collective: return collective(fields, id);
-      case OpKind::attention: return;
+      case OpKind::attention: return attention(fields, id);
     }
   }
 
@@ -95,6 +99,35 @@ class OpReader {
     add(where, [&] { return builder_.gemm(spec); });
   }
 
+  void attention(const Fields& fields, std::int32_t id) {
+    AttentionSpec spec{.lane = lane(fields, {LaneKind::compute, 0}), .purpose = purpose(fields, OpKind::attention)};
+    const Predicate where = predicate(fields);
+    spec.batch = DimensionId{named(fields.at("batch", "batch"), dimension_names_, "dimensions")};
+    spec.head = DimensionId{named(fields.at("head", "head"), dimension_names_, "dimensions")};
+    spec.causal = boolean_of(fields.at("causal", "true"));
+    const Node& in = fields.at("in", "[\"qkv\", \"qkv\"]");
+    require_list(in);
+    if (in.items.size() != 2) {
+      throw Wrong{in.place, fmt::format("attention takes the rows of the queries and those of the keys, not {} inputs; "
+                                        "write in: [\"qkv\", \"qkv\"]",
+                                        in.items.size())};
+    }
+    const Stack queries = operand(in.items[0], spec.queries);
+    const Stack keys = operand(in.items[1], spec.keys);
+    const Node& out_node = fields.at("out", "\"attention\"");
+    const Stack out = operand(out_node, spec.out);
+    require_equal(in.items[1], "the columns of the keys", keys.columns, "the columns of the queries", queries.columns);
+    require_equal(out_node, "the rows of out", out.rows, "the rows of the queries", queries.rows);
+    if (out.columns.blocks != queries.columns.blocks) {
+      throw Wrong{out_node.place,
+                  fmt::format("the columns of out are {}, but those of the queries are {}; attention keeps "
+                              "the blocks of its columns",
+                              in_words(out.columns, dimensions_), in_words(queries.columns, dimensions_))};
+    }
+    spec.waits = waits(fields, id);
+    add(where, [&] { return builder_.attention(spec); });
+  }
+
   void elementwise(const Fields& fields, std::int32_t id) {
     ElementwiseSpec spec{.lane = lane(fields, {LaneKind::compute, 0}), .purpose = purpose(fields, OpKind::elementwise)};
     const Predicate where = predicate(fields);
@@ -116,11 +149,14 @@ class OpReader {
     } else {
       input(in);
     }
-    if (spec.inputs.empty() || (spec.inputs.size() > 1 && spec.function != Function::add)) {
-      throw Wrong{in.place,
-                  fmt::format("{} takes {}, not {}; write {}", name_of(spec.function),
-                              spec.function == Function::add ? "one input or more" : "one input", spec.inputs.size(),
-                              spec.function == Function::add ? "in: [\"a\", \"b\"]" : "in: \"a\"")};
+    const bool any = spec.function == Function::add;
+    if (spec.inputs.empty() || (!any && spec.inputs.size() != inputs_of(spec.function))) {
+      const bool several = any || inputs_of(spec.function) > 1;
+      throw Wrong{in.place, fmt::format("{} takes {}, not {}; write {}", name_of(spec.function),
+                                        any       ? "one input or more"
+                                        : several ? "two inputs"
+                                                  : "one input",
+                                        spec.inputs.size(), several ? "in: [\"a\", \"b\"]" : "in: \"a\"")};
     }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.elementwise(spec); });
@@ -266,6 +302,7 @@ class OpReader {
   ProgramBuilder& builder_;
   Mistakes& mistakes_;
   Names axes_;
+  Names dimension_names_;
 };
 
 }  // namespace

@@ -44,23 +44,29 @@ struct Extent {
 };
 
 enum class Function : std::uint8_t {
-  add,     // sum of all inputs; adds up partial results
-  copy,    // one input, as it is
-  swiglu,  // columns are pairs of blocks (gate, up): silu(gate) * up
-  gelu,    // element by element
+  add,       // sum of all inputs; adds up partial results
+  copy,      // one input, as it is
+  swiglu,    // columns are pairs of blocks (gate, up): silu(gate) * up
+  gelu,      // element by element
+  norm,      // root-mean-square norm of every row; a row's columns are one block
+  residual,  // sum of two tensors, element by element
 };
+
+/// How many inputs an op of this function has; an add has any number.
+constexpr std::size_t inputs_of(Function function) { return function == Function::residual ? 2 : 1; }
 
 /// A tensor of the unfused operation, whole, as if one rank held it all. How it is defined is what check() proves.
 struct Tensor {
-  enum class Definition : std::uint8_t { input, product, function };
+  enum class Definition : std::uint8_t { input, product, function, attention };
   std::string name;
   Extent rows;
   Extent columns;
   DType dtype = DType::bf16;
   Definition definition = Definition::input;
-  TensorId a = no_tensor;  // product: a x b; function: of a
-  TensorId b = no_tensor;
+  TensorId a = no_tensor;  // product: a x b; function: of a; attention: of a, whose columns hold q, k and v
+  TensorId b = no_tensor;  // product; function residual: a + b
   Function function = Function::copy;
+  bool causal = false;  // attention
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
 
@@ -123,10 +129,14 @@ struct GemmShape {
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
-/// softmax(q x k^T) x v for `queries` rows against `keys` rows, `heads` at a time.
+/// softmax(q k^T / sqrt(head)) v for `queries` rows against `keys` rows. One block of `qkv` columns holds the q, k and
+/// v of a rank's heads and becomes one block of `columns`. Rows are tokens, sequence-major: row = position * batch +
+/// sequence, where `batch` and `head` are dimensions of one block that hold the number of sequences and the size of a
+/// head.
 struct AttentionShape {
-  Extent queries, keys, heads;
-  std::int32_t head_dimension = 0;
+  Extent queries, keys, columns, qkv;
+  DimensionId batch{};
+  DimensionId head{};
   bool causal = false;
   DType dtype = DType::bf16;
   friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
@@ -174,7 +184,8 @@ struct Slice {
 };
 
 /// A flat record; its lists lie in the program's pools. Inputs by kind: gemm a, b; elementwise its inputs; exchange
-/// what is sent; collective what is given. Outputs: one operand (an exchange that only sends has none).
+/// what is sent; collective what is given; attention the rows of the queries and those of the keys, both of q, k and v.
+/// Outputs: one operand (an exchange that only sends has none).
 struct Op {
   OpKind kind = OpKind::gemm;
   Purpose purpose = Purpose::essential;

@@ -32,7 +32,9 @@ std::string_view name_of(Scope scope) {
     case Scope::out_proj: return "out_proj";
     case Scope::gate_up: return "gate_up";
     case Scope::down: return "down";
+    case Scope::attention: return "attention";
     case Scope::mlp: return "mlp";
+    case Scope::layer: return "layer";
   }
   return "";
 }
@@ -52,40 +54,53 @@ std::vector<SiteName> sites_of(Scope scope) {
     case Scope::out_proj: return {SiteName::out_proj};
     case Scope::gate_up: return {SiteName::gate_up};
     case Scope::down: return {SiteName::down};
+    case Scope::attention: return {SiteName::qkv, SiteName::out_proj};
     case Scope::mlp: return {SiteName::gate_up, SiteName::down};
+    case Scope::layer: return {SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
   }
   return {};
 }
 
 Operation operation_of(Scope scope, bool gated_mlp) {
   Operation operation{.name = std::string{name_of(scope)}, .stages = {}};
+  const bool chained = sites_of(scope).size() > 1;
   for (const SiteName site : sites_of(scope)) {
-    operation.stages.push_back(stage_of(site, gated_mlp));
-  }
-  if (scope == Scope::mlp) {
-    operation.stages.front().activation = gated_mlp ? Function::swiglu : Function::gelu;
+    OperationStage stage = stage_of(site, gated_mlp);
+    if (chained && site == SiteName::gate_up) {
+      stage.activation = gated_mlp ? Function::swiglu : Function::gelu;
+    }
+    if (chained && site == SiteName::qkv) {
+      stage.attention = "attention";
+    }
+    if (scope == Scope::layer) {
+      stage.norm = stage.kind == SiteKind::ag_gemm;
+      stage.residual = stage.kind == SiteKind::gemm_rs;
+    }
+    operation.stages.push_back(stage);
   }
   return operation;
 }
 
-std::vector<Quantity> quantities_of(Scope scope, const Transformer& model, std::int64_t tokens) {
-  switch (scope) {
-    case Scope::qkv:
-      return {
-          {"tokens", tokens}, {"hidden", model.hidden}, {"qkv", (model.heads + 2 * model.kv_heads) * model.head_dim}};
-    case Scope::out_proj:
-      return {{"tokens", tokens}, {"hidden", model.hidden}, {"attention", model.heads * model.head_dim}};
-    case Scope::gate_up:
-    case Scope::down:
-    case Scope::mlp: return {{"tokens", tokens}, {"hidden", model.hidden}, {"ffn", model.ffn}};
-  }
-  return {};
+bool has_attention(Scope scope) { return scope == Scope::attention || scope == Scope::layer; }
+
+std::vector<Quantity> quantities_of(const Transformer& model, const Load& load) {
+  return {{"tokens", load.tokens()},
+          {"batch", load.batch},
+          {"hidden", model.hidden},
+          {"qkv", (model.heads + 2 * model.kv_heads) * model.head_dim},
+          {"attention", model.heads * model.head_dim},
+          {"head", model.head_dim},
+          {"ffn", model.ffn}};
 }
 
-Flops flops_of(Scope scope, const Transformer& model, std::int64_t tokens) {
+Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
   Flops total;
   for (const SiteName site : sites_of(scope)) {
-    total += flops_of(site_of(model, site, tokens));
+    total += flops_of(site_of(model, site, load.tokens()));
+  }
+  if (has_attention(scope)) {
+    const auto width = static_cast<double>(model.heads * model.head_dim);
+    total += Flops{2.0 * static_cast<double>(load.tokens()) * static_cast<double>(load.seq) * width};
   }
   return total;
 }

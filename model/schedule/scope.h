@@ -15,10 +15,19 @@
 
 namespace commfuse {
 
-/// One product site, or the MLP: gate-up, activation and down in a chain.
-enum class Scope : std::uint8_t { qkv, out_proj, gate_up, down, mlp };
+/// One product site; or in a chain: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
+/// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual).
+enum class Scope : std::uint8_t { qkv, out_proj, gate_up, down, attention, mlp, layer };
 
-inline constexpr std::array all_scopes{Scope::qkv, Scope::out_proj, Scope::gate_up, Scope::down, Scope::mlp};
+inline constexpr std::array all_scopes{Scope::qkv,       Scope::out_proj, Scope::gate_up, Scope::down,
+                                       Scope::attention, Scope::mlp,      Scope::layer};
+
+/// How much is fed in.
+struct Load {
+  std::int64_t batch = 1;  // sequences
+  std::int64_t seq = 1;    // tokens of a sequence
+  [[nodiscard]] std::int64_t tokens() const { return batch * seq; }
+};
 
 std::string_view name_of(Scope scope);
 std::optional<Scope> scope_named(std::string_view name);
@@ -29,10 +38,14 @@ std::vector<SiteName> sites_of(Scope scope);
 /// What is computed; depends on the model only through its kind of MLP.
 Operation operation_of(Scope scope, bool gated_mlp);
 
-/// The sizes of the operation's dimensions. Requires tokens >= 1.
-std::vector<Quantity> quantities_of(Scope scope, const Transformer& model, std::int64_t tokens);
+/// Whether the scope holds the attention core, whose FLOPs count causally.
+bool has_attention(Scope scope);
 
-/// Model FLOPs of the unfused operator, all ranks together: its products.
-Flops flops_of(Scope scope, const Transformer& model, std::int64_t tokens);
+/// The sizes of all dimensions that operations name. Requires at least one token.
+std::vector<Quantity> quantities_of(const Transformer& model, const Load& load);
+
+/// Model FLOPs of the unfused operator, all ranks together: its products, and causal attention at half of full
+/// (4 x batch x seq^2 x heads x head_dim), as Korthikanti et al. 2022 (appendix A) with the mask taken into account.
+Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
 }  // namespace commfuse

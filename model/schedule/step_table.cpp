@@ -112,9 +112,9 @@ class Wording {
       case OpKind::elementwise: return elementwise(command, values);
       case OpKind::exchange: return exchange(command, values);
       case OpKind::collective: return collective(command, values);
-      case OpKind::attention: break;
+      case OpKind::attention: return fmt::format("compute {}", list(values.output));
     }
-    return "attention";
+    return {};
   }
 
  private:

@@ -68,7 +68,11 @@ std::string tensor_text(const Program& program, const Tensor& tensor) {
   if (tensor.definition == Tensor::Definition::product) {
     text += fmt::format(", product: [{}, {}]", name(tensor.a), name(tensor.b));
   } else if (tensor.definition == Tensor::Definition::function) {
-    text += fmt::format(", {}: {}", name_of(tensor.function), name(tensor.a));
+    text += tensor.b == no_tensor
+                ? fmt::format(", {}: {}", name_of(tensor.function), name(tensor.a))
+                : fmt::format(", {}: [{}, {}]", name_of(tensor.function), name(tensor.a), name(tensor.b));
+  } else if (tensor.definition == Tensor::Definition::attention) {
+    text += fmt::format(", attention: {}, causal: {}", name(tensor.a), tensor.causal);
   }
   return text + "}";
 }
@@ -114,7 +118,11 @@ std::string shape_text(const Program& program, const Op& op) {
   struct Writer {
     const Program& program;
     std::string operator()(const GemmShape& gemm) const { return gemm_text(gemm); }
-    std::string operator()(const AttentionShape&) const { throw std::logic_error("attention has no text yet"); }
+    std::string operator()(const AttentionShape& attention) const {
+      const auto name = [&](DimensionId id) -> const std::string& { return program.dimensions[position(id)].name; };
+      return fmt::format(", batch: {}, head: {}, causal: {}", name(attention.batch), name(attention.head),
+                         attention.causal);
+    }
     std::string operator()(const ElementwiseShape& elementwise) const {
       return fmt::format(", function: {}", name_of(elementwise.function));
     }
@@ -181,9 +189,17 @@ std::string unfused_text(const Program& program, const Shape& shape) {
                        extent_text(program, gemm->n), extent_text(program, gemm->k), name_of(gemm->dtype),
                        gemm_text(*gemm));
   }
+  if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
+    const auto name = [&](DimensionId id) -> const std::string& { return program.dimensions[position(id)].name; };
+    return fmt::format(
+        "{{attention: {{queries: {}, keys: {}, columns: {}, qkv: {}, batch: {}, head: {}, causal: {}, dtype: {}}}}}",
+        extent_text(program, attention->queries), extent_text(program, attention->keys),
+        extent_text(program, attention->columns), extent_text(program, attention->qkv), name(attention->batch),
+        name(attention->head), attention->causal, name_of(attention->dtype));
+  }
   const auto* elementwise = std::get_if<ElementwiseShape>(&shape);
   if (elementwise == nullptr) {
-    throw std::logic_error("only products and elementwise functions are unfused work today");
+    throw std::logic_error("communication is no unfused work");
   }
   return fmt::format("{{{}: {{rows: {}, columns: {}, dtype: {}{}}}}}", name_of(elementwise->function),
                      extent_text(program, elementwise->rows), extent_text(program, elementwise->columns),

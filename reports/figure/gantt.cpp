@@ -122,15 +122,27 @@ std::string_view name_of(ExposedTime::Place place) {
   return place == ExposedTime::Place::head ? "head" : place == ExposedTime::Place::bubble ? "bubble" : "tail";
 }
 
-/// The whole name; without the kind; only the position: "gemm y[3]", "y[3]", "3".
+/// The whole name; without the kind; only the position: "gemm y[3]", "y[3]", "3"; "y[0; 4]", "y[0\u2026]",
+/// "0\u2026".
 std::vector<std::string> shorter_and_shorter(const std::string& label) {
   std::vector<std::string> labels{label};
-  if (const std::size_t space = label.find(' '); space != std::string::npos) {
-    labels.push_back(label.substr(space + 1));
-  }
+  const std::size_t space = label.find(' ');
   const std::size_t open = label.find('[');
+  if (space == std::string::npos) {
+    return labels;
+  }
+  labels.push_back(label.substr(space + 1));
   if (open != std::string::npos && label.back() == ']') {
-    labels.push_back(label.substr(open + 1, label.size() - open - 2));
+    const std::string place = label.substr(open + 1, label.size() - open - 2);
+    const std::size_t digits = std::min(place.find_first_not_of("0123456789"), place.size());
+    if (digits == place.size()) {
+      labels.push_back(place);
+    } else {
+      const std::string first = place.substr(0, digits) + "\u2026";
+      labels.push_back(place.find(';') == std::string::npos ? place
+                                                            : label.substr(space + 1, open - space) + first + "]");
+      labels.push_back(first);
+    }
   }
   return labels;
 }
@@ -189,7 +201,7 @@ std::string Gantt::title() const {
   const std::string name = label_of(first.run->row);
   if (order.size() == 1) {
     return fmt::format("{} takes {}, {} of it exposed", name, unit_.text(first.parts.makespan),
-                       unit_.text(first.parts.exposed));
+                       TimeUnit(first.parts.exposed).text(first.parts.exposed));
   }
   const Panel& second = *order[1];
   const double ratio = to_seconds(second.parts.makespan) / std::max(to_seconds(first.parts.makespan), 1e-12);
@@ -197,8 +209,9 @@ std::string Gantt::title() const {
       ratio < 1.0 + too_close
           ? fmt::format("{} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))
           : fmt::format("{} takes {} less time than {}", name, percent(1.0 - 1.0 / ratio), label_of(second.run->row));
-  return fmt::format("{}: {} against {} exposed", lead, unit_.digits(first.parts.exposed),
-                     unit_.text(second.parts.exposed));
+  const TimeUnit unit(std::max(first.parts.exposed, second.parts.exposed));
+  return fmt::format("{}: {} against {} exposed", lead, unit.digits(first.parts.exposed),
+                     unit.text(second.parts.exposed));
 }
 
 /// "exposed 12.0 = head 10.0 + bubble 2.0": the parts that are there; `local` lies inside the gaps and is taken off.
@@ -247,9 +260,9 @@ void Gantt::set_axes() {
 
 void Gantt::set_legend() {
   figure_.legend = {{"essential compute", Role::essential},
-                    {"local: adds, packs and copies of the strategy", Role::local},
+                    {"local: adds, packs, copies", Role::local},
                     {"communication", Role::communication},
-                    {"exposed: neither essential nor local work runs", Role::exposed, true}};
+                    {"exposed: neither essential nor local work", Role::exposed, true}};
 }
 
 void Gantt::add(const Panel& panel, double top) {

@@ -64,15 +64,15 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
 
 /// Axes by name and an empty plot of the right size.
 Figure frame_of(const Map& map, std::string id) {
-  constexpr double cell_width = 72.0;
-  constexpr double cell_height = 34.0;
+  constexpr double cell_width = 58.0;
+  constexpr double cell_height = 32.0;
   constexpr double widest = 860.0;
   Figure figure;
   figure.id = std::move(id);
   const auto columns = static_cast<double>(map.sequences.size());
   const auto rows = static_cast<double>(map.ranks.size());
   figure.plot_width = std::min(widest, cell_width * columns);
-  figure.width = std::max(480.0, figure.plot_width + 90.0);
+  figure.width = std::max(440.0, figure.plot_width + 64.0);
   figure.height = std::min(700.0, cell_height * rows);
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
   figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
@@ -101,6 +101,8 @@ void add_cells(const Map& map, Figure& figure, const std::function<CellMark(cons
   }
 }
 
+constexpr double rounding = 1e-9;  // 28.999999999999996 % is 29 %
+
 /// Whole percents around every MFU of the rows.
 struct Range {
   double low = 1.0;
@@ -111,8 +113,8 @@ Range range_of(std::span<const ResultRow> rows) {
   Range range;
   for (const ResultRow& row : rows) {
     if (has_result(row)) {
-      range.low = std::min(range.low, std::floor(100.0 * row.mfu) / 100.0);
-      range.high = std::max(range.high, std::ceil(100.0 * row.mfu) / 100.0);
+      range.low = std::min(range.low, std::floor(100.0 * row.mfu + rounding) / 100.0);
+      range.high = std::max(range.high, std::ceil(100.0 * row.mfu - rounding) / 100.0);
     }
   }
   return range;
@@ -193,7 +195,7 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
   const Map map = map_of(rows, strategy);
   double most = 1.0;
   for (const Cell& cell : map.cells) {
-    most = comparable(cell) ? std::max(most, std::ceil(std::abs(gain(cell)))) : most;
+    most = comparable(cell) ? std::max(most, std::ceil(std::abs(gain(cell)) - rounding)) : most;
   }
   Figure figure = frame_of(map, std::move(id));
   figure.title = difference_title(map, strategy);

@@ -66,6 +66,7 @@ std::vector<std::string> wrapped(std::string_view text, double width, double siz
 struct Layout {
   std::vector<std::string> title;
   double legend_top = 0.0;
+  std::vector<Place> legend;                                // below legend_top
   double left = 0.0, top = 0.0, right = 0.0, bottom = 0.0;  // of the plot
   double scale_top = 0.0;
   double height = 0.0;
@@ -79,19 +80,39 @@ double widest(const std::vector<Tick>& ticks) {
   return most;
 }
 
-Layout layout_of(const Figure& figure) {
+constexpr double swatch = 22.0;
+
+/// One behind the other, on a new line where the width ends.
+std::vector<Place> places_of(const std::vector<LegendEntry>& legend, double width) {
+  std::vector<Place> places;
+  Place next{margin, 0.0};
+  for (const LegendEntry& entry : legend) {
+    const double length = swatch + width_of(entry.text, text_size);
+    if (next.x > margin && next.x + length > width - margin) {
+      next = {margin, next.y + 18.0};
+    }
+    places.push_back(next);
+    next.x += length + 12.0;
+  }
+  return places;
+}
+
+Layout layout_of(const Figure& figure, bool titled) {
   Layout layout;
-  layout.title = wrapped(figure.title, figure.width - 2 * margin, title_size);
-  double y = margin + 20.0 * static_cast<double>(layout.title.size());
+  if (titled) {
+    layout.title = wrapped(figure.title, figure.width - 2 * margin, title_size);
+  }
+  double y = titled ? margin + 20.0 * static_cast<double>(layout.title.size()) : 0.0;
   layout.legend_top = y;
-  y += figure.legend.empty() ? 0.0 : 24.0;
+  layout.legend = places_of(figure.legend, figure.width);
+  y += figure.legend.empty() ? 0.0 : layout.legend.back().y + 24.0;
   layout.top = y + (figure.y.label.empty() ? 6.0 : 22.0);
   layout.bottom = layout.top + figure.height;
   layout.left = margin + widest(figure.y.ticks) + 8.0;
   layout.right = figure.plot_width > 0.0 ? layout.left + figure.plot_width : figure.width - margin - 8.0;
   y = layout.bottom + (figure.x.ticks.empty() ? 0.0 : 20.0) + (figure.x.label.empty() ? 0.0 : 20.0);
   layout.scale_top = y + 8.0;
-  layout.height = y + margin + (figure.scale ? 44.0 : 0.0);
+  layout.height = y + margin + (figure.scale ? 58.0 : 0.0);
   return layout;
 }
 
@@ -102,15 +123,16 @@ std::string axis_title(const FigureAxis& axis) {
 /// Writes one figure from top to bottom.
 class Writer {
  public:
-  explicit Writer(const Figure& figure) : figure_(figure), layout_(layout_of(figure)) {
+  Writer(const Figure& figure, bool standalone)
+      : figure_(figure), layout_(layout_of(figure, standalone)), standalone_(standalone) {
     check(
         !figure.id.empty() && figure.id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos,
         "the id of a figure is made of lower-case letters, digits and dashes");
     check(figure.x.low < figure.x.high && figure.y.low < figure.y.high, "an axis has a length");
   }
 
-  std::string write(bool standalone) {
-    open(standalone);
+  std::string write() {
+    open();
     legend();
     axes();
     for (const Mark& mark : figure_.marks) {
@@ -157,7 +179,7 @@ class Writer {
     return layout_.bottom - share(figure_.y, value) * (layout_.bottom - layout_.top);
   }
 
-  void open(bool standalone);
+  void open();
   void legend();
   void axes();
   void scale();
@@ -166,10 +188,11 @@ class Writer {
 
   const Figure& figure_;
   Layout layout_;
+  bool standalone_;
   std::string text_;
 };
 
-void Writer::open(bool standalone) {
+void Writer::open() {
   const std::string& id = figure_.id;
   add(R"(<svg xmlns="http://www.w3.org/2000/svg" class="cf-figure" viewBox="0 0 {0} {1}" width="{0}" height="{1}")"
       R"( role="img" aria-labelledby="{2}-title {2}-description">)"
@@ -177,7 +200,7 @@ void Writer::open(bool standalone) {
       px(figure_.width), px(layout_.height), id);
   add("<title id=\"{}-title\">{}</title>\n<desc id=\"{}-description\">{}</desc>\n", id, escaped(figure_.title), id,
       escaped(figure_.description));
-  if (standalone) {
+  if (standalone_) {
     add("<style>\n{}</style>\n", figure_style());
   }
   add(R"(<defs><pattern id="{}-hatch" width="6" height="6" patternUnits="userSpaceOnUse" )"
@@ -194,20 +217,16 @@ void Writer::open(bool standalone) {
 }
 
 void Writer::legend() {
-  double x = margin;
-  const double y = layout_.legend_top + 8.0;
-  for (const LegendEntry& entry : figure_.legend) {
-    if (entry.hatched) {
-      add(R"~(<rect x="{}" y="{}" width="16" height="12" fill="url(#{}-hatch)" class="cf-hatched"/>)~"
-          "\n",
-          px(x), px(y), figure_.id);
-    } else {
-      add(R"(<rect x="{}" y="{}" width="16" height="12" class="cf-{}"/>)"
-          "\n",
-          px(x), px(y), name_of(entry.role));
-    }
-    words(x + 22.0, y + 10.5, "cf-quiet", Anchor::start, entry.text);
-    x += 22.0 + width_of(entry.text, text_size) + 14.0;
+  for (std::size_t i = 0; i < figure_.legend.size(); ++i) {
+    const LegendEntry& entry = figure_.legend[i];
+    const double x = layout_.legend[i].x;
+    const double y = layout_.legend_top + layout_.legend[i].y + 8.0;
+    const std::string fill = entry.hatched ? fmt::format(R"~(fill="url(#{}-hatch)" class="cf-hatched")~", figure_.id)
+                                           : fmt::format(R"(class="cf-{}")", name_of(entry.role));
+    add(R"(<rect x="{}" y="{}" width="16" height="12" {}/>)"
+        "\n",
+        px(x), px(y), fill);
+    words(x + swatch, y + 10.5, "cf-quiet", Anchor::start, entry.text);
   }
 }
 
@@ -230,7 +249,9 @@ void Writer::axes() {
     line(layout_.left, layout_.bottom, layout_.right, layout_.bottom, "cf-axis");
   }
   if (!figure_.x.label.empty()) {
-    words((layout_.left + layout_.right) / 2, layout_.bottom + 36.0, "cf-quiet", Anchor::middle, axis_title(figure_.x));
+    const std::string title = axis_title(figure_.x);
+    const double middle = std::max((layout_.left + layout_.right) / 2, margin + width_of(title, text_size) / 2);
+    words(middle, layout_.bottom + 36.0, "cf-quiet", Anchor::middle, title);
   }
   if (!figure_.y.label.empty()) {
     words(margin, layout_.top - 8.0, "cf-quiet", Anchor::start, axis_title(figure_.y));
@@ -272,7 +293,8 @@ void Writer::operator()(const LineMark& mark) {
 }
 
 void Writer::operator()(const TextMark& mark) {
-  add(R"(<text x="{}" y="{}" text-anchor="{}">)", px(x_of(mark.at.x)), px(y_of(mark.at.y)), name_of(mark.anchor));
+  add(R"(<text x="{}" y="{}" class="cf-halo" text-anchor="{}">)", px(x_of(mark.at.x)), px(y_of(mark.at.y)),
+      name_of(mark.anchor));
   if (!mark.strong.empty()) {
     add(R"(<tspan class="cf-strong">{}</tspan>{})", escaped(mark.strong), mark.text.empty() ? "" : " ");
   }
@@ -326,12 +348,12 @@ void Writer::scale() {
   words(left, top + 27.0, "cf-quiet", Anchor::start, scale.low);
   words((left + end) / 2, top + 27.0, "cf-quiet", Anchor::middle, scale.middle);
   words(end, top + 27.0, "cf-quiet", Anchor::end, scale.high);
-  words(end + 12.0, top + 10.5, "cf-quiet", Anchor::start, scale.label);
+  words(left, top + 45.0, "cf-quiet", Anchor::start, scale.label);
 }
 
 }  // namespace
 
-std::string svg(const Figure& figure) { return Writer(figure).write(true); }
-std::string svg_in_page(const Figure& figure) { return Writer(figure).write(false); }
+std::string svg(const Figure& figure) { return Writer(figure, true).write(); }
+std::string svg_in_page(const Figure& figure) { return Writer(figure, false).write(); }
 
 }  // namespace commfuse::reports

@@ -12,7 +12,7 @@ namespace commfuse::reports {
 /// A file of its own, style and background inside.
 std::string svg(const Figure& figure);
 
-/// To be put into a page that has figure_style() once.
+/// To be put into a page that has figure_style() once and shows the title itself, as the figure's caption.
 std::string svg_in_page(const Figure& figure);
 
 /// The style rules behind all figures, for a <style> element. Colours are those of Okabe and Ito (2008), which the

@@ -8,7 +8,9 @@ class App;
 
 namespace commfuse::sim {
 
+void add_config(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
+void add_sweep(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
 
 }  // namespace commfuse::sim

@@ -28,7 +28,9 @@ void Engine::prepare() {
   ops_ = program_->ops.size();
   const Rank ranks = program_->mesh.ranks();
   const std::size_t instances = ops_ * static_cast<std::size_t>(ranks);
-  check(costs_->duration.size() == ops_ && costs_->issue.size() == ops_, "costs belong to the program");
+  check(costs_->duration.size() == ops_ && costs_->issue.size() == ops_ &&
+            (costs_->by_rank.empty() || costs_->by_rank.size() == instances),
+        "costs belong to the program");
   check(instances < 0xffffffffULL, "a run has fewer than 2^32 ops over all ranks");
   now_ = 0;
   scheduled_ = 0;
@@ -91,7 +93,7 @@ void Engine::post(std::uint32_t instance) {
     arrive(instance, *collective);
   } else {
     states_[instance].start = now_;
-    schedule(now_ + costs_->duration[op].count(), EventKind::end, instance);
+    schedule(now_ + costs_->of(rank_of(instance), op).count(), EventKind::end, instance);
   }
 }
 
@@ -114,7 +116,7 @@ void Engine::start_half(std::uint32_t sender) {
       states_[end].start = now_;
     }
   }
-  schedule(now_ + costs_->duration[op_of(sender)].count(), EventKind::half_end, sender);
+  schedule(now_ + costs_->of(rank_of(sender), op_of(sender)).count(), EventKind::half_end, sender);
 }
 
 void Engine::end_half(std::uint32_t sender) {
@@ -128,15 +130,18 @@ void Engine::end_half(std::uint32_t sender) {
 void Engine::arrive(std::uint32_t instance, const CollectiveShape& collective) {
   const std::size_t op = op_of(instance);
   const std::uint32_t first = this->instance(program_->mesh.member(rank_of(instance), collective.axis, 0), op);
-  if (++arrivals_[first] == program_->mesh.axes[static_cast<std::size_t>(collective.axis)].extent) {
-    schedule(now_ + costs_->duration[op].count(), EventKind::collective_end, first);
-    arrivals_[first] = 0;
-    const auto members = program_->mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
-    for (std::int32_t coordinate = 0; coordinate < members; ++coordinate) {
-      const Rank member = program_->mesh.member(rank_of(first), collective.axis, coordinate);
-      states_[this->instance(member, op)].start = now_;
-    }
+  const auto members = program_->mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+  if (++arrivals_[first] < members) {
+    return;
   }
+  arrivals_[first] = 0;
+  Duration longest{};
+  for (std::int32_t coordinate = 0; coordinate < members; ++coordinate) {
+    const Rank member = program_->mesh.member(rank_of(first), collective.axis, coordinate);
+    states_[this->instance(member, op)].start = now_;
+    longest = std::max(longest, costs_->of(member, op));
+  }
+  schedule(now_ + longest.count(), EventKind::collective_end, first);
 }
 
 void Engine::end_collective(std::uint32_t instance) {

@@ -18,42 +18,43 @@ struct Mistake {
 };
 
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
-  const std::string flags =
-      "known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, --strategy, --variants, "
-      "--slices, --form, --add-lane, --interference, --launch, --axis, --output, --threads";
-  const std::string unknown = "unknown flag '--zzzzzzzz'; " + flags;
+  const std::string unknown =
+      "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, "
+      "--strategy, --variants, --slices, --form, --add-lane, --interference, --launch, --evaluator, --threads, "
+      "--config, --set, --axis, --output, --trace";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
       {"run --zzzzzzzz", unknown.c_str()},
       {"rnu", "unknown command 'rnu'; did you mean 'run'?"},
       {"run extra", "run takes no argument 'extra'; see run --help"},
-      {"run --model llama-3.1-70",
-       "unknown model 'llama-3.1-70'; did you mean 'llama-3.1-70b'? known: gpt-3-175b, llama-3.1-70b, llama-3.1-8b; a "
-       "path "
-       "holds '/' or ends in .yaml"},
-      {"run --strategy comfuse", "--strategy does not know 'comfuse'; did you mean 'commfuse'?"},
-      {"run --strategy nccl", "--strategy does not know 'nccl'; known strategies: all, serial, sliced, commfuse"},
-      {"run --scope mpl", "--scope does not know 'mpl'; did you mean 'mlp'?"},
-      {"run --ranks 0", "--ranks '0' is not a whole number of at least 1; write one, as in --ranks 8 or --ranks 32K"},
-      {"run --seq=-4096", "--seq '-4096' is not a whole number of at least 1; write one, as in --seq 8 or --seq 32K"},
+      {"run --strategy comfuse", "--strategy: 'comfuse' is no strategy; did you mean 'commfuse'?"},
+      {"run --strategy nccl", "--strategy: 'nccl' is no strategy; known strategies: all, serial, sliced, commfuse"},
+      {"run --scope mpl", "--scope: 'mpl' is no scope; did you mean 'mlp'?"},
+      {"run --ranks 0", "--ranks: '0' is out of range; choose 1 to 1M ranks"},
+      {"run --seq=-4096", "--seq: '-4096' is out of range; choose 1 to 1G tokens"},
       {"run --ranks 3 --scope qkv",
        "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads "
        "(8): "
        "1, 2, 4, 8"},
-      {"run --ranks 16", "16 ranks do not fit a node of h100-sxm, which has 8 GPUs; choose ranks up to 8"},
+      {"run --ranks 16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
+      {"run --axis ranks=8,16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --seq 1001",
        "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008"},
-      {"run --dtype fp64", "--dtype does not know 'fp64'; known dtypes: bf16, fp16, fp32, fp8"},
-      {"run --slices 0 --strategy sliced",
-       "--slices '0' is not a whole number of at least 1; write one, as in --slices 8 or --slices 32K"},
-      {"run -o jsn", "--output does not know 'jsn'; did you mean 'json'?"},
-      {"run --axis seq",
-       "--axis 'seq': it has no '='; write a list or a range, as in ranks=2,4,8 or seq=1K..128K or "
-       "seq=4K..16K+4K"},
-      {"run --axis sqe=1K", "--axis does not know 'sqe'; did you mean 'seq'?"},
-      {"run --axis seq=8K..1K",
-       "--axis 'seq=8K..1K': 1024 is below 8192; write a list or a range, as in ranks=2,4,8 or "
-       "seq=1K..128K or seq=4K..16K+4K"},
+      {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the most is 1G tokens"},
+      {"run --dtype fp64", "--dtype: 'fp64' is no dtype; known dtypes: bf16, fp16, fp32, fp8"},
+      {"run --slices 0 --strategy sliced", "--slices: '0' is out of range; choose 1 to 1K slices"},
+      {"run --slices 4 --strategy serial,commfuse",
+       "strategy.slices is 4, but strategy serial,commfuse does not use it; leave it out or add a strategy that does"},
+      {"run --form ring --strategy serial",
+       "strategy.form is ring, but strategy serial does not use it; leave it out or add a strategy that does"},
+      {"run -o jsn", "--output: 'jsn' is no format; did you mean 'json'?"},
+      {"run --axis seq=1K,2K --trace t.json", "--trace: there are 2 points; choose one, or leave it out"},
+      {"run --trace absent/t.json",
+       "absent/t.json cannot be written: there is no folder absent; create it or choose another path"},
+      {"run -j x", "--threads: 'x' is not a whole number; write one, such as 4"},
+      {"run --axis sqe=1K", "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?"},
+      {"run --axis seq=8K..1K", "--axis seq=8K..1K: '8K..1K' runs downwards; write 1K..8K"},
+      {"run --config absent.yaml", "absent.yaml: cannot be read (No such file or directory); check the path"},
   };
   for (const Mistake& mistake : mistakes) {
     const Outcome outcome = run_program(std::string("commfuse-sim ") + mistake.arguments);
@@ -61,6 +62,32 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
     EXPECT_EQ(outcome.out, "") << mistake.arguments;
     EXPECT_EQ(outcome.err, std::string(mistake.message) + "\n") << mistake.arguments;
   }
+}
+
+TEST(CommfuseSimRun, AnUnknownModelIsAnsweredWithTheNearestAndAll) {
+  const Outcome outcome = run_program("commfuse-sim run --model llama-3.1-70");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.find("--model: unknown model 'llama-3.1-70'; did you mean 'llama-3.1-70b'? known: "), 0U);
+  EXPECT_NE(outcome.err.find("; a path holds '/' or ends in .yaml or .json\n"), std::string::npos);
+}
+
+TEST(CommfuseSimRun, ATraceHasAProcessForEachStrategyAndRank) {
+  const auto path = std::filesystem::temp_directory_path() / ("commfuse-trace-" + std::to_string(getpid()) + ".json");
+  const Outcome outcome = run_program("commfuse-sim run --ranks 2 --trace " + path.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, run_program("commfuse-sim run --ranks 2").out);
+  const json trace = json::parse(contents_of(path));
+  std::filesystem::remove(path);
+  std::set<int> processes;
+  for (const json& event : trace.at("traceEvents")) {
+    processes.insert(event.at("pid").get<int>());
+  }
+  EXPECT_EQ(processes, (std::set<int>{1, 2, 1001, 1002, 2001, 2002}));
+}
+
+TEST(CommfuseSimRun, TheLastOfAFlagGivenTwiceHolds) {
+  EXPECT_EQ(run_program("commfuse-sim run -o csv --seq 4K --seq 8K").out,
+            run_program("commfuse-sim run -o csv --seq 8K").out);
 }
 
 TEST(CommfuseSimRun, JsonIsAnArrayWithOneObjectAStrategy) {

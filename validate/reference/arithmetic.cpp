@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/reference/arithmetic.h"
 
+#include <array>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "model/check.h"
 
@@ -57,6 +59,19 @@ Matrix<Number> each_pair(const Matrix<Number>& of, std::int64_t block, TwoFuncti
 }
 
 template <class Number>
+Matrix<Number> normed(const Matrix<Number>& of) {
+  Matrix<Number> out = of;
+  for (std::int64_t row = 0; row < of.rows(); ++row) {
+    const std::vector<double> wide(of.row(row).begin(), of.row(row).end());
+    const double divisor = root_mean_square(wide);
+    for (Number& value : out.row(row)) {
+      value = static_cast<Number>(static_cast<double>(value) / divisor);
+    }
+  }
+  return out;
+}
+
+template <class Number>
 Matrix<Number> apply_to(Function function, Functions functions, std::int64_t block, const Matrix<Number>& of) {
   const bool real = functions == Functions::real;
   switch (function) {
@@ -66,6 +81,8 @@ Matrix<Number> apply_to(Function function, Functions functions, std::int64_t blo
       return real ? each_pair(of, block, [](double gate, double up) { return silu(gate) * up; })
                   : each_pair(of, block, [](double gate, double up) { return clipped(relu(gate) * up); });
     case Function::gelu: return real ? each(of, gelu) : each(of, [](double x) { return clipped(relu(x)); });
+    case Function::norm: return real ? normed(of) : each(of, [](double x) { return clipped(-x); });
+    case Function::residual: break;
   }
   check(false, "a function of one matrix");
   return of;
@@ -96,6 +113,20 @@ Matrix<float> apply(Function function, Functions functions, std::int64_t block, 
 
 Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& of) {
   return apply_to(function, Functions::real, block, of);
+}
+
+Matrix<float> residual(Functions functions, const Matrix<float>& a, const Matrix<float>& b) {
+  const std::array terms{a, b};
+  const Matrix<float> total = sum(terms);
+  return functions == Functions::real ? total : each(total, clipped);
+}
+
+double root_mean_square(std::span<const double> row) {
+  double squares = 0.0;
+  for (const double x : row) {
+    squares += x * x;
+  }
+  return std::sqrt(squares / static_cast<double>(row.size()) + norm_epsilon);
 }
 
 double silu(double x) { return x / (1.0 + std::exp(-x)); }

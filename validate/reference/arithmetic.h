@@ -14,7 +14,8 @@ namespace commfuse::validate {
 enum class Functions : std::uint8_t {
   real,
   /// Stand-ins that keep small integers small integers, so that every order of summation gives the same bits:
-  /// swiglu is relu(gate) * up, gelu is relu, both clipped to [-2, 2]. They move data just as the real ones do.
+  /// swiglu is relu(gate) * up, gelu is relu, norm the negative, residual the sum, all clipped to [-2, 2].
+  /// They move data just as the real ones do.
   integer,
 };
 
@@ -29,8 +30,15 @@ Matrix<float> sum(std::span<const Matrix<float>> terms);
 /// A function of one matrix whose columns come in blocks of `block` (swiglu pairs them: gate, up). NaN stays NaN.
 /// Computed in double and rounded to fp32 once: within one fp32 rounding of the exact value.
 Matrix<float> apply(Function function, Functions functions, std::int64_t block, const Matrix<float>& of);
+/// a + b, element by element.
+Matrix<float> residual(Functions functions, const Matrix<float>& a, const Matrix<float>& b);
+
 /// In double, the real functions.
 Matrix<double> apply(Function function, std::int64_t block, const Matrix<double>& of);
+
+/// sqrt(mean of squares + norm_epsilon) of a row, which a norm divides by.
+double root_mean_square(std::span<const double> row);
+inline constexpr double norm_epsilon = 1e-5;
 
 double silu(double x);
 double gelu(double x);

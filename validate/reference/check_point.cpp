@@ -25,9 +25,27 @@ constexpr std::array block_sizes{BlockSizes{3, 5, 2}, BlockSizes{8, 24, 6}};
 constexpr std::int64_t longest_exact_sum = 128;
 static_assert(most_ranks * block_sizes[0].other <= longest_exact_sum);
 
-std::int64_t block_size(const Dimension& dimension, const BlockSizes& block) {
+/// Two query heads and one kv head of two elements a rank, or one of each where more would not sum exactly.
+constexpr std::int64_t head = 2;
+std::int64_t query_columns(const Dimension& dimension) {
+  return head * std::clamp(longest_exact_sum / dimension.blocks / head, std::int64_t{1}, std::int64_t{2});
+}
+
+std::int64_t block_size(const Dimension& dimension, const BlockSizes& block, bool attends) {
   if (dimension.name == "tokens") {
     return block.tokens;
+  }
+  if (attends && dimension.name == "attention") {
+    return query_columns(dimension);
+  }
+  if (attends && dimension.name == "qkv") {
+    return query_columns(dimension) + 2 * head;
+  }
+  if (dimension.name == "head") {
+    return head;
+  }
+  if (dimension.name == "batch") {
+    return block.tokens % 2 == 0 ? 2 : block.tokens;
   }
   return dimension.name == "hidden" ? block.hidden : std::min(block.other, longest_exact_sum / dimension.blocks);
 }
@@ -38,8 +56,10 @@ std::span<const CheckedOperation> checked_operations() {
   static const std::array operations{
       CheckedOperation{"ag_gemm", "ag_gemm", operation_of(Scope::qkv, true)},
       CheckedOperation{"gemm_rs", "gemm_rs", operation_of(Scope::out_proj, true)},
+      CheckedOperation{"attention", "attention", operation_of(Scope::attention, true)},
       CheckedOperation{"mlp", "mlp_swiglu", operation_of(Scope::mlp, true)},
       CheckedOperation{"mlp", "mlp_gelu", operation_of(Scope::mlp, false)},
+      CheckedOperation{"layer", "layer", operation_of(Scope::layer, true)},
   };
   return operations;
 }
@@ -52,8 +72,10 @@ std::vector<Sizes> checked_sizes(const Program& program) {
   std::vector<Sizes> all;
   for (const BlockSizes& block : block_sizes) {
     Sizes sizes;
+    const bool attends = std::ranges::any_of(
+        program.tensors, [](const Tensor& tensor) { return tensor.definition == Tensor::Definition::attention; });
     for (const Dimension& dimension : program.dimensions) {
-      sizes.block.push_back(block_size(dimension, block));
+      sizes.block.push_back(block_size(dimension, block, attends));
     }
     all.push_back(std::move(sizes));
   }

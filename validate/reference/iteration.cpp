@@ -161,7 +161,7 @@ class Iteration {
       case OpKind::elementwise: run_elementwise(program_, sizes_, memory_, at, options_.functions); break;
       case OpKind::exchange: send(at); return;
       case OpKind::collective: meet(at); return;
-      case OpKind::attention: check(false, "the interpreter refuses attention before it runs anything"); break;
+      case OpKind::attention: run_attention(program_, sizes_, memory_, at, options_.functions); break;
     }
     end(at);
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <vector>
 
+#include "validate/reference/attention.h"
 #include "validate/reference/collective.h"
 #include "validate/reference/rounding.h"
 
@@ -43,8 +44,20 @@ void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory,
     inputs.push_back(memory.read(at.rank, input));
   }
   const std::int64_t block = sizes.block[position(shape.columns.dimension)];
-  memory.write(at.rank, command.outputs[0],
-               shape.function == Function::add ? sum(inputs) : apply(shape.function, functions, block, inputs[0]));
+  const auto result = [&] {
+    switch (shape.function) {
+      case Function::add: return sum(inputs);
+      case Function::residual: return residual(functions, inputs[0], inputs[1]);
+      default: return apply(shape.function, functions, block, inputs[0]);
+    }
+  };
+  memory.write(at.rank, command.outputs[0], result());
+}
+
+void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions) {
+  const AttentionLayout layout = layout_of(sizes, shape_of<AttentionShape>(program, at));
+  memory.write(at.rank, at.command->outputs[0],
+               attention(layout, functions, memory.read(at.rank, at.command->inputs[0])));
 }
 
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to) {

@@ -17,6 +17,7 @@ struct Place {
 
 void run_gemm(const Program& program, Memory& memory, const Place& at);
 void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions);
+void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions);
 /// From the send half of one command into the receive half of another.
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to);
 /// `members` by coordinate. All inputs are read before any output is written.

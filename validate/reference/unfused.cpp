@@ -23,13 +23,22 @@
 //            f(x) = gelu(x): L e_x. To this spread come one fp32 and one storage rounding of a value no larger than
 //            |f| + spread.
 //
+//            f(x) = x / r with r = sqrt(mean x^2 + epsilon): r moves by at most s = sqrt(mean e^2), so x_i / r by at
+//            most
+//              e_i / (r - s) + |x_i| s / (r (r - s)) while s < r; and never by more than 2 sqrt(columns), since no
+//              element of a normed row exceeds sqrt(columns);  f(a, b) = a + b: e_a + e_b.
+//
+// Attention  attention.cpp derives its spread.
+//
 // The double-precision reference itself is off by less than K 2^-52 (A B), which gamma includes.
 #include "validate/reference/unfused.h"
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include "model/check.h"
+#include "validate/reference/attention.h"
 #include "validate/reference/rounding.h"
 
 namespace commfuse::validate {
@@ -135,14 +144,77 @@ Bounded bounded_swiglu(const Bounded& of, std::int64_t block, const Storage& sto
   return out;
 }
 
+Bounded bounded_norm(const Bounded& of, const Storage& storage) {
+  Bounded out{apply(Function::norm, 1, of.value), of.bound};
+  for (std::int64_t row = 0; row < of.value.rows(); ++row) {
+    const double r = root_mean_square(of.value.row(row));
+    double squares = 0.0;
+    for (const double bound : of.bound.row(row)) {
+      squares += bound * bound;
+    }
+    const double s = std::sqrt(squares / static_cast<double>(of.bound.columns()));
+    const double most = 2.0 * std::sqrt(static_cast<double>(of.value.columns()));
+    for (std::int64_t column = 0; column < of.value.columns(); ++column) {
+      const double by_errors =
+          of.bound.at(row, column) / (r - s) + std::abs(of.value.at(row, column)) * s / (r * (r - s));
+      const double spread = s < r ? std::min(by_errors, most) : most;
+      out.bound.at(row, column) = rounded_bound(out.value.at(row, column), spread, storage);
+    }
+  }
+  return out;
+}
+
+Bounded bounded_residual(const Bounded& a, const Bounded& b, const Storage& storage) {
+  const Matrix<double> value = combined(a.value, b.value, [](double x, double y) { return x + y; });
+  const Matrix<double> spread = combined(a.bound, b.bound, [](double x, double y) { return x + y; });
+  return {value, combined(value, spread, [&](double x, double bound) { return rounded_bound(x, bound, storage); })};
+}
+
+Bounded bounded_attention(const AttentionLayout& layout, const Bounded& qkv, const Storage& storage) {
+  const Matrix<double> value = attention(layout, Functions::real, qkv.value);
+  const Matrix<double> spread = attention_spread(layout, qkv.value, qkv.bound);
+  return {value, combined(value, spread, [&](double x, double bound) { return rounded_bound(x, bound, storage); })};
+}
+
+/// The layout of the op that makes this tensor.
+AttentionLayout layout_for(const Program& program, const Sizes& sizes, const Tensor& tensor) {
+  for (const Shape& shape : program.unfused) {
+    const auto* attention = std::get_if<AttentionShape>(&shape);
+    if (attention != nullptr && attention->columns.dimension == tensor.columns.dimension &&
+        attention->causal == tensor.causal) {
+      return layout_of(sizes, *attention);
+    }
+  }
+  throw std::runtime_error("tensor " + tensor.name + " is attention, but no unfused work of the program is");
+}
+
 Bounded bounded_function(Function function, const Bounded& of, std::int64_t block, const Storage& storage) {
   if (function == Function::swiglu) {
     return bounded_swiglu(of, block, storage);
+  }
+  if (function == Function::norm) {
+    return bounded_norm(of, storage);
   }
   const double slope = function == Function::gelu ? steepest_gelu : 1.0;
   const Matrix<double> value = apply(function, block, of.value);
   return {value,
           combined(value, of.bound, [&](double x, double bound) { return rounded_bound(x, slope * bound, storage); })};
+}
+
+/// One tensor from those before it, not yet stored.
+Matrix<float> evaluated(const Program& program, const Sizes& sizes, const Tensor& tensor,
+                        const std::vector<Matrix<float>>& values, Functions functions) {
+  const Matrix<float>& a = values[position(tensor.a)];
+  if (tensor.definition == Tensor::Definition::product) {
+    return product(a, values[position(tensor.b)]);
+  }
+  if (tensor.definition == Tensor::Definition::attention) {
+    return attention(layout_for(program, sizes, tensor), functions, a);
+  }
+  if (tensor.function == Function::residual) {
+    return residual(functions, a, values[position(tensor.b)]);
+  }
+  return apply(tensor.function, functions, sizes.block[position(tensor.columns.dimension)], a);
 }
 
 }  // namespace
@@ -155,10 +227,7 @@ std::vector<Matrix<float>> unfused(const Program& program, const Sizes& sizes, s
     if (tensor.definition == Tensor::Definition::input) {
       continue;
     }
-    const Matrix<float>& a = values[position(tensor.a)];
-    values[id] = tensor.definition == Tensor::Definition::product
-                     ? product(a, values[position(tensor.b)])
-                     : apply(tensor.function, functions, sizes.block[position(tensor.columns.dimension)], a);
+    values[id] = evaluated(program, sizes, tensor, values, functions);
     for (float& value : values[id].values()) {
       value = stored(tensor.dtype, value);
     }
@@ -179,6 +248,10 @@ std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::sp
     if (tensor.definition == Tensor::Definition::product) {
       const std::int64_t parts = program.tensors[position(tensor.a)].columns.blocks;
       values.push_back(bounded_product(a, values[position(tensor.b)], parts, storage));
+    } else if (tensor.definition == Tensor::Definition::attention) {
+      values.push_back(bounded_attention(layout_for(program, sizes, tensor), a, storage));
+    } else if (tensor.function == Function::residual) {
+      values.push_back(bounded_residual(a, values[position(tensor.b)], storage));
     } else {
       const std::int64_t block = sizes.block[position(tensor.columns.dimension)];
       values.push_back(bounded_function(tensor.function, a, block, storage));

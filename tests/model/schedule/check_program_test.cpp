@@ -561,21 +561,62 @@ TEST(CheckProgram, FindsABlockThatIsMultipliedTwice) {
                                               "different blocks of the contraction"});
 }
 
-TEST(CheckProgram, SaysThatItDoesNotKnowAttentionYet) {
-  Nonlinear one;
-  one.apply(Function::copy, {one.builder.whole(one.held_a)}, one.builder.whole(one.out));
-  Program program = one.build();
-  const Extent inner{one.inner, 2};
-  const Extent tokens{one.tokens, 1};
-  program.shapes.emplace_back(AttentionShape{.queries = tokens, .keys = tokens, .heads = inner, .head_dimension = 128});
-  Op& op = program.ops[0];
-  op.kind = OpKind::attention;
-  op.shape = static_cast<std::uint32_t>(program.shapes.size()) - 1;
-  const Slice only = program.operands[op.inputs.first];
-  op.inputs = {static_cast<std::uint32_t>(program.operands.size()), 3};
-  program.operands.insert(program.operands.end(), 3, only);
-  EXPECT_EQ(sentences(program),
-            Sentences{"contents: op 0 (attention) on rank 0 is not supported by check_program yet"});
+/// One rank, two blocks of tokens, q, k and v of one block of heads.
+struct Attending {
+  explicit Attending(bool causal_tensor = true) {
+    const TensorId qkv = builder.input_tensor("qkv", tokens, columns, DType::bf16);
+    const TensorId attended = builder.attention_tensor("attended", qkv, heads, causal_tensor);
+    builder.initially(builder.whole(in), qkv, 0, 0);
+    builder.finally(builder.whole(out), attended, 0, 0);
+  }
+  Attending& attend(std::int32_t row, std::int32_t rows, const Region& keys, bool causal = true) {
+    builder.attention({.queries = {builder.rows_of(in, row, rows)},
+                       .keys = {keys},
+                       .out = {builder.rows_of(out, row, rows)},
+                       .batch = batch,
+                       .head = head,
+                       .causal = causal});
+    return *this;
+  }
+
+  ProgramBuilder builder{"attending", Mesh{{{"tp", 1}}}};
+  Extent tokens{builder.dimension("tokens", 2), 2};
+  Extent columns{builder.dimension("qkv", 1), 1};
+  Extent heads{builder.dimension("attention", 1), 1};
+  DimensionId batch = builder.dimension("batch", 1);
+  DimensionId head = builder.dimension("head", 1);
+  BufferId in = builder.buffer("qkv", BufferRole::input, tokens, columns, DType::bf16);
+  BufferId out = builder.buffer("out", BufferRole::output, tokens, heads, DType::bf16);
+};
+
+TEST(CheckProgram, AttentionOfAllRowsOrOfOneQueryBlockAfterTheOtherIsRight) {
+  Attending whole;
+  whole.attend(0, 2, whole.builder.whole(whole.in));
+  EXPECT_EQ(sentences(std::move(whole.builder).build()), Sentences{});
+  Attending sliced;  // with a causal mask the first block of queries needs no later key
+  sliced.attend(0, 1, sliced.builder.rows_of(sliced.in, 0, 1)).attend(1, 1, sliced.builder.whole(sliced.in));
+  EXPECT_EQ(sentences(std::move(sliced.builder).build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsAttentionThatMissesKeys) {
+  Attending late;
+  late.attend(0, 1, late.builder.whole(late.in)).attend(1, 1, late.builder.rows_of(late.in, 1, 1));
+  EXPECT_EQ(sentences(std::move(late.builder).build()),
+            (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] without key rows 0",
+                       "contents: rank 0 ends with a wrong value in row 1 of out, where attended[1] belongs"}));
+  Attending full(false);
+  full.attend(0, 1, full.builder.rows_of(full.in, 0, 1), false).attend(1, 1, full.builder.whole(full.in), false);
+  EXPECT_EQ(sentences(std::move(full.builder).build()),
+            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] without key rows 1",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
+}
+
+TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
+  Attending full(false);
+  full.attend(0, 2, full.builder.whole(full.in), true);
+  EXPECT_EQ(sentences(std::move(full.builder).build()),
+            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], which the operation does not",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }
 
 }  // namespace

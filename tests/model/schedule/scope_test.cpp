@@ -28,7 +28,7 @@ Program program_of(Scope scope, std::int32_t ranks, const char* strategy = "seri
 /// The unfused products of a scope on one rank, m x n x k in elements.
 std::vector<std::array<std::int64_t, 3>> products(Scope scope, std::int32_t ranks, std::int64_t tokens) {
   const Program program = program_of(scope, ranks);
-  const Sizes sizes = bind_sizes(program, quantities_of(scope, llama, tokens));
+  const Sizes sizes = bind_sizes(program, quantities_of(llama, {.seq = tokens}));
   std::vector<std::array<std::int64_t, 3>> result;
   for (const Shape& shape : program.unfused) {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
@@ -47,15 +47,18 @@ TEST(Scope, EveryRankMultipliesAllTokensByItsShareOfTheWeights) {
   EXPECT_EQ(products(Scope::mlp, 8, 4096), (Products{{4096, 2 * 28672 / 8, 8192}, {4096, 8192, 28672 / 8}}));
 }
 
-TEST(Scope, FlopsAreThoseOfTheProductsOnAllRanks) {
+/// Causal attention of all heads: half of 4 x tokens x seq x 8192.
+double attention_flops(Scope scope) { return has_attention(scope) ? 2.0 * 4096 * 4096 * 8192 : 0.0; }
+
+TEST(Scope, FlopsAreThoseOfTheProductsOnAllRanksAndOfCausalAttention) {
   // 2 x 4096 x 8192 x 57344 + 2 x 4096 x 28672 x 8192 = 3.848e12 + 1.924e12.
-  EXPECT_EQ(flops_of(Scope::mlp, llama, 4096).count, 2.0 * 4096 * 8192 * 57344 + 2.0 * 4096 * 28672 * 8192);
+  EXPECT_EQ(flops_of(Scope::mlp, llama, {.seq = 4096}).count, 2.0 * 4096 * 8192 * 57344 + 2.0 * 4096 * 28672 * 8192);
   for (const Scope scope : all_scopes) {
-    double on_all_ranks = 0.0;
+    double on_all_ranks = attention_flops(scope);
     for (const auto& [m, n, k] : products(scope, 4, 4096)) {
       on_all_ranks += 4.0 * 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
     }
-    EXPECT_EQ(flops_of(scope, llama, 4096).count, on_all_ranks) << name_of(scope);
+    EXPECT_EQ(flops_of(scope, llama, {.seq = 4096}).count, on_all_ranks) << name_of(scope);
   }
 }
 
@@ -63,17 +66,38 @@ TEST(Scope, AllStrategiesCutTheSameWork) {
   for (const Scope scope : all_scopes) {
     for (const Strategy& strategy : strategies()) {
       const Program program = program_of(scope, 4, std::string{strategy.name}.c_str());
-      const Sizes sizes = bind_sizes(program, quantities_of(scope, llama, 4096));
-      double flops = 0.0;
+      const Sizes sizes = bind_sizes(program, quantities_of(llama, {.seq = 4096}));
+      double flops = attention_flops(scope) / 4;
       for (const Op& op : program.ops) {
         if (const auto* gemm = std::get_if<GemmShape>(&program.shapes[op.shape])) {
           flops += 2.0 * static_cast<double>(sizes.elements(gemm->m)) * static_cast<double>(sizes.elements(gemm->n)) *
                    static_cast<double>(sizes.elements(gemm->k));
         }
       }
-      EXPECT_EQ(4 * flops, flops_of(scope, llama, 4096).count) << strategy.name << " " << name_of(scope);
+      EXPECT_EQ(4 * flops, flops_of(scope, llama, {.seq = 4096}).count) << strategy.name << " " << name_of(scope);
     }
   }
+}
+
+TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
+  // Four sequences of 1024 are the products of one of 4096, and a quarter of its attention.
+  const Flops one = flops_of(Scope::attention, llama, {.seq = 4096});
+  const Flops four = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
+  EXPECT_EQ(one.count - four.count, 0.75 * attention_flops(Scope::attention));
+}
+
+TEST(Scope, ALayerIsNormedTwiceAndAddedTwice) {
+  std::vector<Function> functions;
+  std::size_t attentions = 0;
+  for (const Shape& shape : program_of(Scope::layer, 4).unfused) {
+    attentions += std::holds_alternative<AttentionShape>(shape) ? 1U : 0U;
+    if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+      functions.push_back(elementwise->function);
+    }
+  }
+  EXPECT_EQ(attentions, 1U);
+  EXPECT_EQ(functions,
+            (std::vector{Function::norm, Function::residual, Function::norm, Function::swiglu, Function::residual}));
 }
 
 TEST(Scope, TokensThatDoNotDivideIntoTheBlocksAreAUsersMistake) {
@@ -82,7 +106,7 @@ TEST(Scope, TokensThatDoNotDivideIntoTheBlocksAreAUsersMistake) {
   const Program program =
       generate(operation_of(Scope::gate_up, true), Mesh{{{"tp", 8}}}, 0, *find_strategy("sliced"), options);
   try {
-    bind_sizes(program, quantities_of(Scope::gate_up, llama, 1000));
+    bind_sizes(program, quantities_of(llama, {.seq = 1000}));
     FAIL() << "1000 tokens were cut into 64 blocks";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),

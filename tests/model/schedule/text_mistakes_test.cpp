@@ -72,6 +72,50 @@ void expect_messages(const std::vector<Mistake>& mistakes) {
 
 TEST(ScheduleTextMistakes, ThereAreNoneToBeginWith) { EXPECT_EQ(message_of(ring), "no mistake found"); }
 
+/// One rank that attends to two blocks of tokens.
+constexpr std::string_view attending = R"(schema: commfuse.schedule/1
+name: attending
+mesh: {tp: 1}
+dimensions: {tokens: 2, batch: 1, qkv: 1, heads: 1, head: 1}
+tensors:
+  qkv: {rows: tokens*2, columns: qkv*1, dtype: bf16}
+  y: {attention: qkv, columns: heads*1, causal: true}
+  z: {residual: [y, y]}
+buffers:
+  in: {role: input, rows: tokens*2, columns: qkv*1, dtype: bf16}
+  out: {role: output, rows: tokens*2, columns: heads*1, dtype: bf16}
+initial:
+  - {here: "in", tensor: qkv}
+final:
+  - {here: "out", tensor: y}
+unfused:
+  - {attention: {queries: tokens*2, keys: tokens*2, columns: heads*1, qkv: qkv*1, batch: batch, head: head, causal: true, dtype: bf16}}
+ops:
+  - {id: 0, op: attention, batch: batch, head: head, causal: true, in: ["in", "in"], out: "out"}
+)";
+
+TEST(ScheduleTextMistakes, OfAttentionAndResiduals) {
+  EXPECT_EQ(message_of(std::string{attending}), "no mistake found");
+  const std::vector<Mistake> mistakes{
+      {"in: [\"in\", \"in\"]", "in: [\"in\"]",
+       "ring.yaml:19:72: attention takes the rows of the queries and those of the keys, not 1 inputs; write in: "
+       "[\"qkv\", \"qkv\"]"},
+      {"op: attention, batch: batch", "op: attention, batch: batches",
+       "ring.yaml:19:35: 'batches' is none of the dimensions; did you mean 'batch'?"},
+      {"out: \"out\"", "out: \"out[0]\"",
+       "ring.yaml:19:91: the rows of out are tokens*1, but the rows of the queries are tokens*2; make them equal"},
+      {"z: {residual: [y, y]}", "z: {residual: [y]}",
+       "ring.yaml:8:17: a residual adds two tensors, not 1; write residual: [x, y]"},
+      {"z: {residual: [y, y]}", "z: {residual: [y, qkv]}",
+       "ring.yaml:8:21: 'y' and 'qkv' have different extents; a residual adds equal ones"},
+      {"y: {attention: qkv, columns: heads*1", "y: {attention: qkv, columns: tokens*2",
+       "ring.yaml:7:32: attention keeps the blocks of its columns, but 'qkv' has qkv*1; give it as many"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    EXPECT_EQ(message_of(with(std::string{attending}, mistake.right, mistake.wrong)), mistake.message) << mistake.wrong;
+  }
+}
+
 TEST(ScheduleTextMistakes, OfTheHead) {
   expect_messages({
       {"schema: commfuse.schedule/1", "schema: commfuse.schedule/2",
@@ -165,7 +209,8 @@ TEST(ScheduleTextMistakes, OfDimensionsTensorsAndBuffers) {
       {"y: {product: [x, w]}", "y: {swiglu: x}",
        "ring.yaml:8:15: swiglu pairs column blocks, but 'x' has hidden*1; give it an even number"},
       {"y: {product: [x, w]}", "y: {product: [x, w], gelu: x}",
-       "ring.yaml:8:24: a tensor is defined in one way; keep one of product, add, copy, swiglu, gelu"},
+       "ring.yaml:8:24: a tensor is defined in one way; keep one of product, attention, add, copy, swiglu, gelu, norm, "
+       "residual"},
       {"y: {product: [x, w]}", "y: {product: [x, w], rows: tokens*2}",
        "ring.yaml:8:30: its definition gives rows tokens*4; write rows: tokens*4 or leave rows out"},
       {"y: {product: [x, w]}", "y: {product: [y, w]}",
@@ -211,8 +256,9 @@ TEST(ScheduleTextMistakes, OfOps) {
       {"id: 1,", "id: 2,", "ring.yaml:24:10: the ids of ops count 0, 1, 2 and so on; write id: 1"},
       {"id: 1,", "", "ring.yaml:24:5: key 'id' is missing; add it, as in id: 1"},
       {"op: exchange", "op: exchagne", "ring.yaml:23:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
-      {"op: exchange", "op: attention",
-       "ring.yaml:23:17: 'attention' is none of the op kinds; known op kinds: gemm, elementwise, exchange, collective"},
+      {"op: exchange", "op: broadcast",
+       "ring.yaml:23:17: 'broadcast' is none of the op kinds; known op kinds: gemm, attention, elementwise, exchange, "
+       "collective"},
       {"op: exchange,", "", "ring.yaml:23:5: key 'op' is missing; add it, as in op: gemm"},
       {"send: shard,", "sends: shard,", "ring.yaml:23:47: unknown key 'sends'; did you mean 'send'?"},
       {"send: shard, receive: \"inbox[0]\"", "wire: bf16",
@@ -262,7 +308,8 @@ TEST(ScheduleTextMistakes, OfOps) {
       {"receive: \"inbox[0]\"", "receive: \"inbox[0]\", waits: [0]",
        "ring.yaml:23:89: op 0 is the first and can wait for none; leave waits out"},
       {"function: add", "function: sum",
-       "ring.yaml:26:40: 'sum' is none of the functions; known functions: add, copy, swiglu, gelu"},
+       "ring.yaml:26:40: 'sum' is none of the functions; known functions: add, copy, swiglu, gelu, norm, "
+       "residual"},
       {"function: add", "function: copy", "ring.yaml:26:50: copy takes one input, not 2; write in: \"a\""},
       {"in: [\"inbox[0]\", \"inbox[1]\"]", "in: []",
        "ring.yaml:26:49: add takes one input or more, not 0; write in: [\"a\", \"b\"]"},

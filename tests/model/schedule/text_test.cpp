@@ -7,6 +7,7 @@
 #include "model/schedule/builder.h"
 #include "model/schedule/generate.h"
 #include "model/schedule/index_text.h"
+#include "model/schedule/scope.h"
 
 namespace commfuse {
 namespace {
@@ -33,7 +34,11 @@ const OperationStage down{.name = "down", .kind = SiteKind::gemm_rs, .contractio
 const OperationStage qkv{.name = "qkv", .kind = SiteKind::ag_gemm, .contraction = "hidden", .columns = "heads"};
 
 TEST(ScheduleText, EveryGeneratedScheduleReadsBack) {
-  const std::vector<Operation> operations{{"qkv", {qkv}}, {"down", {down}}, {"mlp", {gate_up, down}}};
+  const std::vector<Operation> operations{{"qkv", {qkv}},
+                                          {"down", {down}},
+                                          {"mlp", {gate_up, down}},
+                                          operation_of(Scope::attention, true),
+                                          operation_of(Scope::layer, true)};
   int programs = 0;
   for (const Strategy& strategy : strategies()) {
     for (const StrategyOptions& options : strategy.variants({})) {
@@ -45,7 +50,7 @@ TEST(ScheduleText, EveryGeneratedScheduleReadsBack) {
       }
     }
   }
-  EXPECT_EQ(programs, (1 + 3 + 3) * 3 * 8);  // serial; sliced by 2, 4, 8; ring, ring with its add on aux, direct
+  EXPECT_EQ(programs, (1 + 3 + 3) * 5 * 8);  // serial; sliced by 2, 4, 8; ring, ring with its add on aux, direct
 }
 
 TEST(ScheduleText, AScheduleAlongOneOfTwoAxesReadsBack) {

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/field.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "model/config/choices.h"
+#include "model/config/misread.h"
+#include "model/config/quantity.h"
+#include "model/config/ranges.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "model/dtype.h"
+#include "model/schedule/scope.h"
+
+namespace commfuse {
+
+namespace {
+
+using Words = std::vector<std::string_view>;
+
+template <const auto& all>
+Words names() {
+  Words words;
+  for (const auto one : all) {
+    words.push_back(name_of(one));
+  }
+  return words;
+}
+
+template <const auto& table>
+Words words() {
+  Words found;
+  for (const auto& [word, value] : table) {
+    found.push_back(word);
+  }
+  return found;
+}
+
+Words strategy_names() {
+  Words found{"all"};
+  for (const Strategy& strategy : strategies()) {
+    found.push_back(strategy.name);
+  }
+  return found;
+}
+
+Words evaluator_names() { return {"auto", "engine"}; }
+
+constexpr std::int64_t kibi = 1024;
+constexpr std::string_view what = "What is run";
+constexpr std::string_view which = "Which schedules";
+constexpr std::string_view how = "How it is played";
+
+constexpr std::array fields{
+    Field{.key = "model",
+          .flag = "model",
+          .group = what,
+          .doc = "Transformer: a name in configs/models, or a path",
+          .preset = "llama-3.1-70b",
+          .example = "llama-3.1-70b",
+          .type = FieldType::name,
+          .catalogue = Catalogue::models},
+    Field{.key = "hardware",
+          .flag = "hardware",
+          .group = what,
+          .doc = "Machine: a name in configs/hardware or configs/clusters, or a path",
+          .preset = "h100-sxm",
+          .example = "h100-sxm",
+          .type = FieldType::name,
+          .catalogue = Catalogue::hardware},
+    Field{.key = "ranks",
+          .flag = "ranks",
+          .group = what,
+          .doc = "Tensor-parallel ranks",
+          .preset = "8",
+          .example = "8",
+          .type = FieldType::count,
+          .most = kibi * kibi,
+          .unit = "ranks",
+          .growth = Growth::by_one},
+    Field{.key = "seq",
+          .flag = "seq",
+          .group = what,
+          .doc = "Tokens of a sequence; 32K is 32768",
+          .preset = "4K",
+          .example = "4K",
+          .type = FieldType::count,
+          .most = kibi * kibi * kibi,
+          .unit = "tokens"},
+    Field{.key = "batch",
+          .flag = "batch",
+          .group = what,
+          .doc = "Sequences",
+          .preset = "1",
+          .example = "1",
+          .type = FieldType::count,
+          .most = kibi * kibi * kibi,
+          .unit = "sequences"},
+    Field{.key = "dtype",
+          .flag = "dtype",
+          .group = what,
+          .doc = "Element type of tensors and of the wire",
+          .preset = "bf16",
+          .example = "bf16",
+          .choices = names<all_dtypes>,
+          .noun = "dtype",
+          .nouns = "dtypes"},
+    Field{.key = "scope",
+          .flag = "scope",
+          .group = what,
+          .doc = "How much of a layer: one site, or several in a chain",
+          .preset = "mlp",
+          .example = "mlp",
+          .choices = names<all_scopes>,
+          .noun = "scope",
+          .nouns = "scopes"},
+    Field{.key = "strategy.name",
+          .flag = "strategy",
+          .group = which,
+          .doc = "all, or some, between commas",
+          .preset = "all",
+          .example = "sliced,commfuse",
+          .type = FieldType::choices,
+          .choices = strategy_names,
+          .noun = "strategy",
+          .nouns = "strategies"},
+    Field{.key = "strategy.variants",
+          .flag = "variants",
+          .group = which,
+          .doc = "best: one row a strategy; all: one row a schedule",
+          .preset = "best",
+          .example = "all",
+          .choices = words<variants_choices>},
+    Field{.key = "strategy.slices",
+          .flag = "slices",
+          .group = which,
+          .doc = "sliced: this k, not the best of 2, 4, 8",
+          .example = "4",
+          .type = FieldType::count,
+          .most = kibi,
+          .unit = "slices"},
+    Field{.key = "strategy.form",
+          .flag = "form",
+          .group = which,
+          .doc = "commfuse: this form, not the better",
+          .example = "ring",
+          .choices = words<form_choices>,
+          .noun = "form",
+          .nouns = "forms"},
+    Field{.key = "strategy.add_lane",
+          .flag = "add-lane",
+          .group = which,
+          .doc = "commfuse ring: adds on this lane, not on the better",
+          .example = "aux",
+          .choices = words<add_lane_choices>,
+          .noun = "lane for adds",
+          .nouns = "lanes"},
+    Field{.key = "interference",
+          .flag = "interference",
+          .group = how,
+          .doc = "static: communication takes SMs from kernels; none",
+          .preset = "static",
+          .example = "none",
+          .choices = words<interference_choices>},
+    Field{.key = "launch",
+          .flag = "launch",
+          .group = how,
+          .doc = "stream: the host issues op by op; graph: one launch",
+          .preset = "stream",
+          .example = "graph",
+          .choices = words<launch_choices>},
+    Field{.key = "evaluator",
+          .flag = "evaluator",
+          .group = how,
+          .doc = "Who plays the schedule; auto: the cheapest that is exact",
+          .preset = "auto",
+          .example = "engine",
+          .choices = evaluator_names,
+          .noun = "evaluator",
+          .nouns = "evaluators"},
+    Field{.key = "threads",
+          .flag = "threads",
+          .letter = 'j',
+          .group = how,
+          .doc = "Threads; 0 is all cores",
+          .preset = "0",
+          .example = "4",
+          .type = FieldType::count,
+          .least = 0,
+          .most = 4 * kibi,
+          .unit = "threads",
+          .growth = Growth::by_one,
+          .of_point = false},
+};
+
+std::optional<std::string> mistake_in_count(const Field& field, std::string_view text) {
+  const bool negative = text.substr(0, 1) == "-" && parse_count(text.substr(1));
+  const std::optional<std::int64_t> value = negative ? std::numeric_limits<std::int64_t>::min() : parse_count(text);
+  if (!value) {
+    return misread(text, "a whole number", fmt::format("write one, such as {}", field.example));
+  }
+  if (*value < field.least || *value > field.most) {
+    return fmt::format("{} is out of range; choose {} to {} {}", in_quotes(text), field.least, format_count(field.most),
+                       field.unit);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> mistake_in_word(const Field& field, std::string_view word) {
+  const Words known = field.choices();
+  if (std::find(known.begin(), known.end(), word) != known.end()) {
+    return std::nullopt;
+  }
+  return fmt::format("{} is no {}; {}", in_quotes(word), field.noun, remedy_for(word, known, field.nouns));
+}
+
+std::optional<std::string> mistake_in_words(const Field& field, std::string_view text) {
+  Words given;
+  for (const std::string_view word : split_list(text)) {
+    if (const std::optional<std::string> mistake = mistake_in_word(field, word)) {
+      return mistake;
+    }
+    if (std::find(given.begin(), given.end(), word) != given.end()) {
+      return fmt::format("{} is given twice; keep one of them", in_quotes(word));
+    }
+    given.push_back(word);
+  }
+  const std::string_view every = field.choices().front();
+  if (given.size() > 1 && std::find(given.begin(), given.end(), every) != given.end()) {
+    return fmt::format("'{}' stands alone; write it alone, or leave it out", every);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> mistake_in_name(const Field& field, std::string_view text) {
+  try {
+    const std::filesystem::path path = find_config(field.catalogue, text);
+    std::error_code error;
+    if (std::filesystem::is_directory(path, error)) {
+      error = std::make_error_code(std::errc::is_a_directory);
+    } else {
+      std::filesystem::exists(path, error) || (error = std::make_error_code(std::errc::no_such_file_or_directory));
+    }
+    if (error) {
+      return fmt::format("{} cannot be read ({}); check the path", in_quotes(text), error.message());
+    }
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
+std::string_view leaf_of(std::string_view key) { return key.substr(key.rfind('.') + 1); }
+
+}  // namespace
+
+std::span<const Field> run_fields() { return fields; }
+
+const Field* find_field(std::string_view key) {
+  const auto* const found = std::find_if(fields.begin(), fields.end(), [&](const Field& f) { return f.key == key; });
+  return found == fields.end() ? nullptr : found;
+}
+
+std::size_t index_of(const Field& field) { return static_cast<std::size_t>(&field - fields.data()); }
+
+bool is_group(std::string_view key) {
+  return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+    return field.key.size() > key.size() && field.key.substr(0, key.size()) == key && field.key[key.size()] == '.';
+  });
+}
+
+std::string variable_of(const Field& field) {
+  std::string name = "COMMFUSE_";
+  for (const char c : field.key) {
+    name += c == '.' ? '_' : (c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+  }
+  return name;
+}
+
+std::optional<std::string> mistake_in(const Field& field, std::string_view text) {
+  switch (field.type) {
+    case FieldType::name: return mistake_in_name(field, text);
+    case FieldType::choice: return mistake_in_word(field, text);
+    case FieldType::choices: return mistake_in_words(field, text);
+    case FieldType::count: return mistake_in_count(field, text);
+  }
+  return std::nullopt;
+}
+
+std::string remedy_for_key(std::string_view wrong) {
+  Words keys;
+  for (const Field& field : fields) {
+    if (leaf_of(field.key) == wrong || field.flag == wrong) {
+      return fmt::format("did you mean '{}'?", field.key);
+    }
+    keys.push_back(field.key);
+  }
+  return remedy_for(wrong, keys, "settings");
+}
+
+std::string values_in_words(const Field& field) {
+  switch (field.type) {
+    case FieldType::name: return fmt::format("one of: {}; or a path", fmt::join(known_names(field.catalogue), ", "));
+    case FieldType::choice: return fmt::format("one of: {}", fmt::join(field.choices(), ", "));
+    case FieldType::choices: return fmt::format("some of, between commas: {}", fmt::join(field.choices(), ", "));
+    case FieldType::count:
+      return fmt::format("a whole number of {} from {} to {}", field.unit, field.least, format_count(field.most));
+  }
+  return {};
+}
+
+}  // namespace commfuse

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of run settings. YAML, COMMFUSE_* variables, --set, flags, --axis, their messages, `config show` and
+// `config explain` all come from it: a new setting is one entry.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config/catalogue.h"
+
+namespace commfuse {
+
+enum class FieldType : std::uint8_t {
+  name,     ///< of a catalogue, or a path
+  choice,   ///< one word of `choices`
+  choices,  ///< several, between commas; the first of them, "all", stands for every one
+  count     ///< a whole number, binary K, M and G
+};
+
+/// What `a..b` on an axis means where no step is given.
+enum class Growth : std::uint8_t { doubles, by_one };
+
+struct Field {
+  std::string_view key;      ///< "strategy.slices": nested maps in YAML
+  std::string_view flag;     ///< "slices", without the dashes
+  char letter = '\0';        ///< 'j': the short flag
+  std::string_view group;    ///< heading in --help
+  std::string_view doc;      ///< one line
+  std::string_view preset;   ///< the default as people write it; empty: left open
+  std::string_view example;  ///< a value
+
+  FieldType type = FieldType::choice;
+  Catalogue catalogue = Catalogue::models;               ///< of a name
+  std::vector<std::string_view> (*choices)() = nullptr;  ///< of a choice
+  std::string_view noun = "choice", nouns = "choices";   ///< of a choice: "'fp64' is no dtype; known dtypes: ..."
+  std::int64_t least = 1, most = 1;                      ///< of a count
+  std::string_view unit;                                 ///< of a count, in words: "tokens"
+  Growth growth = Growth::doubles;                       ///< of a count
+  bool of_point = true;                                  ///< false: changes no result, so no axis
+};
+
+/// In the order of every listing.
+std::span<const Field> run_fields();
+
+/// nullptr when there is none of that key.
+const Field* find_field(std::string_view key);
+/// Position in run_fields().
+std::size_t index_of(const Field& field);
+
+/// Whether settings lie below the key: "strategy".
+bool is_group(std::string_view key);
+
+/// "COMMFUSE_STRATEGY_SLICES".
+std::string variable_of(const Field& field);
+
+/// A sentence and a remedy when `text` is no value of the field; nothing when it is one. Whether a path can be read
+/// counts; what is in the file does not.
+std::optional<std::string> mistake_in(const Field& field, std::string_view text);
+
+/// The remedy for a key that is no setting: the nearest one, or all.
+std::string remedy_for_key(std::string_view wrong);
+
+/// "a whole number from 1 to 1G tokens"; "one of: mlp, ..."
+std::string values_in_words(const Field& field);
+
+}  // namespace commfuse

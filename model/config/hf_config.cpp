@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/hf_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <initializer_list>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "model/config/load_model.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+using Json = nlohmann::json;
+using Words = std::initializer_list<std::string_view>;
+
+constexpr std::size_t largest_file = std::size_t{1} << 20;
+constexpr int deepest_nesting = 32;
+
+/// How the architectures differ in what their config.json leaves out.
+enum class Mlp : std::uint8_t { gated, plain };
+
+struct Family {
+  std::string_view model_type;
+  Mlp mlp;
+  bool ffn_is_four_hidden = false;  ///< Where the file names no width of the MLP.
+};
+
+// Source: configuration_*.py and modeling_*.py of huggingface/transformers.
+constexpr std::array families{
+    Family{"llama", Mlp::gated},       Family{"mistral", Mlp::gated},       Family{"qwen2", Mlp::gated},
+    Family{"qwen2_vl", Mlp::gated},    Family{"qwen2_5_vl", Mlp::gated},    Family{"qwen2_5_vl_text", Mlp::gated},
+    Family{"qwen3", Mlp::gated},       Family{"gemma", Mlp::gated},         Family{"gemma2", Mlp::gated},
+    Family{"gemma3", Mlp::gated},      Family{"gemma3_text", Mlp::gated},   Family{"phi3", Mlp::gated},
+    Family{"cohere", Mlp::gated},      Family{"cohere2", Mlp::gated},       Family{"olmo", Mlp::gated},
+    Family{"olmo2", Mlp::gated},       Family{"granite", Mlp::gated},       Family{"stablelm", Mlp::gated},
+    Family{"internlm2", Mlp::gated},   Family{"smollm3", Mlp::gated},       Family{"gpt2", Mlp::plain, true},
+    Family{"gptj", Mlp::plain, true},  Family{"codegen", Mlp::plain, true}, Family{"gpt_bigcode", Mlp::plain, true},
+    Family{"bloom", Mlp::plain, true}, Family{"falcon", Mlp::plain, true},  Family{"opt", Mlp::plain},
+    Family{"gpt_neox", Mlp::plain},    Family{"phi", Mlp::plain},           Family{"starcoder2", Mlp::plain},
+    Family{"nemotron", Mlp::plain},
+};
+
+constexpr std::array<std::string_view, 4> expert_counts{"num_local_experts", "num_experts", "n_routed_experts",
+                                                        "moe_num_experts"};
+
+[[noreturn]] void refuse(const std::string& path, std::string_view message) {
+  throw ConfigError(fmt::format("{}: {}", path, message));
+}
+
+/// The whole file. It may be a pipe or a device, so the limit is on what is read.
+std::string read_text(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) {
+    refuse(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
+  }
+  std::string text(largest_file + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) {
+    refuse(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
+  }
+  if (text.size() > largest_file) {
+    refuse(path, "the file is larger than 1 MiB; a config.json is a few KiB, so check the path");
+  }
+  return text;
+}
+
+/// "line:col", both from 1, of the byte that the parser read last.
+std::string place_of(const std::string& text, std::size_t byte) {
+  const std::string_view before = std::string_view(text).substr(0, byte > 0 ? byte - 1 : 0);
+  const std::size_t last_break = before.rfind('\n');
+  const std::size_t column = before.size() - (last_break == std::string_view::npos ? 0 : last_break + 1);
+  return fmt::format("{}:{}", std::count(before.begin(), before.end(), '\n') + 1, column + 1);
+}
+
+/// Refuses while it parses what the library would take without a word: deep nesting, and the last of two equal keys.
+class Guard {
+ public:
+  explicit Guard(const std::string& path) : path_(path) {}
+
+  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
+    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
+      if (depth >= deepest_nesting) {
+        refuse(path_, fmt::format("more than {} levels of nesting; give a config.json of a model", deepest_nesting));
+      }
+      seen_[static_cast<std::size_t>(depth)].clear();
+    } else if (event == Json::parse_event_t::key) {
+      // The depth of a key is one more than its object's.
+      if (!seen_[static_cast<std::size_t>(depth) - 1].insert(value.get<std::string>()).second) {
+        refuse(path_, fmt::format("key {} is given twice; keep one of them", in_quotes(value.get<std::string>())));
+      }
+    }
+    return true;
+  }
+
+ private:
+  const std::string& path_;
+  std::array<std::set<std::string>, deepest_nesting> seen_;
+};
+
+Json parse(const std::string& path) {
+  const std::string text = read_text(path);
+  Json json;
+  try {
+    Guard guard(path);
+    json = Json::parse(text,
+                       [&](int depth, Json::parse_event_t event, Json& value) { return guard(depth, event, value); });
+  } catch (const Json::parse_error& error) {
+    throw ConfigError(fmt::format("{}:{}: not valid JSON; correct it there, or fetch the file again", path,
+                                  place_of(text, error.byte)));
+  } catch (const Json::exception&) {  // A number that fits no double.
+    refuse(path, "a number is out of range; correct it, or fetch the file again");
+  }
+  if (!json.is_object()) {
+    refuse(path, "the top of the file is no object; give a config.json of a model");
+  }
+  return json;
+}
+
+std::string_view kind_of(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::string: return "a text";
+    case Json::value_t::boolean: return "true or false";
+    case Json::value_t::array: return "a list";
+    case Json::value_t::object: return "an object";
+    default: return "a number";
+  }
+}
+
+/// The fields of one config.json; mistakes are collected, and a field in doubt reads as a harmless value.
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path), top_(parse(path)), shape_(&top_) {
+    const auto text = top_.find("text_config");
+    if (text != top_.end() && text->is_object() && !first_of({"hidden_size", "n_embd", "d_model", "n_embed"})) {
+      shape_ = &*text;
+    }
+  }
+
+  HfModel read() {
+    refuse_what_is_no_dense_decoder();
+    const std::string type = model_type();
+    Transformer model;
+    model.name = name(type);
+    model.layers = count({"num_hidden_layers", "n_layer", "n_layers"}, layer_range);
+    model.hidden = count({"hidden_size", "n_embd", "d_model", "n_embed"}, model_size_range);
+    model.heads = count({"num_attention_heads", "n_head", "n_heads"}, head_range);
+    model.kv_heads = kv_heads(model.heads);
+    model.head_dim = head_dim(model);
+    model.vocab = count({"vocab_size"}, vocab_range);
+    const Family family = family_of(type);
+    model.gated_mlp = family.mlp == Mlp::gated;
+    model.ffn = ffn(family, model.hidden);
+    doubt_layers();
+    finish();
+    return {std::move(model), std::move(doubts_)};
+  }
+
+ private:
+  struct Field {
+    std::string_view key;
+    const Json* value;
+  };
+
+  /// The first of these keys that is there and not null.
+  [[nodiscard]] std::optional<Field> first_of(Words keys) const {
+    for (const std::string_view key : keys) {
+      const auto found = shape_->find(key);
+      if (found != shape_->end() && !found->is_null()) {
+        return Field{key, &*found};
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::string in_file(std::string_view key) const {
+    return shape_ == &top_ ? fmt::format("'{}'", key) : fmt::format("'text_config.{}'", key);
+  }
+
+  void mistake(std::string_view message) { mistakes_.push_back(fmt::format("{}: {}", path_, message)); }
+  void doubt(std::string_view message) { doubts_.push_back(fmt::format("{}: {}", path_, message)); }
+
+  std::optional<std::int64_t> optional_count(Words keys, Range<std::int64_t> range) {
+    const std::optional<Field> field = first_of(keys);
+    if (!field) {
+      return std::nullopt;
+    }
+    if (!field->value->is_number_integer()) {
+      const std::string text = field->value->is_number() || field->value->is_string()
+                                   ? field->value->dump()
+                                   : std::string(kind_of(*field->value));
+      mistake(fmt::format("{} is {}; write a whole number", in_file(field->key), in_plain(text)));
+      return range.least;
+    }
+    const bool is_huge = field->value->is_number_unsigned() &&
+                         field->value->get<std::uint64_t>() > static_cast<std::uint64_t>(range.most);
+    const std::int64_t value = is_huge ? range.most : field->value->get<std::int64_t>();
+    if (is_huge || value < range.least || value > range.most) {
+      mistake(
+          fmt::format("{} is {}; choose {} to {}", in_file(field->key), field->value->dump(), range.least, range.most));
+      return range.least;
+    }
+    return value;
+  }
+
+  std::int64_t count(Words keys, Range<std::int64_t> range) {
+    if (const std::optional<std::int64_t> value = optional_count(keys, range)) {
+      return *value;
+    }
+    mistake(fmt::format("{} is missing; add it, or give a config.json of a decoder", in_file(*keys.begin())));
+    return range.least;
+  }
+
+  [[nodiscard]] bool flag(std::string_view key) const {
+    const auto found = shape_->find(key);
+    return found != shape_->end() && found->is_boolean() && found->get<bool>();
+  }
+
+  void refuse_what_is_no_dense_decoder() const {
+    for (const std::string_view key : expert_counts) {
+      const auto found = shape_->find(key);
+      if (found != shape_->end() && found->is_number_integer() && found->get<std::int64_t>() > 1) {
+        refuse(path_, fmt::format("{} is {}: mixture-of-experts models are not supported yet; choose a dense model",
+                                  in_file(key), found->get<std::int64_t>()));
+      }
+    }
+    if (flag("is_encoder_decoder")) {
+      refuse(path_, fmt::format("{} is true: only decoders are supported; choose a decoder-only model",
+                                in_file("is_encoder_decoder")));
+    }
+  }
+
+  std::string model_type() {
+    const std::optional<Field> field = first_of({"model_type"});
+    if (field && field->value->is_string()) {
+      return field->value->get<std::string>();
+    }
+    const auto top = top_.find("model_type");
+    return top != top_.end() && top->is_string() ? top->get<std::string>() : "";
+  }
+
+  /// Of the folder, as in llama-3.1-8b/config.json; without one, the model_type.
+  [[nodiscard]] std::string name(const std::string& type) const {
+    const std::filesystem::path path(path_);
+    if (path.filename() != "config.json") {
+      return path.stem().string();
+    }
+    const std::string folder = path.parent_path().filename().string();
+    const bool says_nothing = folder.empty() || folder == "." || folder == "..";
+    return says_nothing ? (type.empty() ? "model" : type) : folder;
+  }
+
+  std::int64_t kv_heads(std::int64_t heads) {
+    // Falcon and BigCode share one head unless the file says otherwise; `multi_query` is no longer meant in the newer
+    // architecture of Falcon, whose count is num_kv_heads.
+    const bool is_multi_query = flag("multi_query") && !flag("new_decoder_architecture");
+    if (is_multi_query) {
+      return 1;
+    }
+    const std::int64_t kv =
+        optional_count({"num_key_value_heads", "num_kv_heads", "n_head_kv"}, head_range).value_or(heads);
+    if (mistakes_.empty() && heads % kv != 0) {
+      mistake(fmt::format("{} heads cannot share {} key-value heads evenly; correct num_key_value_heads", heads, kv));
+    }
+    return kv;
+  }
+
+  std::int64_t head_dim(const Transformer& model) {
+    if (const std::optional<std::int64_t> given = optional_count({"head_dim"}, head_range)) {
+      return *given;
+    }
+    if (mistakes_.empty() && model.hidden % model.heads != 0) {
+      mistake(fmt::format("a hidden size of {} does not split into {} heads; add head_dim", model.hidden, model.heads));
+    }
+    return std::max<std::int64_t>(1, model.hidden / model.heads);
+  }
+
+  /// An unknown model_type is taken for what its activation suggests.
+  Family family_of(const std::string& type) {
+    const auto* const known =
+        std::find_if(families.begin(), families.end(), [&](const Family& family) { return family.model_type == type; });
+    if (known != families.end()) {
+      return *known;
+    }
+    const std::optional<Field> activation = first_of({"hidden_act", "hidden_activation", "activation_function"});
+    const bool is_silu =
+        activation && activation->value->is_string() && (*activation->value == "silu" || *activation->value == "swish");
+    doubt(fmt::format("{}; taken for a decoder with {} MLP, so check the shape",
+                      type.empty() ? "no model_type" : fmt::format("unknown model_type {}", in_quotes(type)),
+                      is_silu ? "a gated" : "an ungated"));
+    return {"", is_silu ? Mlp::gated : Mlp::plain};
+  }
+
+  std::int64_t ffn(const Family& family, std::int64_t hidden) {
+    const Words keys{"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"};
+    if (family.ffn_is_four_hidden) {
+      return optional_count(keys, model_size_range).value_or(4 * hidden);
+    }
+    return count(keys, model_size_range);
+  }
+
+  /// Layers without attention have another cost than the one we know.
+  void doubt_layers() {
+    const std::optional<Field> types = first_of({"layer_types"});
+    if (!types || !types->value->is_array()) {
+      return;
+    }
+    for (const Json& type : *types->value) {
+      if (type.is_string() && type != "full_attention" && type != "sliding_attention") {
+        doubt(fmt::format("layers of type {} are taken for full attention, so check the shape",
+                          in_quotes(type.get<std::string>())));
+        return;
+      }
+    }
+  }
+
+  void finish() const {
+    if (!mistakes_.empty()) {
+      throw ConfigError(fmt::format("{}", fmt::join(mistakes_, "\n")));
+    }
+  }
+
+  /// A stranger's text, fit for one line.
+  static std::string in_plain(const std::string& text) {
+    const std::string quoted = in_quotes(text);
+    return quoted.substr(1, quoted.size() - 2);
+  }
+
+  std::string path_;
+  Json top_;
+  const Json* shape_;  ///< top_ or its text_config.
+  std::vector<std::string> mistakes_;
+  std::vector<std::string> doubts_;
+};
+
+}  // namespace
+
+HfModel read_hf_config(const std::filesystem::path& path) { return Reader(path.string()).read(); }
+
+}  // namespace commfuse

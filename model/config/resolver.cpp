@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/resolver.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <utility>
+
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::string_view run_schema = "commfuse.run/1";
+constexpr std::string_view variable_prefix = "COMMFUSE_";
+/// Ours, but no settings; the last two are of the tests.
+constexpr std::array<std::string_view, 3> other_variables{"COMMFUSE_CONFIG_DIR", "COMMFUSE_REWRITE_GOLDEN",
+                                                          "COMMFUSE_RENEW_GOLDEN"};
+
+std::string_view kind_in_words(YamlKind kind) {
+  switch (kind) {
+    case YamlKind::map: return "map";
+    case YamlKind::list: return "list";
+    case YamlKind::scalar:
+    case YamlKind::null: break;
+  }
+  return "value";
+}
+
+std::string example_of(const Field& field) { return fmt::format("as in \"{}: {}\"", field.key, field.example); }
+
+std::string unknown_key(std::string_view key) {
+  if (is_group(key)) {
+    return fmt::format("'{0}' holds several settings; name one, as in {0}.name", key);
+  }
+  return fmt::format("unknown setting {}; {}", in_quotes(key), remedy_for_key(key));
+}
+
+bool names_path(Catalogue catalogue, std::string_view text) {
+  try {
+    return find_config(catalogue, text) == std::filesystem::path(text);
+  } catch (const ConfigError&) {
+    return false;  // An unknown name; its check says so.
+  }
+}
+
+/// Paths in a file start at its folder.
+std::string from_folder_of(const std::string& file, const Field& field, std::string_view text) {
+  namespace fs = std::filesystem;
+  const fs::path path(text);
+  const fs::path folder = fs::path(file).parent_path();
+  const bool is_path = field.type == FieldType::name && names_path(field.catalogue, text);
+  if (!is_path || path.is_absolute() || folder.empty()) {
+    return std::string(text);
+  }
+  const std::string joined = (folder / path).lexically_normal().string();
+  return joined.find('/') == std::string::npos ? "./" + joined : joined;  // A path, not a name.
+}
+
+/// Walks one map of settings and puts every value.
+class MapReader {
+ public:
+  using Put = std::function<void(const Field&, const Setting&)>;
+  MapReader(YamlFile& file, Put put) : file_(file), put_(std::move(put)) {}
+
+  void read(const YamlValue& map, const std::string& prefix, std::string_view skipped = "") {
+    for (const YamlValue::Field& entry : map.fields()) {
+      const std::string key = prefix + entry.key;
+      if (key == skipped) {
+        continue;
+      }
+      if (const Field* field = find_field(key)) {
+        take(*field, entry);
+      } else if (is_group(key)) {
+        descend(key, entry);
+      } else {
+        unknown(prefix, entry);
+      }
+    }
+  }
+
+ private:
+  void take(const Field& field, const YamlValue::Field& entry) {
+    const auto [first, is_new] = seen_.emplace(field.key, entry.place.line);
+    if (!is_new) {
+      file_.mistake(entry.place,
+                    fmt::format("'{}' was already given in line {}; keep one of them", field.key, first->second));
+      return;
+    }
+    if (const std::optional<Setting> setting = read_setting(file_, field, entry.value)) {
+      put_(field, *setting);
+    }
+  }
+
+  void descend(const std::string& key, const YamlValue::Field& entry) {
+    if (entry.value.kind() == YamlKind::map) {
+      read(entry.value, key + ".");
+      return;
+    }
+    file_.mistake(entry.value.place(),
+                  fmt::format("'{0}' holds several settings; write them below it, as in \"{0}: {{name: all}}\"", key));
+  }
+
+  void unknown(const std::string& prefix, const YamlValue::Field& entry) {
+    if (file_.is_full()) {
+      file_.mistake(entry.place, "unknown setting");  // Counted, not shown.
+      return;
+    }
+    if (prefix.empty()) {
+      file_.mistake(entry.place, unknown_key(entry.key));
+      return;
+    }
+    std::vector<std::string_view> known;
+    for (const Field& field : run_fields()) {
+      if (field.key.substr(0, prefix.size()) == prefix) {
+        known.push_back(field.key.substr(prefix.size()));
+      }
+    }
+    file_.mistake(entry.place,
+                  fmt::format("unknown setting {} in '{}'; {}", in_quotes(entry.key),
+                              prefix.substr(0, prefix.size() - 1), remedy_for(entry.key, known, "settings")));
+  }
+
+  YamlFile& file_;
+  Put put_;
+  std::map<std::string_view, int> seen_;
+};
+
+/// "all" or "serial,sliced" out of a list of words; nothing when an item is no word.
+std::optional<std::string> joined(const YamlValue& list) {
+  std::string text;
+  for (const YamlValue& item : list.items()) {
+    if (item.kind() != YamlKind::scalar) {
+      return std::nullopt;
+    }
+    text += (text.empty() ? "" : ",") + item.text();
+  }
+  return text;
+}
+
+void require_run_schema(const YamlValue& top) {
+  for (const YamlValue::Field& entry : top.fields()) {
+    if (entry.key == "schema" && entry.value.text() != run_schema) {
+      throw ConfigError(fmt::format("{}: schema is {}, but '{}' is wanted here; give a file of that kind",
+                                    entry.value.where(), in_quotes(entry.value.text()), run_schema));
+    }
+  }
+}
+
+const Field* field_of_variable(std::string_view name) {
+  const auto fields = run_fields();
+  const auto found =
+      std::find_if(fields.begin(), fields.end(), [&](const Field& field) { return variable_of(field) == name; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+std::string unknown_variable(std::string_view name) {
+  std::vector<std::string> names{std::string(other_variables.front())};
+  for (const Field& field : run_fields()) {
+    names.push_back(variable_of(field));
+  }
+  const std::vector<std::string_view> known(names.begin(), names.end());
+  return fmt::format("unknown environment variable {}; {}", in_quotes(name), remedy_for(name, known, "variables"));
+}
+
+/// As the user wrote it, cut and fit for one line.
+std::string quoted_flag(std::string_view flag, std::string_view text) {
+  const std::string quoted = in_quotes(text);
+  return fmt::format("{} {}", flag, std::string_view(quoted).substr(1, quoted.size() - 2));
+}
+
+}  // namespace
+
+std::optional<Setting> read_setting(YamlFile& file, const Field& field, std::string_view text, const YamlValue& place) {
+  const std::string value = from_folder_of(file.path(), field, text);
+  if (const std::optional<std::string> mistake = mistake_in(field, value)) {
+    file.mistake(place.place(), *mistake);
+    return std::nullopt;
+  }
+  return Setting{value, {Source::file, place.where()}};
+}
+
+std::optional<Setting> read_setting(YamlFile& file, const Field& field, const YamlValue& value) {
+  if (value.kind() == YamlKind::null) {
+    file.mistake(value.place(), fmt::format("'{}' has no value; write one, {}", field.key, example_of(field)));
+    return std::nullopt;
+  }
+  if (value.kind() == YamlKind::list && field.type == FieldType::choices) {
+    if (const std::optional<std::string> text = joined(value)) {
+      return read_setting(file, field, *text, value);
+    }
+  }
+  if (value.kind() != YamlKind::scalar) {
+    const std::string_view hint = value.kind() == YamlKind::list ? " (a sweep varies it under 'axes')" : "";
+    file.mistake(value.place(), fmt::format("'{}' is a {}; write one value, {}{}", field.key,
+                                            kind_in_words(value.kind()), example_of(field), hint));
+    return std::nullopt;
+  }
+  return read_setting(file, field, value.text(), value);
+}
+
+void Resolver::noting(const std::function<void()>& read) {
+  try {
+    read();
+  } catch (const ConfigError& error) {
+    mistake(error.what());
+  }
+}
+
+void Resolver::read_file(const std::string& path) {
+  noting([&] {
+    YamlFile file(path);
+    require_run_schema(file.top());
+    MapReader(file, putting()).read(file.top(), "", "schema");
+    file.finish();
+  });
+}
+
+void Resolver::read_map(YamlFile& file, const YamlValue& map) { MapReader(file, putting()).read(map, ""); }
+
+std::function<void(const Field&, const Setting&)> Resolver::putting() {
+  return [this](const Field& field, const Setting& setting) { settings_.put(field, setting); };
+}
+
+void Resolver::read_environment(std::span<const std::string> variables) {
+  for (const std::string& variable : variables) {
+    const std::string_view name = std::string_view(variable).substr(0, variable.find('='));
+    const std::string_view value = std::string_view(variable).substr(std::min(name.size() + 1, variable.size()));
+    const bool ours = name.substr(0, variable_prefix.size()) == variable_prefix;
+    if (!ours || value.empty() ||
+        std::find(other_variables.begin(), other_variables.end(), name) != other_variables.end()) {
+      continue;
+    }
+    if (const Field* field = field_of_variable(name)) {
+      put(*field, value, {Source::environment, std::string(name)});
+    } else {
+      mistake(unknown_variable(name));
+    }
+  }
+}
+
+void Resolver::read_set(std::string_view assignment) {
+  const std::size_t equals = assignment.find('=');
+  const std::string where = quoted_flag("--set", assignment);
+  if (equals == std::string_view::npos) {
+    mistake(fmt::format("{}: it has no '='; write a setting and its value, as in --set seq=8K", where));
+    return;
+  }
+  const std::string_view key = assignment.substr(0, equals);
+  if (const Field* field = find_field(key)) {
+    put(*field, assignment.substr(equals + 1), {Source::set, where});
+  } else {
+    mistake(fmt::format("{}: {}", where, unknown_key(key)));
+  }
+}
+
+void Resolver::read_flag(const Field& field, std::string_view text) {
+  put(field, text, {Source::flag, fmt::format("--{}", field.flag)});
+}
+
+Settings Resolver::finish() {
+  if (!mistakes_.empty()) {
+    throw ConfigError(fmt::format("{}", fmt::join(mistakes_, "\n")));
+  }
+  return settings_;
+}
+
+void Resolver::put(const Field& field, std::string_view text, Origin origin) {
+  if (const std::optional<std::string> wrong = mistake_in(field, text)) {
+    mistake(fmt::format("{}: {}", origin.where, *wrong));
+    return;
+  }
+  settings_.put(field, {std::string(text), std::move(origin)});
+}
+
+std::vector<std::string> environment() {
+  std::vector<std::string> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    variables.emplace_back(*variable);
+  }
+  std::sort(variables.begin(), variables.end());
+  return variables;
+}
+
+}  // namespace commfuse

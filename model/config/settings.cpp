@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "model/check.h"
+#include "model/config/quantity.h"
+
+namespace commfuse {
+
+namespace {
+
+const Field& known_field(std::string_view key) {
+  const Field* field = find_field(key);
+  check(field != nullptr, "a setting that is asked for exists");
+  return *field;
+}
+
+struct Layout {
+  bool origins = false;
+  bool only_point = false;
+  int indent = 0;
+};
+
+/// "seq: 4K", or a comment where nothing is fixed.
+std::string entry_of(const Setting& setting, std::string_view leaf, const Layout& layout) {
+  if (setting.text.empty()) {
+    return fmt::format("# {}: left open", leaf);
+  }
+  const std::string entry = fmt::format("{}: {}", leaf, yaml_scalar(setting.text));
+  if (!layout.origins) {
+    return entry;
+  }
+  const bool preset = setting.origin.source == Source::preset;
+  return fmt::format("{:<26} # {}", entry, preset ? "default" : setting.origin.where);
+}
+
+std::string write(const Settings& settings, const Layout& layout) {
+  std::string text;
+  std::string_view open_group;
+  for (const Field& field : run_fields()) {
+    if (layout.only_point && !field.of_point) {
+      continue;
+    }
+    const std::size_t dot = field.key.find('.');
+    const std::string_view group = dot == std::string_view::npos ? "" : field.key.substr(0, dot);
+    if (!group.empty() && group != open_group) {
+      text += fmt::format("{:{}}{}:\n", "", layout.indent, group);
+    }
+    open_group = group;
+    const std::string_view leaf = group.empty() ? field.key : field.key.substr(dot + 1);
+    const int indent = layout.indent + (group.empty() ? 0 : 2);
+    text += fmt::format("{:{}}{}\n", "", indent, entry_of(settings.at(field), leaf, layout));
+  }
+  return text;
+}
+
+bool is_plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+         c == '-' || c == '/' || c == '+' || c == '*';
+}
+
+}  // namespace
+
+Settings::Settings() {
+  for (const Field& field : run_fields()) {
+    all_.push_back({std::string(field.preset), {}});
+  }
+}
+
+const std::string& Settings::text(std::string_view key) const { return at(known_field(key)).text; }
+
+std::int64_t Settings::count(std::string_view key) const {
+  const std::optional<std::int64_t> value = parse_count(text(key));
+  check(value.has_value(), "a count that is asked for is fixed");
+  return *value;
+}
+
+std::string to_yaml(const Settings& settings, bool origins) { return write(settings, {.origins = origins}); }
+
+std::string point_settings_to_yaml(const Settings& settings, int indent) {
+  return write(settings, {.only_point = true, .indent = indent});
+}
+
+std::string yaml_scalar(std::string_view text) {
+  const bool starts_plain = !text.empty() && text.front() != '-' && text.front() != '*';
+  if (starts_plain && std::all_of(text.begin(), text.end(), is_plain)) {
+    return std::string(text);
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      quoted += '\\';
+    }
+    quoted += code < 0x20 || code == 0x7f ? fmt::format("\\x{:02x}", code) : std::string(1, c);
+  }
+  return quoted + '"';
+}
+
+}  // namespace commfuse

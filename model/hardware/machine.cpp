@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hardware/machine.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Where a route ends up in what its peers see: its slowest hop and its latency.
+struct Reach {
+  BytesPerSecond rate;
+  Duration latency{};
+  friend bool operator==(const Reach&, const Reach&) = default;
+};
+
+std::vector<Reach> reaches_from(const Topology& topology, int gpu, int gpus_per_node) {
+  const std::vector<std::optional<Route>> routes = routes_from(topology, gpu);
+  std::vector<Reach> reaches(static_cast<std::size_t>(gpus_per_node));
+  for (int other = 0; other < gpus_per_node; ++other) {
+    if (other != gpu) {
+      const std::optional<Route>& route = routes[static_cast<std::size_t>(other)];
+      check(route.has_value(), "the GPUs of a node reach each other");
+      reaches[static_cast<std::size_t>(other)] = {route->rate, route->latency};
+    }
+  }
+  return reaches;
+}
+
+PeerParameters scaled(PeerParameters peer, const Reach& reach, const Reach& best) {
+  peer.rate.value = (reach.rate.value / best.rate.value) * peer.rate.value;
+  peer.latency.value += reach.latency - best.latency;
+  return peer;
+}
+
+void require_gpu(const Machine& machine, int gpu) {
+  check(gpu >= 0 && gpu < total_gpus(machine), "the machine has this GPU");
+}
+
+}  // namespace
+
+int total_gpus(const Machine& machine) { return machine.nodes * machine.gpus_per_node; }
+
+const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b) {
+  require_gpu(machine, gpu_a);
+  require_gpu(machine, gpu_b);
+  check(gpu_a != gpu_b, "an exchange joins two different GPUs");
+  if (gpu_a / machine.gpus_per_node != gpu_b / machine.gpus_per_node) {
+    check(machine.network.has_value(), "several nodes have a network");
+    return machine.network->peer;
+  }
+  if (machine.pair_peers == nullptr) {
+    return machine.link.peer;
+  }
+  const int a = gpu_a % machine.gpus_per_node;
+  const int b = gpu_b % machine.gpus_per_node;
+  const PairPeers& pairs = *machine.pair_peers;
+  return pairs.kinds[pairs.kind_of_pair[static_cast<std::size_t>(a * machine.gpus_per_node + b)]];
+}
+
+const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus) {
+  check(gpus >= 1, "a collective has at least one GPU");
+  require_gpu(machine, first_gpu);
+  require_gpu(machine, first_gpu + gpus - 1);
+  if (first_gpu / machine.gpus_per_node == (first_gpu + gpus - 1) / machine.gpus_per_node) {
+    return machine.link.collective;
+  }
+  check(machine.network.has_value(), "several nodes have a network");
+  return machine.network->collective;
+}
+
+std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,
+                                               const PeerParameters& nearest) {
+  std::vector<Reach> reaches;
+  Reach best{{0.0}, Duration::max()};
+  for (int a = 0; a < gpus_per_node; ++a) {
+    const std::vector<Reach> row = reaches_from(topology, a, gpus_per_node);
+    for (int b = 0; b < gpus_per_node; ++b) {
+      const Reach& reach = row[static_cast<std::size_t>(b)];
+      reaches.push_back(reach);
+      if (a != b) {
+        best = {std::max(best.rate, reach.rate), std::min(best.latency, reach.latency)};
+      }
+    }
+  }
+  auto pairs = std::make_shared<PairPeers>();
+  std::vector<Reach> kinds;
+  for (std::size_t i = 0; i < reaches.size(); ++i) {
+    const bool is_self = i % static_cast<std::size_t>(gpus_per_node + 1) == 0;
+    const Reach reach = is_self ? best : reaches[i];
+    auto known = std::find(kinds.begin(), kinds.end(), reach);
+    if (known == kinds.end()) {
+      pairs->kinds.push_back(scaled(nearest, reach, best));
+      known = kinds.insert(known, reach);
+    }
+    pairs->kind_of_pair.push_back(static_cast<std::uint16_t>(known - kinds.begin()));
+  }
+  return kinds.size() > 1 ? pairs : nullptr;
+}
+
+}  // namespace commfuse

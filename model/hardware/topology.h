@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wires between GPUs as a graph, and the route between two of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "model/units.h"
+
+namespace commfuse {
+
+/// crossbar: an NVSwitch, or what else joins all GPUs of a node. bridge: a PCIe switch. root: a PCIe root complex, one
+/// a socket. fabric: the network between nodes, taken as one switch that never blocks.
+enum class VertexKind : std::uint8_t { gpu, crossbar, bridge, root, nic, fabric };
+
+struct Vertex {
+  VertexKind kind = VertexKind::gpu;
+  int node = 0;  ///< -1: in none.
+};
+
+/// Both directions carry `rate` at once.
+struct Edge {
+  int a = 0;
+  int b = 0;
+  BytesPerSecond rate;
+  Duration latency{};
+};
+
+/// Vertex i is GPU i for the first `gpus` of them, node by node.
+struct Topology {
+  int gpus = 0;
+  std::vector<Vertex> vertices;
+  std::vector<Edge> edges;
+};
+
+enum class NodeKind : std::uint8_t {
+  nvswitch,   ///< Every GPU on one crossbar: a single peer gets the whole rate.
+  full_mesh,  ///< A wire from every GPU to every other: a single peer gets one of them.
+  pcie_tree,  ///< GPUs under bridges, bridges under roots, roots joined to each other.
+};
+
+std::string_view name_of(NodeKind kind);
+std::optional<NodeKind> node_kind_named(std::string_view name);
+
+/// Equal nodes on one fabric. Rates are above 0 and counts at least 1 where not said otherwise.
+struct TopologyPlan {
+  NodeKind kind = NodeKind::nvswitch;
+  int gpus_per_node = 1;
+  BytesPerSecond gpu_rate;  ///< One direction: to the crossbar, to one peer of the mesh, or to the bridge.
+  Duration hop_latency{};   ///< Of every wire inside a node.
+  // Of a PCIe tree.
+  int gpus_per_bridge = 1;
+  int bridges_per_root = 1;
+  BytesPerSecond bridge_rate;               ///< From a bridge to its root.
+  std::optional<BytesPerSecond> root_rate;  ///< Between two roots; without it they are not joined.
+  // Of several nodes.
+  int nodes = 1;
+  int nics_per_node = 0;  ///< Shared evenly by the GPUs. 0: the nodes are not joined.
+  BytesPerSecond nic_rate;
+  Duration nic_latency{};  ///< From a GPU to its NIC, and from there to the fabric: twice on the way out.
+};
+
+Topology build_topology(const TopologyPlan& plan);
+
+struct Route {
+  std::vector<int> vertices;  ///< From GPU to GPU, both ends included.
+  Duration latency{};         ///< Summed over the hops.
+  BytesPerSecond rate;        ///< Of the slowest hop, one direction.
+  bool crosses_nodes = false;
+  [[nodiscard]] int hops() const { return static_cast<int>(vertices.size()) - 1; }
+};
+
+/// The shortest by latency, then by hops, then the one through the lowest vertices; nothing when there is none.
+/// Requires two different GPUs.
+std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_b);
+
+/// From one GPU to each, by GPU; nothing for itself and for those that cannot be reached.
+std::vector<std::optional<Route>> routes_from(const Topology& topology, int gpu);
+
+/// The lowest GPU that GPU 0 cannot reach.
+std::optional<int> unreachable_gpu(const Topology& topology);
+
+}  // namespace commfuse

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/definitions.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/check.h"
+#include "model/hardware/parameter.h"
+#include "reports/comparison.h"
+#include "reports/figure/markup.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+static_assert(too_close == 0.02, "the words below say 2%");
+constexpr std::array words{
+    Definition{
+        "time", "Time",
+        "The makespan: from the common release of all ranks to the last end on any rank. It is exactly compute + "
+        "slicing + stretch + local + exposed, all on the rank whose last op ends last."},
+    Definition{"compute", "Compute", "The essential work, that is the compute of the unfused operator, priced uncut."},
+    Definition{"slicing", "Slicing", "What cutting the essential work costs: the price of the pieces less compute."},
+    Definition{
+        "stretch", "Stretch",
+        "How much longer essential work runs than it is priced at: interference and jitter. Negative where pieces "
+        "overlap."},
+    Definition{"local", "Local",
+               "Adds, packs, shuffles and copies that the strategy makes, while no essential work runs."},
+    Definition{"exposed", "Exposed",
+               "Time in which neither essential nor local work runs: head + bubble + tail \xe2\x88\x92 local."},
+    Definition{"head", "Head", "From the release to the first start of essential work."},
+    Definition{"bubble", "Bubble", "Gaps between essential work."},
+    Definition{"tail", "Tail", "From the last end of essential work to the last end of anything."},
+    Definition{"mfu", "MFU",
+               "Model FLOPs utilisation: FLOPs of the unfused operator on all ranks, without recomputation, over time "
+               "\xc3\x97 ranks \xc3\x97 dense peak of the dtype."},
+    Definition{
+        "bound", "Bound",
+        "The time with free communication: no schedule of this strategy can be faster. Communication still meets "
+        "and is still issued by the host."},
+    Definition{"behind", "Behind", "How much longer than the fastest strategy of the same point."},
+    Definition{"close", "Too close to call",
+               "Times less than 2% apart. The model does not tell such strategies apart, so none is named the winner."},
+};
+
+std::string_view meaning_of(Provenance kind) {
+  switch (kind) {
+    case Provenance::prior: return "judgement, nothing measured behind it";
+    case Provenance::published: return "from a data sheet or a paper";
+    case Provenance::fitted: return "fitted to a public table of measurements";
+    case Provenance::measured: return "measured by commfuse on this hardware";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::span<const Definition> definitions() { return words; }
+
+std::string defined(std::string_view id) {
+  const auto* found = std::find_if(words.begin(), words.end(), [&](const Definition& word) { return word.id == id; });
+  check(found != words.end(), "the page defines the words it links");
+  return fmt::format(R"(<a href="#def-{}">{}</a>)", id, escaped(found->word));
+}
+
+std::string definitions_html() {
+  std::string html = "<dl class=\"words\">\n";
+  for (const Definition& word : words) {
+    html += fmt::format("<div id=\"def-{}\"><dt>{}</dt><dd>{}</dd></div>\n", word.id, escaped(word.word),
+                        escaped(word.meaning));
+  }
+  return html + "</dl>\n";
+}
+
+std::string provenances_html(std::span<const std::string> used) {
+  std::string html = "<dl class=\"words\">\n";
+  for (const Provenance kind : all_provenances) {
+    const std::string_view name = name_of(kind);
+    const bool is_used = std::find(used.begin(), used.end(), name) != used.end();
+    html += fmt::format("<div><dt>{}</dt><dd>{}; {}</dd></div>\n", name, meaning_of(kind),
+                        is_used ? "<strong>used here</strong>" : "not used here");
+  }
+  return html + "</dl>\n";
+}
+
+}  // namespace commfuse::reports

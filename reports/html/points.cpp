@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/points.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "reports/comparison.h"
+#include "reports/figure/wording.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+auto setting_key(const ResultRow& row) { return std::tie(row.model, row.hardware, row.scope, row.batch, row.dtype); }
+
+bool same_point(const ResultRow& a, const ResultRow& b) {
+  return setting_key(a) == setting_key(b) && a.ranks == b.ranks && a.seq == b.seq;
+}
+
+bool same_setting(const ResultRow& a, const ResultRow& b) { return setting_key(a) == setting_key(b); }
+
+/// Runs of neighbours that are the same.
+std::vector<std::span<const ResultRow>> runs_of(std::span<const ResultRow> rows,
+                                                bool (*same)(const ResultRow&, const ResultRow&)) {
+  std::vector<std::span<const ResultRow>> runs;
+  std::size_t first = 0;
+  for (std::size_t i = 1; i <= rows.size(); ++i) {
+    if (i == rows.size() || !same(rows[i], rows[first])) {
+      runs.push_back(rows.subspan(first, i - first));
+      first = i;
+    }
+  }
+  return runs;
+}
+
+PointView view_of(std::span<const ResultRow> rows) {
+  PointView point{rows, {}, {}};
+  for (const ResultRow& row : rows) {
+    if (has_result(row)) {
+      point.ranking.push_back(&row);
+    }
+  }
+  std::stable_sort(point.ranking.begin(), point.ranking.end(),
+                   [](const ResultRow* a, const ResultRow* b) { return makespan_of(*a) < makespan_of(*b); });
+  std::copy_if(point.ranking.begin(), point.ranking.end(), std::back_inserter(point.front), [&](const ResultRow* row) {
+    return row == point.ranking.front() || times_slower(*row, *point.ranking.front()) < 1.0 + too_close;
+  });
+  return point;
+}
+
+}  // namespace
+
+const ResultRow* PointView::next_strategy() const {
+  for (const ResultRow* row : ranking) {
+    if (row->strategy != ranking.front()->strategy) {
+      return row;
+    }
+  }
+  return nullptr;
+}
+
+bool PointView::in_front(const ResultRow& row) const {
+  return std::find(front.begin(), front.end(), &row) != front.end();
+}
+
+std::vector<PointView> points_of(std::span<const ResultRow> rows) {
+  std::vector<PointView> points;
+  for (const std::span<const ResultRow> run : runs_of(rows, same_point)) {
+    points.push_back(view_of(run));
+  }
+  return points;
+}
+
+std::vector<Setting> settings_of(std::span<const ResultRow> rows) {
+  std::vector<Setting> settings;
+  for (const std::span<const ResultRow> run : runs_of(rows, same_setting)) {
+    const ResultRow& row = run.front();
+    settings.push_back(
+        {fmt::format("{} {} on {}, batch {}, {}", row.model, row.scope, row.hardware, row.batch, row.dtype), run,
+         points_of(run)});
+  }
+  return settings;
+}
+
+const PointView* largest(const std::vector<PointView>& points) {
+  const PointView* most = nullptr;
+  const auto size = [](const PointView& point) {
+    return std::pair(point.rows.front().batch * point.rows.front().seq, point.rows.front().ranks);
+  };
+  for (const PointView& point : points) {
+    if (!point.ranking.empty() && (most == nullptr || size(point) > size(*most))) {
+      most = &point;
+    }
+  }
+  return most;
+}
+
+std::vector<Wins> wins_of(const std::vector<PointView>& points) {
+  std::map<std::string, std::size_t> count;
+  for (const PointView& point : points) {
+    if (point.front.size() == 1) {
+      ++count[point.front.front()->strategy];
+    }
+  }
+  std::vector<Wins> wins;
+  for (const auto& [strategy, number] : count) {
+    wins.push_back({strategy, number});
+  }
+  std::stable_sort(wins.begin(), wins.end(), [](const Wins& a, const Wins& b) { return a.points > b.points; });
+  return wins;
+}
+
+}  // namespace commfuse::reports

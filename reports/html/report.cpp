@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <set>
+
+#include "model/config/quantity.h"
+#include "reports/comparison.h"
+#include "reports/figure/gantt.h"
+#include "reports/figure/heatmap.h"
+#include "reports/figure/markup.h"
+#include "reports/figure/svg.h"
+#include "reports/figure/wording.h"
+#include "reports/html/definitions.h"
+#include "reports/html/page_style.h"
+#include "reports/html/points.h"
+#include "reports/html/results_table.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+// What is more than a person reads is left to CSV and JSON, and the page says so.
+constexpr std::size_t most_rows = 5000;
+constexpr std::size_t most_settings = 8;
+constexpr std::size_t most_digests = 60;
+
+/// No script, no network, no plug-ins, no forms: whatever text gets into the page can only be read.
+constexpr const char* content_policy =
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+
+class Page {
+ public:
+  explicit Page(const ReportInput& input)
+      : input_(input), settings_(settings_of(input.rows)), points_(reports::points_of(input.rows)) {}
+
+  std::string write() {
+    open();
+    summary_section();
+    time_section();
+    map_section();
+    table_section();
+    input_section();
+    close();
+    return std::move(html_);
+  }
+
+ private:
+  template <class... Args>
+  void add(fmt::format_string<Args...> format, Args&&... args) {
+    fmt::format_to(std::back_inserter(html_), format, std::forward<Args>(args)...);
+  }
+  void tile(std::string_view name, const std::string& value, const std::string& about) {
+    add("<div class=\"tile\"><dt>{}</dt><dd><div class=\"value\">{}</div><div class=\"about\">{}</div></dd></div>\n",
+        name, escaped(value), escaped(about));
+  }
+  void section(std::string_view id, std::string_view title) {
+    add("<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{1}</h2>\n", id, title);
+  }
+
+  void open();
+  void navigation();
+  void summary_section();
+  [[nodiscard]] std::string first_sentence() const;
+  [[nodiscard]] std::string second_sentence() const;
+  void tiles();
+  void time_section();
+  void map_section();
+  void maps_of(const Setting& setting, std::size_t number);
+  void table_section();
+  void input_section();
+  void asked();
+  void digests();
+  void close();
+
+  [[nodiscard]] bool has_maps() const {
+    return std::any_of(settings_.begin(), settings_.end(), [](const Setting& s) { return s.points.size() > 1; });
+  }
+
+  const ReportInput& input_;
+  std::vector<Setting> settings_;
+  std::vector<PointView> points_;
+  std::string html_;
+};
+
+void Page::open() {
+  const std::string title = escaped(input_.title);
+  add("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
+      "<meta name=\"color-scheme\" content=\"light "
+      "dark\"/>\n<title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n",
+      content_policy, title, page_style(), figure_style());
+  add("<div class=\"page\">\n<a class=\"skip\" href=\"#verdict\">Skip to the verdict</a>\n<header>\n<h1>{}</h1>\n",
+      title);
+  navigation();
+  html_ += "</header>\n<main>\n";
+}
+
+void Page::navigation() {
+  html_ += "<nav aria-label=\"Sections\"><ul>";
+  const auto link = [&](std::string_view id, std::string_view text) {
+    add("<li><a href=\"#{}\">{}</a></li>", id, text);
+  };
+  link("verdict", "Verdict");
+  if (!input_.gantts.empty()) {
+    link("time", "Where the time goes");
+  }
+  if (has_maps()) {
+    link("maps", "MFU maps");
+  }
+  link("results", "All results");
+  link("inputs", "Inputs");
+  link("words", "Definitions");
+  link("again", "Run it again");
+  html_ += "</ul></nav>\n";
+}
+
+/// The rows of a point that have a result, for functions that take them together.
+std::vector<ResultRow> results_of(std::span<const ResultRow> rows) {
+  std::vector<ResultRow> results;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(results), has_result);
+  return results;
+}
+
+/// Without the line breaks that a terminal wants.
+std::string on_one_line(std::string text) {
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+std::string Page::first_sentence() const {
+  const std::vector<ResultRow> results = results_of(input_.rows);
+  if (results.empty()) {
+    return "No point has a result.";
+  }
+  const std::string text = on_one_line(summary(results));
+  return text.empty() ? on_one_line(verdict(results)) : text;
+}
+
+std::string lower_first(std::string text) {
+  text.front() = text.front() == 'T' ? 't' : text.front();  // "Too close"; strategies are lower-case already
+  return text;
+}
+
+std::string Page::second_sentence() const {
+  const PointView* most = largest(points_);
+  if (most == nullptr) {
+    return {};
+  }
+  if (points_.size() > 1) {
+    return fmt::format("At the largest point, {}, {}", point_of(most->rows.front()),
+                       lower_first(on_one_line(verdict(results_of(most->rows)))));
+  }
+  const ResultRow& best = *most->ranking.front();
+  const auto text = [](Duration duration) { return TimeUnit(duration).text(duration); };
+  return fmt::format("{} leaves {} of its {} exposed; with free communication it would take {}.", label_of(best),
+                     text(best.analysis.critical.exposed), text(makespan_of(best)), text(best.ideal));
+}
+
+void Page::summary_section() {
+  add("<section aria-labelledby=\"verdict\">\n<h2 id=\"verdict\">Verdict</h2>\n<p class=\"lead\">{} {}</p>\n",
+      escaped(first_sentence()), escaped(second_sentence()));
+  tiles();
+  html_ += "</section>\n";
+}
+
+struct Saving {
+  double share = 0.0;
+  const PointView* point = nullptr;
+};
+
+/// The largest share of time that the fastest strategy of a point saves against the next one.
+Saving largest_saving(const std::vector<PointView>& points) {
+  Saving most;
+  for (const PointView& point : points) {
+    const ResultRow* next = point.ranking.empty() ? nullptr : point.next_strategy();
+    const double share = next == nullptr ? 0.0 : 1.0 - 1.0 / times_slower(*next, *point.ranking.front());
+    if (share > most.share) {
+      most = {share, &point};
+    }
+  }
+  return most;
+}
+
+void Page::tiles() {
+  const PointView* most = largest(points_);
+  if (most == nullptr) {
+    return;
+  }
+  html_ += "<dl class=\"tiles\">\n";
+  const std::vector<Wins> wins = wins_of(points_);
+  const bool one = points_.size() == 1;
+  tile("Fastest strategy", wins.empty() ? "none clearly" : wins.front().strategy,
+       one ? point_of(most->rows.front())
+           : fmt::format("clearly at {} of {} points", wins.empty() ? 0 : wins.front().points, points_.size()));
+  const ResultRow* peak = most->ranking.front();
+  for (const PointView& point : points_) {
+    for (const ResultRow* row : point.ranking) {
+      peak = row->mfu > peak->mfu ? row : peak;
+    }
+  }
+  tile("Highest MFU", percent(peak->mfu), fmt::format("{}, {}", label_of(*peak), point_of(*peak)));
+  if (const Saving saving = largest_saving(points_); saving.point != nullptr) {
+    const ResultRow& fastest = *saving.point->ranking.front();
+    tile(
+        "Largest saving of time", percent(saving.share),
+        fmt::format("{} against {}, {}", fastest.strategy, saving.point->next_strategy()->strategy, point_of(fastest)));
+  }
+  const ResultRow& best = *most->ranking.front();
+  const Duration exposed = best.analysis.critical.exposed;
+  tile(one ? "Exposed" : "Exposed at the largest point", TimeUnit(exposed).text(exposed),
+       fmt::format("{} of the time of {}, {}", percent(to_seconds(exposed) / to_seconds(makespan_of(best))),
+                   label_of(best), point_of(best)));
+  html_ += "</dl>\n";
+}
+
+void Page::time_section() {
+  if (input_.gantts.empty()) {
+    return;
+  }
+  section("time", "Where the time goes");
+  html_ += "<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time.</p>\n";
+  for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
+    const std::vector<TracedRun>& runs = input_.gantts[i];
+    if (runs.empty()) {
+      continue;
+    }
+    const ResultRow& row = runs.front().row;
+    const std::string point =
+        escaped(fmt::format("{} {} on {}, {}", row.model, row.scope, row.hardware, point_of(row)));
+    const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1));
+    add("<h3>{0}</h3>\n<figure><figcaption>{1}</figcaption>\n<div class=\"scroll wide\" role=\"region\" "
+        "aria-label=\"Timeline, {0}\" tabindex=\"0\">\n{2}</div></figure>\n",
+        point, escaped(figure.title), svg_in_page(figure));
+  }
+  html_ += "</section>\n";
+}
+
+std::vector<std::string> strategies_of(std::span<const ResultRow> rows) {
+  std::vector<std::string> names;
+  for (const ResultRow& row : rows) {
+    if (std::find(names.begin(), names.end(), row.strategy) == names.end()) {
+      names.push_back(row.strategy);
+    }
+  }
+  return names;
+}
+
+void Page::map_section() {
+  if (!has_maps()) {
+    return;
+  }
+  section("maps", "MFU over sequence length and ranks");
+  html_ += "<p class=\"quiet\">The maps of a setting share their colours. Crossed: no result.</p>\n";
+  std::size_t number = 0;
+  for (const Setting& setting : settings_) {
+    if (setting.points.size() > 1 && number < most_settings) {
+      maps_of(setting, ++number);
+    }
+  }
+  if (settings_.size() > most_settings) {
+    add("<p class=\"note\">Maps of the first {} settings of {}.</p>\n", most_settings, settings_.size());
+  }
+  html_ += "</section>\n";
+}
+
+void Page::maps_of(const Setting& setting, std::size_t number) {
+  add("<h3>{}</h3>\n<div class=\"maps\">\n", escaped(setting.title));
+  const auto put = [&](const Figure& figure) {
+    add("<figure><figcaption>{}</figcaption>\n{}</figure>\n", escaped(figure.title), svg_in_page(figure));
+  };
+  const std::vector<std::string> strategies = strategies_of(setting.rows);
+  const std::string own = "commfuse";
+  if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), own) != strategies.end()) {
+    put(mfu_difference(setting.rows, own, fmt::format("difference-{}", number)));
+  }
+  for (std::size_t i = 0; i < strategies.size(); ++i) {
+    put(mfu_heatmap(setting.rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
+  }
+  html_ += "</div>\n";
+}
+
+void Page::table_section() {
+  section("results", "All results");
+  add("<p class=\"quiet\">{} is {} + {} + {} + {} + {}, and {} is {} + {} + {} \xe2\x88\x92 {}. \xe2\x96\xb8 fastest; "
+      "\xe2\x89\x88 {}.</p>\n",
+      defined("time"), defined("compute"), defined("slicing"), defined("stretch"), defined("local"), defined("exposed"),
+      defined("exposed"), defined("head"), defined("bubble"), defined("tail"), defined("local"), defined("close"));
+  std::size_t left = most_rows;
+  std::size_t shown = 0;
+  for (const Setting& setting : settings_) {
+    if (left == 0) {
+      break;
+    }
+    html_ += results_table(setting, left);
+    left -= std::min(left, setting.rows.size());
+    ++shown;
+  }
+  if (shown < settings_.size()) {
+    add("<p class=\"note\">{} more settings are in the CSV and JSON of these results.</p>\n", settings_.size() - shown);
+  }
+  if (settings_.empty()) {
+    html_ += "<p>There are no results.</p>\n";
+  }
+  html_ += "</section>\n";
+}
+
+/// Each different text once, in the order of first appearance.
+std::vector<std::string> distinct(std::span<const ResultRow> rows,
+                                  const std::function<std::string(const ResultRow&)>& text) {
+  std::set<std::string> known;
+  std::vector<std::string> values;
+  for (const ResultRow& row : rows) {
+    if (std::string value = text(row); known.insert(value).second) {
+      values.push_back(std::move(value));
+    }
+  }
+  return values;
+}
+
+std::string joined(const std::vector<std::string>& values, std::size_t most) {
+  std::string text;
+  for (std::size_t i = 0; i < values.size() && i < most; ++i) {
+    text += (i == 0 ? "" : ", ") + values[i];
+  }
+  return values.size() > most ? fmt::format("{} and {} more", text, values.size() - most) : text;
+}
+
+void Page::asked() {
+  struct Field {
+    const char* name;
+    std::string (*text)(const ResultRow&);
+  };
+  constexpr std::array<Field, 11> fields{{
+      {"Model", [](const ResultRow& row) { return row.model; }},
+      {"Hardware", [](const ResultRow& row) { return row.hardware; }},
+      {"Scope", [](const ResultRow& row) { return row.scope; }},
+      {"Ranks", [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
+      {"Batch", [](const ResultRow& row) { return format_count(row.batch); }},
+      {"Sequence length", [](const ResultRow& row) { return format_count(row.seq); }},
+      {"Dtype", [](const ResultRow& row) { return row.dtype; }},
+      {"Strategies", label_of},
+      {"Evaluator", [](const ResultRow& row) { return row.evaluator; }},
+      {"Interference", [](const ResultRow& row) { return row.interference; }},
+      {"Launch", [](const ResultRow& row) { return row.launch; }},
+  }};
+  html_ += "<dl class=\"words\">\n";
+  for (const Field& field : fields) {
+    add("<div><dt>{}</dt><dd>{}</dd></div>\n", field.name, escaped(joined(distinct(input_.rows, field.text), 24)));
+  }
+  html_ += "</dl>\n";
+}
+
+/// The kinds in "prior+fitted" of all rows.
+std::vector<std::string> kinds_of(std::span<const ResultRow> rows) {
+  std::vector<std::string> kinds;
+  for (const std::string& all : distinct(rows, [](const ResultRow& row) { return row.leans_on; })) {
+    for (std::size_t from = 0; from < all.size();) {
+      const std::size_t to = std::min(all.find('+', from), all.size());
+      kinds.push_back(all.substr(from, to - from));
+      from = to + 1;
+    }
+  }
+  return kinds;
+}
+
+void Page::digests() {
+  const std::vector<std::string> all = distinct(input_.rows, [](const ResultRow& row) {
+    return fmt::format("{}, {} ranks: {}", label_of(row), row.ranks, row.schedule_sha256);
+  });
+  add("<details><summary>SHA-256 of the schedules ({})</summary>\n<ul>\n", all.size());
+  for (std::size_t i = 0; i < all.size() && i < most_digests; ++i) {
+    add("<li><code>{}</code></li>\n", escaped(all[i]));
+  }
+  html_ += all.size() > most_digests ? "<li>the others are in the CSV and JSON</li>\n</ul></details>\n"
+                                     : "</ul></details>\n";
+}
+
+void Page::input_section() {
+  section("inputs", "Inputs, and how sure they are");
+  asked();
+  html_ +=
+      "<h3>What the numbers lean on</h3>\n<p>Every parameter of the model says where it comes from. Numbers are "
+      "predictions; "
+      "they are as good as the weakest kind behind them.</p>\n";
+  html_ += provenances_html(kinds_of(input_.rows));
+  digests();
+  html_ += "</section>\n";
+  section("words", "How the numbers are defined");
+  html_ += definitions_html() + "</section>\n";
+  section("again", "Run it again");
+  add("<pre tabindex=\"0\"><code>{}</code></pre>\n</section>\n", escaped(input_.command));
+}
+
+void Page::close() {
+  add("</main>\n<footer>{} \xc2\xb7 model version {} \xc2\xb7 rows of form {}</footer>\n</div>\n</body>\n</html>\n",
+      escaped(input_.version), model_version, result_schema);
+}
+
+}  // namespace
+
+std::string html_report(const ReportInput& input) { return Page(input).write(); }
+
+}  // namespace commfuse::reports

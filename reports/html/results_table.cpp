@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/html/results_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "reports/comparison.h"
+#include "reports/figure/markup.h"
+#include "reports/figure/wording.h"
+#include "reports/html/definitions.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+/// A duration of the breakdown, in the unit of the table.
+struct TimeColumn {
+  std::string_view definition;
+  Duration Breakdown::*part;
+};
+constexpr std::array time_columns{
+    TimeColumn{"compute", &Breakdown::compute}, TimeColumn{"slicing", &Breakdown::slicing},
+    TimeColumn{"stretch", &Breakdown::stretch}, TimeColumn{"local", &Breakdown::local},
+    TimeColumn{"exposed", &Breakdown::exposed}, TimeColumn{"head", &Breakdown::head},
+    TimeColumn{"bubble", &Breakdown::bubble},   TimeColumn{"tail", &Breakdown::tail},
+};
+constexpr std::size_t columns = time_columns.size() + 5;  // strategy, time, behind, MFU, bound
+
+// In microseconds always, as in CSV and JSON, so that all points of a table compare.
+constexpr std::string_view unit = "\xc2\xb5s";
+std::string digits(Duration duration) { return fmt::format("{:.1f}", to_microseconds(duration)); }
+
+std::string header() {
+  const auto cell = [](std::string_view id, std::string_view of_unit) {
+    return fmt::format("<th scope=\"col\">{}<span class=\"unit\">{}</span></th>", defined(id), of_unit);
+  };
+  std::string html =
+      "<thead><tr><th scope=\"col\">Strategy</th>" + cell("time", unit) + cell("behind", "%") + cell("mfu", "%");
+  for (const TimeColumn& column : time_columns) {
+    html += cell(column.definition, unit);
+  }
+  return html + cell("bound", unit) + "</tr></thead>\n";
+}
+
+/// What stands before the name, for eyes and for screen readers.
+std::string mark_of(const PointView& point, const ResultRow& row) {
+  if (!point.in_front(row)) {
+    return "<span class=\"mark\"></span>";
+  }
+  return point.front.size() == 1
+             ? "<span class=\"mark\" aria-hidden=\"true\">\xe2\x96\xb8</span><span class=\"unseen\">fastest: </span>"
+             : "<span class=\"mark\" aria-hidden=\"true\">\xe2\x89\x88</span><span class=\"unseen\">too close to call: "
+               "</span>";
+}
+
+std::string row_html(const PointView& point, const ResultRow& row) {
+  const bool wins = point.front.size() == 1 && point.in_front(row);
+  std::string html = fmt::format("<tr{}><th scope=\"row\">{}{}</th>", wins ? " class=\"fastest\"" : "",
+                                 mark_of(point, row), escaped(label_of(row)));
+  if (!has_result(row)) {
+    return html +
+           fmt::format("<td colspan=\"{}\" class=\"none\">no result: the point cannot be run</td></tr>\n", columns - 1);
+  }
+  const double behind = times_slower(row, *point.ranking.front()) - 1.0;
+  const auto cell = [&](const std::string& text) { html += fmt::format("<td>{}</td>", text); };
+  cell(digits(makespan_of(row)));
+  cell(&row == point.ranking.front() ? "\xe2\x80\x94" : fmt::format("+{:.1f}", 100.0 * behind));
+  cell(fmt::format("{:.1f}", 100.0 * row.mfu));
+  for (const TimeColumn& column : time_columns) {
+    cell(digits(row.analysis.critical.*column.part));
+  }
+  cell(digits(row.ideal));
+  return html + "</tr>\n";
+}
+
+std::string verdict_of(const PointView& point) {
+  std::vector<ResultRow> rows;
+  for (const ResultRow* row : point.ranking) {
+    rows.push_back(*row);
+  }
+  return rows.size() < 2 ? std::string{} : verdict(rows);
+}
+
+std::string point_html(const PointView& point) {
+  std::string html = fmt::format(
+      "<tbody>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
+      "class=\"verdict\">{}</span></span></th></tr>\n",
+      columns, escaped(point_of(point.rows.front())), escaped(verdict_of(point)));
+  for (const ResultRow& row : point.rows) {
+    html += row_html(point, row);
+  }
+  return html + "</tbody>\n";
+}
+
+}  // namespace
+
+std::string results_table(const Setting& setting, std::size_t most_rows) {
+  const std::string title = escaped(setting.title);
+  std::string html = fmt::format(
+      "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
+      title, header());
+  std::size_t shown = 0;
+  for (const PointView& point : setting.points) {
+    if (shown > 0 && shown + point.rows.size() > most_rows) {
+      break;
+    }
+    html += point_html(point);
+    shown += point.rows.size();
+  }
+  html += "</table>\n</div>\n";
+  if (shown < setting.rows.size()) {
+    html += fmt::format(
+        "<p class=\"note\">The first {} rows of {}; all of them are in the CSV and JSON of these results.</p>\n", shown,
+        setting.rows.size());
+  }
+  return html;
+}
+
+}  // namespace commfuse::reports

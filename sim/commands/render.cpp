@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/render.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "reports/comparison.h"
+#include "reports/rows.h"
+#include "sim/commands/setting_flags.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+using Rows = std::vector<ResultRow>;
+
+auto heading_key(const ResultRow& row) {
+  return std::tie(row.model, row.hardware, row.scope, row.batch, row.dtype, row.interference, row.launch);
+}
+
+/// What the table's own heading does not say.
+std::string heading_of(const ResultRow& row) {
+  const bool usual = row.interference == "static" && row.launch == "stream";
+  return usual ? "" : fmt::format("interference {}, launch {}\n", row.interference, row.launch);
+}
+
+/// Points that differ in what stands above a table get tables of their own.
+std::string tables(const Rows& rows) {
+  std::string text;
+  for (std::size_t first = 0, i = 1; i <= rows.size(); ++i) {
+    if (i == rows.size() || heading_key(rows[i]) != heading_key(rows[first])) {
+      text += (text.empty() ? "" : "\n") + heading_of(rows[first]) +
+              reports::comparison_table(std::span(rows).subspan(first, i - first));
+      first = i;
+    }
+  }
+  return text;
+}
+
+/// Broken at spaces so that no line passes 80 columns; later lines begin further in.
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t width = 80;
+  std::string result;
+  std::string line = "  ";
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t space = std::min(text.find(' ', start), text.size());
+    if (line.find_first_not_of(' ') != std::string::npos && line.size() + space - start >= width) {
+      result += line + "\n";
+      line = "     ";
+    }
+    line += (line.back() == ' ' ? "" : " ") + text.substr(start, space - start);
+    start = space + 1;
+  }
+  return result + line + "\n";
+}
+
+/// Each reason once, in the order of the first row that has it.
+std::string infeasible(std::span<const ResultRow> rows) {
+  std::vector<std::pair<std::string, int>> reasons;
+  int count = 0;
+  for (const ResultRow& row : rows) {
+    if (!row.feasible()) {
+      ++count;
+      const auto same =
+          std::find_if(reasons.begin(), reasons.end(), [&](const auto& reason) { return reason.first == row.reason; });
+      same == reasons.end() ? void(reasons.emplace_back(row.reason, 1)) : void(++same->second);
+    }
+  }
+  std::string text = count == 0 ? "" : fmt::format("{} row{} could not be run:\n", count, count == 1 ? "" : "s");
+  for (const auto& [reason, times] : reasons) {
+    text += wrapped(fmt::format("{}x {}", times, reason));
+  }
+  return text;
+}
+
+std::string table(std::span<const ResultRow> all) {
+  Rows rows;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
+  std::string text;
+  for (const std::string& part : {tables(rows), reports::summary(rows), infeasible(all)}) {
+    text += (text.empty() || part.empty() ? "" : "\n") + part;
+  }
+  return text;
+}
+
+constexpr std::array<std::pair<std::string_view, Render>, 4> formats{
+    {{"table", table}, {"json", reports::to_json}, {"jsonl", reports::to_json_lines}, {"csv", reports::to_csv}}};
+
+}  // namespace
+
+void add_output_flag(CLI::App& command, std::string& format) {
+  command.add_option("-o,--output", format, "table, json, jsonl, csv")
+      ->group("Grid and output")
+      ->type_name("FORMAT")
+      ->capture_default_str()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+Render renderer(std::string_view format) {
+  std::array<std::string_view, formats.size()> names{};
+  std::transform(formats.begin(), formats.end(), names.begin(), [](const auto& one) { return one.first; });
+  require_word("--output", format, names, "format");
+  return std::find_if(formats.begin(), formats.end(), [&](const auto& one) { return one.first == format; })->second;
+}
+
+}  // namespace commfuse::sim

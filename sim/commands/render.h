@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results on stdout, in the format that -o names.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "model/record/result.h"
+
+namespace CLI {
+class App;
+}
+
+namespace commfuse::sim {
+
+using Render = std::string (*)(std::span<const ResultRow>);
+
+void add_output_flag(CLI::App& command, std::string& format);
+
+/// Throws ConfigError for an unknown format.
+Render renderer(std::string_view format);
+
+}  // namespace commfuse::sim

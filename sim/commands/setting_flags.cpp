@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/setting_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+std::string_view type_in_words(const Field& field) {
+  switch (field.type) {
+    case FieldType::name: return "NAME";
+    case FieldType::choice: return "WORD";
+    case FieldType::choices: return "WORDS";
+    case FieldType::count: return "COUNT";
+  }
+  return "";
+}
+
+/// With the words it takes, where a line has room for them.
+std::string help_of(const Field& field) {
+  const bool lists = field.choices != nullptr && field.doc.find(std::string(field.choices().back())) == field.doc.npos;
+  return lists ? fmt::format("{}: {}", field.doc, fmt::join(field.choices(), ", ")) : std::string(field.doc);
+}
+
+}  // namespace
+
+void add_setting_flags(CLI::App& command, SettingArguments& arguments) {
+  for (const Field& field : run_fields()) {
+    const std::string letter = field.letter == '\0' ? "" : fmt::format("-{},", field.letter);
+    const auto take = [&arguments, &field](const std::string& text) { arguments.flags.emplace_back(&field, text); };
+    command.add_option_function<std::string>(fmt::format("{}--{}", letter, field.flag), take, help_of(field))
+        ->group(std::string(field.group))
+        ->type_name(std::string(type_in_words(field)))
+        ->default_str(std::string(field.preset))
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  }
+  const std::string group = "Settings from elsewhere (commfuse-sim config explain lists them)";
+  command.add_option("--config", arguments.files, "YAML file of settings; repeatable, a later file wins")
+      ->group(group)
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command.add_option("--set", arguments.sets, "One setting by its key, as in strategy.slices=4; repeatable")
+      ->group(group)
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+}
+
+void add_axis_flag(CLI::App& command, SettingArguments& arguments) {
+  command
+      .add_option("--axis", arguments.axes,
+                  "Vary a setting: seq=1K..128K doubles, ranks=2,4,8 lists, seq=4K..16K+4K adds; repeatable, first is "
+                  "outermost")
+      ->group("Grid and output")
+      ->type_name("KEY=VALUES")
+      ->allow_extra_args(false);
+}
+
+void read_files(const SettingArguments& arguments, Resolver& resolver) {
+  for (const std::string& file : arguments.files) {
+    resolver.read_file(file);
+  }
+}
+
+void read_above_files(const SettingArguments& arguments, Resolver& resolver) {
+  resolver.read_environment(environment());
+  for (const std::string& assignment : arguments.sets) {
+    resolver.read_set(assignment);
+  }
+  for (const auto& [field, text] : arguments.flags) {
+    resolver.read_flag(*field, text);
+  }
+}
+
+void require_word(std::string_view flag, std::string_view word, std::span<const std::string_view> known,
+                  std::string_view noun) {
+  if (std::find(known.begin(), known.end(), word) == known.end()) {
+    throw ConfigError(fmt::format("{}: {} is no {}; {}", flag, in_quotes(word), noun,
+                                  remedy_for(word, known, fmt::format("{}s", noun))));
+  }
+}
+
+}  // namespace commfuse::sim

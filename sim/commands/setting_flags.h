@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of every command that takes settings, made from the registry, and what was written in them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/config/resolver.h"
+
+namespace CLI {
+class App;
+}
+
+namespace commfuse::sim {
+
+struct SettingArguments {
+  std::vector<std::string> files;                           // --config
+  std::vector<std::string> sets;                            // --set
+  std::vector<std::pair<const Field*, std::string>> flags;  // one a setting
+  std::vector<std::string> axes;                            // --axis
+};
+
+/// The arguments must outlive the parsing.
+void add_setting_flags(CLI::App& command, SettingArguments& arguments);
+void add_axis_flag(CLI::App& command, SettingArguments& arguments);
+
+void read_files(const SettingArguments& arguments, Resolver& resolver);
+/// What takes precedence over files: environment, --set, flags.
+void read_above_files(const SettingArguments& arguments, Resolver& resolver);
+
+/// Throws ConfigError unless `word` is one of the known.
+void require_word(std::string_view flag, std::string_view word, std::span<const std::string_view> known,
+                  std::string_view noun);
+
+}  // namespace commfuse::sim

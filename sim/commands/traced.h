@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results played once more with everything that happens kept: for figures and traces.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "reports/traced_run.h"
+#include "sim/request.h"
+
+namespace commfuse::sim {
+
+/// One run a row that has a result. Requires the rows of this point.
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows);
+
+}  // namespace commfuse::sim

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far a sweep is, on stderr.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace commfuse {
+
+/// bar: one line, redrawn. plain: a line each 10 s, for logs. json: an object each second, for programs. Each ends with
+/// a last one.
+enum class ProgressForm : std::uint8_t { none, bar, plain, json };
+
+/// "auto" is a bar on a terminal, else nothing.
+inline constexpr std::array<std::string_view, 4> progress_words{"auto", "plain", "json", "none"};
+ProgressForm progress_form(std::string_view word, bool on_terminal);
+
+struct ProgressState {
+  std::size_t done = 0;
+  std::size_t total = 0;
+  std::size_t infeasible = 0;
+  std::chrono::duration<double> elapsed{};
+
+  /// Points a second; 0 before the first.
+  [[nodiscard]] double rate() const;
+  /// Time that is left at this rate.
+  [[nodiscard]] std::chrono::duration<double> left() const;
+};
+
+/// "12 of 24 points (50 %), 120 points/s, 1 s left, 3 infeasible".
+std::string in_words(const ProgressState& state);
+/// `{"done":12,"total":24,"infeasible":3,"rate_per_s":120.0,"left_s":0.1}`; left_s is null before the first point.
+std::string in_json(const ProgressState& state);
+/// "[=====     ] 12 of 24 points ...", cut at 79 columns.
+std::string as_bar(const ProgressState& state);
+
+/// Counts points from any thread and writes now and then. The clock is given, so a test turns it by hand.
+class Progress {
+ public:
+  using Clock = std::function<std::chrono::duration<double>()>;  ///< since the start
+  using Write = std::function<void(const std::string&)>;
+
+  Progress(ProgressForm form, std::size_t total, Clock clock, Write write);
+
+  void finished(bool feasible);
+  /// The last line.
+  void end();
+
+ private:
+  void show(bool last);
+
+  ProgressForm form_;
+  Clock clock_;
+  Write write_;
+  std::mutex mutex_;
+  ProgressState state_;
+  std::chrono::duration<double> next_{};
+};
+
+}  // namespace commfuse

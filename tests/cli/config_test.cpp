@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim config, and settings that reach `run` by every way there is.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/config/field.h"
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+TEST(CommfuseSimConfig, ShowSaysWhereEachValueCameFrom) {
+  const auto path = std::filesystem::temp_directory_path() / ("commfuse-show-" + std::to_string(getpid()) + ".yaml");
+  std::ofstream(path) << "batch: 2\nseq: 16K\n";
+  const Outcome outcome = run_program("COMMFUSE_SEQ=8K commfuse-sim config show --origin --config " + path.string() +
+                                      " --set strategy.slices=2 --ranks 4");
+  std::filesystem::remove(path);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const std::string& line :
+       {std::string("schema: commfuse.run/1\n"), "batch: 2                   # " + path.string() + ":1:8\n",
+        std::string("seq: 8K                    # COMMFUSE_SEQ\n"),
+        std::string("ranks: 4                   # --ranks\n"),
+        std::string("  slices: 2                  # --set strategy.slices=2\n"),
+        std::string("dtype: bf16                # default\n")}) {
+    EXPECT_NE(outcome.out.find(line), std::string::npos) << line << outcome.out;
+  }
+}
+
+TEST(CommfuseSimConfig, WhatShowPrintsIsAConfig) {
+  const auto path = std::filesystem::temp_directory_path() / ("commfuse-shown-" + std::to_string(getpid()) + ".yaml");
+  const std::string flags = " --seq 8K --strategy sliced,serial --slices 2 --launch graph";
+  std::ofstream(path) << run_program("commfuse-sim config show" + flags).out;
+  const Outcome from_file = run_program("commfuse-sim run -o csv --config " + path.string());
+  std::filesystem::remove(path);
+  EXPECT_EQ(from_file.err, "");
+  EXPECT_EQ(from_file.out, run_program("commfuse-sim run -o csv" + flags).out);
+}
+
+TEST(CommfuseSimConfig, ExplainKnowsEverySetting) {
+  const Outcome all = run_program("commfuse-sim config explain");
+  EXPECT_EQ(all.code, 0);
+  for (const Field& field : run_fields()) {
+    EXPECT_NE(all.out.find(std::string(field.key) + " "), std::string::npos) << field.key;
+    const Outcome one = run_program("commfuse-sim config explain " + std::string(field.key));
+    EXPECT_EQ(one.code, 0);
+    EXPECT_NE(one.out.find(variable_of(field)), std::string::npos) << one.out;
+  }
+  EXPECT_EQ(run_program("commfuse-sim config explain strategy.slices").out,
+            "strategy.slices\n"
+            "  sliced: this k, not the best of 2, 4, 8\n\n"
+            "  value        a whole number of slices from 1 to 1K\n"
+            "  default      left open\n"
+            "  in a file    strategy: {slices: 4}\n"
+            "  flag         --slices\n"
+            "  variable     COMMFUSE_STRATEGY_SLICES\n"
+            "  --set        strategy.slices=4\n"
+            "  --axis       strategy.slices=4\n");
+  const Outcome wrong = run_program("commfuse-sim config explain slices");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.err, "unknown setting 'slices'; did you mean 'strategy.slices'?\n");
+}
+
+TEST(CommfuseSimConfig, EveryWayToSayItGivesTheSameResult) {
+  const Outcome flag = run_program("commfuse-sim run -o csv --seq 8K --strategy sliced --slices 2");
+  ASSERT_EQ(flag.code, 0) << flag.err;
+  EXPECT_EQ(run_program("commfuse-sim run -o csv --set seq=8K --set strategy.name=sliced --set strategy.slices=2").out,
+            flag.out);
+  EXPECT_EQ(run_program("COMMFUSE_SEQ=8K COMMFUSE_STRATEGY_NAME=sliced COMMFUSE_STRATEGY_SLICES=2 commfuse-sim run -o "
+                        "csv")
+                .out,
+            flag.out);
+  EXPECT_EQ(
+      run_program("commfuse-sim run -o csv --axis seq=8K --axis strategy.name=sliced --axis strategy.slices=2").out,
+      flag.out);
+}
+
+TEST(CommfuseSimConfig, MistakesOfEveryPlaceAreToldAtOnce) {
+  const Outcome outcome = run_program("COMMFUSE_SHEQ=1 commfuse-sim run --set sqe=1 --dtype x --axis seq=");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err,
+            "unknown environment variable 'COMMFUSE_SHEQ'; did you mean 'COMMFUSE_SEQ'?\n"
+            "--set sqe=1: unknown setting 'sqe'; did you mean 'seq'?\n"
+            "--dtype: 'x' is no dtype; known dtypes: bf16, fp16, fp32, fp8\n"
+            "--axis seq=: '' is not a whole number; write one, such as 4K\n");
+}
+
+TEST(CommfuseSimConfig, AloneItAsksForOneOfItsVerbs) {
+  const Outcome outcome = run_program("commfuse-sim config");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "A subcommand is required; see commfuse-sim config --help\n");
+  EXPECT_EQ(run_program("commfuse-sim config shwo").err, "unknown command 'shwo'; did you mean 'show'?\n");
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim sweep as a person meets it: what it writes, what it leaves alone, how it exits.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+class SweepTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("commfuse-cli-sweep-" + std::to_string(getpid()) + "-" +
+                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string file(const std::string& body) const {
+    std::ofstream(path("a.yaml")) << "schema: commfuse.sweep/1\n" << body;
+    return path("a.yaml");
+  }
+  [[nodiscard]] Outcome sweep(const std::string& body, const std::string& arguments = "") const {
+    return run_program("commfuse-sim sweep " + file(body) + " --out " + path("out") + " " + arguments);
+  }
+  /// Everything in a folder, hidden files too.
+  [[nodiscard]] std::vector<std::string> names_in(const std::string& name) const {
+    std::vector<std::string> names;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path(name))) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  [[nodiscard]] std::string written(const std::string& name) const { return contents_of(path("out/" + name)); }
+
+ private:
+  fs::path folder_;
+};
+
+using Names = std::vector<std::string>;
+const std::string small = "axes:\n  - ranks: [2, 4]\n  - seq: 1K..2K\n";
+
+TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
+  const Outcome outcome = sweep(small);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(names_in("out"), (Names{"report.html", "results.csv", "results.json", "settings.yaml"}));
+  const Outcome run = run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K");
+  EXPECT_EQ(outcome.out, run.out);
+  EXPECT_EQ(written("results.csv"), run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K -o csv").out);
+  EXPECT_EQ(written("results.json"), run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K -o json").out);
+  EXPECT_NE(written("report.html").find("<svg"), std::string::npos);
+}
+
+TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
+  const std::string body =
+      "axes:\n  - ranks: [2, 3, 8, 16]\n  - zip: {seq: [1K, 1001, 8K], batch: [4, 1, 1]}\nset: {strategy: {variants: "
+      "all}}\n";
+  ASSERT_EQ(sweep(body, "-j 1").code, 3);
+  Names before;
+  for (const std::string& name : names_in("out")) {
+    before.push_back(written(name));
+  }
+  ASSERT_EQ(sweep(body, "-j 2").code, 3);
+  Names after;
+  for (const std::string& name : names_in("out")) {
+    after.push_back(written(name));
+  }
+  EXPECT_EQ(before, after);
+}
+
+TEST_F(SweepTest, WhatCannotBeRunIsARowWithItsReasonAndExitsWith3) {
+  const Outcome outcome =
+      sweep("axes:\n  - ranks: [8, 16]\n  - seq: [1001, 4K]\nset: {strategy: {name: serial}}\n", "-o json");
+  ASSERT_EQ(outcome.code, 3) << outcome.err;
+  const json rows = json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 4U);
+  const std::string no_fit = "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8";
+  EXPECT_EQ(
+      rows[0].at("reason"),
+      "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008");
+  EXPECT_EQ(rows[1].at("status"), "ok");
+  EXPECT_TRUE(rows[1].at("reason").is_null());
+  EXPECT_TRUE(rows[1].at("makespan_us").is_number());
+  EXPECT_EQ(rows[2].at("reason"), no_fit);
+  EXPECT_EQ(rows[3].at("reason"), no_fit);
+  EXPECT_EQ(rows[3].at("status"), "infeasible");
+  EXPECT_EQ(rows[3].at("seq"), 4096);
+  EXPECT_EQ(rows[3].at("strategy"), "serial");
+  for (const char* key : {"makespan_us", "compute_us", "exposed_us", "ideal_us", "mfu", "buffer_bytes", "critical_rank",
+                          "schedule_sha256", "evaluator"}) {
+    EXPECT_TRUE(rows[3].at(key).is_null()) << key;
+  }
+}
+
+TEST_F(SweepTest, TheTableSaysWhatWasNotRun) {
+  const Outcome outcome = sweep("axes:\n  - ranks: [8, 16]\nset: {strategy: {name: serial}}\n");
+  ASSERT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.out.find("\n1 row could not be run:\n"
+                             "  1x 16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8\n"),
+            std::string::npos)
+      << outcome.out;
+}
+
+TEST_F(SweepTest, NothingThatCanBeRunIsStillAResult) {
+  const Outcome outcome = sweep("set: {ranks: 16}\n");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_EQ(outcome.out.find("3 rows could not be run:\n"), 0U) << outcome.out;
+}
+
+TEST_F(SweepTest, ClashingSettingsAreARowToo) {
+  const Outcome outcome =
+      sweep("set: {strategy: {slices: 4}}\naxes:\n  - strategy.name: [serial, sliced]\n", "-o json");
+  ASSERT_EQ(outcome.code, 3) << outcome.err;
+  const json rows = json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("reason"),
+            "strategy.slices is 4, but strategy serial does not use it; leave it out or add a strategy that does");
+  EXPECT_EQ(rows[1].at("status"), "ok");
+}
+
+TEST_F(SweepTest, SeveralModelsHaveATableEach) {
+  const Outcome outcome = sweep("axes:\n  - model: [llama-3.1-8b, llama-3.1-70b]\n");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("llama-3.1-8b mlp on h100-sxm"), std::string::npos);
+  EXPECT_NE(outcome.out.find("\nllama-3.1-70b mlp on h100-sxm"), std::string::npos);
+}
+
+TEST_F(SweepTest, AMistakeWritesNothing) {
+  const Outcome outcome = sweep("set: {seq: 4 KB}\n");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, path("a.yaml") + ":2:12: '4 KB' is not a whole number; write one, such as 4K\n");
+  EXPECT_FALSE(fs::exists(path("out")));
+  const Outcome excluded = sweep("constraints: [seq > 1M]\n");
+  EXPECT_EQ(excluded.code, 2);
+  EXPECT_EQ(excluded.err, path("a.yaml") + ": no point meets the constraints; loosen one or widen an axis\n");
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
+TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
+  ASSERT_EQ(sweep(small).code, 0);
+  const std::string before = written("results.csv");
+  EXPECT_EQ(sweep(small).code, 0);  // The same sweep again is welcome.
+  const Outcome other = sweep(small, "--seq 4K");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("holds the results of another sweep; choose another folder, or add --force to replace them"),
+            std::string::npos)
+      << other.err;
+  EXPECT_EQ(written("results.csv"), before);
+  ASSERT_EQ(sweep(small + "outputs: [csv]\n", "--seq 4K --force").code, 0);
+  EXPECT_NE(written("results.csv"), before);
+  EXPECT_EQ(names_in("out"), (Names{"results.csv", "settings.yaml"}));  // Nothing of the older sweep.
+}
+
+TEST_F(SweepTest, AFolderWithOtherFilesIsLeftAloneUnlessForced) {
+  fs::create_directories(path("out"));
+  std::ofstream(path("out/thesis.tex")) << "years of work";
+  const Outcome outcome = sweep(small);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("holds other files; choose another folder, or add --force to write among them"),
+            std::string::npos);
+  EXPECT_EQ(names_in("out"), Names{"thesis.tex"});
+  EXPECT_EQ(sweep(small, "--force").code, 0);
+  EXPECT_EQ(written("thesis.tex"), "years of work");
+}
+
+TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
+  std::ofstream(path("plain")) << "x";
+  const Outcome outcome = run_program("commfuse-sim sweep " + file(small) + " --out " + path("plain") + "/out");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("cannot be made: " + path("plain") + " is no folder; choose another"), std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(SweepTest, ItsSettingsMakeItAgain) {
+  ASSERT_EQ(sweep(small, "--scope qkv --axis batch=1,2").code, 0);
+  const Outcome again =
+      run_program("commfuse-sim sweep " + path("out/settings.yaml") + " --out " + path("again") + " -o csv");
+  ASSERT_EQ(again.code, 0) << again.err;
+  for (const std::string& name : names_in("out")) {
+    EXPECT_EQ(contents_of(path("again/" + name)), written(name)) << name;
+  }
+}
+
+TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
+  const Outcome plain = sweep(small, "--progress plain");
+  EXPECT_EQ(plain.err.find("4 of 4 points (100 %), "), 0U) << plain.err;
+  const Outcome as_json = sweep(small, "--progress json");
+  EXPECT_EQ(json::parse(as_json.err).at("done"), 4);
+  EXPECT_EQ(sweep(small, "--progress none").err, "");
+  const Outcome wrong = sweep(small, "--progress fancy");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.err, "--progress: 'fancy' is no form; known forms: auto, plain, json, none\n");
+}
+
+TEST_F(SweepTest, AnInterruptLeavesNothingAndExitsWith130) {
+  const std::string body = "axes:\n  - batch: 1..300+1\n  - seq: 1K..300K+1K\n  - ranks: [2, 4, 8]\n";
+  const Outcome outcome = run_program("sh -c 'commfuse-sim sweep " + file(body) + " --out " + path("out") +
+                                      " & pid=$!; sleep 1; kill -TERM $pid; wait $pid'");
+  EXPECT_EQ(outcome.code, 143) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, "interrupted; nothing was written to " + path("out") + "\n");
+  EXPECT_FALSE(fs::exists(path("out")));
+}
+
+TEST_F(SweepTest, WithoutFileOrFolderItSaysWhatIsMissing) {
+  EXPECT_EQ(run_program("commfuse-sim sweep").err, "FILE is required; see commfuse-sim sweep --help\n");
+  EXPECT_EQ(run_program("commfuse-sim sweep " + file(small)).err, "--out is required; see commfuse-sim sweep --help\n");
+  EXPECT_EQ(run_program("commfuse-sim sweep absent.yaml --out " + path("out")).err,
+            "absent.yaml: cannot be read (No such file or directory); check the path\n");
+}
+
+TEST_F(SweepTest, TheExampleOfTheHelpRuns) {
+  const Outcome outcome =
+      run_program("commfuse-sim sweep " COMMFUSE_SOURCE_DIR "/configs/sweeps/llama-mlp.yaml --out " + path("out"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+}  // namespace
+}  // namespace commfuse::test

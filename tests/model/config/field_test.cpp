@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/field.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <set>
+
+#include "model/config/suggest.h"
+#include "model/dtype.h"
+#include "model/schedule/scope.h"
+#include "model/schedule/strategies.h"
+
+namespace commfuse {
+namespace {
+
+std::string refusal(std::string_view key, std::string_view text) {
+  return mistake_in(*find_field(key), text).value_or("accepted");
+}
+
+class FieldTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
+};
+
+TEST_F(FieldTest, EveryEntryIsComplete) {
+  std::set<std::string_view> flags;
+  for (const Field& field : run_fields()) {
+    EXPECT_EQ(find_field(field.key), &field) << field.key;
+    EXPECT_TRUE(flags.insert(field.flag).second) << field.flag;
+    EXPECT_FALSE(field.doc.empty()) << field.key;
+    EXPECT_FALSE(field.group.empty()) << field.key;
+    EXPECT_EQ(mistake_in(field, field.example), std::nullopt) << field.key;
+    EXPECT_TRUE(field.preset.empty() || !mistake_in(field, field.preset)) << field.key;
+    EXPECT_FALSE(values_in_words(field).empty()) << field.key;
+  }
+}
+
+TEST_F(FieldTest, ChoicesAreTheCodesOwnLists) {
+  const auto all = find_field("scope")->choices();
+  ASSERT_EQ(all.size(), all_scopes.size());
+  for (const Scope scope : all_scopes) {
+    EXPECT_EQ(refusal("scope", name_of(scope)), "accepted");
+  }
+  for (const DType dtype : all_dtypes) {
+    EXPECT_EQ(refusal("dtype", name_of(dtype)), "accepted");
+  }
+  for (const Strategy& strategy : strategies()) {
+    EXPECT_EQ(refusal("strategy.name", strategy.name), "accepted");
+  }
+}
+
+TEST_F(FieldTest, CountsSayTheirRange) {
+  EXPECT_EQ(refusal("ranks", "0"), "'0' is out of range; choose 1 to 1M ranks");
+  EXPECT_EQ(refusal("ranks", "-8"), "'-8' is out of range; choose 1 to 1M ranks");
+  EXPECT_EQ(refusal("ranks", "2M"), "'2M' is out of range; choose 1 to 1M ranks");
+  EXPECT_EQ(refusal("seq", "2G"), "'2G' is out of range; choose 1 to 1G tokens");
+  EXPECT_EQ(refusal("batch", "0"), "'0' is out of range; choose 1 to 1G sequences");
+  EXPECT_EQ(refusal("strategy.slices", "1025"), "'1025' is out of range; choose 1 to 1K slices");
+  EXPECT_EQ(refusal("threads", "-1"), "'-1' is out of range; choose 0 to 4K threads");
+  EXPECT_EQ(refusal("threads", "0"), "accepted");
+  EXPECT_EQ(refusal("seq", "1G"), "accepted");
+}
+
+TEST_F(FieldTest, CountsAreWholeNumbers) {
+  for (const char* text : {"", "many", "4 KB", "0.5", "1e3", "--8", "-x", " 8", "99999999999999999999"}) {
+    EXPECT_EQ(refusal("seq", text), in_quotes(text) + " is not a whole number; write one, such as 4K");
+  }
+  EXPECT_EQ(refusal("ranks", "eight"), "'eight' is not a whole number; write one, such as 8");
+  EXPECT_EQ(refusal("batch", "x"), "'x' is not a whole number; write one, such as 1");
+  EXPECT_EQ(refusal("strategy.slices", "x"), "'x' is not a whole number; write one, such as 4");
+  EXPECT_EQ(refusal("threads", "x"), "'x' is not a whole number; write one, such as 4");
+  EXPECT_EQ(refusal("seq", "010"), "'010' begins with 0, which YAML may read as octal; write 10");
+  EXPECT_EQ(refusal("seq", "00"), "'00' begins with 0, which YAML may read as octal; write 0");
+}
+
+TEST_F(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
+  EXPECT_EQ(refusal("dtype", "bf61"), "'bf61' is no dtype; did you mean 'bf16'?");
+  EXPECT_EQ(refusal("dtype", "int4"), "'int4' is no dtype; known dtypes: bf16, fp16, fp32, fp8");
+  EXPECT_EQ(refusal("scope", "mpl"), "'mpl' is no scope; did you mean 'mlp'?");
+  EXPECT_EQ(refusal("strategy.variants", "x"), "'x' is no choice; known choices: best, all");
+  EXPECT_EQ(refusal("strategy.form", "x"), "'x' is no form; known forms: ring, direct");
+  EXPECT_EQ(refusal("strategy.add_lane", "comm"), "'comm' is no lane for adds; known lanes: compute, aux");
+  EXPECT_EQ(refusal("interference", "x"), "'x' is no choice; known choices: static, none");
+  EXPECT_EQ(refusal("launch", "x"), "'x' is no choice; known choices: stream, graph");
+  EXPECT_EQ(refusal("evaluator", "x"), "'x' is no evaluator; known evaluators: auto, engine");
+  EXPECT_EQ(refusal("dtype", ""), "'' is no dtype; known dtypes: bf16, fp16, fp32, fp8");
+}
+
+TEST_F(FieldTest, StrategiesAreAListWithoutRepetition) {
+  EXPECT_EQ(refusal("strategy.name", "sliced,commfuse"), "accepted");
+  EXPECT_EQ(refusal("strategy.name", "sliced,comfuse"), "'comfuse' is no strategy; did you mean 'commfuse'?");
+  EXPECT_EQ(refusal("strategy.name", "nccl"), "'nccl' is no strategy; known strategies: all, serial, sliced, commfuse");
+  EXPECT_EQ(refusal("strategy.name", "sliced,sliced"), "'sliced' is given twice; keep one of them");
+  EXPECT_EQ(refusal("strategy.name", "sliced,all"), "'all' stands alone; write it alone, or leave it out");
+  EXPECT_EQ(refusal("strategy.name", "sliced,"), "'' is no strategy; known strategies: all, serial, sliced, commfuse");
+}
+
+TEST_F(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {
+  EXPECT_EQ(refusal("model", "llama-3.1-70b"), "accepted");
+  EXPECT_EQ(refusal("model", "llama-3.1-70x").rfind("unknown model 'llama-3.1-70x'; did you mean 'llama-3.1-70b'?", 0),
+            0U);
+  EXPECT_EQ(refusal("hardware", "absent.yaml"),
+            "'absent.yaml' cannot be read (No such file or directory); check the path");
+  EXPECT_EQ(refusal("hardware", "./"), "'./' cannot be read (Is a directory); check the path");
+}
+
+TEST_F(FieldTest, VariablesAreTheKeysInCapitals) {
+  EXPECT_EQ(variable_of(*find_field("seq")), "COMMFUSE_SEQ");
+  EXPECT_EQ(variable_of(*find_field("strategy.add_lane")), "COMMFUSE_STRATEGY_ADD_LANE");
+}
+
+TEST_F(FieldTest, AWrongKeyIsAnsweredWithTheSettingItMeans) {
+  EXPECT_EQ(remedy_for_key("sqe"), "did you mean 'seq'?");
+  EXPECT_EQ(remedy_for_key("slices"), "did you mean 'strategy.slices'?");
+  EXPECT_EQ(remedy_for_key("add-lane"), "did you mean 'strategy.add_lane'?");
+  EXPECT_EQ(remedy_for_key("colour").rfind("known settings: model, hardware, ranks, ", 0), 0U);
+  EXPECT_TRUE(is_group("strategy"));
+  EXPECT_FALSE(is_group("strat"));
+  EXPECT_FALSE(is_group("seq"));
+}
+
+}  // namespace
+}  // namespace commfuse

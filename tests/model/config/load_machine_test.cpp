@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string configs = std::string(COMMFUSE_SOURCE_DIR) + "/configs";
+
+class LoadMachineTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("COMMFUSE_CONFIG_DIR", configs.c_str(), 1);
+    folder_ = fs::temp_directory_path() / ("commfuse-machine-" + std::to_string(getpid()));
+    fs::create_directories(folder_ / "below");
+  }
+  void TearDown() override {
+    unsetenv("COMMFUSE_CONFIG_DIR");
+    fs::remove_all(folder_);
+  }
+
+  /// Writes a file of the catalogue with one text replaced by another, under `name`.
+  [[nodiscard]] std::string changed(const std::string& source, const std::string& from, const std::string& to,
+                                    const std::string& name = "machine.yaml") const {
+    std::ifstream in(configs + "/" + source);
+    std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    text.replace(at, from.size(), to);
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+
+  /// The message about such a file, without the folder in front.
+  [[nodiscard]] std::string refusal(const std::string& source, const std::string& from, const std::string& to) const {
+    return refusal(changed(source, from, to));
+  }
+  [[nodiscard]] std::string refusal(const std::string& path) const {
+    try {
+      load_machine(path);
+    } catch (const ConfigError& error) {
+      std::string message = error.what();
+      const std::string prefix = folder_.string() + "/";
+      for (std::size_t at = message.find(prefix); at != std::string::npos; at = message.find(prefix)) {
+        message.erase(at, prefix.size());
+      }
+      return message;
+    }
+    return "accepted";
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(LoadMachineTest, every_machine_of_the_catalogue_is_wired_up) {
+  for (const std::string& name : known_names(Catalogue::hardware)) {
+    const Machine machine = load_machine(name);
+    ASSERT_NE(machine.topology, nullptr) << name;
+    EXPECT_EQ(machine.topology->gpus, total_gpus(machine)) << name;
+    EXPECT_EQ(unreachable_gpu(*machine.topology), std::nullopt) << name;
+    EXPECT_EQ(machine.nodes > 1, machine.network.has_value()) << name;
+    const int last = total_gpus(machine) - 1;
+    const Route route = *route_between(*machine.topology, 0, last);
+    EXPECT_LE(peer_between(machine, 0, last).rate.value, route.rate) << name;
+  }
+}
+
+TEST_F(LoadMachineTest, clusters_are_found_after_hardware_and_are_no_nodes) {
+  EXPECT_EQ(find_config(Catalogue::hardware, "h100-sxm"), fs::path(configs + "/hardware/h100-sxm.yaml"));
+  EXPECT_EQ(find_config(Catalogue::hardware, "dgx-h100-x2"), fs::path(configs + "/clusters/dgx-h100-x2.yaml"));
+  EXPECT_THROW((void)find_config(Catalogue::nodes, "dgx-h100-x2"), ConfigError);
+}
+
+TEST_F(LoadMachineTest, a_cluster_is_its_nodes_and_a_network) {
+  const Machine node = load_machine("h100-sxm");
+  const Machine machine = load_machine("dgx-h100-x2");
+  EXPECT_EQ(machine.name, "dgx-h100-x2");
+  EXPECT_EQ(machine.nodes, 2);
+  EXPECT_EQ(total_gpus(machine), 16);
+  EXPECT_EQ(machine.accelerator.name, node.accelerator.name);
+  EXPECT_EQ(peer_between(machine, 8, 15).rate.value, node.link.peer.rate.value);
+  EXPECT_EQ(peer_between(machine, 7, 8).rate.value, BytesPerSecond{36.4e9});
+  EXPECT_EQ(peer_between(machine, 7, 8).rate.provenance, Provenance::fitted);
+  EXPECT_EQ(&collective_over(machine, 0, 16), &machine.network->collective);
+  // Sixteen GPUs, two crossbars, sixteen NICs, one fabric.
+  EXPECT_EQ(machine.topology->vertices.size(), 35u);
+  EXPECT_EQ(route_between(*machine.topology, 7, 8)->rate, BytesPerSecond{50e9});
+}
+
+TEST_F(LoadMachineTest, the_mesh_gives_a_peer_one_wire_and_a_collective_more) {
+  const Machine machine = load_machine("ascend-910b-mesh");
+  EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{28e9});
+  EXPECT_EQ(route_between(*machine.topology, 0, 1)->hops(), 1);
+  EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{28e9});
+  EXPECT_GT(collective_over(machine, 0, 8).rate.value, BytesPerSecond{28e9});
+}
+
+TEST_F(LoadMachineTest, the_pcie_box_has_a_near_a_middle_and_a_far_pair) {
+  const Machine machine = load_machine("pcie-rtx-pro-6000");
+  EXPECT_EQ(&peer_between(machine, 0, 1), &peer_between(machine, 6, 7));
+  EXPECT_LT(peer_between(machine, 1, 2).rate.value, peer_between(machine, 0, 1).rate.value);
+  EXPECT_LT(peer_between(machine, 1, 2).latency.value, peer_between(machine, 3, 4).latency.value);
+}
+
+TEST_F(LoadMachineTest, a_file_without_topology_is_an_nvswitch) {
+  const std::string path = changed("hardware/h100-sxm.yaml", "\ntopology:\n  kind: nvswitch\n  hop_latency:", "\n#");
+  const Machine machine = load_machine(path);
+  EXPECT_EQ(route_between(*machine.topology, 0, 5)->hops(), 2);
+  EXPECT_EQ(machine.pair_peers, nullptr);
+}
+
+TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
+  const std::string mesh = "hardware/ascend-910b-mesh.yaml";
+  const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
+  EXPECT_EQ(refusal(mesh, "kind: full_mesh", "kind: torus"),
+            "machine.yaml:69:9: 'torus' is no topology; choose nvswitch, full_mesh or pcie_tree");
+  EXPECT_EQ(refusal(mesh, "rate: {value: 28 GB/s", "rate: {value: 196 GB/s"),
+            "machine.yaml:53:11: 196 GB/s is more than one wire of the mesh has, 28 GB/s (nominal_rate over 7 peers); "
+            "write what a single peer gets");
+  EXPECT_EQ(refusal(mesh, "gpus_per_node: 8", "gpus_per_node: 65"),
+            "machine.yaml:6:16: 65 GPUs are too many for a full_mesh; choose 1 to 64");
+  EXPECT_EQ(refusal(box, "  root_rate:", "  #"),
+            "machine.yaml:71:3: GPU 4 cannot be reached from GPU 0; give root_rate, or put all bridges under one root");
+  EXPECT_EQ(refusal(box, "bridge_rate: {value: 48.2 GB/s", "bridge_rate: {value: -48.2 GB/s"),
+            "machine.yaml:75:24: '-48.2 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+  EXPECT_EQ(refusal(box, "bridge_rate: {value: 48.2 GB/s", "bridge_rate: {value: 0 GB/s"),
+            "machine.yaml:75:24: 'value' is 0 B/s; choose a bandwidth above 0");
+  EXPECT_EQ(refusal(box, "gpus_per_bridge: 2", "gpus_per_bridge: 0"),
+            "machine.yaml:73:20: 'gpus_per_bridge' is 0; choose 1 to 64");
+}
+
+TEST_F(LoadMachineTest, impossible_networks_are_refused_where_they_are_written) {
+  const std::string cluster = "clusters/dgx-h100-x2.yaml";
+  EXPECT_EQ(refusal(cluster, "nics_per_node: 8", "nics_per_node: 0"),
+            "machine.yaml:10:18: 'nics_per_node' is 0; choose 1 to 1024");
+  EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 1"),
+            "machine.yaml:9:3: a network joins several nodes, but there is one; write nodes, or leave network out");
+  EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 4097"), "machine.yaml:6:8: 'nodes' is 4097; choose 1 to 4096");
+  EXPECT_EQ(refusal(cluster, "ctas: {value: 24", "ctas: {value: 132"),
+            "machine.yaml:33:11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
+  EXPECT_EQ(refusal("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: 1024\nnodes: 33"),
+            "machine.yaml:8:1: missing key 'network'; add it, as in \"network: {...}\"");
+  EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 4096"), "accepted");
+  (void)changed("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: 1024", "below/large.yaml");
+  EXPECT_EQ(refusal(cluster, "hardware: h100-sxm\nnodes: 2", "hardware: below/large.yaml\nnodes: 33"),
+            "machine.yaml:6:8: 33 nodes of 1024 GPUs are 33792; choose at most 32768 GPUs in all");
+}
+
+TEST_F(LoadMachineTest, a_cluster_names_hardware_of_the_catalogue_or_a_file_below_its_folder) {
+  const std::string cluster = "clusters/dgx-h100-x2.yaml";
+  (void)changed("hardware/h100-sxm.yaml", "name: h100-sxm", "name: own", "below/own.yaml");
+  EXPECT_EQ(total_gpus(load_machine(changed(cluster, "hardware: h100-sxm", "hardware: below/own.yaml"))), 16);
+  EXPECT_EQ(
+      refusal(cluster, "hardware: h100-sxm", "hardware: ../own.yaml"),
+      "machine.yaml:5:11: '../own.yaml' is not below the folder of this file; put it there, or name hardware of the "
+      "catalogue");
+  EXPECT_EQ(
+      refusal(cluster, "hardware: h100-sxm", "hardware: /etc/passwd"),
+      "machine.yaml:5:11: '/etc/passwd' is not below the folder of this file; put it there, or name hardware of the "
+      "catalogue");
+  EXPECT_EQ(refusal(cluster, "hardware: h100-sxm", "hardware: below/none.yaml"),
+            "below/none.yaml: cannot be read (No such file or directory); check the path");
+  const std::string unknown = refusal(cluster, "hardware: h100-sxm", "hardware: h100-smx");
+  EXPECT_EQ(unknown.substr(0, unknown.find(" known:")),
+            "machine.yaml:5:11: unknown hardware 'h100-smx'; did you mean 'h100-sxm'?");
+}
+
+TEST_F(LoadMachineTest, a_cluster_of_clusters_is_refused) {
+  (void)changed("clusters/dgx-h100-x2.yaml", "name: dgx-h100-x2", "name: inner", "below/inner.yaml");
+  EXPECT_EQ(refusal("clusters/dgx-h100-x2.yaml", "hardware: h100-sxm", "hardware: below/inner.yaml"),
+            "below/inner.yaml:3:9: schema is 'commfuse.cluster/1', but 'commfuse.hardware/1' is wanted here; give a "
+            "file of that kind");
+}
+
+TEST_F(LoadMachineTest, a_model_is_no_machine) {
+  EXPECT_EQ(refusal("models/llama-3.1-8b.yaml", "layers", "layers"),
+            "machine.yaml:2:9: schema is 'commfuse.model/1', but 'commfuse.hardware/1' is wanted here; give a file of "
+            "that kind");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/resolver.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+namespace fs = std::filesystem;
+using Texts = std::vector<std::string>;
+
+/// In an empty folder of its own, so that messages say just `a.yaml`.
+class ResolverTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+    before_ = fs::current_path();
+    folder_ = fs::temp_directory_path() / ("commfuse-resolver-" + std::to_string(getpid()) + "-" +
+                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    unsetenv("COMMFUSE_CONFIG_DIR");
+    fs::current_path(before_);
+    fs::remove_all(folder_);
+  }
+  static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
+
+ private:
+  fs::path before_;
+  fs::path folder_;
+};
+
+/// "8K from --seq".
+std::string value_and_origin(const Settings& settings, std::string_view key) {
+  const Setting& setting = settings.at(*find_field(key));
+  return setting.text + " from " + (setting.origin.where.empty() ? "default" : setting.origin.where);
+}
+
+std::string mistakes(Resolver& resolver) {
+  try {
+    resolver.finish();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_F(ResolverTest, DefaultsThenFilesThenEnvironmentThenSetThenFlag) {
+  write("a.yaml", "seq: 1K\nbatch: 2\nranks: 2\ndtype: fp16\n");
+  write("b.yaml", "seq: 2K\nbatch: 3\nranks: 4\nstrategy: {slices: 2, name: [sliced, serial]}\n");
+  Resolver resolver;
+  EXPECT_EQ(value_and_origin(resolver.settings(), "seq"), "4K from default");
+  resolver.read_file("a.yaml");
+  resolver.read_file("b.yaml");
+  EXPECT_EQ(value_and_origin(resolver.settings(), "seq"), "2K from b.yaml:1:6");
+  resolver.read_environment(Texts{"COMMFUSE_SEQ=3K", "COMMFUSE_BATCH=5", "HOME=/", "COMMFUSE_RANKS="});
+  EXPECT_EQ(value_and_origin(resolver.settings(), "seq"), "3K from COMMFUSE_SEQ");
+  resolver.read_set("seq=5K");
+  resolver.read_set("strategy.slices=8");
+  EXPECT_EQ(value_and_origin(resolver.settings(), "seq"), "5K from --set seq=5K");
+  resolver.read_flag(*find_field("seq"), "6K");
+  const Settings settings = resolver.finish();
+  EXPECT_EQ(value_and_origin(settings, "seq"), "6K from --seq");
+  EXPECT_EQ(value_and_origin(settings, "batch"), "5 from COMMFUSE_BATCH");
+  EXPECT_EQ(value_and_origin(settings, "ranks"), "4 from b.yaml:3:8");
+  EXPECT_EQ(value_and_origin(settings, "dtype"), "fp16 from a.yaml:4:8");
+  EXPECT_EQ(value_and_origin(settings, "strategy.slices"), "8 from --set strategy.slices=8");
+  EXPECT_EQ(value_and_origin(settings, "strategy.name"), "sliced,serial from b.yaml:4:29");
+  EXPECT_EQ(value_and_origin(settings, "model"), "llama-3.1-70b from default");
+  EXPECT_FALSE(settings.has("strategy.form"));
+  EXPECT_EQ(settings.count("seq"), 6144);
+}
+
+TEST_F(ResolverTest, EveryMistakeIsToldWhereItWasWrittenAlsoWhenItIsOverridden) {
+  write("a.yaml", "seq: many\nrnks: 2\n");
+  Resolver resolver;
+  resolver.read_file("a.yaml");
+  resolver.read_file("absent.yaml");
+  resolver.read_environment(Texts{"COMMFUSE_SEQ=x", "COMMFUSE_SHEQ=8K", "COMMFUSE_CONFIG_DIR=/tmp"});
+  resolver.read_set("seq=y");
+  resolver.read_set("sqe=8K");
+  resolver.read_set("seq");
+  resolver.read_set("strategy=sliced");
+  resolver.read_set("colour=red");
+  resolver.read_flag(*find_field("seq"), "z");
+  EXPECT_EQ(mistakes(resolver),
+            "a.yaml:1:6: 'many' is not a whole number; write one, such as 4K\n"
+            "a.yaml:2:1: unknown setting 'rnks'; did you mean 'ranks'?\n"
+            "absent.yaml: cannot be read (No such file or directory); check the path\n"
+            "COMMFUSE_SEQ: 'x' is not a whole number; write one, such as 4K\n"
+            "unknown environment variable 'COMMFUSE_SHEQ'; did you mean 'COMMFUSE_SEQ'?\n"
+            "--set seq=y: 'y' is not a whole number; write one, such as 4K\n"
+            "--set sqe=8K: unknown setting 'sqe'; did you mean 'seq'?\n"
+            "--set seq: it has no '='; write a setting and its value, as in --set seq=8K\n"
+            "--set strategy=sliced: 'strategy' holds several settings; name one, as in strategy.name\n"
+            "--set colour=red: unknown setting 'colour'; known settings: model, hardware, ranks, seq, batch, dtype, "
+            "scope, strategy.name, strategy.variants, strategy.slices, strategy.form, strategy.add_lane, interference, "
+            "launch, evaluator, threads\n"
+            "--seq: 'z' is not a whole number; write one, such as 4K");
+}
+
+TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {
+  fs::create_directories("sub/deeper");
+  fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml", "sub/mine.yaml");
+  write("sub/deeper/a.yaml", "model: ../mine.yaml\n");
+  write("sub/b.yaml", "model: mine.yaml\n");
+  write("sub/c.yaml", "model: llama-3.1-70b\n");
+  Resolver resolver;
+  resolver.read_file("sub/deeper/a.yaml");
+  EXPECT_EQ(resolver.finish().text("model"), "sub/mine.yaml");
+  resolver.read_file("sub/b.yaml");
+  EXPECT_EQ(resolver.finish().text("model"), "sub/mine.yaml");
+  resolver.read_file("sub/c.yaml");
+  EXPECT_EQ(resolver.finish().text("model"), "llama-3.1-70b");
+  fs::current_path("sub");
+  resolver.read_file("./b.yaml");
+  EXPECT_EQ(resolver.finish().text("model"), "./mine.yaml");
+}
+
+TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
+  Resolver first;
+  first.read_set("strategy.slices=2");
+  first.read_set("strategy.name=sliced,serial");
+  first.read_set("seq=8K");
+  const std::string text = to_yaml(first.finish(), false);
+  write("shown.yaml", text);
+  write("with-origins.yaml", to_yaml(first.finish(), true));
+  for (const char* path : {"shown.yaml", "with-origins.yaml"}) {
+    Resolver second;
+    second.read_file(path);
+    EXPECT_EQ(to_yaml(second.finish(), false), text);
+  }
+  EXPECT_EQ(to_yaml(first.finish(), true),
+            "model: llama-3.1-70b       # default\n"
+            "hardware: h100-sxm         # default\n"
+            "ranks: 8                   # default\n"
+            "seq: 8K                    # --set seq=8K\n"
+            "batch: 1                   # default\n"
+            "dtype: bf16                # default\n"
+            "scope: mlp                 # default\n"
+            "strategy:\n"
+            "  name: \"sliced,serial\"      # --set strategy.name=sliced,serial\n"
+            "  variants: best             # default\n"
+            "  slices: 2                  # --set strategy.slices=2\n"
+            "  # form: left open\n"
+            "  # add_lane: left open\n"
+            "interference: static       # default\n"
+            "launch: stream             # default\n"
+            "evaluator: auto            # default\n"
+            "threads: 0                 # default\n");
+}
+
+TEST_F(ResolverTest, ScalarsThatYamlCouldMisreadAreQuoted) {
+  EXPECT_EQ(yaml_scalar("llama-3.1-70b"), "llama-3.1-70b");
+  EXPECT_EQ(yaml_scalar("./a/b.yaml"), "./a/b.yaml");
+  EXPECT_EQ(yaml_scalar(""), "\"\"");
+  EXPECT_EQ(yaml_scalar("-x"), "\"-x\"");
+  EXPECT_EQ(yaml_scalar("*x"), "\"*x\"");
+  EXPECT_EQ(yaml_scalar("a b"), "\"a b\"");
+  EXPECT_EQ(yaml_scalar("a: \"b\\\n"), "\"a: \\\"b\\\\\\x0a\"");
+}
+
+/// A hundred thousand keys fit into 1 MiB; each is unknown, and none costs more than a moment.
+TEST_F(ResolverTest, AHundredThousandMistakesAreToldInShort) {
+  std::string text;
+  for (int i = 0; i < 95'000; ++i) {
+    text += "k" + std::to_string(i) + ": 1\n";
+  }
+  write("a.yaml", text);
+  const auto start = std::chrono::steady_clock::now();
+  Resolver resolver;
+  resolver.read_file("a.yaml");
+  const std::string told = mistakes(resolver);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(3));  // Was quadratic: 12 s.
+  EXPECT_EQ(std::count(told.begin(), told.end(), '\n'), 100);
+  EXPECT_NE(told.find("\na.yaml: 94900 more mistakes; correct these first"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hardware/machine.h"
+
+#include <gtest/gtest.h>
+
+#include "model/cost/communication.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+BytesPerSecond gigabytes(double rate) { return {rate * 1e9}; }
+
+Link link(double peer_rate, double collective_rate) {
+  Link made;
+  made.peer.latency.value = 5us;
+  made.peer.rate.value = gigabytes(peer_rate);
+  made.collective.base_latency.value = 10us;
+  made.collective.rate.value = gigabytes(collective_rate);
+  made.collective.own_copy_rate.value = BytesPerSecond{1e30};
+  return made;
+}
+
+/// Two nodes of four on NVSwitches.
+Machine two_nodes() {
+  Machine machine{.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
+  return machine;
+}
+
+TEST(Machine, gpus_are_counted_over_all_nodes) { EXPECT_EQ(total_gpus(two_nodes()), 8); }
+
+TEST(PeerBetween, is_the_link_in_a_node_and_the_network_across) {
+  const Machine machine = two_nodes();
+  EXPECT_EQ(peer_between(machine, 0, 3).rate.value, gigabytes(100));
+  EXPECT_EQ(peer_between(machine, 4, 7).rate.value, gigabytes(100));
+  EXPECT_EQ(peer_between(machine, 3, 4).rate.value, gigabytes(10));
+  EXPECT_EQ(peer_between(machine, 7, 0).rate.value, gigabytes(10));
+  // A step of a ring over all eight: 1 MB is 5 + 10 us inside a node, 5 + 100 us at its two ends.
+  EXPECT_EQ(p2p_time(peer_between(machine, 2, 3), Bytes{1'000'000}), Duration{15us});
+  EXPECT_EQ(p2p_time(peer_between(machine, 3, 4), Bytes{1'000'000}), Duration{105us});
+}
+
+TEST(CollectiveOver, is_the_networks_as_soon_as_one_gpu_is_in_another_node) {
+  const Machine machine = two_nodes();
+  EXPECT_EQ(collective_over(machine, 0, 4).rate.value, gigabytes(200));
+  EXPECT_EQ(collective_over(machine, 4, 4).rate.value, gigabytes(200));
+  EXPECT_EQ(collective_over(machine, 0, 5).rate.value, gigabytes(40));
+  EXPECT_EQ(collective_over(machine, 2, 4).rate.value, gigabytes(40));
+  EXPECT_EQ(collective_over(machine, 3, 1).rate.value, gigabytes(200));
+}
+
+TEST(PeerBetween, a_ring_on_a_mesh_uses_one_wire_where_a_collective_uses_all) {
+  // Eight on a mesh of 28 GB/s wires. A ring step of 28 MB takes 5 us + 1 ms, whoever the two are; a collective whose
+  // rate is the sum of seven wires moves seven such blocks in 10 us + 1 ms.
+  const TopologyPlan plan{
+      .kind = NodeKind::full_mesh, .gpus_per_node = 8, .gpu_rate = gigabytes(28), .hop_latency = 1us};
+  Machine machine{.name = "mesh", .link = link(28, 7 * 28), .gpus_per_node = 8};
+  const Topology topology = build_topology(plan);
+  machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
+  EXPECT_EQ(machine.pair_peers, nullptr);  // All pairs are alike.
+  for (int gpu = 0; gpu < 8; ++gpu) {
+    const int next = (gpu + 1) % 8;
+    EXPECT_EQ(p2p_time(peer_between(machine, gpu, next), Bytes{28'000'000}), Duration{1005us});
+    EXPECT_EQ(route_between(topology, gpu, next)->rate, gigabytes(28));
+  }
+  EXPECT_EQ(all_gather_time(collective_over(machine, 0, 8), 8, Bytes{8 * 28'000'000}), Duration{1010us});
+}
+
+TEST(PeerBetween, a_pair_of_a_pcie_tree_sees_its_slowest_hop) {
+  // The nearest pair gets 40 of the 60 GB/s of its wires. One meeting at the root gets 30/60 of that and two hops more;
+  // one in the other half 20/60 and three hops more.
+  Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
+  const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
+                                            .gpus_per_node = 8,
+                                            .gpu_rate = gigabytes(60),
+                                            .hop_latency = 1us,
+                                            .gpus_per_bridge = 2,
+                                            .bridges_per_root = 2,
+                                            .bridge_rate = gigabytes(30),
+                                            .root_rate = gigabytes(20)});
+  machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
+  ASSERT_NE(machine.pair_peers, nullptr);
+  EXPECT_EQ(machine.pair_peers->kinds.size(), 3u);
+  EXPECT_EQ(peer_between(machine, 6, 7).rate.value, gigabytes(40));
+  EXPECT_EQ(peer_between(machine, 6, 7).latency.value, Duration{5us});
+  EXPECT_EQ(peer_between(machine, 1, 2).rate.value, gigabytes(20));
+  EXPECT_EQ(peer_between(machine, 1, 2).latency.value, Duration{7us});
+  EXPECT_DOUBLE_EQ(peer_between(machine, 3, 4).rate.value.value, 40e9 / 3);
+  EXPECT_EQ(peer_between(machine, 3, 4).latency.value, Duration{8us});
+  EXPECT_EQ(&peer_between(machine, 4, 3), &peer_between(machine, 7, 0));
+}
+
+TEST(MachineDeathTest, asking_for_what_is_not_there_is_our_mistake) {
+  EXPECT_DEATH((void)peer_between(two_nodes(), 0, 8), "the machine has this GPU");
+  EXPECT_DEATH((void)peer_between(two_nodes(), 2, 2), "an exchange joins two different GPUs");
+  EXPECT_DEATH((void)collective_over(two_nodes(), 4, 5), "the machine has this GPU");
+}
+
+}  // namespace
+}  // namespace commfuse

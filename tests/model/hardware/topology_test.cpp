@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hardware/topology.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Path = std::vector<int>;
+
+BytesPerSecond gigabytes(double rate) { return {rate * 1e9}; }
+
+/// GPUs come first among the vertices.
+Topology of_edges(int gpus, int vertices, std::vector<Edge> edges) {
+  Topology topology{.gpus = gpus, .edges = std::move(edges)};
+  topology.vertices.resize(static_cast<std::size_t>(vertices));
+  return topology;
+}
+
+TEST(RouteBetween, sums_latencies_and_keeps_the_slowest_rate) {
+  // GPU 0 -1us- 2 -2us- 3 -3us- GPU 1, at 50, 20 and 40 GB/s.
+  const Topology line =
+      of_edges(2, 4, {{0, 2, gigabytes(50), 1us}, {2, 3, gigabytes(20), 2us}, {3, 1, gigabytes(40), 3us}});
+  const std::optional<Route> route = route_between(line, 0, 1);
+  ASSERT_TRUE(route);
+  EXPECT_EQ(route->vertices, (Path{0, 2, 3, 1}));
+  EXPECT_EQ(route->hops(), 3);
+  EXPECT_EQ(route->latency, Duration{6us});
+  EXPECT_EQ(route->rate, gigabytes(20));
+  EXPECT_FALSE(route->crosses_nodes);
+  EXPECT_EQ(route_between(line, 1, 0)->vertices, (Path{1, 3, 2, 0}));
+}
+
+TEST(RouteBetween, latency_goes_before_hops_and_hops_before_nothing_else) {
+  // Straight 5 us, over vertex 2 in 2 + 2 us.
+  const Topology detour =
+      of_edges(2, 3, {{0, 1, gigabytes(90), 5us}, {0, 2, gigabytes(10), 2us}, {2, 1, gigabytes(10), 2us}});
+  EXPECT_EQ(route_between(detour, 0, 1)->vertices, (Path{0, 2, 1}));
+  // Both 4 us: fewer hops.
+  const Topology tie =
+      of_edges(2, 3, {{0, 2, gigabytes(90), 2us}, {2, 1, gigabytes(90), 2us}, {0, 1, gigabytes(1), 4us}});
+  EXPECT_EQ(route_between(tie, 0, 1)->vertices, (Path{0, 1}));
+}
+
+TEST(RouteBetween, a_full_tie_goes_through_the_lowest_vertex_however_the_edges_are_listed) {
+  std::vector<Edge> edges{{0, 4, gigabytes(1), 1us}, {4, 1, gigabytes(1), 1us}, {0, 2, gigabytes(1), 1us},
+                          {2, 1, gigabytes(1), 1us}, {0, 3, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}};
+  for (std::size_t turn = 0; turn < edges.size(); ++turn) {
+    std::rotate(edges.begin(), edges.begin() + 1, edges.end());
+    EXPECT_EQ(route_between(of_edges(2, 5, edges), 0, 1)->vertices, (Path{0, 2, 1}));
+    EXPECT_EQ(route_between(of_edges(2, 5, edges), 1, 0)->vertices, (Path{1, 2, 0}));
+  }
+}
+
+TEST(RouteBetween, there_may_be_none) {
+  const Topology islands = of_edges(3, 4, {{0, 3, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}});
+  EXPECT_FALSE(route_between(islands, 0, 1).has_value());
+  EXPECT_EQ(unreachable_gpu(islands), 1);
+  const std::vector<std::optional<Route>> routes = routes_from(islands, 0);
+  EXPECT_FALSE(routes[0]);
+  EXPECT_FALSE(routes[1]);
+  EXPECT_EQ(routes[2]->vertices, (Path{0, 3, 2}));
+}
+
+TEST(BuildTopology, an_nvswitch_gives_any_pair_two_hops_at_the_whole_rate) {
+  const Topology topology = build_topology({.gpus_per_node = 8, .gpu_rate = gigabytes(450), .hop_latency = 300ns});
+  EXPECT_EQ(topology.vertices.size(), 9u);
+  EXPECT_EQ(topology.edges.size(), 8u);
+  const Route route = *route_between(topology, 2, 7);
+  EXPECT_EQ(route.vertices, (Path{2, 8, 7}));
+  EXPECT_EQ(route.latency, Duration{600ns});
+  EXPECT_EQ(route.rate, gigabytes(450));
+}
+
+TEST(BuildTopology, a_mesh_gives_any_pair_one_wire) {
+  const Topology topology =
+      build_topology({.kind = NodeKind::full_mesh, .gpus_per_node = 8, .gpu_rate = gigabytes(28), .hop_latency = 1us});
+  EXPECT_EQ(topology.edges.size(), 28u);  // 8 x 7 / 2
+  const Route route = *route_between(topology, 6, 1);
+  EXPECT_EQ(route.hops(), 1);
+  EXPECT_EQ(route.rate, gigabytes(28));
+}
+
+TopologyPlan pcie() {
+  return {.kind = NodeKind::pcie_tree,
+          .gpus_per_node = 8,
+          .gpu_rate = gigabytes(60),
+          .hop_latency = 1us,
+          .gpus_per_bridge = 2,
+          .bridges_per_root = 2,
+          .bridge_rate = gigabytes(30),
+          .root_rate = gigabytes(20)};
+}
+
+TEST(BuildTopology, a_pcie_tree_is_slower_the_higher_a_pair_meets) {
+  // GPU 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
+  const Topology topology = build_topology(pcie());
+  EXPECT_EQ(topology.vertices.size(), 8u + 4u + 2u);
+  EXPECT_EQ(topology.edges.size(), 8u + 4u + 1u);
+  const Route near = *route_between(topology, 0, 1);
+  EXPECT_EQ(near.hops(), 2);
+  EXPECT_EQ(near.rate, gigabytes(60));
+  const Route middle = *route_between(topology, 0, 3);
+  EXPECT_EQ(middle.hops(), 4);  // GPU, bridge, root, bridge, GPU
+  EXPECT_EQ(middle.rate, gigabytes(30));
+  const Route far = *route_between(topology, 0, 4);
+  EXPECT_EQ(far.hops(), 5);  // and the other root
+  EXPECT_EQ(far.latency, Duration{5us});
+  EXPECT_EQ(far.rate, gigabytes(20));
+}
+
+TEST(BuildTopology, a_tree_whose_roots_are_not_joined_loses_the_second_half) {
+  TopologyPlan plan = pcie();
+  plan.root_rate = std::nullopt;
+  EXPECT_EQ(unreachable_gpu(build_topology(plan)), 4);
+  plan.bridges_per_root = 4;  // One root for all.
+  EXPECT_EQ(unreachable_gpu(build_topology(plan)), std::nullopt);
+}
+
+TopologyPlan two_nodes() {
+  return {.gpus_per_node = 4,
+          .gpu_rate = gigabytes(450),
+          .hop_latency = 300ns,
+          .nodes = 2,
+          .nics_per_node = 4,
+          .nic_rate = gigabytes(50),
+          .nic_latency = 700ns};
+}
+
+TEST(BuildTopology, between_nodes_a_route_goes_over_a_nic_of_each_and_the_fabric) {
+  const Topology topology = build_topology(two_nodes());
+  const Route route = *route_between(topology, 3, 4);
+  EXPECT_TRUE(route.crosses_nodes);
+  EXPECT_EQ(route.hops(), 4);
+  EXPECT_EQ(route.latency, Duration{2800ns});
+  EXPECT_EQ(route.rate, gigabytes(50));
+  const auto kind = [&](int hop) {
+    return topology.vertices[static_cast<std::size_t>(route.vertices[static_cast<std::size_t>(hop)])].kind;
+  };
+  EXPECT_EQ(kind(1), VertexKind::nic);
+  EXPECT_EQ(kind(2), VertexKind::fabric);
+  EXPECT_EQ(kind(3), VertexKind::nic);
+  EXPECT_FALSE(route_between(topology, 0, 3)->crosses_nodes);
+  EXPECT_EQ(route_between(topology, 0, 3)->hops(), 2);
+}
+
+TEST(BuildTopology, few_nics_are_shared_by_neighbours) {
+  TopologyPlan plan = two_nodes();
+  plan.nics_per_node = 2;
+  const Topology topology = build_topology(plan);
+  const auto nic_of = [&](int gpu) { return route_between(topology, gpu, 7)->vertices[1]; };
+  EXPECT_EQ(nic_of(0), nic_of(1));
+  EXPECT_EQ(nic_of(2), nic_of(3));
+  EXPECT_NE(nic_of(1), nic_of(2));
+}
+
+TEST(BuildTopology, nodes_without_nics_do_not_reach_each_other) {
+  TopologyPlan plan = two_nodes();
+  plan.nics_per_node = 0;
+  EXPECT_EQ(unreachable_gpu(build_topology(plan)), 4);
+}
+
+TEST(NodeKind, names_read_back) {
+  for (const NodeKind kind : {NodeKind::nvswitch, NodeKind::full_mesh, NodeKind::pcie_tree}) {
+    EXPECT_EQ(node_kind_named(name_of(kind)), kind);
+  }
+  EXPECT_EQ(node_kind_named("torus"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "reports/html/definitions.h"
+#include "reports/html/points.h"
+#include "reports/html/report.h"
+#include "tests/reports/trace_runs.h"
+
+namespace commfuse::reports {
+namespace {
+
+using namespace std::chrono_literals;
+using test::traced;
+
+/// A small reader of XML: every tag is closed in its turn, every attribute quoted, no stray '<' or '&'. Says where not.
+class Xml {
+ public:
+  explicit Xml(std::string_view text) : text_(text) {}
+
+  std::string mistake() {
+    while (at_ < text_.size()) {
+      const bool fine = text_[at_] == '<' ? tag() : character();
+      if (!fine) {
+        return "at: " + std::string(text_.substr(at_, 80));
+      }
+    }
+    return open_.empty() ? "" : "not closed: " + open_.back();
+  }
+  [[nodiscard]] const std::set<std::string>& ids() const { return ids_; }
+  [[nodiscard]] const std::vector<std::string>& references() const { return references_; }
+
+ private:
+  bool character() {
+    if (text_[at_] != '&') {
+      ++at_;
+      return text_[at_ - 1] != '>' || open_.back() == "style";
+    }
+    for (const std::string_view entity : {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"}) {
+      if (text_.substr(at_).starts_with(entity)) {
+        at_ += entity.size();
+        return true;
+      }
+    }
+    return false;
+  }
+  bool tag() {
+    const std::size_t end = text_.find('>', at_);
+    if (end == std::string_view::npos) {
+      return false;
+    }
+    std::string_view inside = text_.substr(at_ + 1, end - at_ - 1);
+    const bool closes = inside.starts_with('/');
+    const bool alone = inside.ends_with('/');
+    inside = inside.substr(closes ? 1 : 0, inside.size() - (closes || alone ? 1 : 0));
+    const std::string name(inside.substr(0, inside.find(' ')));
+    if (closes && (open_.empty() || open_.back() != name)) {
+      return false;
+    }
+    if (!attributes(inside.substr(name.size()))) {
+      return false;
+    }
+    if (closes) {
+      open_.pop_back();
+    } else if (!alone) {
+      open_.push_back(name);
+    }
+    at_ = end + 1;
+    return true;
+  }
+  bool attributes(std::string_view rest) {
+    while (!rest.empty()) {
+      const std::size_t equals = rest.find("=\"");
+      const std::size_t end = equals == std::string_view::npos ? equals : rest.find('"', equals + 2);
+      if (!rest.starts_with(' ') || end == std::string_view::npos) {
+        return false;
+      }
+      const std::string_view name = rest.substr(1, equals - 1);
+      const std::string value(rest.substr(equals + 2, end - equals - 2));
+      if (name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") !=
+              std::string_view::npos ||
+          (name == "id" && !ids_.insert(value).second)) {
+        return false;
+      }
+      if (name == "href") {
+        references_.push_back(value);
+      }
+      rest.remove_prefix(end + 1);
+    }
+    return true;
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  std::vector<std::string> open_;
+  std::set<std::string> ids_;
+  std::vector<std::string> references_;
+};
+
+std::string without_doctype(const std::string& html) {
+  const std::string doctype = "<!DOCTYPE html>\n";
+  EXPECT_EQ(html.rfind(doctype, 0), 0U);
+  return html.substr(doctype.size());
+}
+
+std::size_t count(const std::string& text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string::npos; at += part.size()) {
+    ++found;
+  }
+  return found;
+}
+
+ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Duration makespan) {
+  ResultRow row = traced("serial", SiteKind::ag_gemm, 2).row;
+  row.strategy = strategy;
+  row.parameters = "";
+  row.ranks = ranks;
+  row.seq = seq;
+  row.analysis.critical = {.makespan = makespan, .compute = makespan - 20us, .exposed = 20us, .head = 20us};
+  row.mfu = 0.0005 / to_seconds(makespan) / static_cast<double>(ranks);
+  return row;
+}
+
+/// Four points of two strategies; commfuse wins three, one is too close.
+ReportInput small_sweep() {
+  ReportInput input;
+  input.title = "A small sweep";
+  input.rows = {row("serial", 2, 1024, 1000us),   row("commfuse", 2, 1024, 990us), row("serial", 2, 2048, 2000us),
+                row("commfuse", 2, 2048, 1500us), row("serial", 4, 1024, 600us),   row("commfuse", 4, 1024, 500us),
+                row("serial", 4, 2048, 1100us),   row("commfuse", 4, 2048, 1000us)};
+  input.gantts = {{traced("serial", SiteKind::ag_gemm, 4), traced("sliced", SiteKind::ag_gemm, 4),
+                   traced("commfuse", SiteKind::ag_gemm, 4)}};
+  input.command = "commfuse-sim sweep --axis seq=1K,2K --axis ranks=2,4";
+  input.version = "commfuse 0.1.0";
+  return input;
+}
+
+TEST(Html, TheVerdictComesFirstInTwoSentences) {
+  const std::string html = html_report(small_sweep());
+  EXPECT_NE(html.find("<p class=\"lead\">Of 4 points, commfuse wins 3, 1 too close to call (within 2%). At the largest "
+                      "point, ranks "
+                      "4, seq 2K, commfuse wins: 9.1% less time than serial.</p>"),
+            std::string::npos)
+      << html.substr(html.find("class=\"lead\""), 300);
+  EXPECT_LT(html.find("class=\"lead\""), html.find("<svg"));
+}
+
+TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
+  ReportInput input = small_sweep();
+  input.rows.resize(4);
+  input.rows.erase(input.rows.begin(), input.rows.begin() + 2);
+  EXPECT_NE(
+      html_report(input).find(
+          "commfuse wins: 25.0% less time than serial. commfuse leaves 20.0 \u00b5s of its 1500.0 \u00b5s exposed; "
+          "with free communication it would take 80.0 \u00b5s."),
+      std::string::npos);
+}
+
+TEST(Html, TheTilesSayTheSameAsTheRows) {
+  const std::string html = html_report(small_sweep());
+  EXPECT_NE(html.find("<div class=\"value\">commfuse</div><div class=\"about\">clearly at 3 of 4 points</div>"),
+            std::string::npos);
+  EXPECT_NE(
+      html.find("<div class=\"value\">25.0%</div><div class=\"about\">commfuse against serial, ranks 2, seq 2K</div>"),
+      std::string::npos);
+  EXPECT_NE(html.find("<div class=\"value\">20.0 \u00b5s</div><div class=\"about\">2.0% of the time of commfuse, ranks "
+                      "4, seq 2K</div>"),
+            std::string::npos);
+}
+
+TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {
+  const std::string html = html_report(small_sweep());
+  EXPECT_EQ(count(html, "<th scope=\"row\">"), 8U);
+  EXPECT_EQ(count(html, "<tr class=\"fastest\">"), 3U);
+  EXPECT_EQ(count(html, "too close to call: </span>"), 2U);
+  EXPECT_NE(
+      html.find("<tr class=\"fastest\"><th scope=\"row\"><span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span "
+                "class=\"unseen\">fastest: </span>commfuse</th><td>1500.0</td><td>\u2014</td>"),
+      std::string::npos);
+  EXPECT_NE(html.find("<td>2000.0</td><td>+33.3</td>"), std::string::npos);
+}
+
+TEST(Html, APointWithoutAResultIsARowToo) {
+  ReportInput input = small_sweep();
+  input.rows.push_back(row("serial", 8, 1024, 1000us));
+  ResultRow impossible = row("commfuse", 8, 1024, 1us);
+  impossible.analysis = {};
+  input.rows.push_back(impossible);
+  impossible.strategy = "serial";
+  impossible.ranks = 64;
+  input.rows.push_back(impossible);
+  const std::string html = html_report(input);
+  EXPECT_EQ(count(html, "no result: the point cannot be run"), 2U);
+  EXPECT_NE(html.find("ranks 8, seq 1K: no result"), std::string::npos);
+  EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
+}
+
+TEST(Html, NoResultsAtAllStillMakeAPage) {
+  const std::string html = html_report({.title = "nothing"});
+  EXPECT_NE(html.find("No point has a result."), std::string::npos);
+  EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
+}
+
+TEST(Html, ItIsXmlWithUniqueIdsAndEveryLinkLeadsSomewhere) {
+  const std::string html = html_report(small_sweep());
+  const std::string text = without_doctype(html);
+  Xml xml(text);
+  EXPECT_EQ(xml.mistake(), "");
+  EXPECT_FALSE(xml.references().empty());
+  for (const std::string& reference : xml.references()) {
+    EXPECT_TRUE(reference.starts_with('#') && xml.ids().contains(reference.substr(1))) << reference;
+  }
+}
+
+TEST(Html, NothingIsFetchedAndNothingRuns) {
+  std::string html = html_report(small_sweep());
+  EXPECT_NE(
+      html.find("<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+                "img-src data:; base-uri 'none'; form-action 'none'\"/>"),
+      std::string::npos);
+  for (const std::string xmlns : {"xmlns=\"http://www.w3.org/1999/xhtml\"", "xmlns=\"http://www.w3.org/2000/svg\""}) {
+    for (std::size_t at = 0; (at = html.find(xmlns)) != std::string::npos;) {
+      html.erase(at, xmlns.size());
+    }
+  }
+  for (const char* foreign :
+       {"http:", "https:", "<script", "javascript:", "<link", "<img", "<iframe", "@import", "src=", " onclick"}) {
+    EXPECT_EQ(html.find(foreign), std::string::npos) << foreign;
+  }
+}
+
+TEST(Html, HostileNamesStayText) {
+  const std::string hostile = "</script><script>alert('1')</script>\"><img src=x onerror=\"alert(2)\">&amp;\x01\xff]]>";
+  ReportInput input = small_sweep();
+  input.title = input.command = input.version = hostile;
+  for (ResultRow& row : input.rows) {
+    row.model = row.hardware = row.scope = row.dtype = row.parameters = row.evaluator = row.leans_on = hostile;
+    row.schedule_sha256 = hostile;
+    row.strategy += hostile;
+  }
+  for (TracedRun& run : input.gantts[0]) {
+    Program odd = *run.program;
+    for (Buffer& buffer : odd.buffers) {
+      buffer.name = hostile;
+    }
+    run.program = std::make_shared<const Program>(odd);
+    run.row = input.rows[0];
+  }
+  const std::string html = html_report(input);
+  EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_EQ(html.find("<img"), std::string::npos);
+  EXPECT_NE(html.find("&lt;script&gt;alert(&#39;1&#39;)"), std::string::npos);
+}
+
+TEST(Html, ReadersOfScreensAndKeyboardsFindTheirWay) {
+  const std::string html = html_report(small_sweep());
+  EXPECT_NE(html.find("<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">"), std::string::npos);
+  EXPECT_LT(html.find("class=\"skip\" href=\"#verdict\""), html.find("<h1>"));
+  EXPECT_EQ(count(html, "<h1>"), 1U);
+  EXPECT_EQ(count(html, "<main>"), 1U);
+  EXPECT_EQ(count(html, "<caption>"), 1U);
+  EXPECT_EQ(count(html, "<svg "), count(html, "role=\"img\""));
+  // What scrolls sideways can be reached and is named.
+  EXPECT_EQ(count(html, "class=\"scroll"), count(html, "role=\"region\""));
+}
+
+TEST(Html, EveryWordIsDefinedOnceAndProvenanceIsNamed) {
+  const std::string html = html_report(small_sweep());
+  for (const Definition& word : definitions()) {
+    EXPECT_EQ(count(html, "id=\"def-" + std::string(word.id) + "\""), 1U);
+    EXPECT_NE(html.find("href=\"#def-" + std::string(word.id) + "\""), std::string::npos) << word.id;
+  }
+  EXPECT_NE(html.find("<dt>prior</dt><dd>judgement, nothing measured behind it; <strong>used here</strong></dd>"),
+            std::string::npos);
+  EXPECT_NE(html.find("<dt>measured</dt><dd>measured by commfuse on this hardware; not used here</dd>"),
+            std::string::npos);
+}
+
+TEST(Html, LargeSweepsAreCutAndSaySo) {
+  ReportInput input = small_sweep();
+  const std::vector<ResultRow> some = input.rows;
+  for (std::int64_t batch = 2; input.rows.size() < 20'000; ++batch) {
+    for (ResultRow row : some) {
+      row.batch = batch;
+      input.rows.push_back(row);
+    }
+  }
+  const std::string html = html_report(input);
+  EXPECT_EQ(count(html, "<th scope=\"row\">"), 5000U);
+  EXPECT_NE(html.find("more settings are in the CSV and JSON of these results"), std::string::npos);
+  EXPECT_LT(html.size(), 4'000'000U);
+}
+
+TEST(Points, AreGroupedAndCounted) {
+  const ReportInput input = small_sweep();
+  const std::vector<PointView> points = points_of(input.rows);
+  ASSERT_EQ(points.size(), 4U);
+  EXPECT_EQ(points[0].front.size(), 2U);
+  EXPECT_EQ(points[1].ranking.front()->strategy, "commfuse");
+  EXPECT_EQ(points[1].next_strategy()->strategy, "serial");
+  ASSERT_EQ(wins_of(points).size(), 1U);
+  EXPECT_EQ(wins_of(points)[0].points, 3U);
+  EXPECT_EQ(largest(points), &points[3]);
+}
+
+}  // namespace
+}  // namespace commfuse::reports

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/axis.h"
+
+#include <gtest/gtest.h>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+Texts values(std::string_view text) {
+  Texts found;
+  for (const std::vector<Setting>& step : parse_axis(text).steps) {
+    found.push_back(step.at(0).text);
+  }
+  return found;
+}
+
+std::string refusal(std::string_view text) {
+  try {
+    parse_axis(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Axis, IsAListARangeOrBoth) {
+  EXPECT_EQ(values("ranks=2,4,8"), (Texts{"2", "4", "8"}));
+  EXPECT_EQ(values("ranks=1..4"), (Texts{"1", "2", "3", "4"}));
+  EXPECT_EQ(values("seq=1K..8K"), (Texts{"1K", "2K", "4K", "8K"}));
+  EXPECT_EQ(values("seq=1K..7K"), (Texts{"1K", "2K", "4K"}));
+  EXPECT_EQ(values("seq=4K..16K+4K"), (Texts{"4K", "8K", "12K", "16K"}));
+  EXPECT_EQ(values("seq=1K..64K*4"), (Texts{"1K", "4K", "16K", "64K"}));
+  EXPECT_EQ(values("ranks=1..3,8"), (Texts{"1", "2", "3", "8"}));
+  EXPECT_EQ(values("scope=mlp,qkv"), (Texts{"mlp", "qkv"}));
+  EXPECT_EQ(values("strategy.name=serial,sliced"), (Texts{"serial", "sliced"}));
+  EXPECT_EQ(values("seq=1G..1G"), (Texts{"1G"}));
+}
+
+TEST(Axis, EveryMistakeNamesTheAxis) {
+  EXPECT_EQ(refusal("seq"),
+            "--axis seq: it has no '='; write a setting and its values, as in ranks=2,4,8 or seq=1K..128K");
+  EXPECT_EQ(refusal("sqe=1K"), "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?");
+  EXPECT_EQ(refusal("strategy=sliced"),
+            "--axis strategy=sliced: 'strategy' holds several settings; name one, as in strategy.name");
+  EXPECT_EQ(refusal("threads=1,2"), "--axis threads=1,2: 'threads' changes no result; give it once, as --threads");
+  EXPECT_EQ(refusal("seq=1K,,2K"), "--axis seq=1K,,2K: '' is not a whole number; write one, such as 4K");
+  EXPECT_EQ(refusal("seq="), "--axis seq=: '' is not a whole number; write one, such as 4K");
+  EXPECT_EQ(refusal("seq=8K..1K"), "--axis seq=8K..1K: '8K..1K' runs downwards; write 1K..8K");
+  EXPECT_EQ(refusal("seq=1..x"),
+            "--axis seq=1..x: '1..x' is no range; write a list or a range, as in 2,4,8 or 1K..128K or 4K..16K+4K");
+  EXPECT_EQ(refusal("seq=1..8*1"), "--axis seq=1..8*1: '1..8*1' never ends; multiply by at least 2");
+  EXPECT_EQ(refusal("seq=1..8+0"), "--axis seq=1..8+0: '1..8+0' never ends; add at least 1");
+  EXPECT_EQ(refusal("seq=0..8"), "--axis seq=0..8: '0..8' never ends; begin at 1 or more");
+  EXPECT_EQ(refusal("seq=1..1M+1"), "--axis seq=1..1M+1: '1..1M+1' has more than 10000 values; take larger steps");
+  EXPECT_EQ(refusal("ranks=0..2"), "--axis ranks=0..2: '0' is out of range; choose 1 to 1M ranks");
+  EXPECT_EQ(refusal("dtype=bf16,bf61"), "--axis dtype=bf16,bf61: 'bf61' is no dtype; did you mean 'bf16'?");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// docs/metrics.md explains every column, and its worked example is what the simulator computes.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "model/record/result.h"
+#include "tests/sim/played.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string page() {
+  std::ifstream in(COMMFUSE_SOURCE_DIR "/docs/metrics.md");
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// FuseRS, ring, adds on aux, four ranks: a part is priced at 9 us and takes 10, a transfer 12, an add 2, issuing 1.
+Played example() {
+  StrategyOptions options;
+  options.add_lane = LaneKind::aux;
+  return {one_site("commfuse", SiteKind::gemm_rs, 4, options),
+          {.gemm = 10us, .exchange = 12us, .elementwise = 2us, .issue = 1us, .compute = 34us},
+          [](Costs& costs) {
+            costs.undisturbed = costs.duration;
+            for (Duration& time : costs.undisturbed) {
+              time = time == Duration{10us} ? Duration{9us} : time;
+            }
+          }};
+}
+
+ResultRow example_row() {
+  const Played played = example();
+  ResultRow row;
+  row.analysis = analyse(*played.program, played.costs, played.recorder);
+  const auto makespan = [&](Costs costs) {
+    Recorder recorder;
+    Engine{}.run(plan_of(lower(played.program)), costs, recorder);
+    return recorder.makespan().time_since_epoch();
+  };
+  row.ideal = makespan(with_free_communication(*played.program, played.costs));
+  row.link = makespan(with_free_compute(*played.program, played.costs));
+  // 108 GFLOP in all on four ranks of 1 PFLOP/s each.
+  row.mfu = 108e9 / (to_seconds(played.makespan()) * 4 * 1e15);
+  return row;
+}
+
+TEST(MetricsPage, ExplainsEveryColumn) {
+  const std::string text = page();
+  for (const ResultColumn& column : result_columns()) {
+    EXPECT_NE(text.find(fmt::format("\n| `{}` |", column.name)), std::string::npos) << column.name;
+  }
+}
+
+TEST(MetricsPage, ShowsTheNumbersOfItsExample) {
+  const std::string text = page();
+  const ResultRow row = example_row();
+  int shown = 0;
+  for (const ResultColumn& column : result_columns()) {
+    const Value value = column.value(row);
+    if (const auto* number = std::get_if<double>(&value)) {
+      const std::string expected = fmt::format("\n| `{}` | {:.6g} |", column.name, *number);
+      EXPECT_NE(text.find(expected), std::string::npos) << expected;
+      ++shown;
+    }
+  }
+  EXPECT_GE(shown, 15);
+}
+
+TEST(MetricsPage, DrawsTheTimelineOfItsExample) {
+  const Played played = example();
+  const std::string text = page();
+  for (const OpSpan& span : played.recorder.timeline()) {
+    if (span.rank == 0) {
+      const auto us = [](Instant instant) { return to_microseconds(instant.time_since_epoch()); };
+      const std::string expected = fmt::format(" {}-{}", us(span.start), us(span.end));
+      EXPECT_NE(text.find(expected), std::string::npos) << "op " << position(span.op) << expected;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::test

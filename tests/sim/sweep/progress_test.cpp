@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace commfuse {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+/// What is written while `total` points finish, one each `step` seconds.
+std::vector<std::string> lines(ProgressForm form, std::size_t total, double step) {
+  std::vector<std::string> written;
+  double now = 0.0;
+  Progress progress(
+      form, total, [&] { return Seconds(now); }, [&](const std::string& text) { written.push_back(text); });
+  for (std::size_t i = 0; i < total; ++i) {
+    now += step;
+    progress.finished(i != 1);
+  }
+  progress.end();
+  return written;
+}
+
+TEST(Progress, SaysHowFarHowFastAndHowLong) {
+  // 12 points in 6 s are 2 a second: 12 more take 6 s.
+  const ProgressState state{.done = 12, .total = 24, .infeasible = 3, .elapsed = Seconds(6)};
+  EXPECT_EQ(in_words(state), "12 of 24 points (50 %), 2.0 points/s, 6 s left, 3 infeasible");
+  EXPECT_EQ(in_json(state), R"({"done":12,"total":24,"infeasible":3,"rate_per_s":2.0,"left_s":6.0})");
+  EXPECT_EQ(as_bar(state), "[==========          ] 12 of 24 points (50 %), 2.0 points/s, 6 s left, 3 infeas");
+  EXPECT_EQ(in_words({.done = 0, .total = 24}), "0 of 24 points (0 %)");
+  EXPECT_EQ(in_json({.done = 0, .total = 24}),
+            R"({"done":0,"total":24,"infeasible":0,"rate_per_s":0.0,"left_s":null})");
+  EXPECT_EQ(in_words({.done = 1, .total = 10'001, .elapsed = Seconds(1)}),
+            "1 of 10001 points (0 %), 1.0 points/s, 2 h 46 min left");
+  EXPECT_EQ(in_words({.done = 10, .total = 10, .elapsed = Seconds(130)}),
+            "10 of 10 points (100 %), 0.1 points/s, took 2 min 10 s");
+}
+
+TEST(Progress, PlainWritesALineEachTenSecondsAndAtTheEnd) {
+  EXPECT_EQ(lines(ProgressForm::plain, 25, 1.0),
+            (std::vector<std::string>{"10 of 25 points (40 %), 1.0 points/s, 15 s left, 1 infeasible\n",
+                                      "20 of 25 points (80 %), 1.0 points/s, 5 s left, 1 infeasible\n",
+                                      "25 of 25 points (100 %), 1.0 points/s, took 25 s, 1 infeasible\n"}));
+}
+
+TEST(Progress, TheBarIsRedrawnAtMostTenTimesASecond) {
+  const std::vector<std::string> written = lines(ProgressForm::bar, 1000, 0.001);  // one second in all
+  EXPECT_LE(written.size(), 11U);
+  EXPECT_GE(written.size(), 9U);
+  for (const std::string& text : written) {
+    EXPECT_EQ(text.front(), '\r');
+  }
+  EXPECT_EQ(written.back().back(), '\n');
+}
+
+TEST(Progress, JsonIsOneObjectASecondAndNoneIsSilent) {
+  EXPECT_EQ(lines(ProgressForm::json, 3, 1.0).size(), 4U);
+  EXPECT_TRUE(lines(ProgressForm::none, 100, 1.0).empty());
+}
+
+TEST(Progress, AutoIsABarOnATerminalOnly) {
+  EXPECT_EQ(progress_form("auto", true), ProgressForm::bar);
+  EXPECT_EQ(progress_form("auto", false), ProgressForm::none);
+  EXPECT_EQ(progress_form("plain", true), ProgressForm::plain);
+  EXPECT_EQ(progress_form("json", false), ProgressForm::json);
+  EXPECT_EQ(progress_form("none", true), ProgressForm::none);
+}
+
+}  // namespace
+}  // namespace commfuse

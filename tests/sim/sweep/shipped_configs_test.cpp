@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every file below configs/ is read by the loader of its kind, and every sweep has points.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/config/yaml_reader.h"
+#include "sim/sweep/sweep_file.h"
+
+namespace commfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string schema_of(const std::string& path) {
+  YamlFile file(path);
+  return file.root().text("schema");
+}
+
+void load(const std::string& path) {
+  const std::string schema = schema_of(path);
+  Resolver resolver;
+  if (schema == "commfuse.model/1") {
+    load_model(path);
+  } else if (schema == "commfuse.hardware/1" || schema == "commfuse.cluster/1") {
+    load_machine(path);
+  } else if (schema == "commfuse.run/1") {
+    resolver.read_file(path);
+    resolver.finish();
+  } else if (schema == sweep_schema) {
+    Sweep sweep = read_sweep(path, resolver);
+    sweep.grid.axes = merged_axes(std::move(sweep.grid.axes), {}, resolver);
+    sweep.grid.settings = resolver.finish();
+    library_of(sweep.grid);
+    EXPECT_FALSE(points_of(sweep.grid).empty()) << path;
+  } else {
+    ADD_FAILURE() << path << " has a schema that nothing reads: " << schema;
+  }
+}
+
+TEST(ShippedConfigs, EveryFileLoads) {
+  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+  int files = 0;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(COMMFUSE_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() == ".yaml") {
+      EXPECT_NO_THROW(load(entry.path().string())) << entry.path();
+      ++files;
+    }
+  }
+  unsetenv("COMMFUSE_CONFIG_DIR");
+  EXPECT_GE(files, 5);
+}
+
+}  // namespace
+}  // namespace commfuse

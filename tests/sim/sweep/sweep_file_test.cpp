@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/sweep_file.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+namespace fs = std::filesystem;
+using Texts = std::vector<std::string>;
+
+struct Above {
+  Texts variables;
+  Texts sets;
+  std::vector<std::pair<std::string, std::string>> flags;
+  Texts axes;
+};
+
+class SweepFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+    before_ = fs::current_path();
+    folder_ = fs::temp_directory_path() / ("commfuse-sweep-" + std::to_string(getpid()) + "-" +
+                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+    fs::current_path(folder_);
+  }
+  void TearDown() override {
+    unsetenv("COMMFUSE_CONFIG_DIR");
+    fs::current_path(before_);
+    fs::remove_all(folder_);
+  }
+
+  static Sweep sweep(const std::string& body, const Above& above = {}) {
+    std::ofstream("a.yaml") << "schema: commfuse.sweep/1\n" << body;
+    Resolver resolver;
+    Sweep made = read_sweep("a.yaml", resolver);
+    resolver.read_environment(above.variables);
+    for (const std::string& set : above.sets) {
+      resolver.read_set(set);
+    }
+    for (const auto& [key, text] : above.flags) {
+      resolver.read_flag(*find_field(key), text);
+    }
+    made.grid.axes = merged_axes(std::move(made.grid.axes), above.axes, resolver);
+    made.grid.settings = resolver.finish();
+    return made;
+  }
+
+  /// "ranks x seq x batch" of every point.
+  static Texts points(const std::string& body, const Above& above = {}) {
+    Texts found;
+    for (const Settings& settings : points_of(sweep(body, above).grid)) {
+      found.push_back(fmt::format("{} {} {}", settings.text("ranks"), settings.text("seq"), settings.text("batch")));
+    }
+    return found;
+  }
+
+  static std::string refusal(const std::string& body, const Above& above) {
+    try {
+      sweep(body, above);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+ private:
+  fs::path before_;
+  fs::path folder_;
+};
+
+const std::string two_axes = "set: {batch: 2}\naxes:\n  - ranks: [8, 2]\n  - seq: 1K..4K\n";
+
+TEST_F(SweepFileTest, TheFirstAxisIsOutermostAndValuesKeepTheirOrder) {
+  EXPECT_EQ(points(two_axes), (Texts{"8 1K 2", "8 2K 2", "8 4K 2", "2 1K 2", "2 2K 2", "2 4K 2"}));
+  EXPECT_EQ(points(""), (Texts{"8 4K 1"}));
+}
+
+TEST_F(SweepFileTest, ZipGoesThroughItsListsTogether) {
+  EXPECT_EQ(points("axes:\n  - zip: {seq: 1K..4K, batch: [4, 2, 1]}\n  - ranks: 2..3\n"),
+            (Texts{"2 1K 4", "3 1K 4", "2 2K 2", "3 2K 2", "2 4K 1", "3 4K 1"}));
+}
+
+TEST_F(SweepFileTest, ConstraintsLeavePointsOut) {
+  EXPECT_EQ(points("axes:\n  - seq: 1K..8K\n  - batch: 1..8\nconstraints: [batch*seq == 8K, seq >= 2048]\n"),
+            (Texts{"8 2K 4", "8 4K 2", "8 8K 1"}));
+}
+
+TEST_F(SweepFileTest, AnAxisOfTheCommandLineTakesThePlaceOfTheFiles) {
+  EXPECT_EQ(points(two_axes, {.axes = {"ranks=4"}}), (Texts{"4 1K 2", "4 2K 2", "4 4K 2"}));
+  EXPECT_EQ(points(two_axes, {.axes = {"batch=1,2", "ranks=4", "seq=1K"}}), (Texts{"4 1K 1", "4 1K 2"}));
+}
+
+TEST_F(SweepFileTest, AValueOfHigherPrecedenceEndsAnAxis) {
+  EXPECT_EQ(points(two_axes, {.flags = {{"ranks", "4"}, {"seq", "1K"}}}), (Texts{"4 1K 2"}));
+  EXPECT_EQ(points(two_axes, {.sets = {"ranks=4", "seq=1K", "batch=3"}}), (Texts{"4 1K 3"}));
+  EXPECT_EQ(points(two_axes, {.variables = {"COMMFUSE_SEQ=1K"}}), (Texts{"8 1K 2", "2 1K 2"}));
+  EXPECT_EQ(points(two_axes, {.variables = {"COMMFUSE_SEQ=1K"}, .axes = {"seq=2K"}}), (Texts{"8 2K 2", "2 2K 2"}));
+  EXPECT_EQ(points("axes:\n  - zip: {seq: [1K, 2K, 4K], batch: [1, 2, 1]}\n", {.flags = {{"seq", "1K"}}}),
+            (Texts{"8 1K 1", "8 1K 2"}));
+  // In one file, an axis over a setting is what was meant, whatever 'set' says.
+  EXPECT_EQ(points("set: {seq: 8K}\naxes:\n  - seq: [1K, 2K]\n"), (Texts{"8 1K 1", "8 2K 1"}));
+}
+
+TEST_F(SweepFileTest, ContradictionsAreMistakes) {
+  EXPECT_EQ(refusal(two_axes, {.flags = {{"seq", "1K"}}, .axes = {"seq=2K,4K"}}),
+            "--axis seq=2K,4K: --seq fixes 'seq' too; keep one of them");
+  EXPECT_EQ(refusal("", {.axes = {"seq=2K", "seq=4K"}}),
+            "--axis seq=4K: 'seq' is varied already by --axis seq=2K; keep one of them");
+}
+
+TEST_F(SweepFileTest, AllMistakesOfAllPlacesAreToldAtOnce) {
+  EXPECT_EQ(refusal("set: {seq: x}\naxes:\n  - rank: [2]\nconstraints: ['seq >']\n",
+                    {.sets = {"batch=0"}, .flags = {{"dtype", "x"}}, .axes = {"sqe=1K"}}),
+            "a.yaml:2:12: 'x' is not a whole number; write one, such as 4K\n"
+            "a.yaml:4:5: unknown setting 'rank'; did you mean 'ranks'?\n"
+            "a.yaml:5:21: it ends where a number or a setting should be; complete it, as in \"batch*seq == 128K\"\n"
+            "--set batch=0: '0' is out of range; choose 1 to 1G sequences\n"
+            "--dtype: 'x' is no dtype; known dtypes: bf16, fp16, fp32, fp8\n"
+            "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?");
+}
+
+TEST_F(SweepFileTest, AConstraintInQuotesKnowsItsColumnToo) {
+  for (const char* body : {"constraints:\n  - batch + sqe > 1\n", "constraints:\n  -  'batch+sqe > 1'\n"}) {
+    EXPECT_EQ(refusal(body, {}), "a.yaml:3:13: unknown setting 'sqe'; did you mean 'seq'?") << body;
+  }
+}
+
+TEST_F(SweepFileTest, WrittenOutItReadsBackTheSame) {
+  const std::string body =
+      "title: 'a: b'\nset: {scope: qkv, strategy: {name: [serial, sliced], slices: 4}}\naxes:\n  - zip: {seq: 1K..4K, "
+      "batch: [4, 2, 1]}\n  - hardware: [h100-sxm]\nconstraints: [seq % ranks == 0]\noutputs: [json, csv]\n";
+  const std::string text = to_yaml(sweep(body, {.flags = {{"ranks", "4"}}}));
+  EXPECT_EQ(text,
+            "# The sweep behind the results beside this file; commfuse-sim sweep reads it again.\n"
+            "schema: commfuse.sweep/1\n"
+            "title: \"a: b\"\n"
+            "set:\n"
+            "  model: llama-3.1-70b\n"
+            "  hardware: h100-sxm\n"
+            "  ranks: 4\n"
+            "  seq: 4K\n"
+            "  batch: 1\n"
+            "  dtype: bf16\n"
+            "  scope: qkv\n"
+            "  strategy:\n"
+            "    name: \"serial,sliced\"\n"
+            "    variants: best\n"
+            "    slices: 4\n"
+            "    # form: left open\n"
+            "    # add_lane: left open\n"
+            "  interference: static\n"
+            "  launch: stream\n"
+            "  evaluator: auto\n"
+            "axes:\n"
+            "  - zip: {seq: [1K, 2K, 4K], batch: [4, 2, 1]}\n"
+            "  - hardware: [h100-sxm]\n"
+            "constraints:\n"
+            "  - \"seq % ranks == 0\"\n"
+            "outputs: [csv, json]\n");
+  std::ofstream("b.yaml") << text;
+  Resolver resolver;
+  Sweep again = read_sweep("b.yaml", resolver);
+  again.grid.axes = merged_axes(std::move(again.grid.axes), {}, resolver);
+  again.grid.settings = resolver.finish();
+  EXPECT_EQ(to_yaml(again), text);
+}
+
+TEST_F(SweepFileTest, AModelByPathIsWrittenOutFromTheRoot) {
+  fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml", "mine.yaml");
+  const Sweep made = sweep("axes:\n  - model: [mine.yaml, llama-3.1-70b]\n");
+  EXPECT_NE(to_yaml(made).find("  - model: [" + fs::absolute("mine.yaml").string() + ", llama-3.1-70b]\n"),
+            std::string::npos)
+      << to_yaml(made);
+}
+
+TEST_F(SweepFileTest, WhatIsLeftOutHasItsDefault) {
+  const Sweep made = sweep("");
+  EXPECT_EQ(made.title, "a");
+  EXPECT_EQ(made.outputs, (Texts{"csv", "json", "report"}));
+  EXPECT_FALSE(sweep("outputs: [json]\n").writes("csv"));
+}
+
+}  // namespace
+}  // namespace commfuse

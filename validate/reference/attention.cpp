@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The spread. Let a hat mean the disturbed matrix, e its bound. A score moves by at most
+//   d = max over visible j of sum (|q| e_k + e_q |k| + e_q e_k) / sqrt(head),
+// so every weight p_j of the softmax stays within p_j [exp(-2d), exp(2d)], and with |v^_j| <= |v_j| + e_vj
+//   |sum p^_j v^_j - sum p_j v_j| <= exp(2d) sum p_j e_vj + (exp(2d) - 1) sum p_j |v_j|,
+// and, both being means of visible v, by no more than max |v_j| + max (|v_j| + e_vj).
+#include "validate/reference/attention.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "model/check.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// One query row of one head, and the rows it sees.
+struct Query {
+  std::int64_t row = 0;
+  std::int64_t q = 0, k = 0, v = 0;  // first columns
+  std::int64_t out = 0;              // first column of what it makes
+  std::vector<std::int64_t> keys;    // rows
+};
+
+/// visit(query) for every row and head.
+template <class Visit>
+void for_each_query(const AttentionLayout& layout, std::int64_t rows, std::int64_t columns, const Visit& visit) {
+  const std::int64_t heads = layout.out / layout.head;
+  const std::int64_t kv_heads = (layout.qkv - layout.out) / 2 / layout.head;
+  Query query;
+  for (query.row = 0; query.row < rows; ++query.row) {
+    query.keys.clear();
+    for (std::int64_t key = query.row % layout.batch; key < rows; key += layout.batch) {
+      if (!layout.causal || key <= query.row) {
+        query.keys.push_back(key);
+      }
+    }
+    for (std::int64_t block = 0; block < columns / layout.qkv; ++block) {
+      for (std::int64_t head = 0; head < heads; ++head) {
+        const std::int64_t kv_head = head / (heads / kv_heads);
+        query.q = block * layout.qkv + head * layout.head;
+        query.k = block * layout.qkv + layout.out + kv_head * layout.head;
+        query.v = query.k + kv_heads * layout.head;
+        query.out = block * layout.out + head * layout.head;
+        visit(query);
+      }
+    }
+  }
+}
+
+/// Softmax of the scores of the visible rows.
+std::vector<double> weights_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& qkv) {
+  std::vector<double> weights;
+  for (const std::int64_t key : query.keys) {
+    double score = 0.0;
+    for (std::int64_t i = 0; i < layout.head; ++i) {
+      score += qkv.at(query.row, query.q + i) * qkv.at(key, query.k + i);
+    }
+    weights.push_back(score / std::sqrt(static_cast<double>(layout.head)));
+  }
+  const double largest = *std::max_element(weights.begin(), weights.end());
+  double total = 0.0;
+  for (double& weight : weights) {
+    weight = std::exp(weight - largest);
+    total += weight;
+  }
+  for (double& weight : weights) {
+    weight /= total;
+  }
+  return weights;
+}
+
+double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }  // NaN stays
+
+Matrix<double> empty_result(const AttentionLayout& layout, const Matrix<double>& qkv) {
+  return {qkv.rows(), qkv.columns() / layout.qkv * layout.out};
+}
+
+/// The largest move of a score.
+double score_spread(const AttentionLayout& layout, const Query& query, const Matrix<double>& qkv,
+                    const Matrix<double>& bound) {
+  double most = 0.0;
+  for (const std::int64_t key : query.keys) {
+    double move = 0.0;
+    for (std::int64_t i = 0; i < layout.head; ++i) {
+      const double q_bound = bound.at(query.row, query.q + i);
+      const double k_bound = bound.at(key, query.k + i);
+      move += std::abs(qkv.at(query.row, query.q + i)) * k_bound + q_bound * std::abs(qkv.at(key, query.k + i)) +
+              q_bound * k_bound;
+    }
+    most = std::max(most, move / std::sqrt(static_cast<double>(layout.head)));
+  }
+  return most;
+}
+
+}  // namespace
+
+AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape) {
+  const AttentionLayout layout{.qkv = sizes.block[position(shape.qkv.dimension)],
+                               .out = sizes.block[position(shape.columns.dimension)],
+                               .head = sizes.block[position(shape.head)],
+                               .batch = sizes.block[position(shape.batch)],
+                               .causal = shape.causal};
+  const std::int64_t kv_columns = (layout.qkv - layout.out) / 2;
+  check(layout.out % layout.head == 0 && kv_columns >= layout.head && kv_columns % layout.head == 0 &&
+            layout.out % kv_columns == 0 && layout.qkv == layout.out + 2 * kv_columns,
+        "a block of q, k and v holds whole heads");
+  check(sizes.elements(shape.keys) % layout.batch == 0, "the tokens are whole sequences");
+  return layout;
+}
+
+Matrix<double> attention(const AttentionLayout& layout, Functions functions, const Matrix<double>& qkv) {
+  Matrix<double> out = empty_result(layout, qkv);
+  for_each_query(layout, qkv.rows(), qkv.columns(), [&](const Query& query) {
+    const bool real = functions == Functions::real;
+    const std::vector<double> weights =
+        real ? weights_of(layout, query, qkv) : std::vector<double>(query.keys.size(), 1.0);
+    for (std::int64_t i = 0; i < layout.head; ++i) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        sum += weights[j] * qkv.at(query.keys[j], query.v + i);
+      }
+      out.at(query.row, query.out + i) = real ? sum : clipped(sum);
+    }
+  });
+  return out;
+}
+
+Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& qkv) {
+  Matrix<double> wide(qkv.rows(), qkv.columns());
+  std::copy(qkv.values().begin(), qkv.values().end(), wide.values().begin());
+  const Matrix<double> result = attention(layout, functions, wide);
+  Matrix<float> out(result.rows(), result.columns());
+  std::transform(result.values().begin(), result.values().end(), out.values().begin(),
+                 [](double value) { return static_cast<float>(value); });
+  return out;
+}
+
+Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<double>& qkv, const Matrix<double>& bound) {
+  Matrix<double> out = empty_result(layout, qkv);
+  for_each_query(layout, qkv.rows(), qkv.columns(), [&](const Query& query) {
+    const std::vector<double> weights = weights_of(layout, query, qkv);
+    const double grown = std::exp(2.0 * score_spread(layout, query, qkv, bound));
+    for (std::int64_t i = 0; i < layout.head; ++i) {
+      double spread = 0.0;
+      double largest = 0.0;
+      double largest_reach = 0.0;
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        const double v = std::abs(qkv.at(query.keys[j], query.v + i));
+        const double v_bound = bound.at(query.keys[j], query.v + i);
+        spread += weights[j] * (grown * v_bound + (grown - 1.0) * v);
+        largest = std::max(largest, v);
+        largest_reach = std::max(largest_reach, v + v_bound);
+      }
+      out.at(query.row, query.out + i) = std::min(spread, largest + largest_reach);
+    }
+  });
+  return out;
+}
+
+}  // namespace commfuse::validate

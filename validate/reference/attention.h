@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention on whole matrices, as the interpreter and the unfused operation share it.
+#pragma once
+
+#include <cstdint>
+
+#include "model/schedule/program.h"
+#include "model/schedule/sizes.h"
+#include "validate/reference/arithmetic.h"
+#include "validate/reference/matrix.h"
+
+namespace commfuse::validate {
+
+/// How q, k and v lie in a matrix. A block of `qkv` columns is [q heads | k heads | v heads] and makes a block of `out`
+/// columns; query heads share kv heads in equal runs. Row = position * batch + sequence.
+struct AttentionLayout {
+  std::int64_t qkv = 0;
+  std::int64_t out = 0;
+  std::int64_t head = 0;
+  std::int64_t batch = 0;
+  bool causal = false;
+};
+
+/// Aborts unless heads, kv heads and sequences come out whole.
+AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape);
+
+/// softmax(q k^T / sqrt(head)) v, in double. Functions::integer: the sum of the visible v, clipped to [-2, 2].
+Matrix<double> attention(const AttentionLayout& layout, Functions functions, const Matrix<double>& qkv);
+/// The same, rounded to fp32 once.
+Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& qkv);
+
+/// How far attention of a matrix within `bound` of `qkv` may be from attention of `qkv`, element by element.
+Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<double>& qkv, const Matrix<double>& bound);
+
+}  // namespace commfuse::validate
