@@ -60,7 +60,7 @@ AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(path) {
   }
   const int how = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL);
   descriptor_ =
-      ::open((direct ? target_ : temporary_).c_str(), how, 0666);  // NOLINT(cppcoreguidelines-pro-type-vararg)
+      ::open((direct ? target_ : temporary_).c_str(), how, 0666);  // NOLINT(cppcoreguidelines-pro-type-vararg): open(2)
   if (descriptor_ < 0) {
     refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
   }

@@ -223,7 +223,7 @@ std::optional<std::string> mistake_in_word(const Field& field, std::string_view 
 std::optional<std::string> mistake_in_words(const Field& field, std::string_view text) {
   Words given;
   for (const std::string_view word : split_list(text)) {
-    if (const std::optional<std::string> mistake = mistake_in_word(field, word)) {
+    if (std::optional<std::string> mistake = mistake_in_word(field, word)) {
       return mistake;
     }
     if (std::find(given.begin(), given.end(), word) != given.end()) {

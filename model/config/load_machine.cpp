@@ -160,7 +160,7 @@ TopologyPlan read_node_plan(YamlMap root, const Machine& machine) {
 void check_mesh_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan) {
   constexpr double rounding = 1.0 + 1e-9;
   const BytesPerSecond rate = machine.link.peer.rate.value;
-  if (plan.kind == NodeKind::full_mesh && rate > rounding * plan.gpu_rate) {
+  if (plan.kind == NodeKind::full_mesh && rate.value > rounding * plan.gpu_rate.value) {
     root.map("link").map("peer").mistake(
         "rate", fmt::format("{} is more than one wire of the mesh has, {} (nominal_rate over {} peers); write what a "
                             "single peer gets",
@@ -269,7 +269,7 @@ bool leaves(const std::filesystem::path& folder, const std::filesystem::path& pa
 std::filesystem::path node_file(const YamlFile& file, YamlMap root, const std::string& choice) {
   namespace fs = std::filesystem;
   try {
-    if (const fs::path found = find_config(Catalogue::nodes, choice); found != fs::path(choice)) {
+    if (fs::path found = find_config(Catalogue::nodes, choice); found != fs::path(choice)) {
       return found;
     }
   } catch (const ConfigError& error) {

@@ -30,7 +30,7 @@ std::string entry_of(const Setting& setting, std::string_view leaf, const Layout
   if (setting.text.empty()) {
     return fmt::format("# {}: left open", leaf);
   }
-  const std::string entry = fmt::format("{}: {}", leaf, yaml_scalar(setting.text));
+  std::string entry = fmt::format("{}: {}", leaf, yaml_scalar(setting.text));
   if (!layout.origins) {
     return entry;
   }

@@ -55,10 +55,10 @@ const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b)
   if (machine.pair_peers == nullptr) {
     return machine.link.peer;
   }
-  const int a = gpu_a % machine.gpus_per_node;
-  const int b = gpu_b % machine.gpus_per_node;
-  const PairPeers& pairs = *machine.pair_peers;
-  return pairs.kinds[pairs.kind_of_pair[static_cast<std::size_t>(a * machine.gpus_per_node + b)]];
+  const auto width = static_cast<std::size_t>(machine.gpus_per_node);
+  const std::size_t a = static_cast<std::size_t>(gpu_a) % width;
+  const std::size_t b = static_cast<std::size_t>(gpu_b) % width;
+  return machine.pair_peers->kinds[machine.pair_peers->kind_of_pair[a * width + b]];
 }
 
 const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus) {
@@ -82,7 +82,7 @@ std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpu
       const Reach& reach = row[static_cast<std::size_t>(b)];
       reaches.push_back(reach);
       if (a != b) {
-        best = {std::max(best.rate, reach.rate), std::min(best.latency, reach.latency)};
+        best = {{std::max(best.rate.value, reach.rate.value)}, std::min(best.latency, reach.latency)};
       }
     }
   }

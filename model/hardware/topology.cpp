@@ -69,7 +69,7 @@ Route walk_back(const Topology& topology, const std::vector<std::vector<Wire>>& 
     }
     const Edge& edge = topology.edges[static_cast<std::size_t>(back.edge)];
     route.latency += edge.latency;
-    route.rate = std::min(route.rate, edge.rate);
+    route.rate.value = std::min(route.rate.value, edge.rate.value);
     here = back.other;
     route.vertices.push_back(here);
   }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/price.h"
+
+#include <gtest/gtest.h>
+
+#include "model/config/catalogue.h"
+#include "model/cost/attention.h"
+#include "model/cost/communication.h"
+#include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
+#include "model/schedule/scope.h"
+
+namespace commfuse {
+namespace {
+
+Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+
+/// Llama-3.1-70B, 32K tokens, one schedule, priced.
+struct Priced {
+  Priced(Scope scope, std::int32_t ranks, const char* strategy, const Machine& on, const PriceOptions& options = {})
+      : program(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {})),
+        meetings(meetings_of(program, Order(program, 0))),
+        sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
+                                                {.seq = 32768}))),
+        costs(price(program, meetings, sizes, on, options)) {}
+
+  /// The first op of a kind.
+  [[nodiscard]] std::size_t first(OpKind kind) const {
+    std::size_t op = 0;
+    while (program.ops[op].kind != kind) {
+      ++op;
+    }
+    return op;
+  }
+
+  Program program;
+  std::vector<Meetings> meetings;
+  Sizes sizes;
+  Costs costs;
+};
+
+TEST(Price, SerialOpsHaveTheMachineToThemselves) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::gate_up, 8, "serial", h100);
+  const GemmSize product{.m = 32768, .n = 2 * 28672 / 8, .k = 8192};
+  EXPECT_EQ(priced.costs.duration[1], estimate_gemm(h100.accelerator, product, 132).time);
+  EXPECT_EQ(priced.costs.compute, priced.costs.duration[1]);
+  EXPECT_EQ(priced.costs.duration[0], all_gather_time(h100.link, 8, Bytes{32768LL * 8192 * 2}));
+  EXPECT_EQ(priced.costs.issue[0], h100.link.collective.issue_cost.value);
+  // The product waits for the other lane: its launch and one event.
+  EXPECT_EQ(priced.costs.issue[1], h100.accelerator.launch_cost.value + h100.accelerator.event_cost.value);
+}
+
+TEST(Price, AProductBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::gate_up, 8, "commfuse", h100);
+  const GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
+  const std::size_t first = priced.first(OpKind::gemm);
+  EXPECT_EQ(priced.costs.duration[first], estimate_gemm(h100.accelerator, part, 132 - 16).time);
+  EXPECT_EQ(priced.costs.undisturbed[first], estimate_gemm(h100.accelerator, part, 132).time);
+  EXPECT_EQ(priced.costs.duration.back(), priced.costs.undisturbed.back());
+  const Priced alone(Scope::gate_up, 8, "commfuse", h100, {.interference = Interference::none});
+  EXPECT_EQ(alone.costs.duration, alone.costs.undisturbed);
+}
+
+TEST(Price, AGraphPaysOneLaunchAndAGapANode) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced stream(Scope::down, 4, "commfuse", h100);
+  const Priced graph(Scope::down, 4, "commfuse", h100, {.launch = Launch::graph});
+  EXPECT_EQ(graph.costs.issue[0], h100.accelerator.graph_launch_cost.value);
+  for (std::size_t op = 0; op < graph.costs.duration.size(); ++op) {
+    EXPECT_EQ(graph.costs.duration[op], stream.costs.duration[op] + h100.accelerator.graph_node_gap.value);
+    EXPECT_EQ(op == 0 || graph.costs.issue[op] == Duration{}, true);
+  }
+}
+
+TEST(Price, ARingOverTwoNodesPaysTheNetworkOnlyWhereItCrosses) {
+  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Priced inside(Scope::gate_up, 8, "commfuse", cluster);
+  EXPECT_TRUE(inside.costs.by_rank.empty());
+  const Priced across(Scope::gate_up, 16, "commfuse", cluster);
+  const std::size_t exchange = across.first(OpKind::exchange);
+  const Bytes shard{32768LL / 16 * 8192 * 2};
+  for (Rank rank = 0; rank < 16; ++rank) {
+    const bool crosses = rank == 7 || rank == 15;
+    EXPECT_EQ(across.costs.of(rank, exchange), p2p_time(crosses ? cluster.network->peer : cluster.link.peer, shard))
+        << rank;
+  }
+  const Priced serial(Scope::gate_up, 16, "serial", cluster);
+  EXPECT_EQ(serial.costs.duration[0], all_gather_time(cluster.network->collective, 16, Bytes{32768LL * 8192 * 2}));
+}
+
+TEST(Price, AttentionIsPricedForTheHeadsOfOneRank) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::attention, 8, "serial", h100);
+  const AttentionSize size{.batch = 1, .seq = 32768, .heads = 8, .kv_heads = 1, .head_dim = 128};
+  EXPECT_EQ(priced.costs.duration[priced.first(OpKind::attention)], attention_time(h100.accelerator, size, 132));
+}
+
+TEST(AttentionTime, RisesToItsShareOfThePeakWithTheSequence) {
+  // 16K causal, 64 heads of 128: 2 x 16384^2 x 8192 = 4.4 TFLOP at 989 x 0.6 x 16384 / 18884 = 515 TFLOP/s: 8.54 ms,
+  // inside the 510 to 540 TFLOP/s that prefill kernels reach.
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Duration time = attention_time(h100.accelerator, {.seq = 16384, .heads = 64, .kv_heads = 8}, 132);
+  const double rate = 2.0 * 16384 * 16384 * 8192 / to_seconds(time);
+  EXPECT_NEAR(rate, 515e12, 1e12);
+  // Full attention does twice the work.
+  const Duration full =
+      attention_time(h100.accelerator, {.seq = 16384, .heads = 64, .kv_heads = 8, .causal = false}, 132);
+  EXPECT_NEAR(to_seconds(full) / to_seconds(time), 2.0, 1e-6);
+}
+
+TEST(Price, ResultsSayWhichKindsOfParametersTheyLeanOn) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::mlp, 8, "commfuse", h100);
+  const auto kinds = leans_on(priced.program, h100, {});
+  EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::prior)]);      // launch costs
+  EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::published)]);  // peaks
+  EXPECT_TRUE(kinds[static_cast<std::size_t>(Provenance::fitted)]);     // products, links
+  EXPECT_FALSE(kinds[static_cast<std::size_t>(Provenance::measured)]);  // nothing yet
+}
+
+}  // namespace
+}  // namespace commfuse
