@@ -31,8 +31,11 @@ std::string help_of(const Field& field) {
 
 }  // namespace
 
-void add_setting_flags(CLI::App& command, SettingArguments& arguments) {
+void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wanted)(const Field&)) {
   for (const Field& field : run_fields()) {
+    if (wanted != nullptr && !wanted(field)) {
+      continue;
+    }
     const std::string letter = field.letter == '\0' ? "" : fmt::format("-{},", field.letter);
     const auto take = [&arguments, &field](const std::string& text) { arguments.flags.emplace_back(&field, text); };
     command.add_option_function<std::string>(fmt::format("{}--{}", letter, field.flag), take, help_of(field))

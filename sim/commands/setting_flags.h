@@ -23,8 +23,8 @@ struct SettingArguments {
   std::vector<std::string> axes;                            // --axis
 };
 
-/// The arguments must outlive the parsing.
-void add_setting_flags(CLI::App& command, SettingArguments& arguments);
+/// The arguments must outlive the parsing. Only fields that are `wanted` get a flag; all, where nothing is said.
+void add_setting_flags(CLI::App& command, SettingArguments& arguments, bool (*wanted)(const Field&) = nullptr);
 void add_axis_flag(CLI::App& command, SettingArguments& arguments);
 
 void read_files(const SettingArguments& arguments, Resolver& resolver);
