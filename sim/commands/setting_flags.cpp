@@ -25,7 +25,8 @@ std::string_view type_in_words(const Field& field) {
 
 /// With the words it takes, where a line has room for them.
 std::string help_of(const Field& field) {
-  const bool lists = field.choices != nullptr && field.doc.find(std::string(field.choices().back())) == std::string_view::npos;
+  const bool lists =
+      field.choices != nullptr && field.doc.find(std::string(field.choices().back())) == std::string_view::npos;
   return lists ? fmt::format("{}: {}", field.doc, fmt::join(field.choices(), ", ")) : std::string(field.doc);
 }
 
