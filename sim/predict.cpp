@@ -49,9 +49,9 @@ Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,
   std::string refusal;
   for (const StrategyOptions& options : candidates) {
     try {
-      Prediction candidate = predict(point, strategy, options);
+      const Prediction candidate = predict(point, strategy, options);
       if (!best || candidate.analysis.critical.makespan < best->analysis.critical.makespan) {
-        best = std::move(candidate);
+        best = candidate;
       }
     } catch (const ConfigError& error) {
       if (refusal.empty()) {
@@ -62,7 +62,7 @@ Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,
   if (!best) {
     throw ConfigError(refusal);
   }
-  return *std::move(best);
+  return *best;
 }
 
 Duration Predictor::makespan(const Plan& plan, const Costs& costs) {

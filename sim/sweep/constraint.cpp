@@ -37,10 +37,18 @@ std::string remedy_for_count(std::string_view wrong) {
 }
 
 bool compare(std::string_view how, std::int64_t a, std::int64_t b) {
-  if (how == "==") return a == b;
-  if (how == "!=") return a != b;
-  if (how == "<=") return a <= b;
-  if (how == ">=") return a >= b;
+  if (how == "==") {
+    return a == b;
+  }
+  if (how == "!=") {
+    return a != b;
+  }
+  if (how == "<=") {
+    return a <= b;
+  }
+  if (how == ">=") {
+    return a >= b;
+  }
   return how == "<" ? a < b : a > b;
 }
 

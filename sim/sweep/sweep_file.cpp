@@ -137,8 +137,7 @@ void read_constraint(YamlFile& file, const YamlValue& item, std::vector<GridCons
   }
   const YamlPlace start = item.text_place();
   try {
-    const std::string path = file.path();
-    constraints.push_back({Constraint(item.text()), [path, start](std::size_t column) {
+    constraints.push_back({Constraint(item.text()), [path = file.path(), start](std::size_t column) {
                              return fmt::format("{}:{}:{}", path, start.line, start.column + static_cast<int>(column));
                            }});
   } catch (const ConstraintError& error) {

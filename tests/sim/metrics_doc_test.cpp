@@ -39,7 +39,7 @@ ResultRow example_row() {
   const Played played = example();
   ResultRow row;
   row.analysis = analyse(*played.program, played.costs, played.recorder);
-  const auto makespan = [&](Costs costs) {
+  const auto makespan = [&](const Costs& costs) {
     Recorder recorder;
     Engine{}.run(plan_of(lower(played.program)), costs, recorder);
     return recorder.makespan().time_since_epoch();
