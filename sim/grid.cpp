@@ -43,23 +43,16 @@ ResultRow row_of(const Point& point) {
   return row;
 }
 
-void put_schedule(ResultRow& row, const Strategy& strategy, const StrategyOptions& options) {
+void put_schedule(ResultRow& row, Scope scope, const Strategy& strategy, const StrategyOptions& options) {
   row.strategy = strategy.name;
   row.parameters = strategy.describe(options);
-  if (strategy.uses_slices) {
-    row.slices = options.slices;
-  }
-  if (strategy.uses_form) {
-    row.form = name_of(options.form);
-    if (options.form == Form::ring) {
-      row.add_lane = name_of(options.add_lane);
-    }
-  }
+  row.options = options;
+  row.relevant = relevant_options(strategy, kinds_of(scope), options);
 }
 
 ResultRow row_of(const Point& point, const Prediction& prediction) {
   ResultRow row = row_of(point);
-  put_schedule(row, *prediction.strategy, prediction.options);
+  put_schedule(row, point.scope, *prediction.strategy, prediction.options);
   row.schedule_sha256 = prediction.structure->digest;
   row.analysis = prediction.analysis;
   row.ideal = prediction.ideal;
@@ -75,7 +68,7 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
   ResultRow row = row_of(point);
   row.strategy = candidate.strategy->name;
   if (candidate.options.size() == 1) {
-    put_schedule(row, *candidate.strategy, candidate.options.front());
+    put_schedule(row, point.scope, *candidate.strategy, candidate.options.front());
   }
   row.reason = reason;
   return row;

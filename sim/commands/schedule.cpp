@@ -33,14 +33,15 @@ bool selects_a_schedule(const Field& field) {
 
 Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,
                    const StrategyOptions& options) {
-  return generate(operation_of(scope, gated_mlp), Mesh{{{"tp", ranks}}}, 0, strategy, options);
+  return generate(operation_of(scope, gated_mlp), ranks, strategy, options);
 }
 
 // --- list ------------------------------------------------------------------------------------------------------------
 
 void list() {
   for (const Strategy& strategy : strategies()) {
-    fmt::print("{}\n  {}\n  leaves exposed: {}\n", strategy.name, strategy.summary, strategy.exposed);
+    fmt::print("{}\n  {}\n  leaves exposed: {}\n  source: {}\n", strategy.name, strategy.summary, strategy.exposed,
+               strategy.source);
     std::string schedules;
     for (const StrategyOptions& options : strategy.variants({})) {
       const std::string parameters = strategy.describe(options);
@@ -139,7 +140,7 @@ void check_generated(const CheckRequest& request, Tally& tally) {
   for (const Scope scope : scopes) {
     for (const std::int32_t count : ranks) {
       for (const Strategy& strategy : some) {
-        for (const StrategyOptions& options : strategy.variants({})) {
+        for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(scope), count)) {
           const Program program = program_of(scope, true, count, strategy, options);
           tally.add(fmt::format("{} on {} ranks", program.name, count), program);
         }

@@ -65,7 +65,7 @@ std::span<const CheckedOperation> checked_operations() {
 }
 
 Program program_of(const CheckPoint& point) {
-  return generate(point.operation->operation, Mesh{{{"tp", point.ranks}}}, 0, *point.strategy, point.options);
+  return generate(point.operation->operation, point.ranks, *point.strategy, point.options);
 }
 
 std::vector<Sizes> checked_sizes(const Program& program) {
