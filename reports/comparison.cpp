@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/columns.h"
 #include "model/config/quantity.h"
 
 namespace commfuse::reports {
@@ -102,19 +103,6 @@ std::string wrapped(const std::string& sentence, const std::string& indent) {
     start = space + 1;
   }
   return text + current + "\n";
-}
-
-/// The name of a file's schedule may be long; cut between letters it still fits its column.
-std::string cut(std::string text, std::size_t width) {
-  const auto begins_letter = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; };
-  const auto letters = [&] { return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_letter)); };
-  if (letters() <= width) {
-    return text;
-  }
-  while (letters() > width - 2) {
-    text.pop_back();
-  }
-  return text + "..";
 }
 
 constexpr std::size_t label_width = 27;
