@@ -215,7 +215,6 @@ void require_countable(const HandWritten& schedule, const Sizes& sizes) {
       require(gemm->m, gemm->n);
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       require(attention->keys, attention->qkv);
-      require(attention->keys, attention->keys);
     } else if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       require(elementwise->rows, elementwise->columns);
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
