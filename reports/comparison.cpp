@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/columns.h"
 #include "model/config/quantity.h"
 
 namespace commfuse::reports {
@@ -46,7 +47,11 @@ std::vector<const ResultRow*> ranking(Rows rows) {
   return order;
 }
 
+/// Two that take no time at all, as a file without ops does, are equal.
 double ratio(const ResultRow& slower, const ResultRow& faster) {
+  if (makespan(slower) == makespan(faster)) {
+    return 1.0;
+  }
   return to_seconds(makespan(slower)) / to_seconds(makespan(faster));
 }
 
@@ -104,6 +109,7 @@ std::string wrapped(const std::string& sentence, const std::string& indent) {
   return text + current + "\n";
 }
 
+constexpr std::size_t label_width = 27;
 constexpr const char* line = "{:<29} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}\n";
 
 std::string block(Rows rows) {
@@ -113,9 +119,9 @@ std::string block(Rows rows) {
                                  fmt::format("time/{}", unit.name()), "exposed", "head", "bubble", "tail", "MFU");
   for (const ResultRow& row : rows) {
     const Breakdown& parts = row.analysis.critical;
-    text += fmt::format(line, fmt::format("{} {}", &row == fastest ? '>' : ' ', label(row)), unit.text(parts.makespan),
-                        unit.text(parts.exposed), unit.text(parts.head), unit.text(parts.bubble), unit.text(parts.tail),
-                        fmt::format("{:.1f}%", 100.0 * row.mfu));
+    text += fmt::format(line, fmt::format("{} {}", &row == fastest ? '>' : ' ', cut(label(row), label_width)),
+                        unit.text(parts.makespan), unit.text(parts.exposed), unit.text(parts.head),
+                        unit.text(parts.bubble), unit.text(parts.tail), fmt::format("{:.1f}%", 100.0 * row.mfu));
   }
   return text + wrapped(verdict(rows), "  ");
 }

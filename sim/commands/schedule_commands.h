@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The subcommands of `commfuse-sim schedule`, one file each, and what they share.
+#pragma once
+
+#include <cstdint>
+
+#include "model/config/field.h"
+#include "model/schedule/scope.h"
+
+namespace CLI {
+class App;
+}
+
+namespace commfuse::sim {
+
+void add_schedule_show(CLI::App& schedule, int& status);
+void add_schedule_check(CLI::App& schedule, int& status);
+
+/// What selects a program: the strategy's own settings and these: model, ranks, scope, dtype.
+bool selects_a_schedule(const Field& field);
+
+/// One schedule on a mesh of `ranks` ranks.
+Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,
+                   const StrategyOptions& options);
+
+}  // namespace commfuse::sim
