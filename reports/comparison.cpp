@@ -104,6 +104,20 @@ std::string wrapped(const std::string& sentence, const std::string& indent) {
   return text + current + "\n";
 }
 
+/// The name of a file's schedule may be long; cut between letters it still fits its column.
+std::string cut(std::string text, std::size_t width) {
+  const auto begins_letter = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; };
+  const auto letters = [&] { return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_letter)); };
+  if (letters() <= width) {
+    return text;
+  }
+  while (letters() > width - 2) {
+    text.pop_back();
+  }
+  return text + "..";
+}
+
+constexpr std::size_t label_width = 27;
 constexpr const char* line = "{:<29} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}\n";
 
 std::string block(Rows rows) {
@@ -113,9 +127,9 @@ std::string block(Rows rows) {
                                  fmt::format("time/{}", unit.name()), "exposed", "head", "bubble", "tail", "MFU");
   for (const ResultRow& row : rows) {
     const Breakdown& parts = row.analysis.critical;
-    text += fmt::format(line, fmt::format("{} {}", &row == fastest ? '>' : ' ', label(row)), unit.text(parts.makespan),
-                        unit.text(parts.exposed), unit.text(parts.head), unit.text(parts.bubble), unit.text(parts.tail),
-                        fmt::format("{:.1f}%", 100.0 * row.mfu));
+    text += fmt::format(line, fmt::format("{} {}", &row == fastest ? '>' : ' ', cut(label(row), label_width)),
+                        unit.text(parts.makespan), unit.text(parts.exposed), unit.text(parts.head),
+                        unit.text(parts.bubble), unit.text(parts.tail), fmt::format("{:.1f}%", 100.0 * row.mfu));
   }
   return text + wrapped(verdict(rows), "  ");
 }

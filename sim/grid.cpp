@@ -59,7 +59,6 @@ void put_schedule(ResultRow& row, const Strategy& strategy, const StrategyOption
 
 ResultRow row_of(const Point& point, const Prediction& prediction) {
   ResultRow row = row_of(point);
-  put_schedule(row, *prediction.strategy, prediction.options);
   row.schedule_sha256 = prediction.structure->digest;
   row.analysis = prediction.analysis;
   row.ideal = prediction.ideal;
@@ -84,14 +83,34 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
 ResultRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
   try {
     require_runnable(point);
-    return row_of(point, predictor.predict_best(point, *candidate.strategy, candidate.options));
+    const Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
+    ResultRow row = row_of(point, best);
+    put_schedule(row, *best.strategy, best.options);
+    return row;
   } catch (const ConfigError& error) {
     return infeasible_row(point, candidate, error.what());
   }
 }
 
-std::vector<ResultRow> run_point(const Settings& settings, const Library& library, Predictor& predictor) {
-  const Point point = point_of(settings, library);
+ResultRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
+  ResultRow row = row_of(point);
+  try {
+    require_playable(point);
+    row = row_of(point, predictor.predict(point, schedule));
+  } catch (const ConfigError& error) {
+    row.reason = error.what();
+  }
+  row.scope = schedule.scope ? name_of(*schedule.scope) : own_work;
+  row.strategy = schedule.program().name;
+  row.parameters = schedule.file;
+  return row;
+}
+
+bool runs_generated(const Settings& settings, const Library& library) {
+  return library.schedules().empty() || names_strategies(settings);
+}
+
+std::vector<ResultRow> run_generated(const Settings& settings, const Point& point, Predictor& predictor) {
   std::vector<ResultRow> rows;
   try {
     for (const Candidates& candidate : candidates_of(settings)) {
@@ -101,6 +120,21 @@ std::vector<ResultRow> run_point(const Settings& settings, const Library& librar
     rows.push_back(row_of(point));
     rows.back().strategy = settings.text("strategy.name");
     rows.back().reason = error.what();
+  }
+  return rows;
+}
+
+/// The generated schedules, then those of files that belong to the point.
+std::vector<ResultRow> run_point(const Settings& settings, const Library& library, Predictor& predictor) {
+  const Point point = point_of(settings, library);
+  std::vector<ResultRow> rows;
+  if (runs_generated(settings, library)) {
+    rows = run_generated(settings, point, predictor);
+  }
+  for (const HandWritten& schedule : library.schedules()) {
+    if (belongs(schedule, point)) {
+      rows.push_back(run_file(point, schedule, predictor));
+    }
   }
   return rows;
 }
@@ -197,8 +231,10 @@ std::vector<Settings> points_of(const Grid& grid) {
 
 void require_all_runnable(const std::vector<Settings>& points, const Library& library) {
   for (const Settings& settings : points) {
-    candidates_of(settings);
-    require_runnable(point_of(settings, library));
+    if (runs_generated(settings, library)) {
+      candidates_of(settings);
+      require_runnable(point_of(settings, library));
+    }
   }
 }
 

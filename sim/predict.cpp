@@ -10,13 +10,17 @@
 
 namespace commfuse {
 
-void require_possible(const Point& point) {
+void require_machine(const Point& point) {
   const int gpus = total_gpus(point.machine);
   if (point.ranks > gpus) {
     throw ConfigError(fmt::format("{} ranks do not fit {}, which has {} GPUs; choose ranks up to {}", point.ranks,
                                   point.machine.name, gpus, gpus));
   }
   require_supported(point.machine.accelerator, point.dtype);
+}
+
+void require_possible(const Point& point) {
+  require_machine(point);
   for (const SiteName site : sites_of(point.scope)) {
     require_divisible(point.model, site, point.load().tokens(), point.ranks);
   }
@@ -24,18 +28,29 @@ void require_possible(const Point& point) {
 
 Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
   const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
+  const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
+  Prediction prediction = play(point, structure, sizes, flops_of(point.scope, point.model, point.load()));
+  prediction.strategy = &strategy;
+  prediction.options = options;
+  return prediction;
+}
+
+Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
+  const Sizes sizes = sizes_at(schedule, point);
+  return play(point, schedule.structure, sizes, flops_of(schedule, point, sizes));
+}
+
+Prediction Predictor::play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops) {
   const Program& program = structure.program();
-  const Sizes sizes = bind_sizes(program, quantities_of(point.model, point.load()));
   const Costs costs = price(program, structure.meetings, sizes, point.machine, point.price);
   engine_.run(structure.plan, costs, recorder_);
 
-  Prediction prediction{.strategy = &strategy, .options = options};
+  Prediction prediction;
   prediction.analysis = analyse(program, costs, recorder_);
   prediction.ideal = makespan(structure.plan, with_free_communication(program, costs));
   prediction.link = makespan(structure.plan, with_free_compute(program, costs));
   const Duration total = prediction.analysis.critical.makespan;
   check(total >= prediction.ideal && total >= prediction.link, "no run is faster than its bounds");
-  const Flops flops = flops_of(point.scope, point.model, point.load());
   const FlopsPerSecond peak = point.machine.accelerator.dense_peak(point.dtype);
   prediction.mfu = flops.count / (to_seconds(total) * point.ranks * peak.value);
   prediction.buffers = bytes_per_rank(program, sizes);

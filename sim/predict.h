@@ -10,6 +10,7 @@
 #include "model/hardware/machine.h"
 #include "model/workload/transformer.h"
 #include "sim/engine/engine.h"
+#include "sim/hand_written.h"
 #include "sim/structure.h"
 
 namespace commfuse {
@@ -27,19 +28,20 @@ struct Point {
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };
 
-/// Throws ConfigError when the machine has too few GPUs or no such dtype, or when the model cannot be split over the
-/// ranks.
+/// Throws ConfigError when the machine has too few GPUs or no such dtype.
+void require_machine(const Point& point);
+/// As require_machine, and when the model cannot be split over the ranks.
 void require_possible(const Point& point);
 
 struct Prediction {
-  const Strategy* strategy = nullptr;
+  const Strategy* strategy = nullptr;  // null: of a file
   StrategyOptions options;
   Analysis analysis;
   Duration ideal{};  // makespan with free communication: no schedule of this strategy can be faster
   Duration link{};   // makespan with free compute
   double mfu = 0.0;
   Bytes buffers;                         // memory of all buffers of one rank
-  const Structure* structure = nullptr;  // lives as long as the cache
+  const Structure* structure = nullptr;  // lives as long as the cache, or the file's schedule
 };
 
 /// Runs points on one thread; keeps the engine's memory between them.
@@ -50,10 +52,15 @@ class Predictor {
   /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
+  /// Of a schedule from a file that belongs to the point. Throws ConfigError as sizes_at. Requires a machine that the
+  /// point fits.
+  Prediction predict(const Point& point, const HandWritten& schedule);
+
   /// The fastest of the candidates that divide the tokens, the first on ties. Throws ConfigError when none does.
   Prediction predict_best(const Point& point, const Strategy& strategy, const std::vector<StrategyOptions>& candidates);
 
  private:
+  Prediction play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
   Duration makespan(const Plan& plan, const Costs& costs);
 
   StructureCache& structures_;

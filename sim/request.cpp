@@ -95,12 +95,24 @@ Point point_of(const Settings& settings, const Library& library) {
   return point;
 }
 
-void require_runnable(const Point& point) {
+void require_playable(const Point& point) {
   if (point.batch > most_tokens / point.seq) {
     throw ConfigError(fmt::format("batch {} times seq {} is too large; the most is {} tokens",
                                   format_count(point.batch), format_count(point.seq), format_count(most_tokens)));
   }
+  require_machine(point);
+}
+
+void require_runnable(const Point& point) {
+  require_playable(point);
   require_possible(point);
+}
+
+bool names_strategies(const Settings& settings) {
+  const std::span<const Field> fields = run_fields();
+  return std::any_of(fields.begin(), fields.end(), [&](const Field& field) {
+    return field.key.starts_with("strategy.") && settings.at(field).origin.source != Source::preset;
+  });
 }
 
 std::vector<Candidates> candidates_of(const Settings& settings) {

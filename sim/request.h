@@ -3,7 +3,9 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config/settings.h"
@@ -18,18 +20,25 @@ class Library {
   void load_model(const std::string& name);
   void load_machine(const std::string& name);
 
+  /// Schedules from files, which stand beside the generated ones at the points they belong to.
+  void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
+
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
   [[nodiscard]] const Machine& machine(const std::string& name) const { return machines_.at(name); }
+  [[nodiscard]] std::span<const HandWritten> schedules() const { return schedules_; }
 
  private:
   std::map<std::string, Transformer> models_;
   std::map<std::string, Machine> machines_;
+  std::vector<HandWritten> schedules_;
 };
 
 /// Requires that the library has loaded what the settings name. Whether the point is possible is not looked at.
 Point point_of(const Settings& settings, const Library& library);
 
-/// As require_possible, and the tokens stay in the range of the arithmetic.
+/// As require_machine, and the tokens stay in the range of the arithmetic.
+void require_playable(const Point& point);
+/// As require_playable and require_possible.
 void require_runnable(const Point& point);
 
 struct Candidates {
@@ -40,5 +49,8 @@ struct Candidates {
 /// One entry a result row: with variants "best" one a strategy, with "all" one a schedule. Throws ConfigError where a
 /// fixed parameter belongs to none of the strategies.
 std::vector<Candidates> candidates_of(const Settings& settings);
+
+/// Whether somebody chose a strategy or a parameter of one.
+bool names_strategies(const Settings& settings);
 
 }  // namespace commfuse

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/structure.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "model/check.h"
@@ -9,11 +10,30 @@
 
 namespace commfuse {
 
+namespace {
+
+/// What an op meets on any rank. Ranks differ only where ops have predicates.
+std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
+  std::vector<Meetings> all = meetings_of(program, Order(program, 0));
+  const bool same = std::all_of(program.ops.begin(), program.ops.end(),
+                                [](const Op& op) { return op.where.relation == Relation::always; });
+  for (Rank rank = 1; rank < program.mesh.ranks() && !same; ++rank) {
+    const std::vector<Meetings> here = meetings_of(program, Order(program, rank));
+    for (std::size_t op = 0; op < all.size(); ++op) {
+      all[op].exchange = all[op].exchange || here[op].exchange;
+      all[op].collective = all[op].collective || here[op].collective;
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
 Structure structure_of(Program program) {
   check(check_program(program).ok(), "a generated program passes its proof");
   Structure structure;
   structure.digest = digest_of(program);
-  structure.meetings = meetings_of(program, Order(program, 0));
+  structure.meetings = meetings_on_all_ranks(program);
   structure.plan = plan_of(lower(std::make_shared<const Program>(std::move(program))));
   return structure;
 }

@@ -22,15 +22,25 @@ namespace fs = std::filesystem;
 std::span<const std::string_view> folders_of(Catalogue catalogue) {
   static constexpr std::array<std::string_view, 1> models{"models"};
   static constexpr std::array<std::string_view, 2> machines{"hardware", "clusters"};
+  static constexpr std::array<std::string_view, 1> schedules{"schedules"};
   switch (catalogue) {
     case Catalogue::models: return models;
     case Catalogue::hardware: return machines;
     case Catalogue::nodes: return std::span(machines).first(1);
+    case Catalogue::schedules: return schedules;
   }
   return {};
 }
 
-constexpr std::string_view one_of(Catalogue catalogue) { return catalogue == Catalogue::models ? "model" : "hardware"; }
+constexpr std::string_view one_of(Catalogue catalogue) {
+  switch (catalogue) {
+    case Catalogue::models: return "model";
+    case Catalogue::hardware:
+    case Catalogue::nodes: return "hardware";
+    case Catalogue::schedules: return "schedule";
+  }
+  return "";
+}
 
 bool is_folder(const fs::path& path) {
   std::error_code error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and machines by name: `llama-3.1-70b` means models/llama-3.1-70b.yaml in the config folder; a path is a path.
-// A machine is one node (hardware/) or several (clusters/).
+// Models, machines and schedules by name: `llama-3.1-70b` means models/llama-3.1-70b.yaml in the config folder; a path
+// is a path. A machine is one node (hardware/) or several (clusters/).
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@ enum class Catalogue : std::uint8_t {
   models,
   hardware,  ///< Looked up in hardware/, then in clusters/.
   nodes,     ///< In hardware/ alone.
+  schedules,
 };
 
 /// $COMMFUSE_CONFIG_DIR, else ../share/commfuse/configs from the program (installed), else ../../../configs (build

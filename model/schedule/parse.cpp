@@ -80,6 +80,12 @@ Mesh mesh_of(const Node& node, Mistakes& mistakes) {
   return mesh;
 }
 
+/// bf16 where nothing is said.
+DType dtype_or_usual(const Fields& fields) {
+  const Node* node = fields.find("dtype");
+  return node == nullptr ? DType::bf16 : dtype_of(*node);
+}
+
 /// Everything between the mesh and the ops.
 class DeclarationReader {
  public:
@@ -185,7 +191,7 @@ class DeclarationReader {
     if (definition == nullptr) {
       const Extent rows = extent(fields.at("rows", "tokens*4"));
       const Extent columns = extent(fields.at("columns", "hidden*1"));
-      id = builder_.input_tensor(name, rows, columns, dtype_of(fields.at("dtype", "bf16")));
+      id = builder_.input_tensor(name, rows, columns, dtype_or_usual(fields));
     } else if (definition == fields.find("attention")) {
       id = attention_of(name, fields);
       require_agreement(fields, builder_.tensor(id));
@@ -282,8 +288,9 @@ class DeclarationReader {
   Buffer buffer_of(const std::string& name, const Node& node) const {
     constexpr std::array<std::string_view, 4> keys{"role", "rows", "columns", "dtype"};
     const Fields fields(node, keys, mistakes_);
-    return {name, word_of(fields.at("role", "scratch"), words::roles, "roles"), extent(fields.at("rows", "tokens*4")),
-            extent(fields.at("columns", "hidden*1")), dtype_of(fields.at("dtype", "bf16"))};
+    const Node* role = fields.find("role");
+    return {name, role == nullptr ? BufferRole::scratch : word_of(*role, words::roles, "roles"),
+            extent(fields.at("rows", "tokens*4")), extent(fields.at("columns", "hidden*1")), dtype_or_usual(fields)};
   }
 
   Content content_of(const Node& node) const {
@@ -344,7 +351,7 @@ class DeclarationReader {
                                                    "batch",   "head", "causal",  "dtype"};
     const Fields fields(node, keys, mistakes_);
     const auto dimension = [&](std::string_view key) {
-      return DimensionId{named(fields.at(key, key), dimensions_, "dimensions")};
+      return one_block_of(fields.at(key, key), dimensions_, dimensions());
     };
     return {.queries = extent(fields.at("queries", "tokens*4")),
             .keys = extent(fields.at("keys", "tokens*4")),
@@ -353,7 +360,7 @@ class DeclarationReader {
             .batch = dimension("batch"),
             .head = dimension("head"),
             .causal = boolean_of(fields.at("causal", "true")),
-            .dtype = dtype_of(fields.at("dtype", "bf16"))};
+            .dtype = dtype_or_usual(fields)};
   }
 
   GemmShape unfused_gemm(const Node& node) const {
@@ -362,7 +369,7 @@ class DeclarationReader {
     GemmShape shape{.m = extent(fields.at("m", "tokens*4")),
                     .n = extent(fields.at("n", "ffn*1")),
                     .k = extent(fields.at("k", "hidden*1")),
-                    .dtype = dtype_of(fields.at("dtype", "bf16"))};
+                    .dtype = dtype_or_usual(fields)};
     if (const Node* accumulate = fields.find("accumulate")) {
       shape.accumulate = boolean_of(*accumulate);
     }
@@ -385,7 +392,7 @@ class DeclarationReader {
                              function == Function::add ? most_ranks : static_cast<std::int32_t>(inputs_of(function))),
         .rows = extent(fields.at("rows", "tokens*4")),
         .columns = extent(fields.at("columns", "ffn*1")),
-        .dtype = dtype_of(fields.at("dtype", "bf16"))};
+        .dtype = dtype_or_usual(fields)};
   }
 
   const Mesh& mesh_;

@@ -102,8 +102,8 @@ class OpReader {
   void attention(const Fields& fields, std::int32_t id) {
     AttentionSpec spec{.lane = lane(fields, {LaneKind::compute, 0}), .purpose = purpose(fields, OpKind::attention)};
     const Predicate where = predicate(fields);
-    spec.batch = DimensionId{named(fields.at("batch", "batch"), dimension_names_, "dimensions")};
-    spec.head = DimensionId{named(fields.at("head", "head"), dimension_names_, "dimensions")};
+    spec.batch = one_block_of(fields.at("batch", "batch"), dimension_names_, dimensions_);
+    spec.head = one_block_of(fields.at("head", "head"), dimension_names_, dimensions_);
     spec.causal = boolean_of(fields.at("causal", "true"));
     const Node& in = fields.at("in", "[\"qkv\", \"qkv\"]");
     require_list(in);
@@ -243,7 +243,11 @@ class OpReader {
     return purpose;
   }
 
+  /// The only axis of a mesh need not be named.
   [[nodiscard]] int axis(const Fields& fields) const {
+    if (around_.mesh.axes.size() == 1 && fields.find("axis") == nullptr) {
+      return 0;
+    }
     return named(fields.at("axis", around_.mesh.axes.front().name), axes_, "axes");
   }
 
@@ -309,6 +313,16 @@ class OpReader {
 
 std::string in_words(Extent extent, std::span<const Dimension> dimensions) {
   return fmt::format("{}*{}", dimensions[position(extent.dimension)].name, extent.blocks);
+}
+
+DimensionId one_block_of(const Node& node, const Names& names, std::span<const Dimension> dimensions) {
+  const DimensionId id{named(node, names, "dimensions")};
+  const Dimension& dimension = dimensions[position(id)];
+  if (dimension.blocks != 1) {
+    throw Wrong{node.place, fmt::format("attention takes a size from '{}', which is cut into {} blocks; give it one",
+                                        dimension.name, dimension.blocks)};
+  }
+  return id;
 }
 
 void read_ops(const Node& list, const Surroundings& around, std::span<const Dimension> dimensions,

@@ -16,4 +16,7 @@ void read_ops(const Node& list, const Surroundings& around, std::span<const Dime
 /// "tokens*4".
 std::string in_words(Extent extent, std::span<const Dimension> dimensions);
 
+/// A declared dimension of one block: attention takes the number of sequences and the size of a head from such.
+DimensionId one_block_of(const Node& node, const Names& names, std::span<const Dimension> dimensions);
+
 }  // namespace commfuse::text

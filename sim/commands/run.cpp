@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
+#include "model/config/command_line.h"
 #include "model/config_error.h"
 #include "reports/trace.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/render.h"
+#include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/traced.h"
 #include "sim/sweep/sweep_file.h"
@@ -19,6 +22,7 @@ namespace {
 
 struct RunRequest {
   SettingArguments settings;
+  ScheduleArguments schedules;
   std::string format = "table";
   std::string trace;
 };
@@ -49,19 +53,35 @@ std::vector<ResultRow> rows_of(const Grid& grid, const std::vector<Settings>& po
   return rows;
 }
 
-void run(const RunRequest& request) {
+/// Whether strategies are run beside the files.
+bool names_strategies(const Grid& grid) {
+  return commfuse::names_strategies(grid.settings) ||
+         std::any_of(grid.axes.begin(), grid.axes.end(), [](const GridAxis& axis) {
+           return std::any_of(axis.fields.begin(), axis.fields.end(),
+                              [](const Field* field) { return field->key.starts_with("strategy."); });
+         });
+}
+
+int run(const RunRequest& request) {
   const Render render = renderer(request.format);
-  const Grid grid = grid_of(request.settings);
-  const Library library = library_of(grid);
+  std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
+  if (!schedules) {
+    return exit_code::gate_missed;
+  }
+  Grid grid = grid_of(request.settings);
+  fit(grid, *schedules, names_strategies(grid));
+  Library library = library_of(grid);
+  library.add(*std::move(schedules));
   const std::vector<Settings> points = points_of(grid);
   if (!request.trace.empty() && points.size() != 1) {
     throw ConfigError(fmt::format("--trace: there are {} points; choose one, or leave it out", points.size()));
   }
   const std::vector<ResultRow> rows = rows_of(grid, points, library);
   if (!request.trace.empty()) {
-    reports::write_trace(traced(point_of(points.front(), library), rows), request.trace);
+    reports::write_trace(traced(point_of(points.front(), library), rows, library.schedules()), request.trace);
   }
   fmt::print("{}", render(rows));
+  return exit_code::done;
 }
 
 }  // namespace
@@ -70,6 +90,7 @@ void add_run(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("run", "Predict one point, or a grid with --axis");
   const auto request = std::make_shared<RunRequest>();
   add_setting_flags(*command, request->settings);
+  add_schedule_flags(*command, request->schedules);
   add_axis_flag(*command, request->settings);
   add_output_flag(*command, request->format);
   command
@@ -82,11 +103,9 @@ void add_run(CLI::App& app, int& status) {
       "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"
       "  commfuse-sim run --axis seq=1K..128K --axis ranks=2,4,8\n"
       "  commfuse-sim run --seq 8K --strategy sliced,commfuse --variants all -o csv\n"
-      "  commfuse-sim run --seq 32K --trace 32K.json.gz");
-  command->callback([request, &status] {
-    run(*request);
-    status = 0;
-  });
+      "  commfuse-sim run --seq 32K --trace 32K.json.gz\n"
+      "  commfuse-sim run --schedule mine.yaml --strategy all --seq 8K");
+  command->callback([request, &status] { status = run(*request); });
 }
 
 }  // namespace commfuse::sim

@@ -3,17 +3,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "model/config/command_line.h"
 #include "model/config/ranges.h"
-#include "model/config_error.h"
 #include "model/schedule/check_program.h"
-#include "model/schedule/text.h"
+#include "model/schedule/load_schedule.h"
 #include "sim/commands/schedule_commands.h"
+#include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
 
 namespace commfuse::sim {
@@ -39,12 +38,7 @@ struct Tally {
       return;
     }
     ++failed;
-    for (const Finding& finding : report.findings) {
-      fmt::print("{}: {}\n", what, finding.sentence);
-    }
-    if (report.more > 0) {
-      fmt::print("{}: and {} more\n", what, report.more);
-    }
+    fmt::print("{}", in_words(what, report));
   }
 };
 
@@ -89,15 +83,8 @@ void check_generated(const CheckRequest& request, Tally& tally) {
 }
 
 void check_file(const std::string& path, Tally& tally) {
-  std::ifstream in(path, std::ios::binary);
-  if (!in) {
-    throw ConfigError(fmt::format("{}: this file cannot be read; give the path of a schedule in YAML", path));
-  }
-  std::string text;
-  text.resize((std::size_t{1} << 20) + 1);  // one byte past what a schedule may have: parse_program says so
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
-  tally.add(path, parse_program(text, path));
+  const ScheduleFile file = load_schedule(path);
+  tally.add(file.path.string(), file.program);
 }
 
 int run_checks(const CheckRequest& request) {

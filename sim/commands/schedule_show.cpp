@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim schedule show: what one schedule does step by step.
+// commfuse-sim schedule show: what one schedule does step by step, a generated one or one of a file.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 
 #include "model/config/command_line.h"
+#include "model/config_error.h"
+#include "model/schedule/check_program.h"
+#include "model/schedule/load_schedule.h"
 #include "model/schedule/step_table.h"
 #include "model/schedule/text.h"
 #include "sim/commands/schedule_commands.h"
+#include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/request.h"
 
@@ -18,13 +23,39 @@ namespace commfuse::sim {
 namespace {
 
 struct ShowRequest {
+  std::vector<std::string> files;
   SettingArguments settings;
   std::string form = "steps";
 };
 
-void show(const ShowRequest& request) {
-  constexpr std::array<std::string_view, 2> forms{"steps", "yaml"};
-  require_word("--output", request.form, forms, "form");
+void print(const Program& program, const std::string& form) {
+  fmt::print("{}", form == "yaml" ? to_text(program) : step_table(program) + "\n");
+}
+
+/// A wrong file is still shown as YAML; its steps would mean nothing.
+int show_file(const std::string& name, const std::string& form) {
+  const ScheduleFile file = load_schedule(name);
+  const std::string findings = in_words(file.path.string(), check_program(file.program));
+  fmt::print(stderr, "{}", findings);
+  if (findings.empty() || form == "yaml") {
+    print(file.program, form);
+  }
+  return findings.empty() ? exit_code::done : exit_code::gate_missed;
+}
+
+int show_files(const ShowRequest& request) {
+  if (!request.settings.flags.empty()) {
+    throw ConfigError(fmt::format("--{} chooses among generated schedules; leave it out, or the file",
+                                  request.settings.flags.front().first->flag));
+  }
+  int status = exit_code::done;
+  for (const std::string& file : request.files) {
+    status = std::max(status, show_file(file, request.form));
+  }
+  return status;
+}
+
+void show_generated(const ShowRequest& request) {
   Resolver resolver;
   read_files(request.settings, resolver);
   read_above_files(request.settings, resolver);
@@ -36,9 +67,19 @@ void show(const ShowRequest& request) {
   for (const Candidates& candidate : candidates_of(settings)) {
     for (const StrategyOptions& options : candidate.options) {
       const Program program = program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options);
-      fmt::print("{}", request.form == "yaml" ? to_text(program) : step_table(program) + "\n");
+      print(program, request.form);
     }
   }
+}
+
+int show(const ShowRequest& request) {
+  constexpr std::array<std::string_view, 2> forms{"steps", "yaml"};
+  require_word("--output", request.form, forms, "form");
+  if (!request.files.empty()) {
+    return show_files(request);
+  }
+  show_generated(request);
+  return exit_code::done;
 }
 
 }  // namespace
@@ -46,16 +87,15 @@ void show(const ShowRequest& request) {
 void add_schedule_show(CLI::App& schedule, int& status) {
   CLI::App* command = schedule.add_subcommand("show", "One schedule: step by step for every rank, or as YAML");
   const auto request = std::make_shared<ShowRequest>();
+  command->add_option("FILE", request->files, "Schedules in YAML instead of a generated one");
   add_setting_flags(*command, request->settings, selects_a_schedule);
   command->add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str();
   command->footer(
       "Examples:\n"
       "  commfuse-sim schedule show --strategy commfuse --form ring --ranks 4 --scope gate_up\n"
-      "  commfuse-sim schedule show --strategy sliced --slices 4 --ranks 2 -o yaml");
-  command->callback([request, &status] {
-    show(*request);
-    status = exit_code::done;
-  });
+      "  commfuse-sim schedule show --strategy sliced --slices 4 --ranks 2 -o yaml\n"
+      "  commfuse-sim schedule show configs/schedules/doubling.yaml");
+  command->callback([request, &status] { status = show(*request); });
 }
 
 }  // namespace commfuse::sim

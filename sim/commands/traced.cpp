@@ -26,9 +26,18 @@ StrategyOptions options_of(const ResultRow& row) {
   return options;
 }
 
+reports::TracedRun play(const Point& point, const ResultRow& row, const Structure& structure, const Sizes& sizes,
+                        Engine& engine) {
+  const Costs costs = price(structure.program(), structure.meetings, sizes, point.machine, point.price);
+  Recorder recorder(Recorder::Keep::timeline);
+  engine.run(structure.plan, costs, recorder);
+  return {.row = row, .program = structure.plan.lowered.program, .timeline = recorder.timeline(), .sizes = sizes};
+}
+
 }  // namespace
 
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows) {
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
+                                       std::span<const HandWritten> files) {
   StructureCache structures;
   Engine engine;
   std::vector<reports::TracedRun> runs;
@@ -36,14 +45,16 @@ std::vector<reports::TracedRun> traced(const Point& point, std::span<const Resul
     if (!row.feasible()) {
       continue;
     }
+    const auto file = std::find_if(files.begin(), files.end(),
+                                   [&](const HandWritten& one) { return one.structure.digest == row.schedule_sha256; });
+    if (file != files.end()) {
+      runs.push_back(play(point, row, file->structure, sizes_at(*file, point), engine));
+      continue;
+    }
     const Structure& structure =
         structures.get({point.scope, point.model.gated_mlp, point.ranks, find_strategy(row.strategy), options_of(row)});
     const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
-    const Costs costs = price(structure.program(), structure.meetings, sizes, point.machine, point.price);
-    Recorder recorder(Recorder::Keep::timeline);
-    engine.run(structure.plan, costs, recorder);
-    runs.push_back(
-        {.row = row, .program = structure.plan.lowered.program, .timeline = recorder.timeline(), .sizes = sizes});
+    runs.push_back(play(point, row, structure, sizes, engine));
   }
   return runs;
 }

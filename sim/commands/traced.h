@@ -10,7 +10,8 @@
 
 namespace commfuse::sim {
 
-/// One run a row that has a result. Requires the rows of this point.
-std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows);
+/// One run a row that has a result. Requires the rows of this point, and the files that some of them are about.
+std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
+                                       std::span<const HandWritten> files = {});
 
 }  // namespace commfuse::sim

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/schedule_files.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "model/schedule/check_program.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+constexpr std::int64_t most_elements = std::int64_t{1} << 30;  // of a dimension
+
+OwnSizes sizes_of(const std::vector<std::string>& texts) {
+  OwnSizes sizes;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    const std::optional<std::int64_t> elements =
+        equals == std::string::npos ? std::nullopt : parse_count(text.substr(equals + 1));
+    if (name.empty() || !elements || *elements < 1 || *elements > most_elements) {
+      throw ConfigError(
+          fmt::format("--size: {} is no dimension with its elements; write one as in experts=64, up to "
+                      "{}",
+                      in_quotes(text), format_count(most_elements)));
+    }
+    if (!sizes.emplace(name, *elements).second) {
+      throw ConfigError(fmt::format("--size: {} is given twice; keep one of them", in_quotes(name)));
+    }
+  }
+  return sizes;
+}
+
+std::vector<ScheduleFile> load_all(const std::vector<std::string>& names) {
+  std::vector<ScheduleFile> files;
+  std::vector<std::string> mistakes;
+  for (const std::string& name : names) {
+    try {
+      files.push_back(load_schedule(name));
+    } catch (const ConfigError& error) {
+      mistakes.emplace_back(error.what());
+    }
+  }
+  if (!mistakes.empty()) {
+    throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
+  }
+  return files;
+}
+
+}  // namespace
+
+void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments) {
+  const std::string group = "Schedules from files";
+  command
+      .add_option("--schedule", arguments.files,
+                  "Run this schedule: a name in configs/schedules, or a path; repeatable. Ranks, dtype and scope come "
+                  "from it; strategies stand beside it where --strategy names them")
+      ->group(group)
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  command
+      .add_option("--size", arguments.sizes,
+                  "Elements of a dimension of the file that the model does not give; repeatable")
+      ->group(group)
+      ->type_name("NAME=ELEMENTS")
+      ->allow_extra_args(false);
+}
+
+std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments) {
+  const OwnSizes sizes = sizes_of(arguments.sizes);
+  std::vector<ScheduleFile> files = load_all(arguments.files);
+  std::string findings;
+  for (const ScheduleFile& file : files) {
+    findings += in_words(file.path.string(), check_program(file.program));
+  }
+  if (!findings.empty()) {
+    fmt::print(stderr, "{}", findings);
+    return std::nullopt;
+  }
+  require_needed(sizes, files);
+  std::vector<HandWritten> schedules;
+  for (ScheduleFile& file : files) {
+    schedules.push_back(hand_written(std::move(file), sizes));
+  }
+  return schedules;
+}
+
+std::string in_words(const std::string& what, const CheckReport& report) {
+  std::string text;
+  for (const Finding& finding : report.findings) {
+    text += fmt::format("{}: {}\n", what, finding.sentence);
+  }
+  return report.more == 0 ? text : text + fmt::format("{}: and {} more\n", what, report.more);
+}
+
+}  // namespace commfuse::sim

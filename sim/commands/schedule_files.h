@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// --schedule and --size: schedules from files beside generated ones.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/schedule/findings.h"
+#include "sim/hand_written.h"
+
+namespace CLI {
+class App;
+}
+
+namespace commfuse::sim {
+
+struct ScheduleArguments {
+  std::vector<std::string> files;  // --schedule
+  std::vector<std::string> sizes;  // --size NAME=ELEMENTS
+};
+
+/// The arguments must outlive the parsing.
+void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments);
+
+/// All files, proved; nothing where a proof failed, and its findings are on stderr. Throws ConfigError with the
+/// mistakes of every file, and for sizes that are missing or too many.
+std::optional<std::vector<HandWritten>> read_schedules(const ScheduleArguments& arguments);
+
+/// One line a finding, and how many more there are; empty where all is proved.
+std::string in_words(const std::string& what, const CheckReport& report);
+
+}  // namespace commfuse::sim
