@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/check.h"
-#include "reports/export/work.h"
+#include "reports/export/op_totals.h"
 #include "reports/trace_label.h"
 
 namespace commfuse::reports {
@@ -94,10 +94,10 @@ class NodeWriter {
     node.set_type(proto::COMP_NODE);
     node.set_name(fmt::format("{} {}", label_of(task), op_label(program_, op, rank_)));
     node.set_duration_micros(microseconds(task.time, options_.time_scale));
-    const Work work = task.host ? Work{} : work_of(input_.sizes, program_.shapes[op.shape]);
+    const OpTotals totals = task.host ? OpTotals{} : totals_of(input_.sizes, program_.shapes[op.shape]);
     Attributes attributes(node);
-    attributes.count("num_ops", work.operations);
-    attributes.size("tensor_size", work.moved);
+    attributes.count("num_ops", totals.operations);
+    attributes.size("tensor_size", totals.moved);
   }
 
   void message(const Task& task, bool sends, proto::Node& node) const {

@@ -8,12 +8,12 @@
 
 namespace commfuse::reports {
 
-struct Work {
+struct OpTotals {
   std::int64_t operations = 0;  // floating-point, a fused multiply-add counted as two; causal attention half of full
   Bytes moved;                  // read and written at least once
 };
 
 /// Of a gemm, an attention or an elementwise op. Nothing for communication.
-Work work_of(const Sizes& sizes, const Shape& shape);
+OpTotals totals_of(const Sizes& sizes, const Shape& shape);
 
 }  // namespace commfuse::reports
