@@ -11,7 +11,6 @@
 #include <tuple>
 
 #include "model/check.h"
-#include "model/schedule/scope.h"
 #include "tests/reports/export/exported.h"
 
 namespace commfuse::test {
@@ -102,7 +101,7 @@ TEST(ChakraExport, EveryScheduleIsSound) {
     for (const std::int32_t ranks : {1, 2, 4}) {
       for (const Strategy& strategy : strategies()) {
         for (const StrategyOptions& options : strategy.variants({})) {
-          const Exported exported(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options),
+          const Exported exported(generated(scope, ranks, strategy, options),
                                   {.gemm = 10us, .exchange = 4us, .collective = 9us, .elementwise = 3us, .issue = 1us});
           SCOPED_TRACE(exported.program->name);
           expect_sound(traces_of(exported));

@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "model/schedule/scope.h"
 #include "tests/reports/export/exported.h"
 
 namespace commfuse::test {
@@ -128,7 +127,7 @@ TEST(Dot, NamesMayHoldWhatDotEscapes) {
 TEST(Dot, EveryScheduleIsAGraph) {
   for (const Strategy& strategy : strategies()) {
     for (const StrategyOptions& options : strategy.variants({})) {
-      const Program program = generate(operation_of(Scope::layer, true), Mesh{{{"tp", 3}}}, 0, strategy, options);
+      const Program program = generated(Scope::layer, 3, strategy, options);
       SCOPED_TRACE(program.name);
       EXPECT_EQ(graph_of(program, {0, 1, 2}).nodes.size(), 3 * program.ops.size());
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/schedule/builder.h"
+#include "model/schedule/scope.h"
 #include "reports/export/tasks.h"
 #include "tests/sim/played.h"
 
@@ -30,6 +31,10 @@ struct Exported {
 
   [[nodiscard]] reports::ExportInput input() const { return {lowered, sizes, costs}; }
 };
+
+inline Program generated(Scope scope, std::int32_t ranks, const Strategy& strategy, const StrategyOptions& options) {
+  return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options);
+}
 
 /// AG(P): at step s rank r sends to r + 1 the shard that it received at step s - 1, in step 0 its own.
 inline Program ring_all_gather(std::int32_t ranks) {

@@ -10,7 +10,6 @@
 
 #include "model/config_error.h"
 #include "model/schedule/check_program.h"
-#include "model/schedule/scope.h"
 #include "tests/reports/export/exported.h"
 #include "tests/reports/export/goal_reader.h"
 
@@ -228,7 +227,7 @@ void for_all_schedules(const Visit& visit) {
     for (const std::int32_t ranks : {1, 2, 3, 4}) {
       for (const Strategy& strategy : strategies()) {
         for (const StrategyOptions& options : strategy.variants({})) {
-          Program program = generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options);
+          Program program = generated(scope, ranks, strategy, options);
           SCOPED_TRACE(testing::Message() << program.name << " on " << ranks);
           visit(std::move(program), ranks);
         }

@@ -5,15 +5,13 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/schedule/scope.h"
 #include "model/schedule/text.h"
+#include "tests/reports/export/exported.h"
 
-namespace commfuse::reports {
+namespace commfuse::test {
 namespace {
 
-Program generated(Scope scope, std::int32_t ranks, const Strategy& strategy, const StrategyOptions& options) {
-  return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options);
-}
+using reports::schedule_json;
 
 TEST(ScheduleJson, IsReadBackAsTheSameProgram) {
   for (const Scope scope : all_scopes) {
@@ -73,4 +71,4 @@ TEST(ScheduleJson, AMistakeInJsonHasItsPlace) {
 }
 
 }  // namespace
-}  // namespace commfuse::reports
+}  // namespace commfuse::test

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <set>
 
-#include "model/schedule/scope.h"
 #include "tests/reports/export/exported.h"
 
 namespace commfuse::test {
@@ -76,7 +75,7 @@ TEST(Tasks, BothOrdersKeepEveryUseOfMemoryInOrder) {
   for (const Scope scope : {Scope::gate_up, Scope::down, Scope::layer}) {
     for (const Strategy& strategy : strategies()) {
       for (const StrategyOptions& options : strategy.variants({})) {
-        const Exported exported(generate(operation_of(scope, true), Mesh{{{"tp", 4}}}, 0, strategy, options), {});
+        const Exported exported(generated(scope, 4, strategy, options), {});
         SCOPED_TRACE(exported.program->name);
         for (const MessageOrder messages : {MessageOrder::lane, MessageOrder::data}) {
           expect_no_hazard(exported, 1, messages);
