@@ -52,7 +52,7 @@ class GoalReader {
     static const std::regex calc(R"(([a-zA-Z][a-zA-Z0-9_]*): calc ([0-9]+)(?: cpu ([0-9]+))?)");
     static const std::regex message(
         R"(([a-zA-Z][a-zA-Z0-9_]*): (?:(send) ([0-9]+)b to|(recv) ([0-9]+)b from) ([0-9]+)(?: tag ([0-9]+))?(?: cpu ([0-9]+))?(?: nic ([0-9]+))?)");
-    static const std::regex requires_(R"(([a-zA-Z][a-zA-Z0-9_]*) requires ([a-zA-Z][a-zA-Z0-9_]*))");
+    static const std::regex required(R"(([a-zA-Z][a-zA-Z0-9_]*) requires ([a-zA-Z][a-zA-Z0-9_]*))");
     std::smatch match;
     if (line.empty() || line.rfind("//", 0) == 0) {
       return;
@@ -75,7 +75,7 @@ class GoalReader {
                      .tag = number(match[7]),
                      .cpu = number(match[8]),
                      .nic = number(match[9])});
-    } else if (open_ && std::regex_match(line, match, requires_) && labels_.contains(match[1]) &&
+    } else if (open_ && std::regex_match(line, match, required) && labels_.contains(match[1]) &&
                labels_.contains(match[2])) {
       ranks_.back()[labels_.at(match[1])].after.push_back(labels_.at(match[2]));
     } else {
