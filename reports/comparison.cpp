@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/columns.h"
 #include "model/config/quantity.h"
 
 namespace commfuse::reports {
@@ -46,7 +47,11 @@ std::vector<const ResultRow*> ranking(Rows rows) {
   return order;
 }
 
+/// Two that take no time at all, as a file without ops does, are equal.
 double ratio(const ResultRow& slower, const ResultRow& faster) {
+  if (makespan(slower) == makespan(faster)) {
+    return 1.0;
+  }
   return to_seconds(makespan(slower)) / to_seconds(makespan(faster));
 }
 
@@ -102,19 +107,6 @@ std::string wrapped(const std::string& sentence, const std::string& indent) {
     start = space + 1;
   }
   return text + current + "\n";
-}
-
-/// The name of a file's schedule may be long; cut between letters it still fits its column.
-std::string cut(std::string text, std::size_t width) {
-  const auto begins_letter = [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0U) != 0x80U; };
-  const auto letters = [&] { return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), begins_letter)); };
-  if (letters() <= width) {
-    return text;
-  }
-  while (letters() > width - 2) {
-    text.pop_back();
-  }
-  return text + "..";
 }
 
 constexpr std::size_t label_width = 27;

@@ -65,22 +65,13 @@ OwnSizes needed_sizes(const ScheduleFile& file, const OwnSizes& sizes) {
 }
 
 DType dtype_of_products(const ScheduleFile& file) {
-  std::optional<DType> found;
-  for_each_shape(file.program, [&](const Shape& shape) {
-    const auto* gemm = std::get_if<GemmShape>(&shape);
-    const auto* attention = std::get_if<AttentionShape>(&shape);
-    if (gemm == nullptr && attention == nullptr) {
-      return;
-    }
-    const DType dtype = gemm != nullptr ? gemm->dtype : attention->dtype;
-    if (found && *found != dtype) {
-      throw ConfigError(fmt::format("{} has products in {} and {}, but a result has one dtype; give all the same",
-                                    file.name(), name_of(*found), name_of(dtype)));
-    }
-    found = dtype;
-  });
+  const std::vector<DType> found = product_dtypes(file.program);
+  if (found.size() > 1) {
+    throw ConfigError(fmt::format("{} has products in {} and {}, but a result has one dtype; give all the same",
+                                  file.name(), name_of(found[0]), name_of(found[1])));
+  }
   const bool stores = !file.program.buffers.empty();
-  return found ? *found : stores ? file.program.buffers.front().dtype : DType::bf16;
+  return !found.empty() ? found.front() : stores ? file.program.buffers.front().dtype : DType::bf16;
 }
 
 void require_whole_queries(const ScheduleFile& file) {
@@ -224,7 +215,6 @@ void require_countable(const HandWritten& schedule, const Sizes& sizes) {
       require(gemm->m, gemm->n);
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       require(attention->keys, attention->qkv);
-      require(attention->keys, attention->keys);
     } else if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       require(elementwise->rows, elementwise->columns);
     } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {

@@ -52,7 +52,8 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
   const Duration total = prediction.analysis.critical.makespan;
   check(total >= prediction.ideal && total >= prediction.link, "no run is faster than its bounds");
   const FlopsPerSecond peak = point.machine.accelerator.dense_peak(point.dtype);
-  prediction.mfu = flops.count / (to_seconds(total) * point.ranks * peak.value);
+  const double possible = to_seconds(total) * point.ranks * peak.value;
+  prediction.mfu = possible > 0.0 ? flops.count / possible : 0.0;  // a file may hold no op
   prediction.buffers = bytes_per_rank(program, sizes);
   prediction.structure = &structure;
   return prediction;

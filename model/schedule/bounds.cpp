@@ -64,6 +64,28 @@ class Bounds {
     }
   }
 
+  /// A tensor says that it is attention, but not of which sequences and heads: its ops and unfused work do, and alike.
+  void attention() {
+    std::vector<const AttentionShape*> all;
+    for (const auto* shapes : {&program_.shapes, &program_.unfused}) {
+      for (const Shape& shape : *shapes) {
+        const auto* one = std::get_if<AttentionShape>(&shape);
+        if (one != nullptr && names(one->columns.dimension, program_.dimensions)) {
+          const auto same_columns = [&](const AttentionShape* other) {
+            return other->columns.dimension == one->columns.dimension;
+          };
+          const auto first = std::find_if(all.begin(), all.end(), same_columns);
+          require(first == all.end() || ((*first)->qkv.dimension == one->qkv.dimension &&
+                                         (*first)->batch == one->batch && (*first)->head == one->head),
+                  fmt::format("attention into {} takes q, k and v, sequences or heads from one dimension here and from "
+                              "another there",
+                              program_.dimensions[position(one->columns.dimension)].name));
+          all.push_back(one);
+        }
+      }
+    }
+  }
+
   /// What holds on all ranks alike.
   void op(OpId id) {
     const Op& op = program_.ops[position(id)];
@@ -293,6 +315,7 @@ void check_bounds(const Program& program, Findings& findings) {
   if (!findings.empty()) {
     return;
   }
+  bounds.attention();
   const auto count = static_cast<std::int32_t>(program.ops.size());
   for (OpId op{0}; op < OpId{count}; op = OpId{static_cast<std::int32_t>(op) + 1}) {
     bounds.op(op);

@@ -131,4 +131,20 @@ class Work {
 
 std::string work_of(const Program& program) { return Work(program).text(); }
 
+std::vector<DType> product_dtypes(const Program& program) {
+  std::vector<DType> found;
+  for (const DType dtype : all_dtypes) {
+    const auto multiplies = [&](const Shape& shape) {
+      const auto* gemm = std::get_if<GemmShape>(&shape);
+      const auto* attention = std::get_if<AttentionShape>(&shape);
+      return (gemm != nullptr && gemm->dtype == dtype) || (attention != nullptr && attention->dtype == dtype);
+    };
+    if (std::any_of(program.shapes.begin(), program.shapes.end(), multiplies) ||
+        std::any_of(program.unfused.begin(), program.unfused.end(), multiplies)) {
+      found.push_back(dtype);
+    }
+  }
+  return found;
+}
+
 }  // namespace commfuse

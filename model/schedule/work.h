@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "model/schedule/program.h"
 
@@ -12,5 +13,8 @@ namespace commfuse {
 /// two schedules that may be compared have equal texts. Names of tensors, order of declarations, dtypes and how
 /// dimensions are cut do not matter; names of dimensions do. Requires a program that passed check_program().
 std::string work_of(const Program& program);
+
+/// The dtypes of its products and attention, in the order of all_dtypes.
+std::vector<DType> product_dtypes(const Program& program);
 
 }  // namespace commfuse

@@ -48,14 +48,14 @@ TEST(ValidateCheck, ChoosesStrategiesRanksAndScope) {
     rows += line.substr(0, line.find(",true,")) + "\n";
   }
   EXPECT_EQ(rows,
-            "commfuse.check/1,gemm_rs,4,fp32,1,serial,,,,2\n"
-            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,ring,compute,10\n"
-            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,ring,aux,10\n"
-            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,direct,,8\n"
-            "commfuse.check/1,gemm_rs,2,fp32,1,serial,,,,2\n"
-            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,ring,compute,4\n"
-            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,ring,aux,4\n"
-            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,direct,,4\n");
+            "commfuse.check/1,gemm_rs,4,fp32,1,serial,,,,,2\n"
+            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,,ring,compute,10\n"
+            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,,ring,aux,10\n"
+            "commfuse.check/1,gemm_rs,4,fp32,1,commfuse,,,direct,,8\n"
+            "commfuse.check/1,gemm_rs,2,fp32,1,serial,,,,,2\n"
+            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,,ring,compute,4\n"
+            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,,ring,aux,4\n"
+            "commfuse.check/1,gemm_rs,2,fp32,1,commfuse,,,direct,,4\n");
 }
 
 TEST(ValidateCheck, JsonHasOneObjectASchedule) {

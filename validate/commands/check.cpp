@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-validate check: proves every schedule and runs it on real matrices.
+// commfuse-validate check: proves every schedule, or those of files, and runs it on real matrices.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -23,6 +23,7 @@ namespace {
 
 /// As written on the command line.
 struct CheckRequest {
+  std::vector<std::string> files;
   std::string strategy = "all";
   std::string ranks = "1..8";
   std::string scope = "all";
@@ -146,15 +147,42 @@ std::vector<CheckPoint> points_of(const CheckRequest& request) {
   return points;
 }
 
+/// Throws ConfigError with the mistakes of every file.
+std::vector<CheckPoint> points_of_files(const CheckRequest& request) {
+  const std::uint64_t seed = seed_of(request.seed);
+  std::vector<CheckPoint> points;
+  std::string mistakes;
+  for (const std::string& file : request.files) {
+    try {
+      points.push_back(point_of(load_schedule(file), seed));
+    } catch (const ConfigError& error) {
+      mistakes += fmt::format("{}{}", mistakes.empty() ? "" : "\n", error.what());
+    }
+  }
+  if (!mistakes.empty()) {
+    throw ConfigError(mistakes);
+  }
+  return points;
+}
+
 int run(const CheckRequest& request) {
   const Render render = renderer_of(request.format);
   std::vector<CheckResult> results;
-  for (const CheckPoint& point : points_of(request)) {
+  for (const CheckPoint& point : request.files.empty() ? points_of(request) : points_of_files(request)) {
     results.push_back(check_point(point));
   }
   fmt::print("{}", render(results));
   fmt::print(stderr, "{}", findings_in_words(results));
   return std::ranges::all_of(results, &CheckResult::ok) ? exit_code::done : exit_code::gate_missed;
+}
+
+/// What chooses among generated schedules says nothing about a file.
+void require_no_choice(const CLI::App& command, const CheckRequest& request) {
+  for (const char* flag : {"--strategy", "--ranks", "--scope", "--dtype"}) {
+    if (!request.files.empty() && command.count(flag) > 0) {
+      throw ConfigError(fmt::format("{} chooses among generated schedules; leave it out, or the file", flag));
+    }
+  }
 }
 
 }  // namespace
@@ -163,6 +191,7 @@ void add_check(CLI::App& app, int& status) {
   CLI::App* command =
       app.add_subcommand("check", "Prove every schedule and run it on real matrices: exact integers, bounded sums");
   const auto request = std::make_shared<CheckRequest>();
+  command->add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
   command->add_option("--strategy", request->strategy, "all, or some of: serial,sliced,commfuse; with all variants")
       ->capture_default_str();
   command->add_option("--ranks", request->ranks, "4, 2,4,8 or 1..8; at most 64")->capture_default_str();
@@ -178,9 +207,13 @@ void add_check(CLI::App& app, int& status) {
       "Examples:\n"
       "  commfuse-validate check --strategy all --ranks 1..8\n"
       "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
-      "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n\n"
+      "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n"
+      "  commfuse-validate check configs/schedules/doubling.yaml\n\n"
       "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed.");
-  command->callback([request, &status] { status = run(*request); });
+  command->callback([request, command, &status] {
+    require_no_choice(*command, *request);
+    status = run(*request);
+  });
 }
 
 }  // namespace commfuse::validate

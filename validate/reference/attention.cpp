@@ -98,18 +98,22 @@ double score_spread(const AttentionLayout& layout, const Query& query, const Mat
 
 }  // namespace
 
+bool holds_whole_heads(const Sizes& sizes, const AttentionShape& shape) {
+  const std::int64_t qkv = sizes.block[position(shape.qkv.dimension)];
+  const std::int64_t out = sizes.block[position(shape.columns.dimension)];
+  const std::int64_t head = sizes.block[position(shape.head)];
+  const std::int64_t kv_columns = (qkv - out) / 2;
+  return out % head == 0 && kv_columns >= head && kv_columns % head == 0 && out % kv_columns == 0 &&
+         qkv == out + 2 * kv_columns && sizes.elements(shape.keys) % sizes.block[position(shape.batch)] == 0;
+}
+
 AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape) {
-  const AttentionLayout layout{.qkv = sizes.block[position(shape.qkv.dimension)],
-                               .out = sizes.block[position(shape.columns.dimension)],
-                               .head = sizes.block[position(shape.head)],
-                               .batch = sizes.block[position(shape.batch)],
-                               .causal = shape.causal};
-  const std::int64_t kv_columns = (layout.qkv - layout.out) / 2;
-  check(layout.out % layout.head == 0 && kv_columns >= layout.head && kv_columns % layout.head == 0 &&
-            layout.out % kv_columns == 0 && layout.qkv == layout.out + 2 * kv_columns,
-        "a block of q, k and v holds whole heads");
-  check(sizes.elements(shape.keys) % layout.batch == 0, "the tokens are whole sequences");
-  return layout;
+  check(holds_whole_heads(sizes, shape), "a block of q, k and v holds whole heads, the tokens whole sequences");
+  return {.qkv = sizes.block[position(shape.qkv.dimension)],
+          .out = sizes.block[position(shape.columns.dimension)],
+          .head = sizes.block[position(shape.head)],
+          .batch = sizes.block[position(shape.batch)],
+          .causal = shape.causal};
 }
 
 Matrix<double> attention(const AttentionLayout& layout, Functions functions, const Matrix<double>& qkv) {

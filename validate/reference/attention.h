@@ -21,7 +21,9 @@ struct AttentionLayout {
   bool causal = false;
 };
 
-/// Aborts unless heads, kv heads and sequences come out whole.
+/// Whether heads, kv heads and sequences come out whole.
+bool holds_whole_heads(const Sizes& sizes, const AttentionShape& shape);
+/// Requires holds_whole_heads().
 AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape);
 
 /// softmax(q k^T / sqrt(head)) v, in double. Functions::integer: the sum of the visible v, clipped to [-2, 2].

@@ -9,6 +9,7 @@
 #include "model/check.h"
 #include "model/schedule/check_program.h"
 #include "model/schedule/scope.h"
+#include "validate/reference/check_file.h"
 
 namespace commfuse::validate {
 
@@ -31,23 +32,23 @@ std::int64_t query_columns(const Dimension& dimension) {
   return head * std::clamp(longest_exact_sum / dimension.blocks / head, std::int64_t{1}, std::int64_t{2});
 }
 
-std::int64_t block_size(const Dimension& dimension, const BlockSizes& block, bool attends) {
+std::int64_t block_size(const Dimension& dimension, const BlockSizes& block) {
   if (dimension.name == "tokens") {
     return block.tokens;
   }
-  if (attends && dimension.name == "attention") {
-    return query_columns(dimension);
-  }
-  if (attends && dimension.name == "qkv") {
-    return query_columns(dimension) + 2 * head;
-  }
-  if (dimension.name == "head") {
-    return head;
-  }
-  if (dimension.name == "batch") {
-    return block.tokens % 2 == 0 ? 2 : block.tokens;
-  }
-  return dimension.name == "hidden" ? block.hidden : std::min(block.other, longest_exact_sum / dimension.blocks);
+  return dimension.name == "hidden" ? block.hidden
+                                    : std::clamp(longest_exact_sum / dimension.blocks, std::int64_t{1}, block.other);
+}
+
+/// Whole heads in a block, and whole sequences in the tokens.
+void fit_attention(const Program& program, const AttentionShape& attention, Sizes& sizes) {
+  const auto size = [&](DimensionId id) -> std::int64_t& { return sizes.block[position(id)]; };
+  const std::int64_t queries = query_columns(program.dimensions[position(attention.columns.dimension)]);
+  const std::int64_t tokens = size(attention.keys.dimension);
+  size(attention.columns.dimension) = queries;
+  size(attention.qkv.dimension) = queries + 2 * head;
+  size(attention.head) = head;
+  size(attention.batch) = tokens % 2 == 0 ? 2 : tokens;
 }
 
 }  // namespace
@@ -64,7 +65,17 @@ std::span<const CheckedOperation> checked_operations() {
   return operations;
 }
 
+CheckPoint point_of(ScheduleFile file, std::uint64_t seed) {
+  require_runnable(file);
+  CheckPoint point{.ranks = file.program.mesh.ranks(), .seed = seed};
+  point.file = std::make_shared<const ScheduleFile>(std::move(file));
+  return point;
+}
+
 Program program_of(const CheckPoint& point) {
+  if (point.file) {
+    return point.file->program;
+  }
   return generate(point.operation->operation, Mesh{{{"tp", point.ranks}}}, 0, *point.strategy, point.options);
 }
 
@@ -72,10 +83,13 @@ std::vector<Sizes> checked_sizes(const Program& program) {
   std::vector<Sizes> all;
   for (const BlockSizes& block : block_sizes) {
     Sizes sizes;
-    const bool attends = std::ranges::any_of(
-        program.tensors, [](const Tensor& tensor) { return tensor.definition == Tensor::Definition::attention; });
     for (const Dimension& dimension : program.dimensions) {
-      sizes.block.push_back(block_size(dimension, block, attends));
+      sizes.block.push_back(block_size(dimension, block));
+    }
+    for (const Shape& shape : program.shapes) {
+      if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
+        fit_attention(program, *attention, sizes);
+      }
     }
     all.push_back(std::move(sizes));
   }
@@ -86,13 +100,13 @@ CheckResult check_point(const CheckPoint& point) {
   check(point.ranks <= most_ranks, "a point has at most most_ranks ranks");
   const auto program = std::make_shared<const Program>(program_of(point));
   CheckResult result{.point = point,
-                     .parameters = point.strategy->describe(point.options),
+                     .parameters = point.file ? point.file->name() : point.strategy->describe(point.options),
                      .ops = static_cast<std::int64_t>(program->ops.size())};
   for (const Finding& finding : check_program(*program).findings) {
     result.findings.push_back(finding.sentence);
   }
   if (result.findings.empty()) {
-    for (const Sizes& sizes : checked_sizes(*program)) {
+    for (const Sizes& sizes : point.file ? sizes_for(*point.file, point.seed) : checked_sizes(*program)) {
       result.verdict += verify(program, sizes, {.seed = point.seed});
     }
   }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/schedule/generate.h"
+#include "model/schedule/load_schedule.h"
 #include "model/schedule/strategies.h"
 #include "validate/reference/verify.h"
 
@@ -28,12 +30,16 @@ inline constexpr std::int32_t most_ranks = 64;
 
 /// Requires ranks <= most_ranks.
 struct CheckPoint {
-  const CheckedOperation* operation = nullptr;
-  const Strategy* strategy = nullptr;
+  const CheckedOperation* operation = nullptr;  // null: of a file
+  const Strategy* strategy = nullptr;           // null: of a file
   StrategyOptions options;
   std::int32_t ranks = 1;
   std::uint64_t seed = 1;
+  std::shared_ptr<const ScheduleFile> file{};  // null: generated
 };
+
+/// Of a schedule from a file. Throws ConfigError as require_runnable.
+CheckPoint point_of(ScheduleFile file, std::uint64_t seed);
 
 struct CheckResult {
   CheckPoint point;
@@ -51,6 +57,7 @@ Program program_of(const CheckPoint& point);
 /// Elements a block: deliberately awkward ones, where no two dimensions agree, and larger ones.
 std::vector<Sizes> checked_sizes(const Program& program);
 
+/// Of a file it throws ConfigError as sizes_for.
 CheckResult check_point(const CheckPoint& point);
 
 }  // namespace commfuse::validate

@@ -6,6 +6,9 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "model/columns.h"
+#include "model/schedule/work.h"
+
 namespace commfuse::validate {
 
 namespace {
@@ -17,7 +20,27 @@ struct Column {
   Json (*value)(const CheckResult&);
 };
 
-bool is(const CheckResult& result, std::string_view strategy) { return result.point.strategy->name == strategy; }
+bool is(const CheckResult& result, std::string_view strategy) {
+  return !result.point.file && result.point.strategy->name == strategy;
+}
+std::string_view operation_of(const CheckResult& result) {
+  return result.point.file ? "file" : result.point.operation->name;
+}
+std::string_view strategy_of(const CheckResult& result) {
+  return result.point.file ? result.point.file->program.name : result.point.strategy->name;
+}
+/// "bf16"; of a file what its products are in, which may be several.
+std::string dtype_of(const CheckResult& result) {
+  if (!result.point.file) {
+    return std::string{name_of(result.point.options.dtype)};
+  }
+  std::string text;
+  for (const DType dtype : product_dtypes(result.point.file->program)) {
+    text += fmt::format("{}{}", text.empty() ? "" : "+", name_of(dtype));
+  }
+  return text;
+}
+
 bool was_run(const CheckResult& result) { return result.findings.empty(); }
 
 /// Null where the program was not proved, so not run.
@@ -35,11 +58,12 @@ Json add_lane_of(const CheckResult& result) {
 
 constexpr std::array columns{
     Column{"schema", [](const CheckResult&) { return Json("commfuse.check/1"); }},
-    Column{"operation", [](const CheckResult& r) { return Json(r.point.operation->name); }},
+    Column{"operation", [](const CheckResult& r) { return Json(operation_of(r)); }},
     Column{"ranks", [](const CheckResult& r) { return Json(r.point.ranks); }},
-    Column{"dtype", [](const CheckResult& r) { return Json(name_of(r.point.options.dtype)); }},
+    Column{"dtype", [](const CheckResult& r) { return Json(dtype_of(r)); }},
     Column{"seed", [](const CheckResult& r) { return Json(r.point.seed); }},
-    Column{"strategy", [](const CheckResult& r) { return Json(r.point.strategy->name); }},
+    Column{"strategy", [](const CheckResult& r) { return Json(strategy_of(r)); }},
+    Column{"file", [](const CheckResult& r) { return r.point.file ? Json(r.point.file->name()) : Json(); }},
     Column{"slices", [](const CheckResult& r) { return is(r, "sliced") ? Json(r.point.options.slices) : Json(); }},
     Column{"form",
            [](const CheckResult& r) { return is(r, "commfuse") ? Json(name_of(r.point.options.form)) : Json(); }},
@@ -72,8 +96,8 @@ std::string csv_cell(const Json& value) {
 }
 
 std::string schedule_of(const CheckResult& result) {
-  return result.parameters.empty() ? std::string{result.point.strategy->name}
-                                   : fmt::format("{} ({})", result.point.strategy->name, result.parameters);
+  return result.parameters.empty() ? std::string{strategy_of(result)}
+                                   : fmt::format("{} ({})", strategy_of(result), result.parameters);
 }
 
 std::string level(const CheckResult& result, const Tally& tally) {
@@ -93,8 +117,8 @@ std::string summary(std::span<const CheckResult> results) {
   if (failed > 0) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
-  return fmt::format("{} schedules right: proved, {} integers exact, {} sums in bound\n", results.size(),
-                     all.integers.elements, all.bound.elements);
+  return fmt::format("{} schedule{} right: proved, {} integers exact, {} sums in bound\n", results.size(),
+                     results.size() == 1 ? "" : "s", all.integers.elements, all.bound.elements);
 }
 
 }  // namespace
@@ -104,7 +128,7 @@ std::string to_table(std::span<const CheckResult> results) {
   std::string text = fmt::format(line, "operation", "ranks", "schedule", "proof", "integers", "bound", "worst");
   for (const CheckResult& result : results) {
     const Verdict& verdict = result.verdict;
-    text += fmt::format(line, result.point.operation->name, result.point.ranks, schedule_of(result),
+    text += fmt::format(line, operation_of(result), result.point.ranks, cut(schedule_of(result), 27),
                         was_run(result) ? "ok" : "no", level(result, verdict.integers), level(result, verdict.bound),
                         was_run(result) ? fmt::format("{:.2f}", verdict.bound.worst) : "-");
   }
@@ -143,8 +167,8 @@ std::string findings_in_words(std::span<const CheckResult> results) {
   std::string text;
   for (const CheckResult& result : results) {
     for (const std::string& finding : result.findings) {
-      text += fmt::format("{} {}, {} ranks: {}\n", schedule_of(result), result.point.operation->name,
-                          result.point.ranks, finding);
+      text +=
+          fmt::format("{} {}, {} ranks: {}\n", schedule_of(result), operation_of(result), result.point.ranks, finding);
     }
   }
   return text;

@@ -87,6 +87,11 @@ Verdict& Verdict::operator+=(const Verdict& other) {
   return *this;
 }
 
+bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64_t seed) {
+  const auto inputs = input_data(program, sizes, DataKind::integers, seed);
+  return sums_are_exact(program, unfused(program, sizes, inputs, Functions::integer));
+}
+
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
   Interpreter interpreter(lower(program), sizes);
   Verdict verdict{.integers = verify_integers(interpreter, options), .bound = {}};

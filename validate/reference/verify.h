@@ -35,6 +35,9 @@ struct VerifyOptions {
   int orders = 4;
 };
 
+/// Whether every sum of the integer data of this seed is exact, whatever its order.
+bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64_t seed);
+
 /// Throws Stuck when the program does not come to its end. Requires a program whose exchanges match, and sizes that
 /// keep the sums of integer data exact.
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options);

@@ -619,5 +619,20 @@ TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }
 
+TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromTheSameDimensionsEverywhere) {
+  Program program = generate(operation_of(Scope::attention, true), Mesh{{{"tp", 2}}}, 0, *find_strategy("serial"), {});
+  for (Shape& shape : program.unfused) {
+    if (auto* attention = std::get_if<AttentionShape>(&shape)) {
+      std::swap(attention->batch, attention->head);
+    }
+  }
+  const CheckReport report = check_program(program);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].kind, FindingKind::bounds);
+  EXPECT_EQ(report.findings[0].sentence,
+            "attention into attention takes q, k and v, sequences or heads from one dimension here and from another "
+            "there");
+}
+
 }  // namespace
 }  // namespace commfuse

@@ -256,6 +256,48 @@ TEST(ScheduleText, TheUsualCanBeLeftOut) {
             "  - {id: 0, op: collective, lane: comm, kind: all_reduce, axis: tp, wire: fp16, in: \"x\", out: \"x\"}\n");
 }
 
+TEST(ScheduleText, DtypeRoleAndTheOnlyAxisCanBeLeftOut) {
+  const Program brief = parse_program(R"(schema: commfuse.schedule/1
+name: "brief"
+mesh: {tp: 2}
+dimensions: {tokens: 2, hidden: 1}
+tensors: {x: {rows: tokens*2, columns: hidden*1}}
+buffers: {x: {rows: tokens*2, columns: hidden*1}}
+initial: [{here: "x[tp]", tensor: x, row: tp}]
+final: [{here: x, tensor: x}]
+unfused: [copy: {rows: tokens*2, columns: hidden*1}]
+ops:
+  - {id: 0, op: exchange, shift: 1, send: "x[tp]", receive: "x[(tp+1)%2]"}
+  - {id: 1, op: collective, kind: all_gather, in: "x[tp]", out: x}
+)",
+                                      "brief.yaml");
+  EXPECT_EQ(to_text(brief), R"(schema: commfuse.schedule/1
+name: "brief"
+mesh: {tp: 2}
+dimensions:
+  tokens: 2
+  hidden: 1
+tensors:
+  x: {rows: tokens*2, columns: hidden*1, dtype: bf16}
+buffers:
+  x: {role: scratch, rows: tokens*2, columns: hidden*1, dtype: bf16}
+initial:
+  - {here: "x[tp]", tensor: x, row: "tp", column: "0"}
+final:
+  - {here: "x", tensor: x, row: "0", column: "0"}
+unfused:
+  - {copy: {rows: tokens*2, columns: hidden*1, dtype: bf16}}
+ops:
+  - {id: 0, op: exchange, lane: comm, axis: tp, shift: 1, wire: bf16, send: "x[tp]", receive: "x[(tp+1)%2]"}
+  - {id: 1, op: collective, lane: comm, kind: all_gather, axis: tp, wire: bf16, in: "x[tp]", out: "x"}
+)");
+  expect_round_trip(brief);
+}
+
+TEST(ScheduleText, OneOfTwoAxesHasToBeNamed) {
+  EXPECT_THROW(canonical("- {id: 0, op: exchange, shift: 1, send: \"x[0]\"}"), ConfigError);
+}
+
 TEST(ScheduleText, KeyOrderSpacingStyleAndCommentsAreFree) {
   EXPECT_EQ(
       canonical("  # an add of one row\n"

@@ -9,6 +9,8 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/yaml_reader.h"
+#include "model/schedule/check_program.h"
+#include "model/schedule/load_schedule.h"
 #include "sim/sweep/sweep_file.h"
 
 namespace commfuse {
@@ -37,6 +39,8 @@ void load(const std::string& path) {
     sweep.grid.settings = resolver.finish();
     library_of(sweep.grid);
     EXPECT_FALSE(points_of(sweep.grid).empty()) << path;
+  } else if (schema == "commfuse.schedule/1") {
+    EXPECT_TRUE(check_program(load_schedule(path).program).ok()) << path;
   } else {
     ADD_FAILURE() << path << " has a schema that nothing reads: " << schema;
   }

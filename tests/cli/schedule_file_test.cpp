@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// A schedule written by hand is run, shown, drawn and validated like a generated one.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+using nlohmann::json;
+
+/// Files that are gone with the test.
+class ScheduleFiles : public testing::Test {
+ protected:
+  void SetUp() override { std::filesystem::create_directories(folder_); }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path(name)) << text;
+    return path(name);
+  }
+  /// doubling.yaml with one word replaced.
+  [[nodiscard]] static std::string doubling(const std::string& right, const std::string& instead) {
+    std::string text = contents_of(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
+    const std::size_t at = text.find(right);
+    EXPECT_NE(at, std::string::npos) << right;
+    return text.replace(at, right.size(), instead);
+  }
+
+ private:
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("commfuse-schedule-files-" + std::to_string(getpid()));
+};
+
+json rows_of(const std::string& arguments) {
+  const Outcome outcome = run_program("commfuse-sim run " + arguments + " -o json");
+  EXPECT_EQ(outcome.code, 0) << arguments << "\n" << outcome.err;
+  return outcome.code == 0 ? json::parse(outcome.out) : json::array();
+}
+
+TEST_F(ScheduleFiles, RunTakesRanksDtypeAndScopeFromTheFile) {
+  const json rows = rows_of("--schedule doubling --seq 2K");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].at("strategy"), "doubling");
+  EXPECT_EQ(rows[0].at("ranks"), 4);
+  EXPECT_EQ(rows[0].at("scope"), "qkv");
+  EXPECT_EQ(rows[0].at("dtype"), "bf16");
+  EXPECT_EQ(rows[0].at("status"), "ok");
+  EXPECT_TRUE(rows[0].at("slices").is_null());
+  EXPECT_EQ(rows[0].at("schedule_sha256").get<std::string>().size(), 64U);
+}
+
+TEST_F(ScheduleFiles, ADumpOfAGeneratedScheduleGivesTheRowOfTheGeneratedOne) {
+  const std::string dumped =
+      write("ring.yaml", run_program("commfuse-sim schedule show --strategy commfuse --form ring "
+                                     "--add-lane compute --ranks 4 --scope down -o yaml")
+                             .out);
+  json rows = rows_of("--schedule " + dumped + " --strategy commfuse --form ring --add-lane compute --scope down");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[1].at("strategy"), "commfuse (ring) down");
+  for (const char* which : {"strategy", "form", "add_lane"}) {
+    rows[0].erase(which);
+    rows[1].erase(which);
+  }
+  EXPECT_EQ(rows[0], rows[1]);
+}
+
+TEST_F(ScheduleFiles, StrategiesStandBesideAFileWhereTheyAreNamed) {
+  const json rows = rows_of("--schedule doubling --strategy serial,commfuse --seq 2K");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].at("strategy"), "serial");
+  EXPECT_EQ(rows[1].at("strategy"), "commfuse");
+  EXPECT_EQ(rows[2].at("strategy"), "doubling");
+  for (const json& row : rows) {
+    EXPECT_EQ(row.at("scope"), "qkv");
+    EXPECT_EQ(row.at("ranks"), 4);
+  }
+  EXPECT_EQ(rows_of("--schedule doubling --set strategy.slices=2").size(), 4U);
+}
+
+TEST_F(ScheduleFiles, AFileIsRunAtThePointsOfItsRanksOnly) {
+  const json rows = rows_of("--schedule doubling --strategy serial --axis ranks=2,4");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0].at("ranks"), 2);
+  EXPECT_EQ(rows[2].at("strategy"), "doubling");
+  EXPECT_EQ(rows[2].at("ranks"), 4);
+}
+
+TEST_F(ScheduleFiles, SeveralFilesOfDifferentRanksMakePointsOfTheirOwn) {
+  const std::string two =
+      write("two.yaml", run_program("commfuse-sim schedule show --strategy serial --ranks 2 --scope qkv -o yaml").out);
+  const json rows = rows_of("--schedule doubling --schedule " + two);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("ranks"), 4);
+  EXPECT_EQ(rows[1].at("ranks"), 2);
+}
+
+TEST_F(ScheduleFiles, OwnDimensionsTakeTheirSizeFromTheCommandLine) {
+  std::string text = doubling("", "");
+  for (std::size_t at = text.find("qkv"); at != std::string::npos; at = text.find("qkv", at)) {
+    text.replace(at, 3, "experts");
+  }
+  const std::string file = write("experts.yaml", text);
+  const Outcome missing = run_program("commfuse-sim run --schedule " + file);
+  EXPECT_EQ(missing.code, 2);
+  EXPECT_EQ(missing.err,
+            "experts.yaml: dimension 'experts' has no size: a model gives tokens, batch, hidden, qkv, attention, head, "
+            "ffn; add --size experts=ELEMENTS\n");
+  const json rows = rows_of("--schedule " + file + " --size experts=10K --seq 2K");
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].at("scope"), "file");
+  // 10K columns are what QKV has in this model: the same work by another name.
+  const json qkv = rows_of("--schedule doubling --seq 2K");
+  EXPECT_EQ(rows[0].at("makespan_us"), qkv[0].at("makespan_us"));
+  EXPECT_EQ(rows[0].at("mfu"), qkv[0].at("mfu"));
+}
+
+TEST_F(ScheduleFiles, TracesHoldFilesAndStrategies) {
+  const std::string trace = path("t.json");
+  const Outcome outcome =
+      run_program("commfuse-sim run --schedule doubling --strategy serial --seq 2K --trace " + trace);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string text = contents_of(trace);
+  EXPECT_NE(text.find("serial \xc2\xb7 rank 0"), std::string::npos);
+  EXPECT_NE(text.find("doubling (doubling.yaml) \xc2\xb7 rank 3"), std::string::npos);
+  EXPECT_NE(text.find("gemm y[2 +: 2]"), std::string::npos);
+}
+
+TEST_F(ScheduleFiles, AFailedProofSaysItsFindingsAndExitsWith4) {
+  const std::string wrong = write("wrong.yaml", doubling("waits: [2]", "waits: [0]"));
+  const Outcome run = run_program("commfuse-sim run --schedule doubling --schedule " + wrong);
+  EXPECT_EQ(run.code, 4);
+  EXPECT_EQ(run.out, "");
+  EXPECT_EQ(run.err, wrong +
+                         ": op 4 (gemm) on rank 0 reads row 2 of x while op 2 (exchange) may still be writing it\n" +
+                         wrong + ": and 7 more\n");
+  const Outcome show = run_program("commfuse-sim schedule show " + wrong);
+  EXPECT_EQ(show.code, 4);
+  EXPECT_EQ(show.out, "");
+  EXPECT_EQ(show.err, run.err);
+  EXPECT_EQ(run_program("commfuse-sim schedule show -o yaml " + wrong).out.rfind("schema: commfuse.schedule/1\n", 0),
+            0U);
+  const Outcome validate = run_program("commfuse-validate check " + wrong);
+  EXPECT_EQ(validate.code, 4);
+  EXPECT_NE(validate.out.find("file            4  doubling (wrong.yaml)        no     -         -         -\n"),
+            std::string::npos)
+      << validate.out;
+}
+
+TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
+  const std::string broken = write("broken.yaml", doubling("op: exchange", "op: exchagne"));
+  const std::pair<std::string, std::string> mistakes[] = {
+      {"commfuse-sim run --schedule absent.yaml",
+       "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
+      {"commfuse-sim run --schedule dubling",
+       "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling; a path holds '/' or ends in .yaml"},
+      {"commfuse-sim run --schedule absent.yaml --schedule " + broken,
+       "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
+           ":27:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
+      {"commfuse-sim run --schedule doubling --ranks 8",
+       "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or leave it out"},
+      {"COMMFUSE_SCOPE=mlp commfuse-sim run --schedule doubling",
+       "doubling.yaml is for scope qkv, but COMMFUSE_SCOPE says mlp; write qkv there, or leave it out"},
+      {"commfuse-sim run --schedule doubling --seq 1001",
+       "1001 tokens cannot be cut into 4 equal blocks, as doubling does; choose a multiple of 4, such as 1000 or 1004"},
+      {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model gives the size of 'qkv'; leave it out"},
+      {"commfuse-sim run --size experts=3", "--size: no schedule has a dimension 'experts'; leave it out"},
+      {"commfuse-sim run --schedule doubling --size experts",
+       "--size: 'experts' is no dimension with its elements; write one as in experts=64, up to 1G"},
+      {"commfuse-sim run --schedule doubling --size experts=0",
+       "--size: 'experts=0' is no dimension with its elements; write one as in experts=64, up to 1G"},
+      {"commfuse-sim run --schedule doubling --size a=1 --size a=2", "--size: 'a' is given twice; keep one of them"},
+      {"commfuse-sim schedule show doubling --ranks 4",
+       "--ranks chooses among generated schedules; leave it out, or the file"},
+      {"commfuse-validate check doubling --ranks 4",
+       "--ranks chooses among generated schedules; leave it out, or the file"},
+      {"commfuse-validate check absent.yaml",
+       "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
+  };
+  for (const auto& [command, message] : mistakes) {
+    const Outcome outcome = run_program(command);
+    EXPECT_EQ(outcome.code, 2) << command;
+    EXPECT_EQ(outcome.out, "") << command;
+    EXPECT_EQ(outcome.err, message + "\n") << command;
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules from files at points: what they agree with, how large they are, and that they are run like generated ones.
+#include "sim/hand_written.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/schedule/check_program.h"
+#include "model/schedule/text.h"
+#include "model/schedule/work.h"
+#include "sim/grid.h"
+#include "sim/predict.h"
+#include "tests/schedule_damage.h"
+
+namespace commfuse {
+namespace {
+
+/// Attention and products over dimensions of one's own: no scope does this.
+constexpr std::string_view own = R"(schema: commfuse.schedule/1
+name: own
+mesh: {tp: 2}
+dimensions: {tokens: 2, hidden: 1, qkv: 2, attention: 2, experts: 2, batch: 1, head: 1}
+tensors:
+  x: {rows: tokens*2, columns: qkv*2}
+  a: {attention: x, columns: attention*2, causal: true}
+  w: {rows: attention*2, columns: experts*2}
+  y: {product: [a, w]}
+buffers:
+  x: {rows: tokens*2, columns: qkv*2}
+  a: {rows: tokens*2, columns: attention*2}
+  w: {role: weight, rows: attention*2, columns: experts*1}
+  y: {role: output, rows: tokens*2, columns: experts*1}
+initial:
+  - {here: x, tensor: x}
+  - {here: w, tensor: w, column: tp}
+final: [{here: y, tensor: y, column: tp}]
+unfused:
+  - attention: {queries: tokens*2, keys: tokens*2, columns: attention*2, qkv: qkv*2, batch: batch, head: head, causal: true}
+  - gemm: {m: tokens*2, n: experts*1, k: attention*2}
+ops:
+  - {id: 0, op: attention, batch: batch, head: head, causal: true, in: [x, x], out: a}
+  - {id: 1, op: gemm, a: a, b: w, out: y, waits: [0]}
+)";
+
+ScheduleFile file_of(std::string text, const char* name = "own.yaml") { return {name, parse_program(text, name)}; }
+
+std::string with(std::string_view text, std::string_view right, std::string_view instead) {
+  std::string result{text};
+  const std::size_t at = result.find(right);
+  EXPECT_NE(at, std::string::npos) << right;
+  return result.replace(at, right.size(), instead);
+}
+
+Program generated(Scope scope, std::int32_t ranks, const char* strategy = "commfuse", bool gated = true,
+                  const StrategyOptions& options = {}) {
+  return generate(operation_of(scope, gated), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options);
+}
+
+HandWritten written(Program program, const char* name = "mine.yaml") {
+  return hand_written({name, std::move(program)}, {});
+}
+
+template <class Run>
+std::string message_of(const Run& run) {
+  try {
+    run();
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no mistake found";
+}
+
+/// What was loaded once for all tests.
+class HandWrittenTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+    llama_ = std::make_unique<Transformer>(load_model("llama-3.1-70b"));
+    gpt_ = std::make_unique<Transformer>(load_model("gpt-3-175b"));
+    h100_ = std::make_unique<Machine>(load_machine("h100-sxm"));
+    unsetenv("COMMFUSE_CONFIG_DIR");
+  }
+
+  static Point point(Scope scope, std::int32_t ranks, std::int64_t seq = 4096) {
+    return {.model = *llama_, .machine = *h100_, .scope = scope, .ranks = ranks, .seq = seq};
+  }
+
+  static inline std::unique_ptr<Transformer> llama_, gpt_;
+  static inline std::unique_ptr<Machine> h100_;
+};
+
+TEST_F(HandWrittenTest, AGeneratedScheduleFromAFileIsPredictedAsTheGeneratedOne) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  for (const Scope scope : all_scopes) {
+    for (const Strategy& strategy : strategies()) {
+      const Point at = point(scope, 4);
+      const Prediction expected = predictor.predict(at, strategy, {});
+      const std::string text = to_text(generate(operation_of(scope, true), Mesh{{{"tp", 4}}}, 0, strategy, {}));
+      const HandWritten file = hand_written(file_of(text), {});
+      ASSERT_TRUE(belongs(file, at));
+      const Prediction found = predictor.predict(at, file);
+      EXPECT_EQ(found.analysis.critical.makespan, expected.analysis.critical.makespan) << file.program().name;
+      EXPECT_EQ(found.ideal, expected.ideal);
+      EXPECT_EQ(found.link, expected.link);
+      EXPECT_EQ(found.mfu, expected.mfu);
+      EXPECT_EQ(found.structure->digest, expected.structure->digest);
+    }
+  }
+}
+
+TEST_F(HandWrittenTest, UnfusedWorkTimesRanksIsWhatAScopeCounts) {
+  for (const Scope scope : all_scopes) {
+    HandWritten file = written(generated(scope, 4));
+    const Point at = point(scope, 4);
+    const Flops of_scope = flops_of(file, at, sizes_at(file, at));
+    file.scope.reset();
+    EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, of_scope.count) << name_of(scope);
+  }
+}
+
+TEST_F(HandWrittenTest, TheScopeIsTheOneThatDoesTheSameWork) {
+  for (const Scope scope : all_scopes) {
+    for (const bool gated : {false, true}) {
+      const HandWritten file = written(generated(scope, 4, "serial", gated));
+      EXPECT_EQ(file.scope, scope);
+      const bool has_mlp = scope == Scope::gate_up || scope == Scope::mlp || scope == Scope::layer;
+      EXPECT_EQ(file.gated_mlp, has_mlp ? std::optional(gated) : std::nullopt) << name_of(scope);
+    }
+  }
+  EXPECT_EQ(hand_written(file_of(std::string{own}), {{"experts", 64}}).scope, std::nullopt);
+}
+
+TEST_F(HandWrittenTest, BelongsToPointsOfItsRanksDtypeAndScope) {
+  const HandWritten file = written(generated(Scope::mlp, 4));
+  EXPECT_TRUE(belongs(file, point(Scope::mlp, 4)));
+  EXPECT_FALSE(belongs(file, point(Scope::mlp, 8)));
+  EXPECT_FALSE(belongs(file, point(Scope::layer, 4)));
+  Point fp8 = point(Scope::mlp, 4);
+  fp8.dtype = DType::fp8;
+  EXPECT_FALSE(belongs(file, fp8));
+}
+
+TEST_F(HandWrittenTest, DimensionsAreBoundByNameAndOwnOnesBySize) {
+  const HandWritten file = hand_written(file_of(std::string{own}), {{"experts", 64}});
+  // tokens 4096 in 2, hidden, qkv (64 + 2 x 8) x 128 in 2, attention 64 x 128 in 2, experts, batch, head.
+  EXPECT_EQ(sizes_at(file, point(Scope::mlp, 2)).block,
+            (std::vector<std::int64_t>{2048, 8192, 5120, 4096, 32, 1, 128}));
+}
+
+TEST_F(HandWrittenTest, FlopsOfAWorkOfItsOwnAreThoseOfItsUnfusedWorkTimesRanks) {
+  const HandWritten file = hand_written(file_of(std::string{own}), {{"experts", 64}});
+  const Point at = point(Scope::mlp, 2);
+  const double attention = 2.0 * 4096 * 4096 * 8192;  // 4 q s w, half of it behind the mask
+  const double product = 2.0 * 4096 * 8192 * 32;
+  EXPECT_EQ(flops_of(file, at, sizes_at(file, at)).count, 2.0 * (attention + product));
+}
+
+TEST_F(HandWrittenTest, MissingAndNeedlessSizesAreSaid) {
+  const ScheduleFile file = file_of(std::string{own});
+  EXPECT_EQ(
+      message_of([&] { hand_written(file, {}); }),
+      "own.yaml: dimension 'experts' has no size: a model gives tokens, batch, hidden, qkv, attention, head, ffn; "
+      "add --size experts=ELEMENTS");
+  EXPECT_EQ(message_of([] {
+              hand_written(file_of(with(own, "hidden: 1", "hiden: 1")), {{"experts", 64}});
+            }),
+            "own.yaml: dimension 'hiden' has no size: a model gives tokens, batch, hidden, qkv, attention, head, ffn; "
+            "call it 'hidden' in the file, or add --size hiden=ELEMENTS");
+  EXPECT_EQ(message_of([&] {
+              require_needed({{"expert", 8}}, {&file, 1});
+            }),
+            "--size: no schedule has a dimension 'expert'; did you mean 'experts'?");
+  EXPECT_EQ(message_of([&] {
+              require_needed({{"tokens", 8}}, {&file, 1});
+            }),
+            "--size: the model gives the size of 'tokens'; leave it out");
+  EXPECT_EQ(message_of([&] { require_needed({{"experts", 8}}, {&file, 1}); }), "no mistake found");
+}
+
+TEST_F(HandWrittenTest, ADimensionThatDoesNotDivideIsNamedWithTheRemedy) {
+  const HandWritten file = hand_written(file_of(std::string{own}), {{"experts", 63}});
+  EXPECT_EQ(message_of([&] { sizes_at(file, point(Scope::mlp, 2)); }),
+            "63 experts cannot be cut into 2 equal blocks, as own does; choose a multiple of 2, such as 62 or 64");
+  EXPECT_EQ(message_of([&] { sizes_at(file, point(Scope::mlp, 2, 4095)); }),
+            "4095 tokens cannot be cut into 2 equal blocks, as own does; choose a multiple of 2, such as 4094 or 4096");
+}
+
+TEST_F(HandWrittenTest, SizesThatCannotBePricedAreRefused) {
+  const HandWritten large = hand_written(file_of(std::string{own}), {{"experts", 1 << 30}});
+  EXPECT_EQ(message_of([&] { sizes_at(large, point(Scope::mlp, 2, 1 << 20)); }),
+            "own.yaml: attention*2 times experts*1 is 4.4e+12 elements, more than 1.1e+12; choose smaller sizes");
+  // 8 kv heads cut into 32 blocks.
+  const std::string many = with(with(own, "qkv: 2", "qkv: 32"), "attention: 2", "attention: 32");
+  const HandWritten broken = hand_written(file_of(many), {{"experts", 64}});
+  EXPECT_EQ(
+      message_of([&] { sizes_at(broken, point(Scope::mlp, 2)); }),
+      "own.yaml: a block of q, k and v has 320 columns, 256 of them queries: no whole heads of 128; cut heads over "
+      "fewer ranks");
+  const HandWritten gated = written(generated(Scope::mlp, 2));
+  Point gpt = point(Scope::mlp, 2);
+  gpt.model = *gpt_;
+  EXPECT_EQ(message_of([&] { sizes_at(gated, gpt); }),
+            "mine.yaml is for a gated MLP, which gpt-3-175b has not; choose another model");
+}
+
+TEST_F(HandWrittenTest, ProductsInSeveralDtypesAndAttentionOfSomeQueriesAreRefused) {
+  Program mixed = generated(Scope::mlp, 2);
+  std::get<GemmShape>(mixed.unfused.front()).dtype = DType::fp8;
+  EXPECT_EQ(message_of([&] { written(mixed); }),
+            "mine.yaml has products in bf16 and fp8, but a result has one dtype; give all the same");
+  const std::string some = with(own, "queries: tokens*2", "queries: tokens*1");
+  EXPECT_EQ(message_of([&] {
+              hand_written(file_of(some), {{"experts", 64}});
+            }),
+            "own.yaml: attention is priced for all queries at once; give it as many query rows as key rows");
+}
+
+const std::vector<std::vector<std::string>> words{
+    {"tokens*", "hidden*", "qkv*", "attention*", "experts*", "batch*", "head*"},
+    {"batch: batch", "batch: head", "batch: tokens"},
+    {"*1", "*2", "*3", "*16777216"},
+    {": 1", ": 2", ": 3", ": 64"},
+    {"true", "false"},
+    {"}\n", ", dtype: fp32}\n", ", dtype: fp8}\n", ", where: tp < 1}\n", ", waits: []}\n", ", accumulate: true}\n"},
+};
+
+TEST_F(HandWrittenTest, WhateverAStrangerWritesIsPricedOrRefused) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  test::Dice dice;
+  int priced = 0;
+  int refused = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string text{own};
+    for (std::size_t blow = dice.below(4) + 1; blow > 0; --blow) {
+      test::damage(text, words, dice);
+    }
+    try {
+      ScheduleFile file = file_of(text);
+      if (check_program(file.program).ok()) {
+        const HandWritten schedule = hand_written(std::move(file), {{"experts", 64}});
+        Point at = point(Scope::mlp, schedule.ranks());
+        at.dtype = schedule.dtype;
+        require_machine(at);
+        predictor.predict(at, schedule);
+        ++priced;
+      }
+    } catch (const ConfigError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(priced, 50);
+  EXPECT_GT(refused, 50);
+}
+
+// --- agreement with settings -----------------------------------------------------------------------------------------
+
+Grid grid_with(std::string_view key = "", const std::string& value = "") {
+  Grid grid;
+  if (!key.empty()) {
+    grid.settings.put(*find_field(key), {value, {Source::flag, "--" + std::string{find_field(key)->flag}}});
+  }
+  return grid;
+}
+
+std::vector<HandWritten> files_of(std::initializer_list<std::pair<Scope, std::int32_t>> all) {
+  std::vector<HandWritten> files;
+  for (const auto& [scope, ranks] : all) {
+    files.push_back(written(generated(scope, ranks)));
+  }
+  return files;
+}
+
+TEST(Fit, LeavesOpenSettingsToTheFile) {
+  Grid grid;
+  fit(grid, files_of({{Scope::down, 4}}), true);
+  EXPECT_EQ(grid.settings.count("ranks"), 4);
+  EXPECT_EQ(grid.settings.text("scope"), "down");
+  EXPECT_EQ(grid.settings.text("dtype"), "bf16");
+  EXPECT_TRUE(grid.axes.empty());
+}
+
+TEST(Fit, SeveralFilesMakeAnAxis) {
+  Grid grid;
+  fit(grid, files_of({{Scope::down, 4}, {Scope::down, 2}, {Scope::down, 4}}), true);
+  ASSERT_EQ(grid.axes.size(), 1U);
+  ASSERT_EQ(grid.axes[0].steps.size(), 2U);
+  EXPECT_EQ(grid.axes[0].steps[0][0].text, "4");
+  EXPECT_EQ(grid.axes[0].steps[1][0].text, "2");
+}
+
+TEST(Fit, WhatSettingAndFileDisagreeAboutIsSaid) {
+  const std::vector<HandWritten> files = files_of({{Scope::down, 4}});
+  const auto message = [&](Grid grid) { return message_of([&] { fit(grid, files, false); }); };
+  EXPECT_EQ(message(grid_with("ranks", "4")), "no mistake found");
+  EXPECT_EQ(message(grid_with("scope", "down")), "no mistake found");
+  EXPECT_EQ(message(grid_with("ranks", "8")),
+            "mine.yaml is for ranks 4, but --ranks says 8; write 4 there, or leave it out");
+  EXPECT_EQ(message(grid_with("scope", "mlp")),
+            "mine.yaml is for scope down, but --scope says mlp; write down there, or leave it out");
+  EXPECT_EQ(message(grid_with("dtype", "fp16")),
+            "mine.yaml is for dtype bf16, but --dtype says fp16; write bf16 there, or leave it out");
+  Grid axis;
+  axis.axes.push_back(parse_axis("ranks=2,8"));
+  EXPECT_EQ(message(axis), "mine.yaml is for ranks 4, but --axis ranks=2,8 says 2, 8; write 4 there, or leave it out");
+  axis.axes = {parse_axis("ranks=2,4")};
+  EXPECT_EQ(message(axis), "no mistake found");
+}
+
+TEST(Fit, AWorkOfItsOwnStandsAlone) {
+  std::vector<HandWritten> files{hand_written(file_of(std::string{own}), {{"experts", 64}})};
+  const auto message = [&](Grid grid, bool generates) { return message_of([&] { fit(grid, files, generates); }); };
+  EXPECT_EQ(message(grid_with(), false), "no mistake found");
+  EXPECT_EQ(message(grid_with(), true),
+            "own.yaml does a work that is none of the scopes, so no strategy does the same; leave the strategy out");
+  EXPECT_EQ(message(grid_with("scope", "mlp"), false),
+            "own.yaml does a work that is none of the scopes, but --scope says mlp; leave that out");
+  files.push_back(written(generated(Scope::mlp, 2)));
+  EXPECT_EQ(message(grid_with(), false),
+            "own.yaml and mine.yaml do different works, which cannot be compared; run them one by one");
+}
+
+// --- ops that only some ranks take part in ---------------------------------------------------------------------------
+
+TEST(StructureOf, AnOpMeetsWhatItMeetsOnAnyRank) {
+  // Rank 1 alone receives; its product runs beside that.
+  const Program program = parse_program(R"(schema: commfuse.schedule/1
+name: one way
+mesh: {tp: 2}
+dimensions: {tokens: 2, hidden: 1}
+tensors: {x: {rows: tokens*2, columns: hidden*1}, w: {rows: hidden*1, columns: hidden*1}, y: {product: [x, w]}}
+buffers:
+  x: {rows: tokens*2, columns: hidden*1}
+  w: {rows: hidden*1, columns: hidden*1}
+  y: {rows: tokens*2, columns: hidden*1}
+initial: [{here: "x[tp]", tensor: x, row: tp}, {here: w, tensor: w}]
+final: [{here: "y[tp]", tensor: y, row: tp}]
+unfused: []
+ops:
+  - {id: 0, op: gemm, a: "x[tp]", b: w, out: "y[tp]"}
+  - {id: 1, op: exchange, where: tp < 1, shift: 1, send: "x[0]"}
+  - {id: 2, op: exchange, where: tp >= 1, shift: 1, receive: "x[0]"}
+  - {id: 3, op: gemm, where: tp >= 1, a: "x[1]", b: w, out: "y[1]", waits: [0]}
+)",
+                                        "one.yaml");
+  const Structure structure = structure_of(program);
+  EXPECT_TRUE(structure.meetings[0].exchange);
+  EXPECT_TRUE(structure.meetings[3].exchange);
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules from files on real matrices: what is run, what is refused, and that nothing a stranger writes aborts.
+#include "validate/reference/check_file.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/config_error.h"
+#include "model/schedule/check_program.h"
+#include "model/schedule/text.h"
+#include "tests/schedule_damage.h"
+#include "validate/reference/check_point.h"
+#include "validate/reference/check_rows.h"
+#include "validate/reference/verify.h"
+
+namespace commfuse::validate {
+namespace {
+
+/// Two products in a row and attention, over dimensions that no model knows, on two ranks.
+constexpr std::string_view own = R"(schema: commfuse.schedule/1
+name: own
+mesh: {tp: 2}
+dimensions: {rows: 2, wide: 3, parts: 2, packed: 2, heads: 2, sequences: 1, size: 1}
+tensors:
+  x: {rows: rows*2, columns: wide*3}
+  v: {rows: wide*3, columns: packed*2}
+  q: {product: [x, v]}
+  a: {attention: q, columns: heads*2, causal: true}
+  w: {rows: heads*2, columns: parts*2}
+  y: {product: [a, w]}
+  g: {gelu: y}
+buffers:
+  x: {rows: rows*2, columns: wide*3}
+  v: {rows: wide*3, columns: packed*1}
+  q: {rows: rows*2, columns: packed*1}
+  a: {rows: rows*2, columns: heads*1}
+  w: {rows: heads*1, columns: parts*2}
+  part: {rows: rows*2, columns: parts*2}
+  y: {rows: rows*1, columns: parts*2}
+  g: {rows: rows*1, columns: parts*2}
+initial:
+  - {here: x, tensor: x}
+  - {here: v, tensor: v, column: tp}
+  - {here: w, tensor: w, row: tp}
+final: [{here: g, tensor: g, row: tp}]
+unfused:
+  - gemm: {m: rows*2, n: packed*1, k: wide*3}
+  - attention: {queries: rows*2, keys: rows*2, columns: heads*1, qkv: packed*1, batch: sequences, head: size, causal: true}
+  - gemm: {m: rows*2, n: parts*2, k: heads*1}
+ops:
+  - {id: 0, op: gemm, a: x, b: v, out: q}
+  - {id: 1, op: attention, batch: sequences, head: size, causal: true, in: [q, q], out: a, waits: [0]}
+  - {id: 2, op: gemm, a: a, b: w, out: part, waits: [1]}
+  - {id: 3, op: collective, kind: reduce_scatter, in: part, out: y, waits: [2]}
+  - {id: 4, op: elementwise, purpose: essential, function: gelu, in: y, out: g, waits: [3]}
+)";
+
+ScheduleFile file_of(const std::string& text) { return {"own.yaml", parse_program(text, "own.yaml")}; }
+
+std::string with(std::string text, std::string_view right, std::string_view instead) {
+  const std::size_t at = text.find(right);
+  EXPECT_NE(at, std::string::npos) << right;
+  return text.replace(at, right.size(), instead);
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    require_runnable(file_of(text));
+    sizes_for(file_of(text), 1);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(CheckFile, AScheduleOverDimensionsOfItsOwnIsRight) {
+  const CheckResult result = check_point(point_of(file_of(std::string{own}), 1));
+  EXPECT_EQ(result.findings, std::vector<std::string>{});
+  EXPECT_TRUE(result.ok()) << to_json({&result, 1});
+  EXPECT_EQ(result.ops, 5);
+}
+
+TEST(CheckFile, AWrongOneFailsItsProofAndIsNotRun) {
+  const CheckResult result = check_point(point_of(file_of(with(std::string{own}, ", waits: [2]", "")), 1));
+  EXPECT_FALSE(result.ok());
+  ASSERT_FALSE(result.findings.empty());
+  EXPECT_EQ(result.verdict.integers.elements, 0);
+}
+
+TEST(CheckFile, RowsSayFileAndProgram) {
+  const CheckResult result = check_point(point_of(file_of(std::string{own}), 1));
+  EXPECT_EQ(to_csv({&result, 1}).substr(to_csv({&result, 1}).find('\n') + 1).substr(0, 57),
+            "commfuse.check/1,file,2,bf16,1,own,own.yaml,,,,5,true,tru");
+  EXPECT_NE(to_table({&result, 1}).find("\nfile            2  own (own.yaml)               ok     ok        ok"),
+            std::string::npos)
+      << to_table({&result, 1});
+}
+
+TEST(CheckFile, ContractedDimensionsAreShortenedUntilIntegersStayExact) {
+  // y of at most 2 times heads of 2 x 4 is contracted with 6 elements a block of 40: 240 x 8 is beyond bf16's 256.
+  std::string text = with(std::string{own}, "dimensions: {rows: 2", "dimensions: {more: 40, rows: 2");
+  text = with(text, "  g: {gelu: y}\n",
+              "  u: {rows: parts*2, columns: more*40}\n  z: {product: [y, u]}\n  t: {rows: more*40, columns: size*1}\n"
+              "  s: {product: [z, t]}\n  g: {gelu: y}\n");
+  const ScheduleFile file = file_of(text);
+  std::vector<Sizes> plain = checked_sizes(file.program);
+  EXPECT_FALSE(integers_stay_exact(file.program, plain[1], 1));
+  for (const Sizes& sizes : sizes_for(file, 1)) {
+    EXPECT_TRUE(integers_stay_exact(file.program, sizes, 1));
+    EXPECT_EQ(sizes.block[4], plain[0].block[4]);  // packed holds heads, and stays
+  }
+}
+
+TEST(CheckFile, WhatTheReferenceDoesNotRunIsRefusedWithARemedy) {
+  const std::string text{own};
+  EXPECT_EQ(refusal(text), "");
+  EXPECT_EQ(
+      refusal(with(text, "final: [{here: g, tensor: g, row: tp}]", "final: []")),
+      "own.yaml: it has no final contents, so there is nothing to compare; say under 'final' what every rank ends "
+      "with");
+  EXPECT_EQ(refusal(with(text, "x: {rows: rows*2, columns: wide*3}\n  v",
+                         "x: {rows: rows*2, columns: wide*3, dtype: "
+                         "fp8}\n  v")),
+            "own.yaml: the reference does not store fp8; choose bf16, fp16 or fp32");
+  EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp8, waits: [2]")),
+            "own.yaml: the reference does not store fp8; choose bf16, fp16 or fp32");
+  EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp16, waits: [2]")),
+            "own.yaml: it rounds to bf16 and fp16, and no error bound is derived for both; choose one beside fp32");
+  EXPECT_EQ(
+      refusal(with(text, "  x: {rows: rows*2, columns: wide*3}", "  x: {rows: rows*2, columns: wide*3, dtype: fp32}")),
+      "own.yaml: tensor x is fp32, but buffer x begins with it in bf16; give both one dtype");
+  EXPECT_EQ(refusal(with(text, "out: y, waits: [2]", "out: y, wire: fp32, waits: [2]")), "");
+  EXPECT_EQ(
+      refusal(with(text, "in: [q, q], out: a", "in: [\"q[0]\", q], out: \"a[0]\"")),
+      "own.yaml: op 1 (attention) attends with some of its rows, and the reference only with all; give it the same "
+      "rows twice");
+  EXPECT_EQ(refusal(with(text, "  - attention: {", "  - norm: {rows: rows*1, columns: size*1}\n  - attention: {")), "");
+  EXPECT_EQ(refusal(with(text, "size, causal: true}\n  - gemm", "size, causal: false}\n  - gemm")),
+            "own.yaml: tensor a is attention, which 'unfused' does not name; add it there");
+  EXPECT_EQ(refusal(test::everywhere(with(text, ", heads: 2", ""), "heads*", "packed*")),
+            "own.yaml: one dimension stands for two sizes of its attention; give q, k and v, the output, the head and "
+            "the batch dimensions of their own");
+  EXPECT_EQ(refusal(test::everywhere(with(text, "{tp: 2}", "{tp: 65}"), "*2", "*65")).substr(0, 45),
+            "own.yaml: it has 65 ranks, and the reference ");
+  EXPECT_EQ(refusal(test::everywhere(test::everywhere(text, "wide: 3", "wide: 3000000"), "wide*3", "wide*3000000")),
+            "own.yaml: its matrices are too large to be run element by element; cut its dimensions into fewer blocks");
+}
+
+TEST(CheckFile, SumsThatNeverStayExactAreRefused) {
+  std::string text = test::everywhere(test::everywhere(std::string{own}, "wide: 3", "wide: 300"), "wide*3", "wide*300");
+  text = with(text, "  g: {gelu: y}\n",
+              "  u: {rows: packed*2, columns: wide*300}\n  z: {product: [q, u]}\n"
+              "  s: {product: [z, v]}\n  g: {gelu: y}\n");
+  EXPECT_EQ(
+      refusal(text),
+      "own.yaml: the sums of its products grow beyond the integers that its dtype counts; choose fp32, or cut the "
+      "contracted dimensions into fewer blocks");
+}
+
+const std::vector<std::vector<std::string>> words{
+    {"rows*", "wide*", "parts*", "packed*", "heads*", "sequences*", "size*"},
+    {"batch: sequences", "batch: size", "batch: rows"},
+    {"head: size", "head: sequences"},
+    {"*1", "*2", "*3", "*4"},
+    {": 1", ": 2", ": 3", ": 4"},
+    {"true", "false"},
+    {"gelu", "norm", "copy", "swiglu", "add"},
+    {"reduce_scatter", "all_reduce", "all_gather", "all_to_all"},
+    {"}\n", ", dtype: fp16}\n", ", dtype: fp32}\n", ", dtype: fp8}\n", ", where: tp < 1}\n", ", waits: []}\n"},
+};
+
+TEST(CheckFile, WhateverAStrangerWritesIsRightOrRefused) {
+  test::Dice dice;
+  int right = 0;
+  int refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::string text{own};
+    for (std::size_t blow = dice.below(4) + 1; blow > 0; --blow) {
+      test::damage(text, words, dice);
+    }
+    try {
+      const CheckResult result = check_point(point_of(file_of(text), 1));
+      if (result.findings.empty()) {
+        EXPECT_TRUE(result.ok()) << text << to_json({&result, 1});
+        ++right;
+      }
+    } catch (const ConfigError&) {
+      ++refused;
+    }
+  }
+  EXPECT_GT(right, 50);
+  EXPECT_GT(refused, 50);
+}
+
+}  // namespace
+}  // namespace commfuse::validate

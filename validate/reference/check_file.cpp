@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/reference/check_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "model/config_error.h"
+#include "model/schedule/matching.h"
+#include "validate/reference/attention.h"
+#include "validate/reference/check_point.h"
+#include "validate/reference/rounding.h"
+#include "validate/reference/verify.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr double most_elements = 0x1p24;    // of all tensors, and of the buffers of all ranks
+constexpr double most_multiplied = 0x1p32;  // by all ranks together
+
+[[noreturn]] void refuse(const ScheduleFile& file, const std::string& sentence) {
+  throw ConfigError(fmt::format("{}: {}", file.name(), sentence));
+}
+
+std::optional<DType> wire_of(const Shape& shape) {
+  if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+    return exchange->wire;
+  }
+  const auto* collective = std::get_if<CollectiveShape>(&shape);
+  return collective == nullptr ? std::nullopt : std::optional(collective->wire);
+}
+
+/// The bound counts roundings to one dtype beside fp32, and takes inputs as they lie in the tensors.
+void require_dtypes(const ScheduleFile& file) {
+  std::set<DType> used;
+  for (const Tensor& tensor : file.program.tensors) {
+    used.insert(tensor.dtype);
+  }
+  for (const Buffer& buffer : file.program.buffers) {
+    used.insert(buffer.dtype);
+  }
+  for (const Shape& shape : file.program.shapes) {
+    if (const std::optional<DType> wire = wire_of(shape)) {
+      used.insert(*wire);
+    }
+  }
+  for (const DType dtype : used) {
+    if (!can_store(dtype)) {
+      refuse(file, fmt::format("the reference does not store {}; choose bf16, fp16 or fp32", name_of(dtype)));
+    }
+  }
+  used.erase(DType::fp32);
+  if (used.size() > 1) {
+    refuse(file, fmt::format("it rounds to {} and {}, and no error bound is derived for both; choose one beside fp32",
+                             name_of(*used.begin()), name_of(*used.rbegin())));
+  }
+  for (const Content& content : file.program.initial) {
+    const Tensor& tensor = file.program.tensors[position(content.tensor)];
+    const Buffer& buffer = file.program.buffers[position(content.here.buffer)];
+    if (roundoff_of(buffer.dtype).relative > roundoff_of(tensor.dtype).relative) {
+      refuse(file, fmt::format("tensor {} is {}, but buffer {} begins with it in {}; give both one dtype", tensor.name,
+                               name_of(tensor.dtype), buffer.name, name_of(buffer.dtype)));
+    }
+  }
+}
+
+void require_whole_attention(const ScheduleFile& file) {
+  const Program& program = file.program;
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    const auto inputs = program.inputs_of(program.ops[op]);
+    if (program.ops[op].kind == OpKind::attention &&
+        !std::ranges::equal(program.regions_of(inputs[0]), program.regions_of(inputs[1]))) {
+      refuse(file, fmt::format("{} attends with some of its rows, and the reference only with all; give it the same "
+                               "rows twice",
+                               op_in_words(program, OpId{static_cast<std::int32_t>(op)})));
+    }
+  }
+  for (const Tensor& tensor : program.tensors) {
+    const auto makes_it = [&](const Shape& shape) {
+      const auto* attention = std::get_if<AttentionShape>(&shape);
+      return attention != nullptr && attention->columns.dimension == tensor.columns.dimension &&
+             attention->causal == tensor.causal;
+    };
+    if (tensor.definition == Tensor::Definition::attention && std::ranges::none_of(program.unfused, makes_it)) {
+      refuse(file, fmt::format("tensor {} is attention, which 'unfused' does not name; add it there", tensor.name));
+    }
+  }
+}
+
+double elements_of(const Sizes& sizes, Extent rows, Extent columns) {
+  return static_cast<double>(sizes.elements(rows)) * static_cast<double>(sizes.elements(columns));
+}
+
+void require_small(const ScheduleFile& file, const Sizes& sizes) {
+  const Program& program = file.program;
+  double tensors = 0.0;
+  double multiplied = 0.0;
+  for (const Tensor& tensor : program.tensors) {
+    tensors += elements_of(sizes, tensor.rows, tensor.columns);
+    if (tensor.definition == Tensor::Definition::product) {
+      multiplied += elements_of(sizes, tensor.rows, tensor.columns) *
+                    static_cast<double>(sizes.elements(program.tensors[position(tensor.a)].columns));
+    }
+  }
+  double buffers = 0.0;
+  for (const Buffer& buffer : program.buffers) {
+    buffers += program.mesh.ranks() * elements_of(sizes, buffer.rows, buffer.columns);
+  }
+  for (const Op& op : program.ops) {
+    if (const auto* gemm = std::get_if<GemmShape>(&program.shapes[op.shape])) {
+      multiplied +=
+          program.mesh.ranks() * elements_of(sizes, gemm->m, gemm->n) * static_cast<double>(sizes.elements(gemm->k));
+    }
+  }
+  if (tensors > most_elements || buffers > most_elements || multiplied > most_multiplied) {
+    refuse(file, "its matrices are too large to be run element by element; cut its dimensions into fewer blocks");
+  }
+}
+
+/// The dimensions that products sum over, but those that hold heads.
+std::set<DimensionId> contracted(const Program& program) {
+  std::set<DimensionId> found;
+  for (const Tensor& tensor : program.tensors) {
+    if (tensor.definition == Tensor::Definition::product) {
+      found.insert(program.tensors[position(tensor.a)].columns.dimension);
+    }
+  }
+  for (const Shape& shape : program.shapes) {
+    if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
+      found.erase(attention->columns.dimension);
+      found.erase(attention->qkv.dimension);
+    }
+  }
+  return found;
+}
+
+/// Halves the longest of the contracted blocks; false when there is nothing to halve.
+bool shorten(const Program& program, Sizes& sizes) {
+  std::int64_t* longest = nullptr;
+  for (const DimensionId id : contracted(program)) {
+    std::int64_t& block = sizes.block[position(id)];
+    longest = longest == nullptr || block > *longest ? &block : longest;
+  }
+  if (longest == nullptr || *longest == 1) {
+    return false;
+  }
+  *longest /= 2;
+  return true;
+}
+
+}  // namespace
+
+void require_runnable(const ScheduleFile& file) {
+  if (file.program.mesh.ranks() > most_ranks) {
+    refuse(file, fmt::format("it has {} ranks, and the reference runs up to {}; make the mesh smaller",
+                             file.program.mesh.ranks(), most_ranks));
+  }
+  if (file.program.final.empty()) {
+    refuse(file,
+           "it has no final contents, so there is nothing to compare; say under 'final' what every rank ends with");
+  }
+  require_dtypes(file);
+  require_whole_attention(file);
+  for (const Sizes& sizes : checked_sizes(file.program)) {
+    require_small(file, sizes);
+  }
+}
+
+std::vector<Sizes> sizes_for(const ScheduleFile& file, std::uint64_t seed) {
+  std::vector<Sizes> all = checked_sizes(file.program);
+  for (Sizes& sizes : all) {
+    for (const auto* shapes : {&file.program.shapes, &file.program.unfused}) {
+      for (const Shape& shape : *shapes) {
+        const auto* attention = std::get_if<AttentionShape>(&shape);
+        if (attention != nullptr && !holds_whole_heads(sizes, *attention)) {
+          refuse(file,
+                 "one dimension stands for two sizes of its attention; give q, k and v, the output, the head and "
+                 "the batch dimensions of their own");
+        }
+      }
+    }
+    while (!integers_stay_exact(file.program, sizes, seed)) {
+      if (!shorten(file.program, sizes)) {
+        refuse(file,
+               "the sums of its products grow beyond the integers that its dtype counts; choose fp32, or cut the "
+               "contracted dimensions into fewer blocks");
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace commfuse::validate
