@@ -28,7 +28,8 @@ struct Measure {
 
   OpTotals operator()(const ElementwiseShape& elementwise) const {
     const std::int64_t out = sizes.elements(elementwise.rows) * sizes.elements(elementwise.columns);
-    const std::int64_t read = elementwise.inputs * (elementwise.function == Function::swiglu ? 2 : 1);
+    const std::int64_t width = elementwise.function == Function::swiglu ? 2 : 1;
+    const std::int64_t read = elementwise.inputs * width;
     const std::int64_t per_element = elementwise.function == Function::copy ? 0 : read;
     return {per_element * out, {(read + 1) * out * bytes_of(elementwise.dtype)}};
   }
