@@ -51,9 +51,11 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+bool may_be_json(Catalogue catalogue) { return catalogue == Catalogue::models || catalogue == Catalogue::schedules; }
+
 bool is_path(Catalogue catalogue, std::string_view choice) {
   return choice.find('/') != std::string_view::npos || ends_with(choice, ".yaml") || ends_with(choice, ".yml") ||
-         (catalogue == Catalogue::models && ends_with(choice, ".json"));
+         (may_be_json(catalogue) && ends_with(choice, ".json"));
 }
 
 std::string unknown_name(Catalogue catalogue, std::string_view name, const std::vector<std::string>& names) {
@@ -63,7 +65,7 @@ std::string unknown_name(Catalogue catalogue, std::string_view name, const std::
     message += fmt::format("did you mean '{}'? ", *near);
   }
   return message + fmt::format("known: {}; a path holds '/' or ends in .yaml{}", fmt::join(names, ", "),
-                               catalogue == Catalogue::models ? " or .json" : "");
+                               may_be_json(catalogue) ? " or .json" : "");
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace commfuse::sim {
 namespace {
 
 constexpr std::int64_t most_elements = std::int64_t{1} << 30;  // of a dimension
+constexpr const char* file_flags = "Schedules from files";
 
 OwnSizes sizes_of(const std::vector<std::string>& texts) {
   OwnSizes sizes;
@@ -56,18 +57,21 @@ std::vector<ScheduleFile> load_all(const std::vector<std::string>& names) {
 }  // namespace
 
 void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments) {
-  const std::string group = "Schedules from files";
   command
       .add_option("--schedule", arguments.files,
                   "Run this schedule: a name in configs/schedules, or a path; repeatable. Ranks, dtype and scope come "
                   "from it; strategies stand beside it where --strategy names them")
-      ->group(group)
+      ->group(file_flags)
       ->type_name("FILE")
       ->allow_extra_args(false);
+  add_size_flag(command, arguments);
+}
+
+void add_size_flag(CLI::App& command, ScheduleArguments& arguments) {
   command
       .add_option("--size", arguments.sizes,
                   "Elements of a dimension of the file that the model does not give; repeatable")
-      ->group(group)
+      ->group(file_flags)
       ->type_name("NAME=ELEMENTS")
       ->allow_extra_args(false);
 }

@@ -22,6 +22,8 @@ struct ScheduleArguments {
 
 /// The arguments must outlive the parsing.
 void add_schedule_flags(CLI::App& command, ScheduleArguments& arguments);
+/// --size alone, for commands that take their files in another way.
+void add_size_flag(CLI::App& command, ScheduleArguments& arguments);
 
 /// All files, proved; nothing where a proof failed, and its findings are on stderr. Throws ConfigError with the
 /// mistakes of every file, and for sizes that are missing or too many.

@@ -160,7 +160,8 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"commfuse-sim run --schedule absent.yaml",
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
       {"commfuse-sim run --schedule dubling",
-       "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling; a path holds '/' or ends in .yaml"},
+       "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling; a path holds '/' or ends in .yaml or "
+       ".json"},
       {"commfuse-sim run --schedule absent.yaml --schedule " + broken,
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
            ":27:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},

@@ -21,7 +21,8 @@ namespace {
 constexpr std::array<std::string_view, 4> layers = {"model", "sim", "validate", "reports"};
 constexpr std::array<std::string_view, 8> read_folders = {"model", "sim",   "validate", "reports",
                                                           "tests", "bench", "cmake",    ".ci"};
-constexpr std::array<std::string_view, 5> libraries_for_sources = {"CLI", "nlohmann", "yaml-cpp", "Eigen", "boost"};
+constexpr std::array<std::string_view, 6> libraries_for_sources = {"CLI",   "nlohmann", "yaml-cpp",
+                                                                   "Eigen", "boost",    "google"};
 constexpr std::string_view spdx = "SPDX-License-Identifier: Apache-2.0";
 
 template <typename Container>

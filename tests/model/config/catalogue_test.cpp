@@ -153,7 +153,16 @@ TEST_F(CatalogueTest, an_unknown_name_is_answered_with_the_nearest_and_all) {
   EXPECT_EQ(refusal([] { load_model("perceptron"); }), "unknown model 'perceptron'; " + models);
   EXPECT_EQ(refusal([] { load_machine("zx81"); }),
             "unknown hardware 'zx81'; " + known(Catalogue::hardware) + "; a path holds '/' or ends in .yaml");
+  EXPECT_EQ(
+      refusal([] { find_config(Catalogue::schedules, "no-such"); }),
+      "unknown schedule 'no-such'; " + known(Catalogue::schedules) + "; a path holds '/' or ends in .yaml or .json");
   EXPECT_EQ(refusal([] { load_machine(""); }), "the hardware has no name; " + known(Catalogue::hardware));
+}
+
+TEST_F(CatalogueTest, what_may_be_json_is_a_path_when_it_ends_so) {
+  EXPECT_EQ(find_config(Catalogue::models, "mine.json"), "mine.json");
+  EXPECT_EQ(find_config(Catalogue::schedules, "mine.json"), "mine.json");
+  EXPECT_NE(refusal([] { find_config(Catalogue::hardware, "mine.json"); }), "");
 }
 
 TEST_F(CatalogueTest, a_config_folder_that_is_none_is_refused) {

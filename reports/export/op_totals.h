@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an op does and moves at one point: for readers that price it themselves.
+#pragma once
+
+#include "model/schedule/program.h"
+#include "model/schedule/sizes.h"
+#include "model/units.h"
+
+namespace commfuse::reports {
+
+struct OpTotals {
+  std::int64_t operations = 0;  // floating-point, a fused multiply-add counted as two; causal attention half of full
+  Bytes moved;                  // read and written at least once
+};
+
+/// Of a gemm, an attention or an elementwise op. Nothing for communication.
+OpTotals totals_of(const Sizes& sizes, const Shape& shape);
+
+}  // namespace commfuse::reports

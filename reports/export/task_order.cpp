@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/export/task_order.h"
+
+#include <algorithm>
+
+namespace commfuse::reports {
+
+namespace {
+
+bool overlap(const Rectangle& a, const Rectangle& b) {
+  return a.row < b.row + b.rows && b.row < a.row + a.rows && a.column < b.column + b.columns &&
+         b.column < a.column + a.columns;
+}
+
+bool covers(const Rectangle& over, const Rectangle& under) {
+  return over.row <= under.row && under.row + under.rows <= over.row + over.rows && over.column <= under.column &&
+         under.column + under.columns <= over.column + over.columns;
+}
+
+void sort_without_doubles(auto& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+}  // namespace
+
+std::vector<OpId> unimplied(const Order& order, std::vector<OpId> candidates) {
+  sort_without_doubles(candidates);
+  std::vector<OpId> left;
+  for (const OpId one : candidates) {
+    if (std::none_of(candidates.begin(), candidates.end(),
+                     [&](OpId other) { return other != one && order.before(one, other); })) {
+      left.push_back(one);
+    }
+  }
+  return left;
+}
+
+std::vector<std::int32_t> MemoryOrder::conflicts(const Operands& reads, const Operands& writes) const {
+  std::vector<std::int32_t> found;
+  const auto find = [&](const Operands& operands, const std::vector<std::vector<Access>>& earlier) {
+    for (const std::vector<Rectangle>& operand : operands) {
+      for (const Rectangle& where : operand) {
+        for (const Access& access : earlier[position(where.buffer)]) {
+          if (overlap(access.where, where)) {
+            found.push_back(access.task);
+          }
+        }
+      }
+    }
+  };
+  find(reads, writes_);
+  find(writes, writes_);
+  find(writes, reads_);
+  sort_without_doubles(found);
+  return found;
+}
+
+void MemoryOrder::note(std::int32_t task, const Operands& reads, const Operands& writes) {
+  for (const std::vector<Rectangle>& operand : reads) {
+    for (const Rectangle& where : operand) {
+      reads_[position(where.buffer)].push_back({where, task});
+    }
+  }
+  for (const std::vector<Rectangle>& operand : writes) {
+    for (const Rectangle& where : operand) {
+      const auto covered = [&](const Access& access) { return covers(where, access.where); };
+      std::erase_if(reads_[position(where.buffer)], covered);
+      std::erase_if(writes_[position(where.buffer)], covered);
+      writes_[position(where.buffer)].push_back({where, task});
+    }
+  }
+}
+
+}  // namespace commfuse::reports

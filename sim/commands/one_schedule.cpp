@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/one_schedule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/cost/price.h"
+#include "model/schedule/check_program.h"
+#include "model/schedule/load_schedule.h"
+#include "reports/trace_label.h"
+#include "sim/commands/schedule_commands.h"
+#include "sim/grid.h"
+#include "sim/request.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+Settings settings_of(const OneScheduleArguments& arguments) {
+  Resolver resolver;
+  read_files(arguments.settings, resolver);
+  read_above_files(arguments.settings, resolver);
+  return resolver.finish();
+}
+
+void put_costs(const Point& point, OneSchedule& schedule) {
+  schedule.costs = price(schedule.program(), schedule.structure.meetings, schedule.sizes, point.machine, point.price);
+}
+
+std::string label_of(const Strategy& strategy, const StrategyOptions& options) {
+  return reports::strategy_label(std::string{strategy.name}, strategy.describe(options));
+}
+
+/// The schedules of one strategy.
+const Candidates& only(const std::vector<Candidates>& candidates) {
+  if (candidates.size() == 1) {
+    return candidates.front();
+  }
+  std::vector<std::string> strategies;
+  std::vector<std::string> schedules;
+  for (const Candidates& candidate : candidates) {
+    const std::string name{candidate.strategy->name};
+    if (std::find(strategies.begin(), strategies.end(), name) == strategies.end()) {
+      strategies.push_back(name);
+    }
+    schedules.push_back(label_of(*candidate.strategy, candidate.options.front()));
+  }
+  const bool several = strategies.size() > 1;
+  throw ConfigError(fmt::format("one schedule is taken at a time, but these settings choose {}; {}",
+                                fmt::join(several ? strategies : schedules, ", "),
+                                several ? "choose a strategy with --strategy"
+                                        : "choose one with its options, or leave --variants out for the fastest"));
+}
+
+/// Of the schedules of one strategy the fastest at the point, as `run` shows it.
+StrategyOptions chosen(const Candidates& candidate, const Point& point) {
+  if (candidate.options.size() == 1) {
+    return candidate.options.front();
+  }
+  require_runnable(point);
+  StructureCache structures;
+  const StrategyOptions best =
+      Predictor(structures).predict_best(point, *candidate.strategy, candidate.options).options;
+  fmt::print(stderr, "the fastest at this point is taken: {}\n", label_of(*candidate.strategy, best));
+  return best;
+}
+
+OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
+  if (!arguments.files.sizes.empty()) {
+    throw ConfigError("--size: the model gives all sizes of a generated schedule; leave it out, or name a file");
+  }
+  const Settings settings = settings_of(arguments);
+  Library library;
+  library.load_model(settings.text("model"));
+  library.load_machine(settings.text("hardware"));
+  const Point point = point_of(settings, library);
+  const std::vector<Candidates> candidates = candidates_of(settings);
+  const Candidates& candidate = only(candidates);
+  const StrategyOptions options = chosen(candidate, point);
+  if (use == ScheduleUse::priced) {
+    require_runnable(point);
+  }
+  OneSchedule schedule{
+      structure_of(program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options))};
+  if (use == ScheduleUse::priced) {
+    schedule.sizes = bind_sizes(schedule.program(), quantities_of(point.model, point.load()));
+    put_costs(point, schedule);
+  }
+  return schedule;
+}
+
+/// Nothing where the proof failed; its findings are on stderr.
+std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) {
+  if (!arguments.settings.flags.empty() || !arguments.files.sizes.empty()) {
+    const std::string flag =
+        arguments.settings.flags.empty() ? "size" : std::string{arguments.settings.flags.front().first->flag};
+    throw ConfigError(fmt::format("--{}: a file is exported as it is in a format without times; leave it out", flag));
+  }
+  ScheduleFile file = load_schedule(arguments.files.files.front());
+  const std::string findings = in_words(file.path.string(), check_program(file.program));
+  if (!findings.empty()) {
+    fmt::print(stderr, "{}", findings);
+    return std::nullopt;
+  }
+  return OneSchedule{structure_of(std::move(file.program))};
+}
+
+std::optional<OneSchedule> priced_file(const OneScheduleArguments& arguments) {
+  std::optional<std::vector<HandWritten>> schedules = read_schedules(arguments.files);
+  if (!schedules) {
+    return std::nullopt;
+  }
+  Grid grid;
+  grid.settings = settings_of(arguments);
+  if (names_strategies(grid.settings)) {
+    throw ConfigError("a strategy chooses among generated schedules; leave it out, or the file");
+  }
+  fit(grid, *schedules, false);
+  const Library library = library_of(grid);
+  const Point point = point_of(grid.settings, library);
+  require_playable(point);
+  Sizes sizes = sizes_at(schedules->front(), point);
+  OneSchedule schedule{.structure = std::move(schedules->front().structure), .sizes = std::move(sizes)};
+  put_costs(point, schedule);
+  return schedule;
+}
+
+}  // namespace
+
+std::optional<OneSchedule> one_schedule(const OneScheduleArguments& arguments, ScheduleUse use) {
+  if (arguments.files.files.empty()) {
+    return generated(arguments, use);
+  }
+  if (arguments.files.files.size() > 1) {
+    throw ConfigError("one schedule is taken at a time; name one file");
+  }
+  return use == ScheduleUse::priced ? priced_file(arguments) : unpriced_file(arguments);
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim schedule export: every format, to stdout and to files, of settings and of files.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* ring = "--strategy commfuse --form ring --add-lane compute --scope qkv --ranks 4";
+
+/// A folder that is gone with the test.
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("commfuse-export-" + std::to_string(getpid()))) {
+    fs::create_directory(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(path_)) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  fs::path path_;
+};
+
+Outcome exported(const std::string& arguments) { return run_program("commfuse-sim schedule export " + arguments); }
+
+std::size_t count_of(const std::string& text, const std::string& what) {
+  std::size_t count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(ScheduleExport, YamlIsTheCanonicalText) {
+  const Outcome outcome = exported(ring);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.out, run_program(std::string("commfuse-sim schedule show -o yaml ") + ring).out);
+}
+
+TEST(ScheduleExport, JsonIsReadBackAsASchedule) {
+  const Folder folder;
+  EXPECT_EQ(exported(std::string("-o json --out ") + (folder / "ring.json") + " " + ring).code, 0);
+  const Outcome back = exported(folder / "ring.json");
+  EXPECT_EQ(back.code, 0) << back.err;
+  EXPECT_EQ(back.out, exported(ring).out);
+  EXPECT_EQ(run_program("commfuse-sim schedule check " + (folder / "ring.json")).code, 0);
+}
+
+TEST(ScheduleExport, DotDrawsTheRanksAskedFor) {
+  const Outcome all = exported(std::string("-o dot ") + ring);
+  EXPECT_EQ(all.code, 0) << all.err;
+  EXPECT_EQ(all.out.rfind("digraph schedule {\n", 0), 0U);
+  EXPECT_EQ(count_of(all.out, "subgraph cluster_"), 4U);
+  EXPECT_EQ(count_of(exported(std::string("-o dot --ranks-shown 1,3 ") + ring).out, "subgraph cluster_"), 2U);
+  const Outcome many = exported("-o dot --strategy serial --ranks 16");
+  EXPECT_EQ(many.code, 2);
+  EXPECT_EQ(many.err, "16 ranks are too many for one picture; choose some with --ranks-shown 0..7\n");
+  EXPECT_EQ(exported("-o dot --strategy serial --ranks 16 --ranks-shown 8..15").code, 0);
+  EXPECT_EQ(exported("-o dot --strategy serial --ranks 4 --ranks-shown 4").code, 2);
+}
+
+TEST(ScheduleExport, GoalIsPricedAtThePoint) {
+  const Outcome goal = exported(std::string("-o goal --seq 8K ") + ring);
+  EXPECT_EQ(goal.code, 0) << goal.err;
+  EXPECT_EQ(count_of(goal.out, "\nnum_ranks 4\n"), 1U);
+  // A shard of 8192 / 4 tokens of 8192 in bf16, over 3 steps.
+  EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U * 3);
+  EXPECT_EQ(count_of(goal.out, ": recv 33554432b from "), 4U * 3);
+  const Outcome longer = exported(std::string("-o goal --seq 16K ") + ring);
+  EXPECT_EQ(count_of(longer.out, ": send 67108864b to "), 4U * 3);
+  const Outcome by_data = exported(std::string("-o goal --message-order data --seq 8K ") + ring);
+  EXPECT_EQ(by_data.code, 0);
+  EXPECT_LT(count_of(by_data.out, " requires "), count_of(goal.out, " requires "));
+}
+
+TEST(ScheduleExport, AFileIsThereWholeOrNotAtAll) {
+  const Folder folder;
+  const std::string path = folder / "ring.goal";
+  EXPECT_EQ(exported("-o goal --out " + path + " " + ring).code, 0);
+  EXPECT_EQ(contents_of(path), exported(std::string("-o goal ") + ring).out);
+  const Outcome nowhere = exported("-o goal --out " + (folder / "no/ring.goal") + " " + ring);
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_NE(nowhere.err.find("create it or choose another path"), std::string::npos) << nowhere.err;
+  EXPECT_EQ(folder.names(), std::vector<std::string>{"ring.goal"});
+}
+
+TEST(ScheduleExport, ChakraIsOneFileARank) {
+  const Folder folder;
+  const Outcome outcome = exported("-o chakra --time-scale 1000 --out " + (folder / "ring") + " " + ring);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, "wrote " + (folder / "ring") + ".0.et to " + (folder / "ring") + ".3.et\n");
+  EXPECT_EQ(folder.names(), (std::vector<std::string>{"ring.0.et", "ring.1.et", "ring.2.et", "ring.3.et"}));
+  EXPECT_GT(fs::file_size(folder / "ring.3.et"), 500U);
+  EXPECT_EQ(exported(std::string("-o chakra ") + ring).err,
+            "chakra is one file a rank; say where with --out, as in --out traces/mine\n");
+}
+
+TEST(ScheduleExport, AScheduleOfAFileIsPricedLikeAGeneratedOne) {
+  const Outcome goal = exported("doubling -o goal --seq 8K");
+  EXPECT_EQ(goal.code, 0) << goal.err;
+  EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // one shard, and then two
+  EXPECT_EQ(count_of(goal.out, ": send 67108864b to "), 4U);
+  EXPECT_EQ(exported("doubling -o goal --ranks 8").err,
+            "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or leave it out\n");
+  EXPECT_EQ(exported("doubling -o goal --strategy serial").err,
+            "a strategy chooses among generated schedules; leave it out, or the file\n");
+  EXPECT_EQ(exported("doubling --seq 8K").err,
+            "--seq: a file is exported as it is in a format without times; leave it out\n");
+  EXPECT_EQ(exported("doubling doubling").err, "one schedule is taken at a time; name one file\n");
+}
+
+TEST(ScheduleExport, AWrongFileIsNotExported) {
+  const Folder folder;
+  std::string text = exported(std::string("--form direct ") + "--strategy commfuse --scope qkv --ranks 4").out;
+  const std::size_t shift = text.find("shift: 3");
+  ASSERT_NE(shift, std::string::npos) << text;
+  std::ofstream(folder / "wrong.yaml") << text.replace(shift, 8, "shift: 2");
+  for (const std::string format : {"yaml", "dot", "goal"}) {
+    const Outcome outcome = exported((folder / "wrong.yaml") + " -o " + format);
+    EXPECT_EQ(outcome.code, 4) << format;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find("where qkv[1,0] belongs"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST(ScheduleExport, OfSeveralSchedulesTheFastestIsTakenAndNamed) {
+  const Outcome outcome = exported("--strategy sliced --seq 8K --scope mlp --ranks 8");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=4)\n");  // as the README's demo has it
+  EXPECT_NE(outcome.out.find("name: \"sliced (k=4) mlp\"\n"), std::string::npos) << outcome.out.substr(0, 200);
+  const Outcome all = exported("--strategy sliced --variants all");
+  EXPECT_EQ(all.code, 2);
+  EXPECT_NE(all.err.find("or leave --variants out for the fastest\n"), std::string::npos) << all.err;
+  const Outcome several = exported("--strategy serial,sliced");
+  EXPECT_EQ(several.code, 2);
+  EXPECT_EQ(several.err,
+            "one schedule is taken at a time, but these settings choose serial, sliced; choose a strategy with "
+            "--strategy\n");
+}
+
+TEST(ScheduleExport, MistakesOfTheUserExitWith2) {
+  EXPECT_EQ(exported("-o dto").err, "--format: 'dto' is no format; did you mean 'dot'?\n");
+  EXPECT_EQ(exported("--ranks-shown 1").err, "--ranks-shown: only dot has a use for it; leave it out\n");
+  EXPECT_EQ(exported("-o dot --message-order data").err,
+            "--message-order: only goal or chakra has a use for it; leave it out\n");
+  EXPECT_EQ(exported("-o goal --time-scale 10").err, "--time-scale: only chakra has a use for it; leave it out\n");
+  EXPECT_EQ(exported("-o chakra --out x --time-scale 0").err,
+            "--time-scale: '0' is no whole number from 1 to 1000000; write one, such as 1000\n");
+  EXPECT_EQ(exported("-o goal --message-order dat").err, "--message-order: 'dat' is no order; did you mean 'data'?\n");
+  EXPECT_EQ(exported("-o goal --strategy serial --size experts=4").err,
+            "--size: the model gives all sizes of a generated schedule; leave it out, or name a file\n");
+  EXPECT_EQ(exported("-o goal --strategy serial --ranks 16").err,
+            "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8\n");
+  EXPECT_EQ(exported("no-such.yaml").code, 2);
+}
+
+}  // namespace
+}  // namespace commfuse::test
