@@ -33,7 +33,7 @@ class Bounds {
  public:
   Bounds(const Program& program, Findings& findings) : program_(program), findings_(findings) {}
 
-  void tables() {
+  void tables(Ranks looked_at) {
     const auto& axes = program_.mesh.axes;
     std::int64_t ranks = 1;
     for (const Axis& axis : axes) {
@@ -54,7 +54,7 @@ class Bounds {
       cells = std::min(most_cells + 1, cells + std::int64_t{buffer.rows.blocks} * buffer.columns.blocks);
     }
     require(
-        !findings_.empty() || cells * ranks <= most_cells,
+        !findings_.empty() || cells * (looked_at == Ranks::all ? ranks : 1) <= most_cells,
         fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer", most_cells));
     for (const auto* contents : {&program_.initial, &program_.final}) {
       for (const Content& content : *contents) {
@@ -287,9 +287,9 @@ class Bounds {
 
 }  // namespace
 
-void check_bounds(const Program& program, Findings& findings) {
+void check_references(const Program& program, Ranks ranks, Findings& findings) {
   Bounds bounds(program, findings);
-  bounds.tables();
+  bounds.tables(ranks);
   if (!findings.empty()) {
     return;
   }
@@ -297,9 +297,21 @@ void check_bounds(const Program& program, Findings& findings) {
   for (OpId op{0}; op < OpId{count}; op = OpId{static_cast<std::int32_t>(op) + 1}) {
     bounds.op(op);
   }
+}
+
+bool all_ranks_fit(const Program& program) {
+  Findings findings;
+  Bounds(program, findings).tables(Ranks::all);
+  return findings.empty();
+}
+
+void check_bounds(const Program& program, Findings& findings) {
+  check_references(program, Ranks::all, findings);
   if (!findings.empty()) {
     return;
   }
+  Bounds bounds(program, findings);
+  const auto count = static_cast<std::int32_t>(program.ops.size());
   for (OpId op{0}; op < OpId{count}; op = OpId{static_cast<std::int32_t>(op) + 1}) {
     bounds.regions(op);
   }

@@ -28,17 +28,21 @@ bool is_wrong(const Value& value) { return value.tensor == wrong_tensor; }
 
 class Contents {
  public:
-  Contents(const Program& program, const CellMap& cells, Sums& sums, Findings& findings, Trace* trace)
+  /// With a symmetry, rank 0 stands for all ranks.
+  Contents(const Program& program, const CellMap& cells, const Symmetry* symmetry, Sums& sums, Findings& findings,
+           Trace* trace)
       : program_(program),
         cells_(cells),
+        symmetry_(symmetry),
         sums_(sums),
         findings_(findings),
         trace_(trace),
-        memory_(static_cast<std::size_t>(cells.count()) * static_cast<std::size_t>(program.mesh.ranks())) {
+        ranks_(symmetry == nullptr ? program.mesh.ranks() : 1),
+        memory_(static_cast<std::size_t>(cells.count()) * static_cast<std::size_t>(ranks_)) {
     for (const Tensor& tensor : program.tensors) {
       complete_.push_back(sums.range(0, contributions(program, tensor)));
     }
-    for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+    for (Rank rank = 0; rank < ranks_; ++rank) {
       here_.push_back(program.mesh.coordinates(rank));
     }
     if (trace_ != nullptr) {
@@ -66,8 +70,10 @@ class Contents {
     for (const Event& event : events) {
       switch (event.kind) {
         case Event::Kind::computed: compute(event.rank, event.op); break;
-        case Event::Kind::sent: send(event); break;
-        case Event::Kind::collected: collect(event.rank, event.op); break;
+        case Event::Kind::sent: symmetry_ == nullptr ? send(event) : arrive(event); break;
+        case Event::Kind::collected:
+          symmetry_ == nullptr ? collect(event.rank, event.op) : collect_on_first(event.op);
+          break;
       }
     }
     compare_final();
@@ -132,7 +138,7 @@ class Contents {
   template <class Visit>
   void for_each_content(const std::vector<Content>& contents, const Visit& visit) {
     std::vector<Cell> cells;
-    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+    for (Rank rank = 0; rank < ranks_; ++rank) {
       for (const Content& content : contents) {
         cells.clear();
         cells_.append(content.here, here(rank), cells);
@@ -403,7 +409,9 @@ class Contents {
       }
       seen[static_cast<std::size_t>(key.row)] = true;
     }
-    const auto needed = causal ? static_cast<std::ptrdiff_t>(query.row) + 1 : static_cast<std::ptrdiff_t>(seen.size());
+    // Where rows move with the ranks, other ranks' queries come later.
+    const bool all = !causal || (symmetry_ != nullptr && !symmetry_->of(query.tensor).rows.rotation.still());
+    const auto needed = all ? static_cast<std::ptrdiff_t>(seen.size()) : static_cast<std::ptrdiff_t>(query.row) + 1;
     const auto missing = std::find(seen.begin(), seen.begin() + needed, false) - seen.begin();
     if (missing < needed) {
       return wrong(rank, op, [&] { return fmt::format("attends with {} without key rows {}", words(query), missing); });
@@ -433,9 +441,7 @@ class Contents {
     Values total;  // what every member gets the same of, once
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     if (shape.kind == CollectiveKind::all_gather) {
-      for (const Values& part : given) {
-        total.insert(total.end(), part.begin(), part.end());
-      }
+      total = stacked(given);
     } else if (reduces) {
       total = reduced(first, op, given);
     }
@@ -456,6 +462,14 @@ class Contents {
     }
   }
 
+  static Values stacked(const std::vector<Values>& given) {
+    Values all;
+    for (const Values& part : given) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+
   Values reduced(Rank rank, OpId op, const std::vector<Values>& given) {
     Values total;
     Values column(given.size());
@@ -468,11 +482,80 @@ class Contents {
     return total;
   }
 
+  // --- what comes from other ranks, where rank 0 stands for all ----------------------------------------------------
+
+  /// What the label on rank 0 becomes on the rank that it comes to.
+  Value moved(Value value, const Turn& turn) {
+    if (static_cast<std::int32_t>(value.tensor) < 0) {
+      return value;
+    }
+    const Directions& labels = symmetry_->of(value.tensor);
+    value.row = labels.rows.rotation.at(program_.mesh, value.row, turn);
+    value.column = labels.columns.rotation.at(program_.mesh, value.column, turn);
+    const Tensor& tensor = program_.tensors[position(value.tensor)];
+    if (tensor.definition == Tensor::Definition::product) {
+      const Rotation& contraction = symmetry_->of(tensor.a).columns.rotation;
+      for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
+        value.sum = sums_.moved(value.sum, contraction.cycle(program_.mesh, axis, turn));
+      }
+    }
+    return value;
+  }
+
+  /// The top `rows` rows of an operand on the rank that rank 0 comes to; `held` is what rank 0 has there.
+  Values moved(const Values& held, Slice operand, std::size_t rows, const Turn& turn) {
+    const auto regions = program_.regions_of(operand);
+    const auto width = static_cast<std::size_t>(regions.front().columns);
+    const Rotation down = *symmetry_->rows_inside(regions);
+    const Rotation across = *symmetry_->columns_inside(regions);
+    const Turn back = inverse(program_.mesh, turn);
+    Values values;
+    for (std::size_t row = 0; row < rows; ++row) {
+      const auto from = static_cast<std::size_t>(down.at(program_.mesh, static_cast<std::int32_t>(row), back)) * width;
+      for (std::size_t column = 0; column < width; ++column) {
+        const auto beside = static_cast<std::size_t>(across.at(program_.mesh, static_cast<std::int32_t>(column), back));
+        values.push_back(moved(held[from + beside], turn));
+      }
+    }
+    return values;
+  }
+
+  /// What the rank that sends to rank 0 sends.
+  void arrive(const Event& event) {
+    const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
+    const Slice sent = program_.inputs_of(record(event.op)).front();
+    const Turn turn = program_.mesh.coordinates(source_of(program_, exchange, 0));
+    const auto rows = static_cast<std::size_t>(exchange.rows.blocks);
+    write(0, event.target_op, moved(read(0, event.op, sent), sent, rows, turn));
+  }
+
+  /// What rank 0 gets of a collective, where it is the member at coordinate 0.
+  void collect_on_first(OpId op) {
+    const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
+    const Slice in = program_.inputs_of(record(op)).front();
+    const std::int32_t extent = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
+    const Values held = read(0, op, in);
+    const bool apart = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_to_all;
+    const std::size_t rows = held.size() / static_cast<std::size_t>(shape.columns.blocks);
+    const std::size_t taken = apart ? rows / static_cast<std::size_t>(extent) : rows;
+    std::vector<Values> given;
+    given.reserve(static_cast<std::size_t>(extent));
+    for (std::int32_t i = 0; i < extent; ++i) {
+      Turn turn{};
+      turn[static_cast<std::size_t>(shape.axis)] = i;
+      given.push_back(moved(held, in, taken, turn));
+    }
+    const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
+    write(0, op, reduces ? reduced(0, op, given) : stacked(given));
+  }
+
   const Program& program_;
   const CellMap& cells_;
+  const Symmetry* symmetry_;
   Sums& sums_;
   Findings& findings_;
   Trace* trace_;
+  Rank ranks_;
   std::vector<Value> memory_;    // by rank and cell
   std::vector<SumId> complete_;  // by tensor
   std::vector<Coordinates> here_;
@@ -485,7 +568,15 @@ class Contents {
 
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace) {
-  Contents contents(program, cells, sums, findings, trace);
+  Contents contents(program, cells, nullptr, sums, findings, trace);
+  contents.place_initial();
+  contents.run(events, 0);
+  contents.run(events, 1);
+}
+
+void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
+                    const Symmetry& symmetry, Sums& sums, Findings& findings) {
+  Contents contents(program, cells, &symmetry, sums, findings, nullptr);
   contents.place_initial();
   contents.run(events, 0);
   contents.run(events, 1);

@@ -10,6 +10,7 @@
 #include "model/schedule/findings.h"
 #include "model/schedule/program.h"
 #include "model/schedule/sums.h"
+#include "model/schedule/symmetry.h"
 
 namespace commfuse {
 
@@ -47,6 +48,11 @@ struct Trace {
 /// Requires a program without other findings: then every order of events gives these values. `trace` may be null.
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace);
+
+/// The same, by rank 0 for all ranks of a rotation-symmetric program: events are those of Ranks::first, and what comes
+/// from another rank is what rank 0 holds, moved.
+void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
+                    const Symmetry& symmetry, Sums& sums, Findings& findings);
 
 /// "y[3]{0,3}": block row 3 of y, contributions 0 and 3 of more. Without braces: complete. A dimension of one block is
 /// left out when it is the columns and ":" when it is the rows: "w[:,2]".

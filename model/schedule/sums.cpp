@@ -18,11 +18,17 @@ Sums::Union Sums::unite(std::span<const SumId> parts) {
     const Set& set = *sets_[static_cast<std::size_t>(part)];
     joined_.insert(joined_.end(), set.begin(), set.end());
   }
+  const std::optional<std::int32_t> twice = join();
+  return {twice ? 0 : intern(joined_), twice};
+}
+
+/// Puts joined_ in order; gives the first block that lies in two of its intervals.
+std::optional<std::int32_t> Sums::join() {
   std::sort(joined_.begin(), joined_.end(), [](const Interval& a, const Interval& b) { return a.first < b.first; });
   std::size_t kept = 0;
   for (std::size_t i = 1; i < joined_.size(); ++i) {
     if (joined_[i].first < joined_[kept].end) {
-      return {0, joined_[i].first};
+      return joined_[i].first;
     }
     if (joined_[i].first == joined_[kept].end) {
       joined_[kept].end = joined_[i].end;
@@ -31,7 +37,45 @@ Sums::Union Sums::unite(std::span<const SumId> parts) {
     }
   }
   joined_.resize(kept + 1);
-  return {intern(joined_), std::nullopt};
+  return std::nullopt;
+}
+
+SumId Sums::moved(SumId sum, const Cycle& cycle) {
+  if (cycle.by == 0) {
+    return sum;
+  }
+  joined_.clear();
+  for (const Interval& run : *sets_[static_cast<std::size_t>(sum)]) {
+    const std::int32_t first_whole = (run.first + cycle.period - 1) / cycle.period * cycle.period;
+    const std::int32_t end_whole = run.end / cycle.period * cycle.period;
+    if (first_whole > end_whole) {
+      move(run, cycle);
+    } else {  // what fills whole periods comes to itself
+      move({run.first, first_whole}, cycle);
+      move({end_whole, run.end}, cycle);
+      if (first_whole < end_whole) {
+        joined_.push_back({first_whole, end_whole});
+      }
+    }
+  }
+  join();
+  return intern(joined_);
+}
+
+/// Adds to joined_ where blocks of one period come to; they may be none.
+void Sums::move(const Interval& run, const Cycle& cycle) {
+  if (run.first == run.end) {
+    return;
+  }
+  const std::int32_t first = cycle.at(run.first);
+  const std::int32_t begin = run.first / cycle.period * cycle.period;
+  const std::int32_t over = first + (run.end - run.first) - (begin + cycle.period);
+  if (over <= 0) {
+    joined_.push_back({first, first + (run.end - run.first)});
+  } else {
+    joined_.push_back({first, begin + cycle.period});
+    joined_.push_back({begin, begin + over});
+  }
 }
 
 std::string Sums::in_words(SumId sum) const {

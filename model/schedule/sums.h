@@ -9,6 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/schedule/rotation.h"
+
 namespace commfuse {
 
 using SumId = std::int32_t;
@@ -26,6 +28,9 @@ class Sums {
   /// Requires at least one.
   Union unite(std::span<const SumId> parts);
 
+  /// The blocks that these blocks come to.
+  SumId moved(SumId sum, const Cycle& cycle);
+
   /// "{0,3}", "{0-3,6}".
   [[nodiscard]] std::string in_words(SumId sum) const;
 
@@ -41,6 +46,8 @@ class Sums {
   };
 
   SumId intern(const Set& set);
+  std::optional<std::int32_t> join();
+  void move(const Interval& run, const Cycle& cycle);
 
   std::unordered_map<Set, SumId, Hash> ids_;  // only looked up, never walked
   std::vector<const Set*> sets_;              // by id: the keys of ids_, which stay where they are
