@@ -42,10 +42,11 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-/// Runs the events twice over, the second time on the memory the first left, and compares the end of each with the
-/// final contents. Products demand complete factors that meet in a product of the operation; nonlinear functions demand
-/// complete sums; adding unites disjoint contributions. A wrong value is reported once and not followed further.
-/// Requires a program without other findings: then every order of events gives these values. `trace` may be null.
+/// Runs the events twice over, the second time on the memory the first left (unless that shows that nothing would
+/// change), and compares the end of each with the final contents. Products demand complete factors that meet in a
+/// product of the operation; nonlinear functions demand complete sums; adding unites disjoint contributions. A wrong
+/// value is reported once and not followed further. Requires a program without other findings: then every order of
+/// events gives these values. `trace` may be null.
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace);
 

@@ -37,7 +37,7 @@ struct Cycle {
 struct Rotation {
   std::array<std::int32_t, max_axes> step{};  // by axis; 0: nothing moves. On an axis of two ranks never negative
 
-  [[nodiscard]] bool still() const { return step == std::array<std::int32_t, max_axes>{}; }
+  [[nodiscard]] bool still() const { return (step[0] | step[1] | step[2]) == 0; }
   /// The share of one axis in a turn.
   [[nodiscard]] Cycle cycle(const Mesh& mesh, std::size_t axis, const Turn& turn) const;
   /// Where `place` comes to.

@@ -7,7 +7,27 @@
 
 namespace commfuse {
 
-SumId Sums::range(std::int32_t first, std::int32_t end) { return intern({{first, end}}); }
+namespace {
+
+constexpr SumId free_place = -1;
+
+template <class Set>
+std::size_t hash_of(const Set& set) {
+  std::uint64_t hash = 0;
+  for (const auto& run : set) {
+    const auto both = std::uint64_t{static_cast<std::uint32_t>(run.first)} << 32U | static_cast<std::uint32_t>(run.end);
+    hash = (hash ^ both) * 0x9e3779b97f4a7c15U;  // 2^64 / golden ratio; the upper half is well mixed
+    hash ^= hash >> 32U;
+  }
+  return static_cast<std::size_t>(hash);
+}
+
+}  // namespace
+
+SumId Sums::range(std::int32_t first, std::int32_t end) {
+  const Interval run{first, end};
+  return intern({&run, 1});
+}
 
 Sums::Union Sums::unite(std::span<const SumId> parts) {
   if (parts.size() == 1) {
@@ -15,7 +35,7 @@ Sums::Union Sums::unite(std::span<const SumId> parts) {
   }
   joined_.clear();
   for (const SumId part : parts) {
-    const Set& set = *sets_[static_cast<std::size_t>(part)];
+    const Set set = set_of(part);
     joined_.insert(joined_.end(), set.begin(), set.end());
   }
   const std::optional<std::int32_t> twice = join();
@@ -45,7 +65,7 @@ SumId Sums::moved(SumId sum, const Cycle& cycle) {
     return sum;
   }
   joined_.clear();
-  for (const Interval& run : *sets_[static_cast<std::size_t>(sum)]) {
+  for (const Interval& run : set_of(sum)) {
     const std::int32_t first_whole = (run.first + cycle.period - 1) / cycle.period * cycle.period;
     const std::int32_t end_whole = run.end / cycle.period * cycle.period;
     if (first_whole > end_whole) {
@@ -80,7 +100,7 @@ void Sums::move(const Interval& run, const Cycle& cycle) {
 
 std::string Sums::in_words(SumId sum) const {
   std::string words = "{";
-  for (const Interval& run : *sets_[static_cast<std::size_t>(sum)]) {
+  for (const Interval& run : set_of(sum)) {
     const char* comma = words.size() > 1 ? "," : "";
     if (run.end - run.first == 1) {
       words += fmt::format("{}{}", comma, run.first);
@@ -91,21 +111,36 @@ std::string Sums::in_words(SumId sum) const {
   return words + "}";
 }
 
-std::size_t Sums::Hash::operator()(const Set& set) const {
-  std::uint64_t hash = 1469598103934665603U;  // FNV-1a, a word at a time
-  for (const Interval& run : set) {
-    hash = (hash ^ static_cast<std::uint32_t>(run.first)) * 1099511628211U;
-    hash = (hash ^ static_cast<std::uint32_t>(run.end)) * 1099511628211U;
+SumId Sums::intern(Set set) {
+  if (2 * sets_.size() >= ids_.size()) {
+    grow();
   }
-  return static_cast<std::size_t>(hash ^ (hash >> 32U));
+  const std::size_t hash = hash_of(set);
+  const std::size_t mask = ids_.size() - 1;
+  std::size_t at = hash & mask;
+  for (; ids_[at] != free_place; at = (at + 1) & mask) {
+    const Set there = set_of(ids_[at]);
+    if (std::equal(set.begin(), set.end(), there.begin(), there.end())) {
+      return ids_[at];
+    }
+  }
+  ids_[at] = static_cast<SumId>(sets_.size());
+  sets_.push_back({runs_.size(), set.size(), hash});
+  runs_.insert(runs_.end(), set.begin(), set.end());
+  return ids_[at];
 }
 
-SumId Sums::intern(const Set& set) {
-  const auto [place, added] = ids_.try_emplace(set, static_cast<SumId>(sets_.size()));
-  if (added) {
-    sets_.push_back(&place->first);
+/// Makes room for as many sets again.
+void Sums::grow() {
+  ids_.assign(std::max<std::size_t>(64, 2 * ids_.size()), free_place);  // a power of two
+  const std::size_t mask = ids_.size() - 1;
+  for (std::size_t id = 0; id < sets_.size(); ++id) {
+    std::size_t at = sets_[id].hash & mask;
+    while (ids_[at] != free_place) {
+      at = (at + 1) & mask;
+    }
+    ids_[at] = static_cast<SumId>(id);
   }
-  return place->second;
 }
 
 }  // namespace commfuse

@@ -23,14 +23,9 @@ std::vector<std::int32_t> rows_of(Operand operand) {
 }
 
 /// All in one buffer and the same on all ranks.
-bool in_fixed_places(const Mesh& mesh, Operand operand) {
+bool in_fixed_places(Operand operand) {
   return std::all_of(operand.begin(), operand.end(), [&](const Region& region) {
-    for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
-      if (region.row.terms[axis].scale != 0) {
-        return false;
-      }
-    }
-    return region.buffer == operand.front().buffer;
+    return region.buffer == operand.front().buffer && region.row.fixed();
   });
 }
 
@@ -74,7 +69,7 @@ std::optional<Rotation> Symmetry::stacked(Operand operand, const Direction& rows
   const std::vector<std::int32_t> places = rows_of(operand);
   const bool inside =
       std::all_of(places.begin(), places.end(), [&](std::int32_t place) { return place >= 0 && place < rows.blocks; });
-  if (!inside || !in_fixed_places(mesh, operand)) {
+  if (!inside || !in_fixed_places(operand)) {
     return std::nullopt;
   }
   Direction stack{static_cast<std::int32_t>(places.size()), {}};
@@ -172,7 +167,8 @@ class Decision {
     });
   }
   bool named_by(const Region& region) {
-    return named_by(region.row, direction(region, false)) && named_by(region.column, direction(region, true));
+    return (region.row.fixed() || named_by(region.row, direction(region, false))) &&
+           (region.column.fixed() || named_by(region.column, direction(region, true)));
   }
   bool named_by(const Index& index, Direction& moves) {
     for (std::size_t axis = 0; axis < axes(); ++axis) {
@@ -190,6 +186,9 @@ class Decision {
   [[nodiscard]] std::optional<Rotation> inside(const Side& side) const {
     std::optional<Rotation> rotation =
         side.columns ? symmetry_.columns_inside(side.regions) : symmetry_.rows_inside(side.regions);
+    if (side.times == 1 && side.counted < 0) {
+      return rotation;
+    }
     for (std::size_t axis = 0; rotation && axis < axes(); ++axis) {
       std::int32_t& step = rotation->step[axis];
       if (static_cast<int>(axis) == side.counted) {
@@ -202,12 +201,24 @@ class Decision {
     return rotation;
   }
 
+  /// One region, the same on all ranks, of something that does not move.
+  bool stays(const Side& side) {
+    const Region& region = side.regions.front();
+    const Index& first = side.columns ? region.column : region.row;
+    const Direction& whole = direction(region, side.columns);
+    return side.regions.size() == 1 && first.fixed() && whole.rotation.still() && first.constant >= 0 &&
+           first.constant <= whole.blocks - (side.columns ? region.columns : region.rows);
+  }
+
   /// Both sides move in step, or are made to.
   bool tied(const Side& a, const Side& b) {
+    if (stays(a) && stays(b)) {  // as most do
+      return true;
+    }
     const std::optional<Rotation> left = inside(a);
     const std::optional<Rotation> right = inside(b);
-    if (!left || !right) {
-      return false;
+    if (!left || !right || left == right) {
+      return left && right;
     }
     for (std::size_t axis = 0; axis < axes(); ++axis) {
       const std::int32_t step = left->step[axis] != 0 ? left->step[axis] : right->step[axis];
