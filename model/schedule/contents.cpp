@@ -431,9 +431,8 @@ class Contents {
       }
       seen[static_cast<std::size_t>(key.row)] = true;
     }
-    // Where rows move with the ranks, other ranks' queries come later.
-    const bool all = !causal || (symmetry_ != nullptr && !symmetry_->of(query.tensor).rows.rotation.still());
-    const auto needed = all ? static_cast<std::ptrdiff_t>(seen.size()) : static_cast<std::ptrdiff_t>(query.row) + 1;
+    const auto needed = causal && !rows_move(query.tensor) ? static_cast<std::ptrdiff_t>(query.row) + 1
+                                                           : static_cast<std::ptrdiff_t>(seen.size());
     const auto missing = std::find(seen.begin(), seen.begin() + needed, false) - seen.begin();
     if (missing < needed) {
       return wrong(rank, op, [&] { return fmt::format("attends with {} without key rows {}", words(query), missing); });
@@ -506,6 +505,11 @@ class Contents {
 
   // --- what comes from other ranks, where rank 0 stands for all ----------------------------------------------------
 
+  /// Whether rank 0's rows are not other ranks': then what only some rows need must be there for all.
+  [[nodiscard]] bool rows_move(TensorId tensor) const {
+    return symmetry_ != nullptr && !symmetry_->of(tensor).rows.rotation.still();
+  }
+
   /// What the label on rank 0 becomes on the rank that it comes to.
   Value moved(Value value, const Turn& turn) {
     if (static_cast<std::int32_t>(value.tensor) < 0) {
@@ -516,9 +520,9 @@ class Contents {
     value.column = labels.columns.rotation.at(program_.mesh, value.column, turn);
     const Tensor& tensor = program_.tensors[position(value.tensor)];
     if (tensor.definition == Tensor::Definition::product) {
-      const Rotation& contraction = symmetry_->of(tensor.a).columns.rotation;
       for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
-        value.sum = sums_.moved(value.sum, contraction.cycle(program_.mesh, axis, turn));
+        const Cycle cycle = symmetry_->contraction_of(tensor).rotation.cycle(program_.mesh, axis, turn);
+        value.sum = sums_.moved(value.sum, cycle);
       }
     }
     return value;

@@ -93,6 +93,9 @@ std::optional<Rotation> Symmetry::stacked(Operand operand, const Direction& rows
   return stack.rotation;
 }
 
+/// The structured bindings below name every field of what they take apart. A field that is added stops them: decide
+/// here how it moves when all ranks turn, or take programs that use it for not symmetric.
+///
 /// Finds the rotations: those that indices name, then, until nothing changes, those that follow since two operands of
 /// an op, a content and its label, or a tensor and what it is made of move in step. What still is then stays still.
 /// The last pass changes nothing, so it has seen everything hold.
@@ -257,6 +260,7 @@ class Decision {
 
   /// Labels move as those of what they are made of.
   bool follows(TensorId id, const Tensor& tensor) {
+    [[maybe_unused]] const auto& [name, row, column, dtype, definition, of, times, function, causal] = tensor;
     if (tensor.definition == Tensor::Definition::input) {
       return true;
     }
@@ -306,11 +310,12 @@ class Decision {
   bool ops() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
+      [[maybe_unused]] const auto& [kind, purpose, lane, shape_id, waits, inputs, outputs, where] = op;
       const Shape& shape = program_.shapes[op.shape];
       bool holds = false;
       switch (op.kind) {
-        case OpKind::gemm: holds = multiplies(op); break;
-        case OpKind::attention: holds = attends(op); break;
+        case OpKind::gemm: holds = multiplies(op, std::get<GemmShape>(shape)); break;
+        case OpKind::attention: holds = attends(op, std::get<AttentionShape>(shape)); break;
         case OpKind::elementwise: holds = maps(op, std::get<ElementwiseShape>(shape)); break;
         case OpKind::exchange: holds = exchanges(op, matching_.receive_of_send[i]); break;
         case OpKind::collective: holds = collects(op, std::get<CollectiveShape>(shape)); break;
@@ -324,20 +329,25 @@ class Decision {
 
   bool tied(Operand a, Operand b) { return tied(rows(a), rows(b)) && tied(columns(a), columns(b)); }
 
-  bool multiplies(const Op& op) {
+  bool multiplies(const Op& op, const GemmShape& shape) {
+    [[maybe_unused]] const auto& [m, n, k, accumulate, dtype, accumulator] = shape;
     const Operand a = input(op, 0);
     const Operand b = input(op, 1);
     return tied(rows(a), rows(output(op))) && tied(columns(b), columns(output(op))) && tied(columns(a), rows(b));
   }
 
   /// The keys may stand in any order.
-  bool attends(const Op& op) {
+  bool attends(const Op& op, const AttentionShape& shape) {
+    [[maybe_unused]] const auto& [queries, all, columns_out, qkv, batch, head, causal, dtype] = shape;
     const Operand keys = input(op, 1);
     return tied(input(op, 0), output(op)) && tied(columns(keys), columns(output(op))) && inside(rows(keys));
   }
 
   bool maps(const Op& op, const ElementwiseShape& shape) {
     const Operand out = output(op);
+    if (!inside(rows(out)) || !inside(columns(out))) {
+      return false;
+    }
     for (std::size_t i = 0; i < program_.inputs_of(op).size(); ++i) {
       if (!tied(rows(input(op, i)), rows(out)) ||
           !tied({input(op, i), true, shape.function == Function::swiglu ? 2 : 1}, columns(out))) {

@@ -32,6 +32,8 @@ class Symmetry {
 
   [[nodiscard]] const Directions& of(BufferId id) const { return grids_[position(id)]; }
   [[nodiscard]] const Directions& of(TensorId id) const { return grids_[buffers_ + position(id)]; }
+  /// What a product sums over.
+  [[nodiscard]] const Direction& contraction_of(const Tensor& product) const { return of(product.a).columns; }
 
   /// How the rows or the columns of an operand move inside it. Nothing when turning does not only reorder them.
   [[nodiscard]] std::optional<Rotation> rows_inside(std::span<const Region> operand) const;
