@@ -33,7 +33,7 @@ class Bounds {
  public:
   Bounds(const Program& program, Findings& findings) : program_(program), findings_(findings) {}
 
-  void tables() {
+  void tables(Ranks looked_at) {
     const auto& axes = program_.mesh.axes;
     std::int64_t ranks = 1;
     for (const Axis& axis : axes) {
@@ -54,7 +54,7 @@ class Bounds {
       cells = std::min(most_cells + 1, cells + std::int64_t{buffer.rows.blocks} * buffer.columns.blocks);
     }
     require(
-        !findings_.empty() || cells * ranks <= most_cells,
+        !findings_.empty() || cells * (looked_at == Ranks::all ? ranks : 1) <= most_cells,
         fmt::format("the buffers of all ranks have more than {} blocks; cut the dimensions into fewer", most_cells));
     for (const auto* contents : {&program_.initial, &program_.final}) {
       for (const Content& content : *contents) {
@@ -232,18 +232,26 @@ class Bounds {
 
   [[nodiscard]] bool operands_fit(const Op& op) const {
     const std::optional<Wanted> wanted = expected(program_.shapes[op.shape]);
-    return wanted && fit(program_.inputs_of(op), wanted->first) && fit(program_.outputs_of(op), wanted->second);
-  }
-  [[nodiscard]] bool fit(std::span<const Slice> operands, const std::vector<Extents>& wanted) const {
-    return std::equal(operands.begin(), operands.end(), wanted.begin(), wanted.end(),
-                      [&](Slice operand, const Extents& extents) { return extents_of(operand) == extents; });
+    const auto inputs = program_.inputs_of(op);
+    const auto outputs = program_.outputs_of(op);
+    const auto fits = [&](Slice operand, const Extents& extents) { return extents_of(operand) == extents; };
+    return wanted && inputs.size() == wanted->inputs && outputs.size() == wanted->outputs &&
+           (inputs.empty() || fits(inputs.front(), wanted->first)) &&
+           std::all_of(inputs.begin() + (inputs.empty() ? 0 : 1), inputs.end(),
+                       [&](Slice operand) { return fits(operand, wanted->others); }) &&
+           (outputs.empty() || fits(outputs.front(), wanted->output));
   }
 
-  using Wanted = std::pair<std::vector<Extents>, std::vector<Extents>>;  // of inputs, of outputs
+  struct Wanted {
+    std::size_t inputs = 0;
+    Extents first, others;  // the first input, and those after it
+    std::size_t outputs = 1;
+    Extents output;
+  };
   /// Nothing when no operands could fit.
   [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      return Wanted{{{gemm->m, gemm->k}, {gemm->k, gemm->n}}, {{gemm->m, gemm->n}}};
+      return Wanted{2, {gemm->m, gemm->k}, {gemm->k, gemm->n}, 1, {gemm->m, gemm->n}};
     }
     if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       return expected(*elementwise);
@@ -251,16 +259,18 @@ class Bounds {
     if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
       const Extents half{exchange->rows, exchange->columns};
       return exchange->sends || exchange->receives
-                 ? std::optional(Wanted{std::vector<Extents>(exchange->sends ? 1U : 0U, half),
-                                        std::vector<Extents>(exchange->receives ? 1U : 0U, half)})
+                 ? std::optional(Wanted{exchange->sends ? 1U : 0U, half, half, exchange->receives ? 1U : 0U, half})
                  : std::nullopt;
     }
     if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       return expected(*collective);
     }
     const auto& attention = std::get<AttentionShape>(shape);
-    return Wanted{{{attention.queries, attention.qkv}, {attention.keys, attention.qkv}},
-                  {{attention.queries, attention.columns}}};
+    return Wanted{2,
+                  {attention.queries, attention.qkv},
+                  {attention.keys, attention.qkv},
+                  1,
+                  {attention.queries, attention.columns}};
   }
   [[nodiscard]] std::optional<Wanted> expected(const ElementwiseShape& shape) const {
     if (shape.inputs < 1 || static_cast<std::size_t>(shape.inputs) > program_.operands.size() ||
@@ -270,8 +280,8 @@ class Bounds {
     }
     Extent columns = shape.columns;
     columns.blocks *= shape.function == Function::swiglu ? 2 : 1;
-    return Wanted{std::vector<Extents>(static_cast<std::size_t>(shape.inputs), {shape.rows, columns}),
-                  {{shape.rows, shape.columns}}};
+    const Extents input{shape.rows, columns};
+    return Wanted{static_cast<std::size_t>(shape.inputs), input, input, 1, {shape.rows, shape.columns}};
   }
   [[nodiscard]] std::optional<Wanted> expected(const CollectiveShape& shape) const {
     const std::int32_t ranks = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
@@ -280,8 +290,8 @@ class Bounds {
     if (shape.kind != CollectiveKind::all_reduce && shape.rows.blocks % ranks != 0) {
       return std::nullopt;
     }
-    return Wanted{{shape.kind == CollectiveKind::all_gather ? part : whole},
-                  {shape.kind == CollectiveKind::reduce_scatter ? part : whole}};
+    const Extents& in = shape.kind == CollectiveKind::all_gather ? part : whole;
+    return Wanted{1, in, in, 1, shape.kind == CollectiveKind::reduce_scatter ? part : whole};
   }
 
   template <class Who>
@@ -309,9 +319,9 @@ class Bounds {
 
 }  // namespace
 
-void check_bounds(const Program& program, Findings& findings) {
+void check_references(const Program& program, Ranks ranks, Findings& findings) {
   Bounds bounds(program, findings);
-  bounds.tables();
+  bounds.tables(ranks);
   if (!findings.empty()) {
     return;
   }
@@ -320,9 +330,21 @@ void check_bounds(const Program& program, Findings& findings) {
   for (OpId op{0}; op < OpId{count}; op = OpId{static_cast<std::int32_t>(op) + 1}) {
     bounds.op(op);
   }
+}
+
+bool all_ranks_fit(const Program& program) {
+  Findings findings;
+  Bounds(program, findings).tables(Ranks::all);
+  return findings.empty();
+}
+
+void check_bounds(const Program& program, Findings& findings) {
+  check_references(program, Ranks::all, findings);
   if (!findings.empty()) {
     return;
   }
+  Bounds bounds(program, findings);
+  const auto count = static_cast<std::int32_t>(program.ops.size());
   for (OpId op{0}; op < OpId{count}; op = OpId{static_cast<std::int32_t>(op) + 1}) {
     bounds.regions(op);
   }

@@ -4,11 +4,18 @@
 
 #include "model/schedule/findings.h"
 #include "model/schedule/program.h"
+#include "model/schedule/symmetry.h"
 
 namespace commfuse {
 
 /// Ids and pools, shapes and operands that fit each other, waits for earlier ops only, and on every rank every region
 /// inside its buffer and every content inside its tensor.
 void check_bounds(const Program& program, Findings& findings);
+
+/// The part of that which no index has a say in, and that the memory of these ranks is not too large to look at.
+void check_references(const Program& program, Ranks ranks, Findings& findings);
+
+/// Whether the memory of all ranks together is small enough for check_bounds().
+bool all_ranks_fit(const Program& program);
 
 }  // namespace commfuse

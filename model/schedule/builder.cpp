@@ -2,11 +2,43 @@
 #include "model/schedule/builder.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/check.h"
 
 namespace commfuse {
+
+namespace {
+
+/// Equal for equal shapes. Looks at what the shapes of one program differ in: extents, and the shift of an exchange.
+std::size_t hash_of(const Shape& shape) {
+  struct Numbers {
+    std::array<std::int32_t, 4> operator()(const GemmShape& gemm) const {
+      return {gemm.m.blocks, gemm.n.blocks, gemm.k.blocks, gemm.accumulate ? 1 : 0};
+    }
+    std::array<std::int32_t, 4> operator()(const AttentionShape& attention) const {
+      return {attention.queries.blocks, attention.keys.blocks, attention.columns.blocks, attention.qkv.blocks};
+    }
+    std::array<std::int32_t, 4> operator()(const ElementwiseShape& elementwise) const {
+      return {elementwise.rows.blocks, elementwise.columns.blocks, elementwise.inputs,
+              static_cast<std::int32_t>(elementwise.function)};
+    }
+    std::array<std::int32_t, 4> operator()(const ExchangeShape& exchange) const {
+      return {exchange.rows.blocks, exchange.columns.blocks, exchange.shift, exchange.sends ? 1 : 0};
+    }
+    std::array<std::int32_t, 4> operator()(const CollectiveShape& collective) const {
+      return {collective.rows.blocks, collective.columns.blocks, static_cast<std::int32_t>(collective.kind), 0};
+    }
+  };
+  std::uint64_t hash = 1469598103934665603U + shape.index();  // FNV-1a, a word at a time
+  for (const std::int32_t number : std::visit(Numbers{}, shape)) {
+    hash = (hash ^ static_cast<std::uint32_t>(number)) * 1099511628211U;
+  }
+  return static_cast<std::size_t>(hash ^ (hash >> 32U));
+}
+
+}  // namespace
 
 ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh) {
   check(!mesh.axes.empty() && mesh.axes.size() <= max_axes, "a mesh has one to three axes");
@@ -210,14 +242,16 @@ Slice ProgramBuilder::store(std::span<const Operand> operands) {
 }
 
 std::uint32_t ProgramBuilder::shape_id(const Shape& shape) {
-  // From the back: an op most often has the shape of one just added.
-  for (std::size_t i = program_.shapes.size(); i-- > 0;) {
-    if (program_.shapes[i] == shape) {
-      return static_cast<std::uint32_t>(i);
+  const std::size_t hash = hash_of(shape);
+  for (auto [same, end] = shape_ids_.equal_range(hash); same != end; ++same) {
+    if (program_.shapes[same->second] == shape) {
+      return same->second;
     }
   }
+  const auto id = static_cast<std::uint32_t>(program_.shapes.size());
   program_.shapes.push_back(shape);
-  return static_cast<std::uint32_t>(program_.shapes.size()) - 1;
+  shape_ids_.emplace(hash, id);
+  return id;
 }
 
 std::uint16_t ProgramBuilder::lane_id(Lane lane) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "model/schedule/program.h"
@@ -118,6 +119,7 @@ class ProgramBuilder {
   [[nodiscard]] DType dtype_of(const Operand& operand) const;
 
   Program program_;
+  std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;  // by hash; only looked up, never walked
 };
 
 }  // namespace commfuse

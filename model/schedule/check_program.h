@@ -2,6 +2,8 @@
 // Proves a program right before anything runs it.
 #pragma once
 
+#include <optional>
+
 #include "model/schedule/findings.h"
 #include "model/schedule/program.h"
 
@@ -15,7 +17,15 @@ namespace commfuse {
 ///               the waits and lanes of its own rank count as order
 ///   contents    every rank ends with exactly what the unfused operation gives, each contribution counted once, in the
 ///               first iteration and in a second one that starts from the memory the first left
-/// Deterministic. O(ops x ranks), in cells: one cell a block.
+/// Deterministic. O(ops) where the program is rotation-symmetric and right, in cells: one cell a block. O(ops x ranks)
+/// otherwise, so that findings name ranks.
 CheckReport check_program(const Program& program);
+
+/// The same proof on every rank, whether they are alike or not.
+CheckReport check_every_rank(const Program& program);
+
+/// The same proof on rank 0 only, which stands for all; nothing unless the program is seen to be rotation-symmetric.
+/// Finds something exactly when check_every_rank() does.
+std::optional<CheckReport> check_one_rank(const Program& program);
 
 }  // namespace commfuse

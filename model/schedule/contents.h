@@ -10,6 +10,7 @@
 #include "model/schedule/findings.h"
 #include "model/schedule/program.h"
 #include "model/schedule/sums.h"
+#include "model/schedule/symmetry.h"
 
 namespace commfuse {
 
@@ -41,12 +42,18 @@ struct Trace {
   friend bool operator==(const Trace&, const Trace&) = default;
 };
 
-/// Runs the events twice over, the second time on the memory the first left, and compares the end of each with the
-/// final contents. Products demand complete factors that meet in a product of the operation; nonlinear functions demand
-/// complete sums; adding unites disjoint contributions. A wrong value is reported once and not followed further.
-/// Requires a program without other findings: then every order of events gives these values. `trace` may be null.
+/// Runs the events twice over, the second time on the memory the first left (unless that shows that nothing would
+/// change), and compares the end of each with the final contents. Products demand complete factors that meet in a
+/// product of the operation; nonlinear functions demand complete sums; adding unites disjoint contributions. A wrong
+/// value is reported once and not followed further. Requires a program without other findings: then every order of
+/// events gives these values. `trace` may be null.
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace);
+
+/// The same, by rank 0 for all ranks of a rotation-symmetric program: events are those of Ranks::first, and what comes
+/// from another rank is what rank 0 holds, moved.
+void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
+                    const Symmetry& symmetry, Sums& sums, Findings& findings);
 
 /// "y[3]{0,3}": block row 3 of y, contributions 0 and 3 of more. Without braces: complete. A dimension of one block is
 /// left out when it is the columns and ":" when it is the rows: "w[:,2]".

@@ -23,9 +23,10 @@ struct Progress {
 
 class Run {
  public:
-  Run(const Program& program, const Matching& matching)
+  Run(const Program& program, const Matching& matching, Ranks which)
       : program_(program),
         matching_(matching),
+        together_(which == Ranks::first),
         lanes_(program.lanes.size()),
         heads_(program.lanes.size() * ranks(), 0),
         progress_(program.ops.size() * ranks()),
@@ -33,7 +34,7 @@ class Run {
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       lanes_[program.ops[op].lane].push_back(OpId{static_cast<std::int32_t>(op)});
     }
-    for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+    for (Rank rank = 0; rank < end(); ++rank) {
       here_.push_back(program.mesh.coordinates(rank));
       queue_.push_back(rank);
     }
@@ -63,6 +64,9 @@ class Run {
     return std::nullopt;
   }
 
+  /// The ranks that run are those before this one.
+  [[nodiscard]] Rank end() const { return together_ ? 1 : program_.mesh.ranks(); }
+
   [[nodiscard]] std::string stuck_in_words(Rank rank, OpId op) const {
     const Shape& shape = program_.shapes[program_.ops[position(op)].shape];
     Rank other = rank;
@@ -82,7 +86,13 @@ class Run {
   }
 
  private:
-  [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(program_.mesh.ranks()); }
+  [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(end()); }
+  [[nodiscard]] Rank target(const ExchangeShape& exchange, Rank rank) const {
+    return together_ ? rank : target_of(program_, exchange, rank);
+  }
+  [[nodiscard]] Rank source(const ExchangeShape& exchange, Rank rank) const {
+    return together_ ? rank : source_of(program_, exchange, rank);
+  }
   [[nodiscard]] bool takes_part(Rank rank, OpId op) const {
     return matching_.uniform || program_.ops[position(op)].where.holds(here_[static_cast<std::size_t>(rank)]);
   }
@@ -120,10 +130,10 @@ class Run {
     const Shape& shape = program_.shapes[program_.ops[position(op)].shape];
     if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
       if (exchange->sends) {
-        meet(rank, op, target_of(program_, *exchange, rank), OpId{matching_.receiver(rank, op)});
+        meet(rank, op, target(*exchange, rank), OpId{matching_.receiver(rank, op)});
       }
       if (exchange->receives) {
-        meet(source_of(program_, *exchange, rank), OpId{matching_.sender(rank, op)}, rank, op);
+        meet(source(*exchange, rank), OpId{matching_.sender(rank, op)}, rank, op);
       }
     } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       join(rank, op, collective->axis);
@@ -153,7 +163,7 @@ class Run {
   }
 
   void join(Rank rank, OpId op, int axis) {
-    const std::int32_t extent = program_.mesh.axes[static_cast<std::size_t>(axis)].extent;
+    const std::int32_t extent = together_ ? 1 : program_.mesh.axes[static_cast<std::size_t>(axis)].extent;
     const Rank first = program_.mesh.member(rank, axis, 0);
     if (++at(first, op).joined < extent) {
       return;
@@ -174,6 +184,7 @@ class Run {
 
   const Program& program_;
   const Matching& matching_;
+  bool together_;
   std::vector<std::vector<OpId>> lanes_;  // in program order; ranks skip what they take no part in
   std::vector<std::size_t> heads_;        // by rank and lane
   std::vector<Progress> progress_;        // by rank and op
@@ -185,14 +196,14 @@ class Run {
 
 }  // namespace
 
-std::vector<Event> run_abstractly(const Program& program, const Matching& matching, Findings& findings) {
+std::vector<Event> run_abstractly(const Program& program, const Matching& matching, Findings& findings, Ranks ranks) {
   constexpr int named = 4;
-  Run run(program, matching);
+  Run run(program, matching, ranks);
   std::vector<Event> events = run.events();
   std::string sentence;
   OpId first{-1};
   int stuck = 0;
-  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+  for (Rank rank = 0; rank < run.end(); ++rank) {
     if (const auto op = run.stuck(rank)) {
       first = stuck == 0 ? *op : first;
       if (stuck++ < named) {

@@ -7,6 +7,7 @@
 #include "model/schedule/findings.h"
 #include "model/schedule/matching.h"
 #include "model/schedule/program.h"
+#include "model/schedule/symmetry.h"
 
 namespace commfuse {
 
@@ -26,6 +27,9 @@ struct Event {
 /// if this order ends, every order does. A second iteration cannot deadlock either: every rank ends its first.
 ///
 /// Adds one finding when ranks are stuck. Requires a program that passed check_bounds() and matches.
-std::vector<Event> run_abstractly(const Program& program, const Matching& matching, Findings& findings);
+///
+/// With Ranks::first all ranks move on together: rank 0 meets itself, as source and target, for its neighbours.
+std::vector<Event> run_abstractly(const Program& program, const Matching& matching, Findings& findings,
+                                  Ranks ranks = Ranks::all);
 
 }  // namespace commfuse

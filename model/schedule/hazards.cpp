@@ -153,10 +153,11 @@ bool same_on_all_ranks(const Program& program) {
 
 }  // namespace
 
-void check_hazards(const Program& program, const CellMap& cells, Findings& findings) {
+void check_hazards(const Program& program, const CellMap& cells, Findings& findings, Ranks ranks) {
   const bool shared = same_on_all_ranks(program);
   Order order(program, 0);
-  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+  const Rank end = ranks == Ranks::all ? program.mesh.ranks() : 1;
+  for (Rank rank = 0; rank < end; ++rank) {
     if (!shared && rank > 0) {
       order = Order(program, rank);
     }

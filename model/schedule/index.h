@@ -25,6 +25,8 @@ struct Index {
   // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): a plain number is the commonest index
   constexpr Index(std::int32_t value = 0) : constant(value) {}
 
+  /// The same on every rank.
+  [[nodiscard]] constexpr bool fixed() const { return (terms[0].scale | terms[1].scale | terms[2].scale) == 0; }
   [[nodiscard]] std::int32_t at(const Mesh& mesh, const Coordinates& here) const {
     std::int32_t value = constant;
     for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {

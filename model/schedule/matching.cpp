@@ -3,18 +3,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <map>
-#include <tuple>
+#include <compare>
 
 namespace commfuse {
 
 namespace {
 
-/// The halves of one channel in program order: sends at one end, receives at the other.
-struct Channel {
-  std::vector<std::size_t> sends, receives;  // places in the matching's tables
+/// One half of an exchange. On a channel the k-th send meets the k-th receive.
+struct Half {
+  std::array<std::int32_t, 3> channel{};  // lane, axis, shift where all ranks are alike; lane, source, target otherwise
+  std::size_t place = 0;                  // in the matching's tables
+  friend auto operator<=>(const Half&, const Half&) = default;
 };
+using Halves = std::vector<Half>;
 
 const ExchangeShape* exchange_of(const Program& program, const Op& op) {
   return std::get_if<ExchangeShape>(&program.shapes[op.shape]);
@@ -24,61 +27,77 @@ bool same_load(const ExchangeShape& a, const ExchangeShape& b) {
   return a.rows == b.rows && a.columns == b.columns && a.wire == b.wire;
 }
 
-/// Pairs up one channel; `where` says which channel, for messages.
-void pair_up(const Program& program, const Channel& channel, const std::string& where, Matching& matching) {
-  const auto op_at = [&](std::size_t place) { return OpId{static_cast<std::int32_t>(place % matching.ops)}; };
-  const std::size_t pairs = std::min(channel.sends.size(), channel.receives.size());
-  for (std::size_t k = 0; k < pairs; ++k) {
-    const OpId send = op_at(channel.sends[k]);
-    const OpId receive = op_at(channel.receives[k]);
-    if (!same_load(*exchange_of(program, program.ops[position(send)]),
-                   *exchange_of(program, program.ops[position(receive)]))) {
-      matching.problems.push_back(fmt::format("{} and {} meet {} but do not carry the same extents",
-                                              op_in_words(program, send), op_in_words(program, receive), where));
-    }
-    matching.receive_of_send[channel.sends[k]] = static_cast<std::int32_t>(position(receive));
-    matching.send_of_receive[channel.receives[k]] = static_cast<std::int32_t>(position(send));
-  }
-  for (std::size_t k = pairs; k < channel.sends.size(); ++k) {
-    matching.problems.push_back(
-        fmt::format("the send of {} {} meets no receive", op_in_words(program, op_at(channel.sends[k])), where));
-  }
-  for (std::size_t k = pairs; k < channel.receives.size(); ++k) {
-    matching.problems.push_back(
-        fmt::format("the receive of {} {} meets no send", op_in_words(program, op_at(channel.receives[k])), where));
+/// A schedule often comes in order.
+void put_in_order(Halves& halves) {
+  if (!std::is_sorted(halves.begin(), halves.end())) {
+    std::sort(halves.begin(), halves.end());
   }
 }
 
-std::string lane_in_words(const Program& program, std::uint16_t lane) {
+/// `where` says which channel, for messages.
+template <class Where>
+void pair_up(const Program& program, Halves& sends, Halves& receives, const Where& where, Matching& matching) {
+  put_in_order(sends);
+  put_in_order(receives);
+  const auto op_at = [&](std::size_t place) { return OpId{static_cast<std::int32_t>(place % matching.ops)}; };
+  const auto words = [&](const Half& half) { return op_in_words(program, op_at(half.place)); };
+  auto send = sends.begin();
+  auto receive = receives.begin();
+  while (send != sends.end() || receive != receives.end()) {
+    const bool sending = receive == receives.end() || (send != sends.end() && send->channel <= receive->channel);
+    const auto channel = sending ? send->channel : receive->channel;
+    const auto sends_more = [&] { return send != sends.end() && send->channel == channel; };
+    const auto receives_more = [&] { return receive != receives.end() && receive->channel == channel; };
+    for (; sends_more() && receives_more(); ++send, ++receive) {
+      if (!same_load(*exchange_of(program, program.ops[position(op_at(send->place))]),
+                     *exchange_of(program, program.ops[position(op_at(receive->place))]))) {
+        matching.problems.push_back(fmt::format("{} and {} meet {} but do not carry the same extents", words(*send),
+                                                words(*receive), where(channel)));
+      }
+      matching.receive_of_send[send->place] = static_cast<std::int32_t>(position(op_at(receive->place)));
+      matching.send_of_receive[receive->place] = static_cast<std::int32_t>(position(op_at(send->place)));
+    }
+    for (; sends_more(); ++send) {
+      matching.problems.push_back(fmt::format("the send of {} {} meets no receive", words(*send), where(channel)));
+    }
+    for (; receives_more(); ++receive) {
+      matching.problems.push_back(fmt::format("the receive of {} {} meets no send", words(*receive), where(channel)));
+    }
+  }
+}
+
+std::string lane_in_words(const Program& program, std::int32_t lane) {
   constexpr std::array<const char*, 4> names{"compute", "aux", "comm", "copy"};
-  const Lane& named = program.lanes[lane];
+  const Lane& named = program.lanes[static_cast<std::size_t>(lane)];
   return fmt::format("{}{}", names[static_cast<std::size_t>(named.kind)],
                      named.number == 0 ? "" : std::to_string(named.number));
 }
 
 /// All ranks run all ops: channels are told apart by lane, axis and shift.
 void match_uniform(const Program& program, Matching& matching) {
-  std::map<std::tuple<std::uint16_t, int, std::int32_t>, Channel> channels;
+  Halves sends;
+  Halves receives;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (const ExchangeShape* exchange = exchange_of(program, program.ops[op])) {
-      Channel& channel = channels[{program.ops[op].lane, exchange->shift == 0 ? -1 : exchange->axis, exchange->shift}];
+      const std::int32_t axis = exchange->shift == 0 ? -1 : exchange->axis;
+      const Half half{{program.ops[op].lane, axis, exchange->shift}, op};
       if (exchange->sends) {
-        channel.sends.push_back(op);
+        sends.push_back(half);
       }
       if (exchange->receives) {
-        channel.receives.push_back(op);
+        receives.push_back(half);
       }
     }
   }
-  for (const auto& [key, channel] : channels) {
-    pair_up(program, channel,
-            fmt::format("on lane {} by shift {}", lane_in_words(program, std::get<0>(key)), std::get<2>(key)),
-            matching);
-  }
+  const auto where = [&](const auto& channel) {
+    return fmt::format("on lane {} by shift {}", lane_in_words(program, channel[0]), channel[2]);
+  };
+  pair_up(program, sends, receives, where, matching);
 }
 
 void match_by_rank(const Program& program, Matching& matching) {
-  std::map<std::tuple<std::uint16_t, Rank, Rank>, Channel> channels;
+  Halves sends;
+  Halves receives;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     const Coordinates here = program.mesh.coordinates(rank);
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
@@ -88,19 +107,18 @@ void match_by_rank(const Program& program, Matching& matching) {
       }
       const std::size_t place = static_cast<std::size_t>(rank) * matching.ops + op;
       if (exchange->sends) {
-        channels[{program.ops[op].lane, rank, target_of(program, *exchange, rank)}].sends.push_back(place);
+        sends.push_back({{program.ops[op].lane, rank, target_of(program, *exchange, rank)}, place});
       }
       if (exchange->receives) {
-        channels[{program.ops[op].lane, source_of(program, *exchange, rank), rank}].receives.push_back(place);
+        receives.push_back({{program.ops[op].lane, source_of(program, *exchange, rank), rank}, place});
       }
     }
   }
-  for (const auto& [key, channel] : channels) {
-    pair_up(program, channel,
-            fmt::format("on lane {} from rank {} to rank {}", lane_in_words(program, std::get<0>(key)),
-                        std::get<1>(key), std::get<2>(key)),
-            matching);
-  }
+  const auto where = [&](const auto& channel) {
+    return fmt::format("on lane {} from rank {} to rank {}", lane_in_words(program, channel[0]), channel[1],
+                       channel[2]);
+  };
+  pair_up(program, sends, receives, where, matching);
 }
 
 /// A collective's group joins as a whole or not at all.

@@ -42,23 +42,41 @@ Order::Order(const Program& program, Rank rank)
 
 namespace {
 
+/// One lane, with how many of its first so many ops are of either kind of communication.
+struct Queue {
+  const std::vector<OpId>& ops;
+  std::vector<std::int32_t> exchanges{0};
+  std::vector<std::int32_t> collectives{0};
+
+  Queue(const Program& program, const std::vector<OpId>& on_lane) : ops(on_lane) {
+    for (const OpId op : ops) {
+      const OpKind kind = program.ops[position(op)].kind;
+      exchanges.push_back(exchanges.back() + (kind == OpKind::exchange ? 1 : 0));
+      collectives.push_back(collectives.back() + (kind == OpKind::collective ? 1 : 0));
+    }
+  }
+};
+
 /// Adds what of one lane may run beside `op`. Along a lane come first the ops that end before it, then those that run
 /// beside it, then those that start after it.
-void meet_lane(const Program& program, const Order& order, OpId op, std::size_t lane, Meetings& met) {
-  const std::vector<OpId>& queue = order.on_lane(lane);
-  for (auto beside = queue.begin() + order.finished(op, lane); beside != queue.end(); ++beside) {
-    if (order.before(op, *beside) || (met.exchange && met.collective)) {
-      return;
-    }
-    const OpKind kind = program.ops[position(*beside)].kind;
-    met.exchange = met.exchange || kind == OpKind::exchange;
-    met.collective = met.collective || kind == OpKind::collective;
-  }
+void meet_lane(const Order& order, OpId op, std::size_t lane, const Queue& queue, Meetings& met) {
+  const auto first = static_cast<std::size_t>(order.finished(op, lane));
+  const auto end =
+      static_cast<std::size_t>(std::partition_point(queue.ops.begin() + order.finished(op, lane), queue.ops.end(),
+                                                    [&](OpId beside) { return !order.before(op, beside); }) -
+                               queue.ops.begin());
+  met.exchange = met.exchange || queue.exchanges[first] < queue.exchanges[end];
+  met.collective = met.collective || queue.collectives[first] < queue.collectives[end];
 }
 
 }  // namespace
 
 std::vector<Meetings> meetings_of(const Program& program, const Order& order) {
+  std::vector<Queue> queues;
+  queues.reserve(program.lanes.size());
+  for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
+    queues.emplace_back(program, order.on_lane(lane));
+  }
   std::vector<Meetings> meetings(program.ops.size());
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const OpId id{static_cast<std::int32_t>(op)};
@@ -67,7 +85,7 @@ std::vector<Meetings> meetings_of(const Program& program, const Order& order) {
     }
     for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
       if (lane != program.ops[op].lane) {
-        meet_lane(program, order, id, lane, meetings[op]);
+        meet_lane(order, id, lane, queues[lane], meetings[op]);
       }
     }
   }

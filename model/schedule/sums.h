@@ -6,8 +6,9 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
+
+#include "model/schedule/rotation.h"
 
 namespace commfuse {
 
@@ -26,6 +27,9 @@ class Sums {
   /// Requires at least one.
   Union unite(std::span<const SumId> parts);
 
+  /// The blocks that these blocks come to.
+  SumId moved(SumId sum, const Cycle& cycle);
+
   /// "{0,3}", "{0-3,6}".
   [[nodiscard]] std::string in_words(SumId sum) const;
 
@@ -35,16 +39,26 @@ class Sums {
     std::int32_t end = 0;
     friend bool operator==(const Interval&, const Interval&) = default;
   };
-  using Set = std::vector<Interval>;  // sorted, disjoint, with gaps between
-  struct Hash {
-    std::size_t operator()(const Set& set) const;
+  using Set = std::span<const Interval>;  // sorted, disjoint, with gaps between
+  struct Place {                          // of a set in runs_
+    std::size_t first = 0;
+    std::size_t count = 0;
+    std::size_t hash = 0;
   };
 
-  SumId intern(const Set& set);
+  [[nodiscard]] Set set_of(SumId sum) const {
+    const Place& place = sets_[static_cast<std::size_t>(sum)];
+    return Set(runs_).subspan(place.first, place.count);
+  }
+  SumId intern(Set set);
+  void grow();
+  std::optional<std::int32_t> join();
+  void move(const Interval& run, const Cycle& cycle);
 
-  std::unordered_map<Set, SumId, Hash> ids_;  // only looked up, never walked
-  std::vector<const Set*> sets_;              // by id: the keys of ids_, which stay where they are
-  Set joined_;                                // room to work in
+  std::vector<Interval> runs_;    // of all sets, one after another
+  std::vector<Place> sets_;       // by id
+  std::vector<SumId> ids_;        // a hash table: a set's id stands at the first place from its hash on that was free
+  std::vector<Interval> joined_;  // room to work in
 };
 
 }  // namespace commfuse

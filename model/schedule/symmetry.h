@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Is a program rotation-symmetric: do all ranks do the same, each seen from its own place? Then rank 0 stands for all.
+//
+//           rank 0   rank 1   rank 2   rank 3      (FuseAG, ring, step 1, 4 ranks)
+//   reads   x[3]     x[0]     x[1]     x[2]        turned by one: every column becomes the next,
+//   writes  y[3]     y[0]     y[1]     y[2]        and all together are what they were
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/schedule/matching.h"
+#include "model/schedule/program.h"
+#include "model/schedule/rotation.h"
+
+namespace commfuse {
+
+/// The rows and columns of a buffer, a tensor or an operand.
+struct Directions {
+  Direction rows, columns;
+};
+
+/// How everything moves when all ranks turn, such that the program comes to itself: on every rank r of the turn, an
+/// operand's cells are those of rank 0, each moved as its buffer moves, and they stand in the operand where the
+/// operand's rotation puts them; the initial and final labels of cells move as their tensors do; and every op takes
+/// operands that move in step to one that does. So what rank r holds is at all times what rank 0 holds, moved.
+class Symmetry {
+ public:
+  explicit Symmetry(const Program& program);
+
+  [[nodiscard]] const Directions& of(BufferId id) const { return grids_[position(id)]; }
+  [[nodiscard]] const Directions& of(TensorId id) const { return grids_[buffers_ + position(id)]; }
+  /// What a product sums over.
+  [[nodiscard]] const Direction& contraction_of(const Tensor& product) const { return of(product.a).columns; }
+
+  /// How the rows or the columns of an operand move inside it. Nothing when turning does not only reorder them.
+  [[nodiscard]] std::optional<Rotation> rows_inside(std::span<const Region> operand) const;
+  [[nodiscard]] std::optional<Rotation> columns_inside(std::span<const Region> operand) const;
+
+ private:
+  friend class Decision;
+  [[nodiscard]] std::optional<Rotation> stacked(std::span<const Region> operand, const Direction& rows) const;
+
+  const Program& program_;
+  std::size_t buffers_;
+  std::vector<Directions> grids_;  // buffers, then tensors
+};
+
+/// Whose part of a program is looked at.
+enum class Ranks : std::uint8_t {
+  all,
+  first,  // rank 0, which stands for all ranks of a rotation-symmetric program
+};
+
+/// Nothing when the program is not rotation-symmetric or it could not be shown: an op with a predicate; an index whose
+/// scale or constant does not fit its buffer; operands that move out of step. Keeps a reference to the program.
+/// O(regions). Requires a program whose tables and ops passed check_bounds() and which matches.
+std::optional<Symmetry> symmetry_of(const Program& program, const Matching& matching);
+
+}  // namespace commfuse

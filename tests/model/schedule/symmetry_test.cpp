@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof on one rank says what the proof on every rank says; and it is used, but only where it may be.
+#include "model/schedule/symmetry.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/schedule/builder.h"
+#include "model/schedule/check_program.h"
+#include "model/schedule/generate.h"
+#include "model/schedule/mutate.h"
+#include "model/schedule/scope.h"
+#include "model/schedule/strategies.h"
+#include "model/schedule/text.h"
+
+namespace commfuse {
+namespace {
+
+/// "right" or the first finding's kind; "not symmetric" when rank 0 does not stand for all.
+std::string verdict(const std::optional<CheckReport>& report) {
+  return !report ? "not symmetric" : report->ok() ? "right" : std::string{name_of(report->findings.front().kind)};
+}
+std::string on_one_rank(const Program& program) { return verdict(check_one_rank(program)); }
+std::string on_every_rank(const Program& program) { return verdict(check_every_rank(program)); }
+
+std::string where(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
+
+template <class Visit>
+void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit, bool gated = true) {
+  for (const Scope scope : all_scopes) {
+    for (const Strategy& strategy : strategies()) {
+      for (const StrategyOptions& options : strategy.variants({})) {
+        visit(generate(operation_of(scope, gated), mesh, axis, strategy, options));
+      }
+    }
+  }
+}
+
+// --- every schedule ------------------------------------------------------------------------------------------------
+
+TEST(Symmetry, IsSeenInEveryScheduleSoThatOneRankIsEnough) {
+  const auto is_right = [](const Program& program) {
+    EXPECT_EQ(on_one_rank(program), "right") << where(program);
+    EXPECT_EQ(on_every_rank(program), "right") << where(program);
+  };
+  for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, is_right, true);
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, is_right, false);
+  }
+}
+
+TEST(Symmetry, IsSeenAlongEitherAxisOfATwoAxisMesh) {
+  const auto is_right = [](const Program& program) { EXPECT_EQ(on_one_rank(program), "right") << where(program); };
+  for_each_schedule(Mesh{{{"dp", 2}, {"tp", 4}}}, 1, is_right);
+  for_each_schedule(Mesh{{{"tp", 3}, {"dp", 2}}}, 0, is_right);
+}
+
+TEST(Symmetry, OfEveryMutationThatHasItGivesTheVerdictOfEveryRank) {
+  std::map<std::string, int> seen;
+  for (std::int32_t ranks = 2; ranks <= 5; ++ranks) {
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, [&](const Program& program) {
+      for (const Mutation& mutation : mutations_of(program)) {
+        const std::string verdict = on_one_rank(mutation.program);
+        ++seen[verdict];
+        if (verdict != "not symmetric") {
+          EXPECT_EQ(verdict, on_every_rank(mutation.program)) << where(program) << ", " << mutation.description;
+        }
+      }
+    });
+  }
+  for (const char* verdict : {"not symmetric", "right", "hazard", "contents"}) {
+    EXPECT_GT(seen[verdict], 10) << verdict;
+  }
+}
+
+/// Changes programs at random, in ways that may keep them symmetric or right.
+class Changes {
+ public:
+  explicit Changes(Program program, std::uint32_t seed) : program_(std::move(program)), random_(seed) {}
+
+  Program after(int changes) && {
+    for (int i = 0; i < changes; ++i) {
+      change();
+    }
+    return std::move(program_);
+  }
+
+ private:
+  int below(std::size_t count) { return static_cast<int>(random_() % count); }
+  template <class T>
+  T& one_of(std::vector<T>& list) {
+    return list[static_cast<std::size_t>(below(list.size()))];
+  }
+
+  void change() {
+    Region& region = one_of(program_.regions);
+    std::vector<Content>& contents = below(2) == 0 ? program_.initial : program_.final;
+    Content& content = one_of(contents);
+    switch (below(9)) {
+      case 0: index(below(2) == 0 ? region.row : region.column); break;
+      case 1: index(below(2) == 0 ? content.row : content.column); break;
+      case 2: index(below(2) == 0 ? content.here.row : content.here.column); break;
+      case 3: everywhere(region.buffer); break;
+      case 4: std::swap(region.row, one_of(program_.regions).row); break;
+      case 5: shape(one_of(program_.shapes)); break;
+      case 6: (below(2) == 0 ? one_of(program_.buffers).rows : one_of(program_.buffers).columns).blocks += 1; break;
+      case 7: one_of(program_.tensors).causal = below(2) == 0; break;
+      case 8: one_of(program_.ops).waits.count = 0; break;
+      default: break;
+    }
+  }
+
+  void index(Index& index) {
+    const auto axis = static_cast<std::size_t>(below(program_.mesh.axes.size()));
+    IndexTerm& term = index.terms[axis];
+    const std::int32_t extent = program_.mesh.axes[axis].extent;
+    switch (below(5)) {
+      case 0: index.constant += 2 * below(2) - 1; break;
+      case 1: term.scale = below(4); break;
+      case 2: term.sign = static_cast<std::int8_t>(-term.sign); break;
+      case 3: term.offset = below(static_cast<std::size_t>(extent)); break;
+      case 4: upside_down(index, axis); break;
+      default: break;
+    }
+  }
+
+  /// The same places, the last rank's first: a scale of the other sign, from the top.
+  void upside_down(Index& index, std::size_t axis) const {
+    IndexTerm& term = index.terms[axis];
+    const std::int32_t far = term.scale * (program_.mesh.axes[axis].extent - 1);
+    term.scale = -term.scale;
+    index.constant += far;
+  }
+
+  /// One change of all rows of a buffer keeps most programs symmetric.
+  void everywhere(BufferId buffer) {
+    const auto axis = static_cast<std::size_t>(below(program_.mesh.axes.size()));
+    const int kind = below(3);
+    const auto change = [&](Region& region) {
+      IndexTerm& term = region.row.terms[axis];
+      if (region.buffer != buffer || term.scale == 0) {
+        return;
+      }
+      switch (kind) {
+        case 0: term.offset = (term.offset + 1) % program_.mesh.axes[axis].extent; break;
+        case 1: term.sign = static_cast<std::int8_t>(-term.sign); break;
+        default: upside_down(region.row, axis); break;
+      }
+    };
+    for (Region& region : program_.regions) {
+      change(region);
+    }
+    for (auto* contents : {&program_.initial, &program_.final}) {
+      for (Content& content : *contents) {
+        change(content.here);
+      }
+    }
+  }
+
+  void shape(Shape& shape) {
+    if (auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+      exchange->shift =
+          below(static_cast<std::size_t>(program_.mesh.axes[static_cast<std::size_t>(exchange->axis)].extent));
+    } else if (auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      collective->kind = static_cast<CollectiveKind>(below(4));
+    } else if (auto* gemm = std::get_if<GemmShape>(&shape)) {
+      gemm->accumulate = !gemm->accumulate;
+    } else if (auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+      elementwise->function = static_cast<Function>(below(6));
+    }
+  }
+
+  Program program_;
+  std::mt19937 random_;
+};
+
+TEST(Symmetry, OfProgramsChangedAtRandomGivesTheVerdictOfEveryRank) {
+  std::map<std::string, int> seen;
+  std::uint32_t seed = 0;
+  for (const Mesh& mesh : {Mesh{{{"tp", 2}}}, Mesh{{{"tp", 3}}}, Mesh{{{"tp", 4}}}, Mesh{{{"tp", 3}, {"dp", 2}}}}) {
+    for_each_schedule(mesh, 0, [&](const Program& program) {
+      for (int changes = 1; changes <= 60; ++changes) {
+        const Program changed = Changes(program, ++seed).after(1 + changes % 3);
+        const std::string verdict = on_one_rank(changed);
+        ++seen[verdict];
+        if (verdict != "not symmetric") {
+          EXPECT_EQ(verdict, on_every_rank(changed)) << "seed " << seed << "\n" << to_text(changed);
+        }
+      }
+    });
+  }
+  for (const char* verdict : {"not symmetric", "right", "hazard", "contents"}) {
+    EXPECT_GT(seen[verdict], 10) << verdict;
+  }
+}
+
+// --- by hand -------------------------------------------------------------------------------------------------------
+
+/// x is a shard of one block a rank on a mesh; rank r has its own in `own`.
+struct Shards {
+  explicit Shards(const Mesh& mesh, const Index& mine) : builder("shards", mesh) {
+    builder.initially(builder.whole(own), x, mine, 0);
+  }
+  BufferId room(const char* name, std::int32_t rows) {
+    return builder.buffer(name, BufferRole::scratch, {tokens, rows}, hidden, DType::bf16);
+  }
+  OpId copy(const Region& from, const Region& to, std::vector<OpId> waits = {}) {
+    return builder.elementwise(
+        {.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = std::move(waits)});
+  }
+  OpId gather(int axis, const Region& from, const Region& to, std::vector<OpId> waits = {}) {
+    return builder.collective(
+        {.kind = CollectiveKind::all_gather, .axis = axis, .in = {from}, .out = {to}, .waits = std::move(waits)});
+  }
+  Program build() { return std::move(builder).build(); }
+
+  ProgramBuilder builder;
+  std::int32_t ranks = builder.mesh().ranks();
+  DimensionId tokens = builder.dimension("tokens", ranks);
+  Extent hidden{builder.dimension("hidden", 1), 1};
+  TensorId x = builder.input_tensor("x", {tokens, ranks}, hidden, DType::bf16);
+  BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, hidden, DType::bf16);
+};
+
+const Mesh three{{{"tp", 3}}};
+
+TEST(Symmetry, HoldsOfShardsThatGoAgainstTheRanks) {
+  // Rank r has x[2-r] and gathers them: the last row first.
+  Index mine(2);
+  mine.terms[0].scale = -1;
+  Shards shards(three, mine);
+  const BufferId all = shards.room("all", 3);
+  for (std::int32_t step = 0; step < 3; ++step) {
+    Index row(2);
+    row.terms[0] = {.scale = -1, .offset = step, .sign = 1};
+    shards.builder.exchange({.shift = (3 - step) % 3,
+                             .send = {shards.builder.whole(shards.own)},
+                             .receive = {shards.builder.rows_of(all, row)}});
+  }
+  shards.builder.finally(shards.builder.whole(all), shards.x, 0, 0);
+  EXPECT_EQ(on_one_rank(shards.build()), "right");
+}
+
+TEST(Symmetry, OfARingThatSendsBeforeItReceivesIsADeadlockOfRankZeroWithItself) {
+  Shards shards(three, along(three, 0));
+  const BufferId next = shards.room("next", 1);
+  shards.builder.exchange({.send = {shards.builder.whole(shards.own)}, .receive = {}, .waits = {}});
+  shards.builder.exchange({.send = {}, .receive = {shards.builder.whole(next)}, .waits = {}});
+  const Program program = shards.build();
+  EXPECT_EQ(on_one_rank(program), "deadlock");
+  EXPECT_EQ(on_every_rank(program), "deadlock");
+}
+
+/// Shards by 3*node+tp, gathered first among the three ranks of a node, then between the two nodes.
+Program gathered_in_two_steps(bool nodes_first) {
+  const Mesh mesh{{{"node", 2}, {"tp", 3}}};
+  Index mine = along(mesh, 1);
+  mine.terms[0].scale = 3;
+  Shards shards(mesh, mine);
+  ProgramBuilder& builder = shards.builder;
+  const BufferId near = shards.room("near", nodes_first ? 2 : 3);
+  const BufferId all = shards.room("all", 6);
+  const OpId first = shards.gather(nodes_first ? 0 : 1, builder.whole(shards.own), builder.whole(near));
+  shards.gather(nodes_first ? 1 : 0, builder.whole(near), builder.whole(all), {first});
+  if (nodes_first) {  // rows 2*tp+node
+    for (std::int32_t row = 0; row < 6; ++row) {
+      builder.finally(builder.rows_of(all, row), shards.x, row % 2 * 3 + row / 2, 0);
+    }
+  } else {
+    builder.finally(builder.whole(all), shards.x, 0, 0);
+  }
+  return shards.build();
+}
+
+TEST(Symmetry, HoldsOfShardsOnTwoAxes) { EXPECT_EQ(on_one_rank(gathered_in_two_steps(false)), "right"); }
+
+TEST(Symmetry, IsNotSeenWhereSingleRowsOfWhatMovesAreFixed) {
+  EXPECT_EQ(on_one_rank(gathered_in_two_steps(true)), "not symmetric");
+  EXPECT_TRUE(check_program(gathered_in_two_steps(true)).ok());
+}
+
+/// Rank r puts its shard where an index says and gathers there, in place.
+Program gathered_at(const Index& place, const Predicate& where = {}) {
+  Shards shards(three, along(three, 0));
+  const BufferId all = shards.room("all", 3);
+  const OpId placed = shards.copy(shards.builder.whole(shards.own), shards.builder.rows_of(all, place));
+  shards.builder.only_where(placed, where);
+  shards.gather(0, shards.builder.rows_of(all, along(three, 0)), shards.builder.whole(all), {placed});
+  shards.builder.finally(shards.builder.whole(all), shards.x, 0, 0);
+  return shards.build();
+}
+
+TEST(Symmetry, IsNotSeenInWhatIsRightOnRankZeroOnly) {
+  EXPECT_EQ(on_one_rank(gathered_at(along(three, 0))), "right");
+  for (const auto& [what, program] : {
+           std::pair{"a constant", gathered_at(0)},
+           std::pair{"a place that leaves the buffer on rank 2", gathered_at(along(three, 0, 1) + -1)},
+           std::pair{"another scale", gathered_at(along(three, 0, 0, 2))},
+           std::pair{"the other way round", gathered_at([] {
+                       Index back;
+                       back.terms[0] = {.scale = 1, .offset = 0, .sign = -1};
+                       return back;
+                     }())},
+           std::pair{"a predicate", gathered_at(along(three, 0), {Relation::equal, 0, 0})},
+       }) {
+    EXPECT_EQ(on_one_rank(program), "not symmetric") << what;
+    EXPECT_FALSE(check_program(program).ok()) << what;
+  }
+}
+
+TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
+  // Shards of two blocks; rank 0 reads rows 1 and 2, so rank 2 would read rows 5 and 6 of six.
+  ProgramBuilder builder("reaching", three);
+  const DimensionId tokens = builder.dimension("tokens", 6);
+  const Extent hidden{builder.dimension("hidden", 1), 1};
+  const TensorId x = builder.input_tensor("x", {tokens, 6}, hidden, DType::bf16);
+  const BufferId all = builder.buffer("all", BufferRole::input, {tokens, 6}, hidden, DType::bf16);
+  const BufferId two = builder.buffer("two", BufferRole::output, {tokens, 2}, hidden, DType::bf16);
+  builder.initially(builder.whole(all), x, 0, 0);
+  const Index own = along(three, 0, 0, 2);
+  builder.elementwise(
+      {.function = Function::copy, .inputs = {{builder.rows_of(all, own, 2)}}, .out = {builder.whole(two)}});
+  builder.finally(builder.whole(two), x, own, 0);
+  Program program = std::move(builder).build();
+  EXPECT_EQ(on_one_rank(program), "right");
+  program.regions[0].row.constant = 1;
+  program.final[0].row.constant = 1;
+  EXPECT_EQ(on_one_rank(program), "not symmetric");
+  EXPECT_EQ(on_every_rank(program), "bounds");
+}
+
+TEST(Symmetry, IsNotSeenWhereOperandsMoveOutOfStep) {
+  // On every rank row i of one buffer is copied to row i of another: right, but if both moved, rows would mix.
+  Shards shards(three, along(three, 0));
+  const BufferId all = shards.room("all", 3);
+  const BufferId fixed = shards.room("fixed", 3);
+  const OpId gathered = shards.gather(0, shards.builder.whole(shards.own), shards.builder.whole(all));
+  shards.copy(shards.builder.whole(all), shards.builder.whole(fixed), {gathered});
+  shards.builder.finally(shards.builder.rows_of(fixed, 1), shards.x, 1, 0);
+  const Program program = shards.build();
+  EXPECT_EQ(on_one_rank(program), "not symmetric");
+  EXPECT_EQ(on_every_rank(program), "right");
+}
+
+/// Rows of queries are the rank's own; all keys, or under a causal mask only those up to rank 0's.
+Program attending(bool all_keys) {
+  ProgramBuilder builder("attending", three);
+  const Extent tokens{builder.dimension("tokens", 3), 3};
+  const Extent qkv{builder.dimension("qkv", 1), 1};
+  const Extent heads{builder.dimension("attention", 1), 1};
+  const TensorId x = builder.input_tensor("x", tokens, qkv, DType::bf16);
+  const TensorId attended = builder.attention_tensor("attended", x, heads, true);
+  const BufferId in = builder.buffer("in", BufferRole::input, tokens, qkv, DType::bf16);
+  const BufferId out = builder.buffer("out", BufferRole::output, {tokens.dimension, 1}, heads, DType::bf16);
+  const Index own = along(three, 0);
+  builder.initially(builder.whole(in), x, 0, 0);
+  builder.attention({.queries = {builder.rows_of(in, own)},
+                     .keys = {all_keys ? builder.whole(in) : builder.rows_of(in, own)},
+                     .out = {builder.whole(out)},
+                     .batch = builder.dimension("batch", 1),
+                     .head = builder.dimension("head", 1),
+                     .causal = true});
+  builder.finally(builder.whole(out), attended, own, 0);
+  return std::move(builder).build();
+}
+
+TEST(Symmetry, OfCausalAttentionAsksForTheKeysOfAllRanks) {
+  // Rank 0 needs no key but its own, the others do.
+  EXPECT_EQ(on_one_rank(attending(true)), "right");
+  EXPECT_EQ(on_one_rank(attending(false)), "contents");
+  EXPECT_EQ(on_every_rank(attending(false)), "contents");
+}
+
+// --- what it is for ------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, Passes65536RanksOfEveryFormOfCommfuse) {
+  const Strategy& commfuse = *find_strategy("commfuse");
+  for (const Scope scope : {Scope::gate_up, Scope::down}) {
+    for (const StrategyOptions& options : commfuse.variants({})) {
+      const Program program = generate(operation_of(scope, true), Mesh{{{"tp", 65536}}}, 0, commfuse, options);
+      EXPECT_TRUE(check_program(program).ok()) << program.name;
+    }
+  }
+}
+
+TEST(CheckProgram, FindsOnRankZeroWhatIsWrongOnMoreRanksThanItCanHold) {
+  const Strategy& commfuse = *find_strategy("commfuse");
+  Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 16384}}}, 0, commfuse, {});
+  program.ops[1].waits.count = 0;  // sends the first partial product while it may still be computed
+  const CheckReport report = check_program(program);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].sentence,
+            "op 1 (exchange) on rank 0 reads row 0 of down.sum while op 0 (gemm) may still be writing it");
+}
+
+}  // namespace
+}  // namespace commfuse
