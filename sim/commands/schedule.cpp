@@ -44,7 +44,7 @@ Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strate
 }
 
 void add_schedule(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("schedule", "List, show and prove schedules");
+  CLI::App* command = app.add_subcommand("schedule", "List, show, prove and mutate schedules");
   command->require_subcommand(1);
   command->add_subcommand("list", "The strategies: what each does and what it leaves exposed")->callback([&status] {
     list();
@@ -52,6 +52,7 @@ void add_schedule(CLI::App& app, int& status) {
   });
   add_schedule_show(*command, status);
   add_schedule_check(*command, status);
+  add_schedule_mutate(*command, status);
 }
 
 }  // namespace commfuse::sim
