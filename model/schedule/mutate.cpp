@@ -14,6 +14,7 @@
 #include "model/schedule/matching.h"
 #include "model/schedule/order.h"
 #include "model/schedule/sums.h"
+#include "model/schedule/text.h"
 
 namespace commfuse {
 
@@ -27,6 +28,8 @@ std::string_view name_of(MutationKind kind) {
     case MutationKind::accumulate: return "accumulate";
     case MutationKind::add_input: return "add_input";
     case MutationKind::removal: return "removal";
+    case MutationKind::lane: return "lane";
+    case MutationKind::order: return "order";
   }
   return "";
 }
@@ -36,6 +39,7 @@ std::string_view name_of(Equivalence equivalence) {
     case Equivalence::same_accesses: return "same accesses";
     case Equivalence::same_order: return "same order";
     case Equivalence::same_values: return "same values";
+    case Equivalence::same_sums: return "same sums";
   }
   return "";
 }
@@ -54,9 +58,11 @@ void reshape(Program& program, OpId op, const Change& change) {
 
 class Mutator {
  public:
-  explicit Mutator(const Program& program) : program_(program) {}
+  using Visit = std::function<void(const Mutation&)>;
 
-  std::vector<Mutation> all() {
+  Mutator(const Program& program, const Visit& visit) : program_(program), visit_(visit) {}
+
+  void run() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const OpId op{static_cast<std::int32_t>(i)};
       shift(op);
@@ -65,15 +71,22 @@ class Mutator {
       accumulate(op);
       add_inputs(op);
       remove(op);
+      lane(op);
+      order(op);
     }
-    return std::move(mutations_);
   }
 
  private:
-  /// A copy to change, described as "op 3 (gemm): ...".
-  Program& mutant(MutationKind kind, OpId op, const std::string& what) {
-    mutations_.push_back({kind, fmt::format("{}: {}", op_in_words(program_, op), what), program_});
-    return mutations_.back().program;
+  /// Visits a copy that `change` has changed, described as "op 3 (gemm): ...". One copy serves all, so that its memory
+  /// is allocated once.
+  template <class Change>
+  void mutant(MutationKind kind, OpId op, const std::string& what, const Change& change) {
+    mutation_.kind = kind;
+    mutation_.description = fmt::format("{}: {}", op_in_words(program_, op), what);
+    mutation_.program = program_;
+    mutation_.now.clear();
+    change(mutation_.program);
+    visit_(mutation_);
   }
 
   [[nodiscard]] const Op& record(OpId op) const { return program_.ops[position(op)]; }
@@ -96,8 +109,10 @@ class Mutator {
       return;
     }
     for (const std::int32_t next : neighbours(exchange->shift, extent(static_cast<std::size_t>(exchange->axis)))) {
-      Program& changed = mutant(MutationKind::shift, op, fmt::format("shift {} instead of {}", next, exchange->shift));
-      reshape(changed, op, [&](Shape& shape) { std::get<ExchangeShape>(shape).shift = next; });
+      mutant(MutationKind::shift, op, fmt::format("shift {} instead of {}", next, exchange->shift),
+             [&](Program& changed) {
+               reshape(changed, op, [&](Shape& shape) { std::get<ExchangeShape>(shape).shift = next; });
+             });
     }
   }
 
@@ -123,16 +138,18 @@ class Mutator {
         continue;
       }
       for (const std::int32_t next : neighbours(index.terms[axis].offset, extent(axis))) {
-        Program& changed = mutant(MutationKind::offset, op,
-                                  fmt::format("{}: offset {} instead of {}", which, next, index.terms[axis].offset));
-        (changed.regions[region].*member).terms[axis].offset = next;
+        mutant(MutationKind::offset, op,
+               fmt::format("{}: offset {} instead of {}{}", which, next, index.terms[axis].offset,
+                           program_.mesh.axes.size() == 1 ? "" : " along " + program_.mesh.axes[axis].name),
+               [&](Program& changed) { (changed.regions[region].*member).terms[axis].offset = next; });
       }
     }
     for (const std::int32_t more : {1, -1}) {
       Region moved = program_.regions[region];
       (moved.*member).constant += more;
       if (stays_inside(op, moved)) {
-        mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more)).regions[region] = moved;
+        mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more),
+               [&](Program& changed) { changed.regions[region] = moved; });
       }
     }
   }
@@ -157,9 +174,8 @@ class Mutator {
       const Buffer& other = program_.buffers[i];
       const BufferId id{static_cast<std::int32_t>(i)};
       if (id != current && other.rows == held.rows && other.columns == held.columns) {
-        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", which, other.name, held.name))
-            .regions[region]
-            .buffer = id;
+        mutant(MutationKind::buffer, op, fmt::format("{}: {} instead of {}", which, other.name, held.name),
+               [&](Program& changed) { changed.regions[region].buffer = id; });
       }
     }
   }
@@ -167,23 +183,26 @@ class Mutator {
   void waits(OpId op) {
     const auto waits = program_.waits_of(record(op));
     for (std::size_t i = 0; i < waits.size(); ++i) {
-      Program& changed =
-          mutant(MutationKind::wait, op, fmt::format("no wait for op {}", static_cast<std::int32_t>(waits[i])));
-      Slice& kept = changed.ops[position(op)].waits;
-      changed.waits.erase(changed.waits.begin() + kept.first + static_cast<std::ptrdiff_t>(i));
-      --kept.count;
-      for (Op& other : changed.ops) {
-        other.waits.first -= other.waits.first > kept.first + i ? 1 : 0;
-      }
+      mutant(MutationKind::wait, op, fmt::format("no wait for op {}", static_cast<std::int32_t>(waits[i])),
+             [&](Program& changed) {
+               Slice& kept = changed.ops[position(op)].waits;
+               changed.waits.erase(changed.waits.begin() + kept.first + static_cast<std::ptrdiff_t>(i));
+               --kept.count;
+               for (Op& other : changed.ops) {
+                 other.waits.first -= other.waits.first > kept.first + i ? 1 : 0;
+               }
+             });
     }
   }
 
   void accumulate(OpId op) {
     if (const auto* gemm = std::get_if<GemmShape>(&program_.shapes[record(op).shape])) {
-      Program& changed =
-          mutant(MutationKind::accumulate, op, gemm->accumulate ? "overwrites its output" : "adds to its output");
-      reshape(changed, op,
-              [](Shape& shape) { std::get<GemmShape>(shape).accumulate = !std::get<GemmShape>(shape).accumulate; });
+      mutant(MutationKind::accumulate, op, gemm->accumulate ? "overwrites its output" : "adds to its output",
+             [&](Program& changed) {
+               reshape(changed, op, [](Shape& shape) {
+                 std::get<GemmShape>(shape).accumulate = !std::get<GemmShape>(shape).accumulate;
+               });
+             });
     }
   }
 
@@ -199,9 +218,11 @@ class Mutator {
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
       more.push_back(inputs[i]);
       if (!fewer.empty()) {
-        replace_inputs(mutant(MutationKind::add_input, op, fmt::format("input {} dropped", i)), op, fewer);
+        mutant(MutationKind::add_input, op, fmt::format("input {} dropped", i),
+               [&](Program& changed) { replace_inputs(changed, op, fewer); });
       }
-      replace_inputs(mutant(MutationKind::add_input, op, fmt::format("input {} taken twice", i)), op, more);
+      mutant(MutationKind::add_input, op, fmt::format("input {} taken twice", i),
+             [&](Program& changed) { replace_inputs(changed, op, more); });
     }
   }
 
@@ -215,26 +236,60 @@ class Mutator {
   }
 
   void remove(OpId removed) {
-    Program& changed = mutant(MutationKind::removal, removed, "left out");
-    const auto instead = program_.waits_of(record(removed));
-    changed.ops.erase(changed.ops.begin() + static_cast<std::ptrdiff_t>(position(removed)));
-    changed.waits.clear();
-    for (Op& op : changed.ops) {
-      const auto waits = program_.waits_of(op);  // its slice still is that of the original
-      const auto first = static_cast<std::uint32_t>(changed.waits.size());
-      for (const OpId wait : waits) {
-        if (wait == removed) {
-          changed.waits.insert(changed.waits.end(), instead.begin(), instead.end());
-        } else {
-          changed.waits.push_back(wait < removed ? wait : OpId{static_cast<std::int32_t>(wait) - 1});
+    mutant(MutationKind::removal, removed, "left out", [&](Program& changed) {
+      const auto instead = program_.waits_of(record(removed));
+      changed.ops.erase(changed.ops.begin() + static_cast<std::ptrdiff_t>(position(removed)));
+      changed.waits.clear();
+      for (Op& op : changed.ops) {
+        const auto waits = program_.waits_of(op);  // its slice still is that of the original
+        const auto first = static_cast<std::uint32_t>(changed.waits.size());
+        for (const OpId wait : waits) {
+          if (wait == removed) {
+            changed.waits.insert(changed.waits.end(), instead.begin(), instead.end());
+          } else {
+            changed.waits.push_back(wait < removed ? wait : OpId{static_cast<std::int32_t>(wait) - 1});
+          }
         }
+        op.waits = {first, static_cast<std::uint32_t>(changed.waits.size()) - first};
       }
-      op.waits = {first, static_cast<std::uint32_t>(changed.waits.size()) - first};
+    });
+  }
+
+  void lane(OpId op) {
+    for (std::size_t i = 0; i < program_.lanes.size(); ++i) {
+      if (i != record(op).lane) {
+        mutant(MutationKind::lane, op,
+               fmt::format("on {} instead of {}", name_of(program_.lanes[i]), name_of(program_.lanes[record(op).lane])),
+               [&](Program& changed) { changed.ops[position(op)].lane = static_cast<std::uint16_t>(i); });
+      }
     }
   }
 
+  /// The op and the next one change places and ids.
+  void order(OpId op) {
+    const OpId next{static_cast<std::int32_t>(op) + 1};
+    if (position(next) == program_.ops.size()) {
+      return;
+    }
+    const auto waits = program_.waits_of(record(next));
+    if (std::find(waits.begin(), waits.end(), op) != waits.end()) {
+      return;
+    }
+    mutant(MutationKind::order, op, fmt::format("after op {}", static_cast<std::int32_t>(next)), [&](Program& changed) {
+      std::swap(changed.ops[position(op)], changed.ops[position(next)]);
+      for (OpId& wait : changed.waits) {
+        wait = wait == op ? next : wait == next ? op : wait;
+      }
+      for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+        mutation_.now.push_back(OpId{static_cast<std::int32_t>(i)});
+      }
+      std::swap(mutation_.now[position(op)], mutation_.now[position(next)]);
+    });
+  }
+
   const Program& program_;
-  std::vector<Mutation> mutations_;
+  const Visit& visit_;
+  Mutation mutation_;
 };
 
 // --- proofs of equivalence -----------------------------------------------------------------------------------------
@@ -251,93 +306,219 @@ std::vector<std::vector<Rectangle>> places_of(const Program& program, std::span<
   return places;
 }
 
-/// The same ops of the same shapes on the same lanes for the same purposes.
-bool same_ops(const Program& a, const Program& b) {
-  return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), [&](const Op& left, const Op& right) {
-    return left.kind == right.kind && left.purpose == right.purpose && left.where == right.where &&
-           a.lanes[left.lane] == b.lanes[right.lane] && a.shapes[left.shape] == b.shapes[right.shape];
-  });
-}
+/// Two programs and which op of one is which of the other.
+class Pair {
+ public:
+  Pair(const Program& a, const Program& b, std::span<const OpId> now) : a_(a), b_(b), now_(now) {}
 
-bool same_regions(const Program& a, const Program& b) {
-  for (Rank rank = 0; rank < a.mesh.ranks(); ++rank) {
-    const Coordinates here = a.mesh.coordinates(rank);
-    for (std::size_t op = 0; op < a.ops.size(); ++op) {
-      if (a.ops[op].where.holds(here) &&
-          (places_of(a, a.inputs_of(a.ops[op]), here) != places_of(b, b.inputs_of(b.ops[op]), here) ||
-           places_of(a, a.outputs_of(a.ops[op]), here) != places_of(b, b.outputs_of(b.ops[op]), here))) {
+  /// The same ops of the same shapes for the same purposes.
+  [[nodiscard]] bool same_ops() const {
+    return a_.ops.size() == b_.ops.size() && each_op([&](OpId op) {
+             const Op& left = record(op);
+             const Op& right = twin(op);
+             return left.kind == right.kind && left.purpose == right.purpose && left.where == right.where &&
+                    a_.shapes[left.shape] == b_.shapes[right.shape];
+           });
+  }
+
+  [[nodiscard]] bool same_regions() const {
+    for (Rank rank = 0; rank < a_.mesh.ranks(); ++rank) {
+      const Coordinates here = a_.mesh.coordinates(rank);
+      const bool same = each_op([&](OpId op) {
+        return !record(op).where.holds(here) ||
+               (places_of(a_, a_.inputs_of(record(op)), here) == places_of(b_, b_.inputs_of(twin(op)), here) &&
+                places_of(a_, a_.outputs_of(record(op)), here) == places_of(b_, b_.outputs_of(twin(op)), here));
+      });
+      if (!same) {
         return false;
       }
     }
+    return true;
   }
-  return true;
-}
 
-bool same_waits(const Program& a, const Program& b) {
-  for (std::size_t op = 0; op < a.ops.size(); ++op) {
-    const auto left = a.waits_of(a.ops[op]);
-    const auto right = b.waits_of(b.ops[op]);
-    if (!std::is_permutation(left.begin(), left.end(), right.begin(), right.end())) {
-      return false;
-    }
+  [[nodiscard]] bool same_ids() const { return now_.empty(); }
+
+  [[nodiscard]] bool same_lanes() const {
+    return each_op([&](OpId op) { return a_.lanes[record(op).lane] == b_.lanes[twin(op).lane]; });
   }
-  return true;
-}
 
-bool same_order(const Program& a, const Program& b) {
-  for (Rank rank = 0; rank < a.mesh.ranks(); ++rank) {
-    const Order left(a, rank);
-    const Order right(b, rank);
-    for (std::size_t i = 0; i < a.ops.size(); ++i) {
-      for (std::size_t j = i + 1; j < a.ops.size(); ++j) {
-        const OpId first{static_cast<std::int32_t>(i)};
-        const OpId second{static_cast<std::int32_t>(j)};
-        if (left.takes_part(first) && left.takes_part(second) &&
-            left.before(first, second) != right.before(first, second)) {
-          return false;
-        }
+  /// Of programs with the same ids.
+  [[nodiscard]] bool same_waits() const {
+    return each_op([&](OpId op) {
+      const auto left = a_.waits_of(record(op));
+      const auto right = b_.waits_of(twin(op));
+      return std::is_permutation(left.begin(), left.end(), right.begin(), right.end());
+    });
+  }
+
+  [[nodiscard]] bool same_order() const {
+    for (Rank rank = 0; rank < a_.mesh.ranks(); ++rank) {
+      const Order left(a_, rank);
+      const Order right(b_, rank);
+      const bool same = each_op([&](OpId first) {
+        return each_op([&](OpId second) {
+          return first == second || !left.takes_part(first) || !left.takes_part(second) ||
+                 left.before(first, second) == right.before(in_b(first), in_b(second));
+        });
+      });
+      if (!same) {
+        return false;
       }
     }
+    return true;
   }
-  return true;
-}
 
-Trace trace_of(const Program& program, Sums& sums) {
-  Findings findings;
-  Trace trace;
-  const std::vector<Event> events = run_abstractly(program, match(program), findings);
-  check_contents(program, CellMap(program), events, sums, findings, &trace);
-  return trace;
-}
-
-/// What passes check_program() has no hazards, so its values do not depend on time, and every op of one program works
-/// on the same contributions to the same blocks as in the other: the same sums, if perhaps added up in another order.
-bool same_values(const Program& a, const Program& b) {
-  if (!check_program(a).ok() || !check_program(b).ok()) {
-    return false;
+  /// Every send meets the same receive.
+  [[nodiscard]] bool same_partners() const {
+    const Matching left = match(a_);
+    const Matching right = match(b_);
+    if (!left.problems.empty() || !right.problems.empty()) {
+      return false;
+    }
+    for (Rank rank = 0; rank < a_.mesh.ranks(); ++rank) {
+      const bool same = each_op([&](OpId op) {
+        const std::int32_t receiver = left.receiver(rank, op);
+        return (receiver < 0 ? receiver : static_cast<std::int32_t>(in_b(OpId{receiver}))) ==
+               right.receiver(rank, in_b(op));
+      });
+      if (!same) {
+        return false;
+      }
+    }
+    return true;
   }
-  Sums sums;
-  const Trace left = trace_of(a, sums);
-  return left == trace_of(b, sums);
-}
+
+  /// same_values or same_sums. What passes check_program() has no hazards, so its values do not depend on time, and
+  /// every op of one program works on the same contributions to the same blocks as in the other: the same sums, if
+  /// perhaps added up in another order. Only what a sum that grows in place has taken in so far may differ; every other
+  /// op that reads it agrees with its twin on what it reads, and the end of both programs is proved.
+  [[nodiscard]] std::optional<Equivalence> by_values() const {
+    if (!check_program(a_).ok() || !check_program(b_).ok()) {
+      return std::nullopt;
+    }
+    Sums sums;
+    const Trace left = trace_of(a_, sums);
+    const Trace right = trace_of(b_, sums);
+    const auto agree = [&](const auto& equal) {
+      return each_op([&](OpId op) {
+        for (std::size_t iteration = 0; iteration < 2; ++iteration) {
+          for (Rank rank = 0; rank < a_.mesh.ranks(); ++rank) {
+            if (!equal(op, left.at(iteration, rank, op), right.at(iteration, rank, in_b(op)))) {
+              return false;
+            }
+          }
+        }
+        return true;
+      });
+    };
+    if (agree([](OpId, const OpValues& l, const OpValues& r) { return l == r; })) {
+      return Equivalence::same_values;
+    }
+    const bool sums_agree =
+        agree([&](OpId op, const OpValues& l, const OpValues& r) { return same_but_for_sum(growing_input(op), l, r); });
+    return sums_agree ? std::optional(Equivalence::same_sums) : std::nullopt;
+  }
+
+ private:
+  /// Of an op that adds to what its output already holds: which of its inputs, as traced, that is.
+  [[nodiscard]] std::optional<std::size_t> growing_input(OpId op) const {
+    const Shape& shape = a_.shapes[record(op).shape];
+    const auto* gemm = std::get_if<GemmShape>(&shape);
+    if (gemm != nullptr) {
+      return gemm->accumulate ? std::optional<std::size_t>(2) : std::nullopt;
+    }
+    const auto* elementwise = std::get_if<ElementwiseShape>(&shape);
+    if (elementwise == nullptr || elementwise->function != Function::add) {
+      return std::nullopt;
+    }
+    const auto out = a_.regions_of(a_.outputs_of(record(op)).front());
+    const auto inputs = a_.inputs_of(record(op));
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const auto in = a_.regions_of(inputs[i]);
+      if (std::equal(in.begin(), in.end(), out.begin(), out.end())) {
+        return i;
+      }
+    }
+    return std::nullopt;
+  }
+
+  static bool same_blocks(const std::vector<Value>& left, const std::vector<Value>& right) {
+    return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](const Value& l, const Value& r) {
+      return l.tensor == r.tensor && l.row == r.row && l.column == r.column;
+    });
+  }
+
+  static bool same_but_for_sum(std::optional<std::size_t> growing, const OpValues& left, const OpValues& right) {
+    if (!growing) {
+      return left == right;
+    }
+    if (left.inputs.size() != right.inputs.size() || !same_blocks(left.output, right.output)) {
+      return false;
+    }
+    for (std::size_t i = 0; i < left.inputs.size(); ++i) {
+      const bool same =
+          i == *growing ? same_blocks(left.inputs[i], right.inputs[i]) : left.inputs[i] == right.inputs[i];
+      if (!same) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  [[nodiscard]] OpId in_b(OpId op) const { return now_.empty() ? op : now_[position(op)]; }
+  [[nodiscard]] const Op& record(OpId op) const { return a_.ops[position(op)]; }
+  [[nodiscard]] const Op& twin(OpId op) const { return b_.ops[position(in_b(op))]; }
+
+  /// Whether holds(op) for all ops of `a`.
+  template <class Holds>
+  [[nodiscard]] bool each_op(const Holds& holds) const {
+    for (std::size_t op = 0; op < a_.ops.size(); ++op) {
+      if (!holds(OpId{static_cast<std::int32_t>(op)})) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  static Trace trace_of(const Program& program, Sums& sums) {
+    Findings findings;
+    Trace trace;
+    const std::vector<Event> events = run_abstractly(program, match(program), findings);
+    check_contents(program, CellMap(program), events, sums, findings, &trace);
+    return trace;
+  }
+
+  const Program& a_;
+  const Program& b_;
+  std::span<const OpId> now_;
+};
 
 }  // namespace
 
-std::vector<Mutation> mutations_of(const Program& program) { return Mutator(program).all(); }
+void for_each_mutation(const Program& program, const std::function<void(const Mutation&)>& visit) {
+  Mutator(program, visit).run();
+}
 
-std::optional<Equivalence> equivalence_of(const Program& a, const Program& b) {
-  if (!same_ops(a, b)) {
+std::vector<Mutation> mutations_of(const Program& program) {
+  std::vector<Mutation> all;
+  for_each_mutation(program, [&](const Mutation& mutation) { all.push_back(mutation); });
+  return all;
+}
+
+std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now) {
+  const Pair pair(a, b, now);
+  if (!pair.same_ops()) {
     return std::nullopt;
   }
-  if (same_regions(a, b)) {
-    if (same_waits(a, b)) {
+  if (pair.same_regions()) {
+    if (pair.same_ids() && pair.same_lanes() && pair.same_waits()) {
       return Equivalence::same_accesses;
     }
-    if (same_order(a, b)) {
+    if (pair.same_order() && pair.same_partners()) {
       return Equivalence::same_order;
     }
   }
-  return same_values(a, b) ? std::optional(Equivalence::same_values) : std::nullopt;
+  return pair.by_values();
 }
 
 }  // namespace commfuse

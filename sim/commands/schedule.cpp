@@ -45,7 +45,7 @@ Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strate
 }
 
 void add_schedule(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("schedule", "List, show, prove and export schedules");
+  CLI::App* command = app.add_subcommand("schedule", "List, show, prove, mutate and export schedules");
   command->require_subcommand(1);
   command->add_subcommand("list", "The strategies: what each does and what it leaves exposed")->callback([&status] {
     list();
@@ -54,6 +54,7 @@ void add_schedule(CLI::App& app, int& status) {
   add_schedule_show(*command, status);
   add_schedule_check(*command, status);
   add_schedule_export(*command, status);
+  add_schedule_mutate(*command, status);
 }
 
 }  // namespace commfuse::sim

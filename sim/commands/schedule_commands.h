@@ -16,6 +16,7 @@ namespace commfuse::sim {
 void add_schedule_show(CLI::App& schedule, int& status);
 void add_schedule_check(CLI::App& schedule, int& status);
 void add_schedule_export(CLI::App& schedule, int& status);
+void add_schedule_mutate(CLI::App& schedule, int& status);
 
 /// What selects a program: the strategy's own settings and these: model, ranks, scope, dtype.
 bool selects_a_schedule(const Field& field);

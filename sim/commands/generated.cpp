@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/generated.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "model/config/ranges.h"
+#include "model/config_error.h"
+#include "model/schedule/scope.h"
+#include "sim/commands/schedule_commands.h"
+#include "sim/commands/setting_flags.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+/// The members of `all` that a list names, "all" being every one.
+template <class T, class All, class Name>
+std::vector<T> chosen(std::string_view flag, std::string_view list, const All& all, const Name& name,
+                      std::string_view noun) {
+  std::vector<std::string_view> names{"all"};
+  for (const T& one : all) {
+    names.push_back(name(one));
+  }
+  std::vector<T> result;
+  for (const std::string_view word : split_list(list)) {
+    require_word(flag, word, names, noun);
+    for (const T& one : all) {
+      if (word == "all" || word == name(one)) {
+        result.push_back(one);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_choice_flags(CLI::App& command, GeneratedChoice& choice) {
+  command.add_option("--strategy", choice.strategies, "all, or some, between commas")->capture_default_str();
+  command.add_option("--ranks", choice.ranks, "4; 2,4,8; 1..8")->capture_default_str();
+  command.add_option("--scope", choice.scopes, "all, or some, between commas")->capture_default_str();
+}
+
+void require_no_choice(const CLI::App& command, const std::vector<std::string>& files) {
+  for (const char* flag : {"--strategy", "--ranks", "--scope"}) {
+    if (!files.empty() && command.count(flag) > 0) {
+      throw ConfigError(fmt::format("{} chooses among generated schedules; leave it out, or the file", flag));
+    }
+  }
+}
+
+void for_each_generated(const GeneratedChoice& choice, const std::function<void(Program)>& visit) {
+  const auto some = chosen<Strategy>(
+      "--strategy", choice.strategies, strategies(), [](const Strategy& strategy) { return strategy.name; },
+      "strategy");
+  const auto scopes = chosen<Scope>(
+      "--scope", choice.scopes, all_scopes, [](Scope scope) { return name_of(scope); }, "scope");
+  const std::vector<std::int32_t> ranks =
+      parse_whole_numbers(choice.ranks, {.flag = "--ranks", .lowest = 1, .highest = 4096});
+  for (const Scope scope : scopes) {
+    for (const std::int32_t count : ranks) {
+      for (const Strategy& strategy : some) {
+        for (const StrategyOptions& options : strategy.variants({})) {
+          visit(program_of(scope, true, count, strategy, options));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim schedule mutate: does the proof find every small mistake?
+#include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "model/config/command_line.h"
+#include "model/schedule/check_program.h"
+#include "model/schedule/load_schedule.h"
+#include "model/schedule/mutation_report.h"
+#include "sim/commands/generated.h"
+#include "sim/commands/schedule_commands.h"
+#include "sim/commands/schedule_files.h"
+#include "sim/commands/setting_flags.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+struct MutateRequest {
+  std::vector<std::string> files;
+  GeneratedChoice choice{.ranks = "2..4"};
+  std::string list = "none";
+  std::string format = "table";
+};
+
+constexpr std::array<std::string_view, 4> lists{"none", "equivalent", "survived", "all"};
+constexpr std::array<std::string_view, 2> formats{"table", "json"};
+
+constexpr std::array all_findings{FindingKind::bounds,   FindingKind::unmatched, FindingKind::collective_order,
+                                  FindingKind::deadlock, FindingKind::hazard,    FindingKind::contents};
+
+// --- the work ------------------------------------------------------------------------------------------------------
+
+/// On a terminal one line that says how far it is, redrawn.
+class Line {
+ public:
+  explicit Line(std::size_t total) : total_(total), shown_(::isatty(STDERR_FILENO) != 0) {}
+  void finished() {
+    const std::lock_guard lock(mutex_);
+    ++done_;
+    if (shown_) {
+      fmt::print(stderr, "\r{} of {} schedules{}", done_, total_, done_ == total_ ? "\r\x1b[K" : "");
+      std::fflush(stderr);
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::size_t total_;
+  std::size_t done_ = 0;
+  bool shown_;
+};
+
+/// Nothing where a file failed its proof, and its findings are on stderr: only what is right can be made wrong.
+std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
+  std::vector<Program> programs;
+  if (request.files.empty()) {
+    for_each_generated(request.choice, [&](Program program) { programs.push_back(std::move(program)); });
+    return programs;
+  }
+  std::string findings;
+  for (const std::string& name : request.files) {
+    ScheduleFile file = load_schedule(name);
+    findings += in_words(file.path.string(), check_program(file.program));
+    programs.push_back(std::move(file.program));
+  }
+  fmt::print(stderr, "{}", findings);
+  return findings.empty() ? std::optional(std::move(programs)) : std::nullopt;
+}
+
+MutationReport mutate_all(const std::vector<Program>& programs, const std::string& list) {
+  const auto wanted = [&](Fate fate) { return list == "all" || list == name_of(fate) || fate == Fate::survived; };
+  std::vector<MutationReport> reports(programs.size());
+  Line line(programs.size());
+  tbb::parallel_for(std::size_t{0}, programs.size(), [&](std::size_t i) {
+    reports[i] = mutate(programs[i], wanted);
+    line.finished();
+  });
+  MutationReport all;
+  for (MutationReport& report : reports) {
+    all += std::move(report);
+  }
+  return all;
+}
+
+// --- tables --------------------------------------------------------------------------------------------------------
+
+struct Column {
+  std::string name;
+  std::vector<std::int64_t> numbers;  // by kind of mutation that there was, then the total
+  bool always = true;
+};
+
+/// count(kind) of every kind that there was, and their sum.
+template <class Count>
+Column column_of(std::string_view name, const MutationReport& report, const Count& count) {
+  Column column{.name = std::string{name}, .numbers = {}};
+  std::int64_t total = 0;
+  for (const auto& [kind, outcomes] : report.counts) {
+    column.numbers.push_back(count(kind));
+    total += column.numbers.back();
+  }
+  column.numbers.push_back(total);
+  return column;
+}
+
+std::int64_t caught_by(const MutationReport& report, MutationKind kind, FindingKind finding) {
+  const auto& outcomes = report.counts.at(kind);
+  const auto found = outcomes.find({Fate::caught, name_of(finding)});
+  return found == outcomes.end() ? 0 : found->second;
+}
+
+/// Findings that caught nothing have no column.
+std::vector<Column> columns_of(const MutationReport& report) {
+  std::vector<Column> columns{column_of("mutations", report, [&](MutationKind kind) {
+    return report.count(kind, Fate::caught) + report.count(kind, Fate::equivalent) + report.count(kind, Fate::survived);
+  })};
+  for (const FindingKind finding : all_findings) {
+    Column column =
+        column_of(name_of(finding), report, [&](MutationKind kind) { return caught_by(report, kind, finding); });
+    if (column.numbers.back() > 0) {
+      columns.push_back(std::move(column));
+    }
+  }
+  for (const Fate fate : {Fate::equivalent, Fate::survived}) {
+    columns.push_back(column_of(name_of(fate), report, [&](MutationKind kind) { return report.count(kind, fate); }));
+  }
+  return columns;
+}
+
+std::string in_words(const MutantResult& result) {
+  return fmt::format("{} on {} ranks, {}: {}{}{}{}\n", result.schedule, result.ranks, result.mutation,
+                     name_of(result.fate), result.why.empty() ? "" : fmt::format(" ({})", result.why),
+                     result.finding.empty() ? "" : ": ", result.finding);
+}
+
+std::string summary(const MutationReport& report) {
+  const std::int64_t caught = report.count(Fate::caught);
+  const std::int64_t equivalent = report.count(Fate::equivalent);
+  const std::int64_t survived = report.count(Fate::survived);
+  return fmt::format("{} mutations of {} schedule{}: {} caught, {} equivalent, {} survived\n",
+                     caught + equivalent + survived, report.schedules, report.schedules == 1 ? "" : "s", caught,
+                     equivalent, survived);
+}
+
+std::string to_table(const MutationReport& report) {
+  std::string text;
+  for (const MutantResult& result : report.listed) {
+    text += in_words(result);
+  }
+  text += text.empty() ? "" : "\n";
+  const std::vector<Column> columns = columns_of(report);
+  std::vector<std::string_view> names;
+  for (const auto& [kind, outcomes] : report.counts) {
+    names.push_back(name_of(kind));
+  }
+  names.emplace_back("all");
+  text += fmt::format("{:<10}", "mutation");
+  for (const Column& column : columns) {
+    text += fmt::format("  {}", column.name);
+  }
+  for (std::size_t row = 0; row < names.size(); ++row) {
+    text += fmt::format("\n{:<10}", names[row]);
+    for (const Column& column : columns) {
+      text += fmt::format("  {:>{}}", column.numbers[row], column.name.size());
+    }
+  }
+  return text + "\n" + summary(report);
+}
+
+// --- JSON ----------------------------------------------------------------------------------------------------------
+
+using Json = nlohmann::ordered_json;
+
+/// One object a kind of mutation.
+Json kinds_of(const MutationReport& report) {
+  Json all = Json::array();
+  for (const auto& [kind, outcomes] : report.counts) {
+    Json row{{"schema", "commfuse.mutations/1"}, {"mutation", name_of(kind)}, {"schedules", report.schedules}};
+    for (const FindingKind finding : all_findings) {
+      row[fmt::format("caught_{}", name_of(finding))] = caught_by(report, kind, finding);
+    }
+    row["equivalent"] = report.count(kind, Fate::equivalent);
+    row["survived"] = report.count(kind, Fate::survived);
+    all.push_back(std::move(row));
+  }
+  return all;
+}
+
+/// One object a mutant.
+Json mutants_of(const MutationReport& report) {
+  Json all = Json::array();
+  for (const MutantResult& result : report.listed) {
+    all.push_back({{"schema", "commfuse.mutant/1"},
+                   {"schedule", result.schedule},
+                   {"ranks", result.ranks},
+                   {"kind", name_of(result.kind)},
+                   {"mutation", result.mutation},
+                   {"fate", name_of(result.fate)},
+                   {"why", result.why.empty() ? Json() : Json(result.why)},
+                   {"finding", result.finding.empty() ? Json() : Json(result.finding)}});
+  }
+  return all;
+}
+
+std::string to_json(const Json& rows) {
+  std::string text = "[";
+  for (const Json& row : rows) {
+    text += fmt::format("{}\n{}", &row == &rows.front() ? "" : ",",
+                        row.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  return text + "\n]\n";
+}
+
+int run(const MutateRequest& request) {
+  require_word("--list", request.list, lists, "list");
+  require_word("--output", request.format, formats, "format");
+  const std::optional<std::vector<Program>> programs = programs_of(request);
+  if (!programs) {
+    return exit_code::gate_missed;
+  }
+  const MutationReport report = mutate_all(*programs, request.list);
+  const bool json = request.format == "json";
+  fmt::print("{}", !json                    ? to_table(report)
+                   : request.list == "none" ? to_json(kinds_of(report))
+                                            : to_json(mutants_of(report)));
+  return report.count(Fate::survived) == 0 ? exit_code::done : exit_code::gate_missed;
+}
+
+}  // namespace
+
+void add_schedule_mutate(CLI::App& schedule, int& status) {
+  CLI::App* command = schedule.add_subcommand("mutate", "Make every small mistake in schedules: is each one caught?");
+  const auto request = std::make_shared<MutateRequest>();
+  command->add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
+  add_choice_flags(*command, request->choice);
+  command->add_option("--list", request->list, "Mutants one by one: none, equivalent, survived, all")
+      ->type_name("WHICH")
+      ->capture_default_str();
+  command->add_option("-o,--output", request->format, "table, json")->type_name("FORMAT")->capture_default_str();
+  command->footer(
+      "A mutant is caught when the proof finds it wrong, and equivalent when it is shown to do the same as the\n"
+      "original: by the same order of the same accesses, or by the same values at every op. One that is neither has\n"
+      "survived, is listed, and the exit code is 4.\n\n"
+      "Examples:\n"
+      "  commfuse-sim schedule mutate --strategy all --ranks 2..4\n"
+      "  commfuse-sim schedule mutate configs/schedules/doubling.yaml --list equivalent");
+  command->callback([request, command, &status] {
+    require_no_choice(*command, request->files);
+    status = run(*request);
+  });
+}
+
+}  // namespace commfuse::sim
