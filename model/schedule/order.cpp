@@ -42,6 +42,11 @@ Order::Order(const Program& program, Rank rank)
 
 namespace {
 
+bool holds_sms(const Program& program, const Op& op) {
+  const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+  return exchange != nullptr && !exchange->in_kernel && program.lanes[op.lane].kind != LaneKind::copy;
+}
+
 /// Adds what of one lane may run beside `op`. Along a lane come first the ops that end before it, then those that run
 /// beside it, then those that start after it.
 void meet_lane(const Program& program, const Order& order, OpId op, std::size_t lane, Meetings& met) {
@@ -50,9 +55,9 @@ void meet_lane(const Program& program, const Order& order, OpId op, std::size_t 
     if (order.before(op, *beside) || (met.exchange && met.collective)) {
       return;
     }
-    const OpKind kind = program.ops[position(*beside)].kind;
-    met.exchange = met.exchange || kind == OpKind::exchange;
-    met.collective = met.collective || kind == OpKind::collective;
+    const Op& record = program.ops[position(*beside)];
+    met.exchange = met.exchange || holds_sms(program, record);
+    met.collective = met.collective || record.kind == OpKind::collective;
   }
 }
 

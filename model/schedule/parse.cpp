@@ -80,6 +80,12 @@ Mesh mesh_of(const Node& node, Mistakes& mistakes) {
   return mesh;
 }
 
+/// The function of that name, if tensors can be defined by it.
+std::optional<Function> defining_function(std::string_view word) {
+  const std::optional<Function> function = words::kind(words::functions, word);
+  return function == Function::zero ? std::nullopt : function;
+}
+
 /// Everything between the mesh and the ops.
 class DeclarationReader {
  public:
@@ -169,7 +175,7 @@ class DeclarationReader {
     const Node* definition = nullptr;
     std::optional<Function> function;
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
-      const std::optional<Function> found = words::kind(words::functions, node.keys[i].scalar);
+      const std::optional<Function> found = defining_function(node.keys[i].scalar);
       if (!found && node.keys[i].scalar != "product" && node.keys[i].scalar != "attention") {
         continue;
       }
@@ -329,7 +335,7 @@ class DeclarationReader {
                               node.keys.size())};
     }
     const Node& key = node.keys.front();
-    const std::optional<Function> function = words::kind(words::functions, key.scalar);
+    const std::optional<Function> function = defining_function(key.scalar);
     if (key.scalar == "attention") {
       return unfused_attention(node.items.front());
     }
