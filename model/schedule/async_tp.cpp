@@ -74,13 +74,13 @@ Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   const BufferId own = stage.scratch("own", 1, stage.output);
   std::vector<Operand> parts;
   std::vector<OpId> pulls;
-  /// The pull before, on the stream of this step.
+  /// The pull of two steps before, which the stream of this step does first.
   const auto stream = [&](std::int32_t step) {
-    return step < 3 ? stage.ready : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
+    return step < 3 ? std::vector<OpId>{} : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
   };
   for (std::int32_t step = 1; step < ranks; ++step) {
     const Region slot = builder.rows_of(symmetric, step % 2);
-    const OpId produced = product(step, slot, stream(step));
+    const OpId produced = product(step, slot, step == 1 ? stage.ready : stream(step));
     parts.push_back({builder.rows_of(pulled, step - 1)});
     pulls.push_back(builder.exchange({.lane = copy_engine,
                                       .axis = stage.axis,

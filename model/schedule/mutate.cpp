@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "model/schedule/cells.h"
@@ -36,6 +37,7 @@ std::string_view name_of(Equivalence equivalence) {
     case Equivalence::same_accesses: return "same accesses";
     case Equivalence::same_order: return "same order";
     case Equivalence::same_values: return "same values";
+    case Equivalence::same_outputs: return "same outputs";
   }
   return "";
 }
@@ -251,12 +253,27 @@ std::vector<std::vector<Rectangle>> places_of(const Program& program, std::span<
   return places;
 }
 
-/// The same ops of the same shapes on the same lanes for the same purposes.
-bool same_ops(const Program& a, const Program& b) {
+/// The same ops, by `same(shape, shape)`, on the same lanes for the same purposes.
+template <class Same>
+bool same_ops(const Program& a, const Program& b, const Same& same) {
   return std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), [&](const Op& left, const Op& right) {
     return left.kind == right.kind && left.purpose == right.purpose && left.where == right.where &&
-           a.lanes[left.lane] == b.lanes[right.lane] && a.shapes[left.shape] == b.shapes[right.shape];
+           a.lanes[left.lane] == b.lanes[right.lane] && same(a.shapes[left.shape], b.shapes[right.shape]);
   });
+}
+
+/// Equal but for the shift of an exchange and the number of inputs of an add.
+bool alike(Shape a, const Shape& b) {
+  const auto* exchange = std::get_if<ExchangeShape>(&b);
+  if (auto* other = std::get_if<ExchangeShape>(&a); other != nullptr && exchange != nullptr) {
+    other->shift = exchange->shift;
+  }
+  const auto* add = std::get_if<ElementwiseShape>(&b);
+  if (auto* other = std::get_if<ElementwiseShape>(&a);
+      other != nullptr && add != nullptr && add->function == Function::add) {
+    other->inputs = add->inputs;
+  }
+  return a == b;
 }
 
 bool same_regions(const Program& a, const Program& b) {
@@ -310,15 +327,20 @@ Trace trace_of(const Program& program, Sums& sums) {
   return trace;
 }
 
-/// What passes check_program() has no hazards, so its values do not depend on time, and every op of one program works
-/// on the same contributions to the same blocks as in the other: the same sums, if perhaps added up in another order.
-bool same_values(const Program& a, const Program& b) {
+/// Both programs' values by op, where both pass check_program(). Such a program has no hazards, so its values do not
+/// depend on time.
+std::optional<std::pair<Trace, Trace>> traces_of(const Program& a, const Program& b) {
   if (!check_program(a).ok() || !check_program(b).ok()) {
-    return false;
+    return std::nullopt;
   }
   Sums sums;
-  const Trace left = trace_of(a, sums);
-  return left == trace_of(b, sums);
+  Trace left = trace_of(a, sums);
+  return std::pair(std::move(left), trace_of(b, sums));
+}
+
+bool same_outputs(const Trace& a, const Trace& b) {
+  return std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(),
+                    [](const OpValues& left, const OpValues& right) { return left.output == right.output; });
 }
 
 }  // namespace
@@ -326,10 +348,11 @@ bool same_values(const Program& a, const Program& b) {
 std::vector<Mutation> mutations_of(const Program& program) { return Mutator(program).all(); }
 
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b) {
-  if (!same_ops(a, b)) {
+  if (!same_ops(a, b, alike)) {
     return std::nullopt;
   }
-  if (same_regions(a, b)) {
+  const bool same_shapes = same_ops(a, b, std::equal_to<>{});
+  if (same_shapes && same_regions(a, b)) {
     if (same_waits(a, b)) {
       return Equivalence::same_accesses;
     }
@@ -337,7 +360,14 @@ std::optional<Equivalence> equivalence_of(const Program& a, const Program& b) {
       return Equivalence::same_order;
     }
   }
-  return same_values(a, b) ? std::optional(Equivalence::same_values) : std::nullopt;
+  const auto traces = traces_of(a, b);
+  if (!traces) {
+    return std::nullopt;
+  }
+  if (same_shapes && traces->first == traces->second) {
+    return Equivalence::same_values;
+  }
+  return same_outputs(traces->first, traces->second) ? std::optional(Equivalence::same_outputs) : std::nullopt;
 }
 
 }  // namespace commfuse
