@@ -59,6 +59,7 @@ struct Small {
   OpId add(const std::vector<Operand>& inputs, const Region& to) {
     return builder.elementwise({.function = Function::add, .inputs = inputs, .out = {to}});
   }
+  OpId zero(const Region& to) { return builder.elementwise({.function = Function::zero, .out = {to}}); }
   OpId multiply(Index shard, const Region& to, bool accumulate = false) {
     return builder.gemm({.a = {row(left, shard)}, .b = {builder.whole(right)}, .out = {to}, .accumulate = accumulate});
   }
@@ -471,6 +472,30 @@ TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
   small.builder.initially(small.row(small.own, 0), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: rank 1 would hold both x[1] and x[0] in row 0 of own before the first op"});
+}
+
+TEST(CheckProgram, PassesSumsThatBeginAsZeros) {
+  // Each rank's zeros go to the other, which adds its partial product of row 0; both partial sums are added up.
+  Small small;
+  const OpId zero = small.zero(small.row(small.room, 0));
+  const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {zero});
+  const OpId made = small.multiply(0, small.row(small.more, 0));
+  const OpId added = small.builder.elementwise({.function = Function::add,
+                                                .inputs = {{small.row(small.room, 1)}, {small.row(small.more, 0)}},
+                                                .out = {small.row(small.more, 1)},
+                                                .waits = {moved, made}});
+  small.collect(CollectiveKind::all_reduce, {small.row(small.more, 1)}, {small.row(small.more, 0)}, {added});
+  small.builder.finally(small.row(small.more, 0), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsZerosWhereAResultBelongs) {
+  Small small;
+  small.zero(small.row(small.room, 0));
+  small.add({{small.row(small.room, 0)}, {small.row(small.room, 0)}}, small.row(small.more, 0));
+  small.builder.finally(small.row(small.more, 0), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 0 ends with zeros in row 0 of more, where y[0] belongs"});
 }
 
 /// One rank that holds all of a and b, in two blocks of the contraction: y = a b, z = gelu(y), v = swiglu(a).

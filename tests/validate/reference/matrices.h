@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "model/schedule/program.h"
+#include "model/schedule/scope.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/matrix.h"
 
