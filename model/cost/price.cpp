@@ -25,8 +25,10 @@ class Pricer {
   }
 
  private:
+  /// Of a part: what its whole kernel costs.
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
-    const GemmSize size{sizes_.elements(gemm.m), sizes_.elements(gemm.n), sizes_.elements(gemm.k), gemm.dtype};
+    const Extent m = gemm.kernel_m.blocks == 0 ? gemm.m : gemm.kernel_m;
+    const GemmSize size{sizes_.elements(m), sizes_.elements(gemm.n), sizes_.elements(gemm.k), gemm.dtype};
     return estimate_gemm(machine_.accelerator, size, sms).time;
   }
 
@@ -77,6 +79,48 @@ class Pricer {
   const Program& program_;
   const Sizes& sizes_;
   const Machine& machine_;
+};
+
+/// The parts of a kernel: they share its time by their rows, so that together they take exactly that.
+class KernelParts {
+ public:
+  explicit KernelParts(const Program& program) : program_(program), before_(program.ops.size(), 0) {
+    std::vector<std::int32_t> done(program.shapes.size(), 0);
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      if (const GemmShape* part = part_of_kernel(op)) {
+        std::int32_t& rows = done[program.ops[op].shape];
+        before_[op] = rows;
+        rows = (rows + part->m.blocks) % part->kernel_m.blocks;
+      }
+    }
+  }
+
+  [[nodiscard]] Duration share(std::size_t op, Duration whole) const {
+    const GemmShape* part = part_of_kernel(op);
+    if (part == nullptr) {
+      return whole;
+    }
+    const std::int64_t rows = part->kernel_m.blocks;
+    const auto until = [&](std::int64_t row) {  // whole x row / rows, rounded down, without leaving 64 bits
+      return whole.count() / rows * row + whole.count() % rows * row / rows;
+    };
+    return Duration{until(before_[op] + part->m.blocks) - until(before_[op])};
+  }
+
+  /// False of what runs inside a kernel that was launched before.
+  [[nodiscard]] bool launched(std::size_t op) const {
+    const auto* exchange = std::get_if<ExchangeShape>(&program_.shapes[program_.ops[op].shape]);
+    return exchange == nullptr ? before_[op] == 0 : !exchange->in_kernel;
+  }
+
+ private:
+  [[nodiscard]] const GemmShape* part_of_kernel(std::size_t op) const {
+    const auto* gemm = std::get_if<GemmShape>(&program_.shapes[program_.ops[op].shape]);
+    return gemm != nullptr && gemm->kernel_m.blocks > 0 ? gemm : nullptr;
+  }
+
+  const Program& program_;
+  std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
 };
 
 /// Rank r runs on GPU r.
@@ -130,10 +174,11 @@ void add_pairs(const Program& program, const Sizes& sizes, const Machine& machin
   }
 }
 
-void add_issue_costs(const Program& program, const Machine& machine, Launch launch, Costs& costs) {
+void add_issue_costs(const Program& program, const KernelParts& parts, const Machine& machine, Launch launch,
+                     Costs& costs) {
   if (launch == Launch::stream) {
-    for (const Op& op : program.ops) {
-      costs.issue.push_back(issue_cost(program, op, machine));
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      costs.issue.push_back(parts.launched(op) ? issue_cost(program, program.ops[op], machine) : Duration::zero());
     }
     return;
   }
@@ -142,8 +187,8 @@ void add_issue_costs(const Program& program, const Machine& machine, Launch laun
     costs.issue.front() = machine.accelerator.graph_launch_cost.value;
   }
   for (std::vector<Duration>* times : {&costs.duration, &costs.undisturbed, &costs.by_rank}) {
-    for (Duration& time : *times) {
-      time += machine.accelerator.graph_node_gap.value;
+    for (std::size_t i = 0; i < times->size(); ++i) {
+      (*times)[i] += parts.launched(i % program.ops.size()) ? machine.accelerator.graph_node_gap.value : Duration{};
     }
   }
 }
@@ -154,6 +199,7 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
             const PriceOptions& options) {
   check(meetings.size() == program.ops.size(), "meetings belong to the program");
   const Pricer pricer(program, sizes, machine);
+  const KernelParts parts(program);
   Costs costs;
   costs.duration.reserve(program.ops.size());
   costs.issue.reserve(program.ops.size());
@@ -168,14 +214,14 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
     return cost;
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    costs.duration.push_back(time(program.ops[op].shape, meetings[op]));
-    costs.undisturbed.push_back(time(program.ops[op].shape, {}));
+    costs.duration.push_back(parts.share(op, time(program.ops[op].shape, meetings[op])));
+    costs.undisturbed.push_back(parts.share(op, time(program.ops[op].shape, {})));
   }
   for (const Shape& shape : program.unfused) {
     costs.compute += pricer.time(shape, machine.accelerator.sms);
   }
   add_pairs(program, sizes, machine, costs);
-  add_issue_costs(program, machine, options.launch, costs);
+  add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;
 }
 

@@ -19,6 +19,7 @@ void Assembly::add(const OperationStage& stage, bool last) {
   switch (stage.kind) {
     case SiteKind::ag_gemm: add_ag_gemm(stage, last); break;
     case SiteKind::gemm_rs: add_gemm_rs(stage, last); break;
+    case SiteKind::mlp_ar: add_mlp_ar(stage, last); break;
   }
 }
 

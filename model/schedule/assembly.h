@@ -34,6 +34,7 @@ class Assembly {
 
   void add_ag_gemm(const OperationStage& stage, bool last);
   void add_gemm_rs(const OperationStage& stage, bool last);
+  void add_mlp_ar(const OperationStage& stage, bool last);
 
   /// The input of the first stage; residuals start from it.
   void begin_with(const Value& value, Index row, Index column);

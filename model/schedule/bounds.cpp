@@ -251,7 +251,12 @@ class Bounds {
   /// Nothing when no operands could fit.
   [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      return Wanted{2, {gemm->m, gemm->k}, {gemm->k, gemm->n}, 1, {gemm->m, gemm->n}};
+      const Extent kernel = gemm->kernel_m;
+      const bool part = kernel.blocks > 0 && kernel.dimension == gemm->m.dimension && gemm->m.blocks >= 1 &&
+                        kernel.blocks % gemm->m.blocks == 0;
+      return part || kernel == Extent{}
+                 ? std::optional(Wanted{2, {gemm->m, gemm->k}, {gemm->k, gemm->n}, 1, {gemm->m, gemm->n}})
+                 : std::nullopt;
     }
     if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       return expected(*elementwise);
@@ -273,7 +278,8 @@ class Bounds {
                   {attention.queries, attention.columns}};
   }
   [[nodiscard]] std::optional<Wanted> expected(const ElementwiseShape& shape) const {
-    if (shape.inputs < 1 || static_cast<std::size_t>(shape.inputs) > program_.operands.size() ||
+    if (shape.inputs < (shape.function == Function::zero ? 0 : 1) ||
+        static_cast<std::size_t>(shape.inputs) > program_.operands.size() ||
         (shape.function != Function::add && static_cast<std::size_t>(shape.inputs) != inputs_of(shape.function)) ||
         shape.columns.blocks > most_cells) {
       return std::nullopt;

@@ -127,12 +127,14 @@ OpId ProgramBuilder::gemm(const GemmSpec& spec) {
   const auto [b_rows, n] = extents_of(spec.b);
   check(b_rows == k, "the rows of b are the columns of a");
   check(extents_of(spec.out) == std::pair(m, n), "the output of a product is a's rows by b's columns");
+  check(spec.kernel_rows % m.blocks == 0, "a kernel has equal parts");
   const GemmShape shape{.m = m,
                         .n = n,
                         .k = k,
                         .accumulate = spec.accumulate,
                         .dtype = dtype_of(spec.a),
-                        .accumulator = spec.accumulator};
+                        .accumulator = spec.accumulator,
+                        .kernel_m = spec.kernel_rows == 0 ? Extent{} : Extent{m.dimension, spec.kernel_rows}};
   const std::array inputs{spec.a, spec.b};
   return add(OpKind::gemm, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
 }
@@ -156,7 +158,7 @@ OpId ProgramBuilder::attention(const AttentionSpec& spec) {
 }
 
 OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
-  check(!spec.inputs.empty(), "an elementwise op reads something");
+  check(spec.inputs.empty() == (spec.function == Function::zero), "an elementwise op reads something, but for a zero");
   const auto [rows, columns] = extents_of(spec.out);
   Extent expected = columns;
   if (spec.function == Function::swiglu) {
@@ -166,7 +168,7 @@ OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
     check(extents_of(input) == std::pair(rows, expected), "the inputs of an elementwise op fit its output");
   }
   check(spec.function == Function::add || spec.inputs.size() == inputs_of(spec.function),
-        "an add takes any number of inputs, a residual two, other functions one");
+        "an add takes any number of inputs, a residual two, a zero none, other functions one");
   const ElementwiseShape shape{.function = spec.function,
                                .inputs = static_cast<std::int32_t>(spec.inputs.size()),
                                .rows = rows,
@@ -189,7 +191,8 @@ OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
                             .shift = (spec.shift % extent + extent) % extent,
                             .rows = rows,
                             .columns = columns,
-                            .wire = spec.wire};
+                            .wire = spec.wire,
+                            .in_kernel = spec.in_kernel};
   const std::span<const Operand> in{&spec.send, shape.sends ? 1U : 0U};
   const std::span<const Operand> out{&spec.receive, shape.receives ? 1U : 0U};
   return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, in, out);
@@ -216,7 +219,11 @@ OpId ProgramBuilder::collective(const CollectiveSpec& spec) {
   return add(OpKind::collective, Purpose::communication, spec.lane, shape, spec.waits, {&spec.in, 1}, {&spec.out, 1});
 }
 
-void ProgramBuilder::unfused(const Shape& shape) { program_.unfused.push_back(shape); }
+void ProgramBuilder::unfused(const Shape& shape) {
+  const auto* gemm = std::get_if<GemmShape>(&shape);
+  check(gemm == nullptr || gemm->kernel_m.blocks == 0, "unfused work is whole");
+  program_.unfused.push_back(shape);
+}
 
 Region ProgramBuilder::whole(BufferId id) const {
   const Buffer& buffer = buffer_of(id);

@@ -22,6 +22,7 @@ struct GemmSpec {
   std::vector<OpId> waits;
   Purpose purpose = Purpose::essential;
   DType accumulator = DType::fp32;
+  std::int32_t kernel_rows = 0;  // block rows of the kernel that this product is a part of; 0: of its own
 };
 
 /// Both inputs are rows of one buffer of q, k and v.
@@ -52,6 +53,7 @@ struct ExchangeSpec {
   Operand send, receive;
   DType wire = DType::bf16;
   std::vector<OpId> waits;
+  bool in_kernel = false;
 };
 
 struct CollectiveSpec {

@@ -15,6 +15,8 @@ namespace {
 
 constexpr TensorId wrong_tensor{-2};  // already reported
 constexpr Value wrong_value{.tensor = wrong_tensor};
+constexpr TensorId zero_tensor{-3};  // the empty sum of whatever it is added to
+constexpr Value zero_value{.tensor = zero_tensor};
 constexpr Value nothing{};
 
 using Values = std::vector<Value>;
@@ -298,17 +300,22 @@ class Contents {
 
   Value sum(Rank rank, OpId op, std::span<const Value> values) {
     parts_.clear();
-    for (const Value& value : values) {
-      if (is_wrong(value)) {
+    const auto first =
+        std::find_if(values.begin(), values.end(), [](const Value& value) { return value != zero_value; });
+    for (auto value = first; value != values.end(); ++value) {
+      if (is_wrong(*value)) {
         return wrong_value;
       }
-      if (value.tensor == no_tensor || value.tensor != values[0].tensor || value.row != values[0].row ||
-          value.column != values[0].column) {
-        return wrong(rank, op, [&] { return fmt::format("adds {} to {}", words(value), words(values[0])); });
+      if (*value == zero_value) {
+        continue;
       }
-      parts_.push_back(value.sum);
+      if (value->tensor == no_tensor || value->tensor != first->tensor || value->row != first->row ||
+          value->column != first->column) {
+        return wrong(rank, op, [&] { return fmt::format("adds {} to {}", words(*value), words(*first)); });
+      }
+      parts_.push_back(value->sum);
     }
-    return united(rank, op, values[0]);
+    return first == values.end() ? zero_value : united(rank, op, *first);
   }
 
   void map(Rank rank, OpId op, const ElementwiseShape& shape) {
@@ -339,6 +346,7 @@ class Contents {
           out.push_back(apply(rank, op, shape.function, std::span(inputs[0]).subspan(width * i, width)));
           break;
         case Function::residual: out.push_back(add_residual(rank, op, inputs[0][i], inputs[1][i])); break;
+        case Function::zero: out.push_back(zero_value); break;
       }
     }
     write(rank, op, out);
@@ -515,7 +523,7 @@ class Contents {
     if (static_cast<std::int32_t>(value.tensor) < 0) {
       return value;
     }
-    const Directions& labels = symmetry_->of(value.tensor);
+    const Moves& labels = symmetry_->of(value.tensor);
     value.row = labels.rows.rotation.at(program_.mesh, value.row, turn);
     value.column = labels.columns.rotation.at(program_.mesh, value.column, turn);
     const Tensor& tensor = program_.tensors[position(value.tensor)];
@@ -609,6 +617,9 @@ std::string in_words(const Program& program, const Sums& sums, const Value& valu
   }
   if (value.tensor == wrong_tensor) {
     return "a wrong value";
+  }
+  if (value.tensor == zero_tensor) {
+    return "zeros";
   }
   const Tensor& tensor = program.tensors[position(value.tensor)];
   std::string words = fmt::format("{}[{},{}]", tensor.name, value.row, value.column);

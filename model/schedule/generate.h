@@ -19,8 +19,9 @@ struct OperationStage {
   SiteKind kind = SiteKind::ag_gemm;
   std::string contraction;            // dimension of K: whole for ag_gemm, one block a rank for gemm_rs
   std::string columns;                // dimension of the output: one block a rank for ag_gemm, whole for gemm_rs
+                                      // mlp_ar: both of its first product
   std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up lie side by side
-  // Around an ag_gemm:
+  // Around an ag_gemm; mlp_ar has the activation inside:
   bool norm = false;                   // its input is normed first
   std::optional<Function> activation;  // its output goes through this
   std::string attention;               // its output is q, k and v: the dimension of what attention makes of them

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "model/schedule/cells.h"
@@ -40,6 +41,7 @@ std::string_view name_of(Equivalence equivalence) {
     case Equivalence::same_order: return "same order";
     case Equivalence::same_values: return "same values";
     case Equivalence::same_sums: return "same sums";
+    case Equivalence::same_outputs: return "same outputs";
   }
   return "";
 }
@@ -306,18 +308,33 @@ std::vector<std::vector<Rectangle>> places_of(const Program& program, std::span<
   return places;
 }
 
+/// Equal but for the shift of an exchange and the number of inputs of an add.
+bool alike(Shape a, const Shape& b) {
+  const auto* exchange = std::get_if<ExchangeShape>(&b);
+  if (auto* other = std::get_if<ExchangeShape>(&a); other != nullptr && exchange != nullptr) {
+    other->shift = exchange->shift;
+  }
+  const auto* add = std::get_if<ElementwiseShape>(&b);
+  if (auto* other = std::get_if<ElementwiseShape>(&a);
+      other != nullptr && add != nullptr && add->function == Function::add) {
+    other->inputs = add->inputs;
+  }
+  return a == b;
+}
+
 /// Two programs and which op of one is which of the other.
 class Pair {
  public:
   Pair(const Program& a, const Program& b, std::span<const OpId> now) : a_(a), b_(b), now_(now) {}
 
-  /// The same ops of the same shapes for the same purposes.
-  [[nodiscard]] bool same_ops() const {
+  /// The same ops, by `same(shape, shape)`, for the same purposes.
+  template <class Same>
+  [[nodiscard]] bool same_ops(const Same& same) const {
     return a_.ops.size() == b_.ops.size() && each_op([&](OpId op) {
              const Op& left = record(op);
              const Op& right = twin(op);
              return left.kind == right.kind && left.purpose == right.purpose && left.where == right.where &&
-                    a_.shapes[left.shape] == b_.shapes[right.shape];
+                    same(a_.shapes[left.shape], b_.shapes[right.shape]);
            });
   }
 
@@ -388,11 +405,11 @@ class Pair {
     return true;
   }
 
-  /// same_values or same_sums. What passes check_program() has no hazards, so its values do not depend on time, and
+  /// same_values, same_sums or same_outputs. What passes check_program() has no hazards, so its values do not depend on time, and
   /// every op of one program works on the same contributions to the same blocks as in the other: the same sums, if
   /// perhaps added up in another order. Only what a sum that grows in place has taken in so far may differ; every other
   /// op that reads it agrees with its twin on what it reads, and the end of both programs is proved.
-  [[nodiscard]] std::optional<Equivalence> by_values() const {
+  [[nodiscard]] std::optional<Equivalence> by_values(bool same_shapes) const {
     if (!check_program(a_).ok() || !check_program(b_).ok()) {
       return std::nullopt;
     }
@@ -411,12 +428,16 @@ class Pair {
         return true;
       });
     };
-    if (agree([](OpId, const OpValues& l, const OpValues& r) { return l == r; })) {
+    if (same_shapes && agree([](OpId, const OpValues& l, const OpValues& r) { return l == r; })) {
       return Equivalence::same_values;
     }
-    const bool sums_agree =
-        agree([&](OpId op, const OpValues& l, const OpValues& r) { return same_but_for_sum(growing_input(op), l, r); });
-    return sums_agree ? std::optional(Equivalence::same_sums) : std::nullopt;
+    if (same_shapes && agree([&](OpId op, const OpValues& l, const OpValues& r) {
+          return same_but_for_sum(growing_input(op), l, r);
+        })) {
+      return Equivalence::same_sums;
+    }
+    const bool outputs_agree = agree([](OpId, const OpValues& l, const OpValues& r) { return l.output == r.output; });
+    return outputs_agree ? std::optional(Equivalence::same_outputs) : std::nullopt;
   }
 
  private:
@@ -507,10 +528,11 @@ std::vector<Mutation> mutations_of(const Program& program) {
 
 std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, std::span<const OpId> now) {
   const Pair pair(a, b, now);
-  if (!pair.same_ops()) {
+  if (!pair.same_ops(alike)) {
     return std::nullopt;
   }
-  if (pair.same_regions()) {
+  const bool same_shapes = pair.same_ops(std::equal_to<>{});
+  if (same_shapes && pair.same_regions()) {
     if (pair.same_ids() && pair.same_lanes() && pair.same_waits()) {
       return Equivalence::same_accesses;
     }
@@ -518,7 +540,7 @@ std::optional<Equivalence> equivalence_of(const Program& a, const Program& b, st
       return Equivalence::same_order;
     }
   }
-  return pair.by_values();
+  return pair.by_values(same_shapes);
 }
 
 }  // namespace commfuse

@@ -58,6 +58,8 @@ enum class Equivalence : std::uint8_t {
   same_values,    // both pass check_program(), and op for op take in and put out the same symbolic values in both
                   // iterations: only where they keep them differs
   same_sums,      // as same_values, but sums that grow in place take in the same parts in another order
+  same_outputs,   // both pass check_program(), and op for op put out the same symbolic values in both iterations; an
+                  // exchange may go by another shift and an add take another number of inputs, as zeros may
 };
 
 std::string_view name_of(Equivalence equivalence);

@@ -42,6 +42,12 @@ Order::Order(const Program& program, Rank rank)
 
 namespace {
 
+/// Copy engines move data beside kernels, and what moves inside a kernel holds that kernel's.
+bool holds_sms(const Program& program, const Op& op) {
+  const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+  return exchange != nullptr && !exchange->in_kernel && program.lanes[op.lane].kind != LaneKind::copy;
+}
+
 /// One lane, with how many of its first so many ops are of either kind of communication.
 struct Queue {
   const std::vector<OpId>& ops;
@@ -50,9 +56,9 @@ struct Queue {
 
   Queue(const Program& program, const std::vector<OpId>& on_lane) : ops(on_lane) {
     for (const OpId op : ops) {
-      const OpKind kind = program.ops[position(op)].kind;
-      exchanges.push_back(exchanges.back() + (kind == OpKind::exchange ? 1 : 0));
-      collectives.push_back(collectives.back() + (kind == OpKind::collective ? 1 : 0));
+      const Op& record = program.ops[position(op)];
+      exchanges.push_back(exchanges.back() + (holds_sms(program, record) ? 1 : 0));
+      collectives.push_back(collectives.back() + (record.kind == OpKind::collective ? 1 : 0));
     }
   }
 };

@@ -34,7 +34,8 @@ class Order {
   std::vector<std::vector<OpId>> on_lane_;
 };
 
-/// Which kinds of communication may run at the same time as an op, because neither is ordered before the other.
+/// Which kinds of communication may run at the same time as an op, because neither is ordered before the other, and
+/// hold SMs meanwhile: exchanges that copy engines (lanes of kind copy) or the products themselves move do not.
 struct Meetings {
   bool exchange = false;
   bool collective = false;

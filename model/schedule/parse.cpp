@@ -84,6 +84,10 @@ Mesh mesh_of(const Node& node, Mistakes& mistakes) {
 DType dtype_or_usual(const Fields& fields) {
   const Node* node = fields.find("dtype");
   return node == nullptr ? DType::bf16 : dtype_of(*node);
+/// The function of that name, if tensors can be defined by it.
+std::optional<Function> defining_function(std::string_view word) {
+  const std::optional<Function> function = words::kind(words::functions, word);
+  return function == Function::zero ? std::nullopt : function;
 }
 
 /// Everything between the mesh and the ops.
@@ -175,7 +179,7 @@ class DeclarationReader {
     const Node* definition = nullptr;
     std::optional<Function> function;
     for (std::size_t i = 0; i < node.keys.size(); ++i) {
-      const std::optional<Function> found = words::kind(words::functions, node.keys[i].scalar);
+      const std::optional<Function> found = defining_function(node.keys[i].scalar);
       if (!found && node.keys[i].scalar != "product" && node.keys[i].scalar != "attention") {
         continue;
       }
@@ -336,7 +340,7 @@ class DeclarationReader {
                               node.keys.size())};
     }
     const Node& key = node.keys.front();
-    const std::optional<Function> function = words::kind(words::functions, key.scalar);
+    const std::optional<Function> function = defining_function(key.scalar);
     if (key.scalar == "attention") {
       return unfused_attention(node.items.front());
     }

@@ -24,9 +24,9 @@ std::vector<std::string_view> keys_of(OpKind kind) {
   std::vector<std::string_view> keys{"id", "op", "lane", "purpose", "where", "waits"};
   const auto add = [&](std::initializer_list<std::string_view> more) { keys.insert(keys.end(), more); };
   switch (kind) {
-    case OpKind::gemm: add({"accumulate", "accumulator", "a", "b", "out"}); break;
+    case OpKind::gemm: add({"accumulate", "accumulator", "kernel_m", "a", "b", "out"}); break;
     case OpKind::elementwise: add({"function", "in", "out"}); break;
-    case OpKind::exchange: add({"axis", "shift", "wire", "send", "receive"}); break;
+    case OpKind::exchange: add({"axis", "shift", "wire", "in_kernel", "send", "receive"}); break;
     case OpKind::collective: add({"kind", "axis", "wire", "in", "out"}); break;
     case OpKind::attention: add({"batch", "head", "causal", "in", "out"}); break;
   }
@@ -95,6 +95,9 @@ class OpReader {
     require_equal(*fields.find("b"), "the rows of b", b.rows, "the columns of a", a.columns);
     require_equal(*fields.find("out"), "the rows of out", out.rows, "the rows of a", a.rows);
     require_equal(*fields.find("out"), "the columns of out", out.columns, "the columns of b", b.columns);
+    if (const Node* kernel = fields.find("kernel_m")) {
+      spec.kernel_rows = kernel_rows(*kernel, a.rows);
+    }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.gemm(spec); });
   }
@@ -132,8 +135,15 @@ class OpReader {
     ElementwiseSpec spec{.lane = lane(fields, {LaneKind::compute, 0}), .purpose = purpose(fields, OpKind::elementwise)};
     const Predicate where = predicate(fields);
     spec.function = word_of(fields.at("function", "add"), words::functions, "functions");
-    const Node& in = fields.at("in", "[\"a\", \"b\"]");
     const Stack out = operand(fields.at("out", "\"c\""), spec.out);
+    if (spec.function == Function::zero) {
+      if (const Node* in = fields.find("in")) {
+        throw Wrong{in->place, "zero takes no input; leave in out"};
+      }
+      spec.waits = waits(fields, id);
+      return add(where, [&] { return builder_.elementwise(spec); });
+    }
+    const Node& in = fields.at("in", "[\"a\", \"b\"]");
     Extent columns = out.columns;
     columns.blocks *= spec.function == Function::swiglu ? 2 : 1;
     const auto input = [&](const Node& node) {
@@ -180,6 +190,9 @@ class OpReader {
       require_equal(*received, "the columns of receive", got.columns, "the columns of send", carried.columns);
     }
     spec.wire = wire(fields, carried);
+    if (const Node* in_kernel = fields.find("in_kernel")) {
+      spec.in_kernel = boolean_of(*in_kernel);
+    }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.exchange(spec); });
   }
@@ -249,6 +262,16 @@ class OpReader {
       return 0;
     }
     return named(fields.at("axis", around_.mesh.axes.front().name), axes_, "axes");
+  }
+
+  /// "tokens*8": a multiple of the product's own rows.
+  [[nodiscard]] std::int32_t kernel_rows(const Node& node, Extent rows) const {
+    const Extent kernel = text_of(node, [&](std::string_view text) { return parse_extent(text, dimension_names_); });
+    if (kernel.dimension != rows.dimension || kernel.blocks % rows.blocks != 0) {
+      throw Wrong{node.place, fmt::format("the kernel has {}, but its part has {}; a kernel has equal parts",
+                                          in_words(kernel, dimensions_), in_words(rows, dimensions_))};
+    }
+    return kernel.blocks;
   }
 
   static DType wire(const Fields& fields, const Stack& carried) {

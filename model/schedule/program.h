@@ -50,10 +50,13 @@ enum class Function : std::uint8_t {
   gelu,      // element by element
   norm,      // root-mean-square norm of every row; a row's columns are one block
   residual,  // sum of two tensors, element by element
+  zero,      // no input: the empty sum, to which partial results are added; defines no tensor
 };
 
 /// How many inputs an op of this function has; an add has any number.
-constexpr std::size_t inputs_of(Function function) { return function == Function::residual ? 2 : 1; }
+constexpr std::size_t inputs_of(Function function) {
+  return function == Function::residual ? 2 : function == Function::zero ? 0 : 1;
+}
 
 /// A tensor of the unfused operation, whole, as if one rank held it all. How it is defined is what check() proves.
 struct Tensor {
@@ -120,12 +123,15 @@ enum class Purpose : std::uint8_t {
 
 enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, collective };
 
-/// out (m x n) = or += a (m x k) x b (k x n).
+/// out (m x n) = or += a (m x k) x b (k x n). The product may be one of the equal parts, one after another in program
+/// order, of one kernel of `kernel_m` rows: then it takes its share of that kernel's time, and only the first part is
+/// launched.
 struct GemmShape {
   Extent m, n, k;
   bool accumulate = false;
   DType dtype = DType::bf16;
   DType accumulator = DType::fp32;
+  Extent kernel_m;  // a multiple of m; 0 blocks: the product is a kernel of its own
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 
@@ -159,6 +165,7 @@ struct ExchangeShape {
   std::int32_t shift = 1;  // inside [0, extent)
   Extent rows, columns;    // of what one half carries
   DType wire = DType::bf16;
+  bool in_kernel = false;  // by the product that runs beside it: no launch and no SMs of its own
   friend bool operator==(const ExchangeShape&, const ExchangeShape&) = default;
 };
 

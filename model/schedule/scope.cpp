@@ -24,6 +24,15 @@ OperationStage stage_of(SiteName site, bool gated_mlp) {
   return {};
 }
 
+OperationStage reduced_mlp(const char* name, bool gated_mlp) {
+  return {.name = name,
+          .kind = SiteKind::mlp_ar,
+          .contraction = "hidden",
+          .columns = "ffn",
+          .columns_per_rank = gated_mlp ? 2 : 1,
+          .activation = gated_mlp ? Function::swiglu : Function::gelu};
+}
+
 }  // namespace
 
 std::string_view name_of(Scope scope) {
@@ -35,6 +44,7 @@ std::string_view name_of(Scope scope) {
     case Scope::attention: return "attention";
     case Scope::mlp: return "mlp";
     case Scope::layer: return "layer";
+    case Scope::mlp_ar: return "mlp_ar";
   }
   return "";
 }
@@ -57,12 +67,17 @@ std::vector<SiteName> sites_of(Scope scope) {
     case Scope::attention: return {SiteName::qkv, SiteName::out_proj};
     case Scope::mlp: return {SiteName::gate_up, SiteName::down};
     case Scope::layer: return {SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
+    case Scope::mlp_ar: return {SiteName::gate_up, SiteName::down, SiteName::gate_up, SiteName::down};
   }
   return {};
 }
 
 Operation operation_of(Scope scope, bool gated_mlp) {
   Operation operation{.name = std::string{name_of(scope)}, .stages = {}};
+  if (scope == Scope::mlp_ar) {
+    operation.stages = {reduced_mlp("mlp1", gated_mlp), reduced_mlp("mlp2", gated_mlp)};
+    return operation;
+  }
   const bool chained = sites_of(scope).size() > 1;
   for (const SiteName site : sites_of(scope)) {
     OperationStage stage = stage_of(site, gated_mlp);

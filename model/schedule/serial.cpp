@@ -7,7 +7,11 @@
 //   gemm_rs   compute  |==== product ====|
 //             comm                       |== reduce-scatter ==|
 //
+//   mlp_ar    compute  |== product ==|a|== product ==|                    |r|n|
+//             comm                                    |== all-reduce ==|            a activation, r residual, n norm
+//
 // Makespan C + T_coll (method.md 1.6).
+#include "model/schedule/mlp_block.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
@@ -40,6 +44,22 @@ Done serial_gemm_rs(const Stage& stage, const StrategyOptions& options) {
                               .out = {builder.whole(stage.output)},
                               .wire = options.dtype,
                               .waits = {product}})};
+}
+
+Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const std::int32_t tokens = stage.ranks * stage.cuts;
+  const MlpBlock block(stage);
+  const BufferId reduced = stage.scratch("reduced", tokens, stage.output);
+  block.activate(0, tokens, stage.ready);
+  const OpId multiplied = block.multiply(0, tokens);
+  const OpId summed = builder.collective({.kind = CollectiveKind::all_reduce,
+                                          .axis = stage.axis,
+                                          .in = {block.partial(0, tokens)},
+                                          .out = {builder.whole(reduced)},
+                                          .wire = options.dtype,
+                                          .waits = {multiplied}});
+  return {block.add_and_norm({LaneKind::compute, 0}, builder.whole(reduced), 0, builder.whole(stage.output), {summed})};
 }
 
 }  // namespace commfuse

@@ -9,7 +9,15 @@
 //   gemm_rs   compute  |y0 |y1 |y2 |y3 |
 //             comm         |rs0|rs1|rs2|rs3|          rs3 is the tail
 //
+//   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second product is sliced; the slices of
+//             comm                   |ar0|ar1|ar2|ar3|            all tokens lie together
+//
 // With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r (method.md 1.6).
+//
+// A slice holds rows of every shard. `strided` products read and write them where they lie. `copied` ones work on rows
+// that lie together, as CoC does: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather),
+// after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter), one copy more, unless k = 1.
+#include "model/schedule/mlp_block.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
@@ -25,16 +33,35 @@ Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i)
   return rows;
 }
 
+/// Slice i, in a buffer where the slices lie one after another.
+Operand slice(const Stage& stage, BufferId buffer, std::int32_t i) {
+  return {stage.builder.rows_of(buffer, i * stage.ranks, stage.ranks)};
+}
+
+/// All tokens, slice after slice, in a buffer where the shards lie one after another.
+Operand all_slices(const Stage& stage, BufferId buffer) {
+  Operand rows;
+  for (std::int32_t i = 0; i < stage.cuts; ++i) {
+    const Operand one = slice_of_all_shards(stage, buffer, i);
+    rows.insert(rows.end(), one.begin(), one.end());
+  }
+  return rows;
+}
+
+bool copies(const StrategyOptions& options) { return options.shuffles == Shuffles::copied && options.slices > 1; }
+
 }  // namespace
 
 Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
-  const BufferId gathered = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);  // slice after slice
+  const std::int32_t tokens = stage.ranks * stage.cuts;
+  const BufferId gathered = stage.scratch("gathered", tokens, stage.input);
+  const BufferId shuffled = copies(options) ? stage.scratch("shuffled", tokens, stage.output) : stage.output;
   const auto gather = [&](std::int32_t i) {
     return builder.collective({.kind = CollectiveKind::all_gather,
                                .axis = stage.axis,
                                .in = {builder.rows_of(stage.input, i)},
-                               .out = {builder.rows_of(gathered, i * stage.ranks, stage.ranks)},
+                               .out = slice(stage, gathered, i),
                                .wire = options.dtype,
                                .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
   };
@@ -45,31 +72,66 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
     if (i + 1 < stage.cuts) {
       arrived = gather(i + 1);
     }
-    done = {builder.gemm({.a = {builder.rows_of(gathered, i * stage.ranks, stage.ranks)},
-                          .b = {builder.whole(stage.weight)},
-                          .out = slice_of_all_shards(stage, stage.output, i),
-                          .waits = {here}})};
+    done = {
+        builder.gemm({.a = slice(stage, gathered, i),
+                      .b = {builder.whole(stage.weight)},
+                      .out = copies(options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.output, i),
+                      .waits = {here}})};
+  }
+  if (copies(options)) {
+    done = {builder.elementwise(
+        {.function = Function::copy, .inputs = {{builder.whole(shuffled)}}, .out = all_slices(stage, stage.output)})};
   }
   return done;
 }
 
 Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
-  const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);  // slice after slice
+  const std::int32_t tokens = stage.ranks * stage.cuts;
+  const BufferId partial = stage.scratch("partial", tokens, stage.output);
+  const BufferId shuffled = copies(options) ? stage.scratch("shuffled", tokens, stage.input) : stage.input;
+  std::vector<OpId> ready = stage.ready;
+  if (copies(options)) {
+    ready = {builder.elementwise({.function = Function::copy,
+                                  .inputs = {all_slices(stage, stage.input)},
+                                  .out = {builder.whole(shuffled)},
+                                  .waits = stage.ready})};
+  }
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId product = builder.gemm({.a = slice_of_all_shards(stage, stage.input, i),
-                                       .b = {builder.whole(stage.weight)},
-                                       .out = {builder.rows_of(partial, i * stage.ranks, stage.ranks)},
-                                       .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
+    const OpId product =
+        builder.gemm({.a = copies(options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
+                      .b = {builder.whole(stage.weight)},
+                      .out = slice(stage, partial, i),
+                      .waits = i == 0 ? ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::reduce_scatter,
                                 .axis = stage.axis,
-                                .in = {builder.rows_of(partial, i * stage.ranks, stage.ranks)},
+                                .in = slice(stage, partial, i),
                                 .out = {builder.rows_of(stage.output, i)},
                                 .wire = options.dtype,
                                 .waits = {product}})};
   }
   return done;
+}
+
+Done sliced_mlp_ar(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const std::int32_t tokens = stage.ranks * stage.cuts;
+  const MlpBlock block(stage);
+  const BufferId reduced = stage.scratch("reduced", tokens, stage.output);
+  block.activate(0, tokens, stage.ready);
+  std::vector<OpId> summed;
+  for (std::int32_t i = 0; i < stage.cuts; ++i) {
+    const std::int32_t first = i * stage.ranks;
+    const OpId multiplied = block.multiply(first, stage.ranks);
+    summed = {builder.collective({.kind = CollectiveKind::all_reduce,
+                                  .axis = stage.axis,
+                                  .in = {block.partial(first, stage.ranks)},
+                                  .out = {builder.rows_of(reduced, first, stage.ranks)},
+                                  .wire = options.dtype,
+                                  .waits = {multiplied}})};
+  }
+  return {block.add_and_norm({LaneKind::compute, 0}, builder.whole(reduced), 0, builder.whole(stage.output), summed)};
 }
 
 }  // namespace commfuse

@@ -13,6 +13,7 @@ namespace commfuse {
 ///
 ///   ag_gemm   input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
 ///   gemm_rs   input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
+///   mlp_ar    input: all tokens x K, normed        output: all tokens x K, normed, for the MLP behind
 struct Stage {
   ProgramBuilder& builder;
   std::string name;  // of the site; prefixes the buffers a generator adds
@@ -23,6 +24,11 @@ struct Stage {
   BufferId weight{};
   BufferId output{};
   std::vector<OpId> ready;  // ops after which the input is there; empty when it is there from the start
+  // mlp_ar alone: `weight` makes its first product.
+  BufferId down{};    // the weight of its second product
+  BufferId stream{};  // all tokens x K: what that product is added to
+  BufferId added{};   // all tokens x K: the stream behind it; a strategy may fill only the rows that it reads again
+  Function activation = Function::copy;
 
   /// A buffer of `tokens` block rows as wide as `like`, named after the site.
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t tokens, BufferId like) const;

@@ -139,7 +139,8 @@ class Wording {
     for (const std::vector<Value>& input : values.inputs) {
       from += (from.empty() ? "" : " + ") + list(input);
     }
-    return fmt::format("{} {} = {}", words::word(words::functions, shape.function), list(values.output), from);
+    const std::string made = list(values.output) + (from.empty() ? "" : " = " + from);
+    return fmt::format("{} {}", words::word(words::functions, shape.function), made);
   }
 
   [[nodiscard]] std::string exchange(const Command& command, const OpValues& values) const {

@@ -11,6 +11,7 @@ namespace commfuse {
 namespace {
 
 std::int32_t one(const StrategyOptions&) { return 1; }
+std::int32_t two(const StrategyOptions&) { return 2; }
 std::int32_t slices(const StrategyOptions& options) { return options.slices; }
 
 Done fuse_ag(const Stage& stage, const StrategyOptions& options) {
@@ -22,7 +23,16 @@ Done fuse_rs(const Stage& stage, const StrategyOptions& options) {
 }
 
 OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
-OptionSet slices_only(SiteKind, const StrategyOptions&) { return {Option::slices}; }
+OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
+  OptionSet set{Option::slices};
+  if (kind != SiteKind::mlp_ar && options.slices > 1) {  // slices of all tokens lie together
+    set.add(Option::shuffles);
+  }
+  return set;
+}
+OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {
+  return kind == SiteKind::ag_gemm ? OptionSet{Option::group} : OptionSet{};
+}
 OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
   if (kind == SiteKind::gemm_rs && options.form == Form::ring) {
@@ -37,8 +47,16 @@ std::vector<StrategyOptions> only_this(const StrategyOptions& base) { return {ba
 std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
   return expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8});
 }
-std::vector<StrategyOptions> all_slice_counts(const StrategyOptions& base) {
-  return expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8});
+std::vector<StrategyOptions> all_slicings(const StrategyOptions& base) {
+  return expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {}, Option::shuffles,
+                  &StrategyOptions::shuffles, {Shuffles::strided, Shuffles::copied});
+}
+
+std::vector<StrategyOptions> groups(const StrategyOptions& base, OptionSet fixed) {
+  return expanded({base}, fixed, Option::group, &StrategyOptions::group, {1, 2});
+}
+std::vector<StrategyOptions> all_groups(const StrategyOptions& base) {
+  return expanded({base}, {}, Option::group, &StrategyOptions::group, {1, 2, 3});
 }
 
 std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed) {
@@ -56,7 +74,12 @@ std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed)
 std::vector<StrategyOptions> all_forms(const StrategyOptions& base) { return forms(base, {}); }
 
 std::string nothing(const StrategyOptions&) { return {}; }
-std::string slices_in_words(const StrategyOptions& options) { return fmt::format("k={}", options.slices); }
+std::string slicing_in_words(const StrategyOptions& options) {
+  return fmt::format("k={}{}", options.slices, options.shuffles == Shuffles::copied ? ", copied" : "");
+}
+std::string group_in_words(const StrategyOptions& options) {
+  return options.group == 1 ? std::string{} : fmt::format("g={}", options.group);
+}
 std::string form_in_words(const StrategyOptions& options) {
   if (options.form == Form::ring && options.add_lane == LaneKind::aux) {
     return "ring, add on aux";
@@ -72,6 +95,7 @@ constexpr std::array all_strategies{
              .cuts = one,
              .ag_gemm = serial_ag_gemm,
              .gemm_rs = serial_gemm_rs,
+             .mlp_ar = serial_mlp_ar,
              .relevant = no_options,
              .tried = only,
              .proved = only_this,
@@ -79,15 +103,60 @@ constexpr std::array all_strategies{
     Strategy{.name = "sliced",
              .summary = "k slices, the collective of one under the product of another (CoC, Megatron)",
              .exposed = "the first gather or the last scatter, k latencies",
-             .source = "Ascend MindSpeed CoC; Megatron-Core tp_comm_overlap, pipelined chunks",
-             .uses = {Option::slices},
+             .source = "Ascend MindSpeed CoC (copied); Megatron-Core tp_comm_overlap, pipelined chunks (strided)",
+             .uses = {Option::slices, Option::shuffles},
              .cuts = slices,
              .ag_gemm = sliced_ag_gemm,
              .gemm_rs = sliced_gemm_rs,
-             .relevant = slices_only,
+             .mlp_ar = sliced_mlp_ar,
+             .relevant = slicing_options,
              .tried = slice_counts,
-             .proved = all_slice_counts,
-             .describe = slices_in_words},
+             .proved = all_slicings,
+             .describe = slicing_in_words},
+    Strategy{.name = "looped_einsum",
+             .summary = "a loop that moves a shard while it multiplies one, synchronised every iteration (XLA)",
+             .exposed = "what a transfer is longer than a product, every step; one transfer of zeros",
+             .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
+             .cuts = one,
+             .ag_gemm = looped_einsum_ag_gemm,
+             .gemm_rs = looped_einsum_gemm_rs,
+             .relevant = no_options,
+             .tried = only,
+             .proved = only_this,
+             .describe = nothing},
+    Strategy{.name = "async_tp",
+             .summary = "copy engines pull shards from symmetric memory, two streams take turns (PyTorch)",
+             .exposed = "what a pull is longer than a product; one more of the two when the ranks are odd",
+             .source = "PyTorch async-TP, torch.distributed._symmetric_memory",
+             .cuts = one,
+             .ag_gemm = async_tp_ag_gemm,
+             .gemm_rs = async_tp_gemm_rs,
+             .relevant = no_options,
+             .tried = only,
+             .proved = only_this,
+             .describe = nothing},
+    Strategy{.name = "ring_exchange",
+             .summary = "copy engines pass shards on, one or two a product (TransformerEngine)",
+             .exposed = "what a transfer is longer than a product; the first transfer when two go together",
+             .source = "TransformerEngine userbuffers, tp_comm_overlap method ring_exchange (g=2: aggregate)",
+             .uses = {Option::group},
+             .cuts = one,
+             .ag_gemm = ring_exchange_ag_gemm,
+             .gemm_rs = ring_exchange_gemm_rs,
+             .relevant = group_of_gather,
+             .tried = groups,
+             .proved = all_groups,
+             .describe = group_in_words},
+    Strategy{.name = "tokenweave",
+             .summary = "two halves of the tokens, the all-reduce of one under the MLP of the other",
+             .exposed = "the all-reduce of the last half",
+             .source = "TokenWeave, arXiv 2505.11329",
+             .cuts = two,
+             .mlp_ar = tokenweave_mlp_ar,
+             .relevant = no_options,
+             .tried = only,
+             .proved = only_this,
+             .describe = nothing},
     Strategy{.name = "commfuse",
              .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS)",
              .exposed = "nothing while a step is no longer than a partial product",
@@ -100,6 +169,17 @@ constexpr std::array all_strategies{
              .tried = forms,
              .proved = all_forms,
              .describe = form_in_words},
+    Strategy{.name = "fused_kernel",
+             .summary = "bound: one kernel a site moves its own tiles; no implementation reaches it",
+             .exposed = "what a shard's transfer is longer than its share of the kernel",
+             .source = "what Flux, TileLink and cuBLASMp work towards",
+             .cuts = one,
+             .ag_gemm = fused_kernel_ag_gemm,
+             .gemm_rs = fused_kernel_gemm_rs,
+             .relevant = no_options,
+             .tried = only,
+             .proved = only_this,
+             .describe = nothing},
 };
 
 }  // namespace
@@ -116,6 +196,7 @@ Generator generator_of(const Strategy& strategy, SiteKind kind) {
   switch (kind) {
     case SiteKind::ag_gemm: return strategy.ag_gemm;
     case SiteKind::gemm_rs: return strategy.gemm_rs;
+    case SiteKind::mlp_ar: return strategy.mlp_ar;
   }
   return nullptr;
 }

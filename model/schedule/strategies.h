@@ -27,6 +27,7 @@ struct Strategy {
   /// By kind of site; nullptr where the strategy has no schedule.
   Generator ag_gemm = nullptr;
   Generator gemm_rs = nullptr;
+  Generator mlp_ar = nullptr;
   /// The options that make a difference at a site of this kind, given the others.
   OptionSet (*relevant)(SiteKind, const StrategyOptions&);
   /// The schedules worth trying that agree with `base` in what is fixed; and those that are proved.
@@ -69,5 +70,16 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options);
 Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options);
 Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options);
 Done fuse_rs_direct(const Stage& stage, const StrategyOptions& options);
+Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options);
+Done sliced_mlp_ar(const Stage& stage, const StrategyOptions& options);
+Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options);
+Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done looped_einsum_gemm_rs(const Stage& stage, const StrategyOptions& options);
+Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options);
+Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options);
+Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions& options);
 
 }  // namespace commfuse

@@ -135,7 +135,7 @@ class Decision {
   }
   [[nodiscard]] Operand output(const Op& op) const { return program_.regions_of(program_.outputs_of(op).front()); }
   Direction& direction(const Region& region, bool of_columns) {
-    Directions& grid = symmetry_.grids_[position(region.buffer)];
+    Moves& grid = symmetry_.grids_[position(region.buffer)];
     return of_columns ? grid.columns : grid.rows;
   }
   /// A rectangle of a tensor; behind the buffers come the tensors.

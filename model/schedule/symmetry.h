@@ -18,7 +18,7 @@
 namespace commfuse {
 
 /// The rows and columns of a buffer, a tensor or an operand.
-struct Directions {
+struct Moves {
   Direction rows, columns;
 };
 
@@ -30,8 +30,8 @@ class Symmetry {
  public:
   explicit Symmetry(const Program& program);
 
-  [[nodiscard]] const Directions& of(BufferId id) const { return grids_[position(id)]; }
-  [[nodiscard]] const Directions& of(TensorId id) const { return grids_[buffers_ + position(id)]; }
+  [[nodiscard]] const Moves& of(BufferId id) const { return grids_[position(id)]; }
+  [[nodiscard]] const Moves& of(TensorId id) const { return grids_[buffers_ + position(id)]; }
   /// What a product sums over.
   [[nodiscard]] const Direction& contraction_of(const Tensor& product) const { return of(product.a).columns; }
 
@@ -45,7 +45,7 @@ class Symmetry {
 
   const Program& program_;
   std::size_t buffers_;
-  std::vector<Directions> grids_;  // buffers, then tensors
+  std::vector<Moves> grids_;  // buffers, then tensors
 };
 
 /// Whose part of a program is looked at.

@@ -107,17 +107,18 @@ void write_contents(const Program& program, const char* key, const std::vector<C
 }
 
 /// Keys that a gemm has only where they say something unusual.
-std::string gemm_text(const GemmShape& gemm) {
+std::string gemm_text(const Program& program, const GemmShape& gemm) {
   return fmt::format(
-      "{}{}", gemm.accumulate ? ", accumulate: true" : "",
-      gemm.accumulator == DType::fp32 ? std::string{} : fmt::format(", accumulator: {}", name_of(gemm.accumulator)));
+      "{}{}{}", gemm.accumulate ? ", accumulate: true" : "",
+      gemm.accumulator == DType::fp32 ? std::string{} : fmt::format(", accumulator: {}", name_of(gemm.accumulator)),
+      gemm.kernel_m.blocks == 0 ? std::string{} : fmt::format(", kernel_m: {}", extent_text(program, gemm.kernel_m)));
 }
 
 /// The keys that only this kind of op has.
 std::string shape_text(const Program& program, const Op& op) {
   struct Writer {
     const Program& program;
-    std::string operator()(const GemmShape& gemm) const { return gemm_text(gemm); }
+    std::string operator()(const GemmShape& gemm) const { return gemm_text(program, gemm); }
     std::string operator()(const AttentionShape& attention) const {
       const auto name = [&](DimensionId id) -> const std::string& { return program.dimensions[position(id)].name; };
       return fmt::format(", batch: {}, head: {}, causal: {}", name(attention.batch), name(attention.head),
@@ -127,8 +128,8 @@ std::string shape_text(const Program& program, const Op& op) {
       return fmt::format(", function: {}", name_of(elementwise.function));
     }
     std::string operator()(const ExchangeShape& exchange) const {
-      return fmt::format(", axis: {}, shift: {}, wire: {}", axis_name(exchange.axis), exchange.shift,
-                         name_of(exchange.wire));
+      return fmt::format(", axis: {}, shift: {}, wire: {}{}", axis_name(exchange.axis), exchange.shift,
+                         name_of(exchange.wire), exchange.in_kernel ? ", in_kernel: true" : "");
     }
     std::string operator()(const CollectiveShape& collective) const {
       return fmt::format(", kind: {}, axis: {}, wire: {}", name_of(collective.kind), axis_name(collective.axis),
@@ -187,7 +188,7 @@ std::string unfused_text(const Program& program, const Shape& shape) {
   if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
     return fmt::format("{{gemm: {{m: {}, n: {}, k: {}, dtype: {}{}}}}}", extent_text(program, gemm->m),
                        extent_text(program, gemm->n), extent_text(program, gemm->k), name_of(gemm->dtype),
-                       gemm_text(*gemm));
+                       gemm_text(program, *gemm));
   }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
     const auto name = [&](DimensionId id) -> const std::string& { return program.dimensions[position(id)].name; };

@@ -16,12 +16,13 @@ inline constexpr std::string_view schema = "commfuse.schedule/1";
 template <class Kind, std::size_t count>
 using Table = std::array<std::pair<Kind, std::string_view>, count>;
 
-inline constexpr Table<Function, 6> functions{{{Function::add, "add"},
+inline constexpr Table<Function, 7> functions{{{Function::add, "add"},
                                                {Function::copy, "copy"},
                                                {Function::swiglu, "swiglu"},
                                                {Function::gelu, "gelu"},
                                                {Function::norm, "norm"},
-                                               {Function::residual, "residual"}}};
+                                               {Function::residual, "residual"},
+                                               {Function::zero, "zero"}}};
 inline constexpr Table<BufferRole, 4> roles{{{BufferRole::input, "input"},
                                              {BufferRole::weight, "weight"},
                                              {BufferRole::output, "output"},

@@ -15,12 +15,13 @@
 
 namespace commfuse {
 
-enum class SiteKind : std::uint8_t { ag_gemm, gemm_rs };
+/// mlp_ar is both products of an MLP and an all-reduce: tensor parallelism without sequence parallelism.
+enum class SiteKind : std::uint8_t { ag_gemm, gemm_rs, mlp_ar };
 enum class SiteName : std::uint8_t { qkv, out_proj, gate_up, down };
 
 inline constexpr std::array all_sites{SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
 
-/// As in results: "ag_gemm", "gemm_rs".
+/// As in results: "ag_gemm", "gemm_rs", "mlp_ar".
 std::string_view name_of(SiteKind kind);
 /// As in results: "qkv", "out_proj", "gate_up", "down".
 std::string_view name_of(SiteName name);

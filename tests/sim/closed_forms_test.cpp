@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "model/schedule/scope.h"
 #include "tests/sim/played.h"
 
 namespace commfuse::test {
@@ -99,6 +100,136 @@ TEST(ClosedForms, SlicingPaysOneCollectiveAndThenTheLongerOfTheTwoASlice) {
         const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r});
         EXPECT_EQ(played.makespan(), c + (slices - 1) * std::max(c, r) + r);
       }
+    }
+  });
+}
+
+TEST(ClosedForms, CopiedSlicesPayOneCopyOfTheWholeInputOrOutput) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+    for (const std::int32_t slices : {1, 2, 4, 8}) {
+      StrategyOptions options;
+      options.slices = slices;
+      options.shuffles = Shuffles::copied;
+      const Duration copy = slices == 1 ? Duration{} : a;  // one slice has nothing to shuffle
+      for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
+        const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r, .elementwise = a});
+        EXPECT_EQ(played.makespan(), c + (slices - 1) * std::max(c, r) + r + copy);
+        EXPECT_EQ(played.breakdown().local, copy);
+      }
+    }
+  });
+}
+
+TEST(ClosedForms, LoopedEinsumGathersAsFuseAgDoes) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    const Played played(one_site("looped_einsum", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
+    EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p));
+  });
+}
+
+TEST(ClosedForms, LoopedEinsumScattersInAsManyIterationsAsRanksBecauseItSendsZerosFirst) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    // Zeroing costs what an add does: a + N (max(c, p) + a). One rank has nothing to send.
+    const Duration expected = ranks == 1 ? c : a + ranks * (std::max(c, p) + a);
+    const Played played(one_site("looped_einsum", SiteKind::gemm_rs, ranks),
+                        {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(played.makespan(), expected);
+  });
+}
+
+TEST(ClosedForms, LoopedEinsumWaitsForItsSlowerHalfEveryIterationAndFuseAgDoesNot) {
+  // 4 ranks, c = 10 but for the first product's 25, p = 15.
+  const auto slow_first = [](const char* strategy) {
+    return Played(one_site(strategy, SiteKind::ag_gemm, 4), {.gemm = 10us, .exchange = 15us},
+                  [](Costs& costs) { costs.duration[1] = 25us; });
+  };
+  // FuseAG: transfers end at 15, 30, 45; products 0-25, 25-35, 35-45, 45-55.
+  EXPECT_EQ(slow_first("commfuse").makespan(), Duration{55us});
+  // The loop: iterations end at 25, 40, 55; the last product at 65.
+  EXPECT_EQ(slow_first("looped_einsum").makespan(), Duration{65us});
+}
+
+TEST(ClosedForms, AsyncTpGathersAsFuseAgDoesAfterItsCopyIntoSymmetricMemory) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    const Played played(one_site("async_tp", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(played.makespan(), (ranks == 1 ? Duration{} : a) + c + (ranks - 1) * std::max(c, p));
+  });
+}
+
+TEST(ClosedForms, AsyncTpScattersWithOneMoreGapWhenTheRanksAreOdd) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    const Duration sum = ranks == 1 ? Duration{} : a;
+    const Duration gap = ranks > 1 && ranks % 2 == 1 ? std::min(c, p) : Duration{};
+    const Played played(one_site("async_tp", SiteKind::gemm_rs, ranks), {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(played.makespan(), c + (ranks - 1) * std::max(c, p) + gap + sum);
+  });
+}
+
+TEST(ClosedForms, RingExchangeIsFuseAgsRingAndFuseRsDirect) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    const Played gather(one_site("ring_exchange", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
+    EXPECT_EQ(gather.makespan(), c + (ranks - 1) * std::max(c, p));
+    const Played scatter(one_site("ring_exchange", SiteKind::gemm_rs, ranks),
+                         {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(scatter.makespan(), c + (ranks - 1) * std::max(c, p) + (ranks == 1 ? Duration{} : a));
+  });
+}
+
+TEST(ClosedForms, RingExchangeInPairsShowsItsFirstTransferAndThenTakesTwoShardsAStep) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    StrategyOptions options;
+    options.group = 2;
+    // Every op by the shards it takes: c and p are those of one.
+    Played played(one_site("ring_exchange", SiteKind::ag_gemm, ranks, options), {});
+    for (std::size_t op = 0; op < played.program->ops.size(); ++op) {
+      const Shape& shape = played.program->shapes[played.program->ops[op].shape];
+      const auto* gemm = std::get_if<GemmShape>(&shape);
+      played.costs.duration[op] = gemm != nullptr ? gemm->m.blocks * c : std::get<ExchangeShape>(shape).rows.blocks * p;
+    }
+    played.play();
+    const std::int32_t pairs = ranks / 2;
+    Duration expected = ranks == 1 ? c : p + 2 * c + (pairs - 1) * std::max(2 * c, 2 * p);
+    if (ranks > 1 && ranks % 2 == 1) {  // the shard that is left over moves under the last pair's product
+      expected = p + (pairs - 1) * std::max(2 * c, 2 * p) + std::max(2 * c, p) + c;
+    }
+    EXPECT_EQ(played.makespan(), expected);
+  });
+}
+
+TEST(ClosedForms, FusedKernelIsTheWholeKernelWhileATransferIsNoLongerThanItsShare) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
+    const Played gather(one_site("fused_kernel", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
+    EXPECT_EQ(gather.makespan(), c + (ranks - 1) * std::max(c, p));
+    const Played scatter(one_site("fused_kernel", SiteKind::gemm_rs, ranks),
+                         {.gemm = c, .exchange = p, .elementwise = a});
+    EXPECT_EQ(scatter.makespan(), c + (ranks - 1) * std::max(c, p) + (ranks == 1 ? Duration{} : a));
+  });
+}
+
+TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+    // Two MLPs, two halves: m = two products and an activation; f = two collectives, residual and norm.
+    const Duration m = c + a + c;
+    const Duration f = r + a + a + r;
+    const Played played(one_site("tokenweave", SiteKind::mlp_ar, ranks),
+                        {.gemm = c, .collective = r, .elementwise = a});
+    EXPECT_EQ(played.makespan(), m + std::max(m, f) + f);
+    const Played chain(generate(operation_of(Scope::mlp_ar, true), ranks, *find_strategy("tokenweave"), {}),
+                       {.gemm = c, .collective = r, .elementwise = a});
+    EXPECT_EQ(chain.makespan(), m + 3 * std::max(m, f) + f);
+  });
+}
+
+TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondProduct) {
+  for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+    const Played serial(one_site("serial", SiteKind::mlp_ar, ranks), {.gemm = c, .collective = r, .elementwise = a});
+    EXPECT_EQ(serial.makespan(), c + a + c + r + a + a);
+    for (const std::int32_t slices : {1, 2, 4, 8}) {
+      StrategyOptions options;
+      options.slices = slices;
+      const Played sliced(one_site("sliced", SiteKind::mlp_ar, ranks, options),
+                          {.gemm = c, .collective = r, .elementwise = a});
+      EXPECT_EQ(sliced.makespan(), c + a + c + (slices - 1) * std::max(c, r) + r + a + a);
     }
   });
 }

@@ -22,7 +22,10 @@ struct OpCosts {
 };
 
 inline Program one_site(const char* strategy, SiteKind kind, std::int32_t ranks, const StrategyOptions& options = {}) {
-  const Operation operation{"site", {{.name = "site", .kind = kind, .contraction = "k", .columns = "n"}}};
+  Operation operation{"site", {{.name = "site", .kind = kind, .contraction = "k", .columns = "n"}}};
+  if (kind == SiteKind::mlp_ar) {
+    operation.stages.front().activation = Function::gelu;
+  }
   return generate(operation, Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options);
 }
 
@@ -56,8 +59,11 @@ struct Played {
     if (change != nullptr) {
       change(costs);
     }
-    Engine{}.run(plan_of(lower(program)), costs, recorder);
+    play();
   }
+
+  /// Again, after `costs` were changed.
+  void play() { Engine{}.run(plan_of(lower(program)), costs, recorder); }
 
   [[nodiscard]] Duration makespan() const { return recorder.makespan().time_since_epoch(); }
   [[nodiscard]] Breakdown breakdown() const { return analyse(*program, costs, recorder).critical; }

@@ -82,7 +82,8 @@ Matrix<Number> apply_to(Function function, Functions functions, std::int64_t blo
                   : each_pair(of, block, [](double gate, double up) { return clipped(relu(gate) * up); });
     case Function::gelu: return real ? each(of, gelu) : each(of, [](double x) { return clipped(relu(x)); });
     case Function::norm: return real ? normed(of) : each(of, [](double x) { return clipped(-x); });
-    case Function::residual: break;
+    case Function::residual:
+    case Function::zero: break;
   }
   check(false, "a function of one matrix");
   return of;

@@ -48,6 +48,7 @@ void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory,
     switch (shape.function) {
       case Function::add: return sum(inputs);
       case Function::residual: return residual(functions, inputs[0], inputs[1]);
+      case Function::zero: return Matrix<float>(sizes.elements(shape.rows), sizes.elements(shape.columns));
       default: return apply(shape.function, functions, block, inputs[0]);
     }
   };

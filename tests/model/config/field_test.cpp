@@ -92,10 +92,13 @@ TEST_F(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
 TEST_F(FieldTest, StrategiesAreAListWithoutRepetition) {
   EXPECT_EQ(refusal("strategy.name", "sliced,commfuse"), "accepted");
   EXPECT_EQ(refusal("strategy.name", "sliced,comfuse"), "'comfuse' is no strategy; did you mean 'commfuse'?");
-  EXPECT_EQ(refusal("strategy.name", "nccl"), "'nccl' is no strategy; known strategies: all, serial, sliced, commfuse");
+  const std::string known =
+      "known strategies: all, serial, sliced, looped_einsum, async_tp, ring_exchange, tokenweave, commfuse, "
+      "fused_kernel";
+  EXPECT_EQ(refusal("strategy.name", "nccl"), "'nccl' is no strategy; " + known);
   EXPECT_EQ(refusal("strategy.name", "sliced,sliced"), "'sliced' is given twice; keep one of them");
   EXPECT_EQ(refusal("strategy.name", "sliced,all"), "'all' stands alone; write it alone, or leave it out");
-  EXPECT_EQ(refusal("strategy.name", "sliced,"), "'' is no strategy; known strategies: all, serial, sliced, commfuse");
+  EXPECT_EQ(refusal("strategy.name", "sliced,"), "'' is no strategy; " + known);
 }
 
 TEST_F(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {

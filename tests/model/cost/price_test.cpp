@@ -63,6 +63,55 @@ TEST(Price, AProductBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
   EXPECT_EQ(alone.costs.duration, alone.costs.undisturbed);
 }
 
+TEST(Price, CopyEnginesTakeNoSmsFromProducts) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  for (const char* strategy : {"async_tp", "ring_exchange"}) {
+    const Priced priced(Scope::mlp, 8, strategy, h100);
+    EXPECT_EQ(priced.costs.duration, priced.costs.undisturbed) << strategy;
+    const Priced ring(Scope::gate_up, 8, "commfuse", h100);
+    EXPECT_EQ(priced.costs.duration[priced.first(OpKind::exchange)], ring.costs.duration[0]) << strategy;
+  }
+}
+
+TEST(Price, ThePartsOfAKernelTakeTogetherWhatItTakes) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  for (const Scope scope : {Scope::gate_up, Scope::down}) {
+    for (const std::int32_t ranks : {1, 2, 4, 8}) {
+      const Priced priced(scope, ranks, "fused_kernel", h100);
+      Duration together{};
+      Duration shortest = Duration::max();
+      Duration longest{};
+      for (std::size_t op = 0; op < priced.program.ops.size(); ++op) {
+        if (priced.program.ops[op].kind == OpKind::gemm) {
+          together += priced.costs.duration[op];
+          shortest = std::min(shortest, priced.costs.duration[op]);
+          longest = std::max(longest, priced.costs.duration[op]);
+        }
+      }
+      EXPECT_EQ(together, priced.costs.compute);
+      EXPECT_LE(longest - shortest, Duration{1});
+    }
+  }
+}
+
+TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced stream(Scope::mlp, 4, "fused_kernel", h100);
+  const Priced graph(Scope::mlp, 4, "fused_kernel", h100, {.launch = Launch::graph});
+  const Duration gap = h100.accelerator.graph_node_gap.value;
+  std::vector<std::size_t> launched;
+  for (std::size_t op = 0; op < stream.program.ops.size(); ++op) {
+    const bool alone = graph.costs.duration[op] - stream.costs.duration[op] == gap;
+    EXPECT_EQ(alone, stream.costs.issue[op] > Duration{});
+    if (alone) {
+      launched.push_back(op);
+    }
+  }
+  // Op 0 begins gate-up's kernel, whose other parts and exchanges follow; then the activation, down's kernel, its sum.
+  EXPECT_EQ(launched, (std::vector<std::size_t>{0, 7, 8, 15}));
+  EXPECT_EQ(stream.costs.issue[0], h100.accelerator.launch_cost.value);
+}
+
 TEST(Price, AGraphPaysOneLaunchAndAGapANode) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced stream(Scope::down, 4, "commfuse", h100);

@@ -125,7 +125,7 @@ TEST(BuilderDeathTest, RefusesWhatOnlyAnAuthorCanGetWrong) {
   EXPECT_DEATH(builder.collective({.kind = CollectiveKind::all_gather, .in = x, .out = x}),
                "an all-gather puts out ranks times its input");
   EXPECT_DEATH(builder.elementwise({.function = Function::copy, .inputs = {row, row}, .out = row}),
-               "an add takes any number of inputs, a residual two, other functions one");
+               "an add takes any number of inputs, a residual two, a zero none, other functions one");
   EXPECT_DEATH(static_cast<void>(ProgramBuilder("none", Mesh{})), "a mesh has one to three axes");
 }
 

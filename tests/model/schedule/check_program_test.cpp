@@ -59,6 +59,7 @@ struct Small {
   OpId add(const std::vector<Operand>& inputs, const Region& to) {
     return builder.elementwise({.function = Function::add, .inputs = inputs, .out = {to}});
   }
+  OpId zero(const Region& to) { return builder.elementwise({.function = Function::zero, .out = {to}}); }
   OpId multiply(Index shard, const Region& to, bool accumulate = false) {
     return builder.gemm({.a = {row(left, shard)}, .b = {builder.whole(right)}, .out = {to}, .accumulate = accumulate});
   }
@@ -91,7 +92,8 @@ void every_schedule_passes(const Mesh& mesh, int axis) {
   for (const Scope scope : all_scopes) {
     for (const bool gated : {true, false}) {
       for (const Strategy& strategy : strategies()) {
-        for (const StrategyOptions& options : strategy.variants({})) {
+        const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(axis)].extent;
+        for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(scope), ranks)) {
           const Program program = generate(operation_of(scope, gated), mesh, axis, strategy, options);
           EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << mesh.ranks() << " ranks";
         }
@@ -100,8 +102,8 @@ void every_schedule_passes(const Mesh& mesh, int axis) {
   }
 }
 
-TEST(CheckProgram, PassesEveryScheduleOfEveryScopeOnOneToNineRanks) {
-  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
+TEST(CheckProgram, PassesEveryScheduleOfEveryScopeOnOneToNineRanksAndOnSixteen) {
+  for (const std::int32_t ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9, 16}) {
     every_schedule_passes(Mesh{{{"tp", ranks}}}, 0);
   }
 }
@@ -470,6 +472,30 @@ TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
   small.builder.initially(small.row(small.own, 0), small.x, 0, 0);
   EXPECT_EQ(sentences(small.build()),
             Sentences{"contents: rank 1 would hold both x[1] and x[0] in row 0 of own before the first op"});
+}
+
+TEST(CheckProgram, PassesSumsThatBeginAsZeros) {
+  // Each rank's zeros go to the other, which adds its partial product of row 0; both partial sums are added up.
+  Small small;
+  const OpId zero = small.zero(small.row(small.room, 0));
+  const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {zero});
+  const OpId made = small.multiply(0, small.row(small.more, 0));
+  const OpId added = small.builder.elementwise({.function = Function::add,
+                                                .inputs = {{small.row(small.room, 1)}, {small.row(small.more, 0)}},
+                                                .out = {small.row(small.more, 1)},
+                                                .waits = {moved, made}});
+  small.collect(CollectiveKind::all_reduce, {small.row(small.more, 1)}, {small.row(small.more, 0)}, {added});
+  small.builder.finally(small.row(small.more, 0), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsZerosWhereAResultBelongs) {
+  Small small;
+  small.zero(small.row(small.room, 0));
+  small.add({{small.row(small.room, 0)}, {small.row(small.room, 0)}}, small.row(small.more, 0));
+  small.builder.finally(small.row(small.more, 0), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 0 ends with zeros in row 0 of more, where y[0] belongs"});
 }
 
 /// One rank that holds all of a and b, in two blocks of the contraction: y = a b, z = gelu(y), v = swiglu(a).

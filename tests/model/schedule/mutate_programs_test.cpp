@@ -22,17 +22,25 @@
 namespace commfuse {
 namespace {
 
+std::vector<StrategyOptions> schedules_of(const Strategy& strategy, Scope scope) {
+  std::vector<StrategyOptions> all = strategy.variants({});
+  all.push_back({.slices = 2, .shuffles = Shuffles::copied});
+  return applies(strategy, kinds_of(scope)) ? distinct(strategy, kinds_of(scope), all) : std::vector<StrategyOptions>{};
+}
+
 std::vector<Program> all_programs() {
   std::vector<Program> programs;
   for (std::int32_t ranks = 2; ranks <= 4; ++ranks) {
     for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp}) {
       for (const Strategy& strategy : strategies()) {
-        for (const StrategyOptions& options : strategy.variants({})) {
+        for (const StrategyOptions& options : schedules_of(strategy, scope)) {
           programs.push_back(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options));
         }
       }
     }
   }
+  const Strategy& tokenweave = *find_strategy("tokenweave");
+  programs.push_back(generate(operation_of(Scope::mlp_ar, true), Mesh{{{"tp", 2}}}, 0, tokenweave, {}));
   return programs;
 }
 
@@ -47,7 +55,8 @@ MutationReport report_of_all() {
 TEST(Mutations, OfEveryScheduleAreCaughtOrProvedEquivalent) {
   const MutationReport report = report_of_all();
   std::string text =
-      "Single mutations of every schedule of qkv, down and mlp for 2, 3 and 4 ranks, and what becomes of them\n";
+      "Single mutations of every schedule of qkv, down and mlp for 2, 3 and 4 ranks and of mlp_ar for 2 by tokenweave, "
+      "and what becomes of them\n";
   for (const auto& [kind, outcomes] : report.counts) {
     text += fmt::format("\n{}\n", name_of(kind));
     for (const auto& [outcome, count] : outcomes) {

@@ -24,6 +24,12 @@ class Sketch {
                               .receive = {builder_.rows_of(buffer_, 1)},
                               .waits = std::move(waits)});
   }
+  OpId exchange_on(Lane lane, bool in_kernel) {
+    return builder_.exchange({.lane = lane,
+                              .send = {builder_.rows_of(buffer_, 0)},
+                              .receive = {builder_.rows_of(buffer_, 1)},
+                              .in_kernel = in_kernel});
+  }
   OpId all_reduce(std::uint16_t lane, std::vector<OpId> waits = {}) {
     return builder_.collective({.lane = {LaneKind::comm, lane},
                                 .kind = CollectiveKind::all_reduce,
@@ -111,6 +117,20 @@ TEST(Meetings, AreWhatTheOrderLeavesOpen) {
   EXPECT_FALSE(meetings[position(g2)].exchange);  // both have ended
   EXPECT_FALSE(meetings[position(g0)].collective);
   EXPECT_FALSE(meetings[position(x0)].exchange);  // not asked for communication itself
+}
+
+TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {
+  const auto meets_one = [](Lane lane, bool in_kernel) {
+    Sketch sketch;
+    sketch.exchange_on(lane, in_kernel);
+    sketch.copy(LaneKind::compute);
+    const Program program = sketch.build();
+    return meetings_of(program, Order(program, 0)).back().exchange;
+  };
+  EXPECT_TRUE(meets_one({LaneKind::comm, 0}, false));
+  EXPECT_TRUE(meets_one({LaneKind::comm, 3}, false));
+  EXPECT_FALSE(meets_one({LaneKind::copy, 0}, false));  // a copy engine moves it
+  EXPECT_FALSE(meets_one({LaneKind::comm, 0}, true));   // a product moves it
 }
 
 TEST(Meetings, TellExchangesFromCollectives) {

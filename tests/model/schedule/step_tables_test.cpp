@@ -6,6 +6,10 @@
 //                   by shift 1, 2, 3
 //   fuse_rs_ring    Fig 7, whose slices are numbered from 1: down[3]{0} is a4, and m3 = d3 + a3 is down[2]{0,3}
 //   fuse_rs_direct  Fig 9b: p0[1] is down[1]{0}; the table's row "end" is the add in step 3
+// The rivals' against the order of their sources, which their files name:
+//   looped_einsum_ag, _rs            as FuseAG's and FuseRS' rings, but zeros move in step 0
+//   async_tp_ag, _rs                 pulls from r+1, r+2, r+3, and from r-1, r-2, r-3
+//   ring_exchange_ag, _pairs, _rs    FuseAG's ring; two shards by shift 2; FuseRS direct
 #include <gtest/gtest.h>
 
 #include <string>
@@ -47,6 +51,31 @@ TEST(StepTables, FuseRsRingDoesWhatFigure7Shows) {
 TEST(StepTables, FuseRsDirectDoesWhatFigure9bShows) {
   const std::string table = fused(Scope::down, Form::direct);
   EXPECT_EQ(table, golden_text("fuse_rs_direct.txt", table));
+}
+
+TEST(StepTables, LoopedEinsumMovesOneShardAStepAndZerosFirstWhereItScatters) {
+  const std::string gather = table_of(Scope::qkv, "looped_einsum", {}, 4);
+  EXPECT_EQ(gather, golden_text("looped_einsum_ag.txt", gather));
+  const std::string scatter = table_of(Scope::down, "looped_einsum", {}, 4);
+  EXPECT_EQ(scatter, golden_text("looped_einsum_rs.txt", scatter));
+}
+
+TEST(StepTables, AsyncTpPullsFromOnePeerAfterAnother) {
+  const std::string gather = table_of(Scope::qkv, "async_tp", {}, 4);
+  EXPECT_EQ(gather, golden_text("async_tp_ag.txt", gather));
+  const std::string scatter = table_of(Scope::down, "async_tp", {}, 4);
+  EXPECT_EQ(scatter, golden_text("async_tp_rs.txt", scatter));
+}
+
+TEST(StepTables, RingExchangePassesShardsOnOneByOneOrInPairs) {
+  const std::string gather = table_of(Scope::qkv, "ring_exchange", {}, 4);
+  EXPECT_EQ(gather, golden_text("ring_exchange_ag.txt", gather));
+  StrategyOptions options;
+  options.group = 2;
+  const std::string pairs = table_of(Scope::qkv, "ring_exchange", options, 4);
+  EXPECT_EQ(pairs, golden_text("ring_exchange_pairs.txt", pairs));
+  const std::string scatter = table_of(Scope::down, "ring_exchange", {}, 4);
+  EXPECT_EQ(scatter, golden_text("ring_exchange_rs.txt", scatter));
 }
 
 TEST(StepTables, SlicedGathersTheNextSliceUnderTheProductOfThisOne) {

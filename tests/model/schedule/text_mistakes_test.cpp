@@ -298,7 +298,11 @@ TEST(ScheduleTextMistakes, OfOps) {
        "ring.yaml:24:35: 'yes' is neither true nor false; write one of them"},
       {"op: gemm,", "op: gemm, shift: 1,",
        "ring.yaml:24:23: unknown key 'shift'; known keys: id, op, lane, purpose, where, waits, accumulate, "
-       "accumulator, a, b, out"},
+       "accumulator, kernel_m, a, b, out"},
+      {"op: gemm,", "op: gemm, kernel_m: hidden*4,",
+       "ring.yaml:24:33: the kernel has hidden*4, but its part has tokens*1; a kernel has equal parts"},
+      {"shift: 1,", "shift: 1, in_kernel: 1,", "ring.yaml:23:58: '1' is neither true nor false; write one of them"},
+      {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; leave in out"},
       {"a: shard, b: weight", "a: weight, b: weight",
        "ring.yaml:24:37: the rows of b are hidden*1, but the columns of a are ffn*1; make them equal"},
       {"a: shard, b: weight", "a: shard", "ring.yaml:24:5: key 'b' is missing; add it, as in b: \"w\""},
@@ -313,7 +317,7 @@ TEST(ScheduleTextMistakes, OfOps) {
        "ring.yaml:23:89: op 0 is the first and can wait for none; leave waits out"},
       {"function: add", "function: sum",
        "ring.yaml:26:40: 'sum' is none of the functions; known functions: add, copy, swiglu, gelu, norm, "
-       "residual"},
+       "residual, zero"},
       {"function: add", "function: copy", "ring.yaml:26:50: copy takes one input, not 2; write in: \"a\""},
       {"in: [\"inbox[0]\", \"inbox[1]\"]", "in: []",
        "ring.yaml:26:49: add takes one input or more, not 0; write in: [\"a\", \"b\"]"},

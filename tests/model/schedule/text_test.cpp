@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string_view>
+
 #include "model/config_error.h"
 #include "model/schedule/builder.h"
 #include "model/schedule/generate.h"
@@ -38,23 +41,32 @@ TEST(ScheduleText, EveryGeneratedScheduleReadsBack) {
                                           {"down", {down}},
                                           {"mlp", {gate_up, down}},
                                           operation_of(Scope::attention, true),
-                                          operation_of(Scope::layer, true)};
-  int programs = 0;
+                                          operation_of(Scope::layer, true),
+                                          operation_of(Scope::mlp_ar, true)};
+  std::map<std::string_view, int> programs;  // by strategy
   for (const Strategy& strategy : strategies()) {
-    for (const StrategyOptions& options : strategy.variants({})) {
-      for (const Operation& operation : operations) {
-        for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
+    for (const Operation& operation : operations) {
+      for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
+        for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(operation), ranks)) {
           expect_round_trip(generate(operation, Mesh{{{"tp", ranks}}}, 0, strategy, options));
-          ++programs;
+          ++programs[strategy.name];
         }
       }
     }
   }
-  EXPECT_EQ(programs, (1 + 3 + 3) * 5 * 8);  // serial; sliced by 2, 4, 8; ring, ring with its add on aux, direct
+  // On every rank count: all six operations serial, all sliced by 1, 2, 4, 8 and, but for one, copied by 2, 4, 8.
+  EXPECT_EQ(programs["serial"], 6 * 8);
+  EXPECT_EQ(programs["sliced"], (6 * 4 + 5 * 3) * 8);
+  EXPECT_EQ(programs["tokenweave"], 8);
+  EXPECT_EQ(programs["ring_exchange"], (4 * 3 + 1) * 8);  // groups of 1, 2, 3 where something is gathered
+  EXPECT_EQ(programs["fused_kernel"], 5 * 8);
 }
 
 TEST(ScheduleText, AScheduleAlongOneOfTwoAxesReadsBack) {
   for (const Strategy& strategy : strategies()) {
+    if (!applies(strategy, kinds_of(Scope::mlp))) {
+      continue;
+    }
     expect_round_trip(generate({"mlp", {gate_up, down}}, Mesh{{{"node", 2}, {"tp", 4}}}, 1, strategy, {}));
     expect_round_trip(generate({"mlp", {gate_up, down}}, Mesh{{{"node", 2}, {"tp", 4}}}, 0, strategy, {}));
   }
@@ -134,7 +146,8 @@ class Zoo {
                    .out = {builder_.rows_of(y_, from_the_end()), builder_.rows_of(y_, 0, 2)},
                    .accumulate = true,
                    .purpose = Purpose::local,
-                   .accumulator = DType::fp16});
+                   .accumulator = DType::fp16,
+                   .kernel_rows = 6});
     const Region left{x_, along(mesh(), 0, 0, 2), along(mesh(), 0, 1), 2, 1};
     builder_.elementwise({.lane = {LaneKind::aux, 0},
                           .inputs = {{left}, {Region{x_, 3, 1, 2, 1}}, {left}},
@@ -146,6 +159,7 @@ class Zoo {
                           .inputs = {{builder_.whole(x_)}},
                           .out = {builder_.whole(x_)},
                           .waits = {OpId{1}, OpId{0}}});
+    builder_.elementwise({.function = Function::zero, .out = {left}});
   }
 
   void exchanges() {
@@ -161,6 +175,7 @@ class Zoo {
           {relation, 1, 3});
     }
     builder_.exchange({.axis = 1, .shift = 0, .send = sent, .receive = received, .wire = DType::fp8});
+    builder_.exchange({.axis = 1, .send = sent, .receive = received, .in_kernel = true});
   }
 
   void collectives() {
@@ -206,11 +221,13 @@ TEST(ScheduleText, ShowsWhatIsUnusual) {
   EXPECT_TRUE(holds(R"(name: "a \"zoo\", c:\\ & ünïcode")"));
   EXPECT_TRUE(holds(R"(here: "x[(-tp+2)%4 +: 2]", tensor: a, row: "8*((node+1)%2)+(tp+3)%4-1", column: "0")"));
   EXPECT_TRUE(holds(R"({id: 0, op: gemm, lane: compute1, purpose: local, accumulate: true, accumulator: fp16, )"
-                    R"(a: "x[(-tp+2)%4 +: 2]; x[5]", b: "w_1.B", )"
+                    R"(kernel_m: tokens*6, a: "x[(-tp+2)%4 +: 2]; x[5]", b: "w_1.B", )"
                     R"(out: "true[7-2*((-node)%2)-((-tp)%4)]; true[0 +: 2]"})"));
   EXPECT_TRUE(holds(R"(in: ["x[2*node +: 2, (node+1)%2]", "x[3 +: 2, 1]", "x[2*node +: 2, (node+1)%2]"])"));
   EXPECT_TRUE(
       holds(R"(op: exchange, lane: comm4, where: "tp >= 3", axis: tp, shift: 3, wire: bf16, receive: "x[0]"})"));
+  EXPECT_TRUE(holds(R"(op: elementwise, lane: compute, function: zero, out: "x[2*node +: 2, (node+1)%2]"})"));
+  EXPECT_TRUE(holds("shift: 1, wire: bf16, in_kernel: true, send: "));
   EXPECT_TRUE(holds("{add: {rows: tokens*8, columns: ffn*2, dtype: fp32, inputs: 3}}"));
 }
 

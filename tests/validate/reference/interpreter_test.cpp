@@ -136,6 +136,14 @@ TEST(Interpreter, SumsAreTakenInFp32AndRoundedWhenStored) {
   EXPECT_EQ(rows.run(matrix({{256}, {1}, {1}})).front(), matrix({{258}}));
 }
 
+TEST(Interpreter, AZeroFillsItsRegionAndNothingElse) {
+  Rows rows(1, DType::fp32, 2);
+  rows.builder.elementwise({.function = Function::zero, .out = {rows.builder.rows_of(rows.out, 1)}});
+  const std::vector<Matrix<float>> results = rows.run(matrix({{5}}));
+  EXPECT_TRUE(std::isnan(results[0].at(0, 0)));  // nobody wrote it
+  EXPECT_EQ(results[0].at(1, 0), 0.0F);
+}
+
 TEST(Interpreter, AnOperandIsStackedFromItsRegionsInOrder) {
   Rows rows(1, DType::fp32, 3);
   ProgramBuilder& builder = rows.builder;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "model/schedule/program.h"
+#include "model/schedule/scope.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/matrix.h"
 
@@ -26,11 +27,12 @@ inline std::shared_ptr<const Program> shared(Program program) {
   return std::make_shared<const Program>(std::move(program));
 }
 
-/// Every strategy in every variant on one operation of checked_operations().
+/// Every schedule to be proved of one operation of checked_operations().
 inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std::int32_t ranks, DType dtype) {
   std::vector<CheckPoint> points;
   for (const Strategy& strategy : strategies()) {
-    for (const StrategyOptions& options : strategy.variants({.dtype = dtype})) {
+    for (const StrategyOptions& options :
+         schedules_to_prove(strategy, kinds_of(operation.operation), ranks, {.dtype = dtype})) {
       points.push_back({&operation, &strategy, options, ranks, 1});
     }
   }
