@@ -26,7 +26,12 @@ class Pricer {
 
  private:
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
-    const GemmSize size{sizes_.elements(gemm.m), sizes_.elements(gemm.n), sizes_.elements(gemm.k), gemm.dtype};
+    const GemmSize size{.m = sizes_.elements(gemm.m),
+                        .n = sizes_.elements(gemm.n),
+                        .k = sizes_.elements(gemm.k),
+                        .dtype = gemm.dtype,
+                        .out = gemm.out,
+                        .accumulate = gemm.accumulate};
     return estimate_gemm(machine_.accelerator, size, sms).time;
   }
 

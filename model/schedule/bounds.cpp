@@ -150,11 +150,14 @@ class Bounds {
         return earlier(tensor.a) && (tensor.function != Function::residual || earlier(tensor.b));
       case Tensor::Definition::attention:
         return earlier(tensor.a) && program_.tensors[position(tensor.a)].columns.blocks == tensor.columns.blocks;
-      case Tensor::Definition::product:
-        return earlier(tensor.a) && earlier(tensor.b) &&
-               program_.tensors[position(tensor.a)].columns == program_.tensors[position(tensor.b)].rows;
+      case Tensor::Definition::product: return earlier(tensor.a) && earlier(tensor.b) && contracts_equal(tensor);
     }
     return false;
+  }
+
+  [[nodiscard]] bool contracts_equal(const Tensor& product) const {
+    const Tensor& b = program_.tensors[position(product.b)];
+    return contraction_of(product, program_.tensors[position(product.a)]) == (product.transpose_b ? b.columns : b.rows);
   }
 
   [[nodiscard]] bool region_refers(const Region& region) const {
@@ -221,7 +224,9 @@ class Bounds {
   /// Nothing when no operands could fit.
   [[nodiscard]] std::optional<Wanted> expected(const Shape& shape) const {
     if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      return Wanted{{{gemm->m, gemm->k}, {gemm->k, gemm->n}}, {{gemm->m, gemm->n}}};
+      const Extents a = gemm->transpose_a ? Extents{gemm->k, gemm->m} : Extents{gemm->m, gemm->k};
+      const Extents b = gemm->transpose_b ? Extents{gemm->n, gemm->k} : Extents{gemm->k, gemm->n};
+      return Wanted{{a, b}, {{gemm->m, gemm->n}}};
     }
     if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       return expected(*elementwise);
