@@ -20,6 +20,7 @@ struct OperationStage {
   std::string contraction;            // dimension of K: whole for ag_gemm, one block a rank for gemm_rs
   std::string columns;                // dimension of the output: one block a rank for ag_gemm, whole for gemm_rs
   std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up lie side by side
+  // Backward the dimensions are those of the forward product.
   // Around an ag_gemm:
   bool norm = false;                   // its input is normed first
   std::optional<Function> activation;  // its output goes through this

@@ -10,22 +10,10 @@
 //             comm         |rs0|rs1|rs2|rs3|          rs3 is the tail
 //
 // With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r (method.md 1.6).
+#include "model/schedule/slices.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
-
-namespace {
-
-/// Slice i of every rank's shard, in a buffer where the shards lie one after another.
-Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i) {
-  Operand rows;
-  for (std::int32_t rank = 0; rank < stage.ranks; ++rank) {
-    rows.push_back(stage.builder.rows_of(buffer, rank * stage.cuts + i));
-  }
-  return rows;
-}
-
-}  // namespace
 
 Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;

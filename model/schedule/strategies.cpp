@@ -22,13 +22,32 @@ Done fuse_rs(const Stage& stage, const StrategyOptions& options) {
 }
 
 OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
-OptionSet slices_only(SiteKind, const StrategyOptions&) { return {Option::slices}; }
 OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
-  if (kind == SiteKind::gemm_rs && options.form == Form::ring) {
+  const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward;
+  if (adds && options.form == Form::ring) {
     set.add(Option::add_lane);
   }
   return set;
+}
+
+/// The backward pass of a column-parallel product needs its input gathered, whatever the strategy.
+template <OptionSet (*others)(SiteKind, const StrategyOptions&)>
+OptionSet with_regather(SiteKind kind, const StrategyOptions& options) {
+  OptionSet set = others(kind, options);
+  if (kind == SiteKind::ag_gemm_backward) {
+    set.add(Option::regather);
+  }
+  return set;
+}
+/// The column-parallel backward pass is not sliced.
+OptionSet slices_where_sliced(SiteKind kind, const StrategyOptions&) {
+  return kind == SiteKind::ag_gemm_backward ? OptionSet{} : OptionSet{Option::slices};
+}
+
+template <std::vector<StrategyOptions> (*others)(const StrategyOptions&)>
+std::vector<StrategyOptions> both_regathers(const StrategyOptions& base) {
+  return expanded(others(base), {}, Option::regather, &StrategyOptions::regather, {Regather::again, Regather::saved});
 }
 
 std::vector<StrategyOptions> only(const StrategyOptions& base, OptionSet) { return {base}; }
@@ -69,36 +88,43 @@ constexpr std::array all_strategies{
              .summary = "the collective, then the product (or the reverse)",
              .exposed = "the whole collective",
              .source = "what every framework does without overlap",
+             .uses = {Option::regather},
              .cuts = one,
              .ag_gemm = serial_ag_gemm,
              .gemm_rs = serial_gemm_rs,
-             .relevant = no_options,
+             .ag_gemm_backward = serial_ag_gemm_backward,
+             .gemm_rs_backward = serial_gemm_rs_backward,
+             .relevant = with_regather<no_options>,
              .tried = only,
-             .proved = only_this,
+             .proved = both_regathers<only_this>,
              .describe = nothing},
     Strategy{.name = "sliced",
              .summary = "k slices, the collective of one under the product of another (CoC, Megatron)",
              .exposed = "the first gather or the last scatter, k latencies",
              .source = "Ascend MindSpeed CoC; Megatron-Core tp_comm_overlap, pipelined chunks",
-             .uses = {Option::slices},
+             .uses = {Option::slices, Option::regather},
              .cuts = slices,
              .ag_gemm = sliced_ag_gemm,
              .gemm_rs = sliced_gemm_rs,
-             .relevant = slices_only,
+             .ag_gemm_backward = sliced_ag_gemm_backward,
+             .gemm_rs_backward = sliced_gemm_rs_backward,
+             .relevant = with_regather<slices_where_sliced>,
              .tried = slice_counts,
-             .proved = all_slice_counts,
+             .proved = both_regathers<all_slice_counts>,
              .describe = slices_in_words},
     Strategy{.name = "commfuse",
              .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS)",
              .exposed = "nothing while a step is no longer than a partial product",
              .source = "CommFuse, arXiv 2604.24013, algorithms 1 and 2",
-             .uses = {Option::form, Option::add_lane},
+             .uses = {Option::form, Option::add_lane, Option::regather},
              .cuts = one,
              .ag_gemm = fuse_ag,
              .gemm_rs = fuse_rs,
-             .relevant = form_options,
+             .ag_gemm_backward = fuse_ag_gemm_backward,
+             .gemm_rs_backward = fuse_gemm_rs_backward,
+             .relevant = with_regather<form_options>,
              .tried = forms,
-             .proved = all_forms,
+             .proved = both_regathers<all_forms>,
              .describe = form_in_words},
 };
 
@@ -116,6 +142,10 @@ Generator generator_of(const Strategy& strategy, SiteKind kind) {
   switch (kind) {
     case SiteKind::ag_gemm: return strategy.ag_gemm;
     case SiteKind::gemm_rs: return strategy.gemm_rs;
+    case SiteKind::ag_gemm_backward: return strategy.ag_gemm_backward;
+    case SiteKind::gemm_rs_backward: return strategy.gemm_rs_backward;
+    case SiteKind::weight_ag_gemm:
+    case SiteKind::gradient_rs: return nullptr;
   }
   return nullptr;
 }
@@ -136,6 +166,25 @@ OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> k
     }
   }
   return all;
+}
+
+std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
+  StrategyOptions here = options;
+  if (!relevant_options(strategy, kinds, options).has(Option::slices)) {
+    here.slices = 1;
+  }
+  return strategy.cuts(here);
+}
+
+std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
+  OptionSet own = relevant_options(strategy, kinds, options);
+  const bool saved = own.has(Option::regather) && options.regather == Regather::saved;
+  own.drop(Option::regather);
+  std::string words = own == OptionSet{} ? "" : strategy.describe(options);
+  if (saved) {
+    words += words.empty() ? "input saved" : ", input saved";
+  }
+  return words;
 }
 
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,

@@ -52,7 +52,17 @@ void require_tokens(std::int64_t tokens, int ranks) {
 
 }  // namespace
 
-std::string_view name_of(SiteKind kind) { return kind == SiteKind::ag_gemm ? "ag_gemm" : "gemm_rs"; }
+std::string_view name_of(SiteKind kind) {
+  switch (kind) {
+    case SiteKind::ag_gemm: return "ag_gemm";
+    case SiteKind::gemm_rs: return "gemm_rs";
+    case SiteKind::ag_gemm_backward: return "ag_gemm_backward";
+    case SiteKind::gemm_rs_backward: return "gemm_rs_backward";
+    case SiteKind::weight_ag_gemm: return "weight_ag_gemm";
+    case SiteKind::gradient_rs: return "gradient_rs";
+  }
+  return "";
+}
 
 std::string_view name_of(SiteName name) {
   switch (name) {
