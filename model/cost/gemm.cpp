@@ -57,10 +57,10 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
                       double rate) {
   const double input = bytes(size.m, size.k, size.dtype);
   const double cached = std::min(input, cached_share_of_l2 * static_cast<double>(accelerator.l2_capacity.count));
+  const double output = bytes(size.m, size.n, size.out.value_or(size.dtype));
   const double traffic = bytes(size.k, size.n, size.dtype) + (input - cached) +
-                         parameters.cached_input_cost.value * cached +
-                         parameters.output_cost.value * bytes(size.m, size.n, size.dtype);
-  return traffic / rate;
+                         parameters.cached_input_cost.value * cached + parameters.output_cost.value * output;
+  return (size.accumulate ? traffic + output : traffic) / rate;
 }
 
 /// How many of each tile cover the product.
@@ -125,7 +125,9 @@ GemmEstimate describe(const Choice& choice, std::int64_t splits, int sms, double
 }  // namespace
 
 Bytes compulsory_traffic(const GemmSize& size) {
-  return {bytes_of(size.dtype) * (size.m * size.k + size.k * size.n + size.m * size.n)};
+  const std::int64_t touches = size.accumulate ? 2 : 1;
+  return {bytes_of(size.dtype) * (size.m * size.k + size.k * size.n) +
+          touches * bytes_of(size.out.value_or(size.dtype)) * size.m * size.n};
 }
 
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms) {

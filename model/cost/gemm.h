@@ -9,9 +9,11 @@
 // Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
 // Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The root of squares in place of a maximum
 // and the cached share are ours: near the ridge neither side hides all of the other, and activations were just written.
+// A product that adds to its output also reads m n, at full price: what an earlier product left there has gone to HBM.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "model/dtype.h"
 #include "model/hardware/accelerator.h"
@@ -19,12 +21,15 @@
 
 namespace commfuse {
 
-/// An m x k times k x n product (activations times weight), inputs and output of one dtype.
+/// An m x k times k x n product (activations times weight). Whether a factor lies transposed in memory does not matter:
+/// the matrix units take both orders.
 struct GemmSize {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
-  DType dtype = DType::bf16;
+  DType dtype = DType::bf16;      ///< Of the inputs.
+  std::optional<DType> out = {};  ///< Of the output, where it differs.
+  bool accumulate = false;        ///< Adds to the output, so that it is read as well.
 };
 
 /// Everything the estimate went through, so that a report can say why.
@@ -43,7 +48,7 @@ struct GemmEstimate {
 /// Allocates nothing and uses only correctly rounded arithmetic: the same picoseconds everywhere.
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
 
-/// Bytes a product reads and writes at least once: both inputs and the output.
+/// Bytes a product reads and writes at least once: both inputs and the output, and the output again when it adds to it.
 Bytes compulsory_traffic(const GemmSize& size);
 
 }  // namespace commfuse

@@ -27,8 +27,12 @@ class Pricer {
  private:
   /// Of a part: what its whole kernel costs.
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
-    const Extent m = gemm.kernel_m.blocks == 0 ? gemm.m : gemm.kernel_m;
-    const GemmSize size{sizes_.elements(m), sizes_.elements(gemm.n), sizes_.elements(gemm.k), gemm.dtype};
+    const GemmSize size{.m = sizes_.elements(gemm.kernel_m.blocks == 0 ? gemm.m : gemm.kernel_m),
+                        .n = sizes_.elements(gemm.n),
+                        .k = sizes_.elements(gemm.k),
+                        .dtype = gemm.dtype,
+                        .out = gemm.out,
+                        .accumulate = gemm.accumulate};
     return estimate_gemm(machine_.accelerator, size, sms).time;
   }
 

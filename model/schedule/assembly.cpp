@@ -3,16 +3,18 @@
 
 #include <utility>
 
+#include "model/schedule/scope.h"
+
 namespace commfuse {
 
-Assembly::Assembly(std::string name, const Mesh& mesh, int axis, const Strategy& strategy,
+Assembly::Assembly(std::string name, const Mesh& mesh, int axis, const Operation& operation, const Strategy& strategy,
                    const StrategyOptions& options)
     : builder_(std::move(name), mesh),
       strategy_(strategy),
       options_(options),
       axis_(axis),
       ranks_(mesh.axes[static_cast<std::size_t>(axis)].extent),
-      cuts_(strategy.cuts(options)),
+      cuts_(cuts_of(strategy, kinds_of(operation), options)),
       tokens_{builder_.dimension("tokens", ranks_ * cuts_), ranks_ * cuts_} {}
 
 void Assembly::add(const OperationStage& stage, bool last) {
@@ -20,7 +22,18 @@ void Assembly::add(const OperationStage& stage, bool last) {
     case SiteKind::ag_gemm: add_ag_gemm(stage, last); break;
     case SiteKind::gemm_rs: add_gemm_rs(stage, last); break;
     case SiteKind::mlp_ar: add_mlp_ar(stage, last); break;
+    case SiteKind::ag_gemm_backward: add_ag_gemm_backward(stage, last); break;
+    case SiteKind::gemm_rs_backward: add_gemm_rs_backward(stage, last); break;
+    case SiteKind::weight_ag_gemm:
+    case SiteKind::gradient_rs: break;
   }
+}
+
+Assembly::Value Assembly::given(const Given& given) {
+  const Value value{builder_.input_tensor(given.name, given.rows, given.columns, options_.dtype),
+                    builder_.buffer(given.name, given.role, given.held_rows, given.held_columns, options_.dtype)};
+  builder_.initially(builder_.whole(value.buffer), value.tensor, given.row, given.column);
+  return value;
 }
 
 void Assembly::begin_with(const Value& value, Index row, Index column) {

@@ -15,7 +15,8 @@ namespace commfuse {
 /// A file of its own for every kind of site: assembly_*.cpp.
 class Assembly {
  public:
-  Assembly(std::string name, const Mesh& mesh, int axis, const Strategy& strategy, const StrategyOptions& options);
+  Assembly(std::string name, const Mesh& mesh, int axis, const Operation& operation, const Strategy& strategy,
+           const StrategyOptions& options);
 
   void add(const OperationStage& stage, bool last);
 
@@ -35,9 +36,24 @@ class Assembly {
   void add_ag_gemm(const OperationStage& stage, bool last);
   void add_gemm_rs(const OperationStage& stage, bool last);
   void add_mlp_ar(const OperationStage& stage, bool last);
+  void add_ag_gemm_backward(const OperationStage& stage, bool last);
+  void add_gemm_rs_backward(const OperationStage& stage, bool last);
 
   /// The input of the first stage; residuals start from it.
   void begin_with(const Value& value, Index row, Index column);
+  /// A tensor that is there from the start, and the part of it that lies in this rank's buffer of the same name.
+  struct Given {
+    std::string name;
+    BufferRole role = BufferRole::input;
+    Extent rows, columns;            // of the tensor
+    Extent held_rows, held_columns;  // of the buffer
+    Index row, column;               // of the tensor: where the part begins
+  };
+  Value given(const Given& given);
+  /// x^T dy, and room for it.
+  Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
+  /// The two products of a backward pass, for a weight of rows x columns on every rank.
+  void backward_unfused(const Extent& rows, const Extent& columns);
   /// One op over all that is there, which the unfused operator has too.
   void map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last);
   /// All query rows of this rank's heads at once, with a causal mask.

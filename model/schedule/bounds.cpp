@@ -172,11 +172,14 @@ class Bounds {
         return earlier(tensor.a) && (tensor.function != Function::residual || earlier(tensor.b));
       case Tensor::Definition::attention:
         return earlier(tensor.a) && program_.tensors[position(tensor.a)].columns.blocks == tensor.columns.blocks;
-      case Tensor::Definition::product:
-        return earlier(tensor.a) && earlier(tensor.b) &&
-               program_.tensors[position(tensor.a)].columns == program_.tensors[position(tensor.b)].rows;
+      case Tensor::Definition::product: return earlier(tensor.a) && earlier(tensor.b) && contracts_equal(tensor);
     }
     return false;
+  }
+
+  [[nodiscard]] bool contracts_equal(const Tensor& product) const {
+    const Tensor& b = program_.tensors[position(product.b)];
+    return contraction_of(product, program_.tensors[position(product.a)]) == (product.transpose_b ? b.columns : b.rows);
   }
 
   [[nodiscard]] bool region_refers(const Region& region) const {
@@ -254,9 +257,9 @@ class Bounds {
       const Extent kernel = gemm->kernel_m;
       const bool part = kernel.blocks > 0 && kernel.dimension == gemm->m.dimension && gemm->m.blocks >= 1 &&
                         kernel.blocks % gemm->m.blocks == 0;
-      return part || kernel == Extent{}
-                 ? std::optional(Wanted{2, {gemm->m, gemm->k}, {gemm->k, gemm->n}, 1, {gemm->m, gemm->n}})
-                 : std::nullopt;
+      const Extents a = gemm->transpose_a ? Extents{gemm->k, gemm->m} : Extents{gemm->m, gemm->k};
+      const Extents b = gemm->transpose_b ? Extents{gemm->n, gemm->k} : Extents{gemm->k, gemm->n};
+      return part || kernel == Extent{} ? std::optional(Wanted{2, a, b, 1, {gemm->m, gemm->n}}) : std::nullopt;
     }
     if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
       return expected(*elementwise);

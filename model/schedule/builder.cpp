@@ -38,6 +38,11 @@ std::size_t hash_of(const Shape& shape) {
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
+/// Rows and columns of op(x).
+std::pair<Extent, Extent> oriented(const std::pair<Extent, Extent>& extents, bool transposed) {
+  return transposed ? std::pair(extents.second, extents.first) : extents;
+}
+
 }  // namespace
 
 ProgramBuilder::ProgramBuilder(std::string name, Mesh mesh) {
@@ -63,15 +68,19 @@ TensorId ProgramBuilder::input_tensor(std::string name, Extent rows, Extent colu
   return TensorId{static_cast<std::int32_t>(program_.tensors.size()) - 1};
 }
 
-TensorId ProgramBuilder::product_tensor(std::string name, TensorId a, TensorId b) {
-  check(tensor(a).columns == tensor(b).rows, "a product contracts equal extents");
+TensorId ProgramBuilder::product_tensor(std::string name, TensorId a, TensorId b, const ProductSpec& spec) {
+  const auto [rows, contracted] = oriented({tensor(a).rows, tensor(a).columns}, spec.transpose_a);
+  const auto [b_rows, columns] = oriented({tensor(b).rows, tensor(b).columns}, spec.transpose_b);
+  check(contracted == b_rows, "a product contracts equal extents");
   program_.tensors.push_back({.name = std::move(name),
-                              .rows = tensor(a).rows,
-                              .columns = tensor(b).columns,
-                              .dtype = tensor(a).dtype,
+                              .rows = rows,
+                              .columns = columns,
+                              .dtype = spec.dtype.value_or(tensor(a).dtype),
                               .definition = Tensor::Definition::product,
                               .a = a,
-                              .b = b});
+                              .b = b,
+                              .transpose_a = spec.transpose_a,
+                              .transpose_b = spec.transpose_b});
   return TensorId{static_cast<std::int32_t>(program_.tensors.size()) - 1};
 }
 
@@ -123,18 +132,22 @@ void ProgramBuilder::finally(const Region& here, TensorId tensor, Index row, Ind
 }
 
 OpId ProgramBuilder::gemm(const GemmSpec& spec) {
-  const auto [m, k] = extents_of(spec.a);
-  const auto [b_rows, n] = extents_of(spec.b);
+  const auto [m, k] = oriented(extents_of(spec.a), spec.transpose_a);
+  const auto [b_rows, n] = oriented(extents_of(spec.b), spec.transpose_b);
   check(b_rows == k, "the rows of b are the columns of a");
   check(extents_of(spec.out) == std::pair(m, n), "the output of a product is a's rows by b's columns");
   check(spec.kernel_rows % m.blocks == 0, "a kernel has equal parts");
-  const GemmShape shape{.m = m,
-                        .n = n,
-                        .k = k,
-                        .accumulate = spec.accumulate,
-                        .dtype = dtype_of(spec.a),
-                        .accumulator = spec.accumulator,
-                        .kernel_m = spec.kernel_rows == 0 ? Extent{} : Extent{m.dimension, spec.kernel_rows}};
+  const GemmShape shape{
+      .m = m,
+      .n = n,
+      .k = k,
+      .accumulate = spec.accumulate,
+      .dtype = dtype_of(spec.a),
+      .accumulator = spec.accumulator,
+      .kernel_m = spec.kernel_rows == 0 ? Extent{} : Extent{m.dimension, spec.kernel_rows},
+      .transpose_a = spec.transpose_a,
+      .transpose_b = spec.transpose_b,
+      .out = dtype_of(spec.out) == dtype_of(spec.a) ? std::nullopt : std::optional(dtype_of(spec.out))};
   const std::array inputs{spec.a, spec.b};
   return add(OpKind::gemm, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
 }

@@ -2,6 +2,7 @@
 // The only way to make a Program. Ops wait only for ids given before, so a program is acyclic by construction.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,6 +16,13 @@ namespace commfuse {
 /// Regions stacked by rows.
 using Operand = std::vector<Region>;
 
+/// How a tensor is the product of two others.
+struct ProductSpec {
+  bool transpose_a = false;
+  bool transpose_b = false;
+  std::optional<DType> dtype;  // that of the first factor where it is not given
+};
+
 struct GemmSpec {
   Lane lane{LaneKind::compute, 0};
   Operand a, b, out;
@@ -23,6 +31,8 @@ struct GemmSpec {
   Purpose purpose = Purpose::essential;
   DType accumulator = DType::fp32;
   std::int32_t kernel_rows = 0;  // block rows of the kernel that this product is a part of; 0: of its own
+  bool transpose_a = false;
+  bool transpose_b = false;
 };
 
 /// Both inputs are rows of one buffer of q, k and v.
@@ -78,8 +88,8 @@ class ProgramBuilder {
   DimensionId dimension(std::string_view name, std::int32_t blocks);
 
   TensorId input_tensor(std::string name, Extent rows, Extent columns, DType dtype);
-  /// The unfused product a x b; a's columns and b's rows have the same extent.
-  TensorId product_tensor(std::string name, TensorId a, TensorId b);
+  /// The unfused product op(a) x op(b); op(a)'s columns and op(b)'s rows have the same extent.
+  TensorId product_tensor(std::string name, TensorId a, TensorId b, const ProductSpec& spec = {});
   TensorId function_tensor(std::string name, Function function, TensorId of, TensorId other = no_tensor);
   /// One block of the columns of `of` (q, k and v of some heads) becomes one block of `columns`.
   TensorId attention_tensor(std::string name, TensorId of, Extent columns, bool causal);

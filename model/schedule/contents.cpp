@@ -23,10 +23,35 @@ using Values = std::vector<Value>;
 
 /// How many contributions make a block of the tensor complete.
 std::int32_t contributions(const Program& program, const Tensor& tensor) {
-  return tensor.definition == Tensor::Definition::product ? program.tensors[position(tensor.a)].columns.blocks : 1;
+  return tensor.definition == Tensor::Definition::product
+             ? contraction_of(tensor, program.tensors[position(tensor.a)]).blocks
+             : 1;
 }
 
 bool is_wrong(const Value& value) { return value.tensor == wrong_tensor; }
+
+/// A matrix of `columns` blocks a row, the other way round.
+Values transposed(const Values& values, std::size_t columns) {
+  Values result;
+  result.reserve(values.size());
+  for (std::size_t column = 0; column < columns; ++column) {
+    for (std::size_t at = column; at < values.size(); at += columns) {
+      result.push_back(values[at]);
+    }
+  }
+  return result;
+}
+
+/// A factor as its product sees it: `outer` is its place in the product, `inner` that along the contraction.
+struct Factor {
+  const Value& value;
+  std::int32_t outer;
+  std::int32_t inner;
+};
+Factor left(const Value& value, bool transposed) {
+  return transposed ? Factor{value, value.column, value.row} : Factor{value, value.row, value.column};
+}
+Factor right(const Value& value, bool transposed) { return left(value, !transposed); }
 
 class Contents {
  public:
@@ -215,31 +240,40 @@ class Contents {
 
   void multiply(Rank rank, OpId op, const GemmShape& shape) {
     const auto operands = program_.inputs_of(record(op));
-    const Values a = read(rank, op, operands[0]);
-    const Values b = read(rank, op, operands[1]);
+    const auto m = static_cast<std::size_t>(shape.m.blocks);
+    const auto k = static_cast<std::size_t>(shape.k.blocks);
+    const auto n = static_cast<std::size_t>(shape.n.blocks);
+    Values a = read(rank, op, operands[0]);
+    Values b = read(rank, op, operands[1]);
+    if (shape.transpose_a) {
+      a = transposed(a, m);
+    }
+    if (shape.transpose_b) {
+      b = transposed(b, k);
+    }
     Values old;
     if (shape.accumulate) {
       old = read(rank, op, program_.outputs_of(record(op)).front());
     }
-    const auto k = static_cast<std::size_t>(shape.k.blocks);
-    const auto n = static_cast<std::size_t>(shape.n.blocks);
     Values out;
     Values column(k);
-    for (std::size_t i = 0; i < static_cast<std::size_t>(shape.m.blocks); ++i) {
+    for (std::size_t i = 0; i < m; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
         for (std::size_t t = 0; t < k; ++t) {
           column[t] = b[t * n + j];
         }
-        const Value product = contract(rank, op, std::span(a).subspan(i * k, k), column);
+        const Value product = contract(rank, op, shape, std::span(a).subspan(i * k, k), column);
         out.push_back(old.empty() ? product : sum(rank, op, std::array{old[out.size()], product}));
       }
     }
     write(rank, op, out);
   }
 
-  /// A row of a times a column of b.
-  Value contract(Rank rank, OpId op, std::span<const Value> a, std::span<const Value> b) {
+  /// A row of op(a) times a column of op(b).
+  Value contract(Rank rank, OpId op, const GemmShape& shape, std::span<const Value> a, std::span<const Value> b) {
     parts_.clear();
+    const Factor first_a = left(a[0], shape.transpose_a);
+    const Factor first_b = right(b[0], shape.transpose_b);
     for (std::size_t t = 0; t < a.size(); ++t) {
       if (is_wrong(a[t]) || is_wrong(b[t])) {
         return wrong_value;
@@ -249,33 +283,43 @@ class Contents {
           return wrong(rank, op, [&] { return fmt::format("multiplies {}, which is not complete", words(factor)); });
         }
       }
-      if (a[t].tensor != a[0].tensor || a[t].row != a[0].row || b[t].tensor != b[0].tensor ||
-          b[t].column != b[0].column) {
+      const Factor here_a = left(a[t], shape.transpose_a);
+      const Factor here_b = right(b[t], shape.transpose_b);
+      if (a[t].tensor != a[0].tensor || here_a.outer != first_a.outer || b[t].tensor != b[0].tensor ||
+          here_b.outer != first_b.outer) {
         return wrong(rank, op, [&] {
-          return fmt::format("adds up {} times {} and {} times {}", words(a[0]), words(b[0]), words(a[t]), words(b[t]));
+          return fmt::format("adds up {} and {}", times(shape, a[0], b[0], " times "),
+                             times(shape, a[t], b[t], " times "));
         });
       }
-      if (a[t].column != b[t].row) {
+      if (here_a.inner != here_b.inner) {
         return wrong(rank, op, [&] {
-          return fmt::format("multiplies {} by {}, which are different blocks of the contraction", words(a[t]),
-                             words(b[t]));
+          return fmt::format("multiplies {}, which are different blocks of the contraction",
+                             times(shape, a[t], b[t], " by "));
         });
       }
-      parts_.push_back(sums_.range(a[t].column, a[t].column + 1));
+      parts_.push_back(sums_.range(here_a.inner, here_a.inner + 1));
     }
-    const TensorId product = product_of(a[0].tensor, b[0].tensor);
+    const TensorId product = product_of(shape, a[0].tensor, b[0].tensor);
     if (product == no_tensor) {
       return wrong(rank, op, [&] {
-        return fmt::format("multiplies {} by {}, which is no product of the operation", words(a[0]), words(b[0]));
+        return fmt::format("multiplies {}, which is no product of the operation", times(shape, a[0], b[0], " by "));
       });
     }
-    return united(rank, op, {product, a[0].row, b[0].column, 0});
+    return united(rank, op, {product, first_a.outer, first_b.outer, 0});
   }
 
-  [[nodiscard]] TensorId product_of(TensorId a, TensorId b) const {
+  /// "x[0] by w[:,1]", "x[0]^T by dy[0,1]".
+  [[nodiscard]] std::string times(const GemmShape& shape, const Value& a, const Value& b, const char* between) const {
+    return fmt::format("{}{}{}{}{}", words(a), shape.transpose_a ? "^T" : "", between, words(b),
+                       shape.transpose_b ? "^T" : "");
+  }
+
+  [[nodiscard]] TensorId product_of(const GemmShape& shape, TensorId a, TensorId b) const {
     for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
       const Tensor& tensor = program_.tensors[i];
-      if (tensor.definition == Tensor::Definition::product && tensor.a == a && tensor.b == b) {
+      if (tensor.definition == Tensor::Definition::product && tensor.a == a && tensor.b == b &&
+          tensor.transpose_a == shape.transpose_a && tensor.transpose_b == shape.transpose_b) {
         return TensorId{static_cast<std::int32_t>(i)};
       }
     }

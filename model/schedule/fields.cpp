@@ -91,6 +91,11 @@ bool boolean_of(const Node& node) {
   return text == "true";
 }
 
+bool flag_of(const Fields& fields, std::string_view key) {
+  const Node* node = fields.find(key);
+  return node != nullptr && boolean_of(*node);
+}
+
 DType dtype_of(const Node& node) {
   const std::optional<DType> dtype = dtype_named(scalar_of(node));
   if (!dtype) {

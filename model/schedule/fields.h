@@ -38,6 +38,8 @@ const std::string& scalar_of(const Node& node);
 /// A whole number, perhaps with a sign.
 std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t most);
 bool boolean_of(const Node& node);
+/// False where the key is not there.
+bool flag_of(const Fields& fields, std::string_view key);
 DType dtype_of(const Node& node);
 /// The place of a declared name.
 std::int32_t named(const Node& node, const Names& names, std::string_view what);

@@ -8,6 +8,7 @@
 
 #include "model/check.h"
 #include "model/schedule/assembly.h"
+#include "model/schedule/scope.h"
 
 namespace commfuse {
 
@@ -31,12 +32,12 @@ Program generate(const Operation& operation, const Mesh& mesh, int axis, const S
   check(std::all_of(operation.stages.begin(), operation.stages.end(),
                     [&](const OperationStage& stage) { return generator_of(strategy, stage.kind) != nullptr; }),
         "the strategy has a schedule for every site");
-  const std::string parameters = strategy.describe(options);
+  const std::string parameters = parameters_of(strategy, kinds_of(operation), options);
   std::string name = fmt::format("{} {}", strategy.name, operation.name);
   if (!parameters.empty()) {
     name = fmt::format("{} ({}) {}", strategy.name, parameters, operation.name);
   }
-  Assembly assembly(std::move(name), mesh, axis, strategy, options);
+  Assembly assembly(std::move(name), mesh, axis, operation, strategy, options);
   for (const OperationStage& stage : operation.stages) {
     assembly.add(stage, &stage == &operation.stages.back());
   }

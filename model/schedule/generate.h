@@ -21,7 +21,8 @@ struct OperationStage {
   std::string columns;                // dimension of the output: one block a rank for ag_gemm, whole for gemm_rs
                                       // mlp_ar: both of its first product
   std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up lie side by side
-  // Around an ag_gemm; mlp_ar has the activation inside:
+  // Backward the dimensions are those of the forward product.
+  // Around an ag_gemm:
   bool norm = false;                   // its input is normed first
   std::optional<Function> activation;  // its output goes through this
   std::string attention;               // its output is q, k and v: the dimension of what attention makes of them

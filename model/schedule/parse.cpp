@@ -173,8 +173,9 @@ class DeclarationReader {
   }
 
   void read_tensor(const std::string& name, const Node& node) {
-    constexpr std::array<std::string_view, 12> keys{"rows",   "columns", "dtype", "product",  "add",       "copy",
-                                                    "swiglu", "gelu",    "norm",  "residual", "attention", "causal"};
+    constexpr std::array<std::string_view, 14> keys{"rows",      "columns", "dtype",       "product",    "add",
+                                                    "copy",      "swiglu",  "gelu",        "norm",       "residual",
+                                                    "attention", "causal",  "transpose_a", "transpose_b"};
     const Fields fields(node, keys, mistakes_);
     const Node* definition = nullptr;
     std::optional<Function> function;
@@ -191,6 +192,11 @@ class DeclarationReader {
       definition = &node.items[i];
       function = found;
     }
+    for (const std::string_view key : {"transpose_a", "transpose_b"}) {
+      if (fields.find(key) != nullptr && (definition == nullptr || definition != fields.find("product"))) {
+        throw Wrong{fields.find(key)->place, fmt::format("only a product transposes what it is of; leave {} out", key)};
+      }
+    }
     TensorId id = no_tensor;
     if (definition == nullptr) {
       const Extent rows = extent(fields.at("rows", "tokens*4"));
@@ -200,13 +206,13 @@ class DeclarationReader {
       id = attention_of(name, fields);
       require_agreement(fields, builder_.tensor(id));
     } else {
-      id = function ? function_of(name, *function, *definition) : product_of(name, *definition);
+      id = function ? function_of(name, *function, *definition) : product_of(name, *definition, fields);
       require_agreement(fields, builder_.tensor(id));
     }
     tensors_.emplace(name, static_cast<std::int32_t>(id));
   }
 
-  TensorId product_of(const std::string& name, const Node& node) {
+  TensorId product_of(const std::string& name, const Node& node, const Fields& fields) {
     require_list(node);
     if (node.items.size() != 2) {
       throw Wrong{node.place,
@@ -214,14 +220,22 @@ class DeclarationReader {
     }
     const TensorId a = tensor(node.items[0], earlier);
     const TensorId b = tensor(node.items[1], earlier);
-    const Extent columns = builder_.tensor(a).columns;
-    const Extent rows = builder_.tensor(b).rows;
-    if (columns != rows) {
+    ProductSpec spec{.transpose_a = flag_of(fields, "transpose_a"), .transpose_b = flag_of(fields, "transpose_b")};
+    const Tensor& left = builder_.tensor(a);
+    const Tensor& right = builder_.tensor(b);
+    const Extent contracted = spec.transpose_a ? left.rows : left.columns;
+    const Extent met = spec.transpose_b ? right.columns : right.rows;
+    if (contracted != met) {
       throw Wrong{node.items[1].place,
-                  fmt::format("'{}' has rows {}, but '{}' has columns {}; make them equal", builder_.tensor(b).name,
-                              in_words(rows, dimensions()), builder_.tensor(a).name, in_words(columns, dimensions()))};
+                  fmt::format("'{}' has {} {}, but '{}' has {} {}; make them equal", right.name,
+                              spec.transpose_b ? "columns" : "rows", in_words(met, dimensions()), left.name,
+                              spec.transpose_a ? "rows" : "columns", in_words(contracted, dimensions()))};
     }
-    return builder_.product_tensor(name, a, b);
+    const Node* dtype = fields.find("dtype");
+    if (dtype != nullptr && dtype_of(*dtype) == DType::fp32) {
+      spec.dtype = DType::fp32;
+    }
+    return builder_.product_tensor(name, a, b, spec);
   }
 
   TensorId attention_of(const std::string& name, const Fields& fields) {
@@ -368,14 +382,19 @@ class DeclarationReader {
   }
 
   GemmShape unfused_gemm(const Node& node) const {
-    constexpr std::array<std::string_view, 6> keys{"m", "n", "k", "dtype", "accumulate", "accumulator"};
+    constexpr std::array<std::string_view, 9> keys{"m",          "n",           "k",           "dtype",      "out",
+                                                   "accumulate", "accumulator", "transpose_a", "transpose_b"};
     const Fields fields(node, keys, mistakes_);
     GemmShape shape{.m = extent(fields.at("m", "tokens*4")),
                     .n = extent(fields.at("n", "ffn*1")),
                     .k = extent(fields.at("k", "hidden*1")),
-                    .dtype = dtype_or_usual(fields)};
-    if (const Node* accumulate = fields.find("accumulate")) {
-      shape.accumulate = boolean_of(*accumulate);
+                    .accumulate = flag_of(fields, "accumulate"),
+                    .dtype = dtype_of(fields.at("dtype", "bf16")),
+                    .transpose_a = flag_of(fields, "transpose_a"),
+                    .transpose_b = flag_of(fields, "transpose_b")};
+    const Node* out = fields.find("out");
+    if (out != nullptr && dtype_of(*out) != shape.dtype) {
+      shape.out = dtype_of(*out);
     }
     if (const Node* accumulator = fields.find("accumulator")) {
       shape.accumulator = dtype_of(*accumulator);

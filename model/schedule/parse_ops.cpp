@@ -24,7 +24,9 @@ std::vector<std::string_view> keys_of(OpKind kind) {
   std::vector<std::string_view> keys{"id", "op", "lane", "purpose", "where", "waits"};
   const auto add = [&](std::initializer_list<std::string_view> more) { keys.insert(keys.end(), more); };
   switch (kind) {
-    case OpKind::gemm: add({"accumulate", "accumulator", "kernel_m", "a", "b", "out"}); break;
+    case OpKind::gemm:
+      add({"accumulate", "accumulator", "transpose_a", "transpose_b", "kernel_m", "a", "b", "out"});
+      break;
     case OpKind::elementwise: add({"function", "in", "out"}); break;
     case OpKind::exchange: add({"axis", "shift", "wire", "in_kernel", "send", "receive"}); break;
     case OpKind::collective: add({"kind", "axis", "wire", "in", "out"}); break;
@@ -33,10 +35,21 @@ std::vector<std::string_view> keys_of(OpKind kind) {
   return keys;
 }
 
+/// One side of an operand, with its name in messages.
+struct Side {
+  std::string name;
+  Extent extent;
+};
+
 /// Rows x columns of a stacked operand.
 struct Stack {
   Extent rows, columns;
   DType dtype = DType::bf16;
+
+  /// The rows of what is called `name`, or its columns.
+  [[nodiscard]] Side side(std::string_view name, bool of_columns) const {
+    return {fmt::format("the {} of {}", of_columns ? "columns" : "rows", name), of_columns ? columns : rows};
+  }
 };
 
 class OpReader {
@@ -83,20 +96,20 @@ class OpReader {
   void gemm(const Fields& fields, std::int32_t id) {
     GemmSpec spec{.lane = lane(fields, {LaneKind::compute, 0}), .purpose = purpose(fields, OpKind::gemm)};
     const Predicate where = predicate(fields);
-    if (const Node* accumulate = fields.find("accumulate")) {
-      spec.accumulate = boolean_of(*accumulate);
-    }
+    spec.transpose_a = flag_of(fields, "transpose_a");
+    spec.transpose_b = flag_of(fields, "transpose_b");
+    spec.accumulate = flag_of(fields, "accumulate");
     if (const Node* accumulator = fields.find("accumulator")) {
       spec.accumulator = dtype_of(*accumulator);
     }
     const Stack a = operand(fields.at("a", "\"x\""), spec.a);
     const Stack b = operand(fields.at("b", "\"w\""), spec.b);
     const Stack out = operand(fields.at("out", "\"y[tp]\""), spec.out);
-    require_equal(*fields.find("b"), "the rows of b", b.rows, "the columns of a", a.columns);
-    require_equal(*fields.find("out"), "the rows of out", out.rows, "the rows of a", a.rows);
-    require_equal(*fields.find("out"), "the columns of out", out.columns, "the columns of b", b.columns);
+    require_equal(*fields.find("b"), b.side("b", spec.transpose_b), a.side("a", !spec.transpose_a));
+    require_equal(*fields.find("out"), out.side("out", false), a.side("a", spec.transpose_a));
+    require_equal(*fields.find("out"), out.side("out", true), b.side("b", !spec.transpose_b));
     if (const Node* kernel = fields.find("kernel_m")) {
-      spec.kernel_rows = kernel_rows(*kernel, a.rows);
+      spec.kernel_rows = kernel_rows(*kernel, out.rows);
     }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.gemm(spec); });
@@ -314,6 +327,10 @@ class OpReader {
       throw Wrong{node.place, fmt::format("{} are {}, but {} are {}; make them equal", what, in_words(is, dimensions_),
                                           other, in_words(must, dimensions_))};
     }
+  }
+
+  void require_equal(const Node& node, const Side& is, const Side& must) const {
+    require_equal(node, is.name, is.extent, must.name, must.extent);
   }
 
   void require_times(const Node& node, std::string_view what, Extent is, std::int64_t ranks, std::string_view other,

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -66,12 +67,19 @@ struct Tensor {
   Extent columns;
   DType dtype = DType::bf16;
   Definition definition = Definition::input;
-  TensorId a = no_tensor;  // product: a x b; function: of a; attention: of a, whose columns hold q, k and v
+  TensorId a = no_tensor;  // product: op(a) x op(b); function: of a; attention: of a, whose columns hold q, k and v
   TensorId b = no_tensor;  // product; function residual: a + b
   Function function = Function::copy;
-  bool causal = false;  // attention
+  bool causal = false;       // attention
+  bool transpose_a = false;  // product: op(a) is a transposed
+  bool transpose_b = false;  // product: op(b) is b transposed
   friend bool operator==(const Tensor&, const Tensor&) = default;
 };
+
+/// What the product of `a` and another tensor sums over; its blocks are the contributions to a block of the product.
+constexpr Extent contraction_of(const Tensor& product, const Tensor& a) {
+  return product.transpose_a ? a.rows : a.columns;
+}
 
 enum class BufferRole : std::uint8_t { input, weight, output, scratch };
 
@@ -123,15 +131,19 @@ enum class Purpose : std::uint8_t {
 
 enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, collective };
 
-/// out (m x n) = or += a (m x k) x b (k x n). The product may be one of the equal parts, one after another in program
+/// out (m x n) = or += op(a) (m x k) x op(b) (k x n). A factor that is transposed lies in memory the other way round: a
+/// as k x m, b as n x k. The product may be one of the equal parts, one after another in program
 /// order, of one kernel of `kernel_m` rows: then it takes its share of that kernel's time, and only the first part is
 /// launched.
 struct GemmShape {
   Extent m, n, k;
   bool accumulate = false;
-  DType dtype = DType::bf16;
+  DType dtype = DType::bf16;  // of the factors
   DType accumulator = DType::fp32;
   Extent kernel_m;  // a multiple of m; 0 blocks: the product is a kernel of its own
+  bool transpose_a = false;
+  bool transpose_b = false;
+  std::optional<DType> out;  // of the output, where it differs from the factors: fp32 gradients
   friend bool operator==(const GemmShape&, const GemmShape&) = default;
 };
 

@@ -33,6 +33,10 @@ OperationStage reduced_mlp(const char* name, bool gated_mlp) {
           .activation = gated_mlp ? Function::swiglu : Function::gelu};
 }
 
+SiteKind backward_of(SiteKind kind) {
+  return kind == SiteKind::ag_gemm ? SiteKind::ag_gemm_backward : SiteKind::gemm_rs_backward;
+}
+
 }  // namespace
 
 std::string_view name_of(Scope scope) {
@@ -45,6 +49,10 @@ std::string_view name_of(Scope scope) {
     case Scope::mlp: return "mlp";
     case Scope::layer: return "layer";
     case Scope::mlp_ar: return "mlp_ar";
+    case Scope::qkv_backward: return "qkv_backward";
+    case Scope::out_proj_backward: return "out_proj_backward";
+    case Scope::gate_up_backward: return "gate_up_backward";
+    case Scope::down_backward: return "down_backward";
   }
   return "";
 }
@@ -60,10 +68,14 @@ std::optional<Scope> scope_named(std::string_view name) {
 
 std::vector<SiteName> sites_of(Scope scope) {
   switch (scope) {
-    case Scope::qkv: return {SiteName::qkv};
-    case Scope::out_proj: return {SiteName::out_proj};
-    case Scope::gate_up: return {SiteName::gate_up};
-    case Scope::down: return {SiteName::down};
+    case Scope::qkv:
+    case Scope::qkv_backward: return {SiteName::qkv};
+    case Scope::out_proj:
+    case Scope::out_proj_backward: return {SiteName::out_proj};
+    case Scope::gate_up:
+    case Scope::gate_up_backward: return {SiteName::gate_up};
+    case Scope::down:
+    case Scope::down_backward: return {SiteName::down};
     case Scope::attention: return {SiteName::qkv, SiteName::out_proj};
     case Scope::mlp: return {SiteName::gate_up, SiteName::down};
     case Scope::layer: return {SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
@@ -87,6 +99,9 @@ Operation operation_of(Scope scope, bool gated_mlp) {
     if (chained && site == SiteName::qkv) {
       stage.attention = "attention";
     }
+    if (is_backward(scope)) {
+      stage.kind = backward_of(stage.kind);
+    }
     if (scope == Scope::layer) {
       stage.norm = stage.kind == SiteKind::ag_gemm;
       stage.residual = stage.kind == SiteKind::gemm_rs;
@@ -106,6 +121,11 @@ std::vector<SiteKind> kinds_of(const Operation& operation) {
 
 std::vector<SiteKind> kinds_of(Scope scope) { return kinds_of(operation_of(scope, true)); }
 
+bool is_backward(Scope scope) {
+  return scope == Scope::qkv_backward || scope == Scope::out_proj_backward || scope == Scope::gate_up_backward ||
+         scope == Scope::down_backward;
+}
+
 bool has_attention(Scope scope) { return scope == Scope::attention || scope == Scope::layer; }
 
 std::vector<Quantity> quantities_of(const Transformer& model, const Load& load) {
@@ -122,6 +142,9 @@ Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
   Flops total;
   for (const SiteName site : sites_of(scope)) {
     total += flops_of(site_of(model, site, load.tokens()));
+  }
+  if (is_backward(scope)) {
+    total += total;
   }
   if (has_attention(scope)) {
     const auto width = static_cast<double>(model.heads * model.head_dim);

@@ -16,12 +16,36 @@
 namespace commfuse {
 
 /// One product site; or in a chain: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
-/// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual). Without sequence
-/// parallelism: two MLPs in a row, each with its all-reduce, residual and norm (mlp_ar).
-enum class Scope : std::uint8_t { qkv, out_proj, gate_up, down, attention, mlp, layer, mlp_ar };
+/// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual). The backward pass of one
+/// product site: the gradients of its input and of its weight. Without sequence parallelism: two MLPs in a row, each
+/// with its all-reduce, residual and norm (mlp_ar).
+enum class Scope : std::uint8_t {
+  qkv,
+  out_proj,
+  gate_up,
+  down,
+  attention,
+  mlp,
+  layer,
+  qkv_backward,
+  out_proj_backward,
+  gate_up_backward,
+  down_backward,
+  mlp_ar,
+};
 
-inline constexpr std::array all_scopes{Scope::qkv,       Scope::out_proj, Scope::gate_up, Scope::down,
-                                       Scope::attention, Scope::mlp,      Scope::layer,   Scope::mlp_ar};
+inline constexpr std::array all_scopes{Scope::qkv,
+                                       Scope::out_proj,
+                                       Scope::gate_up,
+                                       Scope::down,
+                                       Scope::attention,
+                                       Scope::mlp,
+                                       Scope::layer,
+                                       Scope::qkv_backward,
+                                       Scope::out_proj_backward,
+                                       Scope::gate_up_backward,
+                                       Scope::down_backward,
+                                       Scope::mlp_ar};
 
 /// How much is fed in.
 struct Load {
@@ -43,6 +67,9 @@ Operation operation_of(Scope scope, bool gated_mlp);
 std::vector<SiteKind> kinds_of(const Operation& operation);
 std::vector<SiteKind> kinds_of(Scope scope);
 
+/// Whether the scope is a backward pass.
+bool is_backward(Scope scope);
+
 /// Whether the scope holds the attention core, whose FLOPs count causally.
 bool has_attention(Scope scope);
 
@@ -51,6 +78,7 @@ std::vector<Quantity> quantities_of(const Transformer& model, const Load& load);
 
 /// Model FLOPs of the unfused operator, all ranks together: its products, and causal attention at half of full
 /// (4 x batch x seq^2 x heads x head_dim), as Korthikanti et al. 2022 (appendix A) with the mask taken into account.
+/// Backward, the two products of a site are twice its forward one.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
 
 }  // namespace commfuse

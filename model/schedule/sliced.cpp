@@ -18,34 +18,16 @@
 // that lie together, as CoC does: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather),
 // after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter), one copy more, unless k = 1.
 #include "model/schedule/mlp_block.h"
+#include "model/schedule/slices.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
 
 namespace {
 
-/// Slice i of every rank's shard, in a buffer where the shards lie one after another.
-Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i) {
-  Operand rows;
-  for (std::int32_t rank = 0; rank < stage.ranks; ++rank) {
-    rows.push_back(stage.builder.rows_of(buffer, rank * stage.cuts + i));
-  }
-  return rows;
-}
-
 /// Slice i, in a buffer where the slices lie one after another.
 Operand slice(const Stage& stage, BufferId buffer, std::int32_t i) {
   return {stage.builder.rows_of(buffer, i * stage.ranks, stage.ranks)};
-}
-
-/// All tokens, slice after slice, in a buffer where the shards lie one after another.
-Operand all_slices(const Stage& stage, BufferId buffer) {
-  Operand rows;
-  for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const Operand one = slice_of_all_shards(stage, buffer, i);
-    rows.insert(rows.end(), one.begin(), one.end());
-  }
-  return rows;
 }
 
 bool copies(const StrategyOptions& options) { return options.shuffles == Shuffles::copied && options.slices > 1; }

@@ -14,6 +14,13 @@ namespace commfuse {
 ///   ag_gemm   input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
 ///   gemm_rs   input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
 ///   mlp_ar    input: all tokens x K, normed        output: all tokens x K, normed, for the MLP behind
+///
+/// Backward, of a product y = x w: the input is dy, the output dx, `saved` is x and `gradient` dw.
+///
+///   ag_gemm_backward   input: all tokens x own columns   output: own shard x K, complete sums
+///                      saved: own shard x K, or all tokens where x was saved gathered   gradient: K x own columns
+///   gemm_rs_backward   input: own shard x columns        output: all tokens x own share of K
+///                      saved: all tokens x own share of K                gradient: own share of K x columns
 struct Stage {
   ProgramBuilder& builder;
   std::string name;  // of the site; prefixes the buffers a generator adds
@@ -23,6 +30,8 @@ struct Stage {
   BufferId input{};
   BufferId weight{};
   BufferId output{};
+  BufferId saved{};         // backward: by the forward pass
+  BufferId gradient{};      // backward: of the weight
   std::vector<OpId> ready;  // ops after which the input is there; empty when it is there from the start
   // mlp_ar alone: `weight` makes its first product.
   BufferId down{};    // the weight of its second product

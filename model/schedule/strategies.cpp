@@ -24,21 +24,37 @@ Done fuse_rs(const Stage& stage, const StrategyOptions& options) {
 
 OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
-  OptionSet set{Option::slices};
-  if (kind != SiteKind::mlp_ar && options.slices > 1) {  // slices of all tokens lie together
-    set.add(Option::shuffles);
+  if (kind == SiteKind::ag_gemm_backward) {
+    return {};  // not sliced
   }
-  return set;
+  const bool forward = kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs;
+  return forward && options.slices > 1 ? OptionSet{Option::slices, Option::shuffles} : OptionSet{Option::slices};
 }
 OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {
   return kind == SiteKind::ag_gemm ? OptionSet{Option::group} : OptionSet{};
 }
 OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
-  if (kind == SiteKind::gemm_rs && options.form == Form::ring) {
+  const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward;
+  if (adds && options.form == Form::ring) {
     set.add(Option::add_lane);
   }
   return set;
+}
+
+/// The backward pass of a column-parallel product needs its input gathered, whatever the strategy.
+template <OptionSet (*others)(SiteKind, const StrategyOptions&)>
+OptionSet with_regather(SiteKind kind, const StrategyOptions& options) {
+  OptionSet set = others(kind, options);
+  if (kind == SiteKind::ag_gemm_backward) {
+    set.add(Option::regather);
+  }
+  return set;
+}
+
+template <std::vector<StrategyOptions> (*others)(const StrategyOptions&)>
+std::vector<StrategyOptions> both_regathers(const StrategyOptions& base) {
+  return expanded(others(base), {}, Option::regather, &StrategyOptions::regather, {Regather::again, Regather::saved});
 }
 
 std::vector<StrategyOptions> only(const StrategyOptions& base, OptionSet) { return {base}; }
@@ -92,26 +108,30 @@ constexpr std::array all_strategies{
              .summary = "the collective, then the product (or the reverse)",
              .exposed = "the whole collective",
              .source = "what every framework does without overlap",
+             .uses = {Option::regather},
              .cuts = one,
              .ag_gemm = serial_ag_gemm,
              .gemm_rs = serial_gemm_rs,
-             .mlp_ar = serial_mlp_ar,
-             .relevant = no_options,
+             .ag_gemm_backward = serial_ag_gemm_backward,
+             .gemm_rs_backward = serial_gemm_rs_backward,
+             .relevant = with_regather<no_options>,
              .tried = only,
-             .proved = only_this,
+             .proved = both_regathers<only_this>,
              .describe = nothing},
     Strategy{.name = "sliced",
              .summary = "k slices, the collective of one under the product of another (CoC, Megatron)",
              .exposed = "the first gather or the last scatter, k latencies",
              .source = "Ascend MindSpeed CoC (copied); Megatron-Core tp_comm_overlap, pipelined chunks (strided)",
-             .uses = {Option::slices, Option::shuffles},
+             .uses = {Option::slices, Option::shuffles, Option::regather},
              .cuts = slices,
              .ag_gemm = sliced_ag_gemm,
              .gemm_rs = sliced_gemm_rs,
              .mlp_ar = sliced_mlp_ar,
-             .relevant = slicing_options,
+             .ag_gemm_backward = sliced_ag_gemm_backward,
+             .gemm_rs_backward = sliced_gemm_rs_backward,
+             .relevant = with_regather<slicing_options>,
              .tried = slice_counts,
-             .proved = all_slicings,
+             .proved = both_regathers<all_slicings>,
              .describe = slicing_in_words},
     Strategy{.name = "looped_einsum",
              .summary = "a loop that moves a shard while it multiplies one, synchronised every iteration (XLA)",
@@ -161,13 +181,15 @@ constexpr std::array all_strategies{
              .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS)",
              .exposed = "nothing while a step is no longer than a partial product",
              .source = "CommFuse, arXiv 2604.24013, algorithms 1 and 2",
-             .uses = {Option::form, Option::add_lane},
+             .uses = {Option::form, Option::add_lane, Option::regather},
              .cuts = one,
              .ag_gemm = fuse_ag,
              .gemm_rs = fuse_rs,
-             .relevant = form_options,
+             .ag_gemm_backward = fuse_ag_gemm_backward,
+             .gemm_rs_backward = fuse_gemm_rs_backward,
+             .relevant = with_regather<form_options>,
              .tried = forms,
-             .proved = all_forms,
+             .proved = both_regathers<all_forms>,
              .describe = form_in_words},
     Strategy{.name = "fused_kernel",
              .summary = "bound: one kernel a site moves its own tiles; no implementation reaches it",
@@ -197,6 +219,10 @@ Generator generator_of(const Strategy& strategy, SiteKind kind) {
     case SiteKind::ag_gemm: return strategy.ag_gemm;
     case SiteKind::gemm_rs: return strategy.gemm_rs;
     case SiteKind::mlp_ar: return strategy.mlp_ar;
+    case SiteKind::ag_gemm_backward: return strategy.ag_gemm_backward;
+    case SiteKind::gemm_rs_backward: return strategy.gemm_rs_backward;
+    case SiteKind::weight_ag_gemm:
+    case SiteKind::gradient_rs: return nullptr;
   }
   return nullptr;
 }
@@ -217,6 +243,25 @@ OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> k
     }
   }
   return all;
+}
+
+std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
+  StrategyOptions here = options;
+  if (!relevant_options(strategy, kinds, options).has(Option::slices)) {
+    here.slices = 1;
+  }
+  return strategy.cuts(here);
+}
+
+std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
+  OptionSet own = relevant_options(strategy, kinds, options);
+  const bool saved = own.has(Option::regather) && options.regather == Regather::saved;
+  own.drop(Option::regather);
+  std::string words = own == OptionSet{} ? "" : strategy.describe(options);
+  if (saved) {
+    words += words.empty() ? "input saved" : ", input saved";
+  }
+  return words;
 }
 
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,

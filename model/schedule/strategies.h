@@ -28,6 +28,8 @@ struct Strategy {
   Generator ag_gemm = nullptr;
   Generator gemm_rs = nullptr;
   Generator mlp_ar = nullptr;
+  Generator ag_gemm_backward = nullptr;
+  Generator gemm_rs_backward = nullptr;
   /// The options that make a difference at a site of this kind, given the others.
   OptionSet (*relevant)(SiteKind, const StrategyOptions&);
   /// The schedules worth trying that agree with `base` in what is fixed; and those that are proved.
@@ -54,6 +56,10 @@ Generator generator_of(const Strategy& strategy, SiteKind kind);
 bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
 /// The options that make a difference at one of these sites.
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
+/// Blocks that one rank's shard is cut into at these sites; one where slicing makes no difference.
+std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
+/// The parameters that make a difference at these sites, in words: "k=8", "ring, input saved"; empty when none does.
+std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// The same schedules without repetition: options that make no difference at these sites are put back to their default.
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
                                       const std::vector<StrategyOptions>& candidates);
@@ -81,5 +87,11 @@ Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options);
 Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options);
 Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options);
 Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions& options);
+Done serial_ag_gemm_backward(const Stage& stage, const StrategyOptions& options);
+Done serial_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
+Done sliced_ag_gemm_backward(const Stage& stage, const StrategyOptions& options);
+Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
+Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options);
+Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
 
 }  // namespace commfuse

@@ -61,12 +61,19 @@ std::string quoted_text(std::string_view text) {
   return result + "\"";
 }
 
+/// Of a product, a tensor or a gemm, where a factor is transposed.
+template <class Product>
+std::string transposes_text(const Product& product) {
+  return fmt::format("{}{}", product.transpose_a ? ", transpose_a: true" : "",
+                     product.transpose_b ? ", transpose_b: true" : "");
+}
+
 std::string tensor_text(const Program& program, const Tensor& tensor) {
   std::string text = fmt::format("{{rows: {}, columns: {}, dtype: {}", extent_text(program, tensor.rows),
                                  extent_text(program, tensor.columns), name_of(tensor.dtype));
   const auto name = [&](TensorId id) -> const std::string& { return program.tensors[position(id)].name; };
   if (tensor.definition == Tensor::Definition::product) {
-    text += fmt::format(", product: [{}, {}]", name(tensor.a), name(tensor.b));
+    text += fmt::format(", product: [{}, {}]{}", name(tensor.a), name(tensor.b), transposes_text(tensor));
   } else if (tensor.definition == Tensor::Definition::function) {
     text += tensor.b == no_tensor
                 ? fmt::format(", {}: {}", name_of(tensor.function), name(tensor.a))
@@ -109,7 +116,7 @@ void write_contents(const Program& program, const char* key, const std::vector<C
 /// Keys that a gemm has only where they say something unusual.
 std::string gemm_text(const Program& program, const GemmShape& gemm) {
   return fmt::format(
-      "{}{}{}", gemm.accumulate ? ", accumulate: true" : "",
+      "{}{}{}{}", transposes_text(gemm), gemm.accumulate ? ", accumulate: true" : "",
       gemm.accumulator == DType::fp32 ? std::string{} : fmt::format(", accumulator: {}", name_of(gemm.accumulator)),
       gemm.kernel_m.blocks == 0 ? std::string{} : fmt::format(", kernel_m: {}", extent_text(program, gemm.kernel_m)));
 }
@@ -186,9 +193,9 @@ void write_op(const Program& program, std::size_t id, Out out) {
 
 std::string unfused_text(const Program& program, const Shape& shape) {
   if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-    return fmt::format("{{gemm: {{m: {}, n: {}, k: {}, dtype: {}{}}}}}", extent_text(program, gemm->m),
+    return fmt::format("{{gemm: {{m: {}, n: {}, k: {}, dtype: {}{}{}}}}}", extent_text(program, gemm->m),
                        extent_text(program, gemm->n), extent_text(program, gemm->k), name_of(gemm->dtype),
-                       gemm_text(program, *gemm));
+                       gemm->out ? fmt::format(", out: {}", name_of(*gemm->out)) : "", gemm_text(program, *gemm));
   }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
     const auto name = [&](DimensionId id) -> const std::string& { return program.dimensions[position(id)].name; };

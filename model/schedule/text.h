@@ -7,6 +7,7 @@
 //   region   y[2*tp +: 2, 0]     block rows from 2*tp, two of them; block column 0. One block where the count is left
 //                                out, all columns where only rows are given, the whole buffer where only its name is
 //   operand  "y[0]; y[4]"        regions stacked by rows, top to bottom
+//   product  transpose_a: true   the first factor lies transposed in memory; transpose_b likewise; of tensors and gemms
 //   where    "tp < 3"            ranks on which an op takes part; also =, !=, >=
 #pragma once
 

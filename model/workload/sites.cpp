@@ -57,6 +57,10 @@ std::string_view name_of(SiteKind kind) {
     case SiteKind::ag_gemm: return "ag_gemm";
     case SiteKind::gemm_rs: return "gemm_rs";
     case SiteKind::mlp_ar: return "mlp_ar";
+    case SiteKind::ag_gemm_backward: return "ag_gemm_backward";
+    case SiteKind::gemm_rs_backward: return "gemm_rs_backward";
+    case SiteKind::weight_ag_gemm: return "weight_ag_gemm";
+    case SiteKind::gradient_rs: return "gradient_rs";
   }
   return "";
 }

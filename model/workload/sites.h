@@ -15,13 +15,22 @@
 
 namespace commfuse {
 
-/// mlp_ar is both products of an MLP and an all-reduce: tensor parallelism without sequence parallelism.
-enum class SiteKind : std::uint8_t { ag_gemm, gemm_rs, mlp_ar };
+/// Forward and backward, under tensor parallelism with sequence parallelism: all-gather and product, product and
+/// reduce-scatter. Under data parallelism with sharded weights: all-gather of the weight and product; backward products
+/// and reduce-scatter of the gradient.
+enum class SiteKind : std::uint8_t {
+  ag_gemm,
+  gemm_rs,
+  ag_gemm_backward,
+  gemm_rs_backward,
+  weight_ag_gemm,
+  gradient_rs
+};
 enum class SiteName : std::uint8_t { qkv, out_proj, gate_up, down };
 
 inline constexpr std::array all_sites{SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
 
-/// As in results: "ag_gemm", "gemm_rs", "mlp_ar".
+/// "ag_gemm", "gemm_rs_backward".
 std::string_view name_of(SiteKind kind);
 /// As in results: "qkv", "out_proj", "gate_up", "down".
 std::string_view name_of(SiteName name);

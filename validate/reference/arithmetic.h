@@ -24,6 +24,23 @@ enum class Functions : std::uint8_t {
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
 
+/// Rows become columns.
+template <class Number>
+Matrix<Number> transposed(const Matrix<Number>& of) {
+  Matrix<Number> out(of.columns(), of.rows());
+  for (std::int64_t row = 0; row < of.rows(); ++row) {
+    for (std::int64_t column = 0; column < of.columns(); ++column) {
+      out.at(column, row) = of.at(row, column);
+    }
+  }
+  return out;
+}
+/// The factor of a product: transposed where it is to be.
+template <class Number>
+Matrix<Number> factor(const Matrix<Number>& of, bool transpose) {
+  return transpose ? transposed(of) : of;
+}
+
 /// Element by element, in order of the terms, in fp32. Requires at least one term.
 Matrix<float> sum(std::span<const Matrix<float>> terms);
 

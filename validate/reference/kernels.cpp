@@ -28,8 +28,10 @@ Matrix<float> sent(DType wire, Matrix<float> value) {
 
 void run_gemm(const Program& program, Memory& memory, const Place& at) {
   const Command& command = *at.command;
-  Matrix<float> out = product(memory.read(at.rank, command.inputs[0]), memory.read(at.rank, command.inputs[1]));
-  if (shape_of<GemmShape>(program, at).accumulate) {
+  const auto& shape = shape_of<GemmShape>(program, at);
+  Matrix<float> out = product(factor(memory.read(at.rank, command.inputs[0]), shape.transpose_a),
+                              factor(memory.read(at.rank, command.inputs[1]), shape.transpose_b));
+  if (shape.accumulate) {
     const std::array terms{memory.read(at.rank, command.outputs[0]), std::move(out)};
     out = sum(terms);
   }

@@ -10,7 +10,8 @@
 //                                          parts: no more than K + P;
 //              storage roundings, v:       its partial product is stored, and so is each of at most P - 1 sums it is
 //                                          part of: no more than P; where the wire is coarser than memory, each of at
-//                                          most P - 1 hops adds one. v is the roundoff of the coarsest dtype in use.
+//                                          most P - 1 hops adds one. v is the roundoff of the coarsest dtype of y and
+//                                          of the buffers and wires that may hold part of it.
 //            Each multiplies the term by (1 + d) with |d| <= u or v, in whatever order the sum is taken. With
 //              gamma = (1 + u)^(K + P) (1 + v)^(P + hops) - 1,   A = |a| + e_a >= |a^|,   B = |b| + e_b >= |b^|
 //            this gives |y^ - sum a^ b^| <= gamma sum A B, and by the triangle inequality
@@ -35,6 +36,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 
 #include "model/check.h"
@@ -70,33 +72,46 @@ Matrix<double> reach(const Bounded& x) {
   return combined(x.value, x.bound, [](double value, double bound) { return std::abs(value) + bound; });
 }
 
-DType wire_of(const Shape& shape, DType otherwise) {
+/// Whether what has these extents may be blocks of the tensor: ops keep the dimensions of what they work on.
+bool may_hold(Extent rows, Extent columns, const Tensor& tensor) {
+  return rows.dimension == tensor.rows.dimension && columns.dimension == tensor.columns.dimension;
+}
+
+/// The dtype in which a shape sends blocks of the tensor; nothing when it sends none.
+std::optional<DType> wire_of(const Shape& shape, const Tensor& tensor) {
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-    return exchange->wire;
+    return may_hold(exchange->rows, exchange->columns, tensor) ? std::optional(exchange->wire) : std::nullopt;
   }
   const auto* collective = std::get_if<CollectiveShape>(&shape);
-  return collective == nullptr ? otherwise : collective->wire;
+  return collective != nullptr && may_hold(collective->rows, collective->columns, tensor)
+             ? std::optional(collective->wire)
+             : std::nullopt;
 }
 
 bool coarser(DType a, DType b) { return roundoff_of(a).relative > roundoff_of(b).relative; }
 
-/// What the storage of a program does to values.
+/// What storing does to the values and partial sums of a tensor that is computed.
 struct Storage {
   Roundoff roundoff;         // of the coarsest dtype
   bool wire_rounds = false;  // some wire is coarser than some buffer
   double exact_integers = 0.0;
 };
 
-Storage storage_of(const Program& program) {
-  DType coarsest = DType::fp32;
-  DType finest = program.buffers.front().dtype;
+/// In the tensor's own dtype and in those of all buffers and wires that may hold part of it; what is given (inputs,
+/// weights) lies in buffers of its own.
+Storage storage_of(const Program& program, const Tensor& tensor) {
+  DType coarsest = tensor.dtype;
+  DType finest = tensor.dtype;
   for (const Buffer& buffer : program.buffers) {
-    coarsest = coarser(buffer.dtype, coarsest) ? buffer.dtype : coarsest;
-    finest = coarser(finest, buffer.dtype) ? buffer.dtype : finest;
+    const bool given = buffer.role == BufferRole::input || buffer.role == BufferRole::weight;
+    if (!given && may_hold(buffer.rows, buffer.columns, tensor)) {
+      coarsest = coarser(buffer.dtype, coarsest) ? buffer.dtype : coarsest;
+      finest = coarser(finest, buffer.dtype) ? buffer.dtype : finest;
+    }
   }
   Storage storage;
   for (const Shape& shape : program.shapes) {
-    const DType wire = wire_of(shape, coarsest);
+    const DType wire = wire_of(shape, tensor).value_or(finest);
     storage.wire_rounds = storage.wire_rounds || coarser(wire, finest);
     coarsest = coarser(wire, coarsest) ? wire : coarsest;
   }
@@ -104,6 +119,8 @@ Storage storage_of(const Program& program) {
   storage.exact_integers = largest_exact_integer(coarsest);
   return storage;
 }
+
+Bounded factor(const Bounded& of, bool transpose) { return {factor(of.value, transpose), factor(of.bound, transpose)}; }
 
 Bounded bounded_product(const Bounded& a, const Bounded& b, std::int64_t parts, const Storage& storage) {
   const Roundoff sum = roundoff_of(DType::fp32);
@@ -206,7 +223,7 @@ Matrix<float> evaluated(const Program& program, const Sizes& sizes, const Tensor
                         const std::vector<Matrix<float>>& values, Functions functions) {
   const Matrix<float>& a = values[position(tensor.a)];
   if (tensor.definition == Tensor::Definition::product) {
-    return product(a, values[position(tensor.b)]);
+    return product(factor(a, tensor.transpose_a), factor(values[position(tensor.b)], tensor.transpose_b));
   }
   if (tensor.definition == Tensor::Definition::attention) {
     return attention(layout_for(program, sizes, tensor), functions, a);
@@ -236,7 +253,6 @@ std::vector<Matrix<float>> unfused(const Program& program, const Sizes& sizes, s
 }
 
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs) {
-  const Storage storage = storage_of(program);
   std::vector<Bounded> values;
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
@@ -245,9 +261,11 @@ std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::sp
       continue;
     }
     const Bounded& a = values[position(tensor.a)];
+    const Storage storage = storage_of(program, tensor);
     if (tensor.definition == Tensor::Definition::product) {
-      const std::int64_t parts = program.tensors[position(tensor.a)].columns.blocks;
-      values.push_back(bounded_product(a, values[position(tensor.b)], parts, storage));
+      const std::int64_t parts = contraction_of(tensor, program.tensors[position(tensor.a)]).blocks;
+      values.push_back(bounded_product(factor(a, tensor.transpose_a),
+                                       factor(values[position(tensor.b)], tensor.transpose_b), parts, storage));
     } else if (tensor.definition == Tensor::Definition::attention) {
       values.push_back(bounded_attention(layout_for(program, sizes, tensor), a, storage));
     } else if (tensor.function == Function::residual) {
@@ -261,13 +279,16 @@ std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::sp
 }
 
 bool sums_are_exact(const Program& program, std::span<const Matrix<float>> unfused) {
-  const double largest = storage_of(program).exact_integers;
   return std::ranges::all_of(program.tensors, [&](const Tensor& tensor) {
     if (tensor.definition != Tensor::Definition::product) {
       return true;
     }
+    const double largest = storage_of(program, tensor).exact_integers;
+    const auto magnitudes = [&](TensorId id, bool transpose) {
+      return factor(magnitude(widened(unfused[position(id)])), transpose);
+    };
     const Matrix<double> sums =
-        product(magnitude(widened(unfused[position(tensor.a)])), magnitude(widened(unfused[position(tensor.b)])));
+        product(magnitudes(tensor.a, tensor.transpose_a), magnitudes(tensor.b, tensor.transpose_b));
     return std::ranges::all_of(sums.values(), [&](double sum) { return sum <= largest; });
   });
 }

@@ -27,7 +27,8 @@ struct Bounded {
 std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> inputs);
 
 /// Whether every sum of integers that a schedule may form is exact: for each product the sums of |a||b| are no larger
-/// than the integers that the dtypes of all buffers and wires count exactly. `unfused` as from unfused().
+/// than the integers that its dtype and those of all buffers and wires that may hold part of it count exactly.
+/// `unfused` as from unfused().
 bool sums_are_exact(const Program& program, std::span<const Matrix<float>> unfused);
 
 }  // namespace commfuse::validate

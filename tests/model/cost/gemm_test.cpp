@@ -92,6 +92,29 @@ TEST(EstimateGemm, memory_joins_as_the_root_of_squares) {
   EXPECT_TRUE(estimate.memory_bound);
 }
 
+/// The time of the memory side alone, at 1 TB/s: the loops take no time.
+Duration traffic_time(const GemmSize& size, double output_cost = 1.0) {
+  Accelerator accelerator = ten_sms();
+  accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};
+  accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e24};
+  accelerator.matrix_units[index_of(DType::bf16)]->gemm.output_cost.value = output_cost;
+  return estimate_gemm(accelerator, size, 10).time;
+}
+
+TEST(EstimateGemm, an_output_of_another_dtype_is_written_in_that_dtype) {
+  // Inputs 2 x (1024 x 512 + 512 x 2048) = 3,145,728 bytes, output 1024 x 2048 elements of 2 or 4 bytes, a byte a ps.
+  EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512}), Duration{3'145'728 + 2 * 2'097'152});
+  EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512, .out = DType::fp32}), Duration{3'145'728 + 4 * 2'097'152});
+}
+
+TEST(EstimateGemm, adding_to_the_output_reads_it_at_full_price) {
+  const GemmSize gradient{.m = 1024, .n = 2048, .k = 512, .out = DType::fp32, .accumulate = true};
+  EXPECT_EQ(traffic_time(gradient), Duration{3'145'728 + 2 * 4 * 2'097'152});
+  EXPECT_EQ(traffic_time(gradient, 0.5), Duration{3'145'728 + 4 * 2'097'152 + 2 * 2'097'152});
+  EXPECT_EQ(traffic_time({.m = 1024, .n = 2048, .k = 512, .accumulate = true}),
+            Duration{3'145'728 + 2 * 2 * 2'097'152});
+}
+
 TEST(EstimateGemm, a_few_sms_cannot_pull_the_whole_hbm_bandwidth) {
   Accelerator accelerator = ten_sms();
   accelerator.matrix_units[index_of(DType::bf16)]->dense_peak.value = FlopsPerSecond{1e21};
@@ -212,6 +235,8 @@ TEST(EstimateGemmDeathTest, requires_sms_within_the_accelerator) {
 
 TEST(CompulsoryTraffic, counts_both_inputs_and_the_output_once) {
   EXPECT_EQ(compulsory_traffic({.m = 10, .n = 20, .k = 30}), Bytes{2 * (300 + 600 + 200)});
+  EXPECT_EQ(compulsory_traffic({.m = 10, .n = 20, .k = 30, .out = DType::fp32, .accumulate = true}),
+            Bytes{2 * (300 + 600) + 4 * 2 * 200});
 }
 
 }  // namespace

@@ -99,6 +99,46 @@ TEST(Builder, TensorsFollowFromWhatTheyAreMadeOf) {
   EXPECT_EQ(builder.tensor(activated).dtype, DType::fp16);
 }
 
+TEST(Builder, AProductOfTransposedFactorsSumsOverTheirOtherSide) {
+  Bench bench;
+  ProgramBuilder& builder = bench.builder;
+  const TensorId x = builder.input_tensor("x", {bench.tokens, 4}, {bench.hidden, 1}, DType::bf16);
+  const TensorId w = builder.input_tensor("w", {bench.hidden, 1}, {bench.ffn, 8}, DType::bf16);
+  const TensorId dy = builder.input_tensor("dy", {bench.tokens, 4}, {bench.ffn, 8}, DType::bf16);
+  const Tensor dw = builder.tensor(builder.product_tensor("dw", x, dy, {.transpose_a = true, .dtype = DType::fp32}));
+  EXPECT_EQ(dw.rows, (Extent{bench.hidden, 1}));
+  EXPECT_EQ(dw.columns, (Extent{bench.ffn, 8}));
+  EXPECT_EQ(dw.dtype, DType::fp32);
+  EXPECT_EQ(contraction_of(dw, builder.tensor(x)), (Extent{bench.tokens, 4}));
+  const Tensor dx = builder.tensor(builder.product_tensor("dx", dy, w, {.transpose_b = true}));
+  EXPECT_EQ(dx.rows, (Extent{bench.tokens, 4}));
+  EXPECT_EQ(dx.columns, (Extent{bench.hidden, 1}));
+  EXPECT_EQ(contraction_of(dx, builder.tensor(dy)), (Extent{bench.ffn, 8}));
+}
+
+TEST(Builder, AGemmOfTransposedFactorsTakesItsOutputsDtypeFromTheBuffer) {
+  Bench bench;
+  ProgramBuilder& builder = bench.builder;
+  const BufferId gradient =
+      builder.buffer("gradient", BufferRole::output, {bench.hidden, 1}, {bench.ffn, 2}, DType::fp32);
+  builder.gemm({.a = {builder.rows_of(bench.x, 1)},
+                .b = {builder.rows_of(bench.y, 1)},
+                .out = {builder.whole(gradient)},
+                .transpose_a = true});
+  builder.gemm({.a = {builder.rows_of(bench.y, 1)},
+                .b = {builder.whole(bench.w)},
+                .out = {builder.rows_of(bench.x, 1)},
+                .transpose_b = true});
+  const Program program = std::move(bench.builder).build();
+  EXPECT_EQ(std::get<GemmShape>(program.shapes[0]), (GemmShape{.m = {bench.hidden, 1},
+                                                               .n = {bench.ffn, 2},
+                                                               .k = {bench.tokens, 1},
+                                                               .transpose_a = true,
+                                                               .out = DType::fp32}));
+  EXPECT_EQ(std::get<GemmShape>(program.shapes[1]),
+            (GemmShape{.m = {bench.tokens, 1}, .n = {bench.hidden, 1}, .k = {bench.ffn, 2}, .transpose_b = true}));
+}
+
 TEST(Builder, ADimensionIsAskedForByName) {
   Bench bench;
   EXPECT_EQ(bench.builder.dimension("hidden", 1), bench.hidden);
@@ -120,6 +160,8 @@ TEST(BuilderDeathTest, RefusesWhatOnlyAnAuthorCanGetWrong) {
   EXPECT_DEATH(bench.product(0, {OpId{0}}), "an op waits only for ops added before it");
   EXPECT_DEATH(builder.dimension("hidden", 2), "a dimension is cut in one way");
   EXPECT_DEATH(builder.gemm({.a = x, .b = x, .out = x}), "the rows of b are the columns of a");
+  EXPECT_DEATH(builder.gemm({.a = x, .b = {builder.whole(bench.w)}, .out = x, .transpose_a = true}),
+               "the rows of b are the columns of a");
   EXPECT_DEATH(builder.exchange({}), "an exchange sends or receives");
   EXPECT_DEATH(builder.exchange({.send = x, .receive = row}), "both halves of an exchange carry the same extents");
   EXPECT_DEATH(builder.collective({.kind = CollectiveKind::all_gather, .in = x, .out = x}),

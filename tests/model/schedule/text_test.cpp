@@ -135,7 +135,11 @@ class Zoo {
                                .k = {hidden_, 2},
                                .accumulate = true,
                                .dtype = DType::fp8,
-                               .accumulator = DType::fp16});
+                               .accumulator = DType::fp16,
+                               .transpose_a = true,
+                               .out = DType::fp32});
+    builder_.product_tensor("dw", a, c, {.transpose_a = true, .dtype = DType::fp32});
+    builder_.product_tensor("dx", c, b, {.transpose_b = true});
     builder_.unfused(ElementwiseShape{.inputs = 3, .rows = {tokens_, 8}, .columns = {ffn_, 2}, .dtype = DType::fp32});
   }
 
@@ -148,6 +152,15 @@ class Zoo {
                    .purpose = Purpose::local,
                    .accumulator = DType::fp16,
                    .kernel_rows = 6});
+    builder_.gemm({.a = {builder_.rows_of(x_, mirrored(), 2)},
+                   .b = {builder_.rows_of(y_, 3, 2)},
+                   .out = {builder_.whole(w_)},
+                   .transpose_a = true});
+    builder_.gemm({.a = {builder_.rows_of(y_, 3, 2)},
+                   .b = {builder_.whole(w_)},
+                   .out = {builder_.rows_of(x_, 0, 2)},
+                   .accumulate = true,
+                   .transpose_b = true});
     const Region left{x_, along(mesh(), 0, 0, 2), along(mesh(), 0, 1), 2, 1};
     builder_.elementwise({.lane = {LaneKind::aux, 0},
                           .inputs = {{left}, {Region{x_, 3, 1, 2, 1}}, {left}},
@@ -229,6 +242,15 @@ TEST(ScheduleText, ShowsWhatIsUnusual) {
   EXPECT_TRUE(holds(R"(op: elementwise, lane: compute, function: zero, out: "x[2*node +: 2, (node+1)%2]"})"));
   EXPECT_TRUE(holds("shift: 1, wire: bf16, in_kernel: true, send: "));
   EXPECT_TRUE(holds("{add: {rows: tokens*8, columns: ffn*2, dtype: fp32, inputs: 3}}"));
+  EXPECT_TRUE(
+      holds("{gemm: {m: tokens*8, n: ffn*16, k: hidden*2, dtype: fp8, out: fp32, transpose_a: true, "
+            "accumulate: true, accumulator: fp16}}"));
+  EXPECT_TRUE(holds("  dw: {rows: hidden*2, columns: ffn*16, dtype: fp32, product: [a, c], transpose_a: true}\n"));
+  EXPECT_TRUE(holds("  dx: {rows: tokens*8, columns: hidden*2, dtype: fp16, product: [c, b], transpose_b: true}\n"));
+  EXPECT_TRUE(holds(R"({id: 1, op: gemm, lane: compute, transpose_a: true, a: "x[(-tp+2)%4 +: 2]", b: "true[3 +: 2]", )"
+                    R"(out: "w_1.B"})"));
+  EXPECT_TRUE(holds(R"({id: 2, op: gemm, lane: compute, transpose_b: true, accumulate: true, a: "true[3 +: 2]", )"
+                    R"(b: "w_1.B", out: "x[0 +: 2]"})"));
 }
 
 TEST(ScheduleText, AnEmptyProgramReadsBack) {

@@ -188,6 +188,25 @@ TEST(Interpreter, AProductThatAccumulatesAddsItsWholeSum) {
   EXPECT_EQ(interpreter.fetch(0, out), matrix({{3, 12}, {0, 3}}));
 }
 
+TEST(Interpreter, AProductTransposesAFactorThatLiesTheOtherWayRound) {
+  ProgramBuilder builder("by hand", Mesh{{{"tp", 1}}});
+  const Extent one{builder.dimension("one", 1), 1};
+  const TensorId x = builder.input_tensor("x", one, one, DType::fp32);
+  const BufferId in = builder.buffer("in", BufferRole::input, one, one, DType::fp32);
+  const BufferId left = builder.buffer("left", BufferRole::output, one, one, DType::fp32);
+  const BufferId right = builder.buffer("right", BufferRole::output, one, one, DType::fp32);
+  builder.initially(builder.whole(in), x, 0, 0);
+  const Operand whole{builder.whole(in)};
+  builder.gemm({.a = whole, .b = whole, .out = {builder.whole(left)}, .transpose_a = true});
+  builder.gemm({.a = whole, .b = whole, .out = {builder.whole(right)}, .transpose_b = true});
+  Interpreter interpreter(lower(shared(std::move(builder).build())), Sizes{{2}});
+  const Matrix<float> values = matrix({{1, 2}, {0, 1}});
+  interpreter.prepare({&values, 1});
+  interpreter.run({});
+  EXPECT_EQ(interpreter.fetch(0, left), matrix({{1, 2}, {2, 5}}));
+  EXPECT_EQ(interpreter.fetch(0, right), matrix({{5, 2}, {2, 1}}));
+}
+
 TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
   // The copy on lane aux must wait for the exchange; without the wait it may come first and copy poison.
   const auto spoiled = [](bool waits, std::uint64_t order) {

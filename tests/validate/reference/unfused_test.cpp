@@ -69,6 +69,41 @@ TEST(Bounded, AFunctionSpreadsTheBoundByItsSlope) {
   EXPECT_LT(values[3].bound.at(0, 0), spread + 3 * 0x1p-8 * 15.2);
 }
 
+/// dw = x^T dy, summed over `parts` blocks of tokens and kept in fp32; dx = dy w^T. One block is one element.
+Program backward(std::int32_t parts) {
+  ProgramBuilder builder("backward", Mesh{{{"tp", 1}}});
+  const Extent tokens{builder.dimension("tokens", parts), parts};
+  const Extent hidden{builder.dimension("hidden", 1), 1};
+  const Extent ffn{builder.dimension("ffn", 1), 1};
+  const TensorId x = builder.input_tensor("x", tokens, hidden, DType::bf16);
+  const TensorId dy = builder.input_tensor("dy", tokens, ffn, DType::bf16);
+  const TensorId w = builder.input_tensor("w", hidden, ffn, DType::bf16);
+  builder.product_tensor("dw", x, dy, {.transpose_a = true, .dtype = DType::fp32});
+  builder.product_tensor("dx", dy, w, {.transpose_b = true});
+  builder.buffer("w", BufferRole::weight, hidden, ffn, DType::bf16);  // of dw's dimensions, but never holds it
+  builder.buffer("dw", BufferRole::output, hidden, ffn, DType::fp32);
+  return std::move(builder).build();
+}
+
+TEST(Unfused, TransposedFactorsAreMultipliedAsWritten) {
+  // x and dy are 2 x 1 and 2 x 3, w is 1 x 3: dw = x^T dy is 1 x 3 in fp32, dx = dy w^T is 2 x 1 in bf16.
+  const Sizes sizes{{1, 1, 3}};
+  const std::vector inputs{matrix({{16}, {1}}), matrix({{16, 2, 0}, {1, 3, 5}}), matrix({{1, 2, 3}}), Matrix<float>{},
+                           Matrix<float>{}};
+  const std::vector<Matrix<float>> values = unfused(backward(2), sizes, inputs, Functions::real);
+  EXPECT_EQ(values[3], matrix({{257, 35, 5}}));  // fp32 holds 257
+  EXPECT_EQ(values[4], matrix({{20}, {22}}));
+}
+
+TEST(Bounded, AnFp32GradientOfBf16FactorsIsRoundedAsFp32) {
+  const std::vector inputs{matrix({{1}, {-1}, {2}, {4}}), matrix({{1}, {1}, {1}, {1}}), matrix({{3}}), Matrix<float>{},
+                           Matrix<float>{}};
+  const std::vector<Bounded> values = bounded(backward(4), ones, inputs);
+  EXPECT_EQ(values[3].value.at(0, 0), 6.0);
+  EXPECT_NEAR(values[3].bound.at(0, 0), 8 * (std::pow(1 + 0x1p-24, 12) - 1), 1e-12);
+  EXPECT_NEAR(values[4].bound.at(0, 0), 3 * ((1 + 0x1p-24) * (1 + 0x1p-24) * (1 + 0x1p-8) - 1), 1e-12);
+}
+
 TEST(Bounded, InputsAreExact) {
   const std::vector inputs{matrix({{0.5F}}), matrix({{5}}), Matrix<float>{}};
   EXPECT_EQ(bounded(chain(1, DType::fp32), ones, inputs)[0].bound, Matrix<double>(1, 1, 0.0));
@@ -83,6 +118,11 @@ TEST(SumsAreExact, ComparesTheSumOfMagnitudesWithWhatTheDtypeCounts) {
   EXPECT_TRUE(exact(DType::bf16, 8.0F));   // 128 + 128
   EXPECT_FALSE(exact(DType::bf16, 9.0F));  // though the sum itself is 0
   EXPECT_TRUE(exact(DType::fp16, 9.0F));
+}
+
+TEST(SumsAreExact, AnFp32GradientCountsFurtherThanItsFactors) {
+  const std::array tensors{matrix({{16}, {16}}), matrix({{16}, {16}}), matrix({{1}}), Matrix<float>{}, Matrix<float>{}};
+  EXPECT_TRUE(sums_are_exact(backward(2), tensors));  // dw is 512, dx at most 16
 }
 
 }  // namespace
