@@ -84,6 +84,8 @@ Mesh mesh_of(const Node& node, Mistakes& mistakes) {
 DType dtype_or_usual(const Fields& fields) {
   const Node* node = fields.find("dtype");
   return node == nullptr ? DType::bf16 : dtype_of(*node);
+}
+
 /// The function of that name, if tensors can be defined by it.
 std::optional<Function> defining_function(std::string_view word) {
   const std::optional<Function> function = words::kind(words::functions, word);
@@ -389,7 +391,7 @@ class DeclarationReader {
                     .n = extent(fields.at("n", "ffn*1")),
                     .k = extent(fields.at("k", "hidden*1")),
                     .accumulate = flag_of(fields, "accumulate"),
-                    .dtype = dtype_of(fields.at("dtype", "bf16")),
+                    .dtype = dtype_or_usual(fields),
                     .transpose_a = flag_of(fields, "transpose_a"),
                     .transpose_b = flag_of(fields, "transpose_b")};
     const Node* out = fields.find("out");

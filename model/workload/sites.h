@@ -17,14 +17,16 @@ namespace commfuse {
 
 /// Forward and backward, under tensor parallelism with sequence parallelism: all-gather and product, product and
 /// reduce-scatter. Under data parallelism with sharded weights: all-gather of the weight and product; backward products
-/// and reduce-scatter of the gradient.
+/// and reduce-scatter of the gradient. mlp_ar is both products of an MLP and an all-reduce: tensor parallelism without
+/// sequence parallelism.
 enum class SiteKind : std::uint8_t {
   ag_gemm,
   gemm_rs,
   ag_gemm_backward,
   gemm_rs_backward,
   weight_ag_gemm,
-  gradient_rs
+  gradient_rs,
+  mlp_ar
 };
 enum class SiteName : std::uint8_t { qkv, out_proj, gate_up, down };
 
