@@ -386,6 +386,15 @@ TEST(Symmetry, HoldsOfColumnsThatMoveToTheNextRank) {
   EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
 }
 
+TEST(Symmetry, HoldsOfAWholeWhoseRowsAndColumnsMove) {
+  Alike it;
+  it.contribution();
+  const BufferId row = it.builder.buffer("row", BufferRole::scratch, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
+  it.copy({it.builder.rows_of(it.left, along(three, 0))}, it.whole(row));
+  it.builder.exchange({.shift = 1, .send = it.whole(it.left), .receive = it.whole(it.out)});
+  EXPECT_EQ(on_one_rank(it.ends_with(it.a)), "right");
+}
+
 TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
   Alike it;
   const OpId partial = it.contribution();
@@ -467,6 +476,30 @@ Program scatters_out_of_step() {
   it.builder.finally(row, it.y, 0, 0);
   return std::move(it.builder).build();
 }
+Program scatters_in_another_order() {
+  // Of four ranks, each with a column of a and a row of b, 0 and 1 get their rows of y, 2 and 3 each other's.
+  const Mesh four{{{"tp", 4}}};
+  ProgramBuilder builder("another order", four);
+  const Extent all{builder.dimension("tokens", 4), 4};
+  const Extent one{all.dimension, 1};
+  const TensorId a = builder.input_tensor("a", all, all, DType::bf16);
+  const TensorId b = builder.input_tensor("b", all, all, DType::bf16);
+  const BufferId left = builder.buffer("left", BufferRole::input, all, one, DType::bf16);
+  const BufferId right = builder.buffer("right", BufferRole::input, one, all, DType::bf16);
+  const BufferId room = builder.buffer("room", BufferRole::scratch, all, all, DType::bf16);
+  const BufferId out = builder.buffer("out", BufferRole::output, one, all, DType::bf16);
+  builder.initially(builder.whole(left), a, 0, along(four, 0));
+  builder.initially(builder.whole(right), b, along(four, 0), 0);
+  const OpId partial =
+      builder.gemm({.a = {builder.whole(left)}, .b = {builder.whole(right)}, .out = {builder.whole(room)}});
+  builder.collective(
+      {.kind = CollectiveKind::reduce_scatter,
+       .in = {builder.rows_of(room, 0), builder.rows_of(room, 1), builder.rows_of(room, 3), builder.rows_of(room, 2)},
+       .out = {builder.whole(out)},
+       .waits = {partial}});
+  builder.finally(builder.whole(out), builder.product_tensor("y", a, b), along(four, 0), 0);
+  return std::move(builder).build();
+}
 Program shuffles_out_of_step() {
   // Rank r gets row r three times.
   Alike it;
@@ -505,6 +538,7 @@ TEST(Symmetry, IsNotSeenWhereOperandsMoveOutOfStep) {
            std::pair{"all-gather", gathers_out_of_step()},
            std::pair{"all-reduce", reduces_out_of_step()},
            std::pair{"reduce-scatter", scatters_out_of_step()},
+           std::pair{"reduce-scatter, order", scatters_in_another_order()},
            std::pair{"all-to-all", shuffles_out_of_step()},
            std::pair{"columns of labels", labels_columns_out_of_step()},
            std::pair{"rows of labels", labels_rows_out_of_step()},
