@@ -336,17 +336,219 @@ TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
   EXPECT_EQ(on_every_rank(program), "bounds");
 }
 
+/// Three ranks that all hold a (3 x 3) and b (3 x 3), of which there are y = a b, z = gelu(a) and attended(a).
+struct Alike {
+  ProgramBuilder builder{"alike", three};
+  Extent tokens{builder.dimension("tokens", 3), 3};
+  DimensionId one = builder.dimension("one", 1);
+  TensorId a = builder.input_tensor("a", tokens, tokens, DType::bf16);
+  TensorId b = builder.input_tensor("b", tokens, tokens, DType::bf16);
+  TensorId y = builder.product_tensor("y", a, b);
+  TensorId z = builder.function_tensor("z", Function::gelu, a);
+  TensorId attended = builder.attention_tensor("attended", a, tokens, false);
+  BufferId left = holding(a);
+  BufferId right = holding(b);
+  BufferId room = builder.buffer("room", BufferRole::scratch, tokens, tokens, DType::bf16);
+  BufferId out = builder.buffer("out", BufferRole::output, tokens, tokens, DType::bf16);
+
+  BufferId holding(TensorId tensor) {
+    const BufferId id = builder.buffer("held", BufferRole::input, tokens, tokens, DType::bf16);
+    builder.initially(builder.whole(id), tensor, 0, 0);
+    return id;
+  }
+  /// All rows, from the rank's own on: in order on rank 0 only.
+  [[nodiscard]] Operand turned(BufferId buffer) const {
+    return {builder.rows_of(buffer, along(three, 0, 0)), builder.rows_of(buffer, along(three, 0, 1)),
+            builder.rows_of(buffer, along(three, 0, 2))};
+  }
+  [[nodiscard]] Operand whole(BufferId buffer) const { return {builder.whole(buffer)}; }
+  OpId copy(Operand from, Operand to) {
+    return builder.elementwise({.function = Function::copy, .inputs = {std::move(from)}, .out = std::move(to)});
+  }
+  /// The rank's own column of a, so that columns of a move with the ranks.
+  [[nodiscard]] Region own_column() const { return {left, 0, along(three, 0), 3, 1}; }
+  /// The rank's own contribution to all of y, in `room`.
+  OpId contribution() {
+    return builder.gemm({.a = {own_column()}, .b = {builder.rows_of(right, along(three, 0))}, .out = whole(room)});
+  }
+  Program ends_with(TensorId tensor) {
+    builder.finally(builder.whole(out), tensor, 0, 0);
+    return std::move(builder).build();
+  }
+};
+
+TEST(Symmetry, HoldsOfColumnsThatMoveToTheNextRank) {
+  Alike it;
+  const Extent one_column{it.tokens.dimension, 1};
+  const BufferId column = it.builder.buffer("column", BufferRole::output, it.tokens, one_column, DType::bf16);
+  it.builder.exchange({.shift = 1, .send = {it.own_column()}, .receive = it.whole(column)});
+  it.builder.finally(it.builder.whole(column), it.a, 0, along(three, 0, -1));
+  EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
+}
+
+TEST(Symmetry, HoldsOfAWholeWhoseRowsAndColumnsMove) {
+  Alike it;
+  it.contribution();
+  const BufferId row = it.builder.buffer("row", BufferRole::scratch, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
+  it.copy({it.builder.rows_of(it.left, along(three, 0))}, it.whole(row));
+  it.builder.exchange({.shift = 1, .send = it.whole(it.left), .receive = it.whole(it.out)});
+  EXPECT_EQ(on_one_rank(it.ends_with(it.a)), "right");
+}
+
+TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
+  Alike it;
+  const OpId partial = it.contribution();
+  it.builder.collective(
+      {.kind = CollectiveKind::all_reduce, .in = it.whole(it.room), .out = it.whole(it.out), .waits = {partial}});
+  EXPECT_EQ(on_one_rank(it.ends_with(it.y)), "right");
+}
+
+TEST(Symmetry, HoldsOfAnAllToAllThatGivesEachRankItsRow) {
+  // Rank r gets row r of a from everybody, three times the same.
+  Alike it;
+  it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
+  const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
+  it.builder.elementwise({.function = Function::copy,
+                          .inputs = {{it.builder.rows_of(it.out, along(three, 0, 2))}},
+                          .out = it.whole(row),
+                          .waits = {OpId{0}}});
+  it.builder.finally(it.builder.whole(row), it.a, along(three, 0), 0);
+  EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
+}
+
+Program copies_out_of_step() {
+  Alike it;
+  it.copy(it.whole(it.left), it.turned(it.out));
+  return it.ends_with(it.a);
+}
+Program applies_out_of_step() {
+  Alike it;
+  it.builder.elementwise({.function = Function::gelu, .inputs = {it.turned(it.left)}, .out = it.whole(it.out)});
+  return it.ends_with(it.z);
+}
+Program multiplies_rows_out_of_step() {
+  Alike it;
+  it.builder.gemm({.a = it.turned(it.left), .b = it.whole(it.right), .out = it.whole(it.out)});
+  return it.ends_with(it.y);
+}
+Program contracts_out_of_step() {
+  Alike it;
+  it.contribution();
+  it.builder.gemm({.a = it.whole(it.left), .b = it.turned(it.right), .out = it.whole(it.out)});
+  return it.ends_with(it.y);
+}
+Program attends_out_of_step() {
+  Alike it;
+  it.builder.attention({.queries = it.turned(it.left),
+                        .keys = it.whole(it.left),
+                        .out = it.whole(it.out),
+                        .batch = it.one,
+                        .head = it.one,
+                        .causal = false});
+  return it.ends_with(it.attended);
+}
+Program exchanges_out_of_step() {
+  Alike it;
+  it.builder.exchange({.shift = 1, .send = it.whole(it.left), .receive = it.turned(it.out)});
+  return it.ends_with(it.a);
+}
+Program gathers_out_of_step() {
+  Alike it;
+  it.builder.collective({.kind = CollectiveKind::all_gather,
+                         .in = {it.builder.rows_of(it.left, along(three, 0))},
+                         .out = it.turned(it.out)});
+  return it.ends_with(it.a);
+}
+Program reduces_out_of_step() {
+  Alike it;
+  const OpId partial = it.contribution();
+  it.builder.collective(
+      {.kind = CollectiveKind::all_reduce, .in = it.whole(it.room), .out = it.turned(it.out), .waits = {partial}});
+  return it.ends_with(it.y);
+}
+Program scatters_out_of_step() {
+  // Rank r gets row r, rank 0 the right one.
+  Alike it;
+  const OpId partial = it.contribution();
+  const Region row = it.builder.rows_of(it.out, 0);
+  it.builder.collective(
+      {.kind = CollectiveKind::reduce_scatter, .in = it.whole(it.room), .out = {row}, .waits = {partial}});
+  it.builder.finally(row, it.y, 0, 0);
+  return std::move(it.builder).build();
+}
+Program scatters_in_another_order() {
+  // Of four ranks, each with a column of a and a row of b, 0 and 1 get their rows of y, 2 and 3 each other's.
+  const Mesh four{{{"tp", 4}}};
+  ProgramBuilder builder("another order", four);
+  const Extent all{builder.dimension("tokens", 4), 4};
+  const Extent one{all.dimension, 1};
+  const TensorId a = builder.input_tensor("a", all, all, DType::bf16);
+  const TensorId b = builder.input_tensor("b", all, all, DType::bf16);
+  const BufferId left = builder.buffer("left", BufferRole::input, all, one, DType::bf16);
+  const BufferId right = builder.buffer("right", BufferRole::input, one, all, DType::bf16);
+  const BufferId room = builder.buffer("room", BufferRole::scratch, all, all, DType::bf16);
+  const BufferId out = builder.buffer("out", BufferRole::output, one, all, DType::bf16);
+  builder.initially(builder.whole(left), a, 0, along(four, 0));
+  builder.initially(builder.whole(right), b, along(four, 0), 0);
+  const OpId partial =
+      builder.gemm({.a = {builder.whole(left)}, .b = {builder.whole(right)}, .out = {builder.whole(room)}});
+  builder.collective(
+      {.kind = CollectiveKind::reduce_scatter,
+       .in = {builder.rows_of(room, 0), builder.rows_of(room, 1), builder.rows_of(room, 3), builder.rows_of(room, 2)},
+       .out = {builder.whole(out)},
+       .waits = {partial}});
+  builder.finally(builder.whole(out), builder.product_tensor("y", a, b), along(four, 0), 0);
+  return std::move(builder).build();
+}
+Program shuffles_out_of_step() {
+  // Rank r gets row r three times.
+  Alike it;
+  it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
+  for (std::int32_t row = 0; row < 3; ++row) {
+    it.builder.finally(it.builder.rows_of(it.out, row), it.a, 0, 0);
+  }
+  return std::move(it.builder).build();
+}
+Program labels_columns_out_of_step() {
+  // Everybody has a; rank r takes column r for column 0.
+  Alike it;
+  const BufferId column =
+      it.builder.buffer("column", BufferRole::output, it.tokens, {it.tokens.dimension, 1}, DType::bf16);
+  it.copy({it.own_column()}, it.whole(column));
+  it.builder.finally(it.builder.whole(column), it.a, 0, 0);
+  return std::move(it.builder).build();
+}
+Program labels_rows_out_of_step() {
+  Alike it;
+  const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
+  it.copy({it.builder.rows_of(it.left, along(three, 0))}, it.whole(row));
+  it.builder.finally(it.builder.whole(row), it.a, 0, 0);
+  return std::move(it.builder).build();
+}
+
 TEST(Symmetry, IsNotSeenWhereOperandsMoveOutOfStep) {
-  // On every rank row i of one buffer is copied to row i of another: right, but if both moved, rows would mix.
-  Shards shards(three, along(three, 0));
-  const BufferId all = shards.room("all", 3);
-  const BufferId fixed = shards.room("fixed", 3);
-  const OpId gathered = shards.gather(0, shards.builder.whole(shards.own), shards.builder.whole(all));
-  shards.copy(shards.builder.whole(all), shards.builder.whole(fixed), {gathered});
-  shards.builder.finally(shards.builder.rows_of(fixed, 1), shards.x, 1, 0);
-  const Program program = shards.build();
-  EXPECT_EQ(on_one_rank(program), "not symmetric");
-  EXPECT_EQ(on_every_rank(program), "right");
+  // Each is right on rank 0 and wrong on the others.
+  for (const auto& [what, program] : {
+           std::pair{"copy", copies_out_of_step()},
+           std::pair{"function", applies_out_of_step()},
+           std::pair{"product, rows", multiplies_rows_out_of_step()},
+           std::pair{"product, contraction", contracts_out_of_step()},
+           std::pair{"attention", attends_out_of_step()},
+           std::pair{"exchange", exchanges_out_of_step()},
+           std::pair{"all-gather", gathers_out_of_step()},
+           std::pair{"all-reduce", reduces_out_of_step()},
+           std::pair{"reduce-scatter", scatters_out_of_step()},
+           std::pair{"reduce-scatter, order", scatters_in_another_order()},
+           std::pair{"all-to-all", shuffles_out_of_step()},
+           std::pair{"columns of labels", labels_columns_out_of_step()},
+           std::pair{"rows of labels", labels_rows_out_of_step()},
+       }) {
+    EXPECT_EQ(on_one_rank(program), "not symmetric") << what;
+    const CheckReport report = check_program(program);
+    ASSERT_FALSE(report.ok()) << what;
+    EXPECT_EQ(report.findings.front().kind, FindingKind::contents) << what;
+    EXPECT_EQ(report.findings.front().sentence.find("rank 0"), std::string::npos) << report.findings.front().sentence;
+  }
 }
 
 /// Rows of queries are the rank's own; all keys, or under a causal mask only those up to rank 0's.
