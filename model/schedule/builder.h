@@ -23,10 +23,12 @@ struct GemmSpec {
   DType accumulator = DType::fp32;
 };
 
-/// Both inputs are rows of one buffer of q, k and v.
+/// Both inputs are rows of one buffer of q, k and v. `positions`: the block row of its sequence that each region of the
+/// queries begins at; empty: the queries are block rows 0, 1, 2 and so on.
 struct AttentionSpec {
   Lane lane{LaneKind::compute, 0};
   Operand queries, keys, out;
+  std::vector<Index> positions;
   DimensionId batch{};
   DimensionId head{};
   bool causal = true;
@@ -116,6 +118,7 @@ class ProgramBuilder {
   /// Rows x columns of a stacked operand; all its regions have the same columns and block kinds.
   [[nodiscard]] std::pair<Extent, Extent> extents_of(const Operand& operand) const;
   [[nodiscard]] DType dtype_of(const Operand& operand) const;
+  Slice store_positions(const AttentionSpec& spec);
 
   Program program_;
 };

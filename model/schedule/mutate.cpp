@@ -61,6 +61,7 @@ class Mutator {
       const OpId op{static_cast<std::int32_t>(i)};
       shift(op);
       regions(op);
+      positions(op);
       waits(op);
       accumulate(op);
       add_inputs(op);
@@ -116,8 +117,22 @@ class Mutator {
     }
   }
 
-  void index(OpId op, std::uint32_t region, const std::string& which, Index Region::*member) {
-    const Index& index = program_.regions[region].*member;
+  /// What an attention says of where its queries stand.
+  void positions(OpId op) {
+    const Slice all = record(op).positions;
+    for (std::uint32_t at = all.first; at < all.first + all.count; ++at) {
+      const auto place = [at](Program& program) -> Index& { return program.positions[at]; };
+      const std::string which = fmt::format("position {}", at - all.first);
+      offsets(op, which, program_.positions[at], place);
+      for (const std::int32_t more : {1, -1}) {
+        place(mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more))).constant += more;
+      }
+    }
+  }
+
+  /// `place` finds the index in the copy.
+  template <class Place>
+  void offsets(OpId op, const std::string& which, const Index& index, const Place& place) {
     for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
       if (index.terms[axis].scale == 0) {
         continue;
@@ -125,9 +140,14 @@ class Mutator {
       for (const std::int32_t next : neighbours(index.terms[axis].offset, extent(axis))) {
         Program& changed = mutant(MutationKind::offset, op,
                                   fmt::format("{}: offset {} instead of {}", which, next, index.terms[axis].offset));
-        (changed.regions[region].*member).terms[axis].offset = next;
+        place(changed).terms[axis].offset = next;
       }
     }
+  }
+
+  void index(OpId op, std::uint32_t region, const std::string& which, Index Region::*member) {
+    offsets(op, which, program_.regions[region].*member,
+            [&](Program& program) -> Index& { return program.regions[region].*member; });
     for (const std::int32_t more : {1, -1}) {
       Region moved = program_.regions[region];
       (moved.*member).constant += more;
@@ -265,6 +285,8 @@ bool same_regions(const Program& a, const Program& b) {
     for (std::size_t op = 0; op < a.ops.size(); ++op) {
       if (a.ops[op].where.holds(here) &&
           (places_of(a, a.inputs_of(a.ops[op]), here) != places_of(b, b.inputs_of(b.ops[op]), here) ||
+           (a.ops[op].kind == OpKind::attention &&
+            positions_at(a, a.ops[op], here) != positions_at(b, b.ops[op], here)) ||
            places_of(a, a.outputs_of(a.ops[op]), here) != places_of(b, b.outputs_of(b.ops[op]), here))) {
         return false;
       }

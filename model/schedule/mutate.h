@@ -15,7 +15,7 @@ namespace commfuse {
 enum class MutationKind : std::uint8_t {
   shift,       // an exchange with another peer
   offset,      // an index that is off by one on the ring
-  position,    // a region one row or column further
+  position,    // a region one row or column further, or an attention's queries one row
   buffer,      // another buffer of the same extents
   wait,        // a wait dropped
   accumulate,  // adding instead of overwriting, or the reverse
@@ -32,7 +32,8 @@ struct Mutation {
 };
 
 /// All single mutations of a program that passed check_program(), in the order of its ops. Each still holds together:
-/// ids, extents and shapes fit; regions may leave their buffers only by a term of their index.
+/// ids, extents and shapes fit; regions may leave their buffers only by a term of their index, and
+/// queries their keys.
 std::vector<Mutation> mutations_of(const Program& program);
 
 /// Why two programs do the same, when it can be proved.

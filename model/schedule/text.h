@@ -8,6 +8,9 @@
 //                                out, all columns where only rows are given, the whole buffer where only its name is
 //   operand  "y[0]; y[4]"        regions stacked by rows, top to bottom
 //   where    "tp < 3"            ranks on which an op takes part; also =, !=, >=
+//
+// An attention's in: [queries, keys]; its positions: ["2*tp"] are the block rows of the sequence at which the regions
+// of its queries begin, left out where the queries are block rows 0, 1, 2 and so on, as the keys always are.
 #pragma once
 
 #include <string>
@@ -23,9 +26,9 @@ std::string to_text(const Program& program);
 /// Lower-case hexadecimal SHA-256 of to_text(program).
 std::string digest_of(const Program& program);
 
-/// Reads what to_text writes; spacing, comments and key order are free, and waits, purpose, lane and wire may be left
-/// out where they are the usual ones. `path` is for messages only. Throws ConfigError with one line a mistake,
-/// `path:line:col: sentence; remedy`. The result still has to pass check_program.
+/// Reads what to_text writes; spacing, comments and key order are free, and waits, purpose, lane, wire and positions
+/// may be left out where they are the usual ones. `path` is for messages only. Throws ConfigError with one line a
+/// mistake, `path:line:col: sentence; remedy`. The result still has to pass check_program.
 Program parse_program(const std::string& text, const std::string& path);
 
 // The words of the text, by kind.

@@ -24,6 +24,9 @@ enum class Functions : std::uint8_t {
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
 
+/// The same values in double.
+Matrix<double> widened(const Matrix<float>& narrow);
+
 /// Element by element, in order of the terms, in fp32. Requires at least one term.
 Matrix<float> sum(std::span<const Matrix<float>> terms);
 
