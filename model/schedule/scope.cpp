@@ -35,6 +35,7 @@ std::string_view name_of(Scope scope) {
     case Scope::attention: return "attention";
     case Scope::mlp: return "mlp";
     case Scope::layer: return "layer";
+    case Scope::ulysses: return "ulysses";
   }
   return "";
 }
@@ -54,7 +55,8 @@ std::vector<SiteName> sites_of(Scope scope) {
     case Scope::out_proj: return {SiteName::out_proj};
     case Scope::gate_up: return {SiteName::gate_up};
     case Scope::down: return {SiteName::down};
-    case Scope::attention: return {SiteName::qkv, SiteName::out_proj};
+    case Scope::attention:
+    case Scope::ulysses: return {SiteName::qkv, SiteName::out_proj};
     case Scope::mlp: return {SiteName::gate_up, SiteName::down};
     case Scope::layer: return {SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
   }
@@ -69,12 +71,15 @@ Operation operation_of(Scope scope, bool gated_mlp) {
     if (chained && site == SiteName::gate_up) {
       stage.activation = gated_mlp ? Function::swiglu : Function::gelu;
     }
-    if (chained && site == SiteName::qkv) {
-      stage.attention = "attention";
+    if (chained && site == SiteName::out_proj) {
+      stage.kind = SiteKind::attention_rs;
     }
     if (scope == Scope::layer) {
       stage.norm = stage.kind == SiteKind::ag_gemm;
-      stage.residual = stage.kind == SiteKind::gemm_rs;
+      stage.residual = !stage.norm;
+    }
+    if (scope == Scope::ulysses) {
+      stage.kind = site == SiteName::qkv ? SiteKind::gemm_a2a : SiteKind::attention_a2a;
     }
     operation.stages.push_back(stage);
   }
@@ -91,7 +96,9 @@ std::vector<SiteKind> kinds_of(const Operation& operation) {
 
 std::vector<SiteKind> kinds_of(Scope scope) { return kinds_of(operation_of(scope, true)); }
 
-bool has_attention(Scope scope) { return scope == Scope::attention || scope == Scope::layer; }
+bool has_attention(Scope scope) {
+  return scope == Scope::attention || scope == Scope::layer || scope == Scope::ulysses;
+}
 
 std::vector<Quantity> quantities_of(const Transformer& model, const Load& load) {
   return {{"tokens", load.tokens()},

@@ -16,11 +16,12 @@
 namespace commfuse {
 
 /// One product site; or in a chain: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
-/// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual).
-enum class Scope : std::uint8_t { qkv, out_proj, gate_up, down, attention, mlp, layer };
+/// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual), the attention block under
+/// Ulysses sequence parallelism.
+enum class Scope : std::uint8_t { qkv, out_proj, gate_up, down, attention, mlp, layer, ulysses };
 
 inline constexpr std::array all_scopes{Scope::qkv,       Scope::out_proj, Scope::gate_up, Scope::down,
-                                       Scope::attention, Scope::mlp,      Scope::layer};
+                                       Scope::attention, Scope::mlp,      Scope::layer,   Scope::ulysses};
 
 /// How much is fed in.
 struct Load {

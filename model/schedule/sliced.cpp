@@ -14,27 +14,14 @@
 
 namespace commfuse {
 
-namespace {
-
-/// Slice i of every rank's shard, in a buffer where the shards lie one after another.
-Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i) {
-  Operand rows;
-  for (std::int32_t rank = 0; rank < stage.ranks; ++rank) {
-    rows.push_back(stage.builder.rows_of(buffer, rank * stage.cuts + i));
-  }
-  return rows;
-}
-
-}  // namespace
-
 Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const BufferId gathered = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);  // slice after slice
   const auto gather = [&](std::int32_t i) {
     return builder.collective({.kind = CollectiveKind::all_gather,
                                .axis = stage.axis,
-                               .in = {builder.rows_of(stage.input, i)},
-                               .out = {builder.rows_of(gathered, i * stage.ranks, stage.ranks)},
+                               .in = {stage.rows_of(stage.input, i)},
+                               .out = {stage.rows_of(gathered, i * stage.ranks, stage.ranks)},
                                .wire = options.dtype,
                                .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
   };
@@ -45,7 +32,7 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
     if (i + 1 < stage.cuts) {
       arrived = gather(i + 1);
     }
-    done = {builder.gemm({.a = {builder.rows_of(gathered, i * stage.ranks, stage.ranks)},
+    done = {builder.gemm({.a = {stage.rows_of(gathered, i * stage.ranks, stage.ranks)},
                           .b = {builder.whole(stage.weight)},
                           .out = slice_of_all_shards(stage, stage.output, i),
                           .waits = {here}})};
@@ -58,14 +45,14 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);  // slice after slice
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId product = builder.gemm({.a = slice_of_all_shards(stage, stage.input, i),
-                                       .b = {builder.whole(stage.weight)},
-                                       .out = {builder.rows_of(partial, i * stage.ranks, stage.ranks)},
-                                       .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
+    const OpId product = stage.multiply({.a = slice_of_all_shards(stage, stage.input, i),
+                                         .b = {builder.whole(stage.weight)},
+                                         .out = {stage.rows_of(partial, i * stage.ranks, stage.ranks)},
+                                         .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::reduce_scatter,
                                 .axis = stage.axis,
-                                .in = {builder.rows_of(partial, i * stage.ranks, stage.ranks)},
-                                .out = {builder.rows_of(stage.output, i)},
+                                .in = {stage.rows_of(partial, i * stage.ranks, stage.ranks)},
+                                .out = {stage.rows_of(stage.output, i)},
                                 .wire = options.dtype,
                                 .waits = {product}})};
   }

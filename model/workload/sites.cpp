@@ -52,7 +52,16 @@ void require_tokens(std::int64_t tokens, int ranks) {
 
 }  // namespace
 
-std::string_view name_of(SiteKind kind) { return kind == SiteKind::ag_gemm ? "ag_gemm" : "gemm_rs"; }
+std::string_view name_of(SiteKind kind) {
+  switch (kind) {
+    case SiteKind::ag_gemm: return "ag_gemm";
+    case SiteKind::gemm_rs: return "gemm_rs";
+    case SiteKind::attention_rs: return "attention_rs";
+    case SiteKind::gemm_a2a: return "gemm_a2a";
+    case SiteKind::attention_a2a: return "attention_a2a";
+  }
+  return "";
+}
 
 std::string_view name_of(SiteName name) {
   switch (name) {

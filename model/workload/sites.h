@@ -15,12 +15,14 @@
 
 namespace commfuse {
 
-enum class SiteKind : std::uint8_t { ag_gemm, gemm_rs };
+/// attention_rs is the attention core and the gemm_rs behind it. Ulysses sequence parallelism, where every rank keeps
+/// its tokens and has all weights: gemm_a2a gives each rank its heads of all tokens, attention_a2a gives them back.
+enum class SiteKind : std::uint8_t { ag_gemm, gemm_rs, attention_rs, gemm_a2a, attention_a2a };
 enum class SiteName : std::uint8_t { qkv, out_proj, gate_up, down };
 
 inline constexpr std::array all_sites{SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
 
-/// As in results: "ag_gemm", "gemm_rs".
+/// "ag_gemm", "attention_rs".
 std::string_view name_of(SiteKind kind);
 /// As in results: "qkv", "out_proj", "gate_up", "down".
 std::string_view name_of(SiteName name);
