@@ -60,6 +60,7 @@ std::span<const CheckedOperation> checked_operations() {
       CheckedOperation{"mlp", "mlp_swiglu", operation_of(Scope::mlp, true)},
       CheckedOperation{"mlp", "mlp_gelu", operation_of(Scope::mlp, false)},
       CheckedOperation{"layer", "layer", operation_of(Scope::layer, true)},
+      CheckedOperation{"ulysses", "ulysses", operation_of(Scope::ulysses, true)},
   };
   return operations;
 }

@@ -35,7 +35,7 @@ std::vector<Program> all_programs() {
   for (std::int32_t ranks = 2; ranks <= 4; ++ranks) {
     for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp}) {
       for (const Strategy& strategy : strategies()) {
-        for (const StrategyOptions& options : strategy.variants({})) {
+        for (const StrategyOptions& options : distinct(strategy, kinds_of(scope), strategy.variants({}))) {
           programs.push_back(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options));
         }
       }
@@ -44,10 +44,29 @@ std::vector<Program> all_programs() {
   return programs;
 }
 
-TEST(Mutations, OfEveryScheduleAreCaughtOrProvedEquivalent) {
+/// Query slices of both kinds, and Ulysses; sliced in two.
+std::vector<Program> attention_programs() {
+  std::vector<Program> programs;
+  for (const std::int32_t ranks : {2, 3}) {
+    for (const Scope scope : {Scope::attention, Scope::ulysses}) {
+      for (const Strategy& strategy : strategies()) {
+        for (const StrategyOptions& options :
+             distinct(strategy, kinds_of(scope), strategy.variants({.slices = 2}, {Option::slices}))) {
+          if (scope == Scope::ulysses || options.attention != AttentionCut::whole) {
+            programs.push_back(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options));
+          }
+        }
+      }
+    }
+  }
+  return programs;
+}
+
+/// What becomes of every mutation, as a text; a miss fails.
+std::string outcomes_of(const std::vector<Program>& programs, const std::string& title) {
   std::map<MutationKind, std::map<std::string, int>> counts;
   std::map<std::string, int> proved;
-  for (const Program& program : all_programs()) {
+  for (const Program& program : programs) {
     for (const Mutation& mutation : mutations_of(program)) {
       const std::string outcome = verdict(program, mutation);
       ++counts[mutation.kind][outcome];
@@ -59,8 +78,7 @@ TEST(Mutations, OfEveryScheduleAreCaughtOrProvedEquivalent) {
       }
     }
   }
-  std::string text =
-      "Single mutations of every schedule of qkv, down and mlp for 2, 3 and 4 ranks, and what becomes of them\n";
+  std::string text = title + "\n";
   for (const auto& [kind, outcomes] : counts) {
     text += fmt::format("\n{}\n", name_of(kind));
     for (const auto& [outcome, count] : outcomes) {
@@ -71,7 +89,21 @@ TEST(Mutations, OfEveryScheduleAreCaughtOrProvedEquivalent) {
   for (const auto& [what, count] : proved) {
     text += fmt::format("  {}\n", what);
   }
+  return text;
+}
+
+TEST(Mutations, OfEveryScheduleAreCaughtOrProvedEquivalent) {
+  const std::string text = outcomes_of(
+      all_programs(),
+      "Single mutations of every schedule of qkv, down and mlp for 2, 3 and 4 ranks, and what becomes of them");
   EXPECT_EQ(text, golden_text("mutations.txt", text));
+}
+
+TEST(Mutations, OfAttentionByQuerySliceAndOfUlyssesAreCaughtOrProvedEquivalent) {
+  const std::string text = outcomes_of(
+      attention_programs(),
+      "Single mutations of attention by query slice and of ulysses for 2 and 3 ranks, and what becomes of them");
+  EXPECT_EQ(text, golden_text("mutations_attention.txt", text));
 }
 
 /// x of one rank goes through one of two rooms of the same extents.

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "model/schedule/program.h"
+#include "model/schedule/scope.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/matrix.h"
 
@@ -29,8 +30,9 @@ inline std::shared_ptr<const Program> shared(Program program) {
 /// Every strategy in every variant on one operation of checked_operations().
 inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std::int32_t ranks, DType dtype) {
   std::vector<CheckPoint> points;
+  const std::vector<SiteKind> kinds = kinds_of(operation.operation);
   for (const Strategy& strategy : strategies()) {
-    for (const StrategyOptions& options : strategy.variants({.dtype = dtype})) {
+    for (const StrategyOptions& options : distinct(strategy, kinds, strategy.variants({.dtype = dtype}))) {
       points.push_back({&operation, &strategy, options, ranks, 1});
     }
   }
