@@ -34,11 +34,10 @@ Costs with_free_compute(const Program& program, Costs costs) {
 
 Duration essential_time(const Program& program, const Costs& costs, Rank rank) {
   const Coordinates here = program.mesh.coordinates(rank);
-  const std::vector<Duration>& priced = costs.undisturbed.empty() ? costs.duration : costs.undisturbed;
   Duration total{};
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (program.ops[op].purpose == Purpose::essential && program.ops[op].where.holds(here)) {
-      total += priced[op];
+      total += costs.undisturbed_of(rank, op);
     }
   }
   return total;

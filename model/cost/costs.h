@@ -12,10 +12,12 @@ namespace commfuse {
 struct Costs {
   /// By op; of an exchange, what one half takes, priced with the sender's op.
   std::vector<Duration> duration;
-  /// By rank and op, where ranks differ (a ring that crosses nodes); else empty.
+  /// By rank and op, where ranks differ (a ring that crosses nodes, queries under a causal mask); else empty.
   std::vector<Duration> by_rank;
   /// By op: the same without interference; what runs longer than this is `stretch`. Empty: nothing interferes.
   std::vector<Duration> undisturbed;
+  /// By rank and op, where ranks differ in that; else empty.
+  std::vector<Duration> undisturbed_by_rank;
   /// By op: what the host lane spends on issuing it.
   std::vector<Duration> issue;
   /// Essential compute of one rank, unsliced and undisturbed.
@@ -23,7 +25,19 @@ struct Costs {
 
   /// Of an exchange: what its send half takes.
   [[nodiscard]] Duration of(Rank rank, std::size_t op) const {
-    return by_rank.empty() ? duration[op] : by_rank[static_cast<std::size_t>(rank) * duration.size() + op];
+    return by_rank.empty() ? duration[op] : by_rank[place(rank, op)];
+  }
+  /// The same without interference.
+  [[nodiscard]] Duration undisturbed_of(Rank rank, std::size_t op) const {
+    if (!undisturbed_by_rank.empty()) {
+      return undisturbed_by_rank[place(rank, op)];
+    }
+    return undisturbed.empty() ? of(rank, op) : undisturbed[op];
+  }
+
+ private:
+  [[nodiscard]] std::size_t place(Rank rank, std::size_t op) const {
+    return static_cast<std::size_t>(rank) * duration.size() + op;
   }
 };
 

@@ -8,17 +8,40 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/schedule/lower.h"
 #include "model/schedule/matching.h"
 
 namespace commfuse {
 
 namespace {
 
-/// What one shape costs at a given SM budget.
+/// What one shape costs at a given SM budget, and an attention also by where its queries stand.
 class Pricer {
  public:
   Pricer(const Program& program, const Sizes& sizes, const Machine& machine)
       : program_(program), sizes_(sizes), machine_(machine) {}
+
+  /// A query of block row j of N sees j blocks of keys and half of its own under a causal mask: (2j + 1) / 2N^2 of all
+  /// scores (method.md 1.4).
+  [[nodiscard]] Duration attention(const Op& op, const Coordinates& here, int sms) const {
+    const auto& shape = std::get<AttentionShape>(program_.shapes[op.shape]);
+    const auto queries = program_.regions_of(program_.inputs_of(op).front());
+    const std::vector<std::int32_t> first = positions_at(program_, op, here);
+    double seen = 0.0;      // pairs of blocks
+    std::int32_t last = 0;  // key that some query sees
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const double rows = queries[i].rows;
+      seen += rows * (shape.causal ? first[i] + rows / 2.0 : shape.keys.blocks);
+      last = std::max(last, shape.causal ? first[i] + queries[i].rows : shape.keys.blocks);
+    }
+    const double all = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
+    const AttentionSize size = size_of(shape);
+    return attention_time(machine_.accelerator, size,
+                          {.queries = sizes_.elements(shape.queries) / size.batch,
+                           .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
+                           .share = seen / all},
+                          sms);
+  }
 
   [[nodiscard]] Duration time(const Shape& shape, int sms) const {
     return std::visit([&](const auto& one) { return of(one, sms); }, shape);
@@ -62,18 +85,21 @@ class Pricer {
   }
 
   [[nodiscard]] Duration of(const AttentionShape& attention, int sms) const {
+    check(attention.queries == attention.keys, "a shape alone prices the attention of all queries");
+    return attention_time(machine_.accelerator, size_of(attention), sms);
+  }
+
+  [[nodiscard]] AttentionSize size_of(const AttentionShape& attention) const {
     const std::int64_t head = sizes_.block[position(attention.head)];
     const std::int64_t batch = sizes_.block[position(attention.batch)];
     const std::int64_t width = sizes_.elements(attention.columns);
-    check(attention.queries == attention.keys, "attention is priced for all queries at once");
-    const AttentionSize size{.batch = batch,
-                             .seq = sizes_.elements(attention.keys) / batch,
-                             .heads = width / head,
-                             .kv_heads = (sizes_.elements(attention.qkv) - width) / 2 / head,
-                             .head_dim = head,
-                             .causal = attention.causal,
-                             .dtype = attention.dtype};
-    return attention_time(machine_.accelerator, size, sms);
+    return {.batch = batch,
+            .seq = sizes_.elements(attention.keys) / batch,
+            .heads = width / head,
+            .kv_heads = (sizes_.elements(attention.qkv) - width) / 2 / head,
+            .head_dim = head,
+            .causal = attention.causal,
+            .dtype = attention.dtype};
   }
 
   [[nodiscard]] Bytes load(Extent rows, Extent columns, DType wire) const {
@@ -159,21 +185,69 @@ Duration issue_cost(const Program& program, const Op& op, const Machine& machine
   return cost;
 }
 
+/// Whether ranks price this op differently: causal attention whose queries stand elsewhere on every rank.
+bool differs_by_rank(const Program& program, const Op& op) {
+  const auto* attention = std::get_if<AttentionShape>(&program.shapes[op.shape]);
+  const auto positions = program.positions_of(op);
+  return attention != nullptr && attention->causal &&
+         std::any_of(positions.begin(), positions.end(),
+                     [](const Index& position) { return position.terms != Index{}.terms; });
+}
+
+/// Where an op first takes part.
+Coordinates first_taking_part(const Program& program, const Op& op) {
+  Rank rank = 0;
+  while (rank + 1 < program.mesh.ranks() && !op.where.holds(program.mesh.coordinates(rank))) {
+    ++rank;
+  }
+  return program.mesh.coordinates(rank);
+}
+
+/// Where the positions of queries differ by rank, so does the price of their attention.
+void add_positions(const Program& program, const Pricer& pricer, const std::vector<Meetings>& meetings,
+                   const Machine& machine, Interference interference, Costs& costs) {
+  std::vector<std::size_t> differing;
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (differs_by_rank(program, program.ops[op])) {
+      differing.push_back(op);
+    }
+  }
+  for (Rank rank = 0; rank < program.mesh.ranks() && !differing.empty(); ++rank) {
+    const Coordinates here = program.mesh.coordinates(rank);
+    const std::size_t first = costs.by_rank.size();
+    costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
+    costs.undisturbed_by_rank.insert(costs.undisturbed_by_rank.end(), costs.undisturbed.begin(),
+                                     costs.undisturbed.end());
+    for (const std::size_t op : differing) {
+      if (!program.ops[op].where.holds(here)) {
+        continue;
+      }
+      const int sms = sm_budget(program, machine, meetings[op], interference);
+      costs.by_rank[first + op] = pricer.attention(program.ops[op], here, sms);
+      costs.undisturbed_by_rank[first + op] = pricer.attention(program.ops[op], here, machine.accelerator.sms);
+    }
+  }
+}
+
 /// Where pairs of GPUs differ, every exchange is priced for the pair it joins.
 void add_pairs(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs) {
   if (!crosses_nodes(program, machine) && machine.pair_peers == nullptr) {
     return;
   }
+  const std::size_t ops = program.ops.size();
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      costs.by_rank.push_back(costs.duration[op]);
+    const std::size_t first = static_cast<std::size_t>(rank) * ops;
+    if (costs.by_rank.size() == first) {
+      costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
+    }
+    for (std::size_t op = 0; op < ops; ++op) {
       const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
       if (exchange == nullptr || exchange->shift == 0) {
         continue;
       }
       const PeerParameters& peer = peer_between(machine, rank, target_of(program, *exchange, rank));
       const std::int64_t elements = sizes.elements(exchange->rows) * sizes.elements(exchange->columns);
-      costs.by_rank.back() = p2p_time(peer, Bytes{elements * bytes_of(exchange->wire)});
+      costs.by_rank[first + op] = p2p_time(peer, Bytes{elements * bytes_of(exchange->wire)});
     }
   }
 }
@@ -210,20 +284,25 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
   costs.undisturbed.reserve(program.ops.size());
   constexpr Duration unknown{-1};
   std::vector<std::array<Duration, 4>> known(program.shapes.size(), {unknown, unknown, unknown, unknown});
-  const auto time = [&](std::uint32_t shape, Meetings met) {
-    Duration& cost = known[shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
+  const auto time = [&](const Op& op, Meetings met) {
+    if (op.kind == OpKind::attention) {
+      const int sms = sm_budget(program, machine, met, options.interference);
+      return pricer.attention(op, first_taking_part(program, op), sms);
+    }
+    Duration& cost = known[op.shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
     if (cost == unknown) {
-      cost = pricer.time(program.shapes[shape], sm_budget(program, machine, met, options.interference));
+      cost = pricer.time(program.shapes[op.shape], sm_budget(program, machine, met, options.interference));
     }
     return cost;
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    costs.duration.push_back(parts.share(op, time(program.ops[op].shape, meetings[op])));
-    costs.undisturbed.push_back(parts.share(op, time(program.ops[op].shape, {})));
+    costs.duration.push_back(time(program.ops[op], meetings[op]));
+    costs.undisturbed.push_back(time(program.ops[op], {}));
   }
   for (const Shape& shape : program.unfused) {
     costs.compute += pricer.time(shape, machine.accelerator.sms);
   }
+  add_positions(program, pricer, meetings, machine, options.interference, costs);
   add_pairs(program, sizes, machine, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;

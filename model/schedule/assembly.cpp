@@ -15,7 +15,8 @@ Assembly::Assembly(std::string name, const Mesh& mesh, int axis, const Operation
       axis_(axis),
       ranks_(mesh.axes[static_cast<std::size_t>(axis)].extent),
       cuts_(cuts_of(strategy, kinds_of(operation), options)),
-      tokens_{builder_.dimension("tokens", ranks_ * cuts_), ranks_ * cuts_} {}
+      order_{.cuts = ranks_ * cuts_, .zigzag = options.attention == AttentionCut::zigzag},
+      tokens_{builder_.dimension("tokens", order_.blocks()), order_.blocks()} {}
 
 void Assembly::add(const OperationStage& stage, bool last) {
   switch (stage.kind) {
@@ -26,6 +27,15 @@ void Assembly::add(const OperationStage& stage, bool last) {
     case SiteKind::gemm_rs_backward: add_gemm_rs_backward(stage, last); break;
     case SiteKind::weight_ag_gemm:
     case SiteKind::gradient_rs: break;
+    case SiteKind::attention_rs:
+      attend(stage.contraction);
+      add_gemm_rs(stage, last);
+      break;
+    case SiteKind::gemm_a2a: add_gemm_a2a(stage, last); break;
+    case SiteKind::attention_a2a:
+      attend(stage.contraction);
+      add_attention_a2a(stage, last);
+      break;
   }
 }
 
@@ -39,7 +49,18 @@ Assembly::Value Assembly::given(const Given& given) {
 void Assembly::begin_with(const Value& value, Index row, Index column) {
   made_ = value;
   stream_ = value;
-  builder_.initially(builder_.whole(value.buffer), value.tensor, row, column);
+  hold(value, row, column, &ProgramBuilder::initially);
+}
+
+void Assembly::end_with(Index row, Index column) { hold(made_, row, column, &ProgramBuilder::finally); }
+
+/// The buffer holds these rows of all tokens, which may stand elsewhere in the sequence.
+void Assembly::hold(const Value& value, Index row, Index column, Moment moment) {
+  std::int32_t above = 0;
+  for (const TokenRun& run : order_.runs(row, builder_.buffer_of(value.buffer).rows.blocks)) {
+    (builder_.*moment)(builder_.rows_of(value.buffer, above, run.rows), value.tensor, run.position, column);
+    above += run.rows;
+  }
 }
 
 void Assembly::map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last) {
@@ -65,44 +86,18 @@ void Assembly::map(const Mapping& mapping, const std::vector<Value>& of, Extent 
   made_ = {tensor, buffer};
 }
 
-void Assembly::attend(const std::string& dimension, bool last) {
-  const DimensionId heads = builder_.dimension(dimension, ranks_);
-  const Extent qkv = builder_.buffer_of(made_.buffer).columns;
-  const Extent own{heads, 1};
-  const TensorId tensor = builder_.attention_tensor("attended", made_.tensor, {heads, ranks_}, true);
-  const BufferId buffer =
-      builder_.buffer("attended", last ? BufferRole::output : BufferRole::scratch, tokens_, own, options_.dtype);
-  const DimensionId batch = builder_.dimension("batch", 1);
-  const DimensionId head = builder_.dimension("head", 1);
-  const Operand all{builder_.whole(made_.buffer)};
-  done_ = {builder_.attention({.queries = all,
-                               .keys = all,
-                               .out = {builder_.whole(buffer)},
-                               .batch = batch,
-                               .head = head,
-                               .causal = true,
-                               .waits = done_})};
-  builder_.unfused(AttentionShape{.queries = tokens_,
-                                  .keys = tokens_,
-                                  .columns = own,
-                                  .qkv = qkv,
-                                  .batch = batch,
-                                  .head = head,
-                                  .causal = true,
-                                  .dtype = options_.dtype});
-  made_ = {tensor, buffer};
-}
-
 Stage Assembly::site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output) {
   return {.builder = builder_,
           .name = stage.name,
           .axis = axis_,
           .ranks = ranks_,
           .cuts = cuts_,
+          .grain = order_.grain(),
           .input = input,
           .weight = weight,
           .output = output,
-          .ready = done_};
+          .ready = done_,
+          .attend = std::exchange(attend_, nullptr)};
 }
 
 }  // namespace commfuse

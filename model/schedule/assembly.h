@@ -9,6 +9,7 @@
 #include "model/schedule/generate.h"
 #include "model/schedule/stage.h"
 #include "model/schedule/strategies.h"
+#include "model/schedule/token_order.h"
 
 namespace commfuse {
 
@@ -38,8 +39,10 @@ class Assembly {
   void add_mlp_ar(const OperationStage& stage, bool last);
   void add_ag_gemm_backward(const OperationStage& stage, bool last);
   void add_gemm_rs_backward(const OperationStage& stage, bool last);
+  void add_gemm_a2a(const OperationStage& stage, bool last);
+  void add_attention_a2a(const OperationStage& stage, bool last);
 
-  /// The input of the first stage; residuals start from it.
+  /// The input of the first stage; residuals start from it. Rows from `row` on of a buffer of all tokens.
   void begin_with(const Value& value, Index row, Index column);
   /// A tensor that is there from the start, and the part of it that lies in this rank's buffer of the same name.
   struct Given {
@@ -54,13 +57,18 @@ class Assembly {
   Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
   /// The two products of a backward pass, for a weight of rows x columns on every rank.
   void backward_unfused(const Extent& rows, const Extent& columns);
+  /// What was made is what the program ends with, rows and columns as for begin_with.
+  void end_with(Index row, Index column);
   /// One op over all that is there, which the unfused operator has too.
   void map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last);
-  /// All query rows of this rank's heads at once, with a causal mask.
-  void attend(const std::string& dimension, bool last);
+  /// Causal attention of this rank's heads: all queries at once, or as what comes next asks for them.
+  void attend(const std::string& dimension);
+  MakeRows core_of(BufferId qkv, BufferId attended, DimensionId batch, DimensionId head);
 
-  [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_}; }
-  [[nodiscard]] Index own_rows() const { return along(builder_.mesh(), axis_, 0, cuts_); }
+  using Moment = void (ProgramBuilder::*)(const Region&, TensorId, Index, Index);
+  void hold(const Value& value, Index row, Index column, Moment moment);
+  [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }
+  [[nodiscard]] Index own_rows() const { return along(builder_.mesh(), axis_, 0, cuts_ * order_.grain()); }
   Stage site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output);
 
   ProgramBuilder builder_;
@@ -69,10 +77,12 @@ class Assembly {
   int axis_;
   std::int32_t ranks_;
   std::int32_t cuts_;
+  TokenOrder order_;
   Extent tokens_;
   Value made_;    // by the stage before
   Value stream_;  // what residuals add to
   Done done_;
+  MakeRows attend_;  // makes rows of made_, if it is made by query slice
 };
 
 }  // namespace commfuse

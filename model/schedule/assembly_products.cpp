@@ -21,7 +21,7 @@ void Assembly::add_ag_gemm(const OperationStage& stage, bool last) {
   const TensorId y = builder_.product_tensor(stage.name, made_.tensor, w);
   const BufferId weight =
       builder_.buffer(stage.name + ".weight", BufferRole::weight, hidden, own_columns, options_.dtype);
-  const bool ends_here = last && !stage.activation && stage.attention.empty();
+  const bool ends_here = last && !stage.activation;
   const BufferId output = builder_.buffer(stage.name, ends_here ? BufferRole::output : BufferRole::scratch, tokens_,
                                           own_columns, options_.dtype);
   builder_.initially(builder_.whole(weight), w, 0, along(builder_.mesh(), axis_, 0, stage.columns_per_rank));
@@ -33,12 +33,9 @@ void Assembly::add_ag_gemm(const OperationStage& stage, bool last) {
     activated.blocks /= *stage.activation == Function::swiglu ? 2 : 1;
     map({.function = *stage.activation, .name = "activated"}, {made_}, activated, last);
   }
-  if (!stage.attention.empty()) {
-    attend(stage.attention, last);
-  }
   if (last) {
     const std::int32_t width = builder_.buffer_of(made_.buffer).columns.blocks;
-    builder_.finally(builder_.whole(made_.buffer), made_.tensor, 0, along(builder_.mesh(), axis_, 0, width));
+    end_with(0, along(builder_.mesh(), axis_, 0, width));
   }
 }
 
@@ -68,7 +65,7 @@ void Assembly::add_gemm_rs(const OperationStage& stage, bool last) {
     stream_ = made_;
   }
   if (last) {
-    builder_.finally(builder_.whole(made_.buffer), made_.tensor, own_rows(), 0);
+    end_with(own_rows(), 0);
   }
 }
 

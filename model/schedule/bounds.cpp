@@ -122,6 +122,30 @@ class Bounds {
     }
   }
 
+  /// The queries of an attention stand among its keys.
+  void positions(OpId id) {
+    const Op& op = program_.ops[position(id)];
+    if (op.kind != OpKind::attention) {
+      return;
+    }
+    const std::int32_t keys = std::get<AttentionShape>(program_.shapes[op.shape]).keys.blocks;
+    const auto queries = program_.regions_of(program_.inputs_of(op).front());
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      const Coordinates here = program_.mesh.coordinates(rank);
+      const std::vector<std::int32_t> first = positions_at(program_, op, here);
+      for (std::size_t i = 0; i < queries.size(); ++i) {
+        if (op.where.holds(here) && !holds(first[i], queries[i].rows, keys)) {
+          findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
+            return fmt::format("{} on rank {} has queries of block row {}, but its keys are {}",
+                               op_in_words(program_, id), rank,
+                               first[i] < 0 ? first[i] : first[i] + queries[i].rows - 1,
+                               keys == 1 ? std::string{"0"} : fmt::format("0 to {}", keys - 1));
+          });
+        }
+      }
+    }
+  }
+
   /// Content `i` of initial and final together.
   void content(const Content& content, std::int32_t i) {
     const std::int32_t about = -1 - i;
@@ -192,7 +216,7 @@ class Bounds {
       return axis >= 0 && static_cast<std::size_t>(axis) < program_.mesh.axes.size();
     };
     if (op.lane >= program_.lanes.size() || op.shape >= program_.shapes.size() || !lies_in(op.waits, program_.waits) ||
-        !lies_in(op.inputs, program_.operands) || !lies_in(op.outputs, program_.operands) ||
+        !lies_in(op.inputs, program_.operands) || !lies_in(op.outputs, program_.operands) || !positions_refer(op) ||
         program_.shapes[op.shape].index() != static_cast<std::size_t>(op.kind) || !axis_there(op.where.axis)) {
       return false;
     }
@@ -205,6 +229,15 @@ class Bounds {
     const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
     return (collective == nullptr || axis_there(collective->axis)) && operands_refer(program_.inputs_of(op)) &&
            operands_refer(program_.outputs_of(op));
+  }
+
+  /// An attention has none or one a region of queries, other ops have none.
+  [[nodiscard]] bool positions_refer(const Op& op) const {
+    if (op.positions.count == 0) {
+      return true;
+    }
+    return op.kind == OpKind::attention && lies_in(op.positions, program_.positions) && op.inputs.count > 0 &&
+           program_.inputs_of(op).front().count == op.positions.count;
   }
 
   [[nodiscard]] bool operands_refer(std::span<const Slice> operands) const {
@@ -356,6 +389,7 @@ void check_bounds(const Program& program, Findings& findings) {
   const auto count = static_cast<std::int32_t>(program.ops.size());
   for (OpId op{0}; op < OpId{count}; op = OpId{static_cast<std::int32_t>(op) + 1}) {
     bounds.regions(op);
+    bounds.positions(op);
   }
   std::int32_t i = 0;
   for (const auto* contents : {&program.initial, &program.final}) {

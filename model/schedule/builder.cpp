@@ -167,7 +167,28 @@ OpId ProgramBuilder::attention(const AttentionSpec& spec) {
                              .causal = spec.causal,
                              .dtype = dtype_of(spec.out)};
   const std::array inputs{spec.queries, spec.keys};
-  return add(OpKind::attention, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
+  const OpId id = add(OpKind::attention, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
+  program_.ops[position(id)].positions = store_positions(spec);
+  return id;
+}
+
+/// The usual positions are not stored, so that there is one way to write them.
+Slice ProgramBuilder::store_positions(const AttentionSpec& spec) {
+  check(spec.positions.empty() || spec.positions.size() == spec.queries.size(),
+        "each region of queries has a position");
+  std::int32_t above = 0;
+  bool usual = true;
+  for (std::size_t i = 0; i < spec.positions.size(); ++i) {
+    usual = usual && spec.positions[i] == Index{above};
+    above += spec.queries[i].rows;
+  }
+  if (usual) {
+    return {};
+  }
+  const Slice slice{static_cast<std::uint32_t>(program_.positions.size()),
+                    static_cast<std::uint32_t>(spec.positions.size())};
+  program_.positions.insert(program_.positions.end(), spec.positions.begin(), spec.positions.end());
+  return slice;
 }
 
 OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {

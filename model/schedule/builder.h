@@ -35,10 +35,12 @@ struct GemmSpec {
   bool transpose_b = false;
 };
 
-/// Both inputs are rows of one buffer of q, k and v.
+/// Both inputs are rows of one buffer of q, k and v. `positions`: the block row of its sequence that each region of the
+/// queries begins at; empty: the queries are block rows 0, 1, 2 and so on.
 struct AttentionSpec {
   Lane lane{LaneKind::compute, 0};
   Operand queries, keys, out;
+  std::vector<Index> positions;
   DimensionId batch{};
   DimensionId head{};
   bool causal = true;
@@ -129,6 +131,7 @@ class ProgramBuilder {
   /// Rows x columns of a stacked operand; all its regions have the same columns and block kinds.
   [[nodiscard]] std::pair<Extent, Extent> extents_of(const Operand& operand) const;
   [[nodiscard]] DType dtype_of(const Operand& operand) const;
+  Slice store_positions(const AttentionSpec& spec);
 
   Program program_;
   std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;  // by hash; only looked up, never walked

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/schedule/lower.h"
 #include "model/schedule/matching.h"
 
 namespace commfuse {
@@ -454,40 +455,51 @@ class Contents {
     const auto operands = program_.inputs_of(record(op));
     const Values queries = read(rank, op, operands[0]);
     const Values keys = read(rank, op, operands[1]);
+    const std::vector<std::int32_t> first = positions_at(program_, record(op), here(rank));
     const auto width = static_cast<std::size_t>(shape.qkv.blocks);
+    const auto regions = program_.regions_of(operands[0]);
     Values out;
-    for (std::size_t i = 0; i < queries.size(); ++i) {
-      Values column;
-      for (std::size_t key = i % width; key < keys.size(); key += width) {
-        column.push_back(keys[key]);
+    for (std::size_t region = 0; region < regions.size(); ++region) {
+      for (std::int32_t row = 0; row < regions[region].rows; ++row) {
+        for (std::size_t column = 0; column < width; ++column) {
+          Values seen;
+          for (std::size_t key = column; key < keys.size(); key += width) {
+            seen.push_back(keys[key]);
+          }
+          out.push_back(attended(rank, op, queries[out.size()], first[region] + row, seen, shape.causal));
+        }
       }
-      out.push_back(attended(rank, op, queries[i], column, shape.causal));
     }
     write(rank, op, out);
   }
 
-  /// One block of queries against the key rows of the same heads: all rows of the tensor, each once, or with a causal
-  /// mask at least those up to the queries' own.
-  Value attended(Rank rank, OpId op, const Value& query, const Values& keys, bool causal) {
+  /// One block of queries, which stands at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads:
+  /// all rows of the tensor, or with a causal mask those up to `row`. Masked keys are not looked at.
+  Value attended(Rank rank, OpId op, const Value& query, std::int32_t row, Values& keys, bool causal) {
+    if (causal) {
+      keys.resize(static_cast<std::size_t>(row) + 1);
+    }
     if (is_wrong(query) || std::any_of(keys.begin(), keys.end(), is_wrong)) {
       return wrong_value;
     }
     if (!complete(query)) {
       return wrong(rank, op, [&] { return fmt::format("attends with {}, which is not complete", words(query)); });
     }
-    std::vector<bool> seen(static_cast<std::size_t>(program_.tensors[position(query.tensor)].rows.blocks), false);
-    for (const Value& key : keys) {
-      if (!complete(key) || key.tensor != query.tensor || key.column != query.column ||
-          seen[static_cast<std::size_t>(key.row)]) {
-        return wrong(rank, op, [&] { return fmt::format("attends with {} to {}", words(query), words(key)); });
-      }
-      seen[static_cast<std::size_t>(key.row)] = true;
+    if (query.row != row) {
+      return wrong(rank, op, [&] { return fmt::format("attends with {} as with row {}", words(query), row); });
     }
-    const auto needed = causal && !rows_move(query.tensor) ? static_cast<std::ptrdiff_t>(query.row) + 1
-                                                           : static_cast<std::ptrdiff_t>(seen.size());
-    const auto missing = std::find(seen.begin(), seen.begin() + needed, false) - seen.begin();
-    if (missing < needed) {
-      return wrong(rank, op, [&] { return fmt::format("attends with {} without key rows {}", words(query), missing); });
+    const auto rows = static_cast<std::size_t>(program_.tensors[position(query.tensor)].rows.blocks);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const Value wanted{query.tensor, static_cast<std::int32_t>(i), query.column, query.sum};
+      if (i >= rows || keys[i] != wanted) {
+        return wrong(rank, op, [&] {
+          return fmt::format("attends with {} to {} as key row {}", words(query), words(keys[i]), i);
+        });
+      }
+    }
+    if (!causal && keys.size() < rows) {
+      return wrong(rank, op,
+                   [&] { return fmt::format("attends with {} without key rows {}", words(query), keys.size()); });
     }
     for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
       const Tensor& tensor = program_.tensors[i];
@@ -558,10 +570,6 @@ class Contents {
   // --- what comes from other ranks, where rank 0 stands for all ----------------------------------------------------
 
   /// Whether rank 0's rows are not other ranks': then what only some rows need must be there for all.
-  [[nodiscard]] bool rows_move(TensorId tensor) const {
-    return symmetry_ != nullptr && !symmetry_->of(tensor).rows.rotation.still();
-  }
-
   /// What the label on rank 0 becomes on the rank that it comes to.
   Value moved(Value value, const Turn& turn) {
     if (static_cast<std::int32_t>(value.tensor) < 0) {

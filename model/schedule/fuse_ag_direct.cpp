@@ -21,7 +21,7 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
     Operand next;
     std::vector<OpId> next_arrived;
     if (step + 1 < stage.ranks) {
-      next = {builder.rows_of(gathered, step)};
+      next = {stage.rows_of(gathered, step)};
       next_arrived = {builder.exchange({.axis = stage.axis,
                                         .shift = step + 1,
                                         .send = own,
@@ -32,7 +32,7 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
     const Index shard = along(builder.mesh(), stage.axis, -step);
     done = {builder.gemm({.a = held,
                           .b = {builder.whole(stage.weight)},
-                          .out = {builder.rows_of(stage.output, shard)},
+                          .out = {stage.rows_of(stage.output, shard)},
                           .waits = arrived})};
     held = next;
     arrived = next_arrived;

@@ -16,8 +16,8 @@ Done fuse_rs_direct(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t ranks = stage.ranks;
   const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index shard = along(builder.mesh(), stage.axis, 1 + step);
-    return builder.gemm(
-        {.a = {builder.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
+    return stage.multiply(
+        {.a = {stage.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
   };
   if (ranks == 1) {
     return {product(0, builder.whole(stage.output), stage.ready)};
@@ -32,9 +32,9 @@ Done fuse_rs_direct(const Stage& stage, const StrategyOptions& options) {
     if (step >= 2) {
       free = {sent[static_cast<std::size_t>(step) - 2]};
     }
-    const Region slot = builder.rows_of(partial, step % 2);
+    const Region slot = stage.rows_of(partial, step % 2);
     const OpId computed = product(step, slot, free);
-    const Region received = builder.rows_of(inbox, step);
+    const Region received = stage.rows_of(inbox, step);
     sent.push_back(builder.exchange({.axis = stage.axis,
                                      .shift = step + 1,
                                      .send = {slot},

@@ -18,8 +18,8 @@ Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options) {
   const bool own_lane = options.add_lane == LaneKind::aux;
   const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
     const Index shard = along(builder.mesh(), stage.axis, -1 - step);
-    return builder.gemm(
-        {.a = {builder.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
+    return stage.multiply(
+        {.a = {stage.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
   };
   if (ranks == 1) {
     return {product(0, builder.whole(stage.output), stage.ready)};
@@ -27,7 +27,7 @@ Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options) {
   // Two slots each are enough: a step sends from one and receives into the other.
   const BufferId sum = stage.scratch("sum", 2, stage.output);
   const BufferId partial = stage.scratch("partial", 2, stage.output);
-  const auto slot = [&](BufferId buffer, std::int32_t step) { return builder.rows_of(buffer, step % 2); };
+  const auto slot = [&](BufferId buffer, std::int32_t step) { return stage.rows_of(buffer, step % 2); };
 
   std::vector<OpId> added{product(0, slot(sum, 0), stage.ready)};  // by step: when m is ready to be sent on
   for (std::int32_t step = 1; step < ranks; ++step) {

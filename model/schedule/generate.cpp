@@ -29,15 +29,15 @@ Program generate(const Operation& operation, std::int32_t ranks, const Strategy&
 Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
                  const StrategyOptions& options) {
   check(!operation.stages.empty(), "an operation has a stage");
-  check(std::all_of(operation.stages.begin(), operation.stages.end(),
-                    [&](const OperationStage& stage) { return generator_of(strategy, stage.kind) != nullptr; }),
-        "the strategy has a schedule for every site");
-  const std::string parameters = parameters_of(strategy, kinds_of(operation), options);
+  const std::vector<SiteKind> kinds = kinds_of(operation);
+  check(applies(strategy, kinds), "the strategy has a schedule for every site");
+  const StrategyOptions used = canonical(strategy, kinds, options);
+  const std::string parameters = parameters_of(strategy, kinds, used);
   std::string name = fmt::format("{} {}", strategy.name, operation.name);
   if (!parameters.empty()) {
     name = fmt::format("{} ({}) {}", strategy.name, parameters, operation.name);
   }
-  Assembly assembly(std::move(name), mesh, axis, operation, strategy, options);
+  Assembly assembly(std::move(name), mesh, axis, operation, strategy, used);
   for (const OperationStage& stage : operation.stages) {
     assembly.add(stage, &stage == &operation.stages.back());
   }

@@ -17,16 +17,14 @@ namespace commfuse {
 struct OperationStage {
   std::string name;  // of the site, and of the tensor it makes: gate_up
   SiteKind kind = SiteKind::ag_gemm;
-  std::string contraction;            // dimension of K: whole for ag_gemm, one block a rank for gemm_rs
-  std::string columns;                // dimension of the output: one block a rank for ag_gemm, whole for gemm_rs
-                                      // mlp_ar: both of its first product
+  std::string contraction;            // dimension of K: whole for *_gemm and gemm_a2a, one block a rank for the others
+  std::string columns;                // dimension of the output: one block a rank where that of K is whole
   std::int32_t columns_per_rank = 1;  // ag_gemm: 2 when gate and up lie side by side
   // Backward the dimensions are those of the forward product.
   // Around an ag_gemm:
   bool norm = false;                   // its input is normed first
   std::optional<Function> activation;  // its output goes through this
-  std::string attention;               // its output is q, k and v: the dimension of what attention makes of them
-  // Around a gemm_rs:
+  // Around a gemm_rs or attention_rs:
   bool residual = false;  // what the chain began with, or the residual before, is added to its output
 };
 

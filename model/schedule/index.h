@@ -45,6 +45,14 @@ struct Index {
     index.constant += more;
     return index;
   }
+  friend constexpr Index operator*(Index index, std::int32_t factor) {
+    index.constant *= factor;
+    for (IndexTerm& term : index.terms) {
+      term.scale *= factor;
+    }
+    return index;
+  }
+  friend constexpr Index operator-(std::int32_t minuend, const Index& index) { return index * -1 + minuend; }
 };
 
 /// scale * ((coordinate + offset) mod extent) on one axis, the offset brought into [0, extent).

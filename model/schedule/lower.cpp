@@ -78,11 +78,28 @@ std::vector<Command> commands_of(const Lowered& lowered, Rank rank) {
       add_partners(lowered, *exchange, rank, command);
     } else if (const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape])) {
       add_group(program, *collective, rank, command);
+    } else if (op.kind == OpKind::attention) {
+      command.positions = positions_at(program, op, here);
     }
     place[i] = static_cast<std::int32_t>(commands.size());
     commands.push_back(std::move(command));
   }
   return commands;
+}
+
+std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& here) {
+  std::vector<std::int32_t> positions;
+  for (const Index& position : program.positions_of(attention)) {
+    positions.push_back(position.at(program.mesh, here));
+  }
+  if (positions.empty()) {
+    std::int32_t above = 0;
+    for (const Region& region : program.regions_of(program.inputs_of(attention).front())) {
+      positions.push_back(above);
+      above += region.rows;
+    }
+  }
+  return positions;
 }
 
 }  // namespace commfuse

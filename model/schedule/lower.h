@@ -31,11 +31,12 @@ struct Command {
   std::vector<std::int32_t> waits;              // positions in the same list, all earlier
   std::vector<std::vector<Rectangle>> inputs;   // stacked by rows
   std::vector<std::vector<Rectangle>> outputs;  // stacked by rows
-  Rank target = -1;                             // exchange: whom it sends to; -1: this half is absent
-  Rank source = -1;                             // exchange: whom it receives from; -1: this half is absent
-  OpId target_op{-1};                           // the target's op whose receive half takes this send
-  OpId source_op{-1};                           // the source's op whose send half fills this receive
-  std::vector<Rank> group;                      // collective: its members, by coordinate
+  std::vector<std::int32_t> positions;  // attention: the block row of its sequence each region of queries begins at
+  Rank target = -1;                     // exchange: whom it sends to; -1: this half is absent
+  Rank source = -1;                     // exchange: whom it receives from; -1: this half is absent
+  OpId target_op{-1};                   // the target's op whose receive half takes this send
+  OpId source_op{-1};                   // the source's op whose send half fills this receive
+  std::vector<Rank> group;              // collective: its members, by coordinate
 };
 
 /// What all ranks' lists share. Simulators walk this without spelling the lists out.
@@ -55,5 +56,8 @@ Lowered lower(std::shared_ptr<const Program> program);
 std::vector<Command> commands_of(const Lowered& lowered, Rank rank);
 
 Rectangle rectangle_of(const Program& program, const Region& region, const Coordinates& here);
+
+/// The block row of its sequence that each region of an attention's queries begins at.
+std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& here);
 
 }  // namespace commfuse

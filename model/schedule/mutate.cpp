@@ -69,6 +69,7 @@ class Mutator {
       const OpId op{static_cast<std::int32_t>(i)};
       shift(op);
       regions(op);
+      positions(op);
       waits(op);
       accumulate(op);
       add_inputs(op);
@@ -133,8 +134,23 @@ class Mutator {
     }
   }
 
-  void index(OpId op, std::uint32_t region, const std::string& which, Index Region::*member) {
-    const Index& index = program_.regions[region].*member;
+  /// What an attention says of where its queries stand.
+  void positions(OpId op) {
+    const Slice all = record(op).positions;
+    for (std::uint32_t at = all.first; at < all.first + all.count; ++at) {
+      const auto place = [at](Program& program) -> Index& { return program.positions[at]; };
+      const std::string which = fmt::format("position {}", at - all.first);
+      offsets(op, which, program_.positions[at], place);
+      for (const std::int32_t more : {1, -1}) {
+        mutant(MutationKind::position, op, fmt::format("{} {:+}", which, more),
+               [&](Program& changed) { place(changed).constant += more; });
+      }
+    }
+  }
+
+  /// `place` finds the index in the copy.
+  template <class Place>
+  void offsets(OpId op, const std::string& which, const Index& index, const Place& place) {
     for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
       if (index.terms[axis].scale == 0) {
         continue;
@@ -143,9 +159,14 @@ class Mutator {
         mutant(MutationKind::offset, op,
                fmt::format("{}: offset {} instead of {}{}", which, next, index.terms[axis].offset,
                            program_.mesh.axes.size() == 1 ? "" : " along " + program_.mesh.axes[axis].name),
-               [&](Program& changed) { (changed.regions[region].*member).terms[axis].offset = next; });
+               [&](Program& changed) { place(changed).terms[axis].offset = next; });
       }
     }
+  }
+
+  void index(OpId op, std::uint32_t region, const std::string& which, Index Region::*member) {
+    offsets(op, which, program_.regions[region].*member,
+            [&](Program& program) -> Index& { return program.regions[region].*member; });
     for (const std::int32_t more : {1, -1}) {
       Region moved = program_.regions[region];
       (moved.*member).constant += more;
@@ -343,7 +364,9 @@ class Pair {
       const Coordinates here = a_.mesh.coordinates(rank);
       const bool same = each_op([&](OpId op) {
         return !record(op).where.holds(here) ||
-               (places_of(a_, a_.inputs_of(record(op)), here) == places_of(b_, b_.inputs_of(twin(op)), here) &&
+               ((record(op).kind != OpKind::attention ||
+                 positions_at(a_, record(op), here) == positions_at(b_, twin(op), here)) &&
+                places_of(a_, a_.inputs_of(record(op)), here) == places_of(b_, b_.inputs_of(twin(op)), here) &&
                 places_of(a_, a_.outputs_of(record(op)), here) == places_of(b_, b_.outputs_of(twin(op)), here));
       });
       if (!same) {

@@ -30,7 +30,7 @@ std::vector<std::string_view> keys_of(OpKind kind) {
     case OpKind::elementwise: add({"function", "in", "out"}); break;
     case OpKind::exchange: add({"axis", "shift", "wire", "in_kernel", "send", "receive"}); break;
     case OpKind::collective: add({"kind", "axis", "wire", "in", "out"}); break;
-    case OpKind::attention: add({"batch", "head", "causal", "in", "out"}); break;
+    case OpKind::attention: add({"batch", "head", "causal", "positions", "in", "out"}); break;
   }
   return keys;
 }
@@ -140,8 +140,40 @@ class OpReader {
                               "the blocks of its columns",
                               in_words(out.columns, dimensions_), in_words(queries.columns, dimensions_))};
     }
+    if (const Node* positions = fields.find("positions")) {
+      spec.positions = positions_of(*positions, spec.queries, keys);
+    } else if (queries.rows.blocks > keys.rows.blocks) {
+      throw Wrong{in.items[0].place,
+                  fmt::format("the rows of the queries are {}, but those of the keys only {}; give all keys that the "
+                              "queries see",
+                              in_words(queries.rows, dimensions_), in_words(keys.rows, dimensions_))};
+    }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.attention(spec); });
+  }
+
+  /// One a region of the queries; those that are the same on all ranks stand among the keys.
+  [[nodiscard]] std::vector<Index> positions_of(const Node& node, const Operand& queries, const Stack& keys) const {
+    require_list(node);
+    if (node.items.size() != queries.size()) {
+      throw Wrong{node.place, fmt::format("there are {} positions, but the queries are a stack of {}; write one for "
+                                          "each region, as in positions: [\"2*tp\"], or leave them out",
+                                          node.items.size(), queries.size())};
+    }
+    std::vector<Index> positions;
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const Node& item = node.items[i];
+      const Index index = text_of(item, [&](std::string_view text) { return parse_index(text, around_.mesh); });
+      const std::int32_t rows = queries[i].rows;
+      if (index.terms == Index{}.terms && (index.constant < 0 || index.constant + rows > keys.rows.blocks)) {
+        throw Wrong{item.place,
+                    fmt::format("the keys are block rows 0 to {}, but these queries are {} to {}; give all keys that "
+                                "they see",
+                                keys.rows.blocks - 1, index.constant, index.constant + rows - 1)};
+      }
+      positions.push_back(index);
+    }
+    return positions;
   }
 
   void elementwise(const Fields& fields, std::int32_t id) {

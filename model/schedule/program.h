@@ -150,7 +150,8 @@ struct GemmShape {
 /// softmax(q k^T / sqrt(head)) v for `queries` rows against `keys` rows. One block of `qkv` columns holds the q, k and
 /// v of a rank's heads and becomes one block of `columns`. Rows are tokens, sequence-major: row = position * batch +
 /// sequence, where `batch` and `head` are dimensions of one block that hold the number of sequences and the size of a
-/// head.
+/// head. The keys are block rows 0, 1, 2 and so on of the sequence; Op::positions says where the queries stand, and
+/// with a causal mask a query sees the keys up to its own.
 struct AttentionShape {
   Extent queries, keys, columns, qkv;
   DimensionId batch{};
@@ -192,7 +193,7 @@ struct CollectiveShape {
   friend bool operator==(const CollectiveShape&, const CollectiveShape&) = default;
 };
 
-/// What pricing looks at; ops of one shape cost the same.
+/// What pricing looks at; ops of one shape cost the same (under a causal mask also the positions matter).
 using Shape = std::variant<GemmShape, AttentionShape, ElementwiseShape, ExchangeShape, CollectiveShape>;
 
 /// A run of a pool of the program.
@@ -213,6 +214,7 @@ struct Op {
   Slice waits;              // of Program::waits: earlier ops of the same rank
   Slice inputs;             // of Program::operands
   Slice outputs;            // of Program::operands
+  Slice positions;          // of Program::positions: of an attention one a region of queries, or none; see positions_of
   Predicate where;
   friend bool operator==(const Op&, const Op&) = default;
 };
@@ -230,9 +232,10 @@ struct Program {
   std::vector<Shape> shapes;
   std::vector<Shape> unfused;  // the essential compute of one rank, uncut: what `compute` is priced from
 
-  std::vector<OpId> waits;      // pool
-  std::vector<Slice> operands;  // pool: each a list of regions stacked by rows
-  std::vector<Region> regions;  // pool
+  std::vector<OpId> waits;       // pool
+  std::vector<Slice> operands;   // pool: each a list of regions stacked by rows
+  std::vector<Region> regions;   // pool
+  std::vector<Index> positions;  // pool: block rows of a sequence
 
   [[nodiscard]] std::span<const OpId> waits_of(const Op& op) const {
     return std::span(waits).subspan(op.waits.first, op.waits.count);
@@ -242,6 +245,11 @@ struct Program {
   }
   [[nodiscard]] std::span<const Slice> outputs_of(const Op& op) const {
     return std::span(operands).subspan(op.outputs.first, op.outputs.count);
+  }
+  /// Which block row of its sequence each region of an attention's queries begins at. None stands for the usual case:
+  /// the queries are block rows 0, 1, 2 and so on.
+  [[nodiscard]] std::span<const Index> positions_of(const Op& op) const {
+    return std::span(positions).subspan(op.positions.first, op.positions.count);
   }
   /// The regions of one operand, top to bottom.
   [[nodiscard]] std::span<const Region> regions_of(Slice operand) const {

@@ -53,6 +53,7 @@ std::string_view name_of(Scope scope) {
     case Scope::out_proj_backward: return "out_proj_backward";
     case Scope::gate_up_backward: return "gate_up_backward";
     case Scope::down_backward: return "down_backward";
+    case Scope::ulysses: return "ulysses";
   }
   return "";
 }
@@ -76,7 +77,8 @@ std::vector<SiteName> sites_of(Scope scope) {
     case Scope::gate_up_backward: return {SiteName::gate_up};
     case Scope::down:
     case Scope::down_backward: return {SiteName::down};
-    case Scope::attention: return {SiteName::qkv, SiteName::out_proj};
+    case Scope::attention:
+    case Scope::ulysses: return {SiteName::qkv, SiteName::out_proj};
     case Scope::mlp: return {SiteName::gate_up, SiteName::down};
     case Scope::layer: return {SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
     case Scope::mlp_ar: return {SiteName::gate_up, SiteName::down, SiteName::gate_up, SiteName::down};
@@ -96,15 +98,18 @@ Operation operation_of(Scope scope, bool gated_mlp) {
     if (chained && site == SiteName::gate_up) {
       stage.activation = gated_mlp ? Function::swiglu : Function::gelu;
     }
-    if (chained && site == SiteName::qkv) {
-      stage.attention = "attention";
+    if (chained && site == SiteName::out_proj) {
+      stage.kind = SiteKind::attention_rs;
     }
     if (is_backward(scope)) {
       stage.kind = backward_of(stage.kind);
     }
     if (scope == Scope::layer) {
       stage.norm = stage.kind == SiteKind::ag_gemm;
-      stage.residual = stage.kind == SiteKind::gemm_rs;
+      stage.residual = !stage.norm;
+    }
+    if (scope == Scope::ulysses) {
+      stage.kind = site == SiteName::qkv ? SiteKind::gemm_a2a : SiteKind::attention_a2a;
     }
     operation.stages.push_back(stage);
   }
@@ -126,7 +131,9 @@ bool is_backward(Scope scope) {
          scope == Scope::down_backward;
 }
 
-bool has_attention(Scope scope) { return scope == Scope::attention || scope == Scope::layer; }
+bool has_attention(Scope scope) {
+  return scope == Scope::attention || scope == Scope::layer || scope == Scope::ulysses;
+}
 
 std::vector<Quantity> quantities_of(const Transformer& model, const Load& load) {
   return {{"tokens", load.tokens()},

@@ -18,7 +18,7 @@ namespace commfuse {
 /// One product site; or in a chain: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
 /// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual). The backward pass of one
 /// product site: the gradients of its input and of its weight. Without sequence parallelism: two MLPs in a row, each
-/// with its all-reduce, residual and norm (mlp_ar).
+/// with its all-reduce, residual and norm (mlp_ar). The attention block under Ulysses sequence parallelism.
 enum class Scope : std::uint8_t {
   qkv,
   out_proj,
@@ -32,6 +32,7 @@ enum class Scope : std::uint8_t {
   gate_up_backward,
   down_backward,
   mlp_ar,
+  ulysses,
 };
 
 inline constexpr std::array all_scopes{Scope::qkv,
@@ -45,7 +46,8 @@ inline constexpr std::array all_scopes{Scope::qkv,
                                        Scope::out_proj_backward,
                                        Scope::gate_up_backward,
                                        Scope::down_backward,
-                                       Scope::mlp_ar};
+                                       Scope::mlp_ar,
+                                       Scope::ulysses};
 
 /// How much is fed in.
 struct Load {

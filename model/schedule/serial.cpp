@@ -34,10 +34,10 @@ Done serial_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 Done serial_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);
-  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
-                                     .b = {builder.whole(stage.weight)},
-                                     .out = {builder.whole(partial)},
-                                     .waits = stage.ready});
+  const OpId product = stage.multiply({.a = {builder.whole(stage.input)},
+                                       .b = {builder.whole(stage.weight)},
+                                       .out = {builder.whole(partial)},
+                                       .waits = stage.ready});
   return {builder.collective({.kind = CollectiveKind::reduce_scatter,
                               .axis = stage.axis,
                               .in = {builder.whole(partial)},

@@ -21,6 +21,24 @@ std::string remedy(std::int64_t elements, std::int64_t blocks) {
   return fmt::format("choose a multiple of {}, such as {} or {}", blocks, below, below + blocks);
 }
 
+/// Attention of all queries is one kernel that runs over whole sequences; a slice of them is whole positions of each.
+void require_whole_positions(const Program& program, const Sizes& sizes) {
+  for (const Shape& shape : program.shapes) {
+    const auto* attention = std::get_if<AttentionShape>(&shape);
+    if (attention == nullptr || attention->queries == attention->keys) {
+      continue;
+    }
+    const std::int64_t batch = sizes.elements({attention->batch, 1});
+    const std::int64_t tokens = sizes.elements({attention->queries.dimension, 1});
+    if (tokens % batch != 0) {
+      const std::int32_t blocks = program.dimensions[position(attention->queries.dimension)].blocks;
+      throw ConfigError(fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} does; {}",
+                                    tokens * blocks / batch, blocks, program.name,
+                                    remedy(tokens * blocks / batch, blocks)));
+    }
+  }
+}
+
 }  // namespace
 
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
@@ -36,6 +54,7 @@ Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
     }
     sizes.block.push_back(found->elements / dimension.blocks);
   }
+  require_whole_positions(program, sizes);
   return sizes;
 }
 

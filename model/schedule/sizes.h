@@ -24,7 +24,8 @@ struct Quantity {
   std::int64_t elements = 0;
 };
 
-/// Throws ConfigError when a quantity does not divide into its dimension's blocks; aborts when one is missing.
+/// Throws ConfigError when a quantity does not divide into its dimension's blocks, or when a slice of queries would cut
+/// a position of a batch apart; aborts when a quantity is missing.
 Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities);
 
 /// Memory that the buffers of one rank take together.

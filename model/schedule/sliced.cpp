@@ -27,7 +27,7 @@ namespace {
 
 /// Slice i, in a buffer where the slices lie one after another.
 Operand slice(const Stage& stage, BufferId buffer, std::int32_t i) {
-  return {stage.builder.rows_of(buffer, i * stage.ranks, stage.ranks)};
+  return {stage.rows_of(buffer, i * stage.ranks, stage.ranks)};
 }
 
 bool copies(const StrategyOptions& options) { return options.shuffles == Shuffles::copied && options.slices > 1; }
@@ -42,7 +42,7 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const auto gather = [&](std::int32_t i) {
     return builder.collective({.kind = CollectiveKind::all_gather,
                                .axis = stage.axis,
-                               .in = {builder.rows_of(stage.input, i)},
+                               .in = {stage.rows_of(stage.input, i)},
                                .out = slice(stage, gathered, i),
                                .wire = options.dtype,
                                .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
@@ -82,14 +82,14 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
     const OpId product =
-        builder.gemm({.a = copies(options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
+        stage.multiply({.a = copies(options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
                       .b = {builder.whole(stage.weight)},
                       .out = slice(stage, partial, i),
                       .waits = i == 0 ? ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::reduce_scatter,
                                 .axis = stage.axis,
                                 .in = slice(stage, partial, i),
-                                .out = {builder.rows_of(stage.output, i)},
+                                .out = {stage.rows_of(stage.output, i)},
                                 .wire = options.dtype,
                                 .waits = {product}})};
   }

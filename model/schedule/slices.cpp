@@ -3,14 +3,6 @@
 
 namespace commfuse {
 
-Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i) {
-  Operand rows;
-  for (std::int32_t rank = 0; rank < stage.ranks; ++rank) {
-    rows.push_back(stage.builder.rows_of(buffer, rank * stage.cuts + i));
-  }
-  return rows;
-}
-
 Operand all_slices(const Stage& stage, BufferId buffer) {
   Operand rows;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {

@@ -3,10 +3,32 @@
 
 namespace commfuse {
 
-BufferId Stage::scratch(const std::string& what, std::int32_t tokens, BufferId like) const {
-  const Buffer shape = builder.buffer_of(like);  // a copy: adding a buffer moves the others
-  return builder.buffer(name + "." + what, BufferRole::scratch, {shape.rows.dimension, tokens}, shape.columns,
-                        shape.dtype);
+Region Stage::rows_of(BufferId buffer, const Index& first, std::int32_t count) const {
+  return builder.rows_of(buffer, first * grain, count * grain);
+}
+
+BufferId Stage::scratch(const std::string& what, std::int32_t count, BufferId like) const {
+  return scratch(what, count, builder.buffer_of(like).columns, builder.buffer_of(like).dtype);
+}
+
+BufferId Stage::scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const {
+  const DimensionId tokens = builder.buffer_of(output).rows.dimension;
+  return builder.buffer(name + "." + what, BufferRole::scratch, {tokens, count * grain}, columns, dtype);
+}
+
+OpId Stage::multiply(const GemmSpec& spec) const {
+  if (attend) {
+    attend(spec.a);
+  }
+  return builder.gemm(spec);
+}
+
+Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i) {
+  Operand rows;
+  for (std::int32_t rank = 0; rank < stage.ranks; ++rank) {
+    rows.push_back(stage.rows_of(buffer, rank * stage.cuts + i));
+  }
+  return rows;
 }
 
 }  // namespace commfuse

@@ -2,6 +2,7 @@
 // One place of overlap inside a program under construction: what a generator is given and what it gives back.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -9,11 +10,18 @@
 
 namespace commfuse {
 
-/// The buffers of one site. Rows are tokens; `cuts` blocks of them make one rank's shard.
+/// Makes rows of a stage's input, as an operand asks for them.
+using MakeRows = std::function<OpId(const Operand& rows)>;
+
+/// The buffers of one site. Rows are tokens; `cuts` of them make one rank's shard.
 ///
-///   ag_gemm   input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
-///   gemm_rs   input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
-///   mlp_ar    input: all tokens x K, normed        output: all tokens x K, normed, for the MLP behind
+///   ag_gemm        input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
+///   gemm_rs        input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
+///   attention_rs   as gemm_rs; its input is made by `attend`
+///   gemm_a2a       input: own shard                     output: all tokens x own columns; weight: all columns
+///   attention_a2a  input: all tokens x own share of K, made by `attend`
+///                                                       output: own shard; weight: all of K
+///   mlp_ar         input: all tokens x K, normed        output: all tokens x K, normed, for the MLP behind
 ///
 /// Backward, of a product y = x w: the input is dy, the output dx, `saved` is x and `gradient` dw.
 ///
@@ -27,6 +35,7 @@ struct Stage {
   int axis = 0;
   std::int32_t ranks = 1;
   std::int32_t cuts = 1;
+  std::int32_t grain = 1;  // blocks of a cut: 2 where it is two mirrored halves (TokenOrder)
   BufferId input{};
   BufferId weight{};
   BufferId output{};
@@ -38,10 +47,19 @@ struct Stage {
   BufferId stream{};  // all tokens x K: what that product is added to
   BufferId added{};   // all tokens x K: the stream behind it; a strategy may fill only the rows that it reads again
   Function activation = Function::copy;
+  MakeRows attend;  // attention by query slice: the core, once for every row of the input; waits by itself
 
-  /// A buffer of `tokens` block rows as wide as `like`, named after the site.
-  [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t tokens, BufferId like) const;
+  /// `count` cuts of a buffer from cut `first` on, over all its columns.
+  [[nodiscard]] Region rows_of(BufferId buffer, const Index& first, std::int32_t count = 1) const;
+  /// A buffer of so many cuts as wide as `like`, named after the site.
+  [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, BufferId like) const;
+  [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
+  /// A product of rows of the input, after the core that makes them where there is one.
+  OpId multiply(const GemmSpec& spec) const;
 };
+
+/// Cut i of every rank's shard, in a buffer where the shards lie one after another.
+Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i);
 
 /// Ops after which the output is complete.
 using Done = std::vector<OpId>;

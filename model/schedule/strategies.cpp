@@ -60,12 +60,21 @@ std::vector<StrategyOptions> both_regathers(const StrategyOptions& base) {
 std::vector<StrategyOptions> only(const StrategyOptions& base, OptionSet) { return {base}; }
 std::vector<StrategyOptions> only_this(const StrategyOptions& base) { return {base}; }
 
+/// The same schedules, each with the attention core cut in every way.
+std::vector<StrategyOptions> in_all_cuts(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
+  return expanded(candidates, fixed, Option::attention, &StrategyOptions::attention,
+                  {AttentionCut::whole, AttentionCut::by_query, AttentionCut::zigzag});
+}
+
 std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
-  return expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8});
+  // Every slice holds queries from all over the sequence: zig-zag would balance nothing.
+  return expanded(expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8}), fixed,
+                  Option::attention, &StrategyOptions::attention, {AttentionCut::whole, AttentionCut::by_query});
 }
 std::vector<StrategyOptions> all_slicings(const StrategyOptions& base) {
-  return expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {}, Option::shuffles,
-                  &StrategyOptions::shuffles, {Shuffles::strided, Shuffles::copied});
+  return in_all_cuts(expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {},
+                              Option::shuffles, &StrategyOptions::shuffles, {Shuffles::strided, Shuffles::copied}),
+                     {});
 }
 
 std::vector<StrategyOptions> groups(const StrategyOptions& base, OptionSet fixed) {
@@ -85,7 +94,7 @@ std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed)
             : expanded({one}, fixed, Option::add_lane, &StrategyOptions::add_lane, {LaneKind::compute, LaneKind::aux});
     all.insert(all.end(), lanes.begin(), lanes.end());
   }
-  return all;
+  return in_all_cuts(all, fixed);
 }
 std::vector<StrategyOptions> all_forms(const StrategyOptions& base) { return forms(base, {}); }
 
@@ -114,6 +123,8 @@ constexpr std::array all_strategies{
              .gemm_rs = serial_gemm_rs,
              .ag_gemm_backward = serial_ag_gemm_backward,
              .gemm_rs_backward = serial_gemm_rs_backward,
+             .gemm_a2a = serial_gemm_a2a,
+             .attention_a2a = serial_attention_a2a,
              .relevant = with_regather<no_options>,
              .tried = only,
              .proved = both_regathers<only_this>,
@@ -122,13 +133,15 @@ constexpr std::array all_strategies{
              .summary = "k slices, the collective of one under the product of another (CoC, Megatron)",
              .exposed = "the first gather or the last scatter, k latencies",
              .source = "Ascend MindSpeed CoC (copied); Megatron-Core tp_comm_overlap, pipelined chunks (strided)",
-             .uses = {Option::slices, Option::shuffles, Option::regather},
+             .uses = {Option::slices, Option::shuffles, Option::regather, Option::attention},
              .cuts = slices,
              .ag_gemm = sliced_ag_gemm,
              .gemm_rs = sliced_gemm_rs,
              .mlp_ar = sliced_mlp_ar,
              .ag_gemm_backward = sliced_ag_gemm_backward,
              .gemm_rs_backward = sliced_gemm_rs_backward,
+             .gemm_a2a = sliced_gemm_a2a,
+             .attention_a2a = sliced_attention_a2a,
              .relevant = with_regather<slicing_options>,
              .tried = slice_counts,
              .proved = both_regathers<all_slicings>,
@@ -178,15 +191,17 @@ constexpr std::array all_strategies{
              .proved = only_this,
              .describe = nothing},
     Strategy{.name = "commfuse",
-             .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS)",
+             .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS, FuseA2A)",
              .exposed = "nothing while a step is no longer than a partial product",
-             .source = "CommFuse, arXiv 2604.24013, algorithms 1 and 2",
-             .uses = {Option::form, Option::add_lane, Option::regather},
+             .source = "CommFuse, arXiv 2604.24013, algorithms 1, 2, 4 and 5",
+             .uses = {Option::form, Option::add_lane, Option::regather, Option::attention},
              .cuts = one,
              .ag_gemm = fuse_ag,
              .gemm_rs = fuse_rs,
              .ag_gemm_backward = fuse_ag_gemm_backward,
              .gemm_rs_backward = fuse_gemm_rs_backward,
+             .gemm_a2a = fuse_gemm_a2a,
+             .attention_a2a = fuse_attention_a2a,
              .relevant = with_regather<form_options>,
              .tried = forms,
              .proved = both_regathers<all_forms>,
@@ -217,7 +232,10 @@ const Strategy* find_strategy(std::string_view name) {
 Generator generator_of(const Strategy& strategy, SiteKind kind) {
   switch (kind) {
     case SiteKind::ag_gemm: return strategy.ag_gemm;
-    case SiteKind::gemm_rs: return strategy.gemm_rs;
+    case SiteKind::gemm_rs:
+    case SiteKind::attention_rs: return strategy.gemm_rs;
+    case SiteKind::gemm_a2a: return strategy.gemm_a2a;
+    case SiteKind::attention_a2a: return strategy.attention_a2a;
     case SiteKind::mlp_ar: return strategy.mlp_ar;
     case SiteKind::ag_gemm_backward: return strategy.ag_gemm_backward;
     case SiteKind::gemm_rs_backward: return strategy.gemm_rs_backward;
@@ -232,10 +250,35 @@ bool applies(const Strategy& strategy, std::span<const SiteKind> kinds) {
                      [&](SiteKind kind) { return generator_of(strategy, kind) != nullptr; });
 }
 
+namespace {
+
+/// The same at one kind of site: attention_rs is a gemm_rs with its core before it; all-to-alls have one form.
+OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOptions& options) {
+  const bool attends = kind == SiteKind::attention_rs || kind == SiteKind::attention_a2a;
+  if (!attends && kind != SiteKind::gemm_a2a) {
+    return strategy.relevant(kind, options);
+  }
+  OptionSet set;
+  if (kind == SiteKind::attention_rs) {
+    set = strategy.relevant(SiteKind::gemm_rs, options);
+    if (options.attention != AttentionCut::whole) {
+      set.drop(Option::shuffles);  // rows are made as products ask for them
+    }
+  } else if (strategy.uses.has(Option::slices)) {
+    set.add(Option::slices);
+  }
+  if (attends && strategy.uses.has(Option::attention)) {
+    set.add(Option::attention);
+  }
+  return set;
+}
+
+}  // namespace
+
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
   OptionSet all;
   for (const SiteKind kind : kinds) {
-    const OptionSet here = strategy.relevant(kind, options);
+    const OptionSet here = relevant_at(strategy, kind, options);
     for (const Option option : all_options) {
       if (here.has(option)) {
         all.add(option);
@@ -255,27 +298,40 @@ std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, 
 
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
   OptionSet own = relevant_options(strategy, kinds, options);
-  const bool saved = own.has(Option::regather) && options.regather == Regather::saved;
-  own.drop(Option::regather);
-  std::string words = own == OptionSet{} ? "" : strategy.describe(options);
-  if (saved) {
-    words += words.empty() ? "input saved" : ", input saved";
+  std::vector<std::string> words;
+  if (own.has(Option::attention) && options.attention != AttentionCut::whole) {
+    words.emplace_back(options.attention == AttentionCut::by_query ? "attention by query" : "zig-zag attention");
   }
-  return words;
+  if (own.has(Option::regather) && options.regather == Regather::saved) {
+    words.emplace_back("input saved");
+  }
+  own.drop(Option::attention);
+  own.drop(Option::regather);
+  if (own != OptionSet{}) {
+    words.insert(words.begin(), strategy.describe(options));
+  }
+  std::erase(words, "");
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
+  StrategyOptions result = options;
+  const OptionSet relevant = relevant_options(strategy, kinds, options);
+  for (const Option option : all_options) {
+    if (!relevant.has(option)) {
+      put(option, text_of(option, StrategyOptions{}), result);
+    }
+  }
+  return result;
 }
 
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
                                       const std::vector<StrategyOptions>& candidates) {
   std::vector<StrategyOptions> all;
-  for (StrategyOptions candidate : candidates) {
-    const OptionSet relevant = relevant_options(strategy, kinds, candidate);
-    for (const Option option : all_options) {
-      if (!relevant.has(option)) {
-        put(option, text_of(option, StrategyOptions{}), candidate);
-      }
-    }
-    if (std::find(all.begin(), all.end(), candidate) == all.end()) {
-      all.push_back(candidate);
+  for (const StrategyOptions& candidate : candidates) {
+    const StrategyOptions one = canonical(strategy, kinds, candidate);
+    if (std::find(all.begin(), all.end(), one) == all.end()) {
+      all.push_back(one);
     }
   }
   return all;

@@ -24,18 +24,21 @@ struct Strategy {
   OptionSet uses;            // the options that select a schedule of it
   /// Blocks that one rank's shard of tokens is cut into.
   std::int32_t (*cuts)(const StrategyOptions&);
-  /// By kind of site; nullptr where the strategy has no schedule.
+  /// By kind of site; nullptr where the strategy has no schedule. At a site of attention the options say how its core
+  /// is cut, if the strategy uses Option::attention.
   Generator ag_gemm = nullptr;
   Generator gemm_rs = nullptr;
   Generator mlp_ar = nullptr;
   Generator ag_gemm_backward = nullptr;
   Generator gemm_rs_backward = nullptr;
+  Generator gemm_a2a = nullptr;
+  Generator attention_a2a = nullptr;
   /// The options that make a difference at a site of this kind, given the others.
   OptionSet (*relevant)(SiteKind, const StrategyOptions&);
   /// The schedules worth trying that agree with `base` in what is fixed; and those that are proved.
   std::vector<StrategyOptions> (*tried)(const StrategyOptions& base, OptionSet fixed);
   std::vector<StrategyOptions> (*proved)(const StrategyOptions& base);
-  /// The parameters in words: "k=8", "ring, add on aux"; empty when there are none.
+  /// Its own parameters in words: "k=8", "ring, add on aux"; empty when there are none.
   std::string (*describe)(const StrategyOptions&);
   /// Why these options give no schedule on so many ranks, a sentence with its remedy; empty when they do. May be null.
   std::string (*refusal)(const StrategyOptions&, std::int32_t ranks) = nullptr;
@@ -50,7 +53,7 @@ std::span<const Strategy> strategies();
 /// nullptr when there is none of that name.
 const Strategy* find_strategy(std::string_view name);
 
-/// Its generator for a kind of site; nullptr when it has none.
+/// Its generator for a kind of site; nullptr when it has none. That of attention_rs is that of gemm_rs.
 Generator generator_of(const Strategy& strategy, SiteKind kind);
 /// Whether it has a generator for each of the kinds.
 bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
@@ -61,6 +64,12 @@ std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, 
 /// The parameters that make a difference at these sites, in words: "k=8", "ring, input saved"; empty when none does.
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// The same schedules without repetition: options that make no difference at these sites are put back to their default.
+/// The parameters that make a difference at these sites, in words: "k=8", "ring, attention by query"; empty when none
+/// does.
+std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
+/// The same schedule, with options that make no difference at these sites put back to their default.
+StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
+/// The same schedules in that form, without repetition.
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
                                       const std::vector<StrategyOptions>& candidates);
 /// Every distinct schedule for these sites that is proved on so many ranks; none where the strategy does not apply.
@@ -93,5 +102,11 @@ Done sliced_ag_gemm_backward(const Stage& stage, const StrategyOptions& options)
 Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
 Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options);
 Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
+Done serial_gemm_a2a(const Stage& stage, const StrategyOptions& options);
+Done serial_attention_a2a(const Stage& stage, const StrategyOptions& options);
+Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options);
+Done sliced_attention_a2a(const Stage& stage, const StrategyOptions& options);
+Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options);
+Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options);
 
 }  // namespace commfuse

@@ -315,7 +315,7 @@ class Decision {
       bool holds = false;
       switch (op.kind) {
         case OpKind::gemm: holds = multiplies(op, std::get<GemmShape>(shape)); break;
-        case OpKind::attention: holds = attends(op, std::get<AttentionShape>(shape)); break;
+        case OpKind::attention: holds = false; break;  // its mask and the order of its keys do not turn
         case OpKind::elementwise: holds = maps(op, std::get<ElementwiseShape>(shape)); break;
         case OpKind::exchange: holds = exchanges(op, matching_.receive_of_send[i]); break;
         case OpKind::collective: holds = collects(op, std::get<CollectiveShape>(shape)); break;
@@ -334,13 +334,6 @@ class Decision {
     const Operand a = input(op, 0);
     const Operand b = input(op, 1);
     return tied(rows(a), rows(output(op))) && tied(columns(b), columns(output(op))) && tied(columns(a), rows(b));
-  }
-
-  /// The keys may stand in any order.
-  bool attends(const Op& op, const AttentionShape& shape) {
-    [[maybe_unused]] const auto& [queries, all, columns_out, qkv, batch, head, causal, dtype] = shape;
-    const Operand keys = input(op, 1);
-    return tied(input(op, 0), output(op)) && tied(columns(keys), columns(output(op))) && inside(rows(keys));
   }
 
   bool maps(const Op& op, const ElementwiseShape& shape) {

@@ -125,11 +125,13 @@ std::string gemm_text(const Program& program, const GemmShape& gemm) {
 std::string shape_text(const Program& program, const Op& op) {
   struct Writer {
     const Program& program;
+    const Op& op;
     std::string operator()(const GemmShape& gemm) const { return gemm_text(program, gemm); }
     std::string operator()(const AttentionShape& attention) const {
       const auto name = [&](DimensionId id) -> const std::string& { return program.dimensions[position(id)].name; };
       return fmt::format(", batch: {}, head: {}, causal: {}", name(attention.batch), name(attention.head),
-                         attention.causal);
+                         attention.causal) +
+             positions_text();
     }
     std::string operator()(const ElementwiseShape& elementwise) const {
       return fmt::format(", function: {}", name_of(elementwise.function));
@@ -142,11 +144,18 @@ std::string shape_text(const Program& program, const Op& op) {
       return fmt::format(", kind: {}, axis: {}, wire: {}", name_of(collective.kind), axis_name(collective.axis),
                          name_of(collective.wire));
     }
+    [[nodiscard]] std::string positions_text() const {
+      std::string list;
+      for (const Index& position : program.positions_of(op)) {
+        list += fmt::format("{}\"{}\"", list.empty() ? "" : ", ", text_of(program.mesh, position));
+      }
+      return list.empty() ? "" : fmt::format(", positions: [{}]", list);
+    }
     [[nodiscard]] const std::string& axis_name(std::int8_t axis) const {
       return program.mesh.axes[static_cast<std::size_t>(axis)].name;
     }
   };
-  return std::visit(Writer{program}, program.shapes[op.shape]);
+  return std::visit(Writer{program, op}, program.shapes[op.shape]);
 }
 
 /// Keys of the operands, by kind: gemm a, b, out; exchange send, receive; the others in, out.

@@ -9,6 +9,9 @@
 //   operand  "y[0]; y[4]"        regions stacked by rows, top to bottom
 //   product  transpose_a: true   the first factor lies transposed in memory; transpose_b likewise; of tensors and gemms
 //   where    "tp < 3"            ranks on which an op takes part; also =, !=, >=
+//
+// An attention's in: [queries, keys]; its positions: ["2*tp"] are the block rows of the sequence at which the regions
+// of its queries begin, left out where the queries are block rows 0, 1, 2 and so on, as the keys always are.
 #pragma once
 
 #include <string>
@@ -26,7 +29,7 @@ std::string digest_of(const Program& program);
 
 /// Reads what to_text writes; spacing, comments and key order are free. By hand these may be left out where they are
 /// the usual ones: waits, purpose, lane and wire of an op; the axis where the mesh has one; dtype, which is bf16; the
-/// role of a buffer, which is scratch; row and column of a content, which are 0. `path` is for messages only. Throws
+/// role of a buffer, which is scratch; row and column of a content, which are 0; the positions of queries. `path` is for messages only. Throws
 /// ConfigError with one line a mistake, `path:line:col: sentence; remedy`. The result still has to pass check_program.
 Program parse_program(const std::string& text, const std::string& path);
 

@@ -61,6 +61,9 @@ std::string_view name_of(SiteKind kind) {
     case SiteKind::gemm_rs_backward: return "gemm_rs_backward";
     case SiteKind::weight_ag_gemm: return "weight_ag_gemm";
     case SiteKind::gradient_rs: return "gradient_rs";
+    case SiteKind::attention_rs: return "attention_rs";
+    case SiteKind::gemm_a2a: return "gemm_a2a";
+    case SiteKind::attention_a2a: return "attention_a2a";
   }
   return "";
 }

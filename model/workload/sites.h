@@ -18,7 +18,9 @@ namespace commfuse {
 /// Forward and backward, under tensor parallelism with sequence parallelism: all-gather and product, product and
 /// reduce-scatter. Under data parallelism with sharded weights: all-gather of the weight and product; backward products
 /// and reduce-scatter of the gradient. mlp_ar is both products of an MLP and an all-reduce: tensor parallelism without
-/// sequence parallelism.
+/// sequence parallelism. attention_rs is the attention core and the gemm_rs behind it. Ulysses sequence parallelism,
+/// where every rank keeps its tokens and has all weights: gemm_a2a gives each rank its heads of all tokens,
+/// attention_a2a gives them back.
 enum class SiteKind : std::uint8_t {
   ag_gemm,
   gemm_rs,
@@ -26,7 +28,10 @@ enum class SiteKind : std::uint8_t {
   gemm_rs_backward,
   weight_ag_gemm,
   gradient_rs,
-  mlp_ar
+  mlp_ar,
+  attention_rs,
+  gemm_a2a,
+  attention_a2a
 };
 enum class SiteName : std::uint8_t { qkv, out_proj, gate_up, down };
 

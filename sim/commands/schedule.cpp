@@ -22,13 +22,17 @@ void list() {
     fmt::print("{}\n  {}\n  leaves exposed: {}\n  source: {}\n", strategy.name, strategy.summary, strategy.exposed,
                strategy.source);
     std::string schedules;
-    for (const StrategyOptions& options : strategy.variants({})) {
-      const std::string parameters = strategy.describe(options);
+    constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
+    for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}))) {
+      const std::string parameters = parameters_of(strategy, products, options);
       if (!parameters.empty()) {
         schedules += (schedules.empty() ? "" : "; ") + parameters;
       }
     }
     fmt::print("{}", schedules.empty() ? "" : fmt::format("  schedules: {}\n", schedules));
+    if (strategy.uses.has(Option::attention)) {
+      fmt::print("  attention core: {}\n", fmt::join(words_of(Option::attention), "; "));
+    }
   }
 }
 

@@ -197,7 +197,7 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("--strategy", request->strategy, "all, or some of: serial,sliced,commfuse; with all variants")
       ->capture_default_str();
   command->add_option("--ranks", request->ranks, "4, 2,4,8 or 1..8; at most 64")->capture_default_str();
-  command->add_option("--scope", request->scope, "all, or some of: ag_gemm,gemm_rs,attention,mlp,layer")
+  command->add_option("--scope", request->scope, "all, or some of: ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
       ->capture_default_str();
   command->add_option("--dtype", request->dtype, "bf16, fp16, fp32")->capture_default_str();
   command->add_option("--seed", request->seed, "Of the random data")->capture_default_str();

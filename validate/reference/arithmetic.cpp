@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/reference/arithmetic.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -93,6 +94,12 @@ Matrix<Number> apply_to(Function function, Functions functions, std::int64_t blo
 
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b) { return product_of(a, b); }
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b) { return product_of(a, b); }
+
+Matrix<double> widened(const Matrix<float>& narrow) {
+  Matrix<double> wide(narrow.rows(), narrow.columns());
+  std::ranges::copy(narrow.values(), wide.values().begin());
+  return wide;
+}
 
 Matrix<float> sum(std::span<const Matrix<float>> terms) {
   check(!terms.empty(), "a sum has a term");

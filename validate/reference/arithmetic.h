@@ -40,6 +40,8 @@ template <class Number>
 Matrix<Number> factor(const Matrix<Number>& of, bool transpose) {
   return transpose ? transposed(of) : of;
 }
+/// The same values in double.
+Matrix<double> widened(const Matrix<float>& narrow);
 
 /// Element by element, in order of the terms, in fp32. Requires at least one term.
 Matrix<float> sum(std::span<const Matrix<float>> terms);

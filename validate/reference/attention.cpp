@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "model/check.h"
@@ -19,22 +20,30 @@ namespace {
 
 /// One query row of one head, and the rows it sees.
 struct Query {
-  std::int64_t row = 0;
+  std::int64_t row = 0;              // of the queries
   std::int64_t q = 0, k = 0, v = 0;  // first columns
   std::int64_t out = 0;              // first column of what it makes
   std::vector<std::int64_t> keys;    // rows
 };
 
-/// visit(query) for every row and head.
+/// The rows of the whole that the query rows are.
+std::vector<std::int64_t> all_rows(std::int64_t count) {
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(count));
+  std::iota(rows.begin(), rows.end(), 0);
+  return rows;
+}
+
+/// visit(query) for every query row, which stands in row `at` of the whole, and head.
 template <class Visit>
-void for_each_query(const AttentionLayout& layout, std::int64_t rows, std::int64_t columns, const Visit& visit) {
+void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t> at, std::int64_t keys,
+                    std::int64_t columns, const Visit& visit) {
   const std::int64_t heads = layout.out / layout.head;
   const std::int64_t kv_heads = (layout.qkv - layout.out) / 2 / layout.head;
   Query query;
-  for (query.row = 0; query.row < rows; ++query.row) {
+  for (const std::int64_t row : at) {
     query.keys.clear();
-    for (std::int64_t key = query.row % layout.batch; key < rows; key += layout.batch) {
-      if (!layout.causal || key <= query.row) {
+    for (std::int64_t key = row % layout.batch; key < keys; key += layout.batch) {
+      if (!layout.causal || key <= row) {
         query.keys.push_back(key);
       }
     }
@@ -48,16 +57,18 @@ void for_each_query(const AttentionLayout& layout, std::int64_t rows, std::int64
         visit(query);
       }
     }
+    ++query.row;
   }
 }
 
 /// Softmax of the scores of the visible rows.
-std::vector<double> weights_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& qkv) {
+std::vector<double> weights_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
+                               const Matrix<double>& keys) {
   std::vector<double> weights;
   for (const std::int64_t key : query.keys) {
     double score = 0.0;
     for (std::int64_t i = 0; i < layout.head; ++i) {
-      score += qkv.at(query.row, query.q + i) * qkv.at(key, query.k + i);
+      score += queries.at(query.row, query.q + i) * keys.at(key, query.k + i);
     }
     weights.push_back(score / std::sqrt(static_cast<double>(layout.head)));
   }
@@ -96,6 +107,24 @@ double score_spread(const AttentionLayout& layout, const Query& query, const Mat
   return most;
 }
 
+Matrix<double> attention_of(const AttentionLayout& layout, Functions functions, const Matrix<double>& queries,
+                            std::span<const std::int64_t> at, const Matrix<double>& keys) {
+  Matrix<double> out = empty_result(layout, queries);
+  for_each_query(layout, at, keys.rows(), queries.columns(), [&](const Query& query) {
+    const bool real = functions == Functions::real;
+    const std::vector<double> weights =
+        real ? weights_of(layout, query, queries, keys) : std::vector<double>(query.keys.size(), 1.0);
+    for (std::int64_t i = 0; i < layout.head; ++i) {
+      double sum = 0.0;
+      for (std::size_t j = 0; j < weights.size(); ++j) {
+        sum += weights[j] * keys.at(query.keys[j], query.v + i);
+      }
+      out.at(query.row, query.out + i) = real ? sum : clipped(sum);
+    }
+  });
+  return out;
+}
+
 }  // namespace
 
 bool holds_whole_heads(const Sizes& sizes, const AttentionShape& shape) {
@@ -117,26 +146,16 @@ AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape) {
 }
 
 Matrix<double> attention(const AttentionLayout& layout, Functions functions, const Matrix<double>& qkv) {
-  Matrix<double> out = empty_result(layout, qkv);
-  for_each_query(layout, qkv.rows(), qkv.columns(), [&](const Query& query) {
-    const bool real = functions == Functions::real;
-    const std::vector<double> weights =
-        real ? weights_of(layout, query, qkv) : std::vector<double>(query.keys.size(), 1.0);
-    for (std::int64_t i = 0; i < layout.head; ++i) {
-      double sum = 0.0;
-      for (std::size_t j = 0; j < weights.size(); ++j) {
-        sum += weights[j] * qkv.at(query.keys[j], query.v + i);
-      }
-      out.at(query.row, query.out + i) = real ? sum : clipped(sum);
-    }
-  });
-  return out;
+  return attention_of(layout, functions, qkv, all_rows(qkv.rows()), qkv);
 }
 
 Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& qkv) {
-  Matrix<double> wide(qkv.rows(), qkv.columns());
-  std::copy(qkv.values().begin(), qkv.values().end(), wide.values().begin());
-  const Matrix<double> result = attention(layout, functions, wide);
+  return attention(layout, functions, qkv, all_rows(qkv.rows()), qkv);
+}
+
+Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& queries,
+                        std::span<const std::int64_t> at, const Matrix<float>& keys) {
+  const Matrix<double> result = attention_of(layout, functions, widened(queries), at, widened(keys));
   Matrix<float> out(result.rows(), result.columns());
   std::transform(result.values().begin(), result.values().end(), out.values().begin(),
                  [](double value) { return static_cast<float>(value); });
@@ -145,8 +164,8 @@ Matrix<float> attention(const AttentionLayout& layout, Functions functions, cons
 
 Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<double>& qkv, const Matrix<double>& bound) {
   Matrix<double> out = empty_result(layout, qkv);
-  for_each_query(layout, qkv.rows(), qkv.columns(), [&](const Query& query) {
-    const std::vector<double> weights = weights_of(layout, query, qkv);
+  for_each_query(layout, all_rows(qkv.rows()), qkv.rows(), qkv.columns(), [&](const Query& query) {
+    const std::vector<double> weights = weights_of(layout, query, qkv, qkv);
     const double grown = std::exp(2.0 * score_spread(layout, query, qkv, bound));
     for (std::int64_t i = 0; i < layout.head; ++i) {
       double spread = 0.0;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention on whole matrices, as the interpreter and the unfused operation share it.
+// Attention on matrices, as the interpreter and the unfused operation share it.
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "model/schedule/program.h"
 #include "model/schedule/sizes.h"
@@ -30,6 +31,10 @@ AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape);
 Matrix<double> attention(const AttentionLayout& layout, Functions functions, const Matrix<double>& qkv);
 /// The same, rounded to fp32 once.
 Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& qkv);
+/// The same for some query rows, which are rows `at` of the whole; `keys` are rows 0, 1, 2 and so on of it, as many as
+/// the queries see. Every row gets the same bits as in the whole.
+Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& queries,
+                        std::span<const std::int64_t> at, const Matrix<float>& keys);
 
 /// How far attention of a matrix within `bound` of `qkv` may be from attention of `qkv`, element by element.
 Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<double>& qkv, const Matrix<double>& bound);

@@ -63,6 +63,7 @@ std::span<const CheckedOperation> checked_operations() {
       CheckedOperation{"layer", "layer", operation_of(Scope::layer, true)},
       CheckedOperation{"mlp_ar", "mlp_ar_swiglu", operation_of(Scope::mlp_ar, true)},
       CheckedOperation{"mlp_ar", "mlp_ar_gelu", operation_of(Scope::mlp_ar, false)},
+      CheckedOperation{"ulysses", "ulysses", operation_of(Scope::ulysses, true)},
   };
   return operations;
 }

@@ -23,15 +23,6 @@ Matrix<float> cut_out(const Matrix<float>& whole, const Area& area) {
 }
 
 void require_runnable(const Program& program) {
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    const auto inputs = program.inputs_of(program.ops[op]);
-    if (program.ops[op].kind == OpKind::attention &&
-        !std::ranges::equal(program.regions_of(inputs[0]), program.regions_of(inputs[1]))) {
-      throw std::runtime_error(
-          fmt::format("the reference executor runs attention of all queries at once, which {} is not",
-                      op_in_words(program, OpId{static_cast<std::int32_t>(op)})));
-    }
-  }
   for (const Buffer& buffer : program.buffers) {
     if (!can_store(buffer.dtype)) {
       throw std::runtime_error(fmt::format("the reference executor does not store {}, as buffer {} wants",

@@ -20,7 +20,7 @@ namespace commfuse::validate {
 /// written, when both ends are ready for it.
 class Interpreter {
  public:
-  /// Throws std::runtime_error for what the reference does not run: attention by query slice, fp8.
+  /// Throws std::runtime_error for what the reference does not run: fp8.
   Interpreter(Lowered lowered, Sizes sizes);
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;

@@ -58,9 +58,18 @@ void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory,
 }
 
 void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions) {
-  const AttentionLayout layout = layout_of(sizes, shape_of<AttentionShape>(program, at));
-  memory.write(at.rank, at.command->outputs[0],
-               attention(layout, functions, memory.read(at.rank, at.command->inputs[0])));
+  const auto& shape = shape_of<AttentionShape>(program, at);
+  const Command& command = *at.command;
+  const std::int64_t block = sizes.block[position(shape.queries.dimension)];
+  std::vector<std::int64_t> rows;  // of the sequence, where the queries stand
+  for (std::size_t i = 0; i < command.positions.size(); ++i) {
+    for (std::int64_t row = 0; row < command.inputs[0][i].rows * block; ++row) {
+      rows.push_back(command.positions[i] * block + row);
+    }
+  }
+  memory.write(at.rank, command.outputs[0],
+               attention(layout_of(sizes, shape), functions, memory.read(at.rank, command.inputs[0]), rows,
+                         memory.read(at.rank, command.inputs[1])));
 }
 
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to) {

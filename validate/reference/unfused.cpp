@@ -50,12 +50,6 @@ namespace {
 /// (1 + u)^times - 1.
 double growth(double u, std::int64_t times) { return std::expm1(static_cast<double>(times) * std::log1p(u)); }
 
-Matrix<double> widened(const Matrix<float>& narrow) {
-  Matrix<double> wide(narrow.rows(), narrow.columns());
-  std::ranges::copy(narrow.values(), wide.values().begin());
-  return wide;
-}
-
 /// Element by element: function(x, y).
 template <class TwoFunction>
 Matrix<double> combined(const Matrix<double>& x, const Matrix<double>& y, TwoFunction&& function) {

@@ -595,15 +595,24 @@ struct Attending {
     builder.initially(builder.whole(in), qkv, 0, 0);
     builder.finally(builder.whole(out), attended, 0, 0);
   }
-  Attending& attend(std::int32_t row, std::int32_t rows, const Region& keys, bool causal = true) {
+  /// Query rows from `row`, which say that they stand there.
+  Attending& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
+    return attend_as(row, row, rows, keys, causal);
+  }
+  /// Query rows from `row`, which say that they stand at `as`.
+  Attending& attend_as(Index as, std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
     builder.attention({.queries = {builder.rows_of(in, row, rows)},
-                       .keys = {keys},
+                       .keys = keys,
                        .out = {builder.rows_of(out, row, rows)},
+                       .positions = {as},
                        .batch = batch,
                        .head = head,
                        .causal = causal});
     return *this;
   }
+  [[nodiscard]] Operand all() const { return {builder.whole(in)}; }
+  [[nodiscard]] Region row(std::int32_t at) const { return builder.rows_of(in, at); }
+  std::vector<std::string> found() { return sentences(std::move(builder).build()); }
 
   ProgramBuilder builder{"attending", Mesh{{{"tp", 1}}}};
   Extent tokens{builder.dimension("tokens", 2), 2};
@@ -617,30 +626,71 @@ struct Attending {
 
 TEST(CheckProgram, AttentionOfAllRowsOrOfOneQueryBlockAfterTheOtherIsRight) {
   Attending whole;
-  whole.attend(0, 2, whole.builder.whole(whole.in));
-  EXPECT_EQ(sentences(std::move(whole.builder).build()), Sentences{});
+  EXPECT_EQ(whole.attend(0, 2, whole.all()).found(), Sentences{});
   Attending sliced;  // with a causal mask the first block of queries needs no later key
-  sliced.attend(0, 1, sliced.builder.rows_of(sliced.in, 0, 1)).attend(1, 1, sliced.builder.whole(sliced.in));
-  EXPECT_EQ(sentences(std::move(sliced.builder).build()), Sentences{});
+  EXPECT_EQ(sliced.attend(0, 1, {sliced.row(0)}).attend(1, 1, sliced.all()).found(), Sentences{});
+  Attending unmasked(false);
+  EXPECT_EQ(unmasked.attend(0, 1, unmasked.all(), false).attend(1, 1, unmasked.all(), false).found(), Sentences{});
+}
+
+TEST(CheckProgram, MaskedKeysAreNotLookedAt) {
+  Attending one;
+  EXPECT_EQ(one.attend(0, 1, {one.row(0), one.row(0)}).attend(1, 1, one.all()).found(), Sentences{});
 }
 
 TEST(CheckProgram, FindsAttentionThatMissesKeys) {
-  Attending late;
-  late.attend(0, 1, late.builder.whole(late.in)).attend(1, 1, late.builder.rows_of(late.in, 1, 1));
-  EXPECT_EQ(sentences(std::move(late.builder).build()),
-            (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] without key rows 0",
-                       "contents: rank 0 ends with a wrong value in row 1 of out, where attended[1] belongs"}));
   Attending full(false);
-  full.attend(0, 1, full.builder.rows_of(full.in, 0, 1), false).attend(1, 1, full.builder.whole(full.in), false);
-  EXPECT_EQ(sentences(std::move(full.builder).build()),
+  EXPECT_EQ(full.attend(0, 1, {full.row(0)}, false).attend(1, 1, full.all(), false).found(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] without key rows 1",
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }
 
+TEST(CheckProgram, FindsKeysThatAreNotThoseOfTheirRow) {
+  Attending swapped;
+  EXPECT_EQ(swapped.attend(0, 2, {swapped.row(1), swapped.row(0)}).found(),
+            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 0",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
+  Attending twice(false);
+  EXPECT_EQ(twice.attend(0, 2, {twice.row(0), twice.row(1), twice.row(1)}, false).found().front(),
+            "contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 2");
+}
+
+TEST(CheckProgram, FindsQueriesThatStandElsewhere) {
+  Attending late;
+  EXPECT_EQ(late.attend(0, 1, late.all()).attend_as(0, 1, 1, late.all()).found(),
+            (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as with row 0",
+                       "contents: rank 0 ends with a wrong value in row 1 of out, where attended[1] belongs"}));
+}
+
+TEST(CheckProgram, FindsQueriesBeyondTheKeysOnAnyRank) {
+  Attending late;
+  EXPECT_EQ(late.attend(0, 1, late.all()).attend(1, 1, {late.row(0)}).found(),
+            Sentences{"bounds: op 1 (attention) on rank 0 has queries of block row 1, but its keys are 0"});
+  Attending early;
+  EXPECT_EQ(early.attend_as(-1, 0, 1, early.all()).found(),
+            Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row -1, but its keys are 0 to 1"});
+  Attending unsaid;  // without positions the queries are rows 0 and 1
+  unsaid.builder.attention({.queries = unsaid.all(),
+                            .keys = {unsaid.row(0)},
+                            .out = {unsaid.builder.whole(unsaid.out)},
+                            .batch = unsaid.batch,
+                            .head = unsaid.head});
+  EXPECT_EQ(unsaid.found(),
+            Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row 1, but its keys are 0"});
+}
+
+TEST(CheckProgram, FindsPositionsThatDoNotBelongToTheirQueries) {
+  Attending one;
+  one.attend(0, 1, one.all()).attend(1, 1, one.all());
+  Program program = std::move(one.builder).build();
+  program.ops[1].positions.count = 2;
+  EXPECT_EQ(sentences(program),
+            Sentences{"bounds: op 1 (attention) refers to a lane, shape, operand, buffer or axis that is not there"});
+}
+
 TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
   Attending full(false);
-  full.attend(0, 2, full.builder.whole(full.in), true);
-  EXPECT_EQ(sentences(std::move(full.builder).build()),
+  EXPECT_EQ(full.attend(0, 2, full.all(), true).found(),
             (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], which the operation does not",
                        "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
 }

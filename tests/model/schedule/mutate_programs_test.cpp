@@ -72,7 +72,21 @@ TEST(Mutations, OfEveryScheduleAreCaughtOrProvedEquivalent) {
     }
     text += fmt::format("  {}, {} ranks, {}: {}\n", result.schedule, result.ranks, result.mutation, result.why);
   }
+  return text;
+}
+
+TEST(Mutations, OfEveryScheduleAreCaughtOrProvedEquivalent) {
+  const std::string text = outcomes_of(
+      all_programs(),
+      "Single mutations of every schedule of qkv, down and mlp for 2, 3 and 4 ranks, and what becomes of them");
   EXPECT_EQ(text, golden_text("mutations.txt", text));
+}
+
+TEST(Mutations, OfAttentionByQuerySliceAndOfUlyssesAreCaughtOrProvedEquivalent) {
+  const std::string text = outcomes_of(
+      attention_programs(),
+      "Single mutations of attention by query slice and of ulysses for 2 and 3 ranks, and what becomes of them");
+  EXPECT_EQ(text, golden_text("mutations_attention.txt", text));
 }
 
 /// x of one rank goes through one of two rooms of the same extents.

@@ -405,5 +405,37 @@ TEST(IndexText, TheFormReadsBackForEveryIndex) {
   }
 }
 
+/// Rank r of two attends with its rows r and 3 - r of four to all keys.
+Program attention_at(const std::vector<Index>& positions) {
+  ProgramBuilder builder("mirrored", Mesh{{{"tp", 2}}});
+  const Extent tokens{builder.dimension("tokens", 4), 4};
+  const Extent columns{builder.dimension("qkv", 1), 1};
+  const Extent heads{builder.dimension("attention", 1), 1};
+  const BufferId in = builder.buffer("qkv", BufferRole::input, tokens, columns, DType::bf16);
+  const BufferId out = builder.buffer("out", BufferRole::output, {tokens.dimension, 2}, heads, DType::bf16);
+  builder.attention({.queries = {builder.rows_of(in, 0), builder.rows_of(in, 1)},
+                     .keys = {builder.whole(in)},
+                     .out = {builder.whole(out)},
+                     .positions = positions,
+                     .batch = builder.dimension("batch", 1),
+                     .head = builder.dimension("head", 1)});
+  return std::move(builder).build();
+}
+
+TEST(ScheduleText, PositionsOfQueriesReadBack) {
+  const Mesh mesh{{{"tp", 2}}};
+  const Program program = attention_at({along(mesh, 0), along(mesh, 0, 0, -1) + 3});
+  expect_round_trip(program);
+  EXPECT_NE(to_text(program).find(R"(causal: true, positions: ["tp", "3-tp"], in: ["qkv[0]; qkv[1]", "qkv"])"),
+            std::string::npos)
+      << to_text(program);
+}
+
+TEST(ScheduleText, UsualPositionsAreLeftOut) {
+  EXPECT_EQ(attention_at({0, 1}), attention_at({}));
+  EXPECT_EQ(to_text(attention_at({0, 1})).find("positions"), std::string::npos);
+  EXPECT_NE(to_text(attention_at({1, 2})), to_text(attention_at({})));
+}
+
 }  // namespace
 }  // namespace commfuse

@@ -30,6 +30,7 @@ inline std::shared_ptr<const Program> shared(Program program) {
 /// Every schedule to be proved of one operation of checked_operations().
 inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std::int32_t ranks, DType dtype) {
   std::vector<CheckPoint> points;
+  const std::vector<SiteKind> kinds = kinds_of(operation.operation);
   for (const Strategy& strategy : strategies()) {
     for (const StrategyOptions& options :
          schedules_to_prove(strategy, kinds_of(operation.operation), ranks, {.dtype = dtype})) {
