@@ -15,8 +15,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::int64_t most_cells = std::int64_t{1} << 27U;  // of all ranks: what a check can hold in memory
-
 using Extents = std::pair<Extent, Extent>;  // rows, columns
 
 template <class Id, class Table>

@@ -2,11 +2,16 @@
 // Does a program hold together? Everything later relies on it and looks nothing up twice.
 #pragma once
 
+#include <cstdint>
+
 #include "model/schedule/findings.h"
 #include "model/schedule/program.h"
 #include "model/schedule/symmetry.h"
 
 namespace commfuse {
+
+/// Blocks that a check can hold in memory.
+inline constexpr std::int64_t most_cells = std::int64_t{1} << 27U;
 
 /// Ids and pools, shapes and operands that fit each other, waits for earlier ops only, and on every rank every region
 /// inside its buffer and every content inside its tensor.

@@ -9,6 +9,7 @@
 
 #include "model/schedule/lower.h"
 #include "model/schedule/matching.h"
+#include "model/schedule/other_ranks.h"
 
 namespace commfuse {
 
@@ -567,71 +568,30 @@ class Contents {
     return total;
   }
 
-  // --- what comes from other ranks, where rank 0 stands for all ----------------------------------------------------
-
-  /// Whether rank 0's rows are not other ranks': then what only some rows need must be there for all.
-  /// What the label on rank 0 becomes on the rank that it comes to.
-  Value moved(Value value, const Turn& turn) {
-    if (static_cast<std::int32_t>(value.tensor) < 0) {
-      return value;
-    }
-    const Moves& labels = symmetry_->of(value.tensor);
-    value.row = labels.rows.rotation.at(program_.mesh, value.row, turn);
-    value.column = labels.columns.rotation.at(program_.mesh, value.column, turn);
-    const Tensor& tensor = program_.tensors[position(value.tensor)];
-    if (tensor.definition == Tensor::Definition::product) {
-      for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
-        const Cycle cycle = symmetry_->contraction_of(tensor).rotation.cycle(program_.mesh, axis, turn);
-        value.sum = sums_.moved(value.sum, cycle);
-      }
-    }
-    return value;
-  }
-
-  /// The top `rows` rows of an operand on the rank that rank 0 comes to; `held` is what rank 0 has there.
-  Values moved(const Values& held, Slice operand, std::size_t rows, const Turn& turn) {
-    const auto regions = program_.regions_of(operand);
-    const auto width = static_cast<std::size_t>(regions.front().columns);
-    const Rotation down = *symmetry_->rows_inside(regions);
-    const Rotation across = *symmetry_->columns_inside(regions);
-    const Turn back = inverse(program_.mesh, turn);
-    Values values;
-    values.reserve(rows * width);
-    for (std::size_t row = 0; row < rows; ++row) {
-      const auto from = static_cast<std::size_t>(down.at(program_.mesh, static_cast<std::int32_t>(row), back)) * width;
-      for (std::size_t column = 0; column < width; ++column) {
-        const auto beside = static_cast<std::size_t>(across.at(program_.mesh, static_cast<std::int32_t>(column), back));
-        values.push_back(moved(held[from + beside], turn));
-      }
-    }
-    return values;
-  }
+  // --- where rank 0 stands for all ---------------------------------------------------------------------------------
 
   /// What the rank that sends to rank 0 sends.
   void arrive(const Event& event) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
     const Slice sent = program_.inputs_of(record(event.op)).front();
-    const Turn turn = program_.mesh.coordinates(source_of(program_, exchange, 0));
-    const auto rows = static_cast<std::size_t>(exchange.rows.blocks);
-    write(0, event.target_op, moved(read(0, event.op, sent), sent, rows, turn));
+    const Turn source = program_.mesh.coordinates(source_of(program_, exchange, 0));
+    const Values held = read(0, event.op, sent);
+    OtherRanks others(program_, *symmetry_, sums_);
+    write(0, event.target_op, others.hold(held, sent, exchange.rows.blocks, {&source, 1}).front());
   }
 
   /// What rank 0 gets of a collective, where it is the member at coordinate 0.
   void collect_on_first(OpId op) {
     const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
     const Slice in = program_.inputs_of(record(op)).front();
-    const std::int32_t extent = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
-    const Values held = read(0, op, in);
-    const bool apart = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_to_all;
-    const std::size_t rows = held.size() / static_cast<std::size_t>(shape.columns.blocks);
-    const std::size_t taken = apart ? rows / static_cast<std::size_t>(extent) : rows;
-    std::vector<Values> given;
-    given.reserve(static_cast<std::size_t>(extent));
-    for (std::int32_t i = 0; i < extent; ++i) {
-      Turn turn{};
-      turn[static_cast<std::size_t>(shape.axis)] = i;
-      given.push_back(moved(held, in, taken, turn));
+    std::vector<Turn> members(
+        static_cast<std::size_t>(program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent));
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      members[i][static_cast<std::size_t>(shape.axis)] = static_cast<std::int32_t>(i);
     }
+    const bool part = shape.kind != CollectiveKind::all_reduce;  // of the larger of input and output
+    const std::int32_t rows = shape.rows.blocks / (part ? static_cast<std::int32_t>(members.size()) : 1);
+    const std::vector<Values> given = OtherRanks(program_, *symmetry_, sums_).hold(read(0, op, in), in, rows, members);
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     write(0, op, reduces ? reduced(0, op, given) : stacked(given));
   }

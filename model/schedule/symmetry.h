@@ -22,36 +22,41 @@ struct Moves {
   Direction rows, columns;
 };
 
+/// Whose part of a program is looked at.
+enum class Ranks : std::uint8_t {
+  all,
+  first,  // rank 0, which stands for all ranks of a rotation-symmetric program
+};
+
 /// How everything moves when all ranks turn, such that the program comes to itself: on every rank r of the turn, an
 /// operand's cells are those of rank 0, each moved as its buffer moves, and they stand in the operand where the
 /// operand's rotation puts them; the initial and final labels of cells move as their tensors do; and every op takes
 /// operands that move in step to one that does. So what rank r holds is at all times what rank 0 holds, moved.
 class Symmetry {
  public:
-  explicit Symmetry(const Program& program);
-
   [[nodiscard]] const Moves& of(BufferId id) const { return grids_[position(id)]; }
   [[nodiscard]] const Moves& of(TensorId id) const { return grids_[buffers_ + position(id)]; }
   /// What a product sums over.
-  [[nodiscard]] const Direction& contraction_of(const Tensor& product) const { return of(product.a).columns; }
+  [[nodiscard]] const Direction& contraction_of(const Tensor& product) const {
+    return product.transpose_a ? of(product.a).rows : of(product.a).columns;
+  }
 
   /// How the rows or the columns of an operand move inside it. Nothing when turning does not only reorder them.
   [[nodiscard]] std::optional<Rotation> rows_inside(std::span<const Region> operand) const;
   [[nodiscard]] std::optional<Rotation> columns_inside(std::span<const Region> operand) const;
 
  private:
-  friend class Decision;
+  class Decision;
+  friend std::optional<Symmetry> symmetry_of(const Program& program, const Matching& matching);
+
+  explicit Symmetry(const Program& program);
   [[nodiscard]] std::optional<Rotation> stacked(std::span<const Region> operand, const Direction& rows) const;
+  /// The rows of stacked regions whose place no rank changes, top to bottom.
+  static std::vector<std::int32_t> fixed_rows(std::span<const Region> operand);
 
   const Program& program_;
   std::size_t buffers_;
   std::vector<Moves> grids_;  // buffers, then tensors
-};
-
-/// Whose part of a program is looked at.
-enum class Ranks : std::uint8_t {
-  all,
-  first,  // rank 0, which stands for all ranks of a rotation-symmetric program
 };
 
 /// Nothing when the program is not rotation-symmetric or it could not be shown: an op with a predicate; an index whose
