@@ -21,7 +21,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown =
       "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, "
       "--strategy, --variants, --slices, --form, --add-lane, --interference, --launch, --evaluator, --threads, "
-      "--config, --set, --schedule, --size, --axis, --output, --trace";
+      "--config, --set, --schedule, --size, --axis, --output, --trace, --figure";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
       {"run --zzzzzzzz", unknown.c_str()},
