@@ -43,18 +43,11 @@ ResultRow row_of(const Point& point) {
   return row;
 }
 
-void put_schedule(ResultRow& row, const Strategy& strategy, const StrategyOptions& options) {
+void put_schedule(ResultRow& row, Scope scope, const Strategy& strategy, const StrategyOptions& options) {
   row.strategy = strategy.name;
   row.parameters = strategy.describe(options);
-  if (strategy.uses_slices) {
-    row.slices = options.slices;
-  }
-  if (strategy.uses_form) {
-    row.form = name_of(options.form);
-    if (options.form == Form::ring) {
-      row.add_lane = name_of(options.add_lane);
-    }
-  }
+  row.options = options;
+  row.relevant = relevant_options(strategy, kinds_of(scope), options);
 }
 
 ResultRow row_of(const Point& point, const Prediction& prediction) {
@@ -74,7 +67,7 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
   ResultRow row = row_of(point);
   row.strategy = candidate.strategy->name;
   if (candidate.options.size() == 1) {
-    put_schedule(row, *candidate.strategy, candidate.options.front());
+    put_schedule(row, point.scope, *candidate.strategy, candidate.options.front());
   }
   row.reason = reason;
   return row;
@@ -85,7 +78,7 @@ ResultRow run_candidate(const Point& point, const Candidates& candidate, Predict
     require_runnable(point);
     const Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
     ResultRow row = row_of(point, best);
-    put_schedule(row, *best.strategy, best.options);
+    put_schedule(row, point.scope, *best.strategy, best.options);
     return row;
   } catch (const ConfigError& error) {
     return infeasible_row(point, candidate, error.what());

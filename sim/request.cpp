@@ -42,40 +42,47 @@ std::vector<const Strategy*> strategies_of(std::string_view list) {
   return found;
 }
 
+std::string key_of(Option option) { return fmt::format("strategy.{}", name_of(option)); }
+
+/// Among all strategies those without a schedule for the scope are passed over; asked for by name, that is a mistake.
+void require_only_listed(const Strategy& strategy, Scope scope, std::string_view list) {
+  if (list == "all") {
+    return;
+  }
+  std::vector<std::string_view> others;
+  for (const Strategy& other : strategies()) {
+    if (applies(other, kinds_of(scope))) {
+      others.push_back(other.name);
+    }
+  }
+  throw ConfigError(fmt::format("strategy {} has no schedule for scope {}; those that have: {}", strategy.name,
+                                name_of(scope), fmt::join(others, ", ")));
+}
+
 /// A parameter that no strategy takes is a slip, not a wish.
-void require_use(const Settings& settings, const std::vector<const Strategy*>& chosen_strategies, std::string_view key,
-                 bool Strategy::*uses) {
-  const auto takes = [&](const Strategy* strategy) { return strategy->*uses; };
-  if (settings.has(key) && std::none_of(chosen_strategies.begin(), chosen_strategies.end(), takes)) {
+void require_use(const Settings& settings, const std::vector<const Strategy*>& named, Option option) {
+  const std::string key = key_of(option);
+  const auto takes = [&](const Strategy* strategy) { return strategy->uses.has(option); };
+  if (settings.has(key) && std::none_of(named.begin(), named.end(), takes)) {
     throw ConfigError(fmt::format("{} is {}, but strategy {} does not use it; leave it out or add a strategy that does",
                                   key, settings.text(key), settings.text("strategy.name")));
   }
 }
 
-/// The variants of one strategy that agree with what the user fixed.
-std::vector<StrategyOptions> variants_of(const Strategy& strategy, const Settings& settings) {
+/// The schedules of one strategy that agree with what the user fixed.
+std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                         const Settings& settings) {
   StrategyOptions base;
   base.dtype = *dtype_named(settings.text("dtype"));
-  if (settings.has("strategy.slices") && strategy.uses_slices) {
-    base.slices = static_cast<std::int32_t>(settings.count("strategy.slices"));
-    return {base};
+  OptionSet fixed;
+  for (const Option option : all_options) {
+    const std::string key = key_of(option);
+    if (strategy.uses.has(option) && settings.has(key)) {
+      put(option, is_count(option) ? std::to_string(settings.count(key)) : settings.text(key), base);
+      fixed.add(option);
+    }
   }
-  std::vector<StrategyOptions> variants = strategy.variants(base);
-  if (!strategy.uses_form) {
-    return variants;
-  }
-  const auto drop = [&](const auto& unwanted) {
-    variants.erase(std::remove_if(variants.begin(), variants.end(), unwanted), variants.end());
-  };
-  if (settings.has("strategy.form")) {
-    const Form form = *form_named(settings.text("strategy.form"));
-    drop([&](const StrategyOptions& options) { return options.form != form; });
-  }
-  if (settings.has("strategy.add_lane")) {
-    const LaneKind lane = chosen(add_lane_choices, settings.text("strategy.add_lane"));
-    drop([&](const StrategyOptions& options) { return options.form == Form::ring && options.add_lane != lane; });
-  }
-  return variants;
+  return distinct(strategy, kinds, strategy.variants(base, fixed));
 }
 
 }  // namespace
@@ -116,14 +123,21 @@ bool names_strategies(const Settings& settings) {
 }
 
 std::vector<Candidates> candidates_of(const Settings& settings) {
-  const std::vector<const Strategy*> named = strategies_of(settings.text("strategy.name"));
-  require_use(settings, named, "strategy.slices", &Strategy::uses_slices);
-  require_use(settings, named, "strategy.form", &Strategy::uses_form);
-  require_use(settings, named, "strategy.add_lane", &Strategy::uses_form);
+  const std::string& list = settings.text("strategy.name");
+  const std::vector<const Strategy*> named = strategies_of(list);
+  for (const Option option : all_options) {
+    require_use(settings, named, option);
+  }
+  const Scope scope = *scope_named(settings.text("scope"));
+  const std::vector<SiteKind> kinds = kinds_of(scope);
   const bool each = chosen(variants_choices, settings.text("strategy.variants"));
   std::vector<Candidates> result;
   for (const Strategy* strategy : named) {
-    std::vector<StrategyOptions> options = variants_of(*strategy, settings);
+    if (!applies(*strategy, kinds)) {
+      require_only_listed(*strategy, scope, list);
+      continue;
+    }
+    std::vector<StrategyOptions> options = variants_of(*strategy, kinds, settings);
     if (!each) {
       result.push_back({strategy, std::move(options)});
       continue;

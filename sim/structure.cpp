@@ -39,14 +39,12 @@ Structure structure_of(Program program) {
 }
 
 const Structure& StructureCache::get(const StructureKey& key) {
-  const Place place{key.scope,        key.gated_mlp,        key.ranks,        key.strategy->name, key.options.slices,
-                    key.options.form, key.options.add_lane, key.options.dtype};
+  const Place place{key.scope, key.gated_mlp, key.ranks, key.strategy->name, key.options};
   const std::lock_guard lock(mutex_);
   std::unique_ptr<const Structure>& slot = structures_[place];
   if (!slot) {
-    const Mesh mesh{{{"tp", key.ranks}}};
     slot = std::make_unique<const Structure>(
-        structure_of(generate(operation_of(key.scope, key.gated_mlp), mesh, 0, *key.strategy, key.options)));
+        structure_of(generate(operation_of(key.scope, key.gated_mlp), key.ranks, *key.strategy, key.options)));
   }
   return *slot;
 }

@@ -41,7 +41,7 @@ class StructureCache {
   const Structure& get(const StructureKey& key);
 
  private:
-  using Place = std::tuple<Scope, bool, std::int32_t, std::string_view, std::int32_t, Form, LaneKind, DType>;
+  using Place = std::tuple<Scope, bool, std::int32_t, std::string_view, StrategyOptions>;
   std::mutex mutex_;
   std::map<Place, std::unique_ptr<const Structure>> structures_;
 };

@@ -18,9 +18,6 @@ inline constexpr std::array interference_choices{Choice<Interference>{"static", 
                                                  Choice<Interference>{"none", Interference::none}};
 inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stream},
                                            Choice<Launch>{"graph", Launch::graph}};
-inline constexpr std::array form_choices{Choice<Form>{"ring", Form::ring}, Choice<Form>{"direct", Form::direct}};
-inline constexpr std::array add_lane_choices{Choice<LaneKind>{"compute", LaneKind::compute},
-                                             Choice<LaneKind>{"aux", LaneKind::aux}};
 /// best: one row a strategy; all: one row a schedule.
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
 

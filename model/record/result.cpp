@@ -26,6 +26,15 @@ Value unless_empty(const std::string& text) { return text.empty() ? Value{} : Va
 
 const Breakdown& critical(const ResultRow& row) { return row.analysis.critical; }
 
+template <Option which>
+Value option(const Row& row) {
+  if (!row.relevant.has(which)) {
+    return {};
+  }
+  const std::string text = text_of(which, row.options);
+  return is_count(which) ? Value{static_cast<std::int64_t>(std::stoll(text))} : Value{text};
+}
+
 constexpr std::array columns{
     ResultColumn{"schema", "version of this row's form",
                  [](const Row&) -> Value { return std::string{result_schema}; }},
@@ -40,10 +49,18 @@ constexpr std::array columns{
     ResultColumn{"seq", "tokens of a sequence", [](const Row& row) -> Value { return row.seq; }},
     ResultColumn{"dtype", "element type of tensors and of the wire", [](const Row& row) -> Value { return row.dtype; }},
     ResultColumn{"strategy", "family of schedules", [](const Row& row) -> Value { return row.strategy; }},
-    ResultColumn{"slices", "sliced: k", [](const Row& row) -> Value { return maybe(row.slices); }},
-    ResultColumn{"form", "commfuse: ring or direct", [](const Row& row) -> Value { return maybe(row.form); }},
-    ResultColumn{"add_lane", "commfuse ring: where adds run",
-                 [](const Row& row) -> Value { return maybe(row.add_lane); }},
+    ResultColumn{"slices", "sliced: k", option<Option::slices>},
+    ResultColumn{"sub_slices", "commfuse: m", option<Option::sub_slices>},
+    ResultColumn{"form", "commfuse: ring or direct", option<Option::form>},
+    ResultColumn{"add_lane", "commfuse ring: where adds run", option<Option::add_lane>},
+    ResultColumn{"sum", "commfuse direct: when the owner adds up", option<Option::sum>},
+    ResultColumn{"lanes", "commfuse direct: communication lanes", option<Option::lanes>},
+    ResultColumn{"directions", "commfuse ring: ways round", option<Option::directions>},
+    ResultColumn{"group", "commfuse: ring steps a product", option<Option::group>},
+    ResultColumn{"inner", "commfuse: ranks of the inner ring", option<Option::inner>},
+    ResultColumn{"attention", "how the attention core is cut", option<Option::attention>},
+    ResultColumn{"shuffles", "sliced: strided or copied slices", option<Option::shuffles>},
+    ResultColumn{"regather", "backward: gathered again or saved", option<Option::regather>},
     ResultColumn{"status", "ok, or infeasible: no numbers follow",
                  [](const Row& row) -> Value { return std::string{row.feasible() ? "ok" : "infeasible"}; }},
     ResultColumn{"reason", "why it is infeasible", [](const Row& row) -> Value { return unless_empty(row.reason); }},

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "model/analysis/breakdown.h"
+#include "model/schedule/options.h"
 #include "model/units.h"
 
 namespace commfuse {
@@ -28,11 +28,10 @@ struct ResultRow {
   std::int64_t seq = 0;
   std::string dtype;
   // Which schedule.
-  std::string strategy;                 // the bare name
-  std::string parameters;               // in words, for tables: "k=8"; empty when there are none
-  std::optional<std::int64_t> slices;   // sliced
-  std::optional<std::string> form;      // commfuse
-  std::optional<std::string> add_lane;  // commfuse, ring
+  std::string strategy;    // the bare name
+  std::string parameters;  // in words, for tables: "k=8"; empty when there are none
+  StrategyOptions options;
+  OptionSet relevant;  // the options that make a difference to this schedule
   std::string schedule_sha256;
   std::string reason;  // why the point could not be run; empty where it was, and only then what follows means something
   // What came out.

@@ -34,7 +34,13 @@ struct Operation {
   std::vector<OperationStage> stages;
 };
 
-/// Aborts unless there is a stage and the dimensions of neighbours fit.
+/// The ranks of a schedule as a mesh: {tp: ranks}, or {node: ranks / inner, tp: inner} for nested rings.
+Mesh mesh_of(std::int32_t ranks, const StrategyOptions& options);
+
+/// Aborts unless there is a stage, the dimensions of neighbours fit, and the strategy applies and does not refuse.
+Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
+                 const StrategyOptions& options);
+/// The same along one axis of a mesh; the other axes repeat it.
 Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
                  const StrategyOptions& options);
 

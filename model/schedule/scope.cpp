@@ -81,6 +81,16 @@ Operation operation_of(Scope scope, bool gated_mlp) {
   return operation;
 }
 
+std::vector<SiteKind> kinds_of(const Operation& operation) {
+  std::vector<SiteKind> kinds;
+  for (const OperationStage& stage : operation.stages) {
+    kinds.push_back(stage.kind);
+  }
+  return kinds;
+}
+
+std::vector<SiteKind> kinds_of(Scope scope) { return kinds_of(operation_of(scope, true)); }
+
 bool has_attention(Scope scope) { return scope == Scope::attention || scope == Scope::layer; }
 
 std::vector<Quantity> quantities_of(const Transformer& model, const Load& load) {

@@ -38,6 +38,10 @@ std::vector<SiteName> sites_of(Scope scope);
 /// What is computed; depends on the model only through its kind of MLP.
 Operation operation_of(Scope scope, bool gated_mlp);
 
+/// The kinds of its sites, in order.
+std::vector<SiteKind> kinds_of(const Operation& operation);
+std::vector<SiteKind> kinds_of(Scope scope);
+
 /// Whether the scope holds the attention core, whose FLOPs count causally.
 bool has_attention(Scope scope);
 

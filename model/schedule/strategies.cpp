@@ -21,27 +21,39 @@ Done fuse_rs(const Stage& stage, const StrategyOptions& options) {
   return options.form == Form::ring ? fuse_rs_ring(stage, options) : fuse_rs_direct(stage, options);
 }
 
-std::vector<StrategyOptions> only(const StrategyOptions& fixed) { return {fixed}; }
+OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
+OptionSet slices_only(SiteKind, const StrategyOptions&) { return {Option::slices}; }
+OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
+  OptionSet set{Option::form};
+  if (kind == SiteKind::gemm_rs && options.form == Form::ring) {
+    set.add(Option::add_lane);
+  }
+  return set;
+}
 
-std::vector<StrategyOptions> slice_counts(const StrategyOptions& fixed) {
+std::vector<StrategyOptions> only(const StrategyOptions& base, OptionSet) { return {base}; }
+std::vector<StrategyOptions> only_this(const StrategyOptions& base) { return {base}; }
+
+std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
+  return expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8});
+}
+std::vector<StrategyOptions> all_slice_counts(const StrategyOptions& base) {
+  return expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8});
+}
+
+std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed) {
   std::vector<StrategyOptions> all;
-  for (const std::int32_t count : {2, 4, 8}) {
-    all.push_back(fixed);
-    all.back().slices = count;
+  for (const StrategyOptions& one :
+       expanded({base}, fixed, Option::form, &StrategyOptions::form, {Form::ring, Form::direct})) {
+    const std::vector<StrategyOptions> lanes =
+        one.form == Form::direct
+            ? std::vector{one}
+            : expanded({one}, fixed, Option::add_lane, &StrategyOptions::add_lane, {LaneKind::compute, LaneKind::aux});
+    all.insert(all.end(), lanes.begin(), lanes.end());
   }
   return all;
 }
-
-std::vector<StrategyOptions> forms(const StrategyOptions& fixed) {
-  StrategyOptions ring = fixed;
-  ring.form = Form::ring;
-  ring.add_lane = LaneKind::compute;
-  StrategyOptions ring_aux = ring;
-  ring_aux.add_lane = LaneKind::aux;
-  StrategyOptions direct = ring;
-  direct.form = Form::direct;
-  return {ring, ring_aux, direct};
-}
+std::vector<StrategyOptions> all_forms(const StrategyOptions& base) { return forms(base, {}); }
 
 std::string nothing(const StrategyOptions&) { return {}; }
 std::string slices_in_words(const StrategyOptions& options) { return fmt::format("k={}", options.slices); }
@@ -56,28 +68,37 @@ constexpr std::array all_strategies{
     Strategy{.name = "serial",
              .summary = "the collective, then the product (or the reverse)",
              .exposed = "the whole collective",
+             .source = "what every framework does without overlap",
              .cuts = one,
              .ag_gemm = serial_ag_gemm,
              .gemm_rs = serial_gemm_rs,
-             .variants = only,
+             .relevant = no_options,
+             .tried = only,
+             .proved = only_this,
              .describe = nothing},
     Strategy{.name = "sliced",
              .summary = "k slices, the collective of one under the product of another (CoC, Megatron)",
              .exposed = "the first gather or the last scatter, k latencies",
-             .uses_slices = true,
+             .source = "Ascend MindSpeed CoC; Megatron-Core tp_comm_overlap, pipelined chunks",
+             .uses = {Option::slices},
              .cuts = slices,
              .ag_gemm = sliced_ag_gemm,
              .gemm_rs = sliced_gemm_rs,
-             .variants = slice_counts,
+             .relevant = slices_only,
+             .tried = slice_counts,
+             .proved = all_slice_counts,
              .describe = slices_in_words},
     Strategy{.name = "commfuse",
              .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS)",
              .exposed = "nothing while a step is no longer than a partial product",
-             .uses_form = true,
+             .source = "CommFuse, arXiv 2604.24013, algorithms 1 and 2",
+             .uses = {Option::form, Option::add_lane},
              .cuts = one,
              .ag_gemm = fuse_ag,
              .gemm_rs = fuse_rs,
-             .variants = forms,
+             .relevant = form_options,
+             .tried = forms,
+             .proved = all_forms,
              .describe = form_in_words},
 };
 
@@ -91,15 +112,59 @@ const Strategy* find_strategy(std::string_view name) {
   return found == all_strategies.end() ? nullptr : found;
 }
 
-std::string_view name_of(Form form) { return form == Form::ring ? "ring" : "direct"; }
+Generator generator_of(const Strategy& strategy, SiteKind kind) {
+  switch (kind) {
+    case SiteKind::ag_gemm: return strategy.ag_gemm;
+    case SiteKind::gemm_rs: return strategy.gemm_rs;
+  }
+  return nullptr;
+}
 
-std::optional<Form> form_named(std::string_view name) {
-  for (const Form form : {Form::ring, Form::direct}) {
-    if (name_of(form) == name) {
-      return form;
+bool applies(const Strategy& strategy, std::span<const SiteKind> kinds) {
+  return std::all_of(kinds.begin(), kinds.end(),
+                     [&](SiteKind kind) { return generator_of(strategy, kind) != nullptr; });
+}
+
+OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
+  OptionSet all;
+  for (const SiteKind kind : kinds) {
+    const OptionSet here = strategy.relevant(kind, options);
+    for (const Option option : all_options) {
+      if (here.has(option)) {
+        all.add(option);
+      }
     }
   }
-  return std::nullopt;
+  return all;
+}
+
+std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                      const std::vector<StrategyOptions>& candidates) {
+  std::vector<StrategyOptions> all;
+  for (StrategyOptions candidate : candidates) {
+    const OptionSet relevant = relevant_options(strategy, kinds, candidate);
+    for (const Option option : all_options) {
+      if (!relevant.has(option)) {
+        put(option, text_of(option, StrategyOptions{}), candidate);
+      }
+    }
+    if (std::find(all.begin(), all.end(), candidate) == all.end()) {
+      all.push_back(candidate);
+    }
+  }
+  return all;
+}
+
+std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                                std::int32_t ranks, const StrategyOptions& base) {
+  if (!applies(strategy, kinds)) {
+    return {};
+  }
+  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.proved(base));
+  std::erase_if(all, [&](const StrategyOptions& options) {
+    return strategy.refusal != nullptr && !strategy.refusal(options, ranks).empty();
+  });
+  return all;
 }
 
 }  // namespace commfuse

@@ -2,42 +2,44 @@
 // The list of strategies. A new one is one file with its generators, one declaration and one line in strategies.cpp.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/schedule/options.h"
 #include "model/schedule/stage.h"
+#include "model/workload/sites.h"
 
 namespace commfuse {
 
-/// ring: data moves to the neighbour, step by step; direct: every shard goes straight to where it is needed.
-enum class Form : std::uint8_t { ring, direct };
-
-/// Everything that selects one schedule of a strategy. Fields that a strategy does not use keep their defaults.
-struct StrategyOptions {
-  std::int32_t slices = 4;                // sliced: k
-  Form form = Form::ring;                 // commfuse
-  LaneKind add_lane = LaneKind::compute;  // commfuse, gemm_rs, ring: compute or aux
-  DType dtype = DType::bf16;              // of tensors and of the wire
-  friend bool operator==(const StrategyOptions&, const StrategyOptions&) = default;
-};
+/// Makes the ops of one site; Done is what completes its output.
+using Generator = Done (*)(const Stage&, const StrategyOptions&);
 
 struct Strategy {
   std::string_view name;
   std::string_view summary;  // what it does, one line
   std::string_view exposed;  // what stays exposed, one line
-  bool uses_slices = false;  // which of the options select a schedule of it
-  bool uses_form = false;    // form, and add_lane where the form has adds on the way
+  std::string_view source;   // who describes it, one line
+  OptionSet uses;            // the options that select a schedule of it
   /// Blocks that one rank's shard of tokens is cut into.
   std::int32_t (*cuts)(const StrategyOptions&);
-  Done (*ag_gemm)(const Stage&, const StrategyOptions&);
-  Done (*gemm_rs)(const Stage&, const StrategyOptions&);
-  /// Every distinct schedule of this strategy that is worth trying: slices, forms, lanes.
-  std::vector<StrategyOptions> (*variants)(const StrategyOptions& fixed);
+  /// By kind of site; nullptr where the strategy has no schedule.
+  Generator ag_gemm = nullptr;
+  Generator gemm_rs = nullptr;
+  /// The options that make a difference at a site of this kind, given the others.
+  OptionSet (*relevant)(SiteKind, const StrategyOptions&);
+  /// The schedules worth trying that agree with `base` in what is fixed; and those that are proved.
+  std::vector<StrategyOptions> (*tried)(const StrategyOptions& base, OptionSet fixed);
+  std::vector<StrategyOptions> (*proved)(const StrategyOptions& base);
   /// The parameters in words: "k=8", "ring, add on aux"; empty when there are none.
   std::string (*describe)(const StrategyOptions&);
+  /// Why these options give no schedule on so many ranks, a sentence with its remedy; empty when they do. May be null.
+  std::string (*refusal)(const StrategyOptions&, std::int32_t ranks) = nullptr;
+
+  [[nodiscard]] std::vector<StrategyOptions> variants(const StrategyOptions& base, OptionSet fixed = {}) const {
+    return tried(base, fixed);
+  }
 };
 
 std::span<const Strategy> strategies();
@@ -45,8 +47,18 @@ std::span<const Strategy> strategies();
 /// nullptr when there is none of that name.
 const Strategy* find_strategy(std::string_view name);
 
-std::string_view name_of(Form form);
-std::optional<Form> form_named(std::string_view name);
+/// Its generator for a kind of site; nullptr when it has none.
+Generator generator_of(const Strategy& strategy, SiteKind kind);
+/// Whether it has a generator for each of the kinds.
+bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
+/// The options that make a difference at one of these sites.
+OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
+/// The same schedules without repetition: options that make no difference at these sites are put back to their default.
+std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                      const std::vector<StrategyOptions>& candidates);
+/// Every distinct schedule for these sites that is proved on so many ranks; none where the strategy does not apply.
+std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                                std::int32_t ranks, const StrategyOptions& base = {});
 
 // The generators, one file each.
 Done serial_ag_gemm(const Stage& stage, const StrategyOptions& options);

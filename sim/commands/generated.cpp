@@ -62,7 +62,7 @@ void for_each_generated(const GeneratedChoice& choice, const std::function<void(
   for (const Scope scope : scopes) {
     for (const std::int32_t count : ranks) {
       for (const Strategy& strategy : some) {
-        for (const StrategyOptions& options : strategy.variants({})) {
+        for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(scope), count)) {
           visit(program_of(scope, true, count, strategy, options));
         }
       }

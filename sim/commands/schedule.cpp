@@ -19,7 +19,8 @@ constexpr std::array<std::string_view, 3> schedule_settings{"model", "ranks", "s
 
 void list() {
   for (const Strategy& strategy : strategies()) {
-    fmt::print("{}\n  {}\n  leaves exposed: {}\n", strategy.name, strategy.summary, strategy.exposed);
+    fmt::print("{}\n  {}\n  leaves exposed: {}\n  source: {}\n", strategy.name, strategy.summary, strategy.exposed,
+               strategy.source);
     std::string schedules;
     for (const StrategyOptions& options : strategy.variants({})) {
       const std::string parameters = strategy.describe(options);
@@ -40,7 +41,7 @@ bool selects_a_schedule(const Field& field) {
 
 Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,
                    const StrategyOptions& options) {
-  return generate(operation_of(scope, gated_mlp), Mesh{{{"tp", ranks}}}, 0, strategy, options);
+  return generate(operation_of(scope, gated_mlp), ranks, strategy, options);
 }
 
 void add_schedule(CLI::App& app, int& status) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "model/config/choices.h"
 #include "model/cost/price.h"
 #include "sim/engine/engine.h"
 #include "sim/structure.h"
@@ -11,20 +10,6 @@
 namespace commfuse::sim {
 
 namespace {
-
-/// The schedule that a row is about.
-StrategyOptions options_of(const ResultRow& row) {
-  StrategyOptions options;
-  options.dtype = *dtype_named(row.dtype);
-  options.slices = static_cast<std::int32_t>(row.slices.value_or(options.slices));
-  if (row.form) {
-    options.form = *form_named(*row.form);
-  }
-  for (const auto& [word, lane] : add_lane_choices) {
-    options.add_lane = row.add_lane == word ? lane : options.add_lane;
-  }
-  return options;
-}
 
 reports::TracedRun play(const Point& point, const ResultRow& row, const Structure& structure, const Sizes& sizes,
                         Engine& engine) {
@@ -52,7 +37,7 @@ std::vector<reports::TracedRun> traced(const Point& point, std::span<const Resul
       continue;
     }
     const Structure& structure =
-        structures.get({point.scope, point.model.gated_mlp, point.ranks, find_strategy(row.strategy), options_of(row)});
+        structures.get({point.scope, point.model.gated_mlp, point.ranks, find_strategy(row.strategy), row.options});
     const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
     runs.push_back(play(point, row, structure, sizes, engine));
   }

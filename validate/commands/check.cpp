@@ -13,6 +13,7 @@
 #include "model/config/ranges.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/schedule/scope.h"
 #include "validate/commands/commands.h"
 #include "validate/reference/check_rows.h"
 #include "validate/reference/rounding.h"
@@ -138,7 +139,8 @@ std::vector<CheckPoint> points_of(const CheckRequest& request) {
   for (const CheckedOperation* operation : operations_of(request.scope)) {
     for (const std::int32_t ranks : all_ranks) {
       for (const Strategy* strategy : all_strategies) {
-        for (const StrategyOptions& options : strategy->variants(fixed)) {
+        for (const StrategyOptions& options :
+             schedules_to_prove(*strategy, kinds_of(operation->operation), ranks, fixed)) {
           points.push_back({operation, strategy, options, ranks, seed});
         }
       }

@@ -76,7 +76,7 @@ Program program_of(const CheckPoint& point) {
   if (point.file) {
     return point.file->program;
   }
-  return generate(point.operation->operation, Mesh{{{"tp", point.ranks}}}, 0, *point.strategy, point.options);
+  return generate(point.operation->operation, point.ranks, *point.strategy, point.options);
 }
 
 std::vector<Sizes> checked_sizes(const Program& program) {

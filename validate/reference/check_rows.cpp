@@ -5,8 +5,11 @@
 
 #include <array>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "model/columns.h"
+#include "model/schedule/scope.h"
 #include "model/schedule/work.h"
 
 namespace commfuse::validate {
@@ -20,9 +23,6 @@ struct Column {
   Json (*value)(const CheckResult&);
 };
 
-bool is(const CheckResult& result, std::string_view strategy) {
-  return !result.point.file && result.point.strategy->name == strategy;
-}
 std::string_view operation_of(const CheckResult& result) {
   return result.point.file ? "file" : result.point.operation->name;
 }
@@ -49,11 +49,17 @@ Json if_run(const CheckResult& result, Number value) {
   return was_run(result) ? Json(value) : Json();
 }
 
-Json add_lane_of(const CheckResult& result) {
-  if (!is(result, "commfuse") || result.point.options.form != Form::ring) {
+template <Option which>
+Json option(const CheckResult& result) {
+  if (result.point.file) {
     return {};
   }
-  return result.point.options.add_lane == LaneKind::aux ? "aux" : "compute";
+  const std::vector<SiteKind> kinds = kinds_of(result.point.operation->operation);
+  if (!relevant_options(*result.point.strategy, kinds, result.point.options).has(which)) {
+    return {};
+  }
+  const std::string text = text_of(which, result.point.options);
+  return is_count(which) ? Json(std::stoll(text)) : Json(text);
 }
 
 constexpr std::array columns{
@@ -64,10 +70,18 @@ constexpr std::array columns{
     Column{"seed", [](const CheckResult& r) { return Json(r.point.seed); }},
     Column{"strategy", [](const CheckResult& r) { return Json(strategy_of(r)); }},
     Column{"file", [](const CheckResult& r) { return r.point.file ? Json(r.point.file->name()) : Json(); }},
-    Column{"slices", [](const CheckResult& r) { return is(r, "sliced") ? Json(r.point.options.slices) : Json(); }},
-    Column{"form",
-           [](const CheckResult& r) { return is(r, "commfuse") ? Json(name_of(r.point.options.form)) : Json(); }},
-    Column{"add_lane", add_lane_of},
+    Column{"slices", option<Option::slices>},
+    Column{"sub_slices", option<Option::sub_slices>},
+    Column{"form", option<Option::form>},
+    Column{"add_lane", option<Option::add_lane>},
+    Column{"sum", option<Option::sum>},
+    Column{"lanes", option<Option::lanes>},
+    Column{"directions", option<Option::directions>},
+    Column{"group", option<Option::group>},
+    Column{"inner", option<Option::inner>},
+    Column{"attention", option<Option::attention>},
+    Column{"shuffles", option<Option::shuffles>},
+    Column{"regather", option<Option::regather>},
     Column{"ops", [](const CheckResult& r) { return Json(r.ops); }},
     Column{"ok", [](const CheckResult& r) { return Json(r.ok()); }},
     Column{"proved", [](const CheckResult& r) { return Json(r.findings.empty()); }},
