@@ -18,6 +18,15 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
                                  .waits = step == 0 ? ready : std::vector<OpId>{}});
 }
 
+OpId copy_own_shard(const Stage& stage, BufferId own, BufferId all, const std::vector<OpId>& waits) {
+  ProgramBuilder& builder = stage.builder;
+  return builder.elementwise({.lane = {LaneKind::aux, 0},
+                              .function = Function::copy,
+                              .inputs = {{builder.whole(own)}},
+                              .out = {builder.rows_of(all, along(builder.mesh(), stage.axis))},
+                              .waits = waits});
+}
+
 ScatterSteps::ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Room room)
     : stage_(stage),
       options_(options),

@@ -18,6 +18,9 @@ namespace commfuse {
 OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_t step,
                  const std::vector<Operand>& places, const std::vector<OpId>& ready);
 
+/// Copies the own shard into its place among all shards, beside the products.
+OpId copy_own_shard(const Stage& stage, BufferId own, BufferId all, const std::vector<OpId>& waits);
+
 /// A reduce-scatter in ranks-1 exchanges. In every step the caller makes the partial product of one shard, the own one
 /// last. In the ring form it is added to the sum that comes from the rank before and goes on to the next; in the direct
 /// form it goes to the rank that the shard is of, which adds up all of them at the end.

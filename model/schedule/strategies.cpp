@@ -28,6 +28,9 @@ OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
   if (adds && options.form == Form::ring) {
     set.add(Option::add_lane);
   }
+  if (kind == SiteKind::gemm_rs_backward) {
+    set.add(Option::sum);
+  }
   return set;
 }
 
@@ -70,7 +73,7 @@ std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed)
             : expanded({one}, fixed, Option::add_lane, &StrategyOptions::add_lane, {LaneKind::compute, LaneKind::aux});
     all.insert(all.end(), lanes.begin(), lanes.end());
   }
-  return all;
+  return expanded(all, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival});
 }
 std::vector<StrategyOptions> all_forms(const StrategyOptions& base) { return forms(base, {}); }
 
@@ -116,7 +119,7 @@ constexpr std::array all_strategies{
              .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS)",
              .exposed = "nothing while a step is no longer than a partial product",
              .source = "CommFuse, arXiv 2604.24013, algorithms 1 and 2",
-             .uses = {Option::form, Option::add_lane, Option::regather},
+             .uses = {Option::form, Option::add_lane, Option::sum, Option::regather},
              .cuts = one,
              .ag_gemm = fuse_ag,
              .gemm_rs = fuse_rs,
@@ -178,13 +181,24 @@ std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, 
 
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
   OptionSet own = relevant_options(strategy, kinds, options);
-  const bool saved = own.has(Option::regather) && options.regather == Regather::saved;
-  own.drop(Option::regather);
-  std::string words = own == OptionSet{} ? "" : strategy.describe(options);
-  if (saved) {
-    words += words.empty() ? "input saved" : ", input saved";
+  StrategyOptions here = options;
+  std::vector<std::string> words;
+  if (own.has(Option::regather) && options.regather == Regather::saved) {
+    words.emplace_back("x saved");
   }
-  return words;
+  const bool of_gradients = std::find(kinds.begin(), kinds.end(), SiteKind::gemm_rs_backward) != kinds.end();
+  if (own.has(Option::sum) && of_gradients) {
+    if (options.sum == Sum::arrival) {
+      words.emplace_back("dw by shard");
+    }
+    here.sum = Sum::end;  // said already
+  }
+  own.drop(Option::regather);
+  if (own != OptionSet{}) {
+    words.insert(words.begin(), strategy.describe(here));
+  }
+  std::erase(words, "");
+  return fmt::format("{}", fmt::join(words, ", "));
 }
 
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -42,14 +43,14 @@ void list() {
   for (const Strategy& strategy : strategies()) {
     fmt::print("{}\n  {}\n  leaves exposed: {}\n  source: {}\n", strategy.name, strategy.summary, strategy.exposed,
                strategy.source);
-    std::string schedules;
+    std::vector<std::string> schedules;  // options that the words say nothing of make a difference at some sites only
     for (const StrategyOptions& options : strategy.variants({})) {
       const std::string parameters = strategy.describe(options);
-      if (!parameters.empty()) {
-        schedules += (schedules.empty() ? "" : "; ") + parameters;
+      if (!parameters.empty() && std::find(schedules.begin(), schedules.end(), parameters) == schedules.end()) {
+        schedules.push_back(parameters);
       }
     }
-    fmt::print("{}", schedules.empty() ? "" : fmt::format("  schedules: {}\n", schedules));
+    fmt::print("{}", schedules.empty() ? "" : fmt::format("  schedules: {}\n", fmt::join(schedules, "; ")));
   }
 }
 

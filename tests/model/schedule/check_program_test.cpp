@@ -91,7 +91,7 @@ void every_schedule_passes(const Mesh& mesh, int axis) {
   for (const Scope scope : all_scopes) {
     for (const bool gated : {true, false}) {
       for (const Strategy& strategy : strategies()) {
-        for (const StrategyOptions& options : strategy.variants({})) {
+        for (const StrategyOptions& options : distinct(strategy, kinds_of(scope), strategy.variants({}))) {
           const Program program = generate(operation_of(scope, gated), mesh, axis, strategy, options);
           EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << mesh.ranks() << " ranks";
         }
@@ -114,7 +114,7 @@ TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
 
 TEST(CheckProgram, Passes256RanksOfFuseRs) {
   const Strategy& commfuse = *find_strategy("commfuse");
-  for (const StrategyOptions& options : commfuse.variants({})) {
+  for (const StrategyOptions& options : distinct(commfuse, kinds_of(Scope::down), commfuse.variants({}))) {
     const Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 256}}}, 0, commfuse, options);
     EXPECT_TRUE(check_program(program).ok());
   }

@@ -35,7 +35,7 @@ std::vector<Program> all_programs() {
   for (std::int32_t ranks = 2; ranks <= 4; ++ranks) {
     for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp}) {
       for (const Strategy& strategy : strategies()) {
-        for (const StrategyOptions& options : strategy.variants({})) {
+        for (const StrategyOptions& options : distinct(strategy, kinds_of(scope), strategy.variants({}))) {
           programs.push_back(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options));
         }
       }

@@ -41,8 +41,8 @@ TEST(ScheduleText, EveryGeneratedScheduleReadsBack) {
                                           operation_of(Scope::layer, true)};
   int programs = 0;
   for (const Strategy& strategy : strategies()) {
-    for (const StrategyOptions& options : strategy.variants({})) {
-      for (const Operation& operation : operations) {
+    for (const Operation& operation : operations) {
+      for (const StrategyOptions& options : distinct(strategy, kinds_of(operation), strategy.variants({}))) {
         for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
           expect_round_trip(generate(operation, Mesh{{{"tp", ranks}}}, 0, strategy, options));
           ++programs;

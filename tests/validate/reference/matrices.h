@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "model/schedule/program.h"
+#include "model/schedule/scope.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/matrix.h"
 
@@ -30,7 +31,8 @@ inline std::shared_ptr<const Program> shared(Program program) {
 inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std::int32_t ranks, DType dtype) {
   std::vector<CheckPoint> points;
   for (const Strategy& strategy : strategies()) {
-    for (const StrategyOptions& options : strategy.variants({.dtype = dtype})) {
+    const std::vector<SiteKind> kinds = kinds_of(operation.operation);
+    for (const StrategyOptions& options : distinct(strategy, kinds, strategy.variants({.dtype = dtype}))) {
       points.push_back({&operation, &strategy, options, ranks, 1});
     }
   }

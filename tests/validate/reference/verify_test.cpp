@@ -69,7 +69,7 @@ TEST(Verify, RanksOfAMeshOfTwoAxesRunSideBySide) {
   const Mesh mesh{{{"node", 2}, {"tp", 3}}};
   for (const CheckedOperation& operation : checked_operations()) {
     for (const Strategy& strategy : strategies()) {
-      for (const StrategyOptions& options : strategy.variants({})) {
+      for (const StrategyOptions& options : distinct(strategy, kinds_of(operation.operation), strategy.variants({}))) {
         for (const int axis : {0, 1}) {
           const auto program = shared(generate(operation.operation, mesh, axis, strategy, options));
           EXPECT_TRUE(verify(program, checked_sizes(*program)[0], {}).ok()) << program->name << " along " << axis;
