@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -114,11 +115,18 @@ std::string summary(std::span<const CheckResult> results) {
 }  // namespace
 
 std::string to_table(std::span<const CheckResult> results) {
-  constexpr auto line = "{:<10}  {:>5}  {:<27}  {:<5}  {:<8}  {:<8}  {}\n";
-  std::string text = fmt::format(line, "operation", "ranks", "schedule", "proof", "integers", "bound", "worst");
+  constexpr auto line = "{:<{}}  {:>5}  {:<{}}  {:<5}  {:<8}  {:<8}  {}\n";
+  std::size_t name = 10;
+  std::size_t schedule = 27;
+  for (const CheckResult& result : results) {
+    name = std::max(name, result.point.operation->name.size());
+    schedule = std::max(schedule, schedule_of(result).size());
+  }
+  std::string text =
+      fmt::format(line, "operation", name, "ranks", "schedule", schedule, "proof", "integers", "bound", "worst");
   for (const CheckResult& result : results) {
     const Verdict& verdict = result.verdict;
-    text += fmt::format(line, result.point.operation->name, result.point.ranks, schedule_of(result),
+    text += fmt::format(line, result.point.operation->name, name, result.point.ranks, schedule_of(result), schedule,
                         was_run(result) ? "ok" : "no", level(result, verdict.integers), level(result, verdict.bound),
                         was_run(result) ? fmt::format("{:.2f}", verdict.bound.worst) : "-");
   }
