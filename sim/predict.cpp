@@ -17,9 +17,7 @@ void require_possible(const Point& point) {
                                   point.machine.name, gpus, gpus));
   }
   require_supported(point.machine.accelerator, point.dtype);
-  for (const SiteName site : sites_of(point.scope)) {
-    require_divisible(point.model, site, point.load().tokens(), point.ranks);
-  }
+  require_divisible(point.scope, point.model, point.load(), point.ranks);
 }
 
 Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {

@@ -39,8 +39,8 @@ class ScatterSteps {
   [[nodiscard]] std::vector<OpId> free(std::int32_t step) const;
   /// Takes over the partial product of a step: adds and sends what can be. Requires the steps in order.
   void take(std::int32_t step, OpId product);
-  /// The last addition. Requires all steps taken.
-  Done finish();
+  /// The last addition; the direct form's is on `sum_lane`. Requires all steps taken.
+  Done finish(LaneKind sum_lane = LaneKind::compute);
 
  private:
   [[nodiscard]] Region slot(BufferId buffer, std::int32_t i) const;

@@ -24,7 +24,7 @@ Done fuse_rs(const Stage& stage, const StrategyOptions& options) {
 OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
-  const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward;
+  const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;
   if (adds && options.form == Form::ring) {
     set.add(Option::add_lane);
   }
@@ -97,6 +97,8 @@ constexpr std::array all_strategies{
              .gemm_rs = serial_gemm_rs,
              .ag_gemm_backward = serial_ag_gemm_backward,
              .gemm_rs_backward = serial_gemm_rs_backward,
+             .weight_ag_gemm = serial_weight_ag_gemm,
+             .gradient_rs = serial_gradient_rs,
              .relevant = with_regather<no_options>,
              .tried = only,
              .proved = both_regathers<only_this>,
@@ -111,6 +113,8 @@ constexpr std::array all_strategies{
              .gemm_rs = sliced_gemm_rs,
              .ag_gemm_backward = sliced_ag_gemm_backward,
              .gemm_rs_backward = sliced_gemm_rs_backward,
+             .weight_ag_gemm = sliced_weight_ag_gemm,
+             .gradient_rs = sliced_gradient_rs,
              .relevant = with_regather<slices_where_sliced>,
              .tried = slice_counts,
              .proved = both_regathers<all_slice_counts>,
@@ -125,6 +129,8 @@ constexpr std::array all_strategies{
              .gemm_rs = fuse_rs,
              .ag_gemm_backward = fuse_ag_gemm_backward,
              .gemm_rs_backward = fuse_gemm_rs_backward,
+             .weight_ag_gemm = fuse_weight_ag_gemm,
+             .gradient_rs = fuse_gradient_rs,
              .relevant = with_regather<form_options>,
              .tried = forms,
              .proved = both_regathers<all_forms>,
@@ -147,8 +153,8 @@ Generator generator_of(const Strategy& strategy, SiteKind kind) {
     case SiteKind::gemm_rs: return strategy.gemm_rs;
     case SiteKind::ag_gemm_backward: return strategy.ag_gemm_backward;
     case SiteKind::gemm_rs_backward: return strategy.gemm_rs_backward;
-    case SiteKind::weight_ag_gemm:
-    case SiteKind::gradient_rs: return nullptr;
+    case SiteKind::weight_ag_gemm: return strategy.weight_ag_gemm;
+    case SiteKind::gradient_rs: return strategy.gradient_rs;
   }
   return nullptr;
 }

@@ -29,6 +29,8 @@ struct Strategy {
   Generator gemm_rs = nullptr;
   Generator ag_gemm_backward = nullptr;
   Generator gemm_rs_backward = nullptr;
+  Generator weight_ag_gemm = nullptr;
+  Generator gradient_rs = nullptr;
   /// The options that make a difference at a site of this kind, given the others.
   OptionSet (*relevant)(SiteKind, const StrategyOptions&);
   /// The schedules worth trying that agree with `base` in what is fixed; and those that are proved.
@@ -81,5 +83,11 @@ Done sliced_ag_gemm_backward(const Stage& stage, const StrategyOptions& options)
 Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
 Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options);
 Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
+Done serial_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done serial_gradient_rs(const Stage& stage, const StrategyOptions& options);
+Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done sliced_gradient_rs(const Stage& stage, const StrategyOptions& options);
+Done fuse_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done fuse_gradient_rs(const Stage& stage, const StrategyOptions& options);
 
 }  // namespace commfuse

@@ -50,7 +50,8 @@ TEST(ScheduleText, EveryGeneratedScheduleReadsBack) {
       }
     }
   }
-  EXPECT_EQ(programs, (1 + 3 + 3) * 5 * 8);  // serial; sliced by 2, 4, 8; ring, ring with its add on aux, direct
+  // Serial; sliced by 2, 4, 8; ring, ring with its add on aux where there is an add, direct.
+  EXPECT_EQ(programs, ((1 + 3) * 5 + 2 + 4 * 3) * 8);
 }
 
 TEST(ScheduleText, AScheduleAlongOneOfTwoAxesReadsBack) {
