@@ -5,13 +5,13 @@
 
 namespace commfuse {
 
-Assembly::Assembly(std::string name, const Mesh& mesh, int axis, const Strategy& strategy,
+Assembly::Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Strategy& strategy,
                    const StrategyOptions& options)
     : builder_(std::move(name), mesh),
       strategy_(strategy),
       options_(options),
-      axis_(axis),
-      ranks_(mesh.axes[static_cast<std::size_t>(axis)].extent),
+      axes_(axes),
+      ranks_(axes.ranks(mesh)),
       cuts_(strategy.cuts(options)),
       tokens_{builder_.dimension("tokens", ranks_ * cuts_), ranks_ * cuts_} {}
 
@@ -82,7 +82,8 @@ void Assembly::attend(const std::string& dimension, bool last) {
 Stage Assembly::site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output) {
   return {.builder = builder_,
           .name = stage.name,
-          .axis = axis_,
+          .axis = axes_.inner,
+          .outer = axes_.outer,
           .ranks = ranks_,
           .cuts = cuts_,
           .input = input,

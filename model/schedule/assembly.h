@@ -15,7 +15,8 @@ namespace commfuse {
 /// A file of its own for every kind of site: assembly_*.cpp.
 class Assembly {
  public:
-  Assembly(std::string name, const Mesh& mesh, int axis, const Strategy& strategy, const StrategyOptions& options);
+  Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Strategy& strategy,
+           const StrategyOptions& options);
 
   void add(const OperationStage& stage, bool last);
 
@@ -43,13 +44,15 @@ class Assembly {
   void attend(const std::string& dimension, bool last);
 
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_}; }
-  [[nodiscard]] Index own_rows() const { return along(builder_.mesh(), axis_, 0, cuts_); }
+  /// The rank's place along its ring times `scale`: where its part of a tensor begins.
+  [[nodiscard]] Index own(std::int32_t scale = 1) const { return axes_.place(builder_.mesh(), scale); }
+  [[nodiscard]] Index own_rows() const { return own(cuts_); }
   Stage site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output);
 
   ProgramBuilder builder_;
   const Strategy& strategy_;
   const StrategyOptions& options_;
-  int axis_;
+  ShardAxes axes_;
   std::int32_t ranks_;
   std::int32_t cuts_;
   Extent tokens_;

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "model/check.h"
@@ -19,28 +18,56 @@ Mesh mesh_of(std::int32_t ranks, const StrategyOptions& options) {
   return {{{"node", ranks / options.inner}, {"tp", options.inner}}};
 }
 
-Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
-                 const StrategyOptions& options) {
-  const Mesh mesh = mesh_of(ranks, options);
-  return generate(operation, mesh, static_cast<int>(mesh.axes.size()) - 1, strategy, options);
+namespace {
+
+std::vector<SiteKind> kinds_of_sites(const Operation& operation) {
+  std::vector<SiteKind> kinds;
+  for (const OperationStage& stage : operation.stages) {
+    kinds.push_back(stage.kind);
+  }
+  return kinds;
 }
 
-Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
-                 const StrategyOptions& options) {
-  check(!operation.stages.empty(), "an operation has a stage");
-  check(std::all_of(operation.stages.begin(), operation.stages.end(),
-                    [&](const OperationStage& stage) { return generator_of(strategy, stage.kind) != nullptr; }),
-        "the strategy has a schedule for every site");
+Program generate_on(const Operation& operation, const Mesh& mesh, const ShardAxes& axes, const Strategy& strategy,
+                    const StrategyOptions& options) {
   const std::string parameters = strategy.describe(options);
   std::string name = fmt::format("{} {}", strategy.name, operation.name);
   if (!parameters.empty()) {
     name = fmt::format("{} ({}) {}", strategy.name, parameters, operation.name);
   }
-  Assembly assembly(std::move(name), mesh, axis, strategy, options);
+  Assembly assembly(std::move(name), mesh, axes, strategy, options);
   for (const OperationStage& stage : operation.stages) {
     assembly.add(stage, &stage == &operation.stages.back());
   }
   return std::move(assembly).build();
+}
+
+/// What the options come to on so many ranks. Aborts unless they give a schedule.
+StrategyOptions possible(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
+                         const StrategyOptions& options) {
+  const std::vector<SiteKind> kinds = kinds_of_sites(operation);
+  check(!kinds.empty(), "an operation has a stage");
+  check(applies(strategy, kinds), "the strategy has a schedule for every site");
+  check(refusal_of(strategy, kinds, options, ranks).empty(), "the options give a schedule on so many ranks");
+  return canonical(strategy, kinds, options, ranks);
+}
+
+}  // namespace
+
+Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
+                 const StrategyOptions& options) {
+  const StrategyOptions here = possible(operation, ranks, strategy, options);
+  const Mesh mesh = mesh_of(ranks, here);
+  const bool nested = mesh.axes.size() > 1;
+  return generate_on(operation, mesh, nested ? ShardAxes{.inner = 1, .outer = 0} : ShardAxes{}, strategy, here);
+}
+
+Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
+                 const StrategyOptions& options) {
+  StrategyOptions flat = options;
+  flat.inner = 1;
+  const ShardAxes axes{.inner = axis, .outer = {}};
+  return generate_on(operation, mesh, axes, strategy, possible(operation, axes.ranks(mesh), strategy, flat));
 }
 
 }  // namespace commfuse

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/schedule/commfuse.h"
+
 namespace commfuse {
 
 namespace {
@@ -13,23 +15,8 @@ namespace {
 std::int32_t one(const StrategyOptions&) { return 1; }
 std::int32_t slices(const StrategyOptions& options) { return options.slices; }
 
-Done fuse_ag(const Stage& stage, const StrategyOptions& options) {
-  return options.form == Form::ring ? fuse_ag_ring(stage, options) : fuse_ag_direct(stage, options);
-}
-
-Done fuse_rs(const Stage& stage, const StrategyOptions& options) {
-  return options.form == Form::ring ? fuse_rs_ring(stage, options) : fuse_rs_direct(stage, options);
-}
-
 OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 OptionSet slices_only(SiteKind, const StrategyOptions&) { return {Option::slices}; }
-OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
-  OptionSet set{Option::form};
-  if (kind == SiteKind::gemm_rs && options.form == Form::ring) {
-    set.add(Option::add_lane);
-  }
-  return set;
-}
 
 std::vector<StrategyOptions> only(const StrategyOptions& base, OptionSet) { return {base}; }
 std::vector<StrategyOptions> only_this(const StrategyOptions& base) { return {base}; }
@@ -41,28 +28,8 @@ std::vector<StrategyOptions> all_slice_counts(const StrategyOptions& base) {
   return expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8});
 }
 
-std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed) {
-  std::vector<StrategyOptions> all;
-  for (const StrategyOptions& one :
-       expanded({base}, fixed, Option::form, &StrategyOptions::form, {Form::ring, Form::direct})) {
-    const std::vector<StrategyOptions> lanes =
-        one.form == Form::direct
-            ? std::vector{one}
-            : expanded({one}, fixed, Option::add_lane, &StrategyOptions::add_lane, {LaneKind::compute, LaneKind::aux});
-    all.insert(all.end(), lanes.begin(), lanes.end());
-  }
-  return all;
-}
-std::vector<StrategyOptions> all_forms(const StrategyOptions& base) { return forms(base, {}); }
-
 std::string nothing(const StrategyOptions&) { return {}; }
 std::string slices_in_words(const StrategyOptions& options) { return fmt::format("k={}", options.slices); }
-std::string form_in_words(const StrategyOptions& options) {
-  if (options.form == Form::ring && options.add_lane == LaneKind::aux) {
-    return "ring, add on aux";
-  }
-  return std::string{name_of(options.form)};
-}
 
 constexpr std::array all_strategies{
     Strategy{.name = "serial",
@@ -92,14 +59,16 @@ constexpr std::array all_strategies{
              .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS)",
              .exposed = "nothing while a step is no longer than a partial product",
              .source = "CommFuse, arXiv 2604.24013, algorithms 1 and 2",
-             .uses = {Option::form, Option::add_lane},
-             .cuts = one,
-             .ag_gemm = fuse_ag,
-             .gemm_rs = fuse_rs,
-             .relevant = form_options,
-             .tried = forms,
-             .proved = all_forms,
-             .describe = form_in_words},
+             .uses = fused::uses,
+             .cuts = fused::cuts,
+             .ag_gemm = fused::ag_gemm,
+             .gemm_rs = fused::gemm_rs,
+             .relevant = fused::relevant,
+             .tried = fused::tried,
+             .proved = fused::proved,
+             .describe = fused::describe,
+             .refusal = fused::refusal,
+             .capped = fused::capped},
 };
 
 }  // namespace
@@ -138,21 +107,33 @@ OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> k
   return all;
 }
 
-std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
-                                      const std::vector<StrategyOptions>& candidates) {
-  std::vector<StrategyOptions> all;
-  for (StrategyOptions candidate : candidates) {
-    const OptionSet relevant = relevant_options(strategy, kinds, candidate);
-    for (const Option option : all_options) {
-      if (!relevant.has(option)) {
-        put(option, text_of(option, StrategyOptions{}), candidate);
-      }
+StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
+                          std::int32_t ranks) {
+  StrategyOptions result = strategy.capped == nullptr ? options : strategy.capped(options, ranks);
+  const OptionSet relevant = relevant_options(strategy, kinds, result);
+  for (const Option option : all_options) {
+    if (!relevant.has(option)) {
+      put(option, text_of(option, StrategyOptions{}), result);
     }
-    if (std::find(all.begin(), all.end(), candidate) == all.end()) {
-      all.push_back(candidate);
+  }
+  return result;
+}
+
+std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                      const std::vector<StrategyOptions>& candidates, std::int32_t ranks) {
+  std::vector<StrategyOptions> all;
+  for (const StrategyOptions& candidate : candidates) {
+    const StrategyOptions one = canonical(strategy, kinds, candidate, ranks);
+    if (std::find(all.begin(), all.end(), one) == all.end()) {
+      all.push_back(one);
     }
   }
   return all;
+}
+
+std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
+                       std::int32_t ranks) {
+  return strategy.refusal == nullptr ? "" : strategy.refusal(canonical(strategy, kinds, options, ranks), ranks);
 }
 
 std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
@@ -160,10 +141,9 @@ std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::s
   if (!applies(strategy, kinds)) {
     return {};
   }
-  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.proved(base));
-  std::erase_if(all, [&](const StrategyOptions& options) {
-    return strategy.refusal != nullptr && !strategy.refusal(options, ranks).empty();
-  });
+  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.proved(base), ranks);
+  std::erase_if(all,
+                [&](const StrategyOptions& options) { return !refusal_of(strategy, kinds, options, ranks).empty(); });
   return all;
 }
 
