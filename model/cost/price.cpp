@@ -8,7 +8,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
-#include "model/schedule/matching.h"
+#include "model/cost/wires.h"
 
 namespace commfuse {
 
@@ -111,25 +111,6 @@ Duration issue_cost(const Program& program, const Op& op, const Machine& machine
   return cost;
 }
 
-/// Where pairs of GPUs differ, every exchange is priced for the pair it joins.
-void add_pairs(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs) {
-  if (!crosses_nodes(program, machine) && machine.pair_peers == nullptr) {
-    return;
-  }
-  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      costs.by_rank.push_back(costs.duration[op]);
-      const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
-      if (exchange == nullptr || exchange->shift == 0) {
-        continue;
-      }
-      const PeerParameters& peer = peer_between(machine, rank, target_of(program, *exchange, rank));
-      const std::int64_t elements = sizes.elements(exchange->rows) * sizes.elements(exchange->columns);
-      costs.by_rank.back() = p2p_time(peer, Bytes{elements * bytes_of(exchange->wire)});
-    }
-  }
-}
-
 void add_issue_costs(const Program& program, const Machine& machine, Launch launch, Costs& costs) {
   if (launch == Launch::stream) {
     for (const Op& op : program.ops) {
@@ -160,7 +141,7 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
   costs.undisturbed.reserve(program.ops.size());
   constexpr Duration unknown{-1};
   std::vector<std::array<Duration, 4>> known(program.shapes.size(), {unknown, unknown, unknown, unknown});
-  const auto time = [&](std::uint32_t shape, Meetings met) {
+  const auto time = [&](std::uint32_t shape, const Meetings& met) {
     Duration& cost = known[shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
     if (cost == unknown) {
       cost = pricer.time(program.shapes[shape], sm_budget(program, machine, met, options.interference));
@@ -174,7 +155,7 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
   for (const Shape& shape : program.unfused) {
     costs.compute += pricer.time(shape, machine.accelerator.sms);
   }
-  add_pairs(program, sizes, machine, costs);
+  price_exchanges(program, meetings, sizes, machine, costs);
   add_issue_costs(program, machine, options.launch, costs);
   return costs;
 }
@@ -185,9 +166,13 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
   const auto lean = [&](const auto&... parameters) {
     ((kinds[static_cast<std::size_t>(parameters.provenance)] = true), ...);
   };
+  const bool shared = shares_wires(program);
   const auto lean_on_peer = [&](const PeerParameters& peer) {
-    const auto& [latency, rate, ctas, issue] = peer;
+    const auto& [latency, rate, aggregate, ctas, issue] = peer;
     lean(latency, rate, ctas, issue);
+    if (shared) {
+      lean(aggregate);
+    }
   };
   // Structured bindings: a parameter added to one of these structs does not compile until it is named here.
   const Accelerator& accelerator = machine.accelerator;

@@ -113,22 +113,26 @@ OptionSet relevant(SiteKind kind, const StrategyOptions& options) {
   return set;
 }
 
+// The paper's forms, then those that matter in practice: on the MLPs of three models from 2K to 128K tokens on six
+// machines the best of these is on average within 0.3 % of the best of some sixty. Four lanes fill the ports of a mesh
+// of eight; nodes have eight ranks.
 std::vector<StrategyOptions> tried(const StrategyOptions& base, OptionSet fixed) {
   constexpr LaneKind aux = LaneKind::aux;
+  const StrategyOptions halves = both_ways(Directions::halves, 2, aux);
   std::vector<StrategyOptions> all;
   for (const StrategyOptions& preset : {
            ring(),
            ring(aux),
            direct(1),
-           with_parts(ring(aux), 2, 1),
            in_groups(ring(aux), 2),
-           both_ways(Directions::halves, 2, aux),
-           both_ways(Directions::shards, 2, aux),
+           halves,
+           with_parts(halves, 2, 2),
            nested(8, aux),
            direct(1, Sum::arrival, aux),
-           direct(all_lanes),
+           in_groups(direct(1, Sum::arrival, aux), 3),
+           in_groups(direct(4, Sum::arrival, aux), 3),
+           with_parts(direct(4, Sum::arrival, aux), 2, 4),
            direct(all_lanes, Sum::arrival, aux),
-           in_groups(direct(all_lanes, Sum::arrival, aux), 2),
        }) {
     const StrategyOptions options = merged(preset, base, fixed);
     if (!defies(options, base, fixed)) {
