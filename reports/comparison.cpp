@@ -111,6 +111,7 @@ std::string wrapped(const std::string& sentence, const std::string& indent) {
 
 constexpr std::size_t label_width = 27;
 constexpr const char* line = "{:<29} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}\n";
+constexpr std::size_t label_width = 29;  // a longer one has a line of its own
 
 std::string block(Rows rows) {
   const Unit unit(rows);
@@ -119,8 +120,12 @@ std::string block(Rows rows) {
                                  fmt::format("time/{}", unit.name()), "exposed", "head", "bubble", "tail", "MFU");
   for (const ResultRow& row : rows) {
     const Breakdown& parts = row.analysis.critical;
-    text += fmt::format(line, fmt::format("{} {}", &row == fastest ? '>' : ' ', cut(label(row), label_width)),
-                        unit.text(parts.makespan), unit.text(parts.exposed), unit.text(parts.head),
+    std::string name = fmt::format("{} {}", &row == fastest ? '>' : ' ', label(row));
+    if (name.size() > label_width) {
+      text += name + "\n";
+      name.clear();
+    }
+    text += fmt::format(line, name, unit.text(parts.makespan), unit.text(parts.exposed), unit.text(parts.head),
                         unit.text(parts.bubble), unit.text(parts.tail), fmt::format("{:.1f}%", 100.0 * row.mfu));
   }
   return text + wrapped(verdict(rows), "  ");

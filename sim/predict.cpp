@@ -25,6 +25,9 @@ void require_possible(const Point& point) {
 }
 
 Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
+  if (const std::string refusal = refusal_of(strategy, kinds_of(point.scope), options, point.ranks); !refusal.empty()) {
+    throw ConfigError(refusal);
+  }
   const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
   const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
   Prediction prediction = play(point, structure, sizes, flops_of(point.scope, point.model, point.load()));

@@ -82,7 +82,13 @@ std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<con
       fixed.add(option);
     }
   }
-  return distinct(strategy, kinds, strategy.variants(base, fixed));
+  const auto ranks = static_cast<std::int32_t>(settings.count("ranks"));
+  if (!refusal_of(strategy, kinds, base, ranks).empty()) {
+    return {base};  // whoever runs it says why not
+  }
+  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.variants(base, fixed), ranks);
+  std::erase_if(all, [&](const StrategyOptions& one) { return !refusal_of(strategy, kinds, one, ranks).empty(); });
+  return all;
 }
 
 }  // namespace

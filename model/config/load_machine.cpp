@@ -75,6 +75,7 @@ PeerParameters read_peer(YamlMap map) {
   PeerParameters peer;
   peer.latency = map.duration_parameter("latency");
   peer.rate = map.bandwidth_parameter("rate");
+  peer.aggregate_rate = map.optional_value("aggregate_rate") ? map.bandwidth_parameter("aggregate_rate") : peer.rate;
   peer.ctas = map.count_parameter("ctas", cta_range);
   peer.issue_cost = map.duration_parameter("issue_cost");
   return peer;
@@ -111,6 +112,15 @@ void check_ctas(YamlMap map, int ctas, int sms) {
 void check_ctas(YamlMap link_map, const Link& link, int sms) {
   check_ctas(link_map.map("peer"), link.peer.ctas.value, sms);
   check_ctas(link_map.map("collective"), link.collective.ctas.value, sms);
+}
+
+/// All peers together get no less than one of them.
+void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
+  if (peer.aggregate_rate.value.value < peer.rate.value.value) {
+    peer_map.mistake("aggregate_rate",
+                     fmt::format("{} is less than one peer gets, {}; write what all peers get together",
+                                 format_bandwidth(peer.aggregate_rate.value), format_bandwidth(peer.rate.value)));
+  }
 }
 
 /// "as in" the nearest kind, or all of them.
@@ -201,6 +211,7 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
     return;
   }
   check_ctas(root.map("network"), *network.link, machine.accelerator.sms);
+  check_aggregate(root.map("network").map("peer"), network.link->peer);
   if (total_gpus(machine) > most_gpus) {
     root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,
                                       machine.gpus_per_node, total_gpus(machine), most_gpus));
@@ -248,6 +259,9 @@ Planned read_hardware(YamlFile& file) {
     check_ctas(root.map("link"), machine.link, machine.accelerator.sms);
     check_mesh_rate(root, machine, planned.plan);
     join_nodes(root, network, machine, planned.plan);
+  }
+  if (!file.has_mistakes()) {
+    check_aggregate(root.map("link").map("peer"), machine.link.peer);
   }
   if (!file.has_mistakes()) {
     wire_up(root, machine, planned.plan);

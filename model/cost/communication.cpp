@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/cost/communication.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "model/check.h"
@@ -26,10 +27,15 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
 
 }  // namespace
 
-Duration p2p_time(const PeerParameters& peer, Bytes bytes) {
+Duration p2p_time(const PeerParameters& peer, Bytes bytes) { return p2p_time(peer, bytes, {}); }
+
+Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& share) {
   check(bytes.count >= 0, "an exchange has no negative size");
-  return peer.latency.value +
-         op_time(static_cast<double>(bytes.count) / peer.rate.value.value, "an exchange with one peer");
+  double rate = peer.rate.value.value / share.peer;
+  if (share.port > 1) {
+    rate = std::min(rate, peer.aggregate_rate.value.value / share.port);
+  }
+  return peer.latency.value + op_time(static_cast<double>(bytes.count) / rate, "an exchange with one peer");
 }
 
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total) {

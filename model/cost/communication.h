@@ -2,6 +2,8 @@
 // The time of P2P exchanges and of collectives. No host issue cost is in it: the host lane pays that.
 #pragma once
 
+#include <cstdint>
+
 #include "model/hardware/link.h"
 #include "model/units.h"
 
@@ -10,6 +12,16 @@ namespace commfuse {
 /// One direction of an exchange with one peer: latency + bytes / rate. Requires bytes >= 0. Throws ConfigError for an
 /// exchange over `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
+
+/// How many exchanges of a rank may be under way at once, itself counted: on one port, and to the same peer.
+struct WireShare {
+  std::int32_t port = 1;
+  std::int32_t peer = 1;
+  friend bool operator==(const WireShare&, const WireShare&) = default;
+};
+
+/// The same beside others: at most an equal share of what the peer gets, and of what all peers get together.
+Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& share);
 
 // Collectives run as their ring in one launch:
 //

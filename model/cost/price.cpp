@@ -8,6 +8,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/wires.h"
 #include "model/schedule/lower.h"
 #include "model/schedule/matching.h"
 
@@ -229,29 +230,6 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
   }
 }
 
-/// Where pairs of GPUs differ, every exchange is priced for the pair it joins.
-void add_pairs(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs) {
-  if (!crosses_nodes(program, machine) && machine.pair_peers == nullptr) {
-    return;
-  }
-  const std::size_t ops = program.ops.size();
-  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    const std::size_t first = static_cast<std::size_t>(rank) * ops;
-    if (costs.by_rank.size() == first) {
-      costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
-    }
-    for (std::size_t op = 0; op < ops; ++op) {
-      const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
-      if (exchange == nullptr || exchange->shift == 0) {
-        continue;
-      }
-      const PeerParameters& peer = peer_between(machine, rank, target_of(program, *exchange, rank));
-      const std::int64_t elements = sizes.elements(exchange->rows) * sizes.elements(exchange->columns);
-      costs.by_rank[first + op] = p2p_time(peer, Bytes{elements * bytes_of(exchange->wire)});
-    }
-  }
-}
-
 void add_issue_costs(const Program& program, const KernelParts& parts, const Machine& machine, Launch launch,
                      Costs& costs) {
   if (launch == Launch::stream) {
@@ -284,7 +262,7 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
   costs.undisturbed.reserve(program.ops.size());
   constexpr Duration unknown{-1};
   std::vector<std::array<Duration, 4>> known(program.shapes.size(), {unknown, unknown, unknown, unknown});
-  const auto time = [&](const Op& op, Meetings met) {
+  const auto time = [&](const Op& op, const Meetings& met) {
     if (op.kind == OpKind::attention) {
       const int sms = sm_budget(program, machine, met, options.interference);
       return pricer.attention(op, first_taking_part(program, op), sms);
@@ -303,7 +281,7 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
     costs.compute += pricer.time(shape, machine.accelerator.sms);
   }
   add_positions(program, pricer, meetings, machine, options.interference, costs);
-  add_pairs(program, sizes, machine, costs);
+  price_exchanges(program, meetings, sizes, machine, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;
 }
@@ -314,9 +292,13 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
   const auto lean = [&](const auto&... parameters) {
     ((kinds[static_cast<std::size_t>(parameters.provenance)] = true), ...);
   };
+  const bool shared = shares_wires(program);
   const auto lean_on_peer = [&](const PeerParameters& peer) {
-    const auto& [latency, rate, ctas, issue] = peer;
+    const auto& [latency, rate, aggregate, ctas, issue] = peer;
     lean(latency, rate, ctas, issue);
+    if (shared) {
+      lean(aggregate);
+    }
   };
   // Structured bindings: a parameter added to one of these structs does not compile until it is named here.
   const Accelerator& accelerator = machine.accelerator;

@@ -11,8 +11,8 @@
 
 namespace commfuse {
 
-/// none: every kernel has all SMs. constant ("static"): a kernel loses the SMs of communication that may run beside it,
-/// whenever that is, so that prices stay fixed.
+/// none: every kernel has all SMs; lanes still share the wires. constant ("static"): a kernel loses the SMs of
+/// communication that may run beside it, whenever that is, so that prices stay fixed.
 enum class Interference : std::uint8_t { none, constant };
 
 /// stream: the host issues op by op. graph: one launch, then a gap a node.
@@ -24,6 +24,7 @@ struct PriceOptions {
   friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
 };
 
+/// Exchanges of several lanes share the wires (wires.h), with and without interference.
 /// Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its products.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);

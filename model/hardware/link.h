@@ -13,6 +13,10 @@ namespace commfuse {
 struct PeerParameters {
   Parameter<Duration> latency;     ///< From both ends posted to the first byte's arrival; no launch in it.
   Parameter<BytesPerSecond> rate;  ///< What a single peer gets, one direction, both directions busy.
+  /// What all peers of a rank get together, one direction: as much as one where they share a port, as on a switch (what
+  /// a file means that leaves it out); up to the sum where each has a wire of its own, as on a mesh. Sends and receives
+  /// do not share it.
+  Parameter<BytesPerSecond> aggregate_rate;
   Parameter<int> ctas;             ///< SMs the kernel holds while it runs; 0 for copy engines.
   Parameter<Duration> issue_cost;  ///< Host lane: issuing one grouped send and receive.
 };

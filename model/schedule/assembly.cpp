@@ -7,14 +7,15 @@
 
 namespace commfuse {
 
-Assembly::Assembly(std::string name, const Mesh& mesh, int axis, const Operation& operation, const Strategy& strategy,
-                   const StrategyOptions& options)
+Assembly::Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Operation& operation,
+                   const Strategy& strategy, const StrategyOptions& options)
     : builder_(std::move(name), mesh),
       operation_(operation),
       strategy_(strategy),
       options_(options),
-      axis_(axis),
-      ranks_(mesh.axes[static_cast<std::size_t>(axis)].extent),
+      axes_(axes),
+      axis_(axes.inner),
+      ranks_(axes.ranks(mesh)),
       cuts_(cuts_of(strategy, kinds_of(operation), options)),
       order_{.cuts = is_data_parallel(operation) ? ranks_ : ranks_ * cuts_,
              .zigzag = options.attention == AttentionCut::zigzag},
@@ -91,7 +92,8 @@ void Assembly::map(const Mapping& mapping, const std::vector<Value>& of, Extent 
 Stage Assembly::site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output) {
   return {.builder = builder_,
           .name = stage.name,
-          .axis = axis_,
+          .axis = axes_.inner,
+          .outer = axes_.outer,
           .ranks = ranks_,
           .cuts = cuts_,
           .grain = order_.grain(),

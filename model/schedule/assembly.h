@@ -19,8 +19,8 @@ inline constexpr DType gradient_dtype = DType::fp32;
 /// A file of its own for every kind of site: assembly_*.cpp.
 class Assembly {
  public:
-  Assembly(std::string name, const Mesh& mesh, int axis, const Operation& operation, const Strategy& strategy,
-           const StrategyOptions& options);
+  Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, const Operation& operation,
+           const Strategy& strategy, const StrategyOptions& options);
 
   void add(const OperationStage& stage, bool last);
 
@@ -75,14 +75,16 @@ class Assembly {
   /// Data parallelism: the tokens of this rank.
   [[nodiscard]] Extent own_tokens() const { return {tokens_.dimension, 1}; }
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }
-  [[nodiscard]] Index own_rows() const { return along(builder_.mesh(), axis_, 0, cuts_ * order_.grain()); }
+  /// The rank's place along its ring times `scale`: where its part of a tensor begins.
+  [[nodiscard]] Index own(std::int32_t scale = 1) const { return axes_.place(builder_.mesh(), scale); }
+  [[nodiscard]] Index own_rows() const { return own(cuts_ * order_.grain()); }
   Stage site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output);
 
   ProgramBuilder builder_;
   const Operation& operation_;
   const Strategy& strategy_;
   const StrategyOptions& options_;
-  int axis_;
+  ShardAxes axes_;
   std::int32_t ranks_;
   std::int32_t cuts_;
   TokenOrder order_;

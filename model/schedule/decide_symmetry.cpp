@@ -181,7 +181,8 @@ class Symmetry::Decision {
 
   /// Labels move as those of what they are made of.
   bool follows(TensorId id, const Tensor& tensor) {
-    [[maybe_unused]] const auto& [name, row, column, dtype, definition, of, times, function, causal, transpose_a, transpose_b] = tensor;
+    [[maybe_unused]] const auto& [name, row, column, dtype, definition, of, times, function, causal, transpose_a,
+                                  transpose_b] = tensor;
     if (tensor.definition == Tensor::Definition::input) {
       return true;
     }

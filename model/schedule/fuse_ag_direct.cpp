@@ -6,38 +6,51 @@
 //   comm     r -> r+1   r -> r+2   r -> r+3   idle
 //
 // No transfer depends on another rank's progress but the receiver's. Makespan c + (N-1) max(c, p), as the ring's.
+//
+// On L lanes, which a mesh has wires for, L shards set out together; 2 lanes:
+//
+//   comm     r -> r+1   r -> r+3
+//   comm1    r -> r+2
+//
+// N products, N-1 transfers; with p the transfer's time beside the others, transfer s ends at ceil(s/L) p: makespan the
+// largest of N c, p + (N-1) c and B p + (N-1-(B-1)L) c, where B = ceil((N-1)/L) is the last round.
+#include <algorithm>
+
+#include "model/schedule/fuse_ag.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
 
 Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
-  const Operand own{builder.whole(stage.input)};
-  const BufferId gathered = stage.ranks > 1 ? stage.scratch("gathered", stage.ranks - 1, stage.input) : stage.input;
-  Operand held = own;
-  std::vector<OpId> arrived = stage.ready;
-  Done done;
-  for (std::int32_t step = 0; step < stage.ranks; ++step) {
-    Operand next;
-    std::vector<OpId> next_arrived;
-    if (step + 1 < stage.ranks) {
-      next = {stage.rows_of(gathered, step)};
-      next_arrived = {builder.exchange({.axis = stage.axis,
-                                        .shift = step + 1,
-                                        .send = own,
-                                        .receive = next,
-                                        .wire = options.dtype,
-                                        .waits = step == 0 ? stage.ready : std::vector<OpId>{}})};
+  const BufferId gathered =
+      stage.ranks > 1 ? stage.scratch("gathered", (stage.ranks - 1) * stage.cuts, stage.input) : stage.input;
+  CommLanes lanes(options.lanes);
+  const auto send = [&](std::int32_t distance) {
+    std::vector<Piece> pieces;
+    const std::uint16_t lane = lanes.of(distance - 1);
+    for (std::int32_t part = 0; part < stage.cuts; ++part) {
+      const Region here = stage.rows_of(gathered, (distance - 1) * stage.cuts + part);
+      const OpId arrived = builder.exchange({.lane = {LaneKind::comm, lane},
+                                             .axis = stage.axis,
+                                             .shift = distance,
+                                             .send = {stage.rows_of(stage.input, part)},
+                                             .receive = {here},
+                                             .wire = options.dtype,
+                                             .waits = lanes.first_waits(lane, stage)});
+      pieces.push_back({{here}, {stage.rows_of(stage.output, stage.shard(-distance) + part)}, {{arrived, lane}}});
     }
-    const Index shard = along(builder.mesh(), stage.axis, -step);
-    done = {builder.gemm({.a = held,
-                          .b = {builder.whole(stage.weight)},
-                          .out = {stage.rows_of(stage.output, shard)},
-                          .waits = arrived})};
-    held = next;
-    arrived = next_arrived;
-  }
-  return done;
+    return pieces;
+  };
+  std::vector<std::vector<Piece>> sent;  // by distance - 1
+  return multiply_what_comes(stage, options.group, [&](std::int32_t step) {
+    // As many as there are lanes are under way before the first of them is waited for.
+    const std::int32_t ahead = std::min(stage.ranks - 1, step + options.lanes - 1);
+    while (static_cast<std::int32_t>(sent.size()) < ahead) {
+      sent.push_back(send(static_cast<std::int32_t>(sent.size()) + 1));
+    }
+    return step < stage.ranks ? sent[static_cast<std::size_t>(step) - 1] : std::vector<Piece>{};
+  });
 }
 
 }  // namespace commfuse

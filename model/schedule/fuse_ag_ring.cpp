@@ -6,38 +6,57 @@
 //   comm     r   ->     r-1 ->     r-2 ->     idle
 //
 // Per rank N products and N-1 transfers of one shard. Product c, transfer p: makespan c + (N-1) max(c, p).
+//
+// In m parts a shard: 1 + (N-1) m products, (N-1) m transfers, makespan max(N c, (N-1) p + c/m). Both ways round, each
+// on lanes of its own (method.md 1.6):
+//
+//   halves   compute  r | first half of r-1, second half of r+1 | r-2, r+2 | ...   2 (N-1) transfers of half a shard
+//            c + (N-1) max(c, p/2)
+//   shards   compute  r | r-1 | r+1 | r-2 | r+2 ...                                  N-1 transfers, floor(N/2) one way
+//            max(N c, p + (N-1) c, A p + (N-2A+1) c) with A = floor(N/2)
+#include <utility>
+
+#include "model/schedule/fuse_ag.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
 
 Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
-  Operand held{builder.whole(stage.input)};
-  std::vector<OpId> arrived = stage.ready;
-  const BufferId gathered = stage.ranks > 1 ? stage.scratch("gathered", stage.ranks - 1, stage.input) : stage.input;
-  Done done;
-  for (std::int32_t step = 0; step < stage.ranks; ++step) {
-    Operand next;
-    std::vector<OpId> next_arrived;
-    if (step + 1 < stage.ranks) {
-      next = {stage.rows_of(gathered, step)};
-      // From step 1 on it passes on what the exchange before it received; their lane keeps them in order.
-      next_arrived = {builder.exchange({.axis = stage.axis,
-                                        .shift = 1,
-                                        .send = held,
-                                        .receive = next,
-                                        .wire = options.dtype,
-                                        .waits = step == 0 ? stage.ready : std::vector<OpId>{}})};
+  const BufferId gathered =
+      stage.ranks > 1 ? stage.scratch("gathered", (stage.ranks - 1) * stage.cuts, stage.input) : stage.input;
+  const std::vector<Track> tracks = tracks_of(stage, options.directions);
+  std::vector<Region> held(static_cast<std::size_t>(chains_of(tracks)));  // by chain: what goes on next
+  std::int32_t row = 0;
+  CommLanes lanes(options.lanes);
+  return multiply_what_comes(stage, options.group, [&](std::int32_t step) {
+    std::vector<Piece> pieces;
+    for (const Track& track : tracks) {
+      if (step > track.reach) {
+        continue;
+      }
+      Piece piece;
+      for (const Way& way : track.ways) {
+        // From step 2 on it passes on what the exchange before it received; their lane keeps them in order.
+        Region& passed_on = held[static_cast<std::size_t>(way.chain)];
+        const Region sent = step == 1 ? stage.rows_of(stage.input, way.block) : passed_on;
+        passed_on = stage.rows_of(gathered, row++);
+        const std::uint16_t lane = lanes.of(way.chain);
+        const OpId arrived = builder.exchange({.lane = {LaneKind::comm, lane},
+                                               .axis = stage.axis,
+                                               .shift = way.shift,
+                                               .send = {sent},
+                                               .receive = {passed_on},
+                                               .wire = options.dtype,
+                                               .waits = lanes.first_waits(lane, stage)});
+        stack(piece.rows, passed_on);
+        stack(piece.results, stage.rows_of(stage.output, stage.shard(-way.shift * step) + way.block));
+        piece.arrived.push_back({arrived, lane});
+      }
+      pieces.push_back(std::move(piece));
     }
-    const Index shard = along(builder.mesh(), stage.axis, -step);
-    done = {builder.gemm({.a = held,
-                          .b = {builder.whole(stage.weight)},
-                          .out = {stage.rows_of(stage.output, shard)},
-                          .waits = arrived})};
-    held = next;
-    arrived = next_arrived;
-  }
-  return done;
+    return pieces;
+  });
 }
 
 }  // namespace commfuse

@@ -8,49 +8,192 @@
 //
 // Product c, transfer p, add a: makespan c + (N-1) (max(c, p) + a) with the add on the compute lane; with the add on
 // its own lane E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a, makespan E(N-1) (method.md 1.6).
+//
+// N products, N-1 transfers, N-1 adds. Parts of shards and rings both ways are FuseAG's (fuse_ag_ring.cpp) run
+// backwards: with m parts m times as many transfers, adds and products, the own shard's product excepted; halves: two
+// transfers a step, makespan c + (N-1) (max(c, p/2) + a); shards: one add less, the last one of three. Groups multiply
+// g shards at once, then what is left over, then the own shard; sums still travel and are added one by one.
+#include <algorithm>
+
+#include "model/schedule/rings.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
 
-Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options) {
-  ProgramBuilder& builder = stage.builder;
-  const std::int32_t ranks = stage.ranks;
-  const bool own_lane = options.add_lane == LaneKind::aux;
-  const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
-    const Index shard = along(builder.mesh(), stage.axis, -1 - step);
-    return stage.multiply(
-        {.a = {stage.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
-  };
-  if (ranks == 1) {
-    return {product(0, builder.whole(stage.output), stage.ready)};
-  }
-  // Two slots each are enough: a step sends from one and receives into the other.
-  const BufferId sum = stage.scratch("sum", 2, stage.output);
-  const BufferId partial = stage.scratch("partial", 2, stage.output);
-  const auto slot = [&](BufferId buffer, std::int32_t step) { return stage.rows_of(buffer, step % 2); };
+namespace {
 
-  std::vector<OpId> added{product(0, slot(sum, 0), stage.ready)};  // by step: when m is ready to be sent on
-  for (std::int32_t step = 1; step < ranks; ++step) {
-    const OpId exchange = builder.exchange({.axis = stage.axis,
-                                            .shift = 1,
-                                            .send = {slot(sum, step - 1)},
-                                            .receive = {slot(sum, step)},
-                                            .wire = options.dtype,
-                                            .waits = {added.back()}});
-    // On its own lane the add of two steps ago may still be reading the slot.
-    const bool slot_in_use = own_lane && step >= 3;
-    const OpId partial_product =
-        product(step, slot(partial, step),
-                slot_in_use ? std::vector<OpId>{added[static_cast<std::size_t>(step) - 2]} : std::vector<OpId>{});
-    const bool last = step + 1 == ranks;
-    added.push_back(builder.elementwise(
-        {.lane = {options.add_lane, 0},
-         .function = Function::add,
-         .inputs = {{slot(sum, step)}, {slot(partial, step)}},
-         .out = {last ? builder.whole(stage.output) : slot(sum, step)},
-         .waits = own_lane ? std::vector<OpId>{exchange, partial_product} : std::vector<OpId>{exchange}}));
+/// A partial product for what is `distance` transfers further along a track. At distance 0, the own shard, tracks end:
+/// where whole shards come both ways, two of them in the same rows.
+struct Partial {
+  std::int32_t distance = 0;
+  std::vector<Track> tracks;
+  [[nodiscard]] const Track& track() const { return tracks.front(); }
+  [[nodiscard]] bool own() const { return distance == 0; }
+  [[nodiscard]] bool first() const { return distance == track().reach; }  // nothing comes in to be added to
+};
+
+/// FuseAG's order backwards.
+std::vector<Partial> partials_of(const std::vector<Track>& tracks) {
+  std::vector<Partial> partials;
+  for (std::int32_t distance = tracks.front().reach; distance >= 0; --distance) {
+    for (auto track = tracks.rbegin(); track != tracks.rend(); ++track) {
+      const bool same_rows = !partials.empty() && partials.back().own() &&
+                             partials.back().track().ways.front().block == track->ways.front().block;
+      if (same_rows) {
+        partials.back().tracks.push_back(*track);
+      } else if (distance <= track->reach) {
+        partials.push_back({distance, {*track}});
+      }
+    }
   }
-  return {added.back()};
+  return partials;
+}
+
+class RingSum {
+ public:
+  RingSum(const Stage& stage, const StrategyOptions& options)
+      : stage_(stage),
+        options_(options),
+        tracks_(tracks_of(stage, options.directions)),
+        partials_(partials_of(tracks_)),
+        slots_(2 * std::max(static_cast<std::size_t>(options.group), tracks_.size())),
+        // Two slots each are enough: a step sends from one and receives into the other.
+        sum_(stage.scratch("sum", 2 * chains_of(tracks_), stage.output)),
+        partial_(stage.scratch("partial", static_cast<std::int32_t>(slots_) * blocks(), stage.output)),
+        lanes_(options.lanes),
+        summed_(static_cast<std::size_t>(chains_of(tracks_))),
+        added_(partials_.size(), nothing) {}
+
+  Done run() {
+    std::size_t multiplied = 0;
+    for (std::size_t i = 0; i < partials_.size(); ++i) {
+      const std::vector<Flight> brought = receive(partials_[i]);
+      if (i == multiplied) {
+        multiplied = multiply(i);
+      }
+      const OpId summed = partials_[i].first() ? product_ : add(i, brought);
+      for_each_way(partials_[i], [&](const Track&, const Way& way) { summed_[at(way)] = summed; });
+    }
+    return {added_.back()};
+  }
+
+ private:
+  static constexpr OpId nothing{-1};
+  static std::size_t at(const Way& way) { return static_cast<std::size_t>(way.chain); }
+  template <class Visit>
+  static void for_each_way(const Partial& partial, const Visit& visit) {
+    for (const Track& track : partial.tracks) {
+      for (const Way& way : track.ways) {
+        visit(track, way);
+      }
+    }
+  }
+
+  /// Of a partial product.
+  [[nodiscard]] std::int32_t blocks() const { return static_cast<std::int32_t>(tracks_.front().ways.size()); }
+  [[nodiscard]] Region slot(std::size_t i) const {
+    return stage_.rows_of(partial_, static_cast<std::int32_t>(i % slots_) * blocks(), blocks());
+  }
+  [[nodiscard]] Region sum(const Track& track, const Way& way, std::int32_t distance) const {
+    return stage_.rows_of(sum_, (track.reach - distance) % 2 * chains_of(tracks_) + way.chain);
+  }
+  [[nodiscard]] Operand sums(const Track& track, std::int32_t distance) const {
+    Operand rows;
+    for (const Way& way : track.ways) {
+      stack(rows, sum(track, way, distance));
+    }
+    return rows;
+  }
+  /// Rows of the shards that the ways lead to, from where their first one lies.
+  [[nodiscard]] Operand rows(BufferId buffer, const Partial& partial) const {
+    Operand rows;
+    for (const Way& way : partial.track().ways) {
+      const Index shard = buffer == stage_.input ? stage_.shard(way.shift * partial.distance) : Index{0};
+      stack(rows, stage_.rows_of(buffer, shard + way.block));
+    }
+    return rows;
+  }
+
+  /// The running sums that a partial product is added to.
+  std::vector<Flight> receive(const Partial& partial) {
+    std::vector<Flight> flights;
+    if (partial.first()) {
+      return flights;
+    }
+    for_each_way(partial, [&](const Track& track, const Way& way) {
+      const std::uint16_t lane = lanes_.of(way.chain);
+      const OpId exchange = stage_.builder.exchange({.lane = {LaneKind::comm, lane},
+                                                     .axis = stage_.axis,
+                                                     .shift = way.shift,
+                                                     .send = {sum(track, way, partial.distance + 1)},
+                                                     .receive = {sum(track, way, partial.distance)},
+                                                     .wire = options_.dtype,
+                                                     .waits = {summed_[at(way)]}});
+      flights.push_back({exchange, lane});
+    });
+    return flights;
+  }
+
+  /// The group of partial products that begins here, or all of the own shard. Returns the one after them.
+  std::size_t multiply(std::size_t first) {
+    const auto own = static_cast<std::size_t>(
+        std::find_if(partials_.begin(), partials_.end(), [](const Partial& partial) { return partial.own(); }) -
+        partials_.begin());
+    const std::size_t end =
+        first == own ? partials_.size() : std::min(own, first + static_cast<std::size_t>(options_.group));
+    Operand input;
+    Operand results;
+    std::vector<OpId> waits = first == 0 ? stage_.ready : std::vector<OpId>{};
+    for (std::size_t i = first; i < end; ++i) {
+      stack(input, rows(stage_.input, partials_[i]));
+      stack(results, partials_[i].first() ? sums(partials_[i].track(), partials_[i].distance) : Operand{slot(i)});
+      // On its own lane the add of the slot's last use may still be reading it.
+      if (options_.add_lane == LaneKind::aux && i >= slots_ && added_[i - slots_] != nothing) {
+        waits = {added_[i - slots_]};
+      }
+    }
+    product_ =
+        stage_.multiply({.a = input, .b = {stage_.builder.whole(stage_.weight)}, .out = results, .waits = waits});
+    return end;
+  }
+
+  OpId add(std::size_t i, const std::vector<Flight>& brought) {
+    const Partial& partial = partials_[i];
+    std::vector<Operand> inputs;
+    for (const Track& track : partial.tracks) {
+      inputs.push_back(sums(track, partial.distance));
+    }
+    inputs.push_back({slot(i)});
+    std::vector<OpId> waits = landed(brought);
+    if (options_.add_lane == LaneKind::aux) {
+      waits.push_back(product_);
+    }
+    added_[i] = stage_.builder.elementwise(
+        {.lane = {options_.add_lane, 0},
+         .function = Function::add,
+         .inputs = inputs,
+         .out = partial.own() ? rows(stage_.output, partial) : sums(partial.track(), partial.distance),
+         .waits = waits});
+    return added_[i];
+  }
+
+  const Stage& stage_;
+  const StrategyOptions& options_;
+  std::vector<Track> tracks_;
+  std::vector<Partial> partials_;
+  std::size_t slots_;  // for partial products
+  BufferId sum_;
+  BufferId partial_;
+  CommLanes lanes_;
+  std::vector<OpId> summed_;  // by chain: made the sum that goes on next
+  std::vector<OpId> added_;   // by partial product
+  OpId product_{};
+};
+
+}  // namespace
+
+Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options) {
+  return stage.ranks == 1 ? multiply_alone(stage) : RingSum(stage, options).run();
 }
 
 }  // namespace commfuse

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "model/check.h"
@@ -25,31 +24,51 @@ bool is_data_parallel(const Operation& operation) {
                      [](const OperationStage& stage) { return stage.kind == SiteKind::weight_ag_gemm; });
 }
 
-Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
-                 const StrategyOptions& options) {
-  Mesh mesh = mesh_of(ranks, options);
-  if (is_data_parallel(operation)) {
-    mesh.axes.back().name = "dp";
-  }
-  return generate(operation, mesh, static_cast<int>(mesh.axes.size()) - 1, strategy, options);
-}
+namespace {
 
-Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
-                 const StrategyOptions& options) {
-  check(!operation.stages.empty(), "an operation has a stage");
-  const std::vector<SiteKind> kinds = kinds_of(operation);
-  check(applies(strategy, kinds), "the strategy has a schedule for every site");
-  const StrategyOptions used = canonical(strategy, kinds, options);
-  const std::string parameters = parameters_of(strategy, kinds, used);
+Program generate_on(const Operation& operation, const Mesh& mesh, const ShardAxes& axes, const Strategy& strategy,
+                    const StrategyOptions& options) {
+  const std::string parameters = parameters_of(strategy, kinds_of(operation), options);
   std::string name = fmt::format("{} {}", strategy.name, operation.name);
   if (!parameters.empty()) {
     name = fmt::format("{} ({}) {}", strategy.name, parameters, operation.name);
   }
-  Assembly assembly(std::move(name), mesh, axis, operation, strategy, used);
+  Assembly assembly(std::move(name), mesh, axes, operation, strategy, options);
   for (const OperationStage& stage : operation.stages) {
     assembly.add(stage, &stage == &operation.stages.back());
   }
   return std::move(assembly).build();
+}
+
+/// What the options come to on so many ranks. Aborts unless they give a schedule.
+StrategyOptions possible(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
+                         const StrategyOptions& options) {
+  const std::vector<SiteKind> kinds = kinds_of(operation);
+  check(!kinds.empty(), "an operation has a stage");
+  check(applies(strategy, kinds), "the strategy has a schedule for every site");
+  check(refusal_of(strategy, kinds, options, ranks).empty(), "the options give a schedule on so many ranks");
+  return canonical(strategy, kinds, options, ranks);
+}
+
+}  // namespace
+
+Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
+                 const StrategyOptions& options) {
+  const StrategyOptions here = possible(operation, ranks, strategy, options);
+  Mesh mesh = mesh_of(ranks, here);
+  if (is_data_parallel(operation)) {
+    mesh.axes.back().name = "dp";
+  }
+  const bool nested = mesh.axes.size() > 1;
+  return generate_on(operation, mesh, nested ? ShardAxes{.inner = 1, .outer = 0} : ShardAxes{}, strategy, here);
+}
+
+Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
+                 const StrategyOptions& options) {
+  StrategyOptions flat = options;
+  flat.inner = 1;
+  const ShardAxes axes{.inner = axis, .outer = {}};
+  return generate_on(operation, mesh, axes, strategy, possible(operation, axes.ranks(mesh), strategy, flat));
 }
 
 }  // namespace commfuse

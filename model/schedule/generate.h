@@ -46,7 +46,7 @@ Mesh mesh_of(std::int32_t ranks, const StrategyOptions& options);
 /// Aborts unless there is a stage, the dimensions of neighbours fit, and the strategy applies and does not refuse.
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options);
-/// The same along one axis of a mesh; the other axes repeat it.
+/// The same along one axis of a mesh, as a flat ring; the other axes repeat it.
 Program generate(const Operation& operation, const Mesh& mesh, int axis, const Strategy& strategy,
                  const StrategyOptions& options);
 

@@ -14,6 +14,17 @@ Index along(const Mesh& mesh, int axis, std::int32_t offset, std::int32_t scale)
   return index;
 }
 
+Index operator+(Index index, const Index& other) {
+  index.constant += other.constant;
+  for (std::size_t axis = 0; axis < index.terms.size(); ++axis) {
+    if (other.terms[axis].scale != 0) {
+      check(index.terms[axis].scale == 0, "an index has one term an axis");
+      index.terms[axis] = other.terms[axis];
+    }
+  }
+  return index;
+}
+
 bool Predicate::holds(const Coordinates& here) const {
   const std::int32_t coordinate = here[static_cast<std::size_t>(axis)];
   switch (relation) {

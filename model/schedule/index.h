@@ -57,6 +57,8 @@ struct Index {
 
 /// scale * ((coordinate + offset) mod extent) on one axis, the offset brought into [0, extent).
 Index along(const Mesh& mesh, int axis, std::int32_t offset = 0, std::int32_t scale = 1);
+/// The sum of indices that have their terms on different axes: 8*node + tp.
+Index operator+(Index index, const Index& other);
 
 /// Where an op takes part: a comparison of one coordinate. `always` compares nothing.
 enum class Relation : std::uint8_t { always, equal, not_equal, less, at_least };

@@ -428,10 +428,10 @@ class Pair {
     return true;
   }
 
-  /// same_values, same_sums or same_outputs. What passes check_program() has no hazards, so its values do not depend on time, and
-  /// every op of one program works on the same contributions to the same blocks as in the other: the same sums, if
-  /// perhaps added up in another order. Only what a sum that grows in place has taken in so far may differ; every other
-  /// op that reads it agrees with its twin on what it reads, and the end of both programs is proved.
+  /// same_values, same_sums or same_outputs. What passes check_program() has no hazards, so its values do not depend on
+  /// time, and every op of one program works on the same contributions to the same blocks as in the other: the same
+  /// sums, if perhaps added up in another order. Only what a sum that grows in place has taken in so far may differ;
+  /// every other op that reads it agrees with its twin on what it reads, and the end of both programs is proved.
   [[nodiscard]] std::optional<Equivalence> by_values(bool same_shapes) const {
     if (!check_program(a_).ok() || !check_program(b_).ok()) {
       return std::nullopt;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/schedule/rivals.h"
+
 namespace commfuse {
 
 Order::Order(const Program& program, Rank rank)
@@ -95,6 +97,7 @@ std::vector<Meetings> meetings_of(const Program& program, const Order& order) {
       }
     }
   }
+  add_rivals(program, order, meetings);
   return meetings;
 }
 

@@ -34,14 +34,25 @@ class Order {
   std::vector<std::vector<OpId>> on_lane_;
 };
 
-/// Which kinds of communication may run at the same time as an op, because neither is ordered before the other, and
-/// hold SMs meanwhile: exchanges that copy engines (lanes of kind copy) or the products themselves move do not.
+/// Sends of another lane that may be under way at the same time as an exchange: some from `first` to `last`.
+struct Rival {
+  std::uint16_t lane = 0;
+  OpId first{};
+  OpId last{};
+  bool same_peer = false;  // one of them goes to the same rank
+  friend bool operator==(const Rival&, const Rival&) = default;
+};
+
+/// What may run at the same time as an op, because neither is ordered before the other. Of a compute op which kinds of
+/// communication hold SMs meanwhile (exchanges that copy engines, lanes of kind copy, or the products themselves move
+/// do not); of an exchange that sends, the lanes with other sends.
 struct Meetings {
   bool exchange = false;
   bool collective = false;
+  std::vector<Rival> rivals;
 };
 
-/// By op. Nothing for communication ops themselves. O(ops x lanes x log ops).
+/// By op.
 std::vector<Meetings> meetings_of(const Program& program, const Order& order);
 
 }  // namespace commfuse

@@ -18,9 +18,10 @@ namespace commfuse {
 /// One product site; or in a chain: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
 /// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual). The backward pass of one
 /// product site: the gradients of its input and of its weight. Without sequence parallelism: two MLPs in a row, each
-/// with its all-reduce, residual and norm (mlp_ar). The attention block under Ulysses sequence parallelism. Under data parallelism, where every rank has its share
-/// of the tokens and of the weights: one product whose weight is gathered (fsdp_gate_up); an MLP without its
-/// activation, forward and backward, whose weights are gathered and whose gradients are scattered (data_parallel).
+/// with its all-reduce, residual and norm (mlp_ar). The attention block under Ulysses sequence parallelism. Under data
+/// parallelism, where every rank has its share of the tokens and of the weights: one product whose weight is gathered
+/// (fsdp_gate_up); an MLP without its activation, forward and backward, whose weights are gathered and whose gradients
+/// are scattered (data_parallel).
 enum class Scope : std::uint8_t {
   qkv,
   out_proj,

@@ -83,9 +83,9 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
     const OpId product =
         stage.multiply({.a = copies(options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
-                      .b = {builder.whole(stage.weight)},
-                      .out = slice(stage, partial, i),
-                      .waits = i == 0 ? ready : std::vector<OpId>{}});
+                        .b = {builder.whole(stage.weight)},
+                        .out = slice(stage, partial, i),
+                        .waits = i == 0 ? ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::reduce_scatter,
                                 .axis = stage.axis,
                                 .in = slice(stage, partial, i),

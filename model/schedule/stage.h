@@ -3,12 +3,24 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/schedule/builder.h"
 
 namespace commfuse {
+
+/// The axes of a mesh that shards are spread over: one ring, or nested rings with a second axis across nodes. The
+/// ranks' shards lie in the order of coordinate, or of extent(inner) * outer coordinate + inner coordinate.
+struct ShardAxes {
+  int inner = 0;
+  std::optional<int> outer;
+
+  [[nodiscard]] std::int32_t ranks(const Mesh& mesh) const;
+  /// `scale` times the place of the rank that is `steps` further along the inner ring and `nodes` along the outer one.
+  [[nodiscard]] Index place(const Mesh& mesh, std::int32_t scale, std::int32_t steps = 0, std::int32_t nodes = 0) const;
+};
 
 /// Makes rows of a stage's input, as an operand asks for them.
 using MakeRows = std::function<OpId(const Operand& rows)>;
@@ -40,9 +52,10 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 ///                      gradient: own shards of columns x K, complete sums over the tokens of all ranks
 struct Stage {
   ProgramBuilder& builder;
-  std::string name;  // of the site; prefixes the buffers a generator adds
-  int axis = 0;
-  std::int32_t ranks = 1;
+  std::string name;          // of the site; prefixes the buffers a generator adds
+  int axis = 0;              // of the ring, of the inner one where two are nested
+  std::optional<int> outer;  // of the outer ring where two are nested
+  std::int32_t ranks = 1;    // on these axes
   std::int32_t cuts = 1;
   std::int32_t grain = 1;  // blocks of a cut: 2 where it is two mirrored halves (TokenOrder)
   BufferId input{};
@@ -65,6 +78,9 @@ struct Stage {
   [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
   /// A product of rows of the input, after the core that makes them where there is one.
   OpId multiply(const GemmSpec& spec) const;
+  /// First row, among those of all tokens, of the shard that is `steps` further along the ring and `nodes` further
+  /// along the outer one.
+  [[nodiscard]] Index shard(std::int32_t steps, std::int32_t nodes = 0) const;
 };
 
 /// Cut i of every rank's shard, in a buffer where the shards lie one after another.

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "model/schedule/commfuse.h"
+
 namespace commfuse {
 
 namespace {
@@ -13,14 +15,6 @@ namespace {
 std::int32_t one(const StrategyOptions&) { return 1; }
 std::int32_t two(const StrategyOptions&) { return 2; }
 std::int32_t slices(const StrategyOptions& options) { return options.slices; }
-
-Done fuse_ag(const Stage& stage, const StrategyOptions& options) {
-  return options.form == Form::ring ? fuse_ag_ring(stage, options) : fuse_ag_direct(stage, options);
-}
-
-Done fuse_rs(const Stage& stage, const StrategyOptions& options) {
-  return options.form == Form::ring ? fuse_rs_ring(stage, options) : fuse_rs_direct(stage, options);
-}
 
 OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
@@ -33,7 +27,8 @@ OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
 OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {
   return kind == SiteKind::ag_gemm ? OptionSet{Option::group} : OptionSet{};
 }
-OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
+/// At sites that have no more than two forms.
+OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
   const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;
   if (adds && options.form == Form::ring) {
@@ -69,6 +64,18 @@ std::vector<StrategyOptions> in_all_cuts(const std::vector<StrategyOptions>& can
                   {AttentionCut::whole, AttentionCut::by_query, AttentionCut::zigzag});
 }
 
+/// Rings with either sum: it makes a difference to the gradients of row-parallel products.
+std::vector<StrategyOptions> in_both_sums(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
+  std::vector<StrategyOptions> all;
+  for (const StrategyOptions& one : candidates) {
+    const std::vector<StrategyOptions> sums =
+        one.form == Form::direct ? std::vector{one}
+                                 : expanded({one}, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival});
+    all.insert(all.end(), sums.begin(), sums.end());
+  }
+  return all;
+}
+
 std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
   // Every slice holds queries from all over the sequence: zig-zag would balance nothing.
   return expanded(expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8}), fixed,
@@ -87,19 +94,23 @@ std::vector<StrategyOptions> all_groups(const StrategyOptions& base) {
   return expanded({base}, {}, Option::group, &StrategyOptions::group, {1, 2, 3});
 }
 
-std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed) {
-  std::vector<StrategyOptions> all;
-  for (const StrategyOptions& one :
-       expanded({base}, fixed, Option::form, &StrategyOptions::form, {Form::ring, Form::direct})) {
-    const std::vector<StrategyOptions> lanes =
-        one.form == Form::direct
-            ? std::vector{one}
-            : expanded({one}, fixed, Option::add_lane, &StrategyOptions::add_lane, {LaneKind::compute, LaneKind::aux});
-    all.insert(all.end(), lanes.begin(), lanes.end());
-  }
-  return in_all_cuts(expanded(all, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival}), fixed);
+/// The paper's presets, each with the attention core cut in every way and the gradients of a ring summed both ways.
+std::vector<StrategyOptions> fused_tried(const StrategyOptions& base, OptionSet fixed) {
+  return in_all_cuts(in_both_sums(fused::tried(base, fixed), fixed), fixed);
 }
-std::vector<StrategyOptions> all_forms(const StrategyOptions& base) { return forms(base, {}); }
+std::vector<StrategyOptions> fused_proved(const StrategyOptions& base) {
+  return in_all_cuts(in_both_sums(fused::proved(base), {}), {});
+}
+OptionSet fused_options(SiteKind kind, const StrategyOptions& options) {
+  const bool forward = kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs;
+  return forward ? fused::relevant(kind, options) : two_forms(kind, options);
+}
+constexpr OptionSet fused_uses() {
+  OptionSet set = fused::uses;
+  set.add(Option::regather);
+  set.add(Option::attention);
+  return set;
+}
 
 std::string nothing(const StrategyOptions&) { return {}; }
 std::string slicing_in_words(const StrategyOptions& options) {
@@ -107,12 +118,6 @@ std::string slicing_in_words(const StrategyOptions& options) {
 }
 std::string group_in_words(const StrategyOptions& options) {
   return options.group == 1 ? std::string{} : fmt::format("g={}", options.group);
-}
-std::string form_in_words(const StrategyOptions& options) {
-  if (options.form == Form::ring && options.add_lane == LaneKind::aux) {
-    return "ring, add on aux";
-  }
-  return std::string{name_of(options.form)};
 }
 
 constexpr std::array all_strategies{
@@ -201,20 +206,22 @@ constexpr std::array all_strategies{
              .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS, FuseA2A)",
              .exposed = "nothing while a step is no longer than a partial product",
              .source = "CommFuse, arXiv 2604.24013, algorithms 1, 2, 4 and 5",
-             .uses = {Option::form, Option::add_lane, Option::sum, Option::regather, Option::attention},
-             .cuts = one,
-             .ag_gemm = fuse_ag,
-             .gemm_rs = fuse_rs,
+             .uses = fused_uses(),
+             .cuts = fused::cuts,
+             .ag_gemm = fused::ag_gemm,
+             .gemm_rs = fused::gemm_rs,
              .ag_gemm_backward = fuse_ag_gemm_backward,
              .gemm_rs_backward = fuse_gemm_rs_backward,
              .gemm_a2a = fuse_gemm_a2a,
              .attention_a2a = fuse_attention_a2a,
              .weight_ag_gemm = fuse_weight_ag_gemm,
              .gradient_rs = fuse_gradient_rs,
-             .relevant = with_regather<form_options>,
-             .tried = forms,
-             .proved = both_regathers<all_forms>,
-             .describe = form_in_words},
+             .relevant = with_regather<fused_options>,
+             .tried = fused_tried,
+             .proved = both_regathers<fused_proved>,
+             .describe = fused::describe,
+             .refusal = fused::refusal,
+             .capped = fused::capped},
     Strategy{.name = "fused_kernel",
              .summary = "bound: one kernel a site moves its own tiles; no implementation reaches it",
              .exposed = "what a shard's transfer is longer than its share of the kernel",
@@ -276,7 +283,7 @@ OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOpt
   } else if (strategy.uses.has(Option::slices)) {
     set.add(Option::slices);
   }
-  if (attends && strategy.uses.has(Option::attention)) {
+  if (attends && strategy.uses.has(Option::attention) && options.inner == 1) {
     set.add(Option::attention);
   }
   return set;
@@ -331,9 +338,10 @@ std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> ki
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
-  StrategyOptions result = options;
-  const OptionSet relevant = relevant_options(strategy, kinds, options);
+StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
+                          std::int32_t ranks) {
+  StrategyOptions result = strategy.capped == nullptr ? options : strategy.capped(options, ranks);
+  const OptionSet relevant = relevant_options(strategy, kinds, result);
   for (const Option option : all_options) {
     if (!relevant.has(option)) {
       put(option, text_of(option, StrategyOptions{}), result);
@@ -343,10 +351,10 @@ StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> ki
 }
 
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
-                                      const std::vector<StrategyOptions>& candidates) {
+                                      const std::vector<StrategyOptions>& candidates, std::int32_t ranks) {
   std::vector<StrategyOptions> all;
   for (const StrategyOptions& candidate : candidates) {
-    const StrategyOptions one = canonical(strategy, kinds, candidate);
+    const StrategyOptions one = canonical(strategy, kinds, candidate, ranks);
     if (std::find(all.begin(), all.end(), one) == all.end()) {
       all.push_back(one);
     }
@@ -354,15 +362,19 @@ std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const 
   return all;
 }
 
+std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
+                       std::int32_t ranks) {
+  return strategy.refusal == nullptr ? "" : strategy.refusal(canonical(strategy, kinds, options, ranks), ranks);
+}
+
 std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
                                                 std::int32_t ranks, const StrategyOptions& base) {
   if (!applies(strategy, kinds)) {
     return {};
   }
-  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.proved(base));
-  std::erase_if(all, [&](const StrategyOptions& options) {
-    return strategy.refusal != nullptr && !strategy.refusal(options, ranks).empty();
-  });
+  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.proved(base), ranks);
+  std::erase_if(all,
+                [&](const StrategyOptions& options) { return !refusal_of(strategy, kinds, options, ranks).empty(); });
   return all;
 }
 

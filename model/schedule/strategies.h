@@ -44,6 +44,8 @@ struct Strategy {
   std::string (*describe)(const StrategyOptions&);
   /// Why these options give no schedule on so many ranks, a sentence with its remedy; empty when they do. May be null.
   std::string (*refusal)(const StrategyOptions&, std::int32_t ranks) = nullptr;
+  /// The same schedule with counts no larger than so many ranks can use. May be null.
+  StrategyOptions (*capped)(StrategyOptions, std::int32_t ranks) = nullptr;
 
   [[nodiscard]] std::vector<StrategyOptions> variants(const StrategyOptions& base, OptionSet fixed = {}) const {
     return tried(base, fixed);
@@ -63,17 +65,19 @@ bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// Blocks that one rank's shard is cut into at these sites; one where slicing makes no difference.
 std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// The parameters that make a difference at these sites, in words: "k=8", "ring, x saved"; empty when none does.
+/// The parameters that make a difference at these sites, in words: "k=8", "ring, x saved", "ring, attention by query";
+/// empty when none does.
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// The same schedules without repetition: options that make no difference at these sites are put back to their default.
-/// The parameters that make a difference at these sites, in words: "k=8", "ring, attention by query"; empty when none
-/// does.
-std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// The same schedule, with options that make no difference at these sites put back to their default.
-StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
+/// The same schedule: counts beyond what so many ranks can use are brought down, and options that make no difference at
+/// these sites are put back to their default.
+StrategyOptions canonical(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
+                          std::int32_t ranks);
 /// The same schedules in that form, without repetition.
 std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const SiteKind> kinds,
-                                      const std::vector<StrategyOptions>& candidates);
+                                      const std::vector<StrategyOptions>& candidates, std::int32_t ranks);
+/// Strategy::refusal for options that make a difference at these sites; empty when there is a schedule.
+std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
+                       std::int32_t ranks);
 /// Every distinct schedule for these sites that is proved on so many ranks; none where the strategy does not apply.
 std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
                                                 std::int32_t ranks, const StrategyOptions& base = {});
@@ -85,6 +89,7 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options);
 Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options);
 Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options);
 Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options);
+Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options);
 Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options);
 Done fuse_rs_direct(const Stage& stage, const StrategyOptions& options);
 Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options);
@@ -116,5 +121,6 @@ Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
 Done sliced_gradient_rs(const Stage& stage, const StrategyOptions& options);
 Done fuse_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
 Done fuse_gradient_rs(const Stage& stage, const StrategyOptions& options);
+Done fuse_rs_nested(const Stage& stage, const StrategyOptions& options);
 
 }  // namespace commfuse

@@ -29,8 +29,9 @@ std::string digest_of(const Program& program);
 
 /// Reads what to_text writes; spacing, comments and key order are free. By hand these may be left out where they are
 /// the usual ones: waits, purpose, lane and wire of an op; the axis where the mesh has one; dtype, which is bf16; the
-/// role of a buffer, which is scratch; row and column of a content, which are 0; the positions of queries. `path` is for messages only. Throws
-/// ConfigError with one line a mistake, `path:line:col: sentence; remedy`. The result still has to pass check_program.
+/// role of a buffer, which is scratch; row and column of a content, which are 0; the positions of queries. `path` is
+/// for messages only. Throws ConfigError with one line a mistake, `path:line:col: sentence; remedy`. The result still
+/// has to pass check_program.
 Program parse_program(const std::string& text, const std::string& path);
 
 // The words of the text, by kind.

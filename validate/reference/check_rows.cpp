@@ -50,6 +50,11 @@ Json if_run(const CheckResult& result, Number value) {
   return was_run(result) ? Json(value) : Json();
 }
 
+/// Null also where equal bits are not asked for.
+Json of_bits(const CheckResult& result, std::int64_t Tally::*number) {
+  return result.verdict.bitwise ? if_run(result, (*result.verdict.bitwise).*number) : Json();
+}
+
 template <Option which>
 Json option(const CheckResult& result) {
   if (result.point.file) {
@@ -89,6 +94,8 @@ constexpr std::array columns{
     Column{"finding", [](const CheckResult& r) { return r.findings.empty() ? Json() : Json(r.findings.front()); }},
     Column{"integer_elements", [](const CheckResult& r) { return if_run(r, r.verdict.integers.elements); }},
     Column{"integer_wrong", [](const CheckResult& r) { return if_run(r, r.verdict.integers.wrong); }},
+    Column{"bitwise_elements", [](const CheckResult& r) { return of_bits(r, &Tally::elements); }},
+    Column{"bitwise_wrong", [](const CheckResult& r) { return of_bits(r, &Tally::wrong); }},
     Column{"bound_elements", [](const CheckResult& r) { return if_run(r, r.verdict.bound.elements); }},
     Column{"bound_wrong", [](const CheckResult& r) { return if_run(r, r.verdict.bound.wrong); }},
     Column{"bound_worst", [](const CheckResult& r) { return if_run(r, r.verdict.bound.worst); }},
@@ -115,11 +122,12 @@ std::string schedule_of(const CheckResult& result) {
                                    : fmt::format("{} ({})", strategy_of(result), result.parameters);
 }
 
-std::string level(const CheckResult& result, const Tally& tally) {
-  if (!was_run(result)) {
+/// "-" where it was not run or is not asked for.
+std::string level(const CheckResult& result, const std::optional<Tally>& tally, const std::string& right = "ok") {
+  if (!was_run(result) || !tally) {
     return "-";
   }
-  return tally.ok() ? "ok" : fmt::format("{} wrong", tally.wrong);
+  return tally->ok() ? right : fmt::format("{} wrong", tally->wrong);
 }
 
 std::string summary(std::span<const CheckResult> results) {
@@ -132,20 +140,28 @@ std::string summary(std::span<const CheckResult> results) {
   if (failed > 0) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
-  return fmt::format("{} schedule{} right: proved, {} integers exact, {} sums in bound\n", results.size(),
-                     results.size() == 1 ? "" : "s", all.integers.elements, all.bound.elements);
+  return fmt::format("{} schedules right: proved; {} integers exact, {} bitwise, {} in bound\n", results.size(),
+                     all.integers.elements, all.bitwise.value_or(Tally{}).elements, all.bound.elements);
 }
 
 }  // namespace
 
 std::string to_table(std::span<const CheckResult> results) {
-  constexpr auto line = "{:<10}  {:>5}  {:<27}  {:<5}  {:<8}  {:<8}  {}\n";
-  std::string text = fmt::format(line, "operation", "ranks", "schedule", "proof", "integers", "bound", "worst");
+  constexpr std::size_t width = 24;  // a longer name has a line of its own
+  constexpr auto what = "{:<10}  {:>5}  {:<24}";
+  constexpr auto verdicts = "  {:<5}  {:<8}  {:<8}  {}\n";
+  std::string text = fmt::format(what, "operation", "ranks", "schedule") +
+                     fmt::format(verdicts, "proof", "integers", "bitwise", "bound");
   for (const CheckResult& result : results) {
     const Verdict& verdict = result.verdict;
-    text += fmt::format(line, operation_of(result), result.point.ranks, cut(schedule_of(result), 27),
-                        was_run(result) ? "ok" : "no", level(result, verdict.integers), level(result, verdict.bound),
-                        was_run(result) ? fmt::format("{:.2f}", verdict.bound.worst) : "-");
+    const std::string schedule = schedule_of(result);
+    text += fmt::format(what, operation_of(result), result.point.ranks, schedule);
+    if (schedule.size() > width) {
+      text += "\n" + fmt::format(what, "", "", "");
+    }
+    text += fmt::format(verdicts, was_run(result) ? "ok" : "no", level(result, verdict.integers),
+                        level(result, verdict.bitwise),
+                        level(result, verdict.bound, fmt::format("{:.2f}", verdict.bound.worst)));
   }
   return text + summary(results);
 }

@@ -9,7 +9,8 @@
 
 namespace commfuse::validate {
 
-/// One line a row, as wide as the longest names need, and a summary line.
+/// One line a row, or two where the schedule has a long name, at most 80 columns, and a summary line. `bound` is the
+/// largest error in units of its bound.
 std::string to_table(std::span<const CheckResult> results);
 /// An array of objects, one a line, each with "schema":"commfuse.check/1". What does not apply is null.
 std::string to_json(std::span<const CheckResult> results);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "model/schedule/program.h"
 #include "model/schedule/sizes.h"
@@ -21,10 +22,11 @@ struct Tally {
 };
 
 struct Verdict {
-  Tally integers;  // T-int: integer data, bitwise the unfused result
-  Tally bound;     // T3: random data, inside the componentwise bound
+  Tally integers;                // T-int: integer data, bitwise the unfused result
+  std::optional<Tally> bitwise;  // T2: random data, bitwise the unfused result; asked of programs that cut no sum
+  Tally bound;                   // T3: random data, inside the componentwise bound
 
-  [[nodiscard]] bool ok() const { return integers.ok() && bound.ok(); }
+  [[nodiscard]] bool ok() const { return integers.ok() && (!bitwise || bitwise->ok()) && bound.ok(); }
   Verdict& operator+=(const Verdict& other);
 };
 
@@ -37,12 +39,15 @@ struct VerifyOptions {
 
 /// Whether every sum of the integer data of this seed is exact, whatever its order.
 bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64_t seed);
+/// Whether every element of a product comes out of one op that takes its whole contraction, as in the unfused
+/// operation: no add, no accumulation, no reducing collective, no attention over a part of the keys.
+bool cuts_no_sum(const Program& program);
 
 /// Throws Stuck when the program does not come to its end. Requires a program whose exchanges match, and sizes that
 /// keep the sums of integer data exact.
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options);
 
-/// T2: random data, bitwise the unfused result. Holds where no sum is cut: all-gather and product.
+/// T2 of any program: random data, bitwise the unfused result. Holds where no sum is cut.
 Tally verify_bitwise(const std::shared_ptr<const Program>& program, const Sizes& sizes, std::uint64_t seed);
 
 }  // namespace commfuse::validate

@@ -124,7 +124,7 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
   EXPECT_EQ(refusal(mesh, "kind: full_mesh", "kind: torus"),
-            "machine.yaml:69:9: 'torus' is no topology; choose nvswitch, full_mesh or pcie_tree");
+            "machine.yaml:71:9: 'torus' is no topology; choose nvswitch, full_mesh or pcie_tree");
   EXPECT_EQ(refusal(mesh, "rate: {value: 28 GB/s", "rate: {value: 196 GB/s"),
             "machine.yaml:53:11: 196 GB/s is more than one wire of the mesh has, 28 GB/s (nominal_rate over 7 peers); "
             "write what a single peer gets");

@@ -55,10 +55,12 @@ TEST(CheckRows, CsvLeavesEmptyWhatDoesNotApplyAndQuotes) {
   const std::array results{unproved()};
   EXPECT_EQ(
       to_csv(results),
-      "schema,operation,ranks,dtype,seed,strategy,file,slices,sub_slices,form,add_lane,sum,lanes,directions,group,inner,"
+      "schema,operation,ranks,dtype,seed,strategy,file,slices,sub_slices,form,add_lane,sum,lanes,directions,group,"
+      "inner,"
       "attention,shuffles,regather,ops,ok,proved,finding,integer_elements,integer_wrong,bound_elements,bound_wrong,"
       "bound_worst\r\n"
-      "commfuse.check/1,ag_gemm,4,bf16,7,sliced,,2,,,,,,,,,,,,4,false,false,\"op 3 (exchange) never ends, says \"\"rank "
+      "commfuse.check/1,ag_gemm,4,bf16,7,sliced,,2,,,,,,,,,,,,4,false,false,\"op 3 (exchange) never ends, says "
+      "\"\"rank "
       "1\"\"\",,,,,\r\n");
 }
 

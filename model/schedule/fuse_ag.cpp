@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/schedule/fuse_ag.h"
+
+#include <utility>
+
+namespace commfuse {
+
+namespace {
+
+class Products {
+ public:
+  Products(const Stage& stage, std::int32_t group) : stage_(stage), group_(group), to_come_(stage.ranks - 1) {}
+
+  void own() {
+    multiply({stage_.builder.whole(stage_.input)}, {stage_.rows_of(stage_.output, stage_.shard(0), stage_.cuts)},
+             stage_.ready);
+  }
+
+  /// Multiplies when the group is full.
+  void take(const Piece& piece) {
+    stack(next_.rows, piece.rows);
+    stack(next_.results, piece.results);
+    next_.arrived.insert(next_.arrived.end(), piece.arrived.begin(), piece.arrived.end());
+    if (--to_come_ % group_ == 0) {
+      multiply(next_.rows, next_.results, landed(next_.arrived));
+      next_ = {};
+    }
+  }
+
+  [[nodiscard]] const Done& done() const { return done_; }
+
+ private:
+  void multiply(const Operand& rows, const Operand& results, const std::vector<OpId>& waits) {
+    done_ = {
+        stage_.builder.gemm({.a = rows, .b = {stage_.builder.whole(stage_.weight)}, .out = results, .waits = waits})};
+  }
+
+  const Stage& stage_;
+  std::int32_t group_;
+  std::int32_t to_come_;  // pieces
+  Piece next_;
+  Done done_;
+};
+
+}  // namespace
+
+Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& bring) {
+  Products products(stage, group);
+  std::vector<Piece> next = bring(1);
+  products.own();
+  for (std::int32_t step = 2; !next.empty(); ++step) {
+    const std::vector<Piece> here = std::exchange(next, bring(step));
+    for (const Piece& piece : here) {
+      products.take(piece);
+    }
+  }
+  return products.done();
+}
+
+}  // namespace commfuse
