@@ -5,9 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "model/config/command_line.h"
 #include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "reports/figure/gantt.h"
+#include "reports/figure/svg.h"
 #include "reports/trace.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/render.h"
@@ -25,6 +29,7 @@ struct RunRequest {
   ScheduleArguments schedules;
   std::string format = "table";
   std::string trace;
+  std::string figure;
 };
 
 Grid grid_of(const SettingArguments& arguments) {
@@ -62,6 +67,15 @@ bool names_strategies(const Grid& grid) {
          });
 }
 
+void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs) {
+  if (!request.trace.empty()) {
+    reports::write_trace(runs, request.trace);
+  }
+  if (!request.figure.empty()) {
+    reports::atomic_write(request.figure, reports::svg(reports::gantt_figure(runs)));
+  }
+}
+
 int run(const RunRequest& request) {
   const Render render = renderer(request.format);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
@@ -73,12 +87,14 @@ int run(const RunRequest& request) {
   Library library = library_of(grid);
   library.add(*std::move(schedules));
   const std::vector<Settings> points = points_of(grid);
-  if (!request.trace.empty() && points.size() != 1) {
-    throw ConfigError(fmt::format("--trace: there are {} points; choose one, or leave it out", points.size()));
+  for (const auto& [flag, path] : {std::pair("--trace", &request.trace), std::pair("--figure", &request.figure)}) {
+    if (!path->empty() && points.size() != 1) {
+      throw ConfigError(fmt::format("{}: there are {} points; choose one, or leave it out", flag, points.size()));
+    }
   }
   const std::vector<ResultRow> rows = rows_of(grid, points, library);
-  if (!request.trace.empty()) {
-    reports::write_trace(traced(point_of(points.front(), library), rows, library.schedules()), request.trace);
+  if (!request.trace.empty() || !request.figure.empty()) {
+    draw(request, traced(point_of(points.front(), library), rows, library.schedules()));
   }
   fmt::print("{}", render(rows));
   return exit_code::done;
@@ -96,6 +112,11 @@ void add_run(CLI::App& app, int& status) {
   command
       ->add_option("--trace", request->trace,
                    "Write what happens when, for ui.perfetto.dev; gzip where it ends in .gz. One point only")
+      ->group("Grid and output")
+      ->type_name("FILE");
+  command
+      ->add_option("--figure", request->figure,
+                   "Draw the schedules on one time axis, each on its critical rank, as SVG. One point only")
       ->group("Grid and output")
       ->type_name("FILE");
   command->footer(

@@ -22,7 +22,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, "
       "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
       "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, --evaluator, --threads, "
-      "--config, --set, --schedule, --size, --axis, --output, --trace";
+      "--config, --set, --schedule, --size, --axis, --output, --trace, --figure";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
       {"run --zzzzzzzz", unknown.c_str()},

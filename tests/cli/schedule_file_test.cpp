@@ -133,6 +133,21 @@ TEST_F(ScheduleFiles, TracesHoldFilesAndStrategies) {
   EXPECT_NE(text.find("gemm y[2 +: 2]"), std::string::npos);
 }
 
+TEST_F(ScheduleFiles, FiguresDrawFilesBesideStrategies) {
+  const std::string figure = path("f.svg");
+  const Outcome outcome =
+      run_program("commfuse-sim run --schedule doubling --strategy serial,commfuse --seq 2K --figure " + figure);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string text = contents_of(figure);
+  EXPECT_EQ(text.rfind("<svg", 0), 0U);
+  for (const char* words : {"doubling (doubling.yaml)", "serial", "commfuse (ring)", "y[2 +: 2]"}) {
+    EXPECT_NE(text.find(words), std::string::npos) << words;
+  }
+  const Outcome two = run_program("commfuse-sim run --schedule doubling --axis seq=1K,2K --figure " + figure);
+  EXPECT_EQ(two.code, 2);
+  EXPECT_EQ(two.err, "--figure: there are 2 points; choose one, or leave it out\n");
+}
+
 TEST_F(ScheduleFiles, AFailedProofSaysItsFindingsAndExitsWith4) {
   const std::string wrong = write("wrong.yaml", doubling("waits: [2]", "waits: [0]"));
   const Outcome run = run_program("commfuse-sim run --schedule doubling --schedule " + wrong);

@@ -61,16 +61,26 @@ void for_each_query(const AttentionLayout& layout, std::span<const std::int64_t>
   }
 }
 
-/// Softmax of the scores of the visible rows.
-std::vector<double> weights_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
-                               const Matrix<double>& keys) {
-  std::vector<double> weights;
+/// q k of the visible rows.
+std::vector<double> scores_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
+                              const Matrix<double>& keys) {
+  std::vector<double> scores;
   for (const std::int64_t key : query.keys) {
     double score = 0.0;
     for (std::int64_t i = 0; i < layout.head; ++i) {
       score += queries.at(query.row, query.q + i) * keys.at(key, query.k + i);
     }
-    weights.push_back(score / std::sqrt(static_cast<double>(layout.head)));
+    scores.push_back(score);
+  }
+  return scores;
+}
+
+/// Softmax of the scores of the visible rows.
+std::vector<double> weights_of(const AttentionLayout& layout, const Query& query, const Matrix<double>& queries,
+                               const Matrix<double>& keys) {
+  std::vector<double> weights = scores_of(layout, query, queries, keys);
+  for (double& weight : weights) {
+    weight /= std::sqrt(static_cast<double>(layout.head));
   }
   const double largest = *std::max_element(weights.begin(), weights.end());
   double total = 0.0;
@@ -84,7 +94,8 @@ std::vector<double> weights_of(const AttentionLayout& layout, const Query& query
   return weights;
 }
 
-double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }  // NaN stays
+/// A small integer of the same rest by 5; NaN stays.
+double wrapped(double x) { return std::remainder(x, 5.0); }
 
 Matrix<double> empty_result(const AttentionLayout& layout, const Matrix<double>& qkv) {
   return {qkv.rows(), qkv.columns() / layout.qkv * layout.out};
@@ -113,13 +124,13 @@ Matrix<double> attention_of(const AttentionLayout& layout, Functions functions, 
   for_each_query(layout, at, keys.rows(), queries.columns(), [&](const Query& query) {
     const bool real = functions == Functions::real;
     const std::vector<double> weights =
-        real ? weights_of(layout, query, queries, keys) : std::vector<double>(query.keys.size(), 1.0);
+        real ? weights_of(layout, query, queries, keys) : scores_of(layout, query, queries, keys);
     for (std::int64_t i = 0; i < layout.head; ++i) {
       double sum = 0.0;
       for (std::size_t j = 0; j < weights.size(); ++j) {
         sum += weights[j] * keys.at(query.keys[j], query.v + i);
       }
-      out.at(query.row, query.out + i) = real ? sum : clipped(sum);
+      out.at(query.row, query.out + i) = real ? sum : wrapped(sum);
     }
   });
   return out;

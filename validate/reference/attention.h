@@ -27,7 +27,8 @@ bool holds_whole_heads(const Sizes& sizes, const AttentionShape& shape);
 /// Requires holds_whole_heads().
 AttentionLayout layout_of(const Sizes& sizes, const AttentionShape& shape);
 
-/// softmax(q k^T / sqrt(head)) v, in double. Functions::integer: the sum of the visible v, clipped to [-2, 2].
+/// softmax(q k^T / sqrt(head)) v, in double. Functions::integer: the sum of (q k) v over the
+/// visible rows, an integer, wrapped into [-2, 2]: every q, k and v makes a difference.
 Matrix<double> attention(const AttentionLayout& layout, Functions functions, const Matrix<double>& qkv);
 /// The same, rounded to fp32 once.
 Matrix<float> attention(const AttentionLayout& layout, Functions functions, const Matrix<float>& qkv);

@@ -8,9 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "model/schedule/scope.h"
-
 #include "model/columns.h"
+#include "model/schedule/scope.h"
 #include "model/schedule/work.h"
 
 namespace commfuse::validate {

@@ -90,8 +90,9 @@ TEST(CheckFile, AWrongOneFailsItsProofAndIsNotRun) {
 
 TEST(CheckFile, RowsSayFileAndProgram) {
   const CheckResult result = check_point(point_of(file_of(std::string{own}), 1));
-  EXPECT_EQ(to_csv({&result, 1}).substr(to_csv({&result, 1}).find('\n') + 1).substr(0, 57),
-            "commfuse.check/1,file,2,bf16,1,own,own.yaml,,,,5,true,tru");
+  const std::string csv = to_csv({&result, 1});
+  EXPECT_NE(csv.find("\ncommfuse.check/1,file,2,bf16,1,own,own.yaml,,,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",,5,true,true,,"), std::string::npos) << csv;
   EXPECT_NE(to_table({&result, 1}).find("\nfile            2  own (own.yaml)               ok     ok        ok"),
             std::string::npos)
       << to_table({&result, 1});

@@ -66,7 +66,8 @@ TEST(CheckRows, JsonHasNullForWhatDoesNotApply) {
   const std::array results{right()};
   EXPECT_EQ(to_json(results),
             "[\n{\"schema\":\"commfuse.check/1\",\"operation\":\"ag_gemm\",\"ranks\":4,\"dtype\":\"bf16\",\"seed\":7,"
-            "\"strategy\":\"sliced\",\"file\":null,\"slices\":2,\"sub_slices\":null,\"form\":null,\"add_lane\":null,\"sum\":null,"
+            "\"strategy\":\"sliced\",\"file\":null,\"slices\":2,\"sub_slices\":null,\"form\":null,\"add_lane\":null,"
+            "\"sum\":null,"
             "\"lanes\":null,\"directions\":null,\"group\":null,\"inner\":null,\"attention\":null,\"shuffles\":null,"
             "\"regather\":null,\"ops\":4,\"ok\":true,"
             "\"proved\":true,\"finding\":null,\"integer_elements\":100,\"integer_wrong\":0,\"bound_elements\":50,"

@@ -130,6 +130,10 @@ bool is_more_of_the_same(const CheckPoint& point) {
   if (point.operation->operation.stages.size() == 1) {
     return false;
   }
+  const bool cut = point.options.attention != AttentionCut::whole;
+  if (cut && (point.ranks == 4 || point.operation->name == "layer" || point.options.add_lane == LaneKind::aux)) {
+    return true;
+  }
   const bool rival = strategy != "serial" && strategy != "sliced" && strategy != "commfuse";
   return rival ? point.ranks > 2 : point.options.shuffles == Shuffles::copied;
 }
