@@ -21,9 +21,7 @@ void require_machine(const Point& point) {
 
 void require_possible(const Point& point) {
   require_machine(point);
-  for (const SiteName site : sites_of(point.scope)) {
-    require_divisible(point.model, site, point.load().tokens(), point.ranks);
-  }
+  require_divisible(point.scope, point.model, point.load(), point.ranks);
 }
 
 Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {

@@ -10,12 +10,14 @@ namespace commfuse {
 Assembly::Assembly(std::string name, const Mesh& mesh, int axis, const Operation& operation, const Strategy& strategy,
                    const StrategyOptions& options)
     : builder_(std::move(name), mesh),
+      operation_(operation),
       strategy_(strategy),
       options_(options),
       axis_(axis),
       ranks_(mesh.axes[static_cast<std::size_t>(axis)].extent),
       cuts_(cuts_of(strategy, kinds_of(operation), options)),
-      order_{.cuts = ranks_ * cuts_, .zigzag = options.attention == AttentionCut::zigzag},
+      order_{.cuts = is_data_parallel(operation) ? ranks_ : ranks_ * cuts_,
+             .zigzag = options.attention == AttentionCut::zigzag},
       tokens_{builder_.dimension("tokens", order_.blocks()), order_.blocks()} {}
 
 void Assembly::add(const OperationStage& stage, bool last) {
@@ -25,8 +27,6 @@ void Assembly::add(const OperationStage& stage, bool last) {
     case SiteKind::mlp_ar: add_mlp_ar(stage, last); break;
     case SiteKind::ag_gemm_backward: add_ag_gemm_backward(stage, last); break;
     case SiteKind::gemm_rs_backward: add_gemm_rs_backward(stage, last); break;
-    case SiteKind::weight_ag_gemm:
-    case SiteKind::gradient_rs: break;
     case SiteKind::attention_rs:
       attend(stage.contraction);
       add_gemm_rs(stage, last);
@@ -36,6 +36,8 @@ void Assembly::add(const OperationStage& stage, bool last) {
       attend(stage.contraction);
       add_attention_a2a(stage, last);
       break;
+    case SiteKind::weight_ag_gemm: add_weight_ag_gemm(stage); break;
+    case SiteKind::gradient_rs: add_gradient_rs(stage, last); break;
   }
 }
 

@@ -13,6 +13,9 @@
 
 namespace commfuse {
 
+/// Of gradients, whatever the dtype of what they are the gradient of.
+inline constexpr DType gradient_dtype = DType::fp32;
+
 /// A file of its own for every kind of site: assembly_*.cpp.
 class Assembly {
  public:
@@ -41,6 +44,8 @@ class Assembly {
   void add_gemm_rs_backward(const OperationStage& stage, bool last);
   void add_gemm_a2a(const OperationStage& stage, bool last);
   void add_attention_a2a(const OperationStage& stage, bool last);
+  void add_weight_ag_gemm(const OperationStage& stage);
+  void add_gradient_rs(const OperationStage& stage, bool last);
 
   /// The input of the first stage; residuals start from it. Rows from `row` on of a buffer of all tokens.
   void begin_with(const Value& value, Index row, Index column);
@@ -55,10 +60,10 @@ class Assembly {
   Value given(const Given& given);
   /// x^T dy, and room for it.
   Value gradient_of(const OperationStage& stage, const Value& x, const Value& dy);
-  /// The two products of a backward pass, for a weight of rows x columns on every rank.
-  void backward_unfused(const Extent& rows, const Extent& columns);
   /// What was made is what the program ends with, rows and columns as for begin_with.
   void end_with(Index row, Index column);
+  /// The gradient of a weight as unfused work: rows x columns, summed over so many tokens.
+  void unfused_gradient(Extent rows, Extent columns, Extent tokens);
   /// One op over all that is there, which the unfused operator has too.
   void map(const Mapping& mapping, const std::vector<Value>& of, Extent columns, bool last);
   /// Causal attention of this rank's heads: all queries at once, or as what comes next asks for them.
@@ -67,11 +72,14 @@ class Assembly {
 
   using Moment = void (ProgramBuilder::*)(const Region&, TensorId, Index, Index);
   void hold(const Value& value, Index row, Index column, Moment moment);
+  /// Data parallelism: the tokens of this rank.
+  [[nodiscard]] Extent own_tokens() const { return {tokens_.dimension, 1}; }
   [[nodiscard]] Extent shard() const { return {tokens_.dimension, cuts_ * order_.grain()}; }
   [[nodiscard]] Index own_rows() const { return along(builder_.mesh(), axis_, 0, cuts_ * order_.grain()); }
   Stage site(const OperationStage& stage, BufferId input, BufferId weight, BufferId output);
 
   ProgramBuilder builder_;
+  const Operation& operation_;
   const Strategy& strategy_;
   const StrategyOptions& options_;
   int axis_;
@@ -81,6 +89,12 @@ class Assembly {
   Extent tokens_;
   Value made_;    // by the stage before
   Value stream_;  // what residuals add to
+  /// A layer whose backward pass is to come.
+  struct Layer {
+    Value input, weight;
+  };
+  std::vector<Layer> layers_;  // data parallelism: first to last
+  Value gradient_;             // data parallelism: of what the layers left have made
   Done done_;
   MakeRows attend_;  // makes rows of made_, if it is made by query slice
 };

@@ -7,13 +7,6 @@
 
 namespace commfuse {
 
-namespace {
-
-/// Of gradients, whatever the dtype of what they are the gradient of.
-constexpr DType gradient_dtype = DType::fp32;
-
-}  // namespace
-
 Assembly::Value Assembly::gradient_of(const OperationStage& stage, const Value& x, const Value& dy) {
   const TensorId tensor =
       builder_.product_tensor(stage.name + ".dw", x.tensor, dy.tensor, {.transpose_a = true, .dtype = gradient_dtype});
@@ -22,11 +15,13 @@ Assembly::Value Assembly::gradient_of(const OperationStage& stage, const Value& 
   return {tensor, builder_.buffer(stage.name + ".dw", BufferRole::output, rows, columns, gradient_dtype)};
 }
 
-void Assembly::backward_unfused(const Extent& rows, const Extent& columns) {
-  const DType dtype = options_.dtype;
-  const std::optional<DType> out = dtype == gradient_dtype ? std::nullopt : std::optional(gradient_dtype);
-  builder_.unfused(GemmShape{.m = tokens_, .n = rows, .k = columns, .dtype = dtype, .transpose_b = true});
-  builder_.unfused(GemmShape{.m = rows, .n = columns, .k = tokens_, .dtype = dtype, .transpose_a = true, .out = out});
+void Assembly::unfused_gradient(Extent rows, Extent columns, Extent tokens) {
+  builder_.unfused(GemmShape{.m = rows,
+                             .n = columns,
+                             .k = tokens,
+                             .dtype = options_.dtype,
+                             .transpose_a = true,
+                             .out = options_.dtype == gradient_dtype ? std::nullopt : std::optional(gradient_dtype)});
 }
 
 void Assembly::add_ag_gemm_backward(const OperationStage& stage, bool last) {
@@ -66,7 +61,9 @@ void Assembly::add_ag_gemm_backward(const OperationStage& stage, bool last) {
   site.saved = x.buffer;
   site.gradient = dw.buffer;
   done_ = strategy_.ag_gemm_backward(site, options_);
-  backward_unfused(hidden, own_columns);
+  builder_.unfused(
+      GemmShape{.m = tokens_, .n = hidden, .k = own_columns, .dtype = options_.dtype, .transpose_b = true});
+  unfused_gradient(hidden, own_columns, tokens_);
   builder_.finally(builder_.whole(dw.buffer), dw.tensor, 0, own);
   made_ = {dx, output};
   if (last) {
@@ -110,7 +107,8 @@ void Assembly::add_gemm_rs_backward(const OperationStage& stage, bool last) {
   site.saved = x.buffer;
   site.gradient = dw.buffer;
   done_ = strategy_.gemm_rs_backward(site, options_);
-  backward_unfused(share, hidden);
+  builder_.unfused(GemmShape{.m = tokens_, .n = share, .k = hidden, .dtype = options_.dtype, .transpose_b = true});
+  unfused_gradient(share, hidden, tokens_);
   builder_.finally(builder_.whole(dw.buffer), dw.tensor, own, 0);
   made_ = {dx, output};
   if (last) {

@@ -51,15 +51,6 @@ Gathered begin_gather(const Stage& stage, const StrategyOptions& options) {
   return x;
 }
 
-/// The own shard among the others, so that dw is a product of one matrix.
-OpId copy_own(const Stage& stage, const Gathered& x) {
-  ProgramBuilder& builder = stage.builder;
-  return builder.elementwise({.lane = {LaneKind::aux, 0},
-                              .function = Function::copy,
-                              .inputs = {x.places.front()},
-                              .out = {builder.rows_of(x.buffer, along(builder.mesh(), stage.axis))}});
-}
-
 }  // namespace
 
 Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
@@ -82,7 +73,7 @@ Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
     }
   }
   if (!x.places.empty()) {
-    x.there.push_back(copy_own(stage, x));
+    x.there.push_back(copy_own_shard(stage, stage.saved, x.buffer, {}));
   }
   builder.gemm({.a = {builder.whole(x.buffer)},
                 .b = {builder.whole(stage.input)},

@@ -18,6 +18,15 @@ OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_
                                  .waits = step == 0 ? ready : std::vector<OpId>{}});
 }
 
+OpId copy_own_shard(const Stage& stage, BufferId own, BufferId all, const std::vector<OpId>& waits) {
+  ProgramBuilder& builder = stage.builder;
+  return builder.elementwise({.lane = {LaneKind::aux, 0},
+                              .function = Function::copy,
+                              .inputs = {{builder.whole(own)}},
+                              .out = {builder.rows_of(all, along(builder.mesh(), stage.axis))},
+                              .waits = waits});
+}
+
 ScatterSteps::ScatterSteps(const Stage& stage, const StrategyOptions& options, BufferId output, Room room)
     : stage_(stage),
       options_(options),
@@ -111,7 +120,7 @@ void ScatterSteps::add_up(std::int32_t step, const Region& out) {
        .waits = own_lane ? std::vector{came, made_[static_cast<std::size_t>(step)]} : std::vector{came}}));
 }
 
-Done ScatterSteps::finish() {
+Done ScatterSteps::finish(LaneKind sum_lane) {
   check(static_cast<std::int32_t>(made_.size()) == stage_.ranks, "every shard has its partial product");
   if (stage_.ranks == 1) {
     return {made_.back()};
@@ -125,8 +134,13 @@ Done ScatterSteps::finish() {
     parts.push_back({slot(arriving_, step)});
   }
   parts.push_back({stage_.builder.whole(own_)});
+  const bool own_lane = sum_lane != LaneKind::compute;
   return {stage_.builder.elementwise(
-      {.function = Function::add, .inputs = parts, .out = {stage_.builder.whole(output_)}, .waits = {passed_.back()}})};
+      {.lane = {sum_lane, 0},
+       .function = Function::add,
+       .inputs = parts,
+       .out = {stage_.builder.whole(output_)},
+       .waits = own_lane ? std::vector{passed_.back(), made_.back()} : std::vector{passed_.back()}})};
 }
 
 }  // namespace commfuse

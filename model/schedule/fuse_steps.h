@@ -18,6 +18,9 @@ namespace commfuse {
 OpId gather_step(const Stage& stage, const StrategyOptions& options, std::int32_t step,
                  const std::vector<Operand>& places, const std::vector<OpId>& ready);
 
+/// Copies the own shard into its place among all shards, beside the products.
+OpId copy_own_shard(const Stage& stage, BufferId own, BufferId all, const std::vector<OpId>& waits);
+
 /// A reduce-scatter in ranks-1 exchanges. In every step the caller makes the partial product of one shard, the own one
 /// last. In the ring form it is added to the sum that comes from the rank before and goes on to the next; in the direct
 /// form it goes to the rank that the shard is of, which adds up all of them at the end.
@@ -36,8 +39,8 @@ class ScatterSteps {
   [[nodiscard]] std::vector<OpId> free(std::int32_t step) const;
   /// Takes over the partial product of a step: adds and sends what can be. Requires the steps in order.
   void take(std::int32_t step, OpId product);
-  /// The last addition. Requires all steps taken.
-  Done finish();
+  /// The last addition; the direct form's is on `sum_lane`. Requires all steps taken.
+  Done finish(LaneKind sum_lane = LaneKind::compute);
 
  private:
   [[nodiscard]] Region slot(BufferId buffer, std::int32_t i) const;

@@ -20,9 +20,17 @@ Mesh mesh_of(std::int32_t ranks, const StrategyOptions& options) {
   return {{{"node", ranks / options.inner}, {"tp", options.inner}}};
 }
 
+bool is_data_parallel(const Operation& operation) {
+  return std::any_of(operation.stages.begin(), operation.stages.end(),
+                     [](const OperationStage& stage) { return stage.kind == SiteKind::weight_ag_gemm; });
+}
+
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options) {
-  const Mesh mesh = mesh_of(ranks, options);
+  Mesh mesh = mesh_of(ranks, options);
+  if (is_data_parallel(operation)) {
+    mesh.axes.back().name = "dp";
+  }
   return generate(operation, mesh, static_cast<int>(mesh.axes.size()) - 1, strategy, options);
 }
 

@@ -17,7 +17,8 @@ namespace commfuse {
 
 /// ring: data moves to the neighbour, step by step; direct: every shard goes straight to where it is needed.
 enum class Form : std::uint8_t { ring, direct };
-/// When the owner of a shard adds up what others sent it: all at the end, or each as it arrives.
+/// When what comes from other ranks is summed up: all at the end, or each as it arrives. The owner of a shard adds up
+/// partial sums; a weight's gradient sums over the shards it is made from.
 enum class Sum : std::uint8_t { end, arrival };
 /// one: all shards one way round; halves: half of every shard each way; shards: whole shards, half of them each way.
 enum class Directions : std::uint8_t { one, halves, shards };

@@ -33,6 +33,19 @@ OperationStage reduced_mlp(const char* name, bool gated_mlp) {
           .activation = gated_mlp ? Function::swiglu : Function::gelu};
 }
 
+/// Up and down, then back.
+Operation data_parallel_mlp() {
+  const auto layer = [](const char* name, SiteKind kind, const char* contraction, const char* columns) {
+    return OperationStage{
+        .name = name, .kind = kind, .contraction = contraction, .columns = columns, .contraction_is_cut = true};
+  };
+  return {
+      "data_parallel",
+      {layer("up", SiteKind::weight_ag_gemm, "hidden", "ffn"), layer("down", SiteKind::weight_ag_gemm, "ffn", "hidden"),
+       layer("down_backward", SiteKind::gradient_rs, "ffn", "hidden"),
+       layer("up_backward", SiteKind::gradient_rs, "hidden", "ffn")}};
+}
+
 SiteKind backward_of(SiteKind kind) {
   return kind == SiteKind::ag_gemm ? SiteKind::ag_gemm_backward : SiteKind::gemm_rs_backward;
 }
@@ -54,6 +67,8 @@ std::string_view name_of(Scope scope) {
     case Scope::gate_up_backward: return "gate_up_backward";
     case Scope::down_backward: return "down_backward";
     case Scope::ulysses: return "ulysses";
+    case Scope::fsdp_gate_up: return "fsdp_gate_up";
+    case Scope::data_parallel: return "data_parallel";
   }
   return "";
 }
@@ -74,9 +89,11 @@ std::vector<SiteName> sites_of(Scope scope) {
     case Scope::out_proj:
     case Scope::out_proj_backward: return {SiteName::out_proj};
     case Scope::gate_up:
-    case Scope::gate_up_backward: return {SiteName::gate_up};
+    case Scope::gate_up_backward:
+    case Scope::fsdp_gate_up: return {SiteName::gate_up};
     case Scope::down:
-    case Scope::down_backward: return {SiteName::down};
+    case Scope::down_backward:
+    case Scope::data_parallel: return {SiteName::down};
     case Scope::attention:
     case Scope::ulysses: return {SiteName::qkv, SiteName::out_proj};
     case Scope::mlp: return {SiteName::gate_up, SiteName::down};
@@ -87,6 +104,9 @@ std::vector<SiteName> sites_of(Scope scope) {
 }
 
 Operation operation_of(Scope scope, bool gated_mlp) {
+  if (scope == Scope::data_parallel) {
+    return data_parallel_mlp();
+  }
   Operation operation{.name = std::string{name_of(scope)}, .stages = {}};
   if (scope == Scope::mlp_ar) {
     operation.stages = {reduced_mlp("mlp1", gated_mlp), reduced_mlp("mlp2", gated_mlp)};
@@ -103,6 +123,9 @@ Operation operation_of(Scope scope, bool gated_mlp) {
     }
     if (is_backward(scope)) {
       stage.kind = backward_of(stage.kind);
+    }
+    if (scope == Scope::fsdp_gate_up) {
+      stage.kind = SiteKind::weight_ag_gemm;
     }
     if (scope == Scope::layer) {
       stage.norm = stage.kind == SiteKind::ag_gemm;
@@ -153,11 +176,23 @@ Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
   if (is_backward(scope)) {
     total += total;
   }
+  if (scope == Scope::data_parallel) {
+    total = Flops{6.0 * total.count};  // up and down have the same; forward one product each, backward two
+  }
   if (has_attention(scope)) {
     const auto width = static_cast<double>(model.heads * model.head_dim);
     total += Flops{2.0 * static_cast<double>(load.tokens()) * static_cast<double>(load.seq) * width};
   }
   return total;
+}
+
+void require_divisible(Scope scope, const Transformer& model, const Load& load, int ranks) {
+  for (const SiteName site : sites_of(scope)) {
+    require_divisible(model, site, load.tokens(), ranks);
+  }
+  if (scope == Scope::data_parallel) {
+    require_divisible_hidden(model, ranks);
+  }
 }
 
 }  // namespace commfuse

@@ -18,7 +18,9 @@ namespace commfuse {
 /// One product site; or in a chain: the attention block (QKV, causal attention, out-proj), the MLP (gate-up,
 /// activation, down), the whole layer (norm, attention block, residual, norm, MLP, residual). The backward pass of one
 /// product site: the gradients of its input and of its weight. Without sequence parallelism: two MLPs in a row, each
-/// with its all-reduce, residual and norm (mlp_ar). The attention block under Ulysses sequence parallelism.
+/// with its all-reduce, residual and norm (mlp_ar). The attention block under Ulysses sequence parallelism. Under data parallelism, where every rank has its share
+/// of the tokens and of the weights: one product whose weight is gathered (fsdp_gate_up); an MLP without its
+/// activation, forward and backward, whose weights are gathered and whose gradients are scattered (data_parallel).
 enum class Scope : std::uint8_t {
   qkv,
   out_proj,
@@ -33,6 +35,8 @@ enum class Scope : std::uint8_t {
   down_backward,
   mlp_ar,
   ulysses,
+  fsdp_gate_up,
+  data_parallel,
 };
 
 inline constexpr std::array all_scopes{Scope::qkv,
@@ -47,7 +51,9 @@ inline constexpr std::array all_scopes{Scope::qkv,
                                        Scope::gate_up_backward,
                                        Scope::down_backward,
                                        Scope::mlp_ar,
-                                       Scope::ulysses};
+                                       Scope::ulysses,
+                                       Scope::fsdp_gate_up,
+                                       Scope::data_parallel};
 
 /// How much is fed in.
 struct Load {
@@ -59,7 +65,7 @@ struct Load {
 std::string_view name_of(Scope scope);
 std::optional<Scope> scope_named(std::string_view name);
 
-/// The product sites of a scope, in order.
+/// The product sites of a scope, in order; those whose splits it depends on under data parallelism.
 std::vector<SiteName> sites_of(Scope scope);
 
 /// What is computed; depends on the model only through its kind of MLP.
@@ -82,5 +88,8 @@ std::vector<Quantity> quantities_of(const Transformer& model, const Load& load);
 /// (4 x batch x seq^2 x heads x head_dim), as Korthikanti et al. 2022 (appendix A) with the mask taken into account.
 /// Backward, the two products of a site are twice its forward one.
 Flops flops_of(Scope scope, const Transformer& model, const Load& load);
+
+/// Throws ConfigError, one sentence with the remedy, unless tokens and weights can be split evenly over the ranks.
+void require_divisible(Scope scope, const Transformer& model, const Load& load, int ranks);
 
 }  // namespace commfuse

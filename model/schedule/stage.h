@@ -29,6 +29,15 @@ using MakeRows = std::function<OpId(const Operand& rows)>;
 ///                      saved: own shard x K, or all tokens where x was saved gathered   gradient: K x own columns
 ///   gemm_rs_backward   input: own shard x columns        output: all tokens x own share of K
 ///                      saved: all tokens x own share of K                gradient: own share of K x columns
+///
+/// Under data parallelism every rank has tokens of its own, and weights lie transposed, as torch.nn.Linear keeps them:
+/// in `cuts` slices of their columns, each in one shard a rank.
+///
+///   weight_ag_gemm     input: own tokens x K                output: own tokens x columns
+///                      weight: columns x K, of which the own shards are there
+///   gradient_rs        input: own tokens x columns (dy)     output: own tokens x K (dx)
+///                      weight: columns x K     saved: own tokens x K (x)
+///                      gradient: own shards of columns x K, complete sums over the tokens of all ranks
 struct Stage {
   ProgramBuilder& builder;
   std::string name;  // of the site; prefixes the buffers a generator adds

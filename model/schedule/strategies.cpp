@@ -35,9 +35,12 @@ OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {
 }
 OptionSet form_options(SiteKind kind, const StrategyOptions& options) {
   OptionSet set{Option::form};
-  const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward;
+  const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;
   if (adds && options.form == Form::ring) {
     set.add(Option::add_lane);
+  }
+  if (kind == SiteKind::gemm_rs_backward) {
+    set.add(Option::sum);
   }
   return set;
 }
@@ -94,7 +97,7 @@ std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed)
             : expanded({one}, fixed, Option::add_lane, &StrategyOptions::add_lane, {LaneKind::compute, LaneKind::aux});
     all.insert(all.end(), lanes.begin(), lanes.end());
   }
-  return in_all_cuts(all, fixed);
+  return in_all_cuts(expanded(all, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival}), fixed);
 }
 std::vector<StrategyOptions> all_forms(const StrategyOptions& base) { return forms(base, {}); }
 
@@ -125,6 +128,8 @@ constexpr std::array all_strategies{
              .gemm_rs_backward = serial_gemm_rs_backward,
              .gemm_a2a = serial_gemm_a2a,
              .attention_a2a = serial_attention_a2a,
+             .weight_ag_gemm = serial_weight_ag_gemm,
+             .gradient_rs = serial_gradient_rs,
              .relevant = with_regather<no_options>,
              .tried = only,
              .proved = both_regathers<only_this>,
@@ -142,6 +147,8 @@ constexpr std::array all_strategies{
              .gemm_rs_backward = sliced_gemm_rs_backward,
              .gemm_a2a = sliced_gemm_a2a,
              .attention_a2a = sliced_attention_a2a,
+             .weight_ag_gemm = sliced_weight_ag_gemm,
+             .gradient_rs = sliced_gradient_rs,
              .relevant = with_regather<slicing_options>,
              .tried = slice_counts,
              .proved = both_regathers<all_slicings>,
@@ -194,7 +201,7 @@ constexpr std::array all_strategies{
              .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS, FuseA2A)",
              .exposed = "nothing while a step is no longer than a partial product",
              .source = "CommFuse, arXiv 2604.24013, algorithms 1, 2, 4 and 5",
-             .uses = {Option::form, Option::add_lane, Option::regather, Option::attention},
+             .uses = {Option::form, Option::add_lane, Option::sum, Option::regather, Option::attention},
              .cuts = one,
              .ag_gemm = fuse_ag,
              .gemm_rs = fuse_rs,
@@ -202,6 +209,8 @@ constexpr std::array all_strategies{
              .gemm_rs_backward = fuse_gemm_rs_backward,
              .gemm_a2a = fuse_gemm_a2a,
              .attention_a2a = fuse_attention_a2a,
+             .weight_ag_gemm = fuse_weight_ag_gemm,
+             .gradient_rs = fuse_gradient_rs,
              .relevant = with_regather<form_options>,
              .tried = forms,
              .proved = both_regathers<all_forms>,
@@ -239,8 +248,8 @@ Generator generator_of(const Strategy& strategy, SiteKind kind) {
     case SiteKind::mlp_ar: return strategy.mlp_ar;
     case SiteKind::ag_gemm_backward: return strategy.ag_gemm_backward;
     case SiteKind::gemm_rs_backward: return strategy.gemm_rs_backward;
-    case SiteKind::weight_ag_gemm:
-    case SiteKind::gradient_rs: return nullptr;
+    case SiteKind::weight_ag_gemm: return strategy.weight_ag_gemm;
+    case SiteKind::gradient_rs: return strategy.gradient_rs;
   }
   return nullptr;
 }
@@ -298,17 +307,25 @@ std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, 
 
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options) {
   OptionSet own = relevant_options(strategy, kinds, options);
+  StrategyOptions here = options;
   std::vector<std::string> words;
   if (own.has(Option::attention) && options.attention != AttentionCut::whole) {
     words.emplace_back(options.attention == AttentionCut::by_query ? "attention by query" : "zig-zag attention");
   }
   if (own.has(Option::regather) && options.regather == Regather::saved) {
-    words.emplace_back("input saved");
+    words.emplace_back("x saved");
+  }
+  const bool of_gradients = std::find(kinds.begin(), kinds.end(), SiteKind::gemm_rs_backward) != kinds.end();
+  if (own.has(Option::sum) && of_gradients) {
+    if (options.sum == Sum::arrival) {
+      words.emplace_back("dw by shard");
+    }
+    here.sum = Sum::end;  // said already
   }
   own.drop(Option::attention);
   own.drop(Option::regather);
   if (own != OptionSet{}) {
-    words.insert(words.begin(), strategy.describe(options));
+    words.insert(words.begin(), strategy.describe(here));
   }
   std::erase(words, "");
   return fmt::format("{}", fmt::join(words, ", "));

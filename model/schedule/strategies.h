@@ -33,6 +33,8 @@ struct Strategy {
   Generator gemm_rs_backward = nullptr;
   Generator gemm_a2a = nullptr;
   Generator attention_a2a = nullptr;
+  Generator weight_ag_gemm = nullptr;
+  Generator gradient_rs = nullptr;
   /// The options that make a difference at a site of this kind, given the others.
   OptionSet (*relevant)(SiteKind, const StrategyOptions&);
   /// The schedules worth trying that agree with `base` in what is fixed; and those that are proved.
@@ -61,7 +63,7 @@ bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// Blocks that one rank's shard is cut into at these sites; one where slicing makes no difference.
 std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// The parameters that make a difference at these sites, in words: "k=8", "ring, input saved"; empty when none does.
+/// The parameters that make a difference at these sites, in words: "k=8", "ring, x saved"; empty when none does.
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// The same schedules without repetition: options that make no difference at these sites are put back to their default.
 /// The parameters that make a difference at these sites, in words: "k=8", "ring, attention by query"; empty when none
@@ -108,5 +110,11 @@ Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options);
 Done sliced_attention_a2a(const Stage& stage, const StrategyOptions& options);
 Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options);
 Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options);
+Done serial_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done serial_gradient_rs(const Stage& stage, const StrategyOptions& options);
+Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done sliced_gradient_rs(const Stage& stage, const StrategyOptions& options);
+Done fuse_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
+Done fuse_gradient_rs(const Stage& stage, const StrategyOptions& options);
 
 }  // namespace commfuse

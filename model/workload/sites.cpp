@@ -145,4 +145,8 @@ void require_divisible(const Transformer& model, SiteName name, std::int64_t tok
   require_tokens(tokens, ranks);
 }
 
+void require_divisible_hidden(const Transformer& model, int ranks) {
+  require_split(model, "hidden columns", model.hidden, ranks, fmt::format("hidden ({})", model.hidden), model.hidden);
+}
+
 }  // namespace commfuse

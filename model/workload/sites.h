@@ -69,5 +69,7 @@ Bytes weight_bytes(const Site& site, DType dtype);
 /// Throws ConfigError, one sentence with the remedy, unless the site can be split evenly over the ranks: tokens over
 /// the sequence shards; heads and kv heads (qkv), heads (out_proj), or ffn (gate_up, down) over the ranks.
 void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks);
+/// The same for the hidden columns, where a weight of so many is spread over the ranks.
+void require_divisible_hidden(const Transformer& model, int ranks);
 
 }  // namespace commfuse

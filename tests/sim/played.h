@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "model/analysis/breakdown.h"
@@ -18,7 +19,9 @@ struct OpCosts {
   Duration collective{};
   Duration elementwise{};
   Duration issue{};
-  Duration compute{};  // unsliced
+  Duration compute{};                  // unsliced
+  std::optional<Duration> gradient{};  // a product with a transposed first factor, a weight's gradient; else as gemm
+  std::optional<Duration> copy{};      // else as elementwise
 };
 
 inline Program one_site(const char* strategy, SiteKind kind, std::int32_t ranks, const StrategyOptions& options = {}) {
@@ -34,9 +37,17 @@ inline Costs costs_of(const Program& program, const OpCosts& costs) {
   result.compute = costs.compute;
   for (const Op& op : program.ops) {
     switch (op.kind) {
-      case OpKind::gemm:
+      case OpKind::gemm: {
+        const bool gradient = std::get<GemmShape>(program.shapes[op.shape]).transpose_a;
+        result.duration.push_back(gradient ? costs.gradient.value_or(costs.gemm) : costs.gemm);
+        break;
+      }
       case OpKind::attention: result.duration.push_back(costs.gemm); break;
-      case OpKind::elementwise: result.duration.push_back(costs.elementwise); break;
+      case OpKind::elementwise: {
+        const bool copies = std::get<ElementwiseShape>(program.shapes[op.shape]).function == Function::copy;
+        result.duration.push_back(copies ? costs.copy.value_or(costs.elementwise) : costs.elementwise);
+        break;
+      }
       case OpKind::exchange: result.duration.push_back(costs.exchange); break;
       case OpKind::collective: result.duration.push_back(costs.collective); break;
     }

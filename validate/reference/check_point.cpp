@@ -22,7 +22,8 @@ struct BlockSizes {
 constexpr std::array block_sizes{BlockSizes{3, 5, 2}, BlockSizes{8, 24, 6}};
 
 /// No more elements in a dimension that is cut across ranks: integers up to 2 (after an activation) times weights up to
-/// 1 then sum to at most 256, up to which bf16 counts exactly.
+/// 1 then sum to at most 256, up to which bf16 counts exactly; so do integers up to 1 over gate and up. Sums over
+/// tokens are gradients in fp32, which counts to 2^24.
 constexpr std::int64_t longest_exact_sum = 128;
 static_assert(most_ranks * block_sizes[0].other <= longest_exact_sum);
 
@@ -64,6 +65,8 @@ std::span<const CheckedOperation> checked_operations() {
       CheckedOperation{"mlp_ar", "mlp_ar_swiglu", operation_of(Scope::mlp_ar, true)},
       CheckedOperation{"mlp_ar", "mlp_ar_gelu", operation_of(Scope::mlp_ar, false)},
       CheckedOperation{"ulysses", "ulysses", operation_of(Scope::ulysses, true)},
+      CheckedOperation{"ag_gemm_backward", "ag_gemm_backward", operation_of(Scope::gate_up_backward, true)},
+      CheckedOperation{"gemm_rs_backward", "gemm_rs_backward", operation_of(Scope::down_backward, true)},
   };
   return operations;
 }

@@ -18,8 +18,8 @@ namespace commfuse::validate {
 
 /// An operation to check schedules of. `scope` is what a user asks for; the MLP has two kinds of activation.
 struct CheckedOperation {
-  std::string_view scope;  // ag_gemm, gemm_rs, attention, mlp, layer, ulysses
-  std::string_view name;   // ag_gemm, gemm_rs, mlp_swiglu, mlp_gelu
+  std::string_view scope;  // ag_gemm, gemm_rs, attention, mlp, layer, ag_gemm_backward
+  std::string_view name;   // ag_gemm, gemm_rs, mlp_swiglu, mlp_gelu, ag_gemm_backward
   Operation operation;
 };
 

@@ -9,7 +9,7 @@
 
 namespace commfuse::validate {
 
-/// One line a row, at most 80 columns, and a summary line.
+/// One line a row, as wide as the longest names need, and a summary line.
 std::string to_table(std::span<const CheckResult> results);
 /// An array of objects, one a line, each with "schema":"commfuse.check/1". What does not apply is null.
 std::string to_json(std::span<const CheckResult> results);

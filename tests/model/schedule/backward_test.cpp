@@ -42,16 +42,17 @@ std::vector<std::string> names(const std::vector<Program>& programs) {
 TEST(Backward, HasTheseSchedules) {
   EXPECT_EQ(names(schedules_of(Scope::gate_up_backward, 4)),
             (std::vector<std::string>{
-                "serial gate_up_backward", "serial (input saved) gate_up_backward", "sliced gate_up_backward",
-                "sliced (input saved) gate_up_backward", "commfuse (ring) gate_up_backward",
-                "commfuse (ring, input saved) gate_up_backward", "commfuse (ring, add on aux) gate_up_backward",
-                "commfuse (ring, add on aux, input saved) gate_up_backward", "commfuse (direct) gate_up_backward",
-                "commfuse (direct, input saved) gate_up_backward"}));
+                "serial gate_up_backward", "serial (x saved) gate_up_backward", "sliced gate_up_backward",
+                "sliced (x saved) gate_up_backward", "commfuse (ring) gate_up_backward",
+                "commfuse (ring, x saved) gate_up_backward", "commfuse (ring, add on aux) gate_up_backward",
+                "commfuse (ring, add on aux, x saved) gate_up_backward", "commfuse (direct) gate_up_backward",
+                "commfuse (direct, x saved) gate_up_backward"}));
   EXPECT_EQ(
       names(schedules_of(Scope::down_backward, 4)),
       (std::vector<std::string>{"serial down_backward", "sliced (k=1) down_backward", "sliced (k=2) down_backward",
                                 "sliced (k=4) down_backward", "sliced (k=8) down_backward",
-                                "commfuse (ring) down_backward", "commfuse (direct) down_backward"}));
+                                "commfuse (ring) down_backward", "commfuse (ring, dw by shard) down_backward",
+                                "commfuse (direct) down_backward", "commfuse (direct, dw by shard) down_backward"}));
 }
 
 TEST(Backward, EveryScheduleIsProvedAndReadsBack) {
@@ -67,29 +68,33 @@ TEST(Backward, EveryScheduleIsProvedAndReadsBack) {
 
 // Step tables for N = 4; the golden texts were checked by hand, cell by cell, against the pictures of
 // fuse_ag_gemm_backward.cpp and fuse_gemm_rs_backward.cpp.
-std::string fused(Scope scope, Form form, LaneKind add_lane = LaneKind::compute) {
-  const StrategyOptions options{.form = form, .add_lane = add_lane};
+std::string fused(Scope scope, const StrategyOptions& options) {
   return step_table(generate(operation_of(scope, true), 4, *find_strategy("commfuse"), options));
 }
 
 TEST(Backward, ColumnRingTakesTurnsWithItsGatherAndLeavesTheLastStepToTheGradient) {
-  const std::string table = fused(Scope::qkv_backward, Form::ring);
+  const std::string table = fused(Scope::qkv_backward, {});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring.txt", table));
 }
 
 TEST(Backward, ColumnRingWithAddsOnAuxGathersFirstAndScattersUnderTheGradient) {
-  const std::string table = fused(Scope::qkv_backward, Form::ring, LaneKind::aux);
+  const std::string table = fused(Scope::qkv_backward, {.add_lane = LaneKind::aux});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring_aux.txt", table));
 }
 
 TEST(Backward, ColumnDirectGathersFirstAndScattersUnderTheGradient) {
-  const std::string table = fused(Scope::qkv_backward, Form::direct);
+  const std::string table = fused(Scope::qkv_backward, {.form = Form::direct});
   EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_direct.txt", table));
 }
 
-TEST(Backward, RowRingFeedsTwoProductsWithEveryShardThatComes) {
-  const std::string table = fused(Scope::down_backward, Form::ring);
+TEST(Backward, RowRingGathersUnderTheProductsAndTakesTheGradientAtTheEnd) {
+  const std::string table = fused(Scope::down_backward, {});
   EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring.txt", table));
+}
+
+TEST(Backward, RowRingFeedsTwoProductsWithEveryShardThatComes) {
+  const std::string table = fused(Scope::down_backward, {.sum = Sum::arrival});
+  EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring_by_shard.txt", table));
 }
 
 TEST(Backward, EverySmallMistakeIsCaughtOrProvedToBeNone) {

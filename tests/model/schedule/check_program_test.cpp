@@ -116,7 +116,7 @@ TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
 
 TEST(CheckProgram, Passes256RanksOfFuseRs) {
   const Strategy& commfuse = *find_strategy("commfuse");
-  for (const StrategyOptions& options : commfuse.variants({})) {
+  for (const StrategyOptions& options : distinct(commfuse, kinds_of(Scope::down), commfuse.variants({}))) {
     const Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 256}}}, 0, commfuse, options);
     EXPECT_TRUE(check_program(program).ok());
   }

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
+#include <string_view>
 
 #include "model/schedule/check_program.h"
 #include "model/schedule/mutate.h"
@@ -48,6 +50,22 @@ TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData
         EXPECT_EQ(tally.wrong, 0) << program->name;
       }
     }
+  }
+}
+
+/// The operation of that name.
+const CheckedOperation& operation_named(std::string_view name) {
+  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+}
+
+TEST_P(EveryRankCount, RowBackwardIsBitwiseTheUnfusedOperationWhereTheGradientIsOneProduct) {
+  for (const CheckPoint& point : points_of(operation_named("gemm_rs_backward"), GetParam(), DType::bf16)) {
+    if (point.strategy->name == "sliced") {
+      continue;  // sums over the tokens slice after slice
+    }
+    const auto program = shared(program_of(point));
+    const bool by_shard = point.options.sum == Sum::arrival && GetParam() > 1;
+    EXPECT_EQ(verify_bitwise(program, checked_sizes(*program)[1], 3).wrong > 0, by_shard) << program->name;
   }
 }
 

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine against the closed forms of the backward passes, as their files state them, for 1 to 9 ranks and transfers
+// shorter than, as long as and longer than a product. c: one product of a shard; w: the product of the gradient; p: one
+// transfer; a: one add of a shard; s: the sum of all; g: one collective. Copies take no time here.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "tests/sim/played.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration c = 10us;
+constexpr Duration a = 3us;
+constexpr std::array transfers{Duration{1us},  Duration{5us},  Duration{7us}, Duration{9us},
+                               Duration{10us}, Duration{11us}, Duration{25us}};
+
+template <class Check>
+void for_all(Check check) {
+  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
+    for (const Duration p : transfers) {
+      for (const Duration w : {Duration{8us}, ranks * c}) {
+        SCOPED_TRACE(testing::Message() << ranks << " ranks, p = " << p.count() << " ps, w = " << w.count() << " ps");
+        check(ranks, p, w);
+      }
+    }
+  }
+}
+
+StrategyOptions with(Form form, LaneKind add_lane, Regather regather) {
+  return {.form = form, .add_lane = add_lane, .regather = regather};
+}
+
+/// What the gather of x costs that comes first on the lane: (N-1) p, unless x was saved whole.
+Duration gather(std::int32_t ranks, Duration p, Regather regather) {
+  return regather == Regather::saved ? Duration{} : (ranks - 1) * p;
+}
+
+TEST(BackwardClosedForms, SerialIsTheSumOfItsParts) {
+  for_all([](std::int32_t ranks, Duration g, Duration w) {
+    const OpCosts costs{.gemm = c, .collective = g, .gradient = w};
+    EXPECT_EQ(Played(one_site("serial", SiteKind::ag_gemm_backward, ranks), costs).makespan(), g + c + g + w);
+    EXPECT_EQ(
+        Played(one_site("serial", SiteKind::ag_gemm_backward, ranks, {.regather = Regather::saved}), costs).makespan(),
+        c + g + w);
+    EXPECT_EQ(Played(one_site("serial", SiteKind::gemm_rs_backward, ranks), costs).makespan(), g + c + w);
+  });
+}
+
+TEST(BackwardClosedForms, TheColumnProductsHideOneCollectiveEach) {
+  for_all([](std::int32_t ranks, Duration g, Duration w) {
+    const OpCosts costs{.gemm = c, .collective = g, .gradient = w};
+    EXPECT_EQ(Played(one_site("sliced", SiteKind::ag_gemm_backward, ranks), costs).makespan(),
+              std::max(c, g) + std::max(w, g));
+    EXPECT_EQ(
+        Played(one_site("sliced", SiteKind::ag_gemm_backward, ranks, {.regather = Regather::saved}), costs).makespan(),
+        c + std::max(w, g));
+  });
+}
+
+TEST(BackwardClosedForms, TheRowGatherIsSlicedAndTheGradientFollows) {
+  for_all([](std::int32_t ranks, Duration r, Duration w) {
+    for (const std::int32_t slices : {1, 2, 4, 8}) {
+      const Played played(one_site("sliced", SiteKind::gemm_rs_backward, ranks, {.slices = slices}),
+                          {.gemm = c, .collective = r, .gradient = w});
+      EXPECT_EQ(played.makespan(), c + (slices - 1) * std::max(c, r) + r + w);
+    }
+  });
+}
+
+TEST(BackwardClosedForms, TheFusedRowTakesTheGradientAtTheEndOrWithEveryShard) {
+  for_all([](std::int32_t ranks, Duration p, Duration w) {
+    for (const Form form : {Form::ring, Form::direct}) {
+      const OpCosts costs{.gemm = c, .exchange = p, .gradient = w};
+      EXPECT_EQ(Played(one_site("commfuse", SiteKind::gemm_rs_backward, ranks, {.form = form}), costs).makespan(),
+                c + (ranks - 1) * std::max(c, p) + w);
+      EXPECT_EQ(
+          Played(one_site("commfuse", SiteKind::gemm_rs_backward, ranks, {.form = form, .sum = Sum::arrival}), costs)
+              .makespan(),
+          c + w + (ranks - 1) * std::max(c + w, p));
+    }
+  });
+}
+
+TEST(BackwardClosedForms, TheFusedColumnDirectGathersFirstAndScattersUnderTheGradient) {
+  for_all([](std::int32_t ranks, Duration p, Duration w) {
+    for (const Regather regather : {Regather::again, Regather::saved}) {
+      const Duration gathered = gather(ranks, p, regather);
+      const Duration sum = ranks == 1 ? Duration{} : a * (ranks + 1) / 3;
+      Duration e = gathered;  // E(0) = (N-1) p; E(i) = max(E(i-1), i c) + p
+      for (std::int32_t i = 1; i < ranks; ++i) {
+        e = std::max(e, i * c) + p;
+      }
+      const Played played(
+          one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::direct, LaneKind::compute, regather)),
+          {.gemm = c, .exchange = p, .elementwise = sum, .gradient = w, .copy = Duration{}});
+      EXPECT_EQ(played.makespan(), std::max(std::max(ranks * c, gathered) + w, e) + sum);
+    }
+  });
+}
+
+TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnAuxFollowsItsRecurrence) {
+  for_all([](std::int32_t ranks, Duration p, Duration w) {
+    for (const Regather regather : {Regather::again, Regather::saved}) {
+      const Duration gathered = gather(ranks, p, regather);
+      Duration e = std::max(c, gathered);  // E(i) = max(E(i-1) + p, (i+1) c) + a
+      for (std::int32_t i = 1; i < ranks; ++i) {
+        e = std::max(e + p, (i + 1) * c) + a;
+      }
+      const Played played(
+          one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::ring, LaneKind::aux, regather)),
+          {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}});
+      EXPECT_EQ(played.makespan(), std::max(std::max(ranks * c, gathered) + w, e));
+    }
+  });
+}
+
+TEST(BackwardClosedForms, TheFusedColumnRingWithAddsOnComputeTakesTurnsAndHidesItsLastStep) {
+  for_all([](std::int32_t ranks, Duration p, Duration w) {
+    for (const Regather regather : {Regather::again, Regather::saved}) {
+      const Duration one_gather = regather == Regather::saved ? Duration{} : p;
+      Duration compute = c;                                  // the compute lane is free
+      Duration comm = ranks == 1 ? Duration{} : one_gather;  // the communication lane is free
+      Duration there = comm;                                 // all of x that was sent for
+      Duration scattered{};                                  // the last step of the scatter
+      Duration summed = c;                                   // the running sum can go on
+      for (std::int32_t i = 1; i < ranks; ++i) {
+        scattered = std::max(comm, summed) + p;
+        comm = scattered + (i + 1 < ranks ? one_gather : Duration{});
+        there = i + 1 < ranks ? comm : there;
+        compute += c;
+        if (i + 1 < ranks) {
+          compute = std::max(compute, scattered) + a;
+          summed = compute;
+        }
+      }
+      const Duration gradient = std::max(compute, regather == Regather::saved ? Duration{} : there) + w;
+      const Duration end = ranks == 1 ? gradient : std::max(gradient, scattered) + a;
+      const Played played(
+          one_site("commfuse", SiteKind::ag_gemm_backward, ranks, with(Form::ring, LaneKind::compute, regather)),
+          {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}});
+      EXPECT_EQ(played.makespan(), end);
+    }
+  });
+}
+
+TEST(BackwardClosedForms, NothingIsExposedWhileTransfersAreAsShortAsTheFilesSay) {
+  for_all([](std::int32_t ranks, Duration p, Duration) {
+    const Duration w = ranks * c;
+    const auto exposed = [&](SiteKind kind, const StrategyOptions& options) {
+      return Played(one_site("commfuse", kind, ranks, options),
+                    {.gemm = c, .exchange = p, .elementwise = a, .gradient = w, .copy = Duration{}})
+                 .breakdown()
+                 .exposed != Duration{};
+    };
+    if (p <= c) {
+      EXPECT_FALSE(exposed(SiteKind::gemm_rs_backward, {}));
+      EXPECT_FALSE(exposed(SiteKind::ag_gemm_backward, {.form = Form::direct}));
+    }
+    if (2 * p <= c + a) {
+      EXPECT_FALSE(exposed(SiteKind::ag_gemm_backward, {}));
+    }
+    if (ranks > 1 && p > c) {
+      EXPECT_TRUE(exposed(SiteKind::gemm_rs_backward, {}));
+    }
+  });
+}
+
+}  // namespace
+}  // namespace commfuse::test
