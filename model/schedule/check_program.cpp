@@ -67,18 +67,16 @@ void check_all(const Program& program, Findings& findings) {
   }
 }
 
-/// From deadlock on, where the symmetry has shown bounds and matching to hold.
-void check_first(const Program& program, const Matching& matching, const Symmetry& symmetry, Findings& findings) {
+/// From deadlock on, where the symmetry has shown bounds and matching to hold. False when rank 0 cannot stand for all.
+bool check_first(const Program& program, const Matching& matching, const Symmetry& symmetry, Findings& findings) {
   const std::vector<Event> events = run_abstractly(program, matching, findings, Ranks::first);
   if (!findings.empty()) {
-    return;
+    return true;
   }
   const CellMap cells(program);
   check_hazards(program, cells, findings, Ranks::first);
-  if (findings.empty()) {
-    Sums sums;
-    check_contents(program, cells, events, symmetry, sums, findings);
-  }
+  Sums sums;
+  return !findings.empty() || check_contents(program, cells, events, symmetry, sums, findings);
 }
 
 }  // namespace
@@ -100,10 +98,9 @@ std::optional<CheckReport> check_one_rank(const Program& program) {
     return std::nullopt;
   }
   const std::optional<Symmetry> symmetry = symmetry_of(program, matching);
-  if (!symmetry) {
+  if (!symmetry || !check_first(program, matching, *symmetry, findings)) {
     return std::nullopt;
   }
-  check_first(program, matching, *symmetry, findings);
   return std::move(findings).report();
 }
 

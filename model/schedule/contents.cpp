@@ -82,7 +82,8 @@ class Contents {
   }
 
   /// Both iterations, from the initial contents.
-  void run(const std::vector<Event>& events) {
+  /// False when rank 0 cannot stand for all.
+  bool run(const std::vector<Event>& events) {
     place_initial();
     run(events, 0);
     // What an op reads, another wrote before it in the same iteration or was there from the start (check_hazards). So a
@@ -90,6 +91,7 @@ class Contents {
     if (trace_ != nullptr || !findings_.empty() || !holds_initial()) {
       run(events, 1);
     }
+    return !undecided_;
   }
 
  private:
@@ -471,13 +473,15 @@ class Contents {
         }
       }
     }
+    undecided_ = undecided_ || (symmetry_ != nullptr && !other_ranks_attend(operands[1], queries, out));
     write(rank, op, out);
   }
 
   /// One block of queries, which stands at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads:
   /// all rows of the tensor, or with a causal mask those up to `row`. Masked keys are not looked at.
   Value attended(Rank rank, OpId op, const Value& query, std::int32_t row, Values& keys, bool causal) {
-    if (causal) {
+    const bool all = !causal || rows_move(query.tensor);  // where they move, other ranks' queries see other keys
+    if (!all) {
       keys.resize(static_cast<std::size_t>(row) + 1);
     }
     if (is_wrong(query) || std::any_of(keys.begin(), keys.end(), is_wrong)) {
@@ -498,7 +502,7 @@ class Contents {
         });
       }
     }
-    if (!causal && keys.size() < rows) {
+    if (all && keys.size() < rows) {
       return wrong(rank, op,
                    [&] { return fmt::format("attends with {} without key rows {}", words(query), keys.size()); });
     }
@@ -570,6 +574,26 @@ class Contents {
 
   // --- where rank 0 stands for all ---------------------------------------------------------------------------------
 
+  /// Whether rank 0's rows are not other ranks'.
+  [[nodiscard]] bool rows_move(TensorId tensor) const {
+    return symmetry_ != nullptr && static_cast<std::int32_t>(tensor) >= 0 &&
+           !symmetry_->of(tensor).rows.rotation.still();
+  }
+
+  /// What rank 0 attends to says what other ranks do: key i is row i on every rank, and if a mask hides other keys
+  /// there than here, none is wrong.
+  [[nodiscard]] bool other_ranks_attend(Slice keys, const Values& queries, const Values& out) const {
+    const Rotation moves = *symmetry_->rows_inside(program_.regions_of(keys));
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const TensorId tensor = queries[i].tensor;
+      if (static_cast<std::int32_t>(tensor) >= 0 &&
+          (symmetry_->of(tensor).rows.rotation != moves || (rows_move(tensor) && is_wrong(out[i])))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
   /// What the rank that sends to rank 0 sends.
   void arrive(const Event& event) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
@@ -607,6 +631,7 @@ class Contents {
   std::vector<SumId> complete_;  // by tensor
   std::vector<Coordinates> here_;
   std::size_t iteration_ = 0;
+  bool undecided_ = false;
   std::vector<Cell> touched_;  // room to work in
   std::vector<SumId> parts_;   // room to work in
 };
@@ -618,9 +643,9 @@ void check_contents(const Program& program, const CellMap& cells, const std::vec
   Contents(program, cells, nullptr, sums, findings, trace).run(events);
 }
 
-void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
+bool check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
                     const Symmetry& symmetry, Sums& sums, Findings& findings) {
-  Contents(program, cells, &symmetry, sums, findings, nullptr).run(events);
+  return Contents(program, cells, &symmetry, sums, findings, nullptr).run(events);
 }
 
 std::string in_words(const Program& program, const Sums& sums, const Value& value) {

@@ -51,8 +51,9 @@ void check_contents(const Program& program, const CellMap& cells, const std::vec
                     Findings& findings, Trace* trace);
 
 /// The same, by rank 0 for all ranks of a rotation-symmetric program: events are those of Ranks::first, and what comes
-/// from another rank is what rank 0 holds, moved.
-void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
+/// from another rank is what rank 0 holds, moved. False when that cannot be said after all: a causal mask shows other
+/// ranks other keys.
+bool check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
                     const Symmetry& symmetry, Sums& sums, Findings& findings);
 
 /// "y[3]{0,3}": block row 3 of y, contributions 0 and 3 of more. Without braces: complete. A dimension of one block is

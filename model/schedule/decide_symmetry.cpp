@@ -240,7 +240,7 @@ class Symmetry::Decision {
       bool holds = false;
       switch (op.kind) {
         case OpKind::gemm: holds = multiplies(op, std::get<GemmShape>(shape)); break;
-        case OpKind::attention: holds = false; break;  // its mask and the order of its keys do not turn
+        case OpKind::attention: holds = attends(op, std::get<AttentionShape>(shape)); break;
         case OpKind::elementwise: holds = maps(op, std::get<ElementwiseShape>(shape)); break;
         case OpKind::exchange: holds = exchanges(op, matching_.receive_of_send[i]); break;
         case OpKind::collective: holds = collects(op, std::get<CollectiveShape>(shape)); break;
@@ -265,6 +265,29 @@ class Symmetry::Decision {
     const Operand b = input(op, 1);
     return tied(along_m(a, transpose_a), rows(output(op))) && tied(along_n(b, transpose_b), columns(output(op))) &&
            tied(along_m(a, !transpose_a), along_n(b, !transpose_b));
+  }
+
+  /// The keys are the rows of a sequence, so where the queries stand moves as the keys do.
+  bool attends(const Op& op, const AttentionShape& shape) {
+    [[maybe_unused]] const auto& [queries, all, columns_out, qkv, batch, head, causal, dtype] = shape;
+    const Operand keys = input(op, 1);
+    const std::optional<Rotation> moves = inside(rows(keys));
+    return moves && tied(input(op, 0), output(op)) && tied(columns(keys), columns(output(op))) &&
+           stand(op, {shape.keys.blocks, *moves});
+  }
+  bool stand(const Op& op, const Direction& sequence) {
+    const std::span<const Index> positions = program_.positions_of(op);
+    std::int32_t above = 0;
+    const Operand queries = input(op, 0);
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const Index position = positions.empty() ? Index(above) : positions[i];
+      const auto along = rotation_inside(program_.mesh, {position, queries[i].rows}, sequence);
+      if (!along || along != inside(rows(queries.subspan(i, 1)))) {
+        return false;
+      }
+      above += queries[i].rows;
+    }
+    return true;
   }
 
   bool maps(const Op& op, const ElementwiseShape& shape) {
