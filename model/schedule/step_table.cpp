@@ -108,7 +108,7 @@ class Wording {
 
   [[nodiscard]] std::string of(const Command& command, const OpValues& values) const {
     switch (command.kind) {
-      case OpKind::gemm: return gemm(values);
+      case OpKind::gemm: return gemm(command, values);
       case OpKind::elementwise: return elementwise(command, values);
       case OpKind::exchange: return exchange(command, values);
       case OpKind::collective: return collective(command, values);
@@ -126,11 +126,13 @@ class Wording {
     return text;
   }
 
-  [[nodiscard]] std::string gemm(const OpValues& values) const {
+  [[nodiscard]] std::string gemm(const Command& command, const OpValues& values) const {
     if (values.inputs[0].size() > 1 || values.inputs[1].size() > 1) {
       return fmt::format("compute {}", list(values.output));
     }
-    return fmt::format("compute {} = {} * {}", list(values.output), list(values.inputs[0]), list(values.inputs[1]));
+    const bool adds = std::get<GemmShape>(program_.shapes[command.shape]).accumulate;
+    return fmt::format("compute {} {} {} * {}", list(values.output), adds ? "+=" : "=", list(values.inputs[0]),
+                       list(values.inputs[1]));
   }
 
   [[nodiscard]] std::string elementwise(const Command& command, const OpValues& values) const {

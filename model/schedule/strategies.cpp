@@ -182,7 +182,7 @@ std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> ki
   std::string words = own == OptionSet{} ? "" : strategy.describe(options);
   if (cut != AttentionCut::whole) {
     words += words.empty() ? "" : ", ";
-    words += cut == AttentionCut::by_query ? "attention by query" : "zig-zag attention";
+    words += cut == AttentionCut::by_query ? "by query" : "zig-zag";
   }
   return words;
 }

@@ -56,7 +56,7 @@ Generator generator_of(const Strategy& strategy, SiteKind kind);
 bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
 /// The options that make a difference at one of these sites.
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// The parameters that make a difference at these sites, in words: "k=8", "ring, attention by query"; empty when none
+/// The parameters that make a difference at these sites, in words: "k=8", "ring, by query"; empty when none
 /// does.
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// The same schedule, with options that make no difference at these sites put back to their default.

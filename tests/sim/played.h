@@ -14,6 +14,7 @@ namespace commfuse::test {
 /// What each kind of op costs, whatever its size.
 struct OpCosts {
   Duration gemm{};
+  Duration attention{};
   Duration exchange{};
   Duration collective{};
   Duration elementwise{};
@@ -31,8 +32,8 @@ inline Costs costs_of(const Program& program, const OpCosts& costs) {
   result.compute = costs.compute;
   for (const Op& op : program.ops) {
     switch (op.kind) {
-      case OpKind::gemm:
-      case OpKind::attention: result.duration.push_back(costs.gemm); break;
+      case OpKind::gemm: result.duration.push_back(costs.gemm); break;
+      case OpKind::attention: result.duration.push_back(costs.attention); break;
       case OpKind::elementwise: result.duration.push_back(costs.elementwise); break;
       case OpKind::exchange: result.duration.push_back(costs.exchange); break;
       case OpKind::collective: result.duration.push_back(costs.collective); break;
