@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "model/check.h"
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
 #include "validate/reference/unfused.h"
@@ -57,9 +56,7 @@ Tally compare_bound(const Interpreter& interpreter, std::span<const Bounded> exp
 
 Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
   const Program& program = interpreter.program();
-  const auto inputs = input_data(program, interpreter.sizes(), DataKind::integers, options.seed);
-  const auto expected = unfused(program, interpreter.sizes(), inputs, Functions::integer);
-  check(sums_are_exact(program, expected), "integer data is for sizes that keep every sum exact");
+  const auto [inputs, expected] = integer_data(program, interpreter.sizes(), options.seed);
   Tally tally;
   for (int order = 0; order < options.orders; ++order) {
     const RunOptions run{.functions = Functions::integer, .order = static_cast<std::uint64_t>(order)};

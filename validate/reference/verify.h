@@ -35,8 +35,8 @@ struct VerifyOptions {
   int orders = 4;
 };
 
-/// Throws Stuck when the program does not come to its end. Requires a program whose exchanges match, and sizes that
-/// keep the sums of integer data exact.
+/// Throws Stuck when the program does not come to its end. Requires a program whose exchanges match, and sizes for
+/// which integer_data() keeps its sums exact.
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options);
 
 /// T2: random data, bitwise the unfused result. Holds where no sum is cut: all-gather and product.
