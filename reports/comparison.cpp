@@ -109,7 +109,6 @@ std::string wrapped(const std::string& sentence, const std::string& indent) {
   return text + current + "\n";
 }
 
-constexpr std::size_t label_width = 27;
 constexpr const char* line = "{:<29} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}\n";
 constexpr std::size_t label_width = 29;  // a longer one has a line of its own
 

@@ -40,9 +40,14 @@ TEST_P(EveryRankCount, EveryScheduleIsProvedExactOnIntegersAndInBoundOnRandomDat
   }
 }
 
-TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData) {
+/// The operation of that name.
+const CheckedOperation& operation_named(std::string_view name) {
+  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+}
+
+void expect_bitwise(std::string_view operation, std::int32_t ranks) {
   for (const DType dtype : {DType::bf16, DType::fp32}) {
-    for (const CheckPoint& point : points_of(checked_operations()[0], GetParam(), dtype)) {
+    for (const CheckPoint& point : points_of(operation_named(operation), ranks, dtype)) {
       const auto program = shared(program_of(point));
       for (const Sizes& sizes : checked_sizes(*program)) {
         const Tally tally = verify_bitwise(program, sizes, 3);
@@ -53,9 +58,12 @@ TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData
   }
 }
 
-/// The operation of that name.
-const CheckedOperation& operation_named(std::string_view name) {
-  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+TEST_P(EveryRankCount, AllGatherAndProductIsBitwiseTheUnfusedProductOnRandomData) {
+  expect_bitwise("ag_gemm", GetParam());
+}
+
+TEST_P(EveryRankCount, TheProductByAGatheredWeightIsBitwiseTheUnfusedProductOnRandomData) {
+  expect_bitwise("weight_ag_gemm", GetParam());
 }
 
 TEST_P(EveryRankCount, RowBackwardIsBitwiseTheUnfusedOperationWhereTheGradientIsOneProduct) {
