@@ -41,4 +41,7 @@ struct Candidates {
 /// fixed parameter belongs to none of the strategies.
 std::vector<Candidates> candidates_of(const Settings& settings);
 
+/// One schedule a strategy: what is not fixed is at its default. Throws ConfigError as above, and where there is none.
+std::vector<Candidates> plain_candidates_of(const Settings& settings);
+
 }  // namespace commfuse

@@ -71,7 +71,8 @@ void show(const ShowRequest& request) {
   library.load_model(settings.text("model"));
   library.load_machine(settings.text("hardware"));
   const Point point = point_of(settings, library);
-  for (const Candidates& candidate : candidates_of(settings)) {
+  const bool all = settings.text("strategy.variants") == "all";
+  for (const Candidates& candidate : all ? candidates_of(settings) : plain_candidates_of(settings)) {
     for (const StrategyOptions& options : candidate.options) {
       const Program program = program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options);
       fmt::print("{}", request.form == "yaml" ? to_text(program) : step_table(program) + "\n");
@@ -183,8 +184,10 @@ void add_show(CLI::App& parent, int& status) {
   add_setting_flags(*command, request->settings, selects_a_schedule);
   command->add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str();
   command->footer(
+      "What is left open is at its default; with --variants all every schedule that `run` tries is shown.\n\n"
       "Examples:\n"
       "  commfuse-sim schedule show --strategy commfuse --form ring --ranks 4 --scope gate_up\n"
+      "  commfuse-sim schedule show --strategy commfuse --directions halves --lanes 2 --ranks 4 --scope down\n"
       "  commfuse-sim schedule show --strategy sliced --slices 4 --ranks 2 -o yaml");
   command->callback([request, &status] {
     show(*request);
