@@ -108,6 +108,20 @@ TEST(CheckProgram, PassesEveryScheduleOfEveryScopeOnOneToNineRanksAndOnSixteen) 
   }
 }
 
+TEST(CheckProgram, PassesEveryProvedScheduleOfTheProductSites) {
+  for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp}) {
+    const Operation operation = operation_of(scope, true);
+    for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
+      for (const Strategy& strategy : strategies()) {
+        for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(operation), ranks)) {
+          const Program program = generate(operation, ranks, strategy, options);
+          EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << ranks << " ranks";
+        }
+      }
+    }
+  }
+}
+
 TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
   // On the other axis all ranks hold the same.
   every_schedule_passes(Mesh{{{"dp", 2}, {"tp", 4}}}, 1);

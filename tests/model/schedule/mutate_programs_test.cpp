@@ -81,6 +81,19 @@ TEST(Mutations, OfAttentionByQuerySliceAndOfUlyssesAreCaughtOrProvedEquivalent) 
   EXPECT_EQ(text, golden_text("mutations_attention.txt", text));
 }
 
+TEST(Mutations, OfEveryProvedScheduleOfFourRanksAreCaughtOrProvedEquivalent) {
+  MutationReport report;
+  for (const Scope scope : {Scope::qkv, Scope::down}) {
+    const Operation operation = operation_of(scope, true);
+    for (const StrategyOptions& options : schedules_to_prove(*find_strategy("commfuse"), kinds_of(operation), 4)) {
+      report += mutate(generate(operation, 4, *find_strategy("commfuse"), options),
+                       [](Fate fate) { return fate == Fate::survived; });
+    }
+  }
+  EXPECT_EQ(report.count(Fate::survived), 0);
+  EXPECT_GT(report.count(Fate::caught), 10000);
+}
+
 /// x of one rank goes through one of two rooms of the same extents.
 struct Detour {
   ProgramBuilder builder{"detour", Mesh{{{"tp", 1}}}};
