@@ -23,7 +23,8 @@ Symmetry::Symmetry(const Program& program) : program_(program), buffers_(program
 
 std::optional<Rotation> Symmetry::columns_inside(Operand operand) const {
   const std::optional<Rotation> alike = columns_alike(operand);
-  return alike || !stacked(operand, true) ? alike : Rotation{};
+  const bool pieces = !alike && operand.size() > 1 && stacked(operand, true);
+  return pieces ? Rotation{} : alike;
 }
 
 std::optional<Rotation> Symmetry::rows_inside(Operand operand) const {
