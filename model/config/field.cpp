@@ -217,7 +217,7 @@ constexpr std::array fields{
     Field{.key = "strategy.attention",
           .flag = "attention",
           .group = which,
-          .doc = "How the attention core is cut",
+          .doc = "The attention core: whole, by query slice, or balanced",
           .example = "by_query",
           .choices = option_words<Option::attention>,
           .noun = "cut",

@@ -14,7 +14,6 @@ Assembly::Assembly(std::string name, const Mesh& mesh, const ShardAxes& axes, co
       strategy_(strategy),
       options_(options),
       axes_(axes),
-      axis_(axes.inner),
       ranks_(axes.ranks(mesh)),
       cuts_(cuts_of(strategy, kinds_of(operation), options)),
       order_{.cuts = is_data_parallel(operation) ? ranks_ : ranks_ * cuts_,

@@ -29,7 +29,7 @@ void Assembly::add_ag_gemm_backward(const OperationStage& stage, bool last) {
   const DimensionId columns = builder_.dimension(stage.columns, ranks_);
   const Extent own_columns{columns, stage.columns_per_rank};
   const Extent all_columns{columns, ranks_ * stage.columns_per_rank};
-  const Index own = along(builder_.mesh(), axis_, 0, stage.columns_per_rank);
+  const Index own = this->own(stage.columns_per_rank);
   if (made_.tensor == no_tensor) {
     made_ = given({.name = "dy",
                    .rows = tokens_,
@@ -76,7 +76,7 @@ void Assembly::add_gemm_rs_backward(const OperationStage& stage, bool last) {
   const DimensionId contraction = builder_.dimension(stage.contraction, ranks_);
   const Extent share{contraction, 1};
   const Extent all_shares{contraction, ranks_};
-  const Index own = along(builder_.mesh(), axis_);
+  const Index own = this->own();
   if (made_.tensor == no_tensor) {
     made_ = given({.name = "dy",
                    .rows = tokens_,

@@ -10,7 +10,7 @@ namespace commfuse {
 
 void Assembly::add_weight_ag_gemm(const OperationStage& stage) {
   const std::int32_t shards = ranks_ * cuts_;
-  const Index own = along(builder_.mesh(), axis_);
+  const Index own = this->own();
   if (made_.tensor == no_tensor) {
     const std::int32_t blocks = stage.contraction_is_cut ? shards : 1;
     const Extent contraction{builder_.dimension(stage.contraction, blocks), blocks};
@@ -49,7 +49,7 @@ void Assembly::add_gradient_rs(const OperationStage& stage, bool last) {
   check(!layers_.empty(), "what goes back has gone forward");
   const Layer layer = layers_.back();
   layers_.pop_back();
-  const Index own = along(builder_.mesh(), axis_);
+  const Index own = this->own();
   const Extent columns = builder_.buffer_of(layer.weight.buffer).rows;
   const Extent contraction = builder_.buffer_of(layer.weight.buffer).columns;
   if (gradient_.tensor == no_tensor) {

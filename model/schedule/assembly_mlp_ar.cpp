@@ -37,8 +37,8 @@ void Assembly::add_mlp_ar(const OperationStage& stage, bool last) {
   site.stream = stream_.buffer;
   site.added = held(stage.name + ".added", BufferRole::scratch);
   site.activation = *stage.activation;
-  builder_.initially(builder_.whole(site.weight), w_up, 0, along(builder_.mesh(), axis_, 0, stage.columns_per_rank));
-  builder_.initially(builder_.whole(site.down), w_down, along(builder_.mesh(), axis_), 0);
+  builder_.initially(builder_.whole(site.weight), w_up, 0, this->own(stage.columns_per_rank));
+  builder_.initially(builder_.whole(site.down), w_down, this->own(), 0);
   done_ = strategy_.mlp_ar(site, options_);
 
   builder_.unfused(GemmShape{.m = tokens_, .n = own_up, .k = hidden, .dtype = dtype});

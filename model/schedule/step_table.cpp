@@ -131,9 +131,9 @@ class Wording {
       return fmt::format("compute {}", list(values.output));
     }
     const auto& shape = std::get<GemmShape>(program_.shapes[command.shape]);
-    return fmt::format("compute {} = {}{}{} * {}{}", list(values.output),
-                       shape.accumulate ? list(values.inputs[2]) + " + " : "", list(values.inputs[0]),
-                       shape.transpose_a ? "^T" : "", list(values.inputs[1]), shape.transpose_b ? "^T" : "");
+    return fmt::format("compute {} {} {}{} * {}{}", list(values.output), shape.accumulate ? "+=" : "=",
+                       list(values.inputs[0]), shape.transpose_a ? "^T" : "", list(values.inputs[1]),
+                       shape.transpose_b ? "^T" : "");
   }
 
   [[nodiscard]] std::string elementwise(const Command& command, const OpValues& values) const {

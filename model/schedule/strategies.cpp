@@ -317,7 +317,7 @@ std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> ki
   StrategyOptions here = options;
   std::vector<std::string> words;
   if (own.has(Option::attention) && options.attention != AttentionCut::whole) {
-    words.emplace_back(options.attention == AttentionCut::by_query ? "attention by query" : "zig-zag attention");
+    words.emplace_back(options.attention == AttentionCut::by_query ? "by query" : "zig-zag");
   }
   if (own.has(Option::regather) && options.regather == Regather::saved) {
     words.emplace_back("x saved");

@@ -65,7 +65,7 @@ bool applies(const Strategy& strategy, std::span<const SiteKind> kinds);
 OptionSet relevant_options(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// Blocks that one rank's shard is cut into at these sites; one where slicing makes no difference.
 std::int32_t cuts_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
-/// The parameters that make a difference at these sites, in words: "k=8", "ring, x saved", "ring, attention by query";
+/// The parameters that make a difference at these sites, in words: "k=8", "ring, x saved", "ring, by query";
 /// empty when none does.
 std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options);
 /// The same schedule: counts beyond what so many ranks can use are brought down, and options that make no difference at

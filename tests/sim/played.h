@@ -15,6 +15,7 @@ namespace commfuse::test {
 /// What each kind of op costs, whatever its size.
 struct OpCosts {
   Duration gemm{};
+  Duration attention{};
   Duration exchange{};
   Duration collective{};
   Duration elementwise{};
@@ -42,7 +43,7 @@ inline Costs costs_of(const Program& program, const OpCosts& costs) {
         result.duration.push_back(gradient ? costs.gradient.value_or(costs.gemm) : costs.gemm);
         break;
       }
-      case OpKind::attention: result.duration.push_back(costs.gemm); break;
+      case OpKind::attention: result.duration.push_back(costs.attention); break;
       case OpKind::elementwise: {
         const bool copies = std::get<ElementwiseShape>(program.shapes[op.shape]).function == Function::copy;
         result.duration.push_back(copies ? costs.copy.value_or(costs.elementwise) : costs.elementwise);

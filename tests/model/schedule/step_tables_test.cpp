@@ -5,6 +5,12 @@
 //   fuse_ag_direct  not in the paper: the products of Fig 6 in the same steps, but every rank sends its own shard only,
 //                   by shift 1, 2, 3
 //   fuse_rs_ring    Fig 7, whose slices are numbered from 1: down[3]{0} is a4, and m3 = d3 + a3 is down[2]{0,3}
+//   attention_by_query  1.4: the table of 1.3 with a core before every partial product; attended[j,r] is what rank r's
+//                   heads make of query slice j, p0[1] is out_proj[1]{0}; before it the gather of fuse_ag_direct
+//   attention_zigzag    the same, where slice j is blocks j and 7-j of eight
+//   fuse_a2a        1.5: q[s,j] is head group j of the tokens of rank s; attention as in 1.4, each slice to its owner,
+//   who
+//                   adds up head groups r, r-1, r-2, r-3
 //   fuse_rs_direct  Fig 9b: p0[1] is down[1]{0}; the table's row "end" is the add in step 3
 // The rivals' against the order of their sources, which their files name:
 //   looped_einsum_ag, _rs            as FuseAG's and FuseRS' rings, but zeros move in step 0
@@ -76,6 +82,23 @@ TEST(StepTables, RingExchangePassesShardsOnOneByOneOrInPairs) {
   EXPECT_EQ(pairs, golden_text("ring_exchange_pairs.txt", pairs));
   const std::string scatter = table_of(Scope::down, "ring_exchange", {}, 4);
   EXPECT_EQ(scatter, golden_text("ring_exchange_rs.txt", scatter));
+}
+
+TEST(StepTables, AttentionByQueryTakesTheOwnSliceLast) {
+  const std::string table =
+      table_of(Scope::attention, "commfuse", {.form = Form::direct, .attention = AttentionCut::by_query}, 4);
+  EXPECT_EQ(table, golden_text("attention_by_query.txt", table));
+}
+
+TEST(StepTables, ZigZagAttentionTakesASliceAndItsMirrorImage) {
+  const std::string table =
+      table_of(Scope::attention, "commfuse", {.form = Form::direct, .attention = AttentionCut::zigzag}, 4);
+  EXPECT_EQ(table, golden_text("attention_zigzag.txt", table));
+}
+
+TEST(StepTables, FuseAllToAllGivesEachRankItsHeadsAndThenItsTokens) {
+  const std::string table = table_of(Scope::ulysses, "commfuse", {.attention = AttentionCut::by_query}, 4);
+  EXPECT_EQ(table, golden_text("fuse_a2a.txt", table));
 }
 
 TEST(StepTables, SlicedGathersTheNextSliceUnderTheProductOfThisOne) {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// The price of attention by query slice.
+#include "model/cost/attention.h"
+
+#include <gtest/gtest.h>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/cost/price.h"
+#include "model/schedule/scope.h"
+
+namespace commfuse {
+namespace {
+
+Machine h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"); }
+Transformer llama() { return load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"); }
+
+/// The share of slice j of `slices` under a causal mask, or without.
+QueryRows slice_of(const AttentionSize& size, std::int64_t j, std::int64_t slices) {
+  const auto n = static_cast<double>(slices);
+  const double share = size.causal ? (2.0 * static_cast<double>(j) + 1.0) / (2.0 * n * n) : 1.0 / n;
+  return {.queries = size.seq / slices, .keys = size.causal ? size.seq / slices * (j + 1) : size.seq, .share = share};
+}
+
+TEST(AttentionTime, OfAllRowsIsThatOfTheWhole) {
+  const Machine machine = h100();
+  for (const bool causal : {true, false}) {
+    for (const std::int64_t seq : {128, 1000, 4096, 131072}) {
+      const AttentionSize size{.batch = 3, .seq = seq, .heads = 8, .kv_heads = 2, .causal = causal};
+      EXPECT_EQ(attention_time(machine.accelerator, size, slice_of(size, 0, 1), 100),
+                attention_time(machine.accelerator, size, 100));
+    }
+  }
+}
+
+TEST(AttentionTime, OfASliceIsThatOfTheSequenceWithAsManyScores) {
+  // A quarter of the queries to all keys has 1/4 of the scores: as efficient as a sequence half as long, 16K: 515
+  // TFLOP/s.
+  const Machine machine = h100();
+  const AttentionSize size{.seq = 32768, .heads = 64, .kv_heads = 8, .causal = false};
+  const Duration quarter = attention_time(machine.accelerator, size, slice_of(size, 0, 4), 132);
+  const AttentionSize half{.seq = 16384, .heads = 64, .kv_heads = 8, .causal = false};
+  EXPECT_EQ(quarter, attention_time(machine.accelerator, half, 132));
+}
+
+TEST(AttentionTime, OfTheSlicesIsNoLessThanThatOfTheWhole) {
+  const Machine machine = h100();
+  for (const bool causal : {true, false}) {
+    for (const std::int64_t seq : {512, 4096, 32768, 262144}) {
+      for (const std::int64_t slices : {2, 4, 8, 16}) {
+        const AttentionSize size{.batch = 2, .seq = seq, .heads = 8, .kv_heads = 1, .causal = causal};
+        Duration sum{};
+        for (std::int64_t j = 0; j < slices; ++j) {
+          const Duration slice = attention_time(machine.accelerator, size, slice_of(size, j, slices), 132);
+          EXPECT_GT(slice, Duration{});
+          sum += slice;
+        }
+        EXPECT_GE(sum, attention_time(machine.accelerator, size, 132)) << seq << " in " << slices;
+      }
+    }
+  }
+}
+
+/// The attention block of Llama-3.1-70B by query, priced.
+struct Priced {
+  Priced(std::int32_t ranks, AttentionCut cut, const Machine& machine, const PriceOptions& options = {},
+         std::int64_t seq = 65536)
+      : program(generate(operation_of(Scope::attention, true), ranks, *find_strategy("commfuse"),
+                         {.form = Form::direct, .attention = cut})),
+        sizes(bind_sizes(program, quantities_of(llama(), {.batch = 2, .seq = seq}))),
+        costs(price(program, meetings_of(program, Order(program, 0)), sizes, machine, options)) {}
+
+  [[nodiscard]] std::vector<std::size_t> cores() const {
+    std::vector<std::size_t> ops;
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      if (program.ops[op].kind == OpKind::attention) {
+        ops.push_back(op);
+      }
+    }
+    return ops;
+  }
+
+  Program program;
+  Sizes sizes;
+  Costs costs;
+};
+
+TEST(PriceByQuery, IsThatOfTheSliceWhereTheRankStands) {
+  const Machine machine = h100();
+  const Priced priced(4, AttentionCut::by_query, machine, {.interference = Interference::none});
+  const AttentionSize size{.batch = 2, .seq = 65536, .heads = 16, .kv_heads = 2};
+  const std::vector<std::size_t> cores = priced.cores();
+  ASSERT_EQ(cores.size(), 4U);
+  for (Rank rank = 0; rank < 4; ++rank) {
+    for (std::int32_t step = 0; step < 4; ++step) {
+      const std::int32_t slice = (rank + 1 + step) % 4;
+      EXPECT_EQ(priced.costs.of(rank, cores[static_cast<std::size_t>(step)]),
+                attention_time(machine.accelerator, size, slice_of(size, slice, 4), 132))
+          << rank << " " << step;
+    }
+  }
+}
+
+TEST(PriceByQuery, InZigZagIsTheSameOnAllRanks) {
+  const Priced priced(4, AttentionCut::zigzag, h100());
+  for (const std::size_t core : priced.cores()) {
+    for (Rank rank = 0; rank < 4; ++rank) {
+      EXPECT_EQ(priced.costs.undisturbed_of(rank, core), priced.costs.undisturbed_of(0, priced.cores().front()));
+    }
+  }
+}
+
+TEST(PriceByQuery, GivesEveryRankTheSameWorkInAll) {
+  const Machine machine = h100();
+  const Priced whole(8, AttentionCut::whole, machine);
+  EXPECT_TRUE(whole.costs.by_rank.empty());
+  EXPECT_TRUE(whole.costs.undisturbed_by_rank.empty());
+  for (const AttentionCut cut : {AttentionCut::by_query, AttentionCut::zigzag}) {
+    const Priced priced(8, cut, machine);
+    EXPECT_EQ(priced.costs.compute, whole.costs.compute);
+    for (Rank rank = 0; rank < 8; ++rank) {
+      EXPECT_EQ(essential_time(priced.program, priced.costs, rank), essential_time(priced.program, priced.costs, 0));
+      EXPECT_GT(essential_time(priced.program, priced.costs, rank), whole.costs.compute);
+    }
+  }
+}
+
+TEST(PriceByQuery, LosesSmsToExchangesOnEveryRank) {
+  const Priced beside(4, AttentionCut::by_query, h100());
+  const Priced alone(4, AttentionCut::by_query, h100(), {.interference = Interference::none});
+  EXPECT_EQ(alone.costs.by_rank, alone.costs.undisturbed_by_rank);
+  const std::size_t second = beside.cores()[1];  // beside the first transfer
+  for (Rank rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(beside.costs.undisturbed_of(rank, second), alone.costs.of(rank, second));
+    EXPECT_GT(beside.costs.of(rank, second), alone.costs.of(rank, second));
+  }
+}
+
+TEST(PriceByQuery, PaysAGapANodeOfAGraphOnEveryRank) {
+  const Machine machine = h100();
+  const Priced stream(4, AttentionCut::by_query, machine);
+  const Priced graph(4, AttentionCut::by_query, machine, {.launch = Launch::graph});
+  const Duration gap = machine.accelerator.graph_node_gap.value;
+  for (Rank rank = 0; rank < 4; ++rank) {
+    for (const std::size_t core : stream.cores()) {
+      EXPECT_EQ(graph.costs.of(rank, core), stream.costs.of(rank, core) + gap);
+      EXPECT_EQ(graph.costs.undisturbed_of(rank, core), stream.costs.undisturbed_of(rank, core) + gap);
+    }
+  }
+}
+
+TEST(PriceByQuery, AcrossNodesHasPairsAndPositions) {
+  const Machine cluster = load_machine(COMMFUSE_SOURCE_DIR "/configs/clusters/dgx-h100-x2.yaml");
+  Transformer model = llama();
+  model.kv_heads = 16;
+  const Program program = generate(operation_of(Scope::attention, true), 16, *find_strategy("commfuse"),
+                                   {.form = Form::direct, .attention = AttentionCut::by_query});
+  const Sizes sizes = bind_sizes(program, quantities_of(model, {.seq = 65536}));
+  const Costs costs = price(program, meetings_of(program, Order(program, 0)), sizes, cluster, {});
+  ASSERT_EQ(costs.by_rank.size(), 16 * program.ops.size());
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    const OpKind kind = program.ops[op].kind;
+    const bool differs = costs.of(7, op) != costs.of(0, op);
+    EXPECT_TRUE(kind == OpKind::attention ? differs : kind == OpKind::exchange || !differs) << op;
+  }
+}
+
+TEST(PriceByQuery, NeedsWholePositionsInASlice) {
+  try {
+    Priced(8, AttentionCut::by_query, h100(), {}, 4100);
+    FAIL() << "4100 positions were cut into 8";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "a sequence of 4100 cannot be cut into 8 equal slices of queries, as commfuse (direct, by query) "
+                 "attention does; choose a multiple of 8, such as 4096 or 4104");
+  }
+  EXPECT_NO_THROW(Priced(8, AttentionCut::whole, h100(), {}, 4100));
+}
+
+}  // namespace
+}  // namespace commfuse

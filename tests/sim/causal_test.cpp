@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// A causal mask makes query slices unequal: slice j of N holds (2j+1)/N^2 of the work (method.md 1.4). In order of the
+// sequence ranks are at different slices in one step and fall out of step; in zig-zag all slices cost the same.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/cost/communication.h"
+#include "model/schedule/lower.h"
+#include "sim/predict.h"
+#include "tests/sim/played.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+StrategyOptions direct(AttentionCut cut) { return {.form = Form::direct, .attention = cut}; }
+
+/// The attention block in direct form: only transfers and cores take time, a core 10 us for every 1/N^2 of the work.
+struct Causal {
+  std::shared_ptr<const Program> program;
+  Costs costs;
+  Recorder recorder{Recorder::Keep::timeline};
+
+  Causal(std::int32_t ranks, AttentionCut cut, Duration transfer)
+      : program(std::make_shared<const Program>(
+            generate(operation_of(Scope::attention, true), ranks, *find_strategy("commfuse"), direct(cut)))),
+        costs(costs_of(*program, {.exchange = transfer})) {
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      for (std::size_t op = 0; op < program->ops.size(); ++op) {
+        costs.by_rank.push_back(program->ops[op].kind == OpKind::attention ? core(rank, program->ops[op])
+                                                                           : costs.duration[op]);
+      }
+    }
+    Engine{}.run(plan_of(lower(program)), costs, recorder);
+  }
+
+  /// A block of queries at block row j of B sees j blocks of keys and half of its own: 2j + 1 halves, of B^2 in all.
+  [[nodiscard]] Duration core(Rank rank, const Op& op) const {
+    const std::vector<std::int32_t> first = positions_at(*program, op, program->mesh.coordinates(rank));
+    const auto queries = program->regions_of(program->inputs_of(op).front());
+    std::int64_t halves = 0;
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      halves += queries[i].rows * (2 * first[i] + queries[i].rows);
+    }
+    const std::int64_t ranks = program->mesh.ranks();
+    const std::int64_t blocks = program->dimensions.front().blocks;
+    return Duration{10us} * (halves * ranks * ranks) / (blocks * blocks);
+  }
+
+  /// What the cores of a rank take, step by step, in microseconds.
+  [[nodiscard]] std::vector<std::int64_t> cores(Rank rank) const {
+    std::vector<std::int64_t> times;
+    for (const OpSpan& span : recorder.timeline()) {
+      if (span.rank == rank && program->ops[position(span.op)].kind == OpKind::attention) {
+        times.push_back((span.end - span.start) / Duration{1us});
+      }
+    }
+    return times;
+  }
+  [[nodiscard]] Duration makespan() const { return recorder.makespan().time_since_epoch(); }
+};
+
+TEST(CausalSlices, InOrderOfTheSequenceCostWhatTheirPlaceSays) {
+  // Rank r takes slices r+1, r+2, r+3, r: of 1, 3, 5 and 7 sixteenths of the work.
+  const Causal causal(4, AttentionCut::by_query, 1us);
+  using Times = std::vector<std::int64_t>;
+  EXPECT_EQ(causal.cores(0), (Times{30, 50, 70, 10}));
+  EXPECT_EQ(causal.cores(1), (Times{50, 70, 10, 30}));
+  EXPECT_EQ(causal.cores(2), (Times{70, 10, 30, 50}));
+  EXPECT_EQ(causal.cores(3), (Times{10, 30, 50, 70}));
+}
+
+TEST(CausalSlices, InZigZagAllCostTheSame) {
+  const Causal causal(4, AttentionCut::zigzag, 1us);
+  for (Rank rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(causal.cores(rank), (std::vector<std::int64_t>{40, 40, 40, 40})) << rank;
+  }
+}
+
+TEST(CausalSlices, OfTwoRanksMakeTheFasterOneWaitUnlessInZigZag) {
+  // x is gathered in 20 us. By query, rank 0 takes slice 1 (30 us) and then slice 0 (10), rank 1 the other way round:
+  // they meet at 50 and have sent at 70. In zig-zag both have their first slice at 40 and their last at 60, and have
+  // sent by then.
+  EXPECT_EQ(Causal(2, AttentionCut::by_query, 20us).makespan(), Duration{70us});
+  EXPECT_EQ(Causal(2, AttentionCut::zigzag, 20us).makespan(), Duration{60us});
+}
+
+TEST(CausalSlices, AreNeverLaterInZigZag) {
+  for (std::int32_t ranks = 1; ranks <= 9; ++ranks) {
+    for (const Duration transfer : {Duration{}, Duration{1us}, Duration{15us}, Duration{40us}, Duration{100us}}) {
+      EXPECT_LE(Causal(ranks, AttentionCut::zigzag, transfer).makespan(),
+                Causal(ranks, AttentionCut::by_query, transfer).makespan())
+          << ranks << " ranks, " << transfer.count() << " ps";
+    }
+  }
+}
+
+// --- on a machine ----------------------------------------------------------------------------------------------------
+
+Point point(Scope scope, std::int32_t ranks, std::int64_t seq) {
+  Point point{.model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
+              .machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml")};
+  point.scope = scope;
+  point.ranks = ranks;
+  point.seq = seq;
+  return point;
+}
+
+TEST(CausalSlices, ZigZagWinsWhereComputeIsLong) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  const Strategy& commfuse = *find_strategy("commfuse");
+  for (const Scope scope : {Scope::attention, Scope::layer}) {
+    for (const std::int32_t ranks : {2, 4, 8}) {
+      const Point here = point(scope, ranks, 65536);
+      const Prediction by_query = predictor.predict(here, commfuse, direct(AttentionCut::by_query));
+      const Prediction zigzag = predictor.predict(here, commfuse, direct(AttentionCut::zigzag));
+      EXPECT_LT(zigzag.analysis.critical.makespan, by_query.analysis.critical.makespan) << ranks;
+      EXPECT_LE(zigzag.analysis.max_exposed, by_query.analysis.max_exposed) << ranks;
+    }
+  }
+}
+
+TEST(CausalSlices, OfUlyssesAreNoLongerThanOneRanksTokens) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  const Strategy& commfuse = *find_strategy("commfuse");
+  const Prediction fused = predictor.predict(point(Scope::ulysses, 8, 65536), commfuse, {});
+  const Prediction serial = predictor.predict(point(Scope::ulysses, 8, 65536), *find_strategy("serial"), {});
+  EXPECT_LT(fused.analysis.critical.makespan, serial.analysis.critical.makespan);
+  EXPECT_EQ(fused.analysis.critical.compute, serial.analysis.critical.compute);
+}
+
+TEST(Ulysses, NeedsHeadsAndKvHeadsThatItsRanksDivide) {
+  try {
+    require_possible(point(Scope::ulysses, 3, 4096));
+    FAIL() << "64 heads were split over 3 ranks";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv "
+                 "heads (8): 1, 2, 4, 8");
+  }
+}
+
+TEST(Ulysses, MovesOneBlockOfHeadsAndTokensAStep) {
+  // 64K tokens, 10240 columns of q, k and v in bf16, eight ranks: a step carries 1/64 of them, and 1/64 of 8192
+  // columns.
+  StructureCache structures;
+  Predictor predictor(structures);
+  const Point here = point(Scope::ulysses, 8, 65536);
+  const Prediction fused = predictor.predict(here, *find_strategy("commfuse"), {});
+  const Program& program = fused.structure->program();
+  const Sizes sizes = bind_sizes(program, quantities_of(here.model, here.load()));
+  const Costs costs = price(program, fused.structure->meetings, sizes, here.machine, here.price);
+  std::vector<Duration> exchanges;
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (program.ops[op].kind == OpKind::exchange) {
+      exchanges.push_back(costs.of(0, op));
+    }
+  }
+  std::vector<Duration> expected(7, p2p_time(here.machine.link, Bytes{65536LL * 10240 * 2 / 64}));
+  expected.resize(14, p2p_time(here.machine.link, Bytes{65536LL * 8192 * 2 / 64}));
+  EXPECT_EQ(exchanges, expected);
+}
+
+}  // namespace
+}  // namespace commfuse::test
