@@ -160,10 +160,14 @@ class Symmetry::Decision {
         return moved(direction(region, side.columns), axis, std::int64_t{step} * side.times);
       });
     }
-    const std::vector<std::int32_t> places = fixed_rows(side.regions);
+    const std::vector<Place> places = places_of(side.regions);
     const auto far = static_cast<std::size_t>(std::abs(step));
-    return far < places.size() && places[far] != places[0] &&
-           moved(direction(side.regions.front(), false), axis, places[far] - places[0]);
+    if (far >= places.size() || places[far] == places[0]) {
+      return false;
+    }
+    const bool across = places[far].row == places[0].row;
+    return moved(direction(side.regions.front(), across), axis,
+                 across ? places[far].column - places[0].column : places[far].row - places[0].row);
   }
   bool moved(Direction& direction, std::size_t axis, std::int64_t step) {
     changed_ = true;

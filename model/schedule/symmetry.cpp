@@ -2,6 +2,7 @@
 #include "model/schedule/symmetry.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace commfuse {
 
@@ -9,24 +10,7 @@ namespace {
 
 using Operand = std::span<const Region>;
 
-/// All in one buffer and the same on all ranks.
-bool in_fixed_places(Operand operand) {
-  return std::all_of(operand.begin(), operand.end(), [&](const Region& region) {
-    return region.buffer == operand.front().buffer && region.row.fixed();
-  });
-}
-
 }  // namespace
-
-std::vector<std::int32_t> Symmetry::fixed_rows(Operand operand) {
-  std::vector<std::int32_t> rows;
-  for (const Region& region : operand) {
-    for (std::int32_t row = 0; row < region.rows; ++row) {
-      rows.push_back(region.row.constant + row);
-    }
-  }
-  return rows;
-}
 
 Symmetry::Symmetry(const Program& program) : program_(program), buffers_(program.buffers.size()) {
   for (const Buffer& buffer : program.buffers) {
@@ -38,8 +22,27 @@ Symmetry::Symmetry(const Program& program) : program_(program), buffers_(program
 }
 
 std::optional<Rotation> Symmetry::columns_inside(Operand operand) const {
+  const std::optional<Rotation> alike = columns_alike(operand);
+  const bool pieces = !alike && operand.size() > 1 && stacked(operand, true);
+  return pieces ? Rotation{} : alike;
+}
+
+std::optional<Rotation> Symmetry::rows_inside(Operand operand) const {
   const auto inside = [&](const Region& region) {
-    return rotation_inside(program_.mesh, {region.column, region.columns}, grids_[position(region.buffer)].columns);
+    return rotation_inside(program_.mesh, {region.row, region.rows}, grid(region).rows);
+  };
+  if (operand.size() == 1) {
+    return inside(operand.front());
+  }
+  const bool across = !columns_alike(operand);
+  const bool still =
+      std::all_of(operand.begin(), operand.end(), [&](const Region& region) { return inside(region) == Rotation{}; });
+  return still && !across ? Rotation{} : stacked(operand, across);
+}
+
+std::optional<Rotation> Symmetry::columns_alike(Operand operand) const {
+  const auto inside = [&](const Region& region) {
+    return rotation_inside(program_.mesh, {region.column, region.columns}, grid(region).columns);
   };
   const std::optional<Rotation> first = inside(operand.front());
   const bool alike =
@@ -47,47 +50,66 @@ std::optional<Rotation> Symmetry::columns_inside(Operand operand) const {
   return alike ? first : std::nullopt;
 }
 
-std::optional<Rotation> Symmetry::rows_inside(Operand operand) const {
-  const auto inside = [&](const Region& region) {
-    return rotation_inside(program_.mesh, {region.row, region.rows}, grids_[position(region.buffer)].rows);
-  };
-  if (operand.size() == 1) {
-    return inside(operand.front());
-  }
-  const bool still =
-      std::all_of(operand.begin(), operand.end(), [&](const Region& region) { return inside(region) == Rotation{}; });
-  return still ? Rotation{} : stacked(operand, grids_[position(operand.front().buffer)].rows);
-}
-
-/// Rows of a buffer that turn into each other: "slice i of every shard". Row 0 of the stack tells the step, all others
-/// must follow it.
-std::optional<Rotation> Symmetry::stacked(Operand operand, const Direction& rows) const {
+/// Row 0 of the stack tells the step, all others must follow it.
+std::optional<Rotation> Symmetry::stacked(Operand operand, bool across) const {
   const Mesh& mesh = program_.mesh;
-  const std::vector<std::int32_t> places = fixed_rows(operand);
-  const bool inside =
-      std::all_of(places.begin(), places.end(), [&](std::int32_t place) { return place >= 0 && place < rows.blocks; });
-  if (!inside || !in_fixed_places(operand)) {
+  const Moves& moves = grid(operand.front());
+  const std::vector<Place> places = places_of(operand);
+  if (!std::all_of(operand.begin(), operand.end(), [&](const Region& region) {
+        return region.buffer == operand.front().buffer && stays_together(region, across);
+      })) {
     return std::nullopt;
   }
   Direction stack{static_cast<std::int32_t>(places.size()), {}};
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
-    if (rows.rotation.step[axis] == 0) {
+    if (moves.rows.rotation.step[axis] == 0 && (!across || moves.columns.rotation.step[axis] == 0)) {
       continue;
     }
     Turn by_one{};
     by_one[axis] = 1;
-    const auto next = std::find(places.begin(), places.end(), rows.rotation.at(mesh, places.front(), by_one));
+    const auto moved = [&](const Place& place) {
+      return Place{moves.rows.rotation.at(mesh, place.row, by_one),
+                   across ? moves.columns.rotation.at(mesh, place.column, by_one) : place.column};
+    };
+    const auto next = std::find(places.begin(), places.end(), moved(places.front()));
     if (next == places.begin() || next == places.end() || !stack.move(mesh, axis, next - places.begin())) {
       return std::nullopt;
     }
     for (std::size_t i = 0; i < places.size(); ++i) {
-      const std::int32_t moved = stack.rotation.at(mesh, static_cast<std::int32_t>(i), by_one);
-      if (places[static_cast<std::size_t>(moved)] != rows.rotation.at(mesh, places[i], by_one)) {
+      const std::int32_t to = stack.rotation.at(mesh, static_cast<std::int32_t>(i), by_one);
+      if (places[static_cast<std::size_t>(to)] != moved(places[i])) {
         return std::nullopt;
       }
     }
   }
   return stack.rotation;
+}
+
+/// No rank changes its place, and it moves in one piece: `across` the columns too, not only along the rows.
+bool Symmetry::stays_together(const Region& region, bool across) const {
+  const Moves& moves = grid(region);
+  const std::int32_t column = region.column.constant;
+  if (!region.row.fixed() || region.row.constant < 0 || region.row.constant > moves.rows.blocks - region.rows) {
+    return false;
+  }
+  if (!across) {
+    return true;
+  }
+  const auto& steps = moves.columns.rotation.step;
+  return region.column.fixed() && column >= 0 && column <= moves.columns.blocks - region.columns &&
+         std::all_of(steps.begin(), steps.end(), [&](std::int32_t step) {
+           return step == 0 || column % std::abs(step) <= std::abs(step) - region.columns;
+         });
+}
+
+std::vector<Symmetry::Place> Symmetry::places_of(Operand operand) {
+  std::vector<Place> places;
+  for (const Region& region : operand) {
+    for (std::int32_t row = 0; row < region.rows; ++row) {
+      places.push_back({region.row.constant + row, region.column.constant});
+    }
+  }
+  return places;
 }
 
 }  // namespace commfuse

@@ -50,9 +50,21 @@ class Symmetry {
   friend std::optional<Symmetry> symmetry_of(const Program& program, const Matching& matching);
 
   explicit Symmetry(const Program& program);
-  [[nodiscard]] std::optional<Rotation> stacked(std::span<const Region> operand, const Direction& rows) const;
-  /// The rows of stacked regions whose place no rank changes, top to bottom.
-  static std::vector<std::int32_t> fixed_rows(std::span<const Region> operand);
+  [[nodiscard]] const Moves& grid(const Region& region) const { return grids_[position(region.buffer)]; }
+
+  /// Where a row of a stack begins, if no rank changes its place.
+  struct Place {
+    std::int32_t row = 0;
+    std::int32_t column = 0;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  static std::vector<Place> places_of(std::span<const Region> operand);
+  /// How the columns of every region move inside it; nothing unless all do so in one way.
+  [[nodiscard]] std::optional<Rotation> columns_alike(std::span<const Region> operand) const;
+  /// How rows of one buffer that turn into each other move in their stack ("slice i of every shard"), or `across` it
+  /// pieces of rows ("own rows, heads of every rank").
+  [[nodiscard]] std::optional<Rotation> stacked(std::span<const Region> operand, bool across) const;
+  [[nodiscard]] bool stays_together(const Region& region, bool across) const;
 
   const Program& program_;
   std::size_t buffers_;
