@@ -20,7 +20,8 @@ struct Mistake {
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown =
       "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, "
-      "--strategy, --variants, --slices, --form, --add-lane, --interference, --launch, --evaluator, --threads, "
+      "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
+      "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, --evaluator, --threads, "
       "--config, --set, --axis, --output, --trace";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
