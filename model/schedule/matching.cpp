@@ -50,7 +50,7 @@ void pair_up(const Program& program, const Channel& channel, const std::string& 
 }
 
 std::string lane_in_words(const Program& program, std::uint16_t lane) {
-  constexpr std::array<const char*, 4> names{"compute", "aux", "comm", "copy"};
+  constexpr std::array<const char*, 5> names{"compute", "aux", "comm", "copy", "kernel"};
   const Lane& named = program.lanes[lane];
   return fmt::format("{}{}", names[static_cast<std::size_t>(named.kind)],
                      named.number == 0 ? "" : std::to_string(named.number));

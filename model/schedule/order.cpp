@@ -42,10 +42,8 @@ Order::Order(const Program& program, Rank rank)
 
 namespace {
 
-bool holds_sms(const Program& program, const Op& op) {
-  const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
-  return exchange != nullptr && !exchange->in_kernel && program.lanes[op.lane].kind != LaneKind::copy;
-}
+/// Neither copy engines nor a kernel that runs anyway take SMs for what they move.
+bool takes_sms(LaneKind lane) { return lane != LaneKind::copy && lane != LaneKind::kernel; }
 
 /// Adds what of one lane may run beside `op`. Along a lane come first the ops that end before it, then those that run
 /// beside it, then those that start after it.
@@ -56,7 +54,7 @@ void meet_lane(const Program& program, const Order& order, OpId op, std::size_t 
       return;
     }
     const Op& record = program.ops[position(*beside)];
-    met.exchange = met.exchange || holds_sms(program, record);
+    met.exchange = met.exchange || (record.kind == OpKind::exchange && takes_sms(program.lanes[record.lane].kind));
     met.collective = met.collective || record.kind == OpKind::collective;
   }
 }

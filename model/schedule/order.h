@@ -35,7 +35,7 @@ class Order {
 };
 
 /// Which kinds of communication may run at the same time as an op, because neither is ordered before the other, and
-/// hold SMs meanwhile: exchanges that copy engines (lanes of kind copy) or the products themselves move do not.
+/// hold SMs meanwhile: exchanges on lanes of kind copy or kernel do not.
 struct Meetings {
   bool exchange = false;
   bool collective = false;

@@ -26,7 +26,7 @@ std::vector<std::string_view> keys_of(OpKind kind) {
   switch (kind) {
     case OpKind::gemm: add({"accumulate", "accumulator", "kernel_m", "a", "b", "out"}); break;
     case OpKind::elementwise: add({"function", "in", "out"}); break;
-    case OpKind::exchange: add({"axis", "shift", "wire", "in_kernel", "send", "receive"}); break;
+    case OpKind::exchange: add({"axis", "shift", "wire", "send", "receive"}); break;
     case OpKind::collective: add({"kind", "axis", "wire", "in", "out"}); break;
     case OpKind::attention: add({"batch", "head", "causal", "in", "out"}); break;
   }
@@ -190,9 +190,6 @@ class OpReader {
       require_equal(*received, "the columns of receive", got.columns, "the columns of send", carried.columns);
     }
     spec.wire = wire(fields, carried);
-    if (const Node* in_kernel = fields.find("in_kernel")) {
-      spec.in_kernel = boolean_of(*in_kernel);
-    }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.exchange(spec); });
   }

@@ -13,6 +13,7 @@ namespace {
 std::int32_t one(const StrategyOptions&) { return 1; }
 std::int32_t two(const StrategyOptions&) { return 2; }
 std::int32_t slices(const StrategyOptions& options) { return options.slices; }
+std::int32_t sub_slices(const StrategyOptions& options) { return options.sub_slices; }
 
 Done fuse_ag(const Stage& stage, const StrategyOptions& options) {
   return options.form == Form::ring ? fuse_ag_ring(stage, options) : fuse_ag_direct(stage, options);
@@ -30,6 +31,7 @@ OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
   }
   return set;
 }
+OptionSet sub_slices_only(SiteKind, const StrategyOptions&) { return {Option::sub_slices}; }
 OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {
   return kind == SiteKind::ag_gemm ? OptionSet{Option::group} : OptionSet{};
 }
@@ -51,6 +53,11 @@ std::vector<StrategyOptions> all_slicings(const StrategyOptions& base) {
   return expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {}, Option::shuffles,
                   &StrategyOptions::shuffles, {Shuffles::strided, Shuffles::copied});
 }
+
+std::vector<StrategyOptions> sub_slice_counts(const StrategyOptions& base, OptionSet fixed) {
+  return expanded({base}, fixed, Option::sub_slices, &StrategyOptions::sub_slices, {8, 4, 2, 1});
+}
+std::vector<StrategyOptions> all_sub_slice_counts(const StrategyOptions& base) { return sub_slice_counts(base, {}); }
 
 std::vector<StrategyOptions> groups(const StrategyOptions& base, OptionSet fixed) {
   return expanded({base}, fixed, Option::group, &StrategyOptions::group, {1, 2});
@@ -74,6 +81,7 @@ std::vector<StrategyOptions> forms(const StrategyOptions& base, OptionSet fixed)
 std::vector<StrategyOptions> all_forms(const StrategyOptions& base) { return forms(base, {}); }
 
 std::string nothing(const StrategyOptions&) { return {}; }
+std::string bound(const StrategyOptions& options) { return fmt::format("bound, m={}", options.sub_slices); }
 std::string slicing_in_words(const StrategyOptions& options) {
   return fmt::format("k={}{}", options.slices, options.shuffles == Shuffles::copied ? ", copied" : "");
 }
@@ -171,15 +179,17 @@ constexpr std::array all_strategies{
              .describe = form_in_words},
     Strategy{.name = "fused_kernel",
              .summary = "bound: one kernel a site moves its own tiles; no implementation reaches it",
-             .exposed = "what a shard's transfer is longer than its share of the kernel",
+             .exposed = "what all transfers together are longer than the kernel",
              .source = "what Flux, TileLink and cuBLASMp work towards",
-             .cuts = one,
+             .bound = true,
+             .uses = {Option::sub_slices},
+             .cuts = sub_slices,
              .ag_gemm = fused_kernel_ag_gemm,
              .gemm_rs = fused_kernel_gemm_rs,
-             .relevant = no_options,
-             .tried = only,
-             .proved = only_this,
-             .describe = nothing},
+             .relevant = sub_slices_only,
+             .tried = sub_slice_counts,
+             .proved = all_sub_slice_counts,
+             .describe = bound},
 };
 
 }  // namespace

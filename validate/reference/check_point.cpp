@@ -60,8 +60,7 @@ std::span<const CheckedOperation> checked_operations() {
       CheckedOperation{"mlp", "mlp_swiglu", operation_of(Scope::mlp, true)},
       CheckedOperation{"mlp", "mlp_gelu", operation_of(Scope::mlp, false)},
       CheckedOperation{"layer", "layer", operation_of(Scope::layer, true)},
-      CheckedOperation{"mlp_ar", "mlp_ar_swiglu", operation_of(Scope::mlp_ar, true)},
-      CheckedOperation{"mlp_ar", "mlp_ar_gelu", operation_of(Scope::mlp_ar, false)},
+      CheckedOperation{"mlp_ar", "mlp_ar", operation_of(Scope::mlp_ar, true)},
   };
   return operations;
 }

@@ -18,6 +18,19 @@ namespace {
 using test::points_of;
 using test::shared;
 
+/// Every kind of schedule at a site alone; in chains of sites a few.
+bool is_more_of_the_same(const CheckPoint& point) {
+  const std::string_view strategy = point.strategy->name;
+  if (strategy == "sliced" && point.options.slices > 2) {
+    return true;
+  }
+  if (point.operation->operation.stages.size() == 1) {
+    return false;
+  }
+  const bool plain = strategy == "serial" || strategy == "sliced" || strategy == "commfuse";
+  return plain ? point.options.shuffles == Shuffles::copied : strategy != "tokenweave" || point.ranks > 2;
+}
+
 class EveryRankCount : public testing::TestWithParam<std::int32_t> {};
 INSTANTIATE_TEST_SUITE_P(OneToEight, EveryRankCount, testing::Range(1, 9));
 
@@ -25,6 +38,9 @@ TEST_P(EveryRankCount, EveryScheduleIsProvedExactOnIntegersAndInBoundOnRandomDat
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
     for (const CheckedOperation& operation : checked_operations()) {
       for (const CheckPoint& point : points_of(operation, GetParam(), dtype)) {
+        if (dtype == DType::fp16 && is_more_of_the_same(point)) {
+          continue;
+        }
         const CheckResult result = check_point(point);
         const std::string what = program_of(point).name + " " + std::string{name_of(dtype)};
         EXPECT_EQ(result.findings, std::vector<std::string>{}) << what;
@@ -119,19 +135,6 @@ bool runs_right(const Program& program) {
   } catch (const Stuck&) {
     return false;
   }
-}
-
-/// Every kind of schedule at a site alone; in chains of sites a few.
-bool is_more_of_the_same(const CheckPoint& point) {
-  const std::string_view strategy = point.strategy->name;
-  if (strategy == "sliced" && point.options.slices > 2) {
-    return true;
-  }
-  if (point.operation->operation.stages.size() == 1) {
-    return false;
-  }
-  const bool rival = strategy != "serial" && strategy != "sliced" && strategy != "commfuse";
-  return rival ? point.ranks > 2 : point.options.shuffles == Shuffles::copied;
 }
 
 class EveryMutation : public testing::TestWithParam<std::int32_t> {};
