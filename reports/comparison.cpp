@@ -158,7 +158,8 @@ std::string lead_in_words(const std::vector<const ResultRow*>& order, Rows rows)
 }  // namespace
 
 bool can_win(const ResultRow& row, Rows rows) {
-  return !row.bound || std::all_of(rows.begin(), rows.end(), [](const ResultRow& other) { return other.bound; });
+  return !row.bound ||
+         std::all_of(rows.begin(), rows.end(), [](const ResultRow& other) { return other.bound || !other.feasible(); });
 }
 
 std::string verdict(Rows rows) {

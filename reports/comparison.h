@@ -12,7 +12,7 @@ namespace commfuse::reports {
 /// Below this difference of makespans the model does not name a winner.
 inline constexpr double too_close = 0.02;
 
-/// False for a bound beside rows of the same point that are none.
+/// False for a bound beside results of the same point that are none.
 bool can_win(const ResultRow& row, std::span<const ResultRow> rows);
 
 /// Who wins among the rows of one point that can, in one sentence, and then how far below the bounds are. Requires at
