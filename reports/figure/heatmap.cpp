@@ -138,8 +138,9 @@ std::string heatmap_title(const Map& map, std::string_view strategy) {
     return fmt::format("{}: no point of this map has a result", strategy);
   }
   const auto [least, most] = std::minmax_element(all.begin(), all.end(), less_mfu);
-  return *least == *most ? fmt::format("{}: {} MFU at {}", strategy, percent((*most)->mfu), point_of(**most))
-                         : fmt::format("{}: MFU from {} ({}) to {} ({})", strategy, percent((*least)->mfu),
+  const std::string name = fmt::format("{}{}", strategy, (*most)->bound ? ", a bound" : "");
+  return *least == *most ? fmt::format("{}: {} MFU at {}", name, percent((*most)->mfu), point_of(**most))
+                         : fmt::format("{}: MFU from {} ({}) to {} ({})", name, percent((*least)->mfu),
                                        point_of(**least), percent((*most)->mfu), point_of(**most));
 }
 
