@@ -18,17 +18,17 @@ namespace {
 using test::points_of;
 using test::shared;
 
-/// Every kind of schedule at a site alone; in chains of sites a few.
+/// Every kind of schedule at a site alone, on a few ranks; in chains of sites a few.
 bool is_more_of_the_same(const CheckPoint& point) {
   const std::string_view strategy = point.strategy->name;
-  if (strategy == "sliced" && point.options.slices > 2) {
+  if ((strategy == "sliced" && point.options.slices > 2) || point.options.sub_slices > 2) {
     return true;
   }
-  if (point.operation->operation.stages.size() == 1) {
-    return false;
+  const bool alone = point.operation->operation.stages.size() == 1;
+  if (strategy == "serial" || strategy == "sliced" || strategy == "commfuse") {
+    return !alone && point.options.shuffles == Shuffles::copied;
   }
-  const bool plain = strategy == "serial" || strategy == "sliced" || strategy == "commfuse";
-  return plain ? point.options.shuffles == Shuffles::copied : strategy != "tokenweave" || point.ranks > 2;
+  return alone ? point.ranks > 3 : strategy != "tokenweave" || point.ranks > 2;
 }
 
 class EveryRankCount : public testing::TestWithParam<std::int32_t> {};
