@@ -130,15 +130,17 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
   return fmt::format("{:.1f}% less time than {}", 100.0 * (1.0 - 1.0 / ratio(row, fastest)), name);
 }
 
-/// " fused_kernel (bound) takes 7.6% less." for every bound beside what can win.
-std::string bounds_in_words(Rows rows, const ResultRow& fastest) {
-  std::string text;
+/// " fused_kernel (bound) takes 7.6% less.": the lowest bound beside what can win; empty where there is none.
+std::string bound_in_words(Rows rows, const ResultRow& fastest) {
+  const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {
-    if (!can_win(row, rows)) {
-      text += fmt::format(" {} takes {:.1f}% less.", label(row), 100.0 * (1.0 - ratio(row, fastest)));
+    if (!can_win(row, rows) && (lowest == nullptr || makespan(row) < makespan(*lowest))) {
+      lowest = &row;
     }
   }
-  return text;
+  return lowest == nullptr
+             ? std::string{}
+             : fmt::format(" {} takes {:.1f}% less.", label(*lowest), 100.0 * (1.0 - ratio(*lowest, fastest)));
 }
 
 /// All others while they are three, else the next two and the slowest.
@@ -165,10 +167,10 @@ bool can_win(const ResultRow& row, Rows rows) {
 std::string verdict(Rows rows) {
   check(!rows.empty(), "a verdict is about something");
   const std::vector<const ResultRow*> order = ranking(rows);
-  const std::string bounds = bounds_in_words(rows, *order[0]);
+  const std::string bound = bound_in_words(rows, *order[0]);
   if (order.size() == 1) {
     const Unit unit(rows);
-    return fmt::format("{} takes {} {}.{}", label(*order[0]), unit.text(makespan(*order[0])), unit.name(), bounds);
+    return fmt::format("{} takes {} {}.{}", label(*order[0]), unit.text(makespan(*order[0])), unit.name(), bound);
   }
   const std::vector<const ResultRow*> close = front_runners(rows);
   if (close.size() > 1) {
@@ -177,9 +179,9 @@ std::string verdict(Rows rows) {
       names += (i + 1 == close.size() ? " and " : ", ") + short_label(*close[i], rows);
     }
     return fmt::format("Too close to call: {} are within {:.1f}%.{}", names,
-                       100.0 * (ratio(*close.back(), *close.front()) - 1.0), bounds);
+                       100.0 * (ratio(*close.back(), *close.front()) - 1.0), bound);
   }
-  return lead_in_words(order, rows) + bounds;
+  return lead_in_words(order, rows) + bound;
 }
 
 std::string comparison_table(Rows rows) {

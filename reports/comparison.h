@@ -15,7 +15,7 @@ inline constexpr double too_close = 0.02;
 /// False for a bound beside results of the same point that are none.
 bool can_win(const ResultRow& row, std::span<const ResultRow> rows);
 
-/// Who wins among the rows of one point that can, in one sentence, and then how far below the bounds are. Requires at
+/// Who wins among the rows of one point that can, in one sentence, and then how far below a bound is. Requires at
 /// least one row.
 std::string verdict(std::span<const ResultRow> rows);
 

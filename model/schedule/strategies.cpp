@@ -85,9 +85,7 @@ std::string bound(const StrategyOptions& options) { return fmt::format("bound, m
 std::string slicing_in_words(const StrategyOptions& options) {
   return fmt::format("k={}{}", options.slices, options.shuffles == Shuffles::copied ? ", copied" : "");
 }
-std::string group_in_words(const StrategyOptions& options) {
-  return options.group == 1 ? std::string{} : fmt::format("g={}", options.group);
-}
+std::string group_in_words(const StrategyOptions& options) { return fmt::format("g={}", options.group); }
 std::string form_in_words(const StrategyOptions& options) {
   if (options.form == Form::ring && options.add_lane == LaneKind::aux) {
     return "ring, add on aux";
