@@ -57,11 +57,11 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
     if (i + 1 < stage.cuts) {
       arrived = gather(i + 1);
     }
-    done = {
-        builder.gemm({.a = slice(stage, gathered, i),
-                      .b = {builder.whole(stage.weight)},
-                      .out = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.output, i),
-                      .waits = {here}})};
+    done = {builder.gemm(
+        {.a = slice(stage, gathered, i),
+         .b = {builder.whole(stage.weight)},
+         .out = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.output, i),
+         .waits = {here}})};
   }
   if (copies(stage, options)) {
     done = {builder.elementwise(
@@ -84,11 +84,11 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   }
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId product =
-        stage.multiply({.a = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
-                        .b = {builder.whole(stage.weight)},
-                        .out = slice(stage, partial, i),
-                        .waits = i == 0 ? ready : std::vector<OpId>{}});
+    const OpId product = stage.multiply(
+        {.a = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
+         .b = {builder.whole(stage.weight)},
+         .out = slice(stage, partial, i),
+         .waits = i == 0 ? ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::reduce_scatter,
                                 .axis = stage.axis,
                                 .in = slice(stage, partial, i),

@@ -86,7 +86,7 @@ TEST(ValidateCheck, JsonHasOneObjectASchedule) {
       run_program("commfuse-validate check --strategy sliced --ranks 3 --scope mlp --seed 9 -o json");
   EXPECT_EQ(outcome.code, 0);
   const auto rows = nlohmann::json::parse(outcome.out);
-  ASSERT_EQ(rows.size(), 8U);
+  ASSERT_EQ(rows.size(), 2U * 7U);  // swiglu and gelu; k = 1 and 2, 4, 8 strided and copied
   for (const auto& row : rows) {
     EXPECT_EQ(row.at("schema"), "commfuse.check/1");
     EXPECT_EQ(row.at("strategy"), "sliced");
@@ -97,8 +97,9 @@ TEST(ValidateCheck, JsonHasOneObjectASchedule) {
     EXPECT_LT(row.at("bound_worst"), 1.0);
     EXPECT_TRUE(row.at("form").is_null());
   }
-  EXPECT_EQ(rows[3].at("slices"), 8);
-  EXPECT_EQ(rows[4].at("operation"), "mlp_gelu");
+  EXPECT_EQ(rows[6].at("slices"), 8);
+  EXPECT_EQ(rows[6].at("shuffles"), "copied");
+  EXPECT_EQ(rows[7].at("operation"), "mlp_gelu");
 }
 
 TEST(ValidateCheck, TheSameSeedGivesTheSameBytes) {
@@ -110,9 +111,11 @@ TEST(ValidateCheck, TheSameSeedGivesTheSameBytes) {
 
 TEST(ValidateCheck, UnknownWordsAreAnsweredWithWhatWasMeant) {
   EXPECT_EQ(refusal("--strategy comfuse"), "--strategy does not know 'comfuse'; did you mean 'commfuse'?\n");
-  EXPECT_EQ(refusal("--strategy serial,x"),
-            "--strategy does not know 'x'; known strategies: serial, sliced, commfuse, all\n");
-  EXPECT_EQ(refusal("--strategy ''"), "--strategy does not know ''; known strategies: serial, sliced, commfuse, all\n");
+  const std::string known =
+      "known strategies: serial, sliced, looped_einsum, async_tp, ring_exchange, tokenweave, commfuse, fused_kernel, "
+      "all\n";
+  EXPECT_EQ(refusal("--strategy serial,x"), "--strategy does not know 'x'; " + known);
+  EXPECT_EQ(refusal("--strategy ''"), "--strategy does not know ''; " + known);
   EXPECT_EQ(refusal("--strategy all,serial"),
             "--strategy: 'all' stands alone; write --strategy all, or leave it out\n");
   EXPECT_EQ(refusal("--scope mpl"), "--scope does not know 'mpl'; did you mean 'mlp'?\n");

@@ -108,8 +108,8 @@ TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
       launched.push_back(op);
     }
   }
-  // Op 0 begins gate-up's kernel, whose other parts and exchanges follow; then the activation, down's kernel, its sum.
-  EXPECT_EQ(launched, (std::vector<std::size_t>{0, 7, 8, 15}));
+  // Gate-up's kernel, four parts and three exchanges; the activation; down's kernel.
+  EXPECT_EQ(launched, (std::vector<std::size_t>{0, 7, 8}));
   EXPECT_EQ(stream.costs.issue[0], h100.accelerator.launch_cost.value);
 }
 
@@ -137,6 +137,14 @@ TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
   const GemmSize input{.m = 32768, .n = 28672 / 8, .k = 8192};
   EXPECT_EQ(priced.costs.compute,
             estimate_gemm(h100.accelerator, input, 132).time + estimate_gemm(h100.accelerator, whole, 132).time);
+}
+
+TEST(Price, WhatAKernelMovesTakesTheDataSheetsRateAndWhatItAddsNothing) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::down, 4, "fused_kernel", h100);
+  EXPECT_EQ(priced.costs.duration[priced.first(OpKind::exchange)],
+            Bytes{32768LL / 4 * 8192 * 2} / h100.link.nominal_rate.value);
+  EXPECT_EQ(priced.costs.duration[priced.first(OpKind::elementwise)], Duration{});
 }
 
 TEST(Price, AGraphPaysOneLaunchAndAGapANode) {

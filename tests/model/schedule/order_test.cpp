@@ -25,11 +25,9 @@ class Sketch {
                               .receive = {builder_.rows_of(buffer_, 1)},
                               .waits = std::move(waits)});
   }
-  OpId exchange_on(Lane lane, bool in_kernel) {
-    return builder_.exchange({.lane = lane,
-                              .send = {builder_.rows_of(buffer_, 0)},
-                              .receive = {builder_.rows_of(buffer_, 1)},
-                              .in_kernel = in_kernel});
+  OpId exchange_on(Lane lane) {
+    return builder_.exchange(
+        {.lane = lane, .send = {builder_.rows_of(buffer_, 0)}, .receive = {builder_.rows_of(buffer_, 1)}});
   }
   OpId all_reduce(std::uint16_t lane, std::vector<OpId> waits = {}) {
     return builder_.collective({.lane = {LaneKind::comm, lane},
@@ -121,17 +119,17 @@ TEST(Meetings, AreWhatTheOrderLeavesOpen) {
 }
 
 TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {
-  const auto meets_one = [](Lane lane, bool in_kernel) {
+  const auto meets_one = [](Lane lane) {
     Sketch sketch;
-    sketch.exchange_on(lane, in_kernel);
+    sketch.exchange_on(lane);
     sketch.copy(LaneKind::compute);
     const Program program = sketch.build();
     return meetings_of(program, Order(program, 0)).back().exchange;
   };
-  EXPECT_TRUE(meets_one({LaneKind::comm, 0}, false));
-  EXPECT_TRUE(meets_one({LaneKind::comm, 3}, false));
-  EXPECT_FALSE(meets_one({LaneKind::copy, 0}, false));  // a copy engine moves it
-  EXPECT_FALSE(meets_one({LaneKind::comm, 0}, true));   // a product moves it
+  EXPECT_TRUE(meets_one({LaneKind::comm, 0}));
+  EXPECT_TRUE(meets_one({LaneKind::comm, 3}));
+  EXPECT_FALSE(meets_one({LaneKind::copy, 0}));
+  EXPECT_FALSE(meets_one({LaneKind::kernel, 0}));
 }
 
 TEST(Meetings, TellExchangesFromCollectives) {

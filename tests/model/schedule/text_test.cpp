@@ -187,7 +187,7 @@ class Zoo {
           {relation, 1, 3});
     }
     builder_.exchange({.axis = 1, .shift = 0, .send = sent, .receive = received, .wire = DType::fp8});
-    builder_.exchange({.axis = 1, .send = sent, .receive = received, .in_kernel = true});
+    builder_.exchange({.lane = {LaneKind::kernel, 0}, .axis = 1, .send = sent, .receive = received});
   }
 
   void collectives() {
@@ -239,7 +239,7 @@ TEST(ScheduleText, ShowsWhatIsUnusual) {
   EXPECT_TRUE(
       holds(R"(op: exchange, lane: comm4, where: "tp >= 3", axis: tp, shift: 3, wire: bf16, receive: "x[0]"})"));
   EXPECT_TRUE(holds(R"(op: elementwise, lane: compute, function: zero, out: "x[2*node +: 2, (node+1)%2]"})"));
-  EXPECT_TRUE(holds("shift: 1, wire: bf16, in_kernel: true, send: "));
+  EXPECT_TRUE(holds("op: exchange, lane: kernel, axis: tp, shift: 1, wire: bf16, send: "));
   EXPECT_TRUE(holds("{add: {rows: tokens*8, columns: ffn*2, dtype: fp32, inputs: 3}}"));
   EXPECT_TRUE(
       holds("{gemm: {m: tokens*8, n: ffn*16, k: hidden*2, dtype: fp8, out: fp32, transpose_a: true, "

@@ -70,22 +70,25 @@ TEST(CheckRows, CsvLeavesEmptyWhatDoesNotApplyAndQuotes) {
   const std::array results{unproved()};
   EXPECT_EQ(
       to_csv(results),
-      "schema,operation,ranks,dtype,seed,strategy,file,slices,sub_slices,form,add_lane,sum,lanes,directions,group,inner,"
+      "schema,operation,ranks,dtype,seed,strategy,file,slices,sub_slices,form,add_lane,sum,lanes,directions,group,"
+      "inner,"
       "attention,shuffles,regather,ops,ok,proved,finding,integer_elements,integer_wrong,bitwise_elements,"
       "bitwise_wrong,bound_elements,bound_wrong,bound_worst\r\n"
-      "commfuse.check/1,ag_gemm,4,bf16,7,sliced,,2,,,,,,,,,,,,4,false,false,\"op 3 (exchange) never ends, says "
+      "commfuse.check/1,ag_gemm,4,bf16,7,sliced,,2,,,,,,,,,,strided,,4,false,false,\"op 3 (exchange) never ends, says "
       "\"\"rank 1\"\"\",,,,,,,\r\n");
 }
 
 TEST(CheckRows, JsonHasNullForWhatDoesNotApply) {
   const std::array results{right()};
-  EXPECT_EQ(to_json(results),
-            "[\n{\"schema\":\"commfuse.check/1\",\"operation\":\"ag_gemm\",\"ranks\":4,\"dtype\":\"bf16\",\"seed\":7,"
-            "\"strategy\":\"sliced\",\"file\":null,\"slices\":2,\"sub_slices\":null,\"form\":null,\"add_lane\":null,\"sum\":null,"
-            "\"lanes\":null,\"directions\":null,\"group\":null,\"inner\":null,\"attention\":null,\"shuffles\":null,"
-            "\"regather\":null,\"ops\":4,\"ok\":true,\"proved\":true,\"finding\":null,\"integer_elements\":100,"
-            "\"integer_wrong\":0,\"bitwise_elements\":50,\"bitwise_wrong\":0,\"bound_elements\":50,\"bound_wrong\":0,"
-            "\"bound_worst\":0.25}\n]\n");
+  EXPECT_EQ(
+      to_json(results),
+      "[\n{\"schema\":\"commfuse.check/1\",\"operation\":\"ag_gemm\",\"ranks\":4,\"dtype\":\"bf16\",\"seed\":7,"
+      "\"strategy\":\"sliced\",\"file\":null,\"slices\":2,\"sub_slices\":null,\"form\":null,\"add_lane\":null,\"sum\":"
+      "null,"
+      "\"lanes\":null,\"directions\":null,\"group\":null,\"inner\":null,\"attention\":null,\"shuffles\":\"strided\","
+      "\"regather\":null,\"ops\":4,\"ok\":true,\"proved\":true,\"finding\":null,\"integer_elements\":100,"
+      "\"integer_wrong\":0,\"bitwise_elements\":50,\"bitwise_wrong\":0,\"bound_elements\":50,\"bound_wrong\":0,"
+      "\"bound_worst\":0.25}\n]\n");
 }
 
 }  // namespace

@@ -28,6 +28,23 @@ bool plainest(const StrategyOptions& options) {
   return options == plain;
 }
 
+/// Every kind of schedule at a site alone, on a few ranks; in chains of sites a few.
+bool is_more_of_the_same(const CheckPoint& point) {
+  const std::string_view strategy = point.strategy->name;
+  if ((strategy == "sliced" && point.options.slices > 2) || point.options.sub_slices > 2) {
+    return true;
+  }
+  const bool cut = point.options.attention != AttentionCut::whole;
+  if (cut && (point.ranks == 4 || point.operation->name == "layer" || point.options.add_lane == LaneKind::aux)) {
+    return true;
+  }
+  const bool alone = point.operation->operation.stages.size() == 1;
+  if (strategy == "serial" || strategy == "sliced" || strategy == "commfuse") {
+    return !alone && point.options.shuffles == Shuffles::copied;
+  }
+  return alone ? point.ranks > 3 : strategy != "tokenweave" || point.ranks > 2;
+}
+
 class EveryRankCount : public testing::TestWithParam<std::int32_t> {};
 INSTANTIATE_TEST_SUITE_P(OneToEight, EveryRankCount, testing::Range(1, 9));
 
@@ -210,23 +227,6 @@ bool runs_right(const Program& program) {
   } catch (const Stuck&) {
     return false;
   }
-}
-
-/// Every kind of schedule at a site alone; in chains of sites a few.
-bool is_more_of_the_same(const CheckPoint& point) {
-  const std::string_view strategy = point.strategy->name;
-  if (strategy == "sliced" && point.options.slices > 2) {
-    return true;
-  }
-  if (point.operation->operation.stages.size() == 1) {
-    return false;
-  }
-  const bool cut = point.options.attention != AttentionCut::whole;
-  if (cut && (point.ranks == 4 || point.operation->name == "layer" || point.options.add_lane == LaneKind::aux)) {
-    return true;
-  }
-  const bool rival = strategy != "serial" && strategy != "sliced" && strategy != "commfuse";
-  return rival ? point.ranks > 2 : point.options.shuffles == Shuffles::copied;
 }
 
 class EveryMutation : public testing::TestWithParam<std::int32_t> {};
