@@ -216,16 +216,20 @@ Coordinates first_taking_part(const Program& program, const Op& op) {
 /// Where the positions of queries differ by rank, so does the price of their attention.
 void add_positions(const Program& program, const Pricer& pricer, const std::vector<Meetings>& meetings,
                    const Machine& machine, Interference interference, Costs& costs) {
+  const std::size_t ops = program.ops.size();
+  const bool pairs_differ = !costs.by_rank.empty();
   std::vector<std::size_t> differing;
-  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+  for (std::size_t op = 0; op < ops; ++op) {
     if (differs_by_rank(program, program.ops[op])) {
       differing.push_back(op);
     }
   }
   for (Rank rank = 0; rank < program.mesh.ranks() && !differing.empty(); ++rank) {
     const Coordinates here = program.mesh.coordinates(rank);
-    const std::size_t first = costs.by_rank.size();
-    costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
+    const std::size_t first = static_cast<std::size_t>(rank) * ops;
+    if (!pairs_differ) {
+      costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
+    }
     costs.undisturbed_by_rank.insert(costs.undisturbed_by_rank.end(), costs.undisturbed.begin(),
                                      costs.undisturbed.end());
     for (const std::size_t op : differing) {
@@ -251,7 +255,8 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
   if (!program.ops.empty()) {
     costs.issue.front() = machine.accelerator.graph_launch_cost.value;
   }
-  for (std::vector<Duration>* times : {&costs.duration, &costs.undisturbed, &costs.by_rank}) {
+  for (std::vector<Duration>* times :
+       {&costs.duration, &costs.undisturbed, &costs.by_rank, &costs.undisturbed_by_rank}) {
     for (std::size_t i = 0; i < times->size(); ++i) {
       (*times)[i] += parts.launched(i % program.ops.size()) ? machine.accelerator.graph_node_gap.value : Duration{};
     }
@@ -294,8 +299,8 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
   for (const Shape& shape : program.unfused) {
     costs.compute += pricer.time(shape, machine.accelerator.sms);
   }
-  add_positions(program, pricer, meetings, machine, options.interference, costs);
   price_exchanges(program, meetings, sizes, machine, costs);
+  add_positions(program, pricer, meetings, machine, options.interference, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;
 }

@@ -135,6 +135,7 @@ constexpr std::array all_strategies{
              .cuts = one,
              .ag_gemm = serial_ag_gemm,
              .gemm_rs = serial_gemm_rs,
+             .mlp_ar = serial_mlp_ar,
              .ag_gemm_backward = serial_ag_gemm_backward,
              .gemm_rs_backward = serial_gemm_rs_backward,
              .gemm_a2a = serial_gemm_a2a,
@@ -375,15 +376,29 @@ std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds
   return strategy.refusal == nullptr ? "" : strategy.refusal(canonical(strategy, kinds, options, ranks), ranks);
 }
 
-std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
-                                                std::int32_t ranks, const StrategyOptions& base) {
-  if (!applies(strategy, kinds)) {
-    return {};
-  }
-  std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.proved(base), ranks);
+namespace {
+
+/// Those that give a schedule on so many ranks, each once.
+std::vector<StrategyOptions> possible(const Strategy& strategy, std::span<const SiteKind> kinds, std::int32_t ranks,
+                                      const std::vector<StrategyOptions>& candidates) {
+  std::vector<StrategyOptions> all = distinct(strategy, kinds, candidates, ranks);
   std::erase_if(all,
                 [&](const StrategyOptions& options) { return !refusal_of(strategy, kinds, options, ranks).empty(); });
   return all;
+}
+
+}  // namespace
+
+std::vector<StrategyOptions> schedules_to_try(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                              std::int32_t ranks, const StrategyOptions& base) {
+  return applies(strategy, kinds) ? possible(strategy, kinds, ranks, strategy.variants(base))
+                                  : std::vector<StrategyOptions>{};
+}
+
+std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                                std::int32_t ranks, const StrategyOptions& base) {
+  return applies(strategy, kinds) ? possible(strategy, kinds, ranks, strategy.proved(base))
+                                  : std::vector<StrategyOptions>{};
 }
 
 }  // namespace commfuse

@@ -79,6 +79,9 @@ std::vector<StrategyOptions> distinct(const Strategy& strategy, std::span<const 
 /// Strategy::refusal for options that make a difference at these sites; empty when there is a schedule.
 std::string refusal_of(const Strategy& strategy, std::span<const SiteKind> kinds, const StrategyOptions& options,
                        std::int32_t ranks);
+/// Every distinct schedule for these sites that is tried on so many ranks; none where the strategy does not apply.
+std::vector<StrategyOptions> schedules_to_try(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                              std::int32_t ranks, const StrategyOptions& base = {});
 /// Every distinct schedule for these sites that is proved on so many ranks; none where the strategy does not apply.
 std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
                                                 std::int32_t ranks, const StrategyOptions& base = {});

@@ -24,7 +24,8 @@ TEST(Bound, NoScheduleTakesLessTime) {
           Duration bound = Duration::max();
           for (const Strategy& strategy : strategies()) {
             if (applies(strategy, kinds_of(scope))) {
-              const Prediction best = predictor.predict_best(point, strategy, strategy.variants({}));
+              const Prediction best =
+                  predictor.predict_best(point, strategy, schedules_to_try(strategy, kinds_of(scope), ranks));
               Duration& kept = strategy.bound ? bound : fastest;
               kept = std::min(kept, best.analysis.critical.makespan);
             }

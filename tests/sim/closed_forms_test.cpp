@@ -180,7 +180,7 @@ TEST(ClosedForms, RingExchangeInPairsShowsItsFirstTransferAndThenTakesTwoShardsA
     StrategyOptions options;
     options.group = 2;
     // Every op by the shards it takes: c and p are those of one.
-    Played played(one_site("ring_exchange", SiteKind::ag_gemm, ranks, options), {});
+    Played played(one_site("ring_exchange", SiteKind::ag_gemm, ranks, options), OpCosts{});
     for (std::size_t op = 0; op < played.program->ops.size(); ++op) {
       const Shape& shape = played.program->shapes[played.program->ops[op].shape];
       const auto* gemm = std::get_if<GemmShape>(&shape);

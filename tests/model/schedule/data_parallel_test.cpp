@@ -101,7 +101,7 @@ TEST(DataParallel, EverySmallMistakeIsCaughtOrProvedToBeNone) {
       for (const Program& program : schedules_of(scope, ranks)) {
         for (const Mutation& mutation : mutations_of(program)) {
           const bool found = !check_program(mutation.program).ok();
-          EXPECT_TRUE(found || equivalent(program, mutation.program))
+          EXPECT_TRUE(found || equivalence_of(program, mutation.program, mutation.now))
               << program.name << ", " << ranks << " ranks, " << mutation.description;
           ++(found ? caught : harmless);
         }

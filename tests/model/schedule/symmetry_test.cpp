@@ -665,7 +665,8 @@ TEST(Symmetry, IsNotSeenWhereKeysMoveOutOfStepWithTheSequence) {
 TEST(CheckProgram, Passes65536RanksOfEveryFormOfCommfuse) {
   const Strategy& commfuse = *find_strategy("commfuse");
   for (const Scope scope : {Scope::gate_up, Scope::down}) {
-    for (const StrategyOptions& options : commfuse.variants({})) {
+    for (const StrategyOptions& options :
+         {StrategyOptions{}, StrategyOptions{.add_lane = LaneKind::aux}, StrategyOptions{.form = Form::direct}}) {
       const Program program = generate(operation_of(scope, true), Mesh{{{"tp", 65536}}}, 0, commfuse, options);
       EXPECT_TRUE(check_program(program).ok()) << program.name;
     }

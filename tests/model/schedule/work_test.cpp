@@ -15,7 +15,7 @@ namespace {
 
 Program generated(Scope scope, bool gated_mlp, std::int32_t ranks, const char* strategy,
                   const StrategyOptions& options = {}) {
-  return generate(operation_of(scope, gated_mlp), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options);
+  return generate(operation_of(scope, gated_mlp), ranks, *find_strategy(strategy), options);
 }
 
 TEST(Work, IsTheSameForEveryStrategyHoweverItCutsTheTokens) {
@@ -23,8 +23,8 @@ TEST(Work, IsTheSameForEveryStrategyHoweverItCutsTheTokens) {
     for (const std::int32_t ranks : {1, 2, 4}) {
       const std::string work = work_of(generated(scope, true, ranks, "serial"));
       for (const Strategy& strategy : strategies()) {
-        for (const StrategyOptions& options : strategy.variants({})) {
-          const Program program = generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options);
+        for (const StrategyOptions& options : schedules_to_try(strategy, kinds_of(scope), ranks)) {
+          const Program program = generate(operation_of(scope, true), ranks, strategy, options);
           EXPECT_EQ(work_of(program), work) << program.name;
         }
       }

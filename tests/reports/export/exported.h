@@ -33,7 +33,7 @@ struct Exported {
 };
 
 inline Program generated(Scope scope, std::int32_t ranks, const Strategy& strategy, const StrategyOptions& options) {
-  return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, strategy, options);
+  return generate(operation_of(scope, true), ranks, strategy, options);
 }
 
 /// AG(P): at step s rank r sends to r + 1 the shard that it received at step s - 1, in step 0 its own.

@@ -227,7 +227,7 @@ void for_all_schedules(const Visit& visit) {
   for (const Scope scope : {Scope::qkv, Scope::down, Scope::layer}) {
     for (const std::int32_t ranks : {1, 2, 3, 4}) {
       for (const Strategy& strategy : strategies()) {
-        for (const StrategyOptions& options : strategy.variants({})) {
+        for (const StrategyOptions& options : schedules_to_try(strategy, kinds_of(scope), ranks)) {
           Program program = generated(scope, ranks, strategy, options);
           SCOPED_TRACE(testing::Message() << program.name << " on " << ranks);
           visit(std::move(program), ranks);

@@ -30,12 +30,10 @@ inline std::shared_ptr<const Program> shared(Program program) {
 /// Every strategy on one operation of checked_operations(), in the schedules that are tried on so many ranks.
 inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std::int32_t ranks, DType dtype) {
   std::vector<CheckPoint> points;
-  const std::vector<SiteKind> kinds = kinds_of(operation.operation);
   for (const Strategy& strategy : strategies()) {
-    for (const StrategyOptions& options : distinct(strategy, kinds, strategy.variants({.dtype = dtype}), ranks)) {
-      if (refusal_of(strategy, kinds, options, ranks).empty()) {
-        points.push_back({&operation, &strategy, options, ranks, 1});
-      }
+    for (const StrategyOptions& options :
+         schedules_to_try(strategy, kinds_of(operation.operation), ranks, {.dtype = dtype})) {
+      points.push_back({&operation, &strategy, options, ranks, 1});
     }
   }
   return points;
