@@ -56,6 +56,9 @@ class RingSum {
         options_(options),
         tracks_(tracks_of(stage, options.directions)),
         partials_(partials_of(tracks_)),
+        own_(static_cast<std::size_t>(
+            std::find_if(partials_.begin(), partials_.end(), [](const Partial& partial) { return partial.own(); }) -
+            partials_.begin())),
         slots_(2 * std::max(static_cast<std::size_t>(options.group), tracks_.size())),
         // Two slots each are enough: a step sends from one and receives into the other.
         sum_(stage.scratch("sum", 2 * chains_of(tracks_), stage.output)),
@@ -136,11 +139,8 @@ class RingSum {
 
   /// The group of partial products that begins here, or all of the own shard. Returns the one after them.
   std::size_t multiply(std::size_t first) {
-    const auto own = static_cast<std::size_t>(
-        std::find_if(partials_.begin(), partials_.end(), [](const Partial& partial) { return partial.own(); }) -
-        partials_.begin());
     const std::size_t end =
-        first == own ? partials_.size() : std::min(own, first + static_cast<std::size_t>(options_.group));
+        first == own_ ? partials_.size() : std::min(own_, first + static_cast<std::size_t>(options_.group));
     Operand input;
     Operand results;
     std::vector<OpId> waits = first == 0 ? stage_.ready : std::vector<OpId>{};
@@ -181,6 +181,7 @@ class RingSum {
   const StrategyOptions& options_;
   std::vector<Track> tracks_;
   std::vector<Partial> partials_;
+  std::size_t own_;    // of partial products: the first of the own shard
   std::size_t slots_;  // for partial products
   BufferId sum_;
   BufferId partial_;
