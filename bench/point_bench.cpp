@@ -26,7 +26,7 @@ void predict_one_point(benchmark::State& state) {
   const Point point = mlp_point(static_cast<std::int32_t>(state.range(1)));
   StructureCache structures;
   Predictor predictor(structures);
-  const StrategyOptions options = strategy.variants({}).back();
+  const StrategyOptions options{.slices = 8, .form = Form::direct};
   predictor.predict(point, strategy, options);  // fills the cache
   for (auto _ : state) {
     benchmark::DoNotOptimize(predictor.predict(point, strategy, options));

@@ -12,7 +12,11 @@ namespace commfuse::reports {
 /// Below this difference of makespans the model does not name a winner.
 inline constexpr double too_close = 0.02;
 
-/// Who wins among the rows of one point, in one sentence. Requires at least one row.
+/// False for a bound beside results of the same point that are none.
+bool can_win(const ResultRow& row, std::span<const ResultRow> rows);
+
+/// Who wins among the rows of one point that can, in one sentence, and then how far below a bound is. Requires at
+/// least one row.
 std::string verdict(std::span<const ResultRow> rows);
 
 /// A table at most 80 columns wide. Rows of one point (model, hardware, scope, ranks, batch, seq, dtype) stand together

@@ -46,6 +46,7 @@ ResultRow row_of(const Point& point) {
 void put_schedule(ResultRow& row, Scope scope, const Strategy& strategy, const StrategyOptions& options) {
   row.strategy = strategy.name;
   row.parameters = parameters_of(strategy, kinds_of(scope), options);
+  row.bound = strategy.bound;
   row.options = options;
   row.relevant = relevant_options(strategy, kinds_of(scope), options);
 }

@@ -69,26 +69,55 @@ void require_use(const Settings& settings, const std::vector<const Strategy*>& n
   }
 }
 
-/// The schedules of one strategy that agree with what the user fixed.
-std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<const SiteKind> kinds,
-                                         const Settings& settings) {
-  StrategyOptions base;
-  base.dtype = *dtype_named(settings.text("dtype"));
+/// What the user fixed of a strategy; the rest at its defaults.
+struct Wish {
+  StrategyOptions options;
   OptionSet fixed;
+};
+
+Wish wish_of(const Strategy& strategy, const Settings& settings) {
+  Wish wish;
+  wish.options.dtype = *dtype_named(settings.text("dtype"));
   for (const Option option : all_options) {
     const std::string key = key_of(option);
     if (strategy.uses.has(option) && settings.has(key)) {
-      put(option, is_count(option) ? std::to_string(settings.count(key)) : settings.text(key), base);
-      fixed.add(option);
+      put(option, is_count(option) ? std::to_string(settings.count(key)) : settings.text(key), wish.options);
+      wish.fixed.add(option);
     }
   }
-  const auto ranks = static_cast<std::int32_t>(settings.count("ranks"));
+  return wish;
+}
+
+std::int32_t ranks_of(const Settings& settings) { return static_cast<std::int32_t>(settings.count("ranks")); }
+
+/// The schedules of one strategy that agree with what the user fixed.
+std::vector<StrategyOptions> variants_of(const Strategy& strategy, std::span<const SiteKind> kinds,
+                                         const Settings& settings) {
+  const auto [base, fixed] = wish_of(strategy, settings);
+  const std::int32_t ranks = ranks_of(settings);
   if (!refusal_of(strategy, kinds, base, ranks).empty()) {
     return {base};  // whoever runs it says why not
   }
   std::vector<StrategyOptions> all = distinct(strategy, kinds, strategy.variants(base, fixed), ranks);
   std::erase_if(all, [&](const StrategyOptions& one) { return !refusal_of(strategy, kinds, one, ranks).empty(); });
   return all;
+}
+
+/// Those named that have a schedule for the scope. Throws ConfigError where a fixed parameter belongs to none of them.
+std::vector<const Strategy*> applicable(const Settings& settings, Scope scope) {
+  const std::string& list = settings.text("strategy.name");
+  std::vector<const Strategy*> named = strategies_of(list);
+  for (const Option option : all_options) {
+    require_use(settings, named, option);
+  }
+  std::erase_if(named, [&](const Strategy* strategy) {
+    const bool has_none = !applies(*strategy, kinds_of(scope));
+    if (has_none) {
+      require_only_listed(*strategy, scope, list);
+    }
+    return has_none;
+  });
+  return named;
 }
 
 }  // namespace
@@ -129,21 +158,11 @@ bool names_strategies(const Settings& settings) {
 }
 
 std::vector<Candidates> candidates_of(const Settings& settings) {
-  const std::string& list = settings.text("strategy.name");
-  const std::vector<const Strategy*> named = strategies_of(list);
-  for (const Option option : all_options) {
-    require_use(settings, named, option);
-  }
   const Scope scope = *scope_named(settings.text("scope"));
-  const std::vector<SiteKind> kinds = kinds_of(scope);
   const bool each = chosen(variants_choices, settings.text("strategy.variants"));
   std::vector<Candidates> result;
-  for (const Strategy* strategy : named) {
-    if (!applies(*strategy, kinds)) {
-      require_only_listed(*strategy, scope, list);
-      continue;
-    }
-    std::vector<StrategyOptions> options = variants_of(*strategy, kinds, settings);
+  for (const Strategy* strategy : applicable(settings, scope)) {
+    std::vector<StrategyOptions> options = variants_of(*strategy, kinds_of(scope), settings);
     if (!each) {
       result.push_back({strategy, std::move(options)});
       continue;
@@ -151,6 +170,21 @@ std::vector<Candidates> candidates_of(const Settings& settings) {
     for (const StrategyOptions& one : options) {
       result.push_back({strategy, {one}});
     }
+  }
+  return result;
+}
+
+std::vector<Candidates> plain_candidates_of(const Settings& settings) {
+  const Scope scope = *scope_named(settings.text("scope"));
+  const std::vector<SiteKind> kinds = kinds_of(scope);
+  std::vector<Candidates> result;
+  for (const Strategy* strategy : applicable(settings, scope)) {
+    const StrategyOptions wished = wish_of(*strategy, settings).options;
+    const std::string refusal = refusal_of(*strategy, kinds, wished, ranks_of(settings));
+    if (!refusal.empty()) {
+      throw ConfigError(refusal);
+    }
+    result.push_back({strategy, {canonical(*strategy, kinds, wished, ranks_of(settings))}});
   }
   return result;
 }

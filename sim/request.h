@@ -52,5 +52,7 @@ std::vector<Candidates> candidates_of(const Settings& settings);
 
 /// Whether somebody chose a strategy or a parameter of one.
 bool names_strategies(const Settings& settings);
+/// One schedule a strategy: what is not fixed is at its default. Throws ConfigError as above, and where there is none.
+std::vector<Candidates> plain_candidates_of(const Settings& settings);
 
 }  // namespace commfuse

@@ -48,6 +48,14 @@ class Pricer {
     return std::visit([&](const auto& one) { return of(one, sms); }, shape);
   }
 
+  /// On a lane of kind kernel: bytes at the data sheet's rate; what is added up is added in passing.
+  [[nodiscard]] Duration time_in_kernel(const Shape& shape) const {
+    const auto* exchange = std::get_if<ExchangeShape>(&shape);
+    return exchange == nullptr
+               ? Duration::zero()
+               : load(exchange->rows, exchange->columns, exchange->wire) / machine_.link.nominal_rate.value;
+  }
+
  private:
   /// Of a part: what its whole kernel costs.
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
@@ -112,6 +120,10 @@ class Pricer {
   const Machine& machine_;
 };
 
+bool in_kernel(const Program& program, std::size_t op) {
+  return program.lanes[program.ops[op].lane].kind == LaneKind::kernel;
+}
+
 /// The parts of a kernel: they share its time by their rows, so that together they take exactly that.
 class KernelParts {
  public:
@@ -139,10 +151,7 @@ class KernelParts {
   }
 
   /// False of what runs inside a kernel that was launched before.
-  [[nodiscard]] bool launched(std::size_t op) const {
-    const auto* exchange = std::get_if<ExchangeShape>(&program_.shapes[program_.ops[op].shape]);
-    return exchange == nullptr ? before_[op] == 0 : !exchange->in_kernel;
-  }
+  [[nodiscard]] bool launched(std::size_t op) const { return before_[op] == 0 && !in_kernel(program_, op); }
 
  private:
   [[nodiscard]] const GemmShape* part_of_kernel(std::size_t op) const {
@@ -274,8 +283,13 @@ Costs price(const Program& program, const std::vector<Meetings>& meetings, const
     return cost;
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    costs.duration.push_back(time(program.ops[op], meetings[op]));
-    costs.undisturbed.push_back(time(program.ops[op], {}));
+    if (in_kernel(program, op)) {
+      costs.duration.push_back(pricer.time_in_kernel(program.shapes[program.ops[op].shape]));
+      costs.undisturbed.push_back(costs.duration.back());
+      continue;
+    }
+    costs.duration.push_back(parts.share(op, time(program.ops[op], meetings[op])));
+    costs.undisturbed.push_back(parts.share(op, time(program.ops[op], {})));
   }
   for (const Shape& shape : program.unfused) {
     costs.compute += pricer.time(shape, machine.accelerator.sms);
@@ -302,8 +316,11 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
   };
   // Structured bindings: a parameter added to one of these structs does not compile until it is named here.
   const Accelerator& accelerator = machine.accelerator;
-  for (const Shape& shape : program.shapes) {
-    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    const Shape& shape = program.shapes[program.ops[op].shape];
+    if (in_kernel(program, op)) {
+      lean(machine.link.nominal_rate);
+    } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const auto& [peak, parameters] = accelerator.matrix_unit(gemm->dtype);
       const auto& [loop, hbm, input, output, ramp, wave, split] = parameters;
       lean(peak, loop, hbm, input, output, ramp, wave, split, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,

@@ -73,7 +73,7 @@ void price_pairs(const Program& program, const std::vector<Meetings>& meetings, 
     for (std::size_t op = 0; op < ops; ++op) {
       costs.by_rank.push_back(costs.duration[op]);
       const ExchangeShape* exchange = exchange_of(program, op);
-      if (exchange != nullptr && exchange->shift != 0) {
+      if (exchange != nullptr && exchange->shift != 0 && program.lanes[program.ops[op].lane].kind != LaneKind::kernel) {
         const PeerParameters& peer = peer_between(machine, rank, target_of(program, *exchange, rank));
         costs.by_rank.back() =
             p2p_time(peer, bytes_of(sizes, *exchange), sends.share_of(*exchange, meetings[op].rivals));

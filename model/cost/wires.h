@@ -13,11 +13,10 @@ namespace commfuse {
 
 /// Sets the durations of exchanges, and where pairs of GPUs differ every op's by rank. Rank r runs on GPU r.
 ///
-/// Lanes whose exchanges may be under way at once (Meetings::rivals) share the wires for as long as these last,
-/// whenever they meet: prices stay fixed, and a schedule whose lanes seldom meet is priced too high on a switch. Where
-/// a node and the network both carry exchanges, those across do not share with those inside. That is the wire's own
-/// doing and no interference, so it holds without interference too. Requires durations of all ops, undisturbed ones
-/// too.
+/// Lanes whose exchanges may be under way at once (Meetings::rivals) share the wires all the time, whenever they meet:
+/// prices stay fixed, and a schedule whose lanes seldom meet is priced too high on a switch. Exchanges across nodes do
+/// not share with those inside. That is the wire's own doing and no interference, so it holds without interference too;
+/// docs/decisions/0005 says why. Requires durations of all ops, undisturbed ones too.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
 

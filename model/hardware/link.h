@@ -34,7 +34,7 @@ struct CollectiveParameters {
 
 struct Link {
   std::string name;
-  Parameter<BytesPerSecond> nominal_rate;  ///< The data sheet's, one direction; never used for a cost.
+  Parameter<BytesPerSecond> nominal_rate;  ///< The data sheet's, one direction; a cost only of bounds.
   PeerParameters peer;
   CollectiveParameters collective;
 };

@@ -30,6 +30,7 @@ struct ResultRow {
   // Which schedule.
   std::string strategy;    // the bare name
   std::string parameters;  // in words, for tables: "k=8"; empty when there are none
+  bool bound = false;      // a limit, not a schedule that can be had: no winner
   StrategyOptions options;
   OptionSet relevant;  // the options that make a difference to this schedule
   std::string schedule_sha256;

@@ -225,8 +225,7 @@ OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
                             .shift = (spec.shift % extent + extent) % extent,
                             .rows = rows,
                             .columns = columns,
-                            .wire = spec.wire,
-                            .in_kernel = spec.in_kernel};
+                            .wire = spec.wire};
   const std::span<const Operand> in{&spec.send, shape.sends ? 1U : 0U};
   const std::span<const Operand> out{&spec.receive, shape.receives ? 1U : 0U};
   return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, in, out);

@@ -65,7 +65,6 @@ struct ExchangeSpec {
   Operand send, receive;
   DType wire = DType::bf16;
   std::vector<OpId> waits;
-  bool in_kernel = false;
 };
 
 struct CollectiveSpec {

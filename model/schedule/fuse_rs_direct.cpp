@@ -87,13 +87,15 @@ class DirectSum {
 
   void send(std::int32_t step, std::int32_t part) {
     const std::uint16_t lane = lanes_.of(step);
+    // The lane's transfer before may have waited for the same product.
+    const bool waited = step - options_.lanes >= step / options_.group * options_.group;
     const OpId exchange = builder_.exchange({.lane = {LaneKind::comm, lane},
                                              .axis = stage_.axis,
                                              .shift = step + 1,
                                              .send = {slot(step, part)},
                                              .receive = {stage_.rows_of(inbox_, step * stage_.cuts + part)},
                                              .wire = options_.dtype,
-                                             .waits = {product_}});
+                                             .waits = waited ? std::vector<OpId>{} : std::vector{product_}});
     sent_.push_back({exchange, lane});
   }
 

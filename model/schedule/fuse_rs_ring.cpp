@@ -14,6 +14,7 @@
 // transfers a step, makespan c + (N-1) (max(c, p/2) + a); shards: one add less, the last one of three. Groups multiply
 // g shards at once, then what is left over, then the own shard; sums still travel and are added one by one.
 #include <algorithm>
+#include <functional>
 
 #include "model/schedule/rings.h"
 #include "model/schedule/strategies.h"
@@ -56,9 +57,8 @@ class RingSum {
         options_(options),
         tracks_(tracks_of(stage, options.directions)),
         partials_(partials_of(tracks_)),
-        own_(static_cast<std::size_t>(
-            std::find_if(partials_.begin(), partials_.end(), [](const Partial& partial) { return partial.own(); }) -
-            partials_.begin())),
+        own_(static_cast<std::size_t>(std::find_if(partials_.begin(), partials_.end(), std::mem_fn(&Partial::own)) -
+                                      partials_.begin())),
         slots_(2 * std::max(static_cast<std::size_t>(options.group), tracks_.size())),
         // Two slots each are enough: a step sends from one and receives into the other.
         sum_(stage.scratch("sum", 2 * chains_of(tracks_), stage.output)),
@@ -181,7 +181,7 @@ class RingSum {
   const StrategyOptions& options_;
   std::vector<Track> tracks_;
   std::vector<Partial> partials_;
-  std::size_t own_;    // of partial products: the first of the own shard
+  std::size_t own_;    // the first of the own shard
   std::size_t slots_;  // for partial products
   BufferId sum_;
   BufferId partial_;

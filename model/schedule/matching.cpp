@@ -67,7 +67,7 @@ void pair_up(const Program& program, Halves& sends, Halves& receives, const Wher
 }
 
 std::string lane_in_words(const Program& program, std::int32_t lane) {
-  constexpr std::array<const char*, 4> names{"compute", "aux", "comm", "copy"};
+  constexpr std::array<const char*, 5> names{"compute", "aux", "comm", "copy", "kernel"};
   const Lane& named = program.lanes[static_cast<std::size_t>(lane)];
   return fmt::format("{}{}", names[static_cast<std::size_t>(named.kind)],
                      named.number == 0 ? "" : std::to_string(named.number));

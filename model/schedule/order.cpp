@@ -44,10 +44,10 @@ Order::Order(const Program& program, Rank rank)
 
 namespace {
 
-/// Copy engines move data beside kernels, and what moves inside a kernel holds that kernel's.
+/// Neither copy engines nor a kernel that runs anyway take SMs for what they move.
 bool holds_sms(const Program& program, const Op& op) {
-  const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
-  return exchange != nullptr && !exchange->in_kernel && program.lanes[op.lane].kind != LaneKind::copy;
+  const LaneKind lane = program.lanes[op.lane].kind;
+  return op.kind == OpKind::exchange && lane != LaneKind::copy && lane != LaneKind::kernel;
 }
 
 /// One lane, with how many of its first so many ops are of either kind of communication.

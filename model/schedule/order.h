@@ -44,8 +44,8 @@ struct Rival {
 };
 
 /// What may run at the same time as an op, because neither is ordered before the other. Of a compute op which kinds of
-/// communication hold SMs meanwhile (exchanges that copy engines, lanes of kind copy, or the products themselves move
-/// do not); of an exchange that sends, the lanes with other sends.
+/// communication hold SMs meanwhile (exchanges on lanes of kind copy or kernel do
+/// not); of an exchange that sends, the lanes with other sends.
 struct Meetings {
   bool exchange = false;
   bool collective = false;

@@ -28,7 +28,7 @@ std::vector<std::string_view> keys_of(OpKind kind) {
       add({"accumulate", "accumulator", "transpose_a", "transpose_b", "kernel_m", "a", "b", "out"});
       break;
     case OpKind::elementwise: add({"function", "in", "out"}); break;
-    case OpKind::exchange: add({"axis", "shift", "wire", "in_kernel", "send", "receive"}); break;
+    case OpKind::exchange: add({"axis", "shift", "wire", "send", "receive"}); break;
     case OpKind::collective: add({"kind", "axis", "wire", "in", "out"}); break;
     case OpKind::attention: add({"batch", "head", "causal", "positions", "in", "out"}); break;
   }
@@ -235,9 +235,6 @@ class OpReader {
       require_equal(*received, "the columns of receive", got.columns, "the columns of send", carried.columns);
     }
     spec.wire = wire(fields, carried);
-    if (const Node* in_kernel = fields.find("in_kernel")) {
-      spec.in_kernel = boolean_of(*in_kernel);
-    }
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.exchange(spec); });
   }

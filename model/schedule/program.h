@@ -115,7 +115,13 @@ struct Content {
 
 /// An in-order queue on a rank. Every rank also has a `host` lane, which no op names: it issues the ops in program
 /// order, one issue cost after another.
-enum class LaneKind : std::uint8_t { compute, aux, comm, copy };
+enum class LaneKind : std::uint8_t {
+  compute,
+  aux,     // small kernels
+  comm,    // communication by SMs
+  copy,    // copy engines: exchanges on it hold no SMs
+  kernel,  // what a running product kernel moves and adds up itself, at its bound: no launch, no latency, no SMs
+};
 struct Lane {
   LaneKind kind = LaneKind::compute;
   std::uint16_t number = 0;
@@ -178,7 +184,6 @@ struct ExchangeShape {
   std::int32_t shift = 1;  // inside [0, extent)
   Extent rows, columns;    // of what one half carries
   DType wire = DType::bf16;
-  bool in_kernel = false;  // by the product that runs beside it: no launch and no SMs of its own
   friend bool operator==(const ExchangeShape&, const ExchangeShape&) = default;
 };
 

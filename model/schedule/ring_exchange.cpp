@@ -78,7 +78,7 @@ Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 }
 
 Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options) {
-  return partials_to_owners(stage, options, {.lane = copy_engine});
+  return partials_to_owners(stage, options, {.transfers = copy_engine});
 }
 
 }  // namespace commfuse

@@ -30,7 +30,10 @@ Operand slice(const Stage& stage, BufferId buffer, std::int32_t i) {
   return {stage.rows_of(buffer, i * stage.ranks, stage.ranks)};
 }
 
-bool copies(const StrategyOptions& options) { return options.shuffles == Shuffles::copied && options.slices > 1; }
+/// Not where attention makes the rows as products ask for them.
+bool copies(const Stage& stage, const StrategyOptions& options) {
+  return options.shuffles == Shuffles::copied && options.slices > 1 && !stage.attend;
+}
 
 }  // namespace
 
@@ -38,7 +41,7 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const BufferId gathered = stage.scratch("gathered", tokens, stage.input);
-  const BufferId shuffled = copies(options) ? stage.scratch("shuffled", tokens, stage.output) : stage.output;
+  const BufferId shuffled = copies(stage, options) ? stage.scratch("shuffled", tokens, stage.output) : stage.output;
   const auto gather = [&](std::int32_t i) {
     return builder.collective({.kind = CollectiveKind::all_gather,
                                .axis = stage.axis,
@@ -54,13 +57,13 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
     if (i + 1 < stage.cuts) {
       arrived = gather(i + 1);
     }
-    done = {
-        builder.gemm({.a = slice(stage, gathered, i),
-                      .b = {builder.whole(stage.weight)},
-                      .out = copies(options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.output, i),
-                      .waits = {here}})};
+    done = {builder.gemm(
+        {.a = slice(stage, gathered, i),
+         .b = {builder.whole(stage.weight)},
+         .out = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.output, i),
+         .waits = {here}})};
   }
-  if (copies(options)) {
+  if (copies(stage, options)) {
     done = {builder.elementwise(
         {.function = Function::copy, .inputs = {{builder.whole(shuffled)}}, .out = all_slices(stage, stage.output)})};
   }
@@ -71,9 +74,9 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const BufferId partial = stage.scratch("partial", tokens, stage.output);
-  const BufferId shuffled = copies(options) ? stage.scratch("shuffled", tokens, stage.input) : stage.input;
+  const BufferId shuffled = copies(stage, options) ? stage.scratch("shuffled", tokens, stage.input) : stage.input;
   std::vector<OpId> ready = stage.ready;
-  if (copies(options)) {
+  if (copies(stage, options)) {
     ready = {builder.elementwise({.function = Function::copy,
                                   .inputs = {all_slices(stage, stage.input)},
                                   .out = {builder.whole(shuffled)},
@@ -81,11 +84,11 @@ Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   }
   Done done;
   for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId product =
-        stage.multiply({.a = copies(options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
-                        .b = {builder.whole(stage.weight)},
-                        .out = slice(stage, partial, i),
-                        .waits = i == 0 ? ready : std::vector<OpId>{}});
+    const OpId product = stage.multiply(
+        {.a = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
+         .b = {builder.whole(stage.weight)},
+         .out = slice(stage, partial, i),
+         .waits = i == 0 ? ready : std::vector<OpId>{}});
     done = {builder.collective({.kind = CollectiveKind::reduce_scatter,
                                 .axis = stage.axis,
                                 .in = slice(stage, partial, i),

@@ -26,7 +26,9 @@ Region Stage::rows_of(BufferId buffer, const Index& first, std::int32_t count) c
 }
 
 BufferId Stage::scratch(const std::string& what, std::int32_t count, BufferId like) const {
-  return scratch(what, count, builder.buffer_of(like).columns, builder.buffer_of(like).dtype);
+  const Buffer shape = builder.buffer_of(like);  // a copy: adding a buffer moves the others
+  return builder.buffer(name + "." + what, BufferRole::scratch, {shape.rows.dimension, count * grain}, shape.columns,
+                        shape.dtype);
 }
 
 BufferId Stage::scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const {

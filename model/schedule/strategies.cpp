@@ -15,6 +15,7 @@ namespace {
 std::int32_t one(const StrategyOptions&) { return 1; }
 std::int32_t two(const StrategyOptions&) { return 2; }
 std::int32_t slices(const StrategyOptions& options) { return options.slices; }
+std::int32_t sub_slices(const StrategyOptions& options) { return options.sub_slices; }
 
 OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
 OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
@@ -24,6 +25,7 @@ OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
   const bool forward = kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs;
   return forward && options.slices > 1 ? OptionSet{Option::slices, Option::shuffles} : OptionSet{Option::slices};
 }
+OptionSet sub_slices_only(SiteKind, const StrategyOptions&) { return {Option::sub_slices}; }
 OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {
   return kind == SiteKind::ag_gemm ? OptionSet{Option::group} : OptionSet{};
 }
@@ -87,6 +89,11 @@ std::vector<StrategyOptions> all_slicings(const StrategyOptions& base) {
                      {});
 }
 
+std::vector<StrategyOptions> sub_slice_counts(const StrategyOptions& base, OptionSet fixed) {
+  return expanded({base}, fixed, Option::sub_slices, &StrategyOptions::sub_slices, {8, 4, 2, 1});
+}
+std::vector<StrategyOptions> all_sub_slice_counts(const StrategyOptions& base) { return sub_slice_counts(base, {}); }
+
 std::vector<StrategyOptions> groups(const StrategyOptions& base, OptionSet fixed) {
   return expanded({base}, fixed, Option::group, &StrategyOptions::group, {1, 2});
 }
@@ -113,12 +120,11 @@ constexpr OptionSet fused_uses() {
 }
 
 std::string nothing(const StrategyOptions&) { return {}; }
+std::string bound(const StrategyOptions& options) { return fmt::format("bound, m={}", options.sub_slices); }
 std::string slicing_in_words(const StrategyOptions& options) {
   return fmt::format("k={}{}", options.slices, options.shuffles == Shuffles::copied ? ", copied" : "");
 }
-std::string group_in_words(const StrategyOptions& options) {
-  return options.group == 1 ? std::string{} : fmt::format("g={}", options.group);
-}
+std::string group_in_words(const StrategyOptions& options) { return fmt::format("g={}", options.group); }
 
 constexpr std::array all_strategies{
     Strategy{.name = "serial",
@@ -224,15 +230,17 @@ constexpr std::array all_strategies{
              .capped = fused::capped},
     Strategy{.name = "fused_kernel",
              .summary = "bound: one kernel a site moves its own tiles; no implementation reaches it",
-             .exposed = "what a shard's transfer is longer than its share of the kernel",
+             .exposed = "what all transfers together are longer than the kernel",
              .source = "what Flux, TileLink and cuBLASMp work towards",
-             .cuts = one,
+             .bound = true,
+             .uses = {Option::sub_slices},
+             .cuts = sub_slices,
              .ag_gemm = fused_kernel_ag_gemm,
              .gemm_rs = fused_kernel_gemm_rs,
-             .relevant = no_options,
-             .tried = only,
-             .proved = only_this,
-             .describe = nothing},
+             .relevant = sub_slices_only,
+             .tried = sub_slice_counts,
+             .proved = all_sub_slice_counts,
+             .describe = bound},
 };
 
 }  // namespace

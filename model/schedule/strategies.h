@@ -21,6 +21,7 @@ struct Strategy {
   std::string_view summary;  // what it does, one line
   std::string_view exposed;  // what stays exposed, one line
   std::string_view source;   // who describes it, one line
+  bool bound = false;        // a limit that no implementation reaches: shown beside the others, never the winner
   OptionSet uses;            // the options that select a schedule of it
   /// Blocks that one rank's shard of tokens is cut into.
   std::int32_t (*cuts)(const StrategyOptions&);

@@ -137,8 +137,8 @@ std::string shape_text(const Program& program, const Op& op) {
       return fmt::format(", function: {}", name_of(elementwise.function));
     }
     std::string operator()(const ExchangeShape& exchange) const {
-      return fmt::format(", axis: {}, shift: {}, wire: {}{}", axis_name(exchange.axis), exchange.shift,
-                         name_of(exchange.wire), exchange.in_kernel ? ", in_kernel: true" : "");
+      return fmt::format(", axis: {}, shift: {}, wire: {}", axis_name(exchange.axis), exchange.shift,
+                         name_of(exchange.wire));
     }
     std::string operator()(const CollectiveShape& collective) const {
       return fmt::format(", kind: {}, axis: {}, wire: {}", name_of(collective.kind), axis_name(collective.axis),

@@ -27,8 +27,11 @@ inline constexpr Table<BufferRole, 4> roles{{{BufferRole::input, "input"},
                                              {BufferRole::weight, "weight"},
                                              {BufferRole::output, "output"},
                                              {BufferRole::scratch, "scratch"}}};
-inline constexpr Table<LaneKind, 4> lanes{
-    {{LaneKind::compute, "compute"}, {LaneKind::aux, "aux"}, {LaneKind::comm, "comm"}, {LaneKind::copy, "copy"}}};
+inline constexpr Table<LaneKind, 5> lanes{{{LaneKind::compute, "compute"},
+                                           {LaneKind::aux, "aux"},
+                                           {LaneKind::comm, "comm"},
+                                           {LaneKind::copy, "copy"},
+                                           {LaneKind::kernel, "kernel"}}};
 inline constexpr Table<Purpose, 3> purposes{
     {{Purpose::essential, "essential"}, {Purpose::local, "local"}, {Purpose::communication, "communication"}}};
 inline constexpr Table<OpKind, 5> ops{{{OpKind::gemm, "gemm"},

@@ -192,8 +192,11 @@ class Gantt {
 
 std::string Gantt::title() const {
   std::vector<const Panel*> order;
+  const bool only_bounds = std::all_of(panels_.begin(), panels_.end(), [](const Panel& p) { return p.run->row.bound; });
   for (const Panel& panel : panels_) {
-    order.push_back(&panel);
+    if (only_bounds || !panel.run->row.bound) {
+      order.push_back(&panel);
+    }
   }
   std::stable_sort(order.begin(), order.end(),
                    [](const Panel* a, const Panel* b) { return a->parts.makespan < b->parts.makespan; });

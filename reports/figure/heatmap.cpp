@@ -17,7 +17,8 @@ namespace commfuse::reports {
 
 namespace {
 
-/// The fastest row of one strategy and of the others at one point; nullptr where there is none with a result.
+/// The fastest row of one strategy, and of the others that can win, at one point; nullptr where there is none with a
+/// result.
 struct Cell {
   const ResultRow* own = nullptr;
   const ResultRow* other = nullptr;
@@ -57,7 +58,11 @@ Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
   };
   for (const ResultRow& row : rows) {
     Cell& cell = map.cells[place(map.ranks, row.ranks) * map.sequences.size() + place(map.sequences, row.seq)];
-    keep_faster(row.strategy == strategy ? cell.own : cell.other, row);
+    if (row.strategy == strategy) {
+      keep_faster(cell.own, row);
+    } else if (!row.bound) {
+      keep_faster(cell.other, row);
+    }
   }
   return map;
 }
@@ -133,8 +138,9 @@ std::string heatmap_title(const Map& map, std::string_view strategy) {
     return fmt::format("{}: no point of this map has a result", strategy);
   }
   const auto [least, most] = std::minmax_element(all.begin(), all.end(), less_mfu);
-  return *least == *most ? fmt::format("{}: {} MFU at {}", strategy, percent((*most)->mfu), point_of(**most))
-                         : fmt::format("{}: MFU from {} ({}) to {} ({})", strategy, percent((*least)->mfu),
+  const std::string name = fmt::format("{}{}", strategy, (*most)->bound ? ", a bound" : "");
+  return *least == *most ? fmt::format("{}: {} MFU at {}", name, percent((*most)->mfu), point_of(**most))
+                         : fmt::format("{}: MFU from {} ({}) to {} ({})", name, percent((*least)->mfu),
                                        point_of(**least), percent((*most)->mfu), point_of(**most));
 }
 

@@ -39,7 +39,7 @@ std::vector<std::span<const ResultRow>> runs_of(std::span<const ResultRow> rows,
 PointView view_of(std::span<const ResultRow> rows) {
   PointView point{rows, {}, {}};
   for (const ResultRow& row : rows) {
-    if (has_result(row)) {
+    if (has_result(row) && can_win(row, rows)) {
       point.ranking.push_back(&row);
     }
   }

@@ -14,7 +14,7 @@ namespace commfuse::reports {
 /// The rows of one point.
 struct PointView {
   std::span<const ResultRow> rows;        // as given; never empty
-  std::vector<const ResultRow*> ranking;  // those with a result, fastest first
+  std::vector<const ResultRow*> ranking;  // those with a result that can win, fastest first
   /// The fastest and what is too close to it to call.
   std::vector<const ResultRow*> front;
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "reports/comparison.h"
 #include "reports/figure/markup.h"
@@ -66,7 +67,7 @@ std::string row_html(const PointView& point, const ResultRow& row) {
   const double behind = times_slower(row, *point.ranking.front()) - 1.0;
   const auto cell = [&](const std::string& text) { html += fmt::format("<td>{}</td>", text); };
   cell(digits(makespan_of(row)));
-  cell(&row == point.ranking.front() ? "\xe2\x80\x94" : fmt::format("+{:.1f}", 100.0 * behind));
+  cell(&row == point.ranking.front() ? "\xe2\x80\x94" : fmt::format("{:+.1f}", 100.0 * behind));
   cell(fmt::format("{:.1f}", 100.0 * row.mfu));
   for (const TimeColumn& column : time_columns) {
     cell(digits(row.analysis.critical.*column.part));
@@ -77,9 +78,7 @@ std::string row_html(const PointView& point, const ResultRow& row) {
 
 std::string verdict_of(const PointView& point) {
   std::vector<ResultRow> rows;
-  for (const ResultRow* row : point.ranking) {
-    rows.push_back(*row);
-  }
+  std::copy_if(point.rows.begin(), point.rows.end(), std::back_inserter(rows), has_result);
   return rows.size() < 2 ? std::string{} : verdict(rows);
 }
 

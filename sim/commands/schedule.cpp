@@ -15,6 +15,9 @@ namespace commfuse::sim {
 
 namespace {
 
+/// More than any parameter is capped by.
+constexpr std::int32_t most_ranks = 1 << 20;
+
 constexpr std::array<std::string_view, 3> schedule_settings{"model", "ranks", "scope"};
 
 void list() {
@@ -23,7 +26,7 @@ void list() {
                strategy.source);
     std::string schedules;
     constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
-    for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}))) {
+    for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}), most_ranks)) {
       const std::string parameters = parameters_of(strategy, products, options);
       if (!parameters.empty()) {
         schedules += (schedules.empty() ? "" : "; ") + parameters;

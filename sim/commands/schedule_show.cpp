@@ -64,7 +64,8 @@ void show_generated(const ShowRequest& request) {
   library.load_model(settings.text("model"));
   library.load_machine(settings.text("hardware"));
   const Point point = point_of(settings, library);
-  for (const Candidates& candidate : candidates_of(settings)) {
+  const bool all = settings.text("strategy.variants") == "all";
+  for (const Candidates& candidate : all ? candidates_of(settings) : plain_candidates_of(settings)) {
     for (const StrategyOptions& options : candidate.options) {
       const Program program = program_of(point.scope, point.model.gated_mlp, point.ranks, *candidate.strategy, options);
       print(program, request.form);

@@ -111,7 +111,7 @@ TEST_F(SweepTest, TheTableSaysWhatWasNotRun) {
 }
 
 TEST_F(SweepTest, NothingThatCanBeRunIsStillAResult) {
-  const Outcome outcome = sweep("set: {ranks: 16}\n");
+  const Outcome outcome = sweep("set: {ranks: 16, strategy: {name: [serial, sliced, commfuse]}}\n");
   EXPECT_EQ(outcome.code, 3) << outcome.err;
   EXPECT_EQ(outcome.out.find("3 rows could not be run:\n"), 0U) << outcome.out;
 }

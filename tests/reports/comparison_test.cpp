@@ -44,6 +44,35 @@ TEST(Comparison, BelowTwoPercentNobodyWins) {
   EXPECT_EQ(verdict(apart), "commfuse wins: 2.0% less time than sliced.");
 }
 
+TEST(Comparison, OfManyTheNextTwoAndTheSlowestAreNamed) {
+  const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1250us), row("commfuse", "ring", 1000us),
+                         row("async_tp", "", 1600us), row("looped_einsum", "", 1040us)};
+  EXPECT_EQ(
+      verdict(rows),
+      "commfuse wins: 3.8% less time than looped_einsum, 20.0% less time than sliced and 50.0% less time than the "
+      "slowest, serial.");
+}
+
+TEST(Comparison, ABoundIsToldButNeverWins) {
+  std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us), row("fused_kernel", "bound", 900us)};
+  rows.back().bound = true;
+  EXPECT_EQ(verdict(rows), "commfuse wins: 50.0% less time than serial. fused_kernel (bound) takes 10.0% less.");
+  EXPECT_NE(comparison_table(rows).find("\n> commfuse (ring) "), std::string::npos);
+  EXPECT_NE(comparison_table(rows).find("\n  fused_kernel (bound) "), std::string::npos);
+  rows[0].analysis.critical.makespan = 1010us;
+  EXPECT_EQ(verdict(rows),
+            "Too close to call: commfuse and serial are within 1.0%. fused_kernel (bound) takes 10.0% less.");
+  const std::vector alone{rows.back()};
+  EXPECT_EQ(verdict(alone), "fused_kernel (bound) takes 900.0 us.");
+  std::vector two = rows;
+  for (const ResultRow& one : rows) {
+    two.push_back(one);
+    two.back().seq = 65536;
+  }
+  two[3].analysis.critical.makespan = two[0].analysis.critical.makespan = 2000us;
+  EXPECT_EQ(summary(two), "Of 2 points, commfuse wins 2, 0 too close to call (within 2%).\n");
+}
+
 TEST(Comparison, TheTableReadsTopDownPointByPoint) {
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring, add on aux", 1000us),
                          row("serial", "", 20ms, 131072), row("commfuse", "direct", 15ms, 131072)};

@@ -149,6 +149,16 @@ TEST(Heatmap, TheDifferenceIsDrawnLikeThis) {
   expect_golden("difference", svg(mfu_difference(four_points(), "commfuse")));
 }
 
+TEST(Heatmap, ABoundIsNoOtherToBeBehind) {
+  std::vector<ResultRow> rows = four_points();
+  for (const std::int64_t ranks : {2, 4}) {
+    rows.push_back(row("limit", ranks, 1024, 0.99, 10us));
+    rows.back().bound = true;
+  }
+  EXPECT_EQ(mfu_difference(rows, "commfuse").title, mfu_difference(four_points(), "commfuse").title);
+  EXPECT_EQ(mfu_heatmap(rows, "limit").title.rfind("limit, a bound: MFU ", 0), 0U) << mfu_heatmap(rows, "limit").title;
+}
+
 TEST(Heatmap, APointWithoutAResultIsCrossed) {
   std::vector<ResultRow> rows = four_points();
   rows.push_back(row("commfuse", 2, 1024, 0.0, 0us));  // infeasible

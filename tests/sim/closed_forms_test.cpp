@@ -196,13 +196,18 @@ TEST(ClosedForms, RingExchangeInPairsShowsItsFirstTransferAndThenTakesTwoShardsA
   });
 }
 
-TEST(ClosedForms, FusedKernelIsTheWholeKernelWhileATransferIsNoLongerThanItsShare) {
+TEST(ClosedForms, FusedKernelIsTheLongerOfKernelAndTransfersButForOneBlock) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration p) {
-    const Played gather(one_site("fused_kernel", SiteKind::ag_gemm, ranks), {.gemm = c, .exchange = p});
-    EXPECT_EQ(gather.makespan(), c + (ranks - 1) * std::max(c, p));
-    const Played scatter(one_site("fused_kernel", SiteKind::gemm_rs, ranks),
-                         {.gemm = c, .exchange = p, .elementwise = a});
-    EXPECT_EQ(scatter.makespan(), c + (ranks - 1) * std::max(c, p) + (ranks == 1 ? Duration{} : a));
+    for (const std::int32_t blocks : {1, 2, 4, 8}) {
+      StrategyOptions options;
+      options.sub_slices = blocks;
+      const Duration kernel = ranks * blocks * c;  // c and p are those of one block
+      const Duration moving = (ranks - 1) * blocks * p;
+      for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
+        const Played played(one_site("fused_kernel", kind, ranks, options), {.gemm = c, .exchange = p});
+        EXPECT_EQ(played.makespan(), std::max(kernel, moving + c));
+      }
+    }
   });
 }
 

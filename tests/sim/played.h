@@ -25,6 +25,20 @@ struct OpCosts {
   std::optional<Duration> copy{};      // else as elementwise
 };
 
+/// What ops on one rank's shard cost; parts of a shard, several shards and adds of more than two in proportion.
+struct ShardCosts {
+  Duration product{};
+  Duration transfer{};
+  Duration crossing{};  // a transfer along the first of two axes
+  Duration add{};       // two in, one out
+};
+
+/// On a flat ring, or on nested ones where the options ask for them.
+inline Program one_site_of(SiteKind kind, std::int32_t ranks, const StrategyOptions& options) {
+  const Operation operation{"site", {{.name = "site", .kind = kind, .contraction = "k", .columns = "n"}}};
+  return generate(operation, ranks, *find_strategy("commfuse"), options);
+}
+
 inline Program one_site(const char* strategy, SiteKind kind, std::int32_t ranks, const StrategyOptions& options = {}) {
   Operation operation{"site", {{.name = "site", .kind = kind, .contraction = "k", .columns = "n"}}};
   if (kind == SiteKind::mlp_ar) {
@@ -57,6 +71,30 @@ inline Costs costs_of(const Program& program, const OpCosts& costs) {
   return result;
 }
 
+inline Costs costs_of(const Program& program, const ShardCosts& costs) {
+  Costs result;
+  const std::int32_t shard = program.dimensions.front().blocks / program.mesh.ranks();
+  struct Priced {
+    const Program& program;
+    const ShardCosts& costs;
+    Duration operator()(const GemmShape& gemm) const { return costs.product * gemm.m.blocks; }
+    Duration operator()(const ElementwiseShape& add) const {
+      return costs.add * (add.inputs + 1) / 3 * add.rows.blocks;
+    }
+    Duration operator()(const ExchangeShape& exchange) const {
+      const bool crosses = program.mesh.axes.size() > 1 && exchange.axis == 0;
+      return (crosses ? costs.crossing : costs.transfer) * exchange.rows.blocks;
+    }
+    Duration operator()(const AttentionShape&) const { return {}; }
+    Duration operator()(const CollectiveShape&) const { return {}; }
+  };
+  for (const Op& op : program.ops) {
+    result.duration.push_back(std::visit(Priced{program, costs}, program.shapes[op.shape]) / shard);
+    result.issue.push_back({});
+  }
+  return result;
+}
+
 /// A program that was played, with all that came out.
 struct Played {
   std::shared_ptr<const Program> program;
@@ -64,6 +102,10 @@ struct Played {
   Recorder recorder{Recorder::Keep::timeline};
 
   Played(Program made, const OpCosts& op_costs) : Played(std::move(made), op_costs, nullptr) {}
+  Played(Program made, const ShardCosts& shard_costs)
+      : program(std::make_shared<const Program>(std::move(made))), costs(costs_of(*program, shard_costs)) {
+    Engine{}.run(plan_of(lower(program)), costs, recorder);
+  }
 
   /// `change` may set single costs before the run.
   Played(Program made, const OpCosts& op_costs, void (*change)(Costs&))

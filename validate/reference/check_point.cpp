@@ -24,7 +24,7 @@ constexpr std::array block_sizes{BlockSizes{3, 5, 2}, BlockSizes{8, 24, 6}};
 /// No more elements in a dimension that is cut across ranks: integers up to 2 (after an activation) times weights up to
 /// 1 then sum to at most 256, up to which bf16 counts exactly; so do integers up to 1 over gate and up. Sums over
 /// tokens are gradients in fp32, which counts to 2^24.
-constexpr std::int64_t longest_exact_sum = 128;
+constexpr std::int64_t longest_exact_sum = 128;  // Two products in a row sum further; integer_data() thins them out.
 static_assert(most_ranks * block_sizes[0].other <= longest_exact_sum);
 
 /// Two query heads and one kv head of two elements a rank, or one of each where more would not sum exactly.
@@ -37,8 +37,10 @@ std::int64_t block_size(const Dimension& dimension, const BlockSizes& block) {
   if (dimension.name == "tokens") {
     return block.tokens;
   }
-  return dimension.name == "hidden" ? block.hidden
-                                    : std::clamp(longest_exact_sum / dimension.blocks, std::int64_t{1}, block.other);
+  if (dimension.name == "hidden" && dimension.blocks == 1) {
+    return block.hidden;
+  }
+  return std::clamp(longest_exact_sum / dimension.blocks, std::int64_t{1}, block.other);
 }
 
 /// Whole heads in a block, and whole sequences in the tokens.
@@ -62,11 +64,12 @@ std::span<const CheckedOperation> checked_operations() {
       CheckedOperation{"mlp", "mlp_swiglu", operation_of(Scope::mlp, true)},
       CheckedOperation{"mlp", "mlp_gelu", operation_of(Scope::mlp, false)},
       CheckedOperation{"layer", "layer", operation_of(Scope::layer, true)},
-      CheckedOperation{"mlp_ar", "mlp_ar_swiglu", operation_of(Scope::mlp_ar, true)},
-      CheckedOperation{"mlp_ar", "mlp_ar_gelu", operation_of(Scope::mlp_ar, false)},
+      CheckedOperation{"mlp_ar", "mlp_ar", operation_of(Scope::mlp_ar, true)},
       CheckedOperation{"ulysses", "ulysses", operation_of(Scope::ulysses, true)},
       CheckedOperation{"ag_gemm_backward", "ag_gemm_backward", operation_of(Scope::gate_up_backward, true)},
       CheckedOperation{"gemm_rs_backward", "gemm_rs_backward", operation_of(Scope::down_backward, true)},
+      CheckedOperation{"weight_ag_gemm", "weight_ag_gemm", operation_of(Scope::fsdp_gate_up, true)},
+      CheckedOperation{"data_parallel", "data_parallel", operation_of(Scope::data_parallel, true)},
   };
   return operations;
 }

@@ -4,6 +4,7 @@
 #include "model/check.h"
 #include "validate/reference/random.h"
 #include "validate/reference/rounding.h"
+#include "validate/reference/unfused.h"
 
 namespace commfuse::validate {
 
@@ -21,9 +22,18 @@ std::int64_t largest_integer(DType dtype) {
   return 0;
 }
 
+float integer(Random& random, DType dtype, unsigned thinning) {
+  const auto value = static_cast<float>(random.integer(largest_integer(dtype)));
+  const bool kept = thinning == 0 || random.next() % (std::uint64_t{1} << thinning) == 0;
+  return kept ? value : 0.0F;
+}
+
+constexpr unsigned most_thinning = 8;
+
 }  // namespace
 
-std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed) {
+std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed,
+                                      unsigned thinning) {
   std::vector<Matrix<float>> data(program.tensors.size());
   for (std::size_t id = 0; id < program.tensors.size(); ++id) {
     const Tensor& tensor = program.tensors[id];
@@ -33,11 +43,23 @@ std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes
     Random random(Random(seed).next() + id);
     data[id] = Matrix<float>(sizes.elements(tensor.rows), sizes.elements(tensor.columns));
     for (float& value : data[id].values()) {
-      value = kind == DataKind::random ? stored(tensor.dtype, random.uniform())
-                                       : static_cast<float>(random.integer(largest_integer(tensor.dtype)));
+      value =
+          kind == DataKind::random ? stored(tensor.dtype, random.uniform()) : integer(random, tensor.dtype, thinning);
     }
   }
   return data;
+}
+
+IntegerData integer_data(const Program& program, const Sizes& sizes, std::uint64_t seed) {
+  for (unsigned thinning = 0; thinning <= most_thinning; ++thinning) {
+    IntegerData data{.inputs = input_data(program, sizes, DataKind::integers, seed, thinning), .unfused = {}};
+    data.unfused = unfused(program, sizes, data.inputs, Functions::integer);
+    if (sums_are_exact(program, data.unfused)) {
+      return data;
+    }
+  }
+  check(false, "integer data is for sizes that keep every sum exact");
+  return {};
 }
 
 }  // namespace commfuse::validate

@@ -17,7 +17,17 @@ enum class DataKind : std::uint8_t {
 };
 
 /// By TensorId, each whole; empty for tensors that the program computes. Tensors are told apart by their id, so
-/// programs of one operation get the same data, whatever their strategy.
-std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed);
+/// programs of one operation get the same data, whatever their strategy. Of integers one in 2^thinning is kept, the
+/// others are zero.
+std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes, DataKind kind, std::uint64_t seed,
+                                      unsigned thinning = 0);
+
+/// Integer inputs, as dense as keeps every sum exact, and every tensor of the unfused operation on them.
+struct IntegerData {
+  std::vector<Matrix<float>> inputs;
+  std::vector<Matrix<float>> unfused;
+};
+/// Aborts when hardly any would be left.
+IntegerData integer_data(const Program& program, const Sizes& sizes, std::uint64_t seed);
 
 }  // namespace commfuse::validate

@@ -5,7 +5,8 @@
 // Input      e = 0: the exact result is that of the inputs as stored.
 //
 // Product    y = sum over k of a_k b_k, with the exact a, b. The contraction of K elements is cut into at most P parts
-//            (its blocks) whose partial products different ranks may hold. On its way into y^ a term a^_k b^_k meets
+//            (its blocks, or the shortest runs of them that an op multiplies) whose partial products different ranks
+//            may hold. On its way into y^ a term a^_k b^_k meets
 //              fp32 roundings, u = 2^-24:  its multiplication, at most K adds inside its part, at most P - 1 adds of
 //                                          parts: no more than K + P;
 //              storage roundings, v:       its partial product is stored, and so is each of at most P - 1 sums it is
@@ -115,6 +116,19 @@ Storage storage_of(const Program& program, const Tensor& tensor) {
 }
 
 Bounded factor(const Bounded& of, bool transpose) { return {factor(of.value, transpose), factor(of.bound, transpose)}; }
+
+/// Into how many partial products the ops cut a block of a product at most.
+std::int64_t parts_of(const Program& program, const Tensor& product) {
+  const Extent whole = contraction_of(product, program.tensors[position(product.a)]);
+  std::int32_t shortest = 0;
+  for (const Shape& shape : program.shapes) {
+    const auto* gemm = std::get_if<GemmShape>(&shape);
+    if (gemm != nullptr && may_hold(gemm->m, gemm->n, product) && gemm->k.dimension == whole.dimension) {
+      shortest = shortest == 0 ? gemm->k.blocks : std::min(shortest, gemm->k.blocks);
+    }
+  }
+  return shortest == 0 ? whole.blocks : (whole.blocks + shortest - 1) / shortest;
+}
 
 Bounded bounded_product(const Bounded& a, const Bounded& b, std::int64_t parts, const Storage& storage) {
   const Roundoff sum = roundoff_of(DType::fp32);
@@ -257,9 +271,9 @@ std::vector<Bounded> bounded(const Program& program, const Sizes& sizes, std::sp
     const Bounded& a = values[position(tensor.a)];
     const Storage storage = storage_of(program, tensor);
     if (tensor.definition == Tensor::Definition::product) {
-      const std::int64_t parts = contraction_of(tensor, program.tensors[position(tensor.a)]).blocks;
       values.push_back(bounded_product(factor(a, tensor.transpose_a),
-                                       factor(values[position(tensor.b)], tensor.transpose_b), parts, storage));
+                                       factor(values[position(tensor.b)], tensor.transpose_b),
+                                       parts_of(program, tensor), storage));
     } else if (tensor.definition == Tensor::Definition::attention) {
       values.push_back(bounded_attention(layout_for(program, sizes, tensor), a, storage));
     } else if (tensor.function == Function::residual) {

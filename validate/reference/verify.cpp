@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "model/check.h"
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
 #include "validate/reference/unfused.h"
@@ -57,9 +56,7 @@ Tally compare_bound(const Interpreter& interpreter, std::span<const Bounded> exp
 
 Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
   const Program& program = interpreter.program();
-  const auto inputs = input_data(program, interpreter.sizes(), DataKind::integers, options.seed);
-  const auto expected = unfused(program, interpreter.sizes(), inputs, Functions::integer);
-  check(sums_are_exact(program, expected), "integer data is for sizes that keep every sum exact");
+  const auto [inputs, expected] = integer_data(program, interpreter.sizes(), options.seed);
   Tally tally;
   for (int order = 0; order < options.orders; ++order) {
     const RunOptions run{.functions = Functions::integer, .order = static_cast<std::uint64_t>(order)};
@@ -93,42 +90,44 @@ Verdict& Verdict::operator+=(const Verdict& other) {
 bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64_t seed) {
   const auto inputs = input_data(program, sizes, DataKind::integers, seed);
   return sums_are_exact(program, unfused(program, sizes, inputs, Functions::integer));
-  bool cuts_no_sum(const Program& program) {
-    struct Whole {
-      const Program& program;
-      [[nodiscard]] bool all(Extent extent) const {
-        return extent.blocks == program.dimensions[position(extent.dimension)].blocks;
-      }
-      bool operator()(const GemmShape& gemm) const { return !gemm.accumulate && all(gemm.k); }
-      bool operator()(const AttentionShape& attention) const { return all(attention.keys); }
-      bool operator()(const ElementwiseShape& elementwise) const { return elementwise.function != Function::add; }
-      bool operator()(const ExchangeShape&) const { return true; }
-      bool operator()(const CollectiveShape& collective) const {
-        return collective.kind != CollectiveKind::reduce_scatter && collective.kind != CollectiveKind::all_reduce;
-      }
-    };
-    return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); });
-  }
+}
 
-  Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
-    Interpreter interpreter(lower(program), sizes);
-    Verdict verdict{.integers = verify_integers(interpreter, options), .bitwise = {}, .bound = {}};
-    const auto inputs = input_data(*program, sizes, DataKind::random, options.seed);
-    interpreter.prepare(inputs);
-    interpreter.run({});
-    if (cuts_no_sum(*program)) {
-      verdict.bitwise = compare_bits(interpreter, unfused(*program, sizes, inputs, Functions::real));
+bool cuts_no_sum(const Program& program) {
+  struct Whole {
+    const Program& program;
+    [[nodiscard]] bool all(Extent extent) const {
+      return extent.blocks == program.dimensions[position(extent.dimension)].blocks;
     }
-    verdict.bound = compare_bound(interpreter, bounded(*program, sizes, inputs));
-    return verdict;
-  }
+    bool operator()(const GemmShape& gemm) const { return !gemm.accumulate && all(gemm.k); }
+    bool operator()(const AttentionShape& attention) const { return all(attention.keys); }
+    bool operator()(const ElementwiseShape& elementwise) const { return elementwise.function != Function::add; }
+    bool operator()(const ExchangeShape&) const { return true; }
+    bool operator()(const CollectiveShape& collective) const {
+      return collective.kind != CollectiveKind::reduce_scatter && collective.kind != CollectiveKind::all_reduce;
+    }
+  };
+  return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); });
+}
 
-  Tally verify_bitwise(const std::shared_ptr<const Program>& program, const Sizes& sizes, std::uint64_t seed) {
-    Interpreter interpreter(lower(program), sizes);
-    const auto inputs = input_data(*program, sizes, DataKind::random, seed);
-    interpreter.prepare(inputs);
-    interpreter.run({});
-    return compare_bits(interpreter, unfused(*program, sizes, inputs, Functions::real));
+Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
+  Interpreter interpreter(lower(program), sizes);
+  Verdict verdict{.integers = verify_integers(interpreter, options), .bitwise = {}, .bound = {}};
+  const auto inputs = input_data(*program, sizes, DataKind::random, options.seed);
+  interpreter.prepare(inputs);
+  interpreter.run({});
+  if (cuts_no_sum(*program)) {
+    verdict.bitwise = compare_bits(interpreter, unfused(*program, sizes, inputs, Functions::real));
   }
+  verdict.bound = compare_bound(interpreter, bounded(*program, sizes, inputs));
+  return verdict;
+}
+
+Tally verify_bitwise(const std::shared_ptr<const Program>& program, const Sizes& sizes, std::uint64_t seed) {
+  Interpreter interpreter(lower(program), sizes);
+  const auto inputs = input_data(*program, sizes, DataKind::random, seed);
+  interpreter.prepare(inputs);
+  interpreter.run({});
+  return compare_bits(interpreter, unfused(*program, sizes, inputs, Functions::real));
+}
 
 }  // namespace commfuse::validate

@@ -43,8 +43,8 @@ bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64
 /// operation: no add, no accumulation, no reducing collective, no attention over a part of the keys.
 bool cuts_no_sum(const Program& program);
 
-/// Throws Stuck when the program does not come to its end. Requires a program whose exchanges match, and sizes that
-/// keep the sums of integer data exact.
+/// Throws Stuck when the program does not come to its end. Requires a program whose exchanges match, and sizes for
+/// which integer_data() keeps its sums exact.
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options);
 
 /// T2 of any program: random data, bitwise the unfused result. Holds where no sum is cut.

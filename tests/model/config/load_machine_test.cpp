@@ -113,6 +113,15 @@ TEST_F(LoadMachineTest, the_pcie_box_has_a_near_a_middle_and_a_far_pair) {
   EXPECT_LT(peer_between(machine, 1, 2).latency.value, peer_between(machine, 3, 4).latency.value);
 }
 
+TEST_F(LoadMachineTest, all_peers_together_get_what_is_written_or_as_much_as_one) {
+  const PeerParameters mesh = load_machine("ascend-910b-mesh").link.peer;
+  EXPECT_EQ(mesh.aggregate_rate.value.value, 137e9);
+  EXPECT_EQ(mesh.aggregate_rate.provenance, Provenance::prior);
+  const PeerParameters port = load_machine("h100-sxm").link.peer;
+  EXPECT_EQ(port.aggregate_rate.value.value, port.rate.value.value);
+  EXPECT_EQ(port.aggregate_rate.provenance, port.rate.provenance);
+}
+
 TEST_F(LoadMachineTest, a_file_without_topology_is_an_nvswitch) {
   const std::string path = changed("hardware/h100-sxm.yaml", "\ntopology:\n  kind: nvswitch\n  hop_latency:", "\n#");
   const Machine machine = load_machine(path);
@@ -128,6 +137,8 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
   EXPECT_EQ(refusal(mesh, "rate: {value: 28 GB/s", "rate: {value: 196 GB/s"),
             "machine.yaml:53:11: 196 GB/s is more than one wire of the mesh has, 28 GB/s (nominal_rate over 7 peers); "
             "write what a single peer gets");
+  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 137 GB/s", "aggregate_rate: {value: 20 GB/s"),
+            "machine.yaml:55:21: 20 GB/s is less than one peer gets, 28 GB/s; write what all peers get together");
   EXPECT_EQ(refusal(mesh, "gpus_per_node: 8", "gpus_per_node: 65"),
             "machine.yaml:6:16: 65 GPUs are too many for a full_mesh; choose 1 to 64");
   EXPECT_EQ(refusal(box, "  root_rate:", "  #"),

@@ -31,6 +31,19 @@ TEST(P2pTime, is_latency_and_bytes_over_rate) {
   EXPECT_EQ(p2p_time(plain_link(), Bytes{0}), Duration{5us});
 }
 
+TEST(P2pTime, beside_others_is_at_most_a_share_of_the_peer_and_of_the_port) {
+  // 1 MB at 100 GB/s takes 10 us; a port of 300 GB/s carries three of them.
+  PeerParameters peer = plain_link().peer;
+  peer.aggregate_rate.value = BytesPerSecond{300e9};
+  const Bytes size{1'000'000};
+  EXPECT_EQ(p2p_time(peer, size, {}), p2p_time(peer, size));
+  EXPECT_EQ(p2p_time(peer, size, {.port = 3}), Duration{15us});
+  EXPECT_EQ(p2p_time(peer, size, {.port = 6}), Duration{25us});             // 50 GB/s each
+  EXPECT_EQ(p2p_time(peer, size, {.port = 2, .peer = 2}), Duration{25us});  // two on one wire
+  peer.aggregate_rate.value = peer.rate.value;                              // a switch: one port for all
+  EXPECT_EQ(p2p_time(peer, size, {.port = 2}), Duration{25us});
+}
+
 TEST(CollectiveTime, all_gather_and_reduce_scatter_go_once_round_the_ring) {
   // 4 ranks, 4 MB in all: 3 MB on the wire at 100 GB/s = 30 us; 10 us base; 3 steps of 1 us.
   EXPECT_EQ(all_gather_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});

@@ -17,8 +17,9 @@ Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOU
 
 /// Llama-3.1-70B, 32K tokens, one schedule, priced.
 struct Priced {
-  Priced(Scope scope, std::int32_t ranks, const char* strategy, const Machine& on, const PriceOptions& options = {})
-      : program(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {})),
+  Priced(Scope scope, std::int32_t ranks, const char* strategy, const Machine& on, const PriceOptions& options = {},
+         const StrategyOptions& schedule = {})
+      : program(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), schedule)),
         meetings(meetings_of(program, Order(program, 0))),
         sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
                                                 {.seq = 32768}))),
@@ -107,9 +108,43 @@ TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
       launched.push_back(op);
     }
   }
-  // Op 0 begins gate-up's kernel, whose other parts and exchanges follow; then the activation, down's kernel, its sum.
-  EXPECT_EQ(launched, (std::vector<std::size_t>{0, 7, 8, 15}));
+  // Gate-up's kernel, four parts and three exchanges; the activation; down's kernel.
+  EXPECT_EQ(launched, (std::vector<std::size_t>{0, 7, 8}));
   EXPECT_EQ(stream.costs.issue[0], h100.accelerator.launch_cost.value);
+}
+
+TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::down_backward, 8, "commfuse", h100, {}, {.sum = Sum::arrival});
+  GemmSize shard{.m = 28672 / 8, .n = 8192, .k = 32768 / 8, .out = DType::fp32};
+  std::vector<std::size_t> gradients;
+  for (std::size_t op = 0; op < priced.program.ops.size(); ++op) {
+    const auto* gemm = std::get_if<GemmShape>(&priced.program.shapes[priced.program.ops[op].shape]);
+    if (gemm != nullptr && gemm->transpose_a) {
+      gradients.push_back(op);
+    }
+  }
+  ASSERT_EQ(gradients.size(), 8U);
+  EXPECT_EQ(priced.costs.undisturbed[gradients.front()], estimate_gemm(h100.accelerator, shard, 132).time);
+  shard.accumulate = true;
+  const Duration adding = estimate_gemm(h100.accelerator, shard, 132).time;
+  EXPECT_GT(adding, priced.costs.undisturbed[gradients.front()]);
+  for (std::size_t i = 1; i < gradients.size(); ++i) {
+    EXPECT_EQ(priced.costs.undisturbed[gradients[i]], adding);
+  }
+  // Unfused it is one product.
+  const GemmSize whole{.m = 28672 / 8, .n = 8192, .k = 32768, .out = DType::fp32};
+  const GemmSize input{.m = 32768, .n = 28672 / 8, .k = 8192};
+  EXPECT_EQ(priced.costs.compute,
+            estimate_gemm(h100.accelerator, input, 132).time + estimate_gemm(h100.accelerator, whole, 132).time);
+}
+
+TEST(Price, WhatAKernelMovesTakesTheDataSheetsRateAndWhatItAddsNothing) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Priced priced(Scope::down, 4, "fused_kernel", h100);
+  EXPECT_EQ(priced.costs.duration[priced.first(OpKind::exchange)],
+            Bytes{32768LL / 4 * 8192 * 2} / h100.link.nominal_rate.value);
+  EXPECT_EQ(priced.costs.duration[priced.first(OpKind::elementwise)], Duration{});
 }
 
 TEST(Price, AGraphPaysOneLaunchAndAGapANode) {

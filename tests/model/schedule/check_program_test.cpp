@@ -108,6 +108,20 @@ TEST(CheckProgram, PassesEveryScheduleOfEveryScopeOnOneToNineRanksAndOnSixteen) 
   }
 }
 
+TEST(CheckProgram, PassesEveryProvedScheduleOfTheProductSites) {
+  for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp}) {
+    const Operation operation = operation_of(scope, true);
+    for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
+      for (const Strategy& strategy : strategies()) {
+        for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(operation), ranks)) {
+          const Program program = generate(operation, ranks, strategy, options);
+          EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << ranks << " ranks";
+        }
+      }
+    }
+  }
+}
+
 TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
   // On the other axis all ranks hold the same.
   every_schedule_passes(Mesh{{{"dp", 2}, {"tp", 4}}}, 1);
@@ -116,7 +130,7 @@ TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
 
 TEST(CheckProgram, Passes256RanksOfFuseRs) {
   const Strategy& commfuse = *find_strategy("commfuse");
-  for (const StrategyOptions& options : distinct(commfuse, kinds_of(Scope::down), commfuse.variants({}))) {
+  for (const StrategyOptions& options : distinct(commfuse, kinds_of(Scope::down), commfuse.variants({}), 256)) {
     const Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 256}}}, 0, commfuse, options);
     EXPECT_TRUE(check_program(program).ok());
   }
@@ -708,92 +722,93 @@ TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromTheSameDimensionsEverywher
   EXPECT_EQ(report.findings[0].sentence,
             "attention into attention takes q, k and v, sequences or heads from one dimension here and from another "
             "there");
-  // --- transposed factors
-  // ---------------------------------------------------------------------------------------------
+}
 
-  /// One rank with two blocks of tokens: dw = x^T dy sums over them.
-  struct Gradient {
-    ProgramBuilder builder{"gradient", Mesh{{{"tp", 1}}}};
-    Extent tokens{builder.dimension("tokens", 2), 2};
-    Extent hidden{builder.dimension("hidden", 1), 1};
-    Extent ffn{builder.dimension("ffn", 1), 1};
-    BufferId x = input("x", hidden);
-    BufferId dy = input("dy", ffn);
-    TensorId dw = builder.product_tensor("dw", TensorId{0}, TensorId{1}, {.transpose_a = true, .dtype = DType::fp32});
-    BufferId out = builder.buffer("out", BufferRole::output, hidden, ffn, DType::fp32);
-    BufferId turned = builder.buffer("turned", BufferRole::scratch, ffn, hidden, DType::fp32);
+// --- transposed factors
+// ---------------------------------------------------------------------------------------------
 
-    BufferId input(const char* name, Extent columns) {
-      const TensorId tensor = builder.input_tensor(name, tokens, columns, DType::bf16);
-      const BufferId id = builder.buffer(name, BufferRole::input, tokens, columns, DType::bf16);
-      builder.initially(builder.whole(id), tensor, 0, 0);
-      return id;
-    }
-    Gradient& multiply(const Operand& a, const Operand& b, BufferId to, bool accumulate = false) {
-      builder.gemm({.a = a, .b = b, .out = {builder.whole(to)}, .accumulate = accumulate, .transpose_a = true});
-      return *this;
-    }
-    Operand x_row(std::int32_t row) const { return {builder.rows_of(x, row)}; }
-    Operand dy_row(std::int32_t row) const { return {builder.rows_of(dy, row)}; }
-    Program build() {
-      builder.finally(builder.whole(out), dw, 0, 0);
-      return std::move(builder).build();
-    }
-  };
+/// One rank with two blocks of tokens: dw = x^T dy sums over them.
+struct Gradient {
+  ProgramBuilder builder{"gradient", Mesh{{{"tp", 1}}}};
+  Extent tokens{builder.dimension("tokens", 2), 2};
+  Extent hidden{builder.dimension("hidden", 1), 1};
+  Extent ffn{builder.dimension("ffn", 1), 1};
+  BufferId x = input("x", hidden);
+  BufferId dy = input("dy", ffn);
+  TensorId dw = builder.product_tensor("dw", TensorId{0}, TensorId{1}, {.transpose_a = true, .dtype = DType::fp32});
+  BufferId out = builder.buffer("out", BufferRole::output, hidden, ffn, DType::fp32);
+  BufferId turned = builder.buffer("turned", BufferRole::scratch, ffn, hidden, DType::fp32);
 
-  TEST(CheckProgram, AGradientSumsOverTheRowsOfBothFactorsAtOnceOrBlockByBlock) {
-    Gradient whole;
-    EXPECT_EQ(
-        sentences(whole.multiply({whole.builder.whole(whole.x)}, {whole.builder.whole(whole.dy)}, whole.out).build()),
-        Sentences{});
-    Gradient blocks;
-    blocks.multiply(blocks.x_row(1), blocks.dy_row(1), blocks.out);
-    EXPECT_EQ(sentences(blocks.multiply(blocks.x_row(0), blocks.dy_row(0), blocks.out, true).build()), Sentences{});
+  BufferId input(const char* name, Extent columns) {
+    const TensorId tensor = builder.input_tensor(name, tokens, columns, DType::bf16);
+    const BufferId id = builder.buffer(name, BufferRole::input, tokens, columns, DType::bf16);
+    builder.initially(builder.whole(id), tensor, 0, 0);
+    return id;
   }
-
-  TEST(CheckProgram, FindsAGradientOfDifferentTokens) {
-    Gradient crossed;
-    EXPECT_EQ(
-        sentences(crossed.multiply(crossed.x_row(0), crossed.dy_row(1), crossed.out).build()),
-        (Sentences{"contents: op 0 (gemm) on rank 0 multiplies x[0]^T by dy[1], which are different blocks of the "
-                   "contraction",
-                   "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
+  Gradient& multiply(const Operand& a, const Operand& b, BufferId to, bool accumulate = false) {
+    builder.gemm({.a = a, .b = b, .out = {builder.whole(to)}, .accumulate = accumulate, .transpose_a = true});
+    return *this;
   }
-
-  TEST(CheckProgram, FindsAGradientThatMissesTokensOrCountsThemTwice) {
-    Gradient half;
-    EXPECT_EQ(sentences(half.multiply(half.x_row(1), half.dy_row(1), half.out).build()),
-              (Sentences{"contents: rank 0 ends with dw[0]{1} in row 0 of out, where dw[0] belongs"}));
-    Gradient twice;
-    twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out);
-    EXPECT_EQ(sentences(twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out, true).build()),
-              (Sentences{"contents: op 1 (gemm) on rank 0 counts contribution 1 to dw[0] twice",
-                         "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
+  Operand x_row(std::int32_t row) const { return {builder.rows_of(x, row)}; }
+  Operand dy_row(std::int32_t row) const { return {builder.rows_of(dy, row)}; }
+  Program build() {
+    builder.finally(builder.whole(out), dw, 0, 0);
+    return std::move(builder).build();
   }
+};
 
-  TEST(CheckProgram, FindsTheTransposeOfAProduct) {
-    Gradient turned;
-    turned.multiply({turned.builder.whole(turned.x)}, {turned.builder.whole(turned.dy)}, turned.out);
-    EXPECT_EQ(
-        sentences(turned.multiply({turned.builder.whole(turned.dy)}, {turned.builder.whole(turned.x)}, turned.turned)
-                      .build()),
-        Sentences{"contents: op 1 (gemm) on rank 0 multiplies dy[0]^T by x[0], which is no product of the operation"});
-  }
+TEST(CheckProgram, AGradientSumsOverTheRowsOfBothFactorsAtOnceOrBlockByBlock) {
+  Gradient whole;
+  EXPECT_EQ(
+      sentences(whole.multiply({whole.builder.whole(whole.x)}, {whole.builder.whole(whole.dy)}, whole.out).build()),
+      Sentences{});
+  Gradient blocks;
+  blocks.multiply(blocks.x_row(1), blocks.dy_row(1), blocks.out);
+  EXPECT_EQ(sentences(blocks.multiply(blocks.x_row(0), blocks.dy_row(0), blocks.out, true).build()), Sentences{});
+}
 
-  TEST(CheckProgram, FindsOperandsThatFitOnlyTransposed) {
-    Gradient gradient;
-    gradient.multiply({gradient.builder.whole(gradient.x)}, {gradient.builder.whole(gradient.dy)}, gradient.out);
-    Program program = gradient.build();
-    std::get<GemmShape>(program.shapes[0]).transpose_a = false;
-    EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (gemm) do not fit its shape"});
-  }
+TEST(CheckProgram, FindsAGradientOfDifferentTokens) {
+  Gradient crossed;
+  EXPECT_EQ(sentences(crossed.multiply(crossed.x_row(0), crossed.dy_row(1), crossed.out).build()),
+            (Sentences{"contents: op 0 (gemm) on rank 0 multiplies x[0]^T by dy[1], which are different blocks of the "
+                       "contraction",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
+}
 
-  TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
-    Gradient gradient;
-    Program program = gradient.build();
-    program.tensors.back().transpose_a = false;
-    EXPECT_EQ(sentences(program), Sentences{"bounds: tensor dw is not well defined"});
-  }
+TEST(CheckProgram, FindsAGradientThatMissesTokensOrCountsThemTwice) {
+  Gradient half;
+  EXPECT_EQ(sentences(half.multiply(half.x_row(1), half.dy_row(1), half.out).build()),
+            (Sentences{"contents: rank 0 ends with dw[0]{1} in row 0 of out, where dw[0] belongs"}));
+  Gradient twice;
+  twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out);
+  EXPECT_EQ(sentences(twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out, true).build()),
+            (Sentences{"contents: op 1 (gemm) on rank 0 counts contribution 1 to dw[0] twice",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
+}
+
+TEST(CheckProgram, FindsTheTransposeOfAProduct) {
+  Gradient turned;
+  turned.multiply({turned.builder.whole(turned.x)}, {turned.builder.whole(turned.dy)}, turned.out);
+  EXPECT_EQ(
+      sentences(
+          turned.multiply({turned.builder.whole(turned.dy)}, {turned.builder.whole(turned.x)}, turned.turned).build()),
+      Sentences{"contents: op 1 (gemm) on rank 0 multiplies dy[0]^T by x[0], which is no product of the operation"});
+}
+
+TEST(CheckProgram, FindsOperandsThatFitOnlyTransposed) {
+  Gradient gradient;
+  gradient.multiply({gradient.builder.whole(gradient.x)}, {gradient.builder.whole(gradient.dy)}, gradient.out);
+  Program program = gradient.build();
+  std::get<GemmShape>(program.shapes[0]).transpose_a = false;
+  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (gemm) do not fit its shape"});
+}
+
+TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
+  Gradient gradient;
+  Program program = gradient.build();
+  program.tensors.back().transpose_a = false;
+  EXPECT_EQ(sentences(program), Sentences{"bounds: tensor dw is not well defined"});
+}
 
 }  // namespace
 }  // namespace commfuse

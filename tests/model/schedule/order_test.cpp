@@ -18,17 +18,16 @@ class Sketch {
                                  .out = {builder_.rows_of(buffer_, 1)},
                                  .waits = std::move(waits)});
   }
-  OpId exchange(std::vector<OpId> waits = {}) {
-    return builder_.exchange({.shift = 1,
+  OpId exchange(std::vector<OpId> waits = {}, std::uint16_t lane = 0, std::int32_t shift = 1) {
+    return builder_.exchange({.lane = {LaneKind::comm, lane},
+                              .shift = shift,
                               .send = {builder_.rows_of(buffer_, 0)},
                               .receive = {builder_.rows_of(buffer_, 1)},
                               .waits = std::move(waits)});
   }
-  OpId exchange_on(Lane lane, bool in_kernel) {
-    return builder_.exchange({.lane = lane,
-                              .send = {builder_.rows_of(buffer_, 0)},
-                              .receive = {builder_.rows_of(buffer_, 1)},
-                              .in_kernel = in_kernel});
+  OpId exchange_on(Lane lane) {
+    return builder_.exchange(
+        {.lane = lane, .send = {builder_.rows_of(buffer_, 0)}, .receive = {builder_.rows_of(buffer_, 1)}});
   }
   OpId all_reduce(std::uint16_t lane, std::vector<OpId> waits = {}) {
     return builder_.collective({.lane = {LaneKind::comm, lane},
@@ -41,7 +40,7 @@ class Sketch {
   Program build() { return std::move(builder_).build(); }
 
  private:
-  ProgramBuilder builder_{"sketch", Mesh{{{"tp", 2}}}};
+  ProgramBuilder builder_{"sketch", Mesh{{{"tp", 4}}}};
   Extent rows_{builder_.dimension("rows", 2), 2};
   Extent columns_{builder_.dimension("columns", 1), 1};
   BufferId buffer_ = builder_.buffer("x", BufferRole::scratch, rows_, columns_, DType::bf16);
@@ -120,17 +119,17 @@ TEST(Meetings, AreWhatTheOrderLeavesOpen) {
 }
 
 TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {
-  const auto meets_one = [](Lane lane, bool in_kernel) {
+  const auto meets_one = [](Lane lane) {
     Sketch sketch;
-    sketch.exchange_on(lane, in_kernel);
+    sketch.exchange_on(lane);
     sketch.copy(LaneKind::compute);
     const Program program = sketch.build();
     return meetings_of(program, Order(program, 0)).back().exchange;
   };
-  EXPECT_TRUE(meets_one({LaneKind::comm, 0}, false));
-  EXPECT_TRUE(meets_one({LaneKind::comm, 3}, false));
-  EXPECT_FALSE(meets_one({LaneKind::copy, 0}, false));  // a copy engine moves it
-  EXPECT_FALSE(meets_one({LaneKind::comm, 0}, true));   // a product moves it
+  EXPECT_TRUE(meets_one({LaneKind::comm, 0}));
+  EXPECT_TRUE(meets_one({LaneKind::comm, 3}));
+  EXPECT_FALSE(meets_one({LaneKind::copy, 0}));
+  EXPECT_FALSE(meets_one({LaneKind::kernel, 0}));
 }
 
 TEST(Meetings, TellExchangesFromCollectives) {
@@ -148,6 +147,35 @@ TEST(Meetings, TellExchangesFromCollectives) {
   EXPECT_TRUE(meetings[position(beside_both)].collective);
   EXPECT_TRUE(meetings[position(beside_both)].exchange);
   EXPECT_TRUE(meetings[position(behind)].collective);  // the first all-reduce, on another lane
+}
+
+//   comm     |x0 ->1 |x1 ->2 |          x1 waits for y0
+//   comm1    |y0 ->2 |y1 ->2 |
+TEST(Rivals, AreTheSendsOfOtherLanesThatNothingHoldsApart) {
+  Sketch sketch;
+  const OpId x0 = sketch.exchange({}, 0, 1);
+  const OpId y0 = sketch.exchange({}, 1, 2);
+  const OpId x1 = sketch.exchange({y0}, 0, 2);
+  const OpId y1 = sketch.exchange({}, 1, 2);
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  const std::uint16_t comm = program.ops[position(x0)].lane;
+  const std::uint16_t comm1 = program.ops[position(y0)].lane;
+  EXPECT_EQ(meetings[position(x0)].rivals, (std::vector<Rival>{{comm1, y0, y1, false}}));
+  EXPECT_EQ(meetings[position(x1)].rivals, (std::vector<Rival>{{comm1, y1, y1, true}}));
+  EXPECT_EQ(meetings[position(y0)].rivals, (std::vector<Rival>{{comm, x0, x0, false}}));
+  EXPECT_EQ(meetings[position(y1)].rivals, (std::vector<Rival>{{comm, x0, x1, true}}));
+}
+
+TEST(Rivals, OfOneLaneAreNone) {
+  Sketch sketch;
+  sketch.exchange();
+  sketch.copy(LaneKind::compute);
+  sketch.exchange({}, 0, 2);
+  const Program program = sketch.build();
+  for (const Meetings& met : meetings_of(program, Order(program, 0))) {
+    EXPECT_TRUE(met.rivals.empty());
+  }
 }
 
 }  // namespace

@@ -103,6 +103,37 @@ TEST(Scope, ALayerIsNormedTwiceAndAddedTwice) {
             (std::vector{Function::norm, Function::residual, Function::norm, Function::swiglu, Function::residual}));
 }
 
+std::string refusal(Scope scope, int ranks) {
+  try {
+    require_divisible(scope, llama, {.seq = 840}, ranks);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Scope, WhatCannotBeSplitIsAUsersMistakeAlsoBackwardAndUnderDataParallelism) {
+  const std::string ffn = " ffn columns of llama cannot be split over 3 ranks; choose ranks that divide ffn (28672): ";
+  for (const Scope scope : {Scope::gate_up_backward, Scope::down_backward, Scope::fsdp_gate_up, Scope::data_parallel}) {
+    EXPECT_EQ(refusal(scope, 8), "accepted");
+    EXPECT_EQ(refusal(scope, 3).rfind("28672" + ffn, 0), 0U) << refusal(scope, 3);
+  }
+  EXPECT_EQ(refusal(Scope::fsdp_gate_up, 7), "accepted");
+  EXPECT_EQ(refusal(Scope::data_parallel, 7),
+            "8192 hidden columns of llama cannot be split over 7 ranks; choose ranks that divide hidden (8192): 1, 2, "
+            "4, 8, 16, 32, 64, 128, 256, 512, 1024");
+}
+
+TEST(Scope, BackwardIsTwiceForwardAndATrainingStepThreeTimes) {
+  const auto flops = [](Scope scope) { return flops_of(scope, llama, {.seq = 4096}).count; };
+  EXPECT_EQ(flops(Scope::qkv_backward), 2 * flops(Scope::qkv));
+  EXPECT_EQ(flops(Scope::out_proj_backward), 2 * flops(Scope::out_proj));
+  EXPECT_EQ(flops(Scope::gate_up_backward), 2 * flops(Scope::gate_up));
+  EXPECT_EQ(flops(Scope::down_backward), 2 * flops(Scope::down));
+  EXPECT_EQ(flops(Scope::fsdp_gate_up), flops(Scope::gate_up));
+  EXPECT_EQ(flops(Scope::data_parallel), 3 * 2 * flops(Scope::down));
+}
+
 TEST(Scope, TokensThatDoNotDivideIntoTheBlocksAreAUsersMistake) {
   StrategyOptions options;
   options.slices = 8;

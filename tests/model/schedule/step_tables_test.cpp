@@ -16,6 +16,13 @@
 //   looped_einsum_ag, _rs            as FuseAG's and FuseRS' rings, but zeros move in step 0
 //   async_tp_ag, _rs                 pulls from r+1, r+2, r+3, and from r-1, r-2, r-3
 //   ring_exchange_ag, _pairs, _rs    FuseAG's ring; two shards by shift 2; FuseRS direct
+// and those of the options, which are not in the paper, against the pictures of their generators:
+//   *_parts         two parts a shard, the own shard's product in one piece
+//   *_halves        2i is the first half of shard i, which comes from the rank before, 2i+1 comes from the one after
+//   *_shards        two steps: shard r-1 and r+1, then r-2; sums the other way about, the last one of three
+//   *_groups        own | 1 | 2, 3 and 1, 2 | 3 | own
+//   *_nested        two nodes of two: ranks 0, 1 and 2, 3; x[0] crosses to rank 2 once, and its sum crosses back once
+//   fuse_rs_arrival down[0] on rank 0 has {2,3} before {1} and the own {0} are there
 #include <gtest/gtest.h>
 
 #include <string>
@@ -99,6 +106,53 @@ TEST(StepTables, ZigZagAttentionTakesASliceAndItsMirrorImage) {
 TEST(StepTables, FuseAllToAllGivesEachRankItsHeadsAndThenItsTokens) {
   const std::string table = table_of(Scope::ulysses, "commfuse", {.attention = AttentionCut::by_query}, 4);
   EXPECT_EQ(table, golden_text("fuse_a2a.txt", table));
+}
+
+/// On four ranks, nested ones where the options say so.
+void expect_table(const char* name, Scope scope, const StrategyOptions& options) {
+  const std::string table = step_table(generate(operation_of(scope, true), 4, *find_strategy("commfuse"), options));
+  EXPECT_EQ(table, golden_text(name, table));
+}
+
+TEST(StepTables, FuseAgInPartsSendsAndMultipliesPartByPart) {
+  expect_table("fuse_ag_parts.txt", Scope::qkv, {.sub_slices = 2});
+}
+
+TEST(StepTables, FuseAgInHalvesMultipliesWhatCameFromBothSidesTogether) {
+  expect_table("fuse_ag_halves.txt", Scope::qkv, {.lanes = 2, .directions = Directions::halves});
+}
+
+TEST(StepTables, FuseAgInWholeShardsBothWaysBringsTwoAStep) {
+  expect_table("fuse_ag_shards.txt", Scope::qkv, {.lanes = 2, .directions = Directions::shards});
+}
+
+TEST(StepTables, FuseAgInGroupsMultipliesTheOwnShardAloneAndThenTheShortGroup) {
+  expect_table("fuse_ag_groups.txt", Scope::qkv, {.group = 2});
+}
+
+TEST(StepTables, FuseAgInNestedRingsCrossesIntoEveryNodeOnce) {
+  expect_table("fuse_ag_nested.txt", Scope::qkv, {.inner = 2});
+}
+
+TEST(StepTables, FuseRsInHalvesAddsWhatCameFromBothSidesTogether) {
+  expect_table("fuse_rs_halves.txt", Scope::down, {.lanes = 2, .directions = Directions::halves});
+}
+
+TEST(StepTables, FuseRsInWholeShardsBothWaysEndsInAnAddOfThree) {
+  expect_table("fuse_rs_shards.txt", Scope::down, {.lanes = 2, .directions = Directions::shards});
+}
+
+TEST(StepTables, FuseRsInGroupsMultipliesAtOnceWhatItAddsOneByOne) {
+  expect_table("fuse_rs_groups.txt", Scope::down, {.add_lane = LaneKind::aux, .group = 2});
+}
+
+TEST(StepTables, FuseRsDirectOnArrivalAddsWhileItComputes) {
+  expect_table("fuse_rs_arrival.txt", Scope::down,
+               {.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival, .lanes = 3});
+}
+
+TEST(StepTables, FuseRsInNestedRingsCrossesOutOfEveryNodeOnce) {
+  expect_table("fuse_rs_nested.txt", Scope::down, {.inner = 2});
 }
 
 TEST(StepTables, SlicedGathersTheNextSliceUnderTheProductOfThisOne) {

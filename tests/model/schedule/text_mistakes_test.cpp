@@ -323,7 +323,6 @@ TEST(ScheduleTextMistakes, OfOps) {
        "accumulator, transpose_a, transpose_b, kernel_m, a, b, out"},
       {"op: gemm,", "op: gemm, kernel_m: hidden*4,",
        "ring.yaml:24:33: the kernel has hidden*4, but its part has tokens*1; a kernel has equal parts"},
-      {"shift: 1,", "shift: 1, in_kernel: 1,", "ring.yaml:23:58: '1' is neither true nor false; write one of them"},
       {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; leave in out"},
       {"op: gemm,", "op: gemm, transpose_a: true,",
        "ring.yaml:24:55: the rows of b are hidden*1, but the rows of a are tokens*1; make them equal"},

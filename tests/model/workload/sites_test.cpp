@@ -91,6 +91,10 @@ TEST(SiteNames, read_back) {
   EXPECT_EQ(site_named("mlp"), std::nullopt);
   EXPECT_EQ(name_of(SiteKind::ag_gemm), "ag_gemm");
   EXPECT_EQ(name_of(SiteKind::gemm_rs), "gemm_rs");
+  EXPECT_EQ(name_of(SiteKind::ag_gemm_backward), "ag_gemm_backward");
+  EXPECT_EQ(name_of(SiteKind::gemm_rs_backward), "gemm_rs_backward");
+  EXPECT_EQ(name_of(SiteKind::weight_ag_gemm), "weight_ag_gemm");
+  EXPECT_EQ(name_of(SiteKind::gradient_rs), "gradient_rs");
 }
 
 TEST(RequireDivisible, accepts_an_even_split) {

@@ -10,15 +10,18 @@ namespace commfuse::validate {
 namespace {
 
 CheckResult right() {
-  return {.point = {&checked_operations()[0], find_strategy("sliced"), {.slices = 2}, 4, 7},
-          .parameters = "k=2",
-          .ops = 4,
-          .verdict = {.integers = {.elements = 100}, .bound = {.elements = 50, .worst = 0.25}}};
+  return {
+      .point = {&checked_operations()[0], find_strategy("sliced"), {.slices = 2}, 4, 7},
+      .parameters = "k=2",
+      .ops = 4,
+      .verdict = {
+          .integers = {.elements = 100}, .bitwise = Tally{.elements = 50}, .bound = {.elements = 50, .worst = 0.25}}};
 }
 
 CheckResult wrong() {
   CheckResult result = right();
   result.verdict.integers.wrong = 3;
+  result.verdict.bitwise->wrong = 7;
   result.verdict.bound = {.elements = 50, .wrong = 50, .worst = 12.5};
   return result;
 }
@@ -31,22 +34,34 @@ CheckResult unproved() {
 }
 
 TEST(CheckRows, ATableOfSchedulesThatAreRight) {
-  const std::array results{right(), right()};
+  CheckResult adds = right();
+  adds.verdict.bitwise.reset();
+  const std::array results{right(), adds};
   EXPECT_EQ(to_table(results),
-            "operation   ranks  schedule                     proof  integers  bound     worst\n"
-            "ag_gemm         4  sliced (k=2)                 ok     ok        ok        0.25\n"
-            "ag_gemm         4  sliced (k=2)                 ok     ok        ok        0.25\n"
-            "2 schedules right: proved, 200 integers exact, 100 sums in bound\n");
+            "operation   ranks  schedule                  proof  integers  bitwise   bound\n"
+            "ag_gemm         4  sliced (k=2)              ok     ok        ok        0.25\n"
+            "ag_gemm         4  sliced (k=2)              ok     ok        -         0.25\n"
+            "2 schedules right: 200 integers exact, 50 bitwise, 100 in bound\n");
   EXPECT_EQ(findings_in_words(results), "");
+}
+
+TEST(CheckRows, ALongNameHasALineOfItsOwn) {
+  CheckResult result = right();
+  result.parameters = "ring both ways, halves";
+  EXPECT_EQ(to_table(std::array{result}),
+            "operation   ranks  schedule                  proof  integers  bitwise   bound\n"
+            "ag_gemm         4  sliced (ring both ways, halves)\n"
+            "                                             ok     ok        ok        0.25\n"
+            "1 schedules right: 100 integers exact, 50 bitwise, 50 in bound\n");
 }
 
 TEST(CheckRows, ATableWithFailures) {
   const std::array results{wrong(), right(), unproved()};
   EXPECT_EQ(to_table(results),
-            "operation   ranks  schedule                     proof  integers  bound     worst\n"
-            "ag_gemm         4  sliced (k=2)                 ok     3 wrong   50 wrong  12.50\n"
-            "ag_gemm         4  sliced (k=2)                 ok     ok        ok        0.25\n"
-            "ag_gemm         4  sliced (k=2)                 no     -         -         -\n"
+            "operation   ranks  schedule                  proof  integers  bitwise   bound\n"
+            "ag_gemm         4  sliced (k=2)              ok     3 wrong   7 wrong   50 wrong\n"
+            "ag_gemm         4  sliced (k=2)              ok     ok        ok        0.25\n"
+            "ag_gemm         4  sliced (k=2)              no     -         -         -\n"
             "2 of 3 schedules failed\n");
   EXPECT_EQ(findings_in_words(results), "sliced (k=2) ag_gemm, 4 ranks: op 3 (exchange) never ends, says \"rank 1\"\n");
 }
@@ -57,23 +72,23 @@ TEST(CheckRows, CsvLeavesEmptyWhatDoesNotApplyAndQuotes) {
       to_csv(results),
       "schema,operation,ranks,dtype,seed,strategy,file,slices,sub_slices,form,add_lane,sum,lanes,directions,group,"
       "inner,"
-      "attention,shuffles,regather,ops,ok,proved,finding,integer_elements,integer_wrong,bound_elements,bound_wrong,"
-      "bound_worst\r\n"
-      "commfuse.check/1,ag_gemm,4,bf16,7,sliced,,2,,,,,,,,,,,,4,false,false,\"op 3 (exchange) never ends, says "
-      "\"\"rank "
-      "1\"\"\",,,,,\r\n");
+      "attention,shuffles,regather,ops,ok,proved,finding,integer_elements,integer_wrong,bitwise_elements,"
+      "bitwise_wrong,bound_elements,bound_wrong,bound_worst\r\n"
+      "commfuse.check/1,ag_gemm,4,bf16,7,sliced,,2,,,,,,,,,,strided,,4,false,false,\"op 3 (exchange) never ends, says "
+      "\"\"rank 1\"\"\",,,,,,,\r\n");
 }
 
 TEST(CheckRows, JsonHasNullForWhatDoesNotApply) {
   const std::array results{right()};
-  EXPECT_EQ(to_json(results),
-            "[\n{\"schema\":\"commfuse.check/1\",\"operation\":\"ag_gemm\",\"ranks\":4,\"dtype\":\"bf16\",\"seed\":7,"
-            "\"strategy\":\"sliced\",\"file\":null,\"slices\":2,\"sub_slices\":null,\"form\":null,\"add_lane\":null,"
-            "\"sum\":null,"
-            "\"lanes\":null,\"directions\":null,\"group\":null,\"inner\":null,\"attention\":null,\"shuffles\":null,"
-            "\"regather\":null,\"ops\":4,\"ok\":true,"
-            "\"proved\":true,\"finding\":null,\"integer_elements\":100,\"integer_wrong\":0,\"bound_elements\":50,"
-            "\"bound_wrong\":0,\"bound_worst\":0.25}\n]\n");
+  EXPECT_EQ(
+      to_json(results),
+      "[\n{\"schema\":\"commfuse.check/1\",\"operation\":\"ag_gemm\",\"ranks\":4,\"dtype\":\"bf16\",\"seed\":7,"
+      "\"strategy\":\"sliced\",\"file\":null,\"slices\":2,\"sub_slices\":null,\"form\":null,\"add_lane\":null,\"sum\":"
+      "null,"
+      "\"lanes\":null,\"directions\":null,\"group\":null,\"inner\":null,\"attention\":null,\"shuffles\":\"strided\","
+      "\"regather\":null,\"ops\":4,\"ok\":true,\"proved\":true,\"finding\":null,\"integer_elements\":100,"
+      "\"integer_wrong\":0,\"bitwise_elements\":50,\"bitwise_wrong\":0,\"bound_elements\":50,\"bound_wrong\":0,"
+      "\"bound_worst\":0.25}\n]\n");
 }
 
 }  // namespace

@@ -27,13 +27,25 @@ inline std::shared_ptr<const Program> shared(Program program) {
   return std::make_shared<const Program>(std::move(program));
 }
 
-/// Every schedule to be proved of one operation of checked_operations().
+/// Every strategy on one operation of checked_operations(), in the schedules that are tried on so many ranks.
 inline std::vector<CheckPoint> points_of(const CheckedOperation& operation, std::int32_t ranks, DType dtype) {
   std::vector<CheckPoint> points;
   const std::vector<SiteKind> kinds = kinds_of(operation.operation);
   for (const Strategy& strategy : strategies()) {
-    for (const StrategyOptions& options :
-         schedules_to_prove(strategy, kinds_of(operation.operation), ranks, {.dtype = dtype})) {
+    for (const StrategyOptions& options : distinct(strategy, kinds, strategy.variants({.dtype = dtype}), ranks)) {
+      if (refusal_of(strategy, kinds, options, ranks).empty()) {
+        points.push_back({&operation, &strategy, options, ranks, 1});
+      }
+    }
+  }
+  return points;
+}
+
+/// The same in all schedules that are proved.
+inline std::vector<CheckPoint> all_points_of(const CheckedOperation& operation, std::int32_t ranks) {
+  std::vector<CheckPoint> points;
+  for (const Strategy& strategy : strategies()) {
+    for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(operation.operation), ranks)) {
       points.push_back({&operation, &strategy, options, ranks, 1});
     }
   }
