@@ -44,6 +44,25 @@ TEST(Builder, OpsOfOneShapeShareIt) {
   EXPECT_EQ(program.ops[0].shape, program.ops[1].shape);
 }
 
+TEST(Builder, ShapesAreNumberedAsTheyAreFirstUsedHoweverManyThereAre) {
+  // 100 exchanges by other shifts, wires and halves, twice: shapes that hash alike are still told apart.
+  ProgramBuilder builder("shifts", Mesh{{{"tp", 25}}});
+  const Extent one{builder.dimension("tokens", 1), 1};
+  const BufferId from = builder.buffer("from", BufferRole::input, one, one, DType::bf16);
+  for (std::int32_t i = 0; i < 200; ++i) {
+    const DType wire = i % 100 / 25 % 2 == 0 ? DType::bf16 : DType::fp32;
+    const Operand part{builder.whole(from)};
+    const bool sends = i % 100 < 50;
+    builder.exchange(
+        {.shift = i % 25, .send = sends ? part : Operand{}, .receive = sends ? Operand{} : part, .wire = wire});
+  }
+  const Program program = std::move(builder).build();
+  EXPECT_EQ(program.shapes.size(), 100U);
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    EXPECT_EQ(program.ops[i].shape, i % 100);
+  }
+}
+
 TEST(Builder, LanesAreNumberedAsTheyAreFirstUsed) {
   Bench bench;
   bench.builder.exchange({.send = {bench.builder.rows_of(bench.x, 0)}});
