@@ -43,23 +43,6 @@ std::string tables(const Rows& rows) {
   return text;
 }
 
-/// Broken at spaces so that no line passes 80 columns; later lines begin further in.
-std::string wrapped(const std::string& text) {
-  constexpr std::size_t width = 80;
-  std::string result;
-  std::string line = "  ";
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t space = std::min(text.find(' ', start), text.size());
-    if (line.find_first_not_of(' ') != std::string::npos && line.size() + space - start >= width) {
-      result += line + "\n";
-      line = "     ";
-    }
-    line += (line.back() == ' ' ? "" : " ") + text.substr(start, space - start);
-    start = space + 1;
-  }
-  return result + line + "\n";
-}
-
 /// Each reason once, in the order of the first row that has it.
 std::string infeasible(std::span<const ResultRow> rows) {
   std::vector<std::pair<std::string, int>> reasons;
@@ -93,6 +76,22 @@ constexpr std::array<std::pair<std::string_view, Render>, 4> formats{
     {{"table", table}, {"json", reports::to_json}, {"jsonl", reports::to_json_lines}, {"csv", reports::to_csv}}};
 
 }  // namespace
+
+std::string wrapped(const std::string& text) {
+  constexpr std::size_t width = 80;
+  std::string result;
+  std::string line = "  ";
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t space = std::min(text.find(' ', start), text.size());
+    if (line.find_first_not_of(' ') != std::string::npos && line.size() + space - start >= width) {
+      result += line + "\n";
+      line = "     ";
+    }
+    line += (line.back() == ' ' ? "" : " ") + text.substr(start, space - start);
+    start = space + 1;
+  }
+  return result + line + "\n";
+}
 
 void add_output_flag(CLI::App& command, std::string& format) {
   command.add_option("-o,--output", format, "table, json, jsonl, csv")

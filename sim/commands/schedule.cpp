@@ -5,10 +5,15 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "model/config/command_line.h"
+#include "model/config/load_model.h"
+#include "model/schedule/scope.h"
+#include "model/schedule/sizes.h"
 #include "model/schedule/strategies.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/render.h"
 #include "sim/commands/schedule_commands.h"
 
 namespace commfuse::sim {
@@ -20,10 +25,35 @@ constexpr std::int32_t most_ranks = 1 << 20;
 
 constexpr std::array<std::string_view, 3> schedule_settings{"model", "ranks", "scope"};
 
+/// The scopes that a strategy has schedules for.
+std::vector<Scope> scopes_of(const Strategy& strategy) {
+  std::vector<Scope> scopes;
+  std::copy_if(all_scopes.begin(), all_scopes.end(), std::back_inserter(scopes),
+               [&](Scope scope) { return applies(strategy, kinds_of(scope)); });
+  return scopes;
+}
+
+/// Memory of one rank for every buffer of the plainest schedule at one point, where strategies can be compared.
+void print_memory(const Strategy& strategy, const Transformer& model, const std::vector<Scope>& scopes) {
+  constexpr std::int32_t ranks = 8;
+  const bool has_mlp = std::find(scopes.begin(), scopes.end(), Scope::mlp) != scopes.end();
+  const Scope scope = has_mlp ? Scope::mlp : scopes.front();
+  const Program program = program_of(scope, model.gated_mlp, ranks, strategy, {});
+  const Bytes peak = bytes_per_rank(program, bind_sizes(program, quantities_of(model, {.batch = 1, .seq = 4096})));
+  fmt::print("  peak memory: {:.1f} MB a rank ({} of {}, {} ranks, 4K tokens)\n", static_cast<double>(peak.count) / 1e6,
+             name_of(scope), model.name, ranks);
+}
+
 void list() {
+  const Transformer model = load_model("llama-3.1-70b");
   for (const Strategy& strategy : strategies()) {
     fmt::print("{}\n  {}\n  leaves exposed: {}\n  source: {}\n", strategy.name, strategy.summary, strategy.exposed,
                strategy.source);
+    const std::vector<Scope> scopes = scopes_of(strategy);
+    std::vector<std::string_view> names;
+    std::transform(scopes.begin(), scopes.end(), std::back_inserter(names), [](Scope scope) { return name_of(scope); });
+    fmt::print("{}", wrapped("applies to: " + fmt::format("{}", fmt::join(names, ", "))));
+    print_memory(strategy, model, scopes);
     std::string schedules;
     constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
     for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}), most_ranks)) {
@@ -32,7 +62,7 @@ void list() {
         schedules += (schedules.empty() ? "" : "; ") + parameters;
       }
     }
-    fmt::print("{}", schedules.empty() ? "" : fmt::format("  schedules: {}\n", schedules));
+    fmt::print("{}", schedules.empty() ? "" : wrapped("schedules: " + schedules));
     if (strategy.uses.has(Option::attention)) {
       fmt::print("  attention core: {}\n", fmt::join(words_of(Option::attention), "; "));
     }

@@ -15,7 +15,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* ring = "--strategy commfuse --form ring --add-lane compute --scope qkv --ranks 4";
+constexpr const char* ring =
+    "--strategy commfuse --form ring --directions one --group 1 --inner 1 --sub-slices 1 --scope qkv --ranks 4";
 
 /// A folder that is gone with the test.
 class Folder {

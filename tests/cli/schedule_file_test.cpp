@@ -62,10 +62,12 @@ TEST_F(ScheduleFiles, ADumpOfAGeneratedScheduleGivesTheRowOfTheGeneratedOne) {
       write("ring.yaml", run_program("commfuse-sim schedule show --strategy commfuse --form ring "
                                      "--add-lane compute --ranks 4 --scope down -o yaml")
                              .out);
-  json rows = rows_of("--schedule " + dumped + " --strategy commfuse --form ring --add-lane compute --scope down");
+  json rows = rows_of("--schedule " + dumped +
+                      " --strategy commfuse --form ring --add-lane compute --directions one --group 1 --inner 1 "
+                      "--sub-slices 1 --scope down");
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[1].at("strategy"), "commfuse (ring) down");
-  for (const char* which : {"strategy", "form", "add_lane"}) {
+  for (const char* which : {"strategy", "form", "add_lane", "sub_slices", "directions", "group", "inner", "lanes"}) {
     rows[0].erase(which);
     rows[1].erase(which);
   }
@@ -82,7 +84,7 @@ TEST_F(ScheduleFiles, StrategiesStandBesideAFileWhereTheyAreNamed) {
     EXPECT_EQ(row.at("scope"), "qkv");
     EXPECT_EQ(row.at("ranks"), 4);
   }
-  EXPECT_EQ(rows_of("--schedule doubling --set strategy.slices=2").size(), 4U);
+  EXPECT_EQ(rows_of("--schedule doubling --set strategy.slices=2").size(), 8U);
 }
 
 TEST_F(ScheduleFiles, AFileIsRunAtThePointsOfItsRanksOnly) {
@@ -140,7 +142,7 @@ TEST_F(ScheduleFiles, FiguresDrawFilesBesideStrategies) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const std::string text = contents_of(figure);
   EXPECT_EQ(text.rfind("<svg", 0), 0U);
-  for (const char* words : {"doubling (doubling.yaml)", "serial", "commfuse (ring)", "y[2 +: 2]"}) {
+  for (const char* words : {"doubling (doubling.yaml)", "serial", "commfuse (ring", "y[2 +: 2]"}) {
     EXPECT_NE(text.find(words), std::string::npos) << words;
   }
   const Outcome two = run_program("commfuse-sim run --schedule doubling --axis seq=1K,2K --figure " + figure);

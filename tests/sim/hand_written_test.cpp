@@ -56,7 +56,7 @@ std::string with(std::string_view text, std::string_view right, std::string_view
 
 Program generated(Scope scope, std::int32_t ranks, const char* strategy = "commfuse", bool gated = true,
                   const StrategyOptions& options = {}) {
-  return generate(operation_of(scope, gated), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options);
+  return generate(operation_of(scope, gated), ranks, *find_strategy(strategy), options);
 }
 
 HandWritten written(Program program, const char* name = "mine.yaml") {
@@ -117,7 +117,7 @@ TEST_F(HandWrittenTest, AGeneratedScheduleFromAFileIsPredictedAsTheGeneratedOne)
 
 TEST_F(HandWrittenTest, UnfusedWorkTimesRanksIsWhatAScopeCounts) {
   for (const Scope scope : all_scopes) {
-    HandWritten file = written(generated(scope, 4));
+    HandWritten file = written(generated(scope, 4, "serial"));
     const Point at = point(scope, 4);
     const Flops of_scope = flops_of(file, at, sizes_at(file, at));
     file.scope.reset();
@@ -130,7 +130,8 @@ TEST_F(HandWrittenTest, TheScopeIsTheOneThatDoesTheSameWork) {
     for (const bool gated : {false, true}) {
       const HandWritten file = written(generated(scope, 4, "serial", gated));
       EXPECT_EQ(file.scope, scope);
-      const bool has_mlp = scope == Scope::gate_up || scope == Scope::mlp || scope == Scope::layer;
+      const bool has_mlp = scope == Scope::gate_up || scope == Scope::mlp || scope == Scope::layer ||
+                           scope == Scope::gate_up_backward || scope == Scope::mlp_ar || scope == Scope::fsdp_gate_up;
       EXPECT_EQ(file.gated_mlp, has_mlp ? std::optional(gated) : std::nullopt) << name_of(scope);
     }
   }

@@ -108,9 +108,11 @@ std::vector<Sizes> checked_sizes(const Program& program) {
 CheckResult check_point(const CheckPoint& point) {
   check(point.ranks <= most_ranks, "a point has at most most_ranks ranks");
   const auto program = std::make_shared<const Program>(program_of(point));
-  CheckResult result{.point = point,
-                     .parameters = parameters_of(*point.strategy, kinds_of(point.operation->operation), point.options),
-                     .ops = static_cast<std::int64_t>(program->ops.size())};
+  CheckResult result{
+      .point = point,
+      .parameters = point.file ? point.file->name()
+                               : parameters_of(*point.strategy, kinds_of(point.operation->operation), point.options),
+      .ops = static_cast<std::int64_t>(program->ops.size())};
   for (const Finding& finding : check_program(*program).findings) {
     result.findings.push_back(finding.sentence);
   }

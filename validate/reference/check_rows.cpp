@@ -154,7 +154,7 @@ std::string to_table(std::span<const CheckResult> results) {
                      fmt::format(verdicts, "proof", "integers", "bitwise", "bound");
   for (const CheckResult& result : results) {
     const Verdict& verdict = result.verdict;
-    const std::string schedule = schedule_of(result);
+    const std::string schedule = cut(schedule_of(result), 60);  // alone on its line where it is long
     text += fmt::format(what, operation_of(result), result.point.ranks, schedule);
     if (schedule.size() > width) {
       text += "\n" + fmt::format(what, "", "", "");

@@ -106,7 +106,15 @@ bool cuts_no_sum(const Program& program) {
       return collective.kind != CollectiveKind::reduce_scatter && collective.kind != CollectiveKind::all_reduce;
     }
   };
-  return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); });
+  // Rows put together from several places may stand in another order than the unfused sum takes them.
+  const auto in_order = [&](const Op& op) {
+    const auto* gemm = std::get_if<GemmShape>(&program.shapes[op.shape]);
+    const auto inputs = program.inputs_of(op);
+    return gemm == nullptr ||
+           ((!gemm->transpose_a || inputs[0].count == 1) && (gemm->transpose_b || inputs[1].count == 1));
+  };
+  return std::ranges::all_of(program.shapes, [&](const Shape& shape) { return std::visit(Whole{program}, shape); }) &&
+         std::ranges::all_of(program.ops, in_order);
 }
 
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {

@@ -49,9 +49,8 @@ TEST(ScheduleText, EveryGeneratedScheduleReadsBack) {
     for (const Operation& operation : operations) {
       const std::vector<SiteKind> kinds = kinds_of(operation);
       for (const std::int32_t ranks : {1, 2, 3, 4, 8}) {
-        for (const StrategyOptions& options : kinds.size() == 1
-                                                  ? schedules_to_prove(strategy, kinds, ranks)
-                                                  : schedules_to_try(strategy, kinds, ranks)) {
+        for (const StrategyOptions& options : kinds.size() == 1 ? schedules_to_prove(strategy, kinds, ranks)
+                                                                : schedules_to_try(strategy, kinds, ranks)) {
           if (refusal_of(strategy, kinds, options, ranks).empty()) {
             expect_round_trip(generate(operation, ranks, strategy, options));
           }

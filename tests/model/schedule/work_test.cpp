@@ -41,8 +41,8 @@ TEST(Work, TellsTheScopesTheirMlpsAndTheNumbersOfRanksApart) {
       }
     }
   }
-  // qkv, out_proj, down and attention know no gate.
-  EXPECT_EQ(works.size(), (4U + 2U * 3U) * 2U);
+  // gate_up, mlp, layer, gate_up_backward, mlp_ar and fsdp_gate_up know of the gate; data_parallel has no activation.
+  EXPECT_EQ(works.size(), (all_scopes.size() + 6U) * 2U);
 }
 
 constexpr std::string_view twice = R"(schema: commfuse.schedule/1
