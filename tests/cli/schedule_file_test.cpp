@@ -166,7 +166,7 @@ TEST_F(ScheduleFiles, AFailedProofSaysItsFindingsAndExitsWith4) {
             0U);
   const Outcome validate = run_program("commfuse-validate check " + wrong);
   EXPECT_EQ(validate.code, 4);
-  EXPECT_NE(validate.out.find("file            4  doubling (wrong.yaml)        no     -         -         -\n"),
+  EXPECT_NE(validate.out.find("file            4  doubling (wrong.yaml)     no     -         -         -\n"),
             std::string::npos)
       << validate.out;
 }

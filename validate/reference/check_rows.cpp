@@ -147,17 +147,21 @@ std::string summary(std::span<const CheckResult> results) {
 }  // namespace
 
 std::string to_table(std::span<const CheckResult> results) {
-  constexpr std::size_t width = 24;  // a longer name has a line of its own
-  constexpr auto what = "{:<10}  {:>5}  {:<24}";
+  constexpr auto what = "{:<{}}  {:>5}  {:<{}}";
   constexpr auto verdicts = "  {:<5}  {:<8}  {:<8}  {}\n";
-  std::string text = fmt::format(what, "operation", "ranks", "schedule") +
+  std::size_t name = 10;
+  for (const CheckResult& result : results) {
+    name = std::max(name, operation_of(result).size());
+  }
+  const std::size_t width = name < 24 ? 34 - name : 10;  // a longer schedule has a line of its own
+  std::string text = fmt::format(what, "operation", name, "ranks", "schedule", width) +
                      fmt::format(verdicts, "proof", "integers", "bitwise", "bound");
   for (const CheckResult& result : results) {
     const Verdict& verdict = result.verdict;
-    const std::string schedule = cut(schedule_of(result), 60);  // alone on its line where it is long
-    text += fmt::format(what, operation_of(result), result.point.ranks, schedule);
+    const std::string schedule = cut(schedule_of(result), 71 - name);
+    text += fmt::format(what, operation_of(result), name, result.point.ranks, schedule, width);
     if (schedule.size() > width) {
-      text += "\n" + fmt::format(what, "", "", "");
+      text += "\n" + fmt::format(what, "", name, "", "", width);
     }
     text += fmt::format(verdicts, was_run(result) ? "ok" : "no", level(result, verdict.integers),
                         level(result, verdict.bitwise),
