@@ -59,7 +59,7 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   row.link = prediction.link;
   row.mfu = prediction.mfu;
   row.buffers = prediction.buffers;
-  row.evaluator = "engine";
+  row.evaluator = prediction.evaluator == Evaluator::engine ? "engine" : "replay";
   row.leans_on = provenance_in_words(prediction.structure->program(), point);
   return row;
 }

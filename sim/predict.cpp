@@ -44,12 +44,18 @@ Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
 Prediction Predictor::play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops) {
   const Program& program = structure.program();
   const Costs costs = price(program, structure.meetings, sizes, point.machine, point.price);
-  engine_.run(structure.plan, costs, recorder_);
+  const Replay::Ranks ranks =
+      point.symmetry && alike(structure.tape, costs) ? Replay::Ranks::first : Replay::Ranks::all;
+  const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, recorder_);
 
   Prediction prediction;
+  prediction.evaluator = point.evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
+  if (prediction.evaluator == Evaluator::engine) {
+    engine_.run(structure.plan, costs, recorder_);
+  }
   prediction.analysis = analyse(program, costs, recorder_);
-  prediction.ideal = makespan(structure.plan, with_free_communication(program, costs));
-  prediction.link = makespan(structure.plan, with_free_compute(program, costs));
+  prediction.ideal = bounds.ideal;
+  prediction.link = bounds.link;
   const Duration total = prediction.analysis.critical.makespan;
   check(total >= prediction.ideal && total >= prediction.link, "no run is faster than its bounds");
   const FlopsPerSecond peak = point.machine.accelerator.dense_peak(point.dtype);
@@ -80,11 +86,6 @@ Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,
     throw ConfigError(refusal);
   }
   return *best;
-}
-
-Duration Predictor::makespan(const Plan& plan, const Costs& costs) {
-  engine_.run(plan, costs, recorder_);
-  return recorder_.makespan().time_since_epoch();
 }
 
 }  // namespace commfuse

@@ -8,9 +8,11 @@
 #include "model/analysis/breakdown.h"
 #include "model/cost/price.h"
 #include "model/hardware/machine.h"
+#include "model/record/evaluator.h"
 #include "model/workload/transformer.h"
 #include "sim/engine/engine.h"
 #include "sim/hand_written.h"
+#include "sim/replay/replay.h"
 #include "sim/structure.h"
 
 namespace commfuse {
@@ -24,6 +26,8 @@ struct Point {
   std::int64_t seq = 4096;
   DType dtype = DType::bf16;
   PriceOptions price;
+  Evaluator evaluator = Evaluator::automatic;
+  bool symmetry = true;  ///< replay plays one rank where it stands for all; changes no result
 
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };
@@ -40,11 +44,12 @@ struct Prediction {
   Duration ideal{};  // makespan with free communication: no schedule of this strategy can be faster
   Duration link{};   // makespan with free compute
   double mfu = 0.0;
-  Bytes buffers;                         // memory of all buffers of one rank
-  const Structure* structure = nullptr;  // lives as long as the cache, or the file's schedule
+  Bytes buffers;                            // memory of all buffers of one rank
+  Evaluator evaluator = Evaluator::engine;  // who played it
+  const Structure* structure = nullptr;     // lives as long as the cache, or the file's schedule
 };
 
-/// Runs points on one thread; keeps the engine's memory between them.
+/// Runs points on one thread; keeps the evaluators' memory between them.
 class Predictor {
  public:
   explicit Predictor(StructureCache& structures) : structures_(structures) {}
@@ -61,9 +66,8 @@ class Predictor {
 
  private:
   Prediction play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
-  Duration makespan(const Plan& plan, const Costs& costs);
-
   StructureCache& structures_;
+  Replay replay_;
   Engine engine_;
   Recorder recorder_;
 };

@@ -134,6 +134,8 @@ Point point_of(const Settings& settings, const Library& library) {
   point.dtype = *dtype_named(settings.text("dtype"));
   point.price.interference = chosen(interference_choices, settings.text("interference"));
   point.price.launch = chosen(launch_choices, settings.text("launch"));
+  point.evaluator = chosen(evaluator_choices, settings.text("evaluator"));
+  point.symmetry = chosen(switch_choices, settings.text("symmetry"));
   return point;
 }
 

@@ -35,6 +35,7 @@ Structure structure_of(Program program) {
   structure.digest = digest_of(program);
   structure.meetings = meetings_on_all_ranks(program);
   structure.plan = plan_of(lower(std::make_shared<const Program>(std::move(program))));
+  structure.tape = tape_of(structure.plan.lowered);
   return structure;
 }
 

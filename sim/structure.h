@@ -12,11 +12,13 @@
 #include "model/schedule/order.h"
 #include "model/schedule/scope.h"
 #include "sim/engine/plan.h"
+#include "sim/replay/tape.h"
 
 namespace commfuse {
 
 struct Structure {
   Plan plan;
+  Tape tape;
   std::vector<Meetings> meetings;
   std::string digest;
 

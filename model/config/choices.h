@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/cost/price.h"
+#include "model/record/evaluator.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
@@ -18,6 +19,10 @@ inline constexpr std::array interference_choices{Choice<Interference>{"static", 
                                                  Choice<Interference>{"none", Interference::none}};
 inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stream},
                                            Choice<Launch>{"graph", Launch::graph}};
+inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluator::automatic},
+                                              Choice<Evaluator>{"replay", Evaluator::replay},
+                                              Choice<Evaluator>{"engine", Evaluator::engine}};
+inline constexpr std::array switch_choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
 /// best: one row a strategy; all: one row a schedule.
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
 

@@ -55,8 +55,6 @@ Words strategy_names() {
   return found;
 }
 
-Words evaluator_names() { return {"auto", "engine"}; }
-
 constexpr std::int64_t kibi = 1024;
 constexpr std::string_view what = "What is run";
 constexpr std::string_view which = "Which schedules";
@@ -258,9 +256,17 @@ constexpr std::array fields{
           .doc = "Who plays the schedule; auto: the cheapest that is exact",
           .preset = "auto",
           .example = "engine",
-          .choices = evaluator_names,
+          .choices = words<evaluator_choices>,
           .noun = "evaluator",
           .nouns = "evaluators"},
+    Field{.key = "symmetry",
+          .flag = "symmetry",
+          .group = how,
+          .doc = "on: replay one rank where all do the same; off",
+          .preset = "on",
+          .example = "off",
+          .choices = words<switch_choices>,
+          .of_point = false},
     Field{.key = "threads",
           .flag = "threads",
           .letter = 'j',

@@ -40,6 +40,7 @@ class Recorder {
   void start(std::int32_t ranks);
   void record(Rank rank, OpId op, Purpose purpose, Instant start, Instant end);
 
+  [[nodiscard]] bool keeps_timeline() const { return keep_ == Keep::timeline; }
   [[nodiscard]] std::int32_t ranks() const { return static_cast<std::int32_t>(last_end_.size()); }
   /// Last end on any rank.
   [[nodiscard]] Instant makespan() const;

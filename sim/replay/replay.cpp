@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/replay/replay.h"
+
+#include <algorithm>
+#include <array>
+
+#include "model/check.h"
+#include "model/config_error.h"
+#include "sim/replay/kernels.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr double longest_exact = 9007199254740992.0;  // 2^53
+
+/// Lanes of a register: runs of the same tape side by side.
+enum Lane : std::size_t { actual, ideal, link, all_lanes };
+
+Instant instant(double picoseconds) { return Instant{Duration{static_cast<std::int64_t>(picoseconds)}}; }
+
+Duration duration(double picoseconds) {
+  if (picoseconds >= longest_exact) {
+    throw ConfigError("a run of more than 2.5 hours is beyond replay; choose --evaluator engine");
+  }
+  return Duration{static_cast<std::int64_t>(picoseconds)};
+}
+
+}  // namespace
+
+bool alike(const Tape& tape, const Costs& costs) { return tape.all_ranks && costs.by_rank.empty(); }
+
+/// One pass over a tape.
+class Replay::Pass {
+ public:
+  Pass(Replay& memory, const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, std::size_t lanes)
+      : program_(program),
+        tape_(tape),
+        costs_(costs),
+        memory_(memory),
+        ranks_(tape.all_ranks && ranks == Ranks::all ? static_cast<std::size_t>(tape.ranks) : 1),
+        lanes_(lanes),
+        width_(ranks_ * lanes) {
+    const std::size_t ops = program.ops.size();
+    check(costs.duration.size() == ops && costs.issue.size() == ops &&
+              (costs.by_rank.empty() || costs.by_rank.size() == ops * static_cast<std::size_t>(tape.ranks)),
+          "costs belong to the program");
+    check(ranks == Ranks::all || alike(tape, costs), "one rank stands for all only where they are alike");
+    memory_.values_.resize(tape.registers * width_);
+    memory_.durations_.resize(width_);
+    memory_.others_.resize(width_);
+    sum_issue_costs();
+    last_end_.fill(0.0);
+  }
+
+  /// recorder: null when nobody listens.
+  void play(Recorder* recorder) {
+    for (const Tape::Instruction& instruction : tape_.instructions) {
+      switch (instruction.kind) {
+        case Tape::Kind::kernel:
+          price(instruction.op, instruction.rank, memory_.durations_.data());
+          post(instruction);
+          kernels::add_to(to(instruction), memory_.durations_.data(), width_);
+          break;
+        case Tape::Kind::post: post(instruction); continue;
+        case Tape::Kind::half:
+          price(instruction.op, instruction.rank, memory_.durations_.data());
+          meet(instruction);
+          kernels::add_to(to(instruction), memory_.durations_.data(), width_);
+          continue;
+        case Tape::Kind::join: join(instruction); break;
+        case Tape::Kind::collective: meet_all(instruction); break;
+      }
+      if (instruction.last) {
+        note_end(instruction);
+      }
+      if (recorder != nullptr) {
+        record(instruction, *recorder);
+      }
+    }
+  }
+
+  [[nodiscard]] double last_end(std::size_t lane) const { return last_end_[lane]; }
+
+ private:
+  using Instruction = Tape::Instruction;
+
+  [[nodiscard]] double* at(std::uint32_t place) { return memory_.values_.data() + std::size_t{place} * width_; }
+  [[nodiscard]] double* to(const Instruction& instruction) { return at(instruction.to); }
+
+  void sum_issue_costs() {
+    const std::size_t ops = program_.ops.size();
+    const Rank distinct = tape_.all_ranks ? 1 : tape_.ranks;
+    memory_.issued_.resize(ops * static_cast<std::size_t>(distinct));
+    for (Rank rank = 0; rank < distinct; ++rank) {
+      const Coordinates here = program_.mesh.coordinates(rank);
+      double* issued = memory_.issued_.data() + static_cast<std::size_t>(rank) * ops;
+      std::int64_t sum = 0;
+      for (std::size_t op = 0; op < ops; ++op) {
+        sum += tape_.all_ranks || program_.ops[op].where.holds(here) ? costs_.issue[op].count() : 0;
+        issued[op] = static_cast<double>(sum);
+      }
+    }
+  }
+
+  [[nodiscard]] double issued(const Instruction& instruction) const {
+    return memory_.issued_[static_cast<std::size_t>(instruction.rank) * program_.ops.size() + instruction.op];
+  }
+
+  /// Durations of an op on every rank of the register, in every lane.
+  void price(std::uint32_t op, Rank rank, double* out) const {
+    if (costs_.by_rank.empty()) {
+      price_one(op, static_cast<double>(costs_.duration[op].count()), out);
+      for (std::size_t i = lanes_; i < width_; ++i) {
+        out[i] = out[i - lanes_];
+      }
+      return;
+    }
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      const Rank here = tape_.all_ranks ? static_cast<Rank>(r) : rank;
+      price_one(op, static_cast<double>(costs_.of(here, op).count()), out + r * lanes_);
+    }
+  }
+
+  void price_one(std::uint32_t op, double priced, double* out) const {
+    out[actual] = priced;
+    if (lanes_ == all_lanes) {
+      const bool communicates = program_.ops[op].purpose == Purpose::communication;
+      out[ideal] = communicates ? 0.0 : priced;
+      out[link] = communicates ? priced : 0.0;
+    }
+  }
+
+  void post(const Instruction& instruction) {
+    double* posted = to(instruction);
+    const auto operands = tape_.operands_of(instruction);
+    if (operands.empty()) {
+      kernels::fill(posted, issued(instruction), width_);
+      return;
+    }
+    kernels::max_with(posted, at(operands.front()), issued(instruction), width_);
+    for (const std::uint32_t operand : operands.subspan(1)) {
+      kernels::raise_to(posted, at(operand), width_);
+    }
+  }
+
+  /// Calls visit(to, from, count) for every run of values that comes here as one.
+  template <class Visit>
+  void for_each_run(const Instruction& instruction, const Visit& visit) const {
+    if (ranks_ == 1) {
+      visit(0, 0, width_);
+      return;
+    }
+    for (const Tape::Run& run : tape_.turns[instruction.turn]) {
+      visit(run.to * lanes_, run.from * lanes_, run.count * lanes_);
+    }
+  }
+
+  void meet(const Instruction& instruction) {
+    for_each_run(instruction, [&](std::size_t here, std::size_t there, std::size_t count) {
+      kernels::max_of(to(instruction) + here, at(instruction.own) + here, at(instruction.other) + there, count);
+    });
+  }
+
+  void join(const Instruction& instruction) {
+    if (instruction.own != Tape::none && instruction.other != Tape::none) {
+      meet(instruction);
+    } else if (instruction.own != Tape::none) {
+      std::copy_n(at(instruction.own), width_, to(instruction));
+    } else {
+      for_each_run(instruction, [&](std::size_t here, std::size_t there, std::size_t count) {
+        std::copy_n(at(instruction.other) + there, count, to(instruction) + here);
+      });
+    }
+  }
+
+  void meet_all(const Instruction& instruction) {
+    double* end = to(instruction);
+    const auto& shape = std::get<CollectiveShape>(program_.shapes[program_.ops[instruction.op].shape]);
+    const auto members = static_cast<std::size_t>(program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent);
+    const auto operands = tape_.operands_of(instruction);
+    double* longest = memory_.durations_.data();
+    std::copy_n(at(operands.front()), width_, end);
+    if (tape_.all_ranks) {
+      price(instruction.op, 0, longest);
+      if (ranks_ > 1) {
+        const std::size_t stride = static_cast<std::size_t>(program_.mesh.stride(shape.axis)) * lanes_;
+        spread_maximum(end, members, stride);
+        spread_maximum(longest, members, stride);
+      }
+    } else {
+      kernels::fill(longest, 0.0, width_);
+      for (std::size_t member = 0; member < members; ++member) {
+        price(instruction.op, member_of(instruction, shape, member), memory_.others_.data());
+        kernels::raise_to(longest, memory_.others_.data(), width_);
+        kernels::raise_to(end, at(operands[member]), width_);
+      }
+    }
+    kernels::add_to(end, longest, width_);
+  }
+
+  [[nodiscard]] Rank member_of(const Instruction& instruction, const CollectiveShape& shape, std::size_t member) const {
+    return program_.mesh.member(instruction.rank, shape.axis, static_cast<std::int32_t>(member));
+  }
+
+  /// Every member of a group of ranks gets the largest value of the group.
+  void spread_maximum(double* values, std::size_t members, std::size_t stride) const {
+    for (std::size_t first = 0; first < width_; first += members * stride) {
+      double* group = values + first;
+      for (std::size_t member = 1; member < members; ++member) {
+        kernels::raise_to(group, group + member * stride, stride);
+      }
+      for (std::size_t member = 1; member < members; ++member) {
+        std::copy_n(group, stride, group + member * stride);
+      }
+    }
+  }
+
+  void note_end(const Instruction& instruction) {
+    const double* ends = to(instruction);
+    for (std::size_t i = 0; i < width_; ++i) {
+      last_end_[i % lanes_] = std::max(last_end_[i % lanes_], ends[i]);
+    }
+  }
+
+  /// Of communication a summary asks for the last end alone.
+  void record(const Instruction& instruction, Recorder& recorder) {
+    const Op& op = program_.ops[instruction.op];
+    const bool whole = recorder.keeps_timeline();
+    if (op.purpose == Purpose::communication && !whole && !instruction.last) {
+      return;
+    }
+    const double* ends = to(instruction);
+    const double* starts = ends;
+    if (instruction.kind == Tape::Kind::join) {
+      starts = whole ? starts_of(instruction) : ends;
+    } else {  // ends are starts + durations
+      double* before = memory_.others_.data();
+      for (std::size_t i = 0; i < width_; ++i) {
+        before[i] = ends[i] - memory_.durations_[i];
+      }
+      starts = before;
+    }
+    const auto tell = [&](Rank rank, std::size_t place) {
+      recorder.record(rank, OpId{static_cast<std::int32_t>(instruction.op)}, op.purpose, instant(starts[place]),
+                      instant(ends[place]));
+    };
+    if (tape_.all_ranks) {
+      for (std::size_t r = 0; r < ranks_; ++r) {
+        tell(static_cast<Rank>(r), r * lanes_);
+      }
+    } else if (const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape])) {
+      for (std::size_t member = 0; member < tape_.operands_of(instruction).size(); ++member) {
+        tell(member_of(instruction, *collective, member), 0);
+      }
+    } else {
+      tell(instruction.rank, 0);
+    }
+  }
+
+  /// An exchange starts with its first half.
+  const double* starts_of(const Instruction& instruction) {
+    double* starts = memory_.others_.data();
+    if (instruction.own != Tape::none) {
+      price(instruction.op, instruction.rank, memory_.durations_.data());
+      for (std::size_t i = 0; i < width_; ++i) {
+        starts[i] = at(instruction.own)[i] - memory_.durations_[i];
+      }
+    } else {
+      kernels::fill(starts, longest_exact, width_);
+    }
+    if (instruction.other != Tape::none) {
+      price(instruction.other_op, instruction.other_rank, memory_.durations_.data());
+      for_each_run(instruction, [&](std::size_t here, std::size_t there, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+          starts[here + i] =
+              std::min(starts[here + i], at(instruction.other)[there + i] - memory_.durations_[there + i]);
+        }
+      });
+    }
+    return starts;
+  }
+
+  const Program& program_;
+  const Tape& tape_;
+  const Costs& costs_;
+  Replay& memory_;
+  std::size_t ranks_;  // of a register
+  std::size_t lanes_;
+  std::size_t width_;
+  std::array<double, all_lanes> last_end_{};
+};
+
+Makespans Replay::run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder& recorder) {
+  recorder.start(ranks == Ranks::first ? 1 : tape.ranks);
+  Pass pass(*this, program, tape, costs, ranks, all_lanes);
+  pass.play(&recorder);
+  return {duration(pass.last_end(actual)), duration(pass.last_end(ideal)), duration(pass.last_end(link))};
+}
+
+Duration Replay::makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks) {
+  Pass pass(*this, program, tape, costs, ranks, 1);
+  pass.play(nullptr);
+  return duration(pass.last_end(actual));
+}
+
+}  // namespace commfuse

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays a program without a clock: where no rate is shared at run time, the ends of ops follow from each other.
+// One pass over the tape, no queue, the same picosecond as the engine.
+#pragma once
+
+#include <vector>
+
+#include "model/cost/costs.h"
+#include "model/record/recorder.h"
+#include "sim/replay/tape.h"
+
+namespace commfuse {
+
+/// Last end on any rank.
+struct Makespans {
+  Duration actual{};
+  Duration ideal{};  ///< communication takes no time (it still meets and is still issued)
+  Duration link{};   ///< everything but communication takes no time
+};
+
+/// Whether all ranks do the same at the same time, so that rank 0 tells of all: every rank runs every op, at one cost.
+bool alike(const Tape& tape, const Costs& costs);
+
+/// Keeps its memory from run to run; every run is otherwise a pure function of its arguments. One a thread.
+class Replay {
+ public:
+  enum class Ranks : std::uint8_t {
+    all,
+    first,  ///< rank 0, which stands for all: only where they are alike
+  };
+
+  /// The recorder hears of the actual run; of `first`, of rank 0 only, as if there were no other. Requires costs of
+  /// this program. Throws ConfigError for a run of more than 2^53 ps (2.5 hours), which doubles cannot hold.
+  Makespans run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder& recorder);
+
+  /// The same, the actual makespan only: a third of the work.
+  Duration makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks);
+
+ private:
+  class Pass;
+
+  std::vector<double> values_;     // by register, then rank, then lane
+  std::vector<double> durations_;  // of one op: by rank, then lane
+  std::vector<double> others_;     // the same, of the op at a partner
+  std::vector<double> issued_;     // by op, or by rank and op
+};
+
+}  // namespace commfuse

@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/replay/tape.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::uint32_t none = Tape::none;
+
+/// An op of all ranks, or of one: what an instruction speaks of.
+using Actor = std::uint32_t;
+
+/// Who depends on whom among the actors of a program.
+class Actors {
+ public:
+  explicit Actors(const Lowered& lowered)
+      : lowered_(lowered),
+        program_(*lowered.program),
+        ops_(program_.ops.size()),
+        ranks_(lowered.matching.uniform ? 1 : program_.mesh.ranks()),
+        before_(ops_ * static_cast<std::size_t>(ranks_), none),
+        last_(before_.size(), false) {
+    check(before_.size() < none / 3, "a replay has fewer than 2^30 ops");
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      std::vector<Actor> on_lane(program_.lanes.size(), none);
+      for (std::size_t op = 0; op < ops_; ++op) {
+        if (lowered_.takes_part(rank, OpId{static_cast<std::int32_t>(op)})) {
+          Actor& lane = on_lane[program_.ops[op].lane];
+          before_[actor(rank, op)] = std::exchange(lane, actor(rank, op));
+        }
+      }
+      for (const Actor end : on_lane) {
+        if (end != none) {
+          last_[end] = true;
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t ops() const { return ops_; }
+  [[nodiscard]] Rank ranks() const { return ranks_; }
+  [[nodiscard]] std::size_t count() const { return before_.size(); }
+  [[nodiscard]] Actor actor(Rank rank, std::size_t op) const {
+    return static_cast<Actor>(ranks_ == 1 ? op : static_cast<std::size_t>(rank) * ops_ + op);
+  }
+  [[nodiscard]] Rank rank_of(Actor actor) const { return static_cast<Rank>(actor / ops_); }
+  [[nodiscard]] std::size_t op_of(Actor actor) const { return actor % ops_; }
+  [[nodiscard]] bool takes_part(Actor actor) const {
+    return lowered_.takes_part(rank_of(actor), OpId{static_cast<std::int32_t>(op_of(actor))});
+  }
+  [[nodiscard]] bool last(Actor actor) const { return last_[actor]; }
+  [[nodiscard]] const Op& op(Actor actor) const { return program_.ops[op_of(actor)]; }
+  [[nodiscard]] const ExchangeShape* exchange(Actor actor) const {
+    return std::get_if<ExchangeShape>(&program_.shapes[op(actor).shape]);
+  }
+  [[nodiscard]] const CollectiveShape* collective(Actor actor) const {
+    return std::get_if<CollectiveShape>(&program_.shapes[op(actor).shape]);
+  }
+
+  /// Whose receive half its send meets, and whose send its receive half takes.
+  [[nodiscard]] Actor receiver(Actor sender) const {
+    const OpId id{static_cast<std::int32_t>(op_of(sender))};
+    const Rank rank = rank_of(sender);
+    return actor(target_of(program_, *exchange(sender), rank),
+                 static_cast<std::size_t>(lowered_.matching.receiver(rank, id)));
+  }
+  [[nodiscard]] Actor sender(Actor receiver) const {
+    const OpId id{static_cast<std::int32_t>(op_of(receiver))};
+    const Rank rank = rank_of(receiver);
+    return actor(source_of(program_, *exchange(receiver), rank),
+                 static_cast<std::size_t>(lowered_.matching.sender(rank, id)));
+  }
+
+  /// All that must have ended before it is posted. Waits on its own lane say nothing more than the op before does.
+  template <class Visit>
+  void for_each_before(Actor actor, const Visit& visit) const {
+    if (before_[actor] != none) {
+      visit(before_[actor]);
+    }
+    for (const OpId wait : program_.waits_of(op(actor))) {
+      const Actor earlier = this->actor(rank_of(actor), position(wait));
+      if (program_.ops[position(wait)].lane != op(actor).lane && takes_part(earlier)) {
+        visit(earlier);
+      }
+    }
+  }
+
+  /// The members of a collective; of all ranks it is one actor.
+  template <class Visit>
+  void for_each_member(Actor actor, const CollectiveShape& shape, const Visit& visit) const {
+    if (ranks_ == 1) {
+      visit(actor);
+      return;
+    }
+    const auto members = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
+    for (std::int32_t coordinate = 0; coordinate < members; ++coordinate) {
+      visit(this->actor(program_.mesh.member(rank_of(actor), shape.axis, coordinate), op_of(actor)));
+    }
+  }
+
+ private:
+  const Lowered& lowered_;
+  const Program& program_;
+  std::size_t ops_;
+  Rank ranks_;
+  std::vector<Actor> before_;  // by actor: the one before it on its lane
+  std::vector<bool> last_;     // by actor: of its lane
+};
+
+/// What becomes of an actor: a value of the recurrence.
+enum class Phase : std::uint8_t { post, half, end };
+struct Node {
+  Actor actor = 0;
+  Phase phase = Phase::end;
+};
+
+/// Writes the instructions depth first, in program order wherever that is possible, so that values die young.
+class Writer {
+ public:
+  explicit Writer(const Lowered& lowered) : actors_(lowered), mesh_(lowered.program->mesh) {
+    tape_.all_ranks = lowered.matching.uniform;
+    tape_.ranks = mesh_.ranks();
+    value_.assign(actors_.count() * 3, none);
+    if (!tape_.all_ranks) {
+      tape_.turns.push_back({{0, 0, 1}});
+    }
+  }
+
+  Tape write() && {
+    for (std::size_t op = 0; op < actors_.ops(); ++op) {
+      for (Rank rank = 0; rank < actors_.ranks(); ++rank) {
+        const Actor actor = actors_.actor(rank, op);
+        if (tape_.all_ranks || actors_.takes_part(actor)) {
+          reach({actor, Phase::end});
+        }
+      }
+    }
+    return std::move(tape_);
+  }
+
+ private:
+  using Instruction = Tape::Instruction;
+  using Kind = Tape::Kind;
+
+  [[nodiscard]] std::uint32_t& value(Node node) {
+    return value_[std::size_t{node.actor} * 3 + static_cast<std::size_t>(node.phase)];
+  }
+
+  void reach(Node node) {
+    open_.push_back(node);
+    while (!open_.empty()) {
+      const Node next = open_.back();
+      if (value(next) != none) {
+        open_.pop_back();
+        continue;
+      }
+      const std::size_t before = open_.size();
+      for_each_needed(next, [&](Node needed) {
+        if (value(needed) == none) {
+          open_.push_back(needed);
+        }
+      });
+      if (open_.size() == before) {
+        open_.pop_back();
+        write(next);
+      }
+    }
+  }
+
+  template <class Visit>
+  void for_each_needed(Node node, const Visit& visit) const {
+    const auto [actor, phase] = node;
+    const ExchangeShape* exchange = actors_.exchange(actor);
+    const CollectiveShape* collective = actors_.collective(actor);
+    const bool kernel = exchange == nullptr && collective == nullptr;
+    if (phase == Phase::post || kernel) {
+      actors_.for_each_before(actor, [&](Actor earlier) { visit(Node{earlier, Phase::end}); });
+    } else if (phase == Phase::half) {
+      visit(Node{actors_.receiver(actor), Phase::post});
+      visit(Node{actor, Phase::post});
+    } else if (collective != nullptr) {
+      actors_.for_each_member(actor, *collective, [&](Actor member) { visit(Node{member, Phase::post}); });
+    } else {
+      if (exchange->receives) {
+        visit(Node{actors_.sender(actor), Phase::half});
+      }
+      if (exchange->sends) {
+        visit(Node{actor, Phase::half});
+      }
+    }
+  }
+
+  void write(Node node) {
+    const auto [actor, phase] = node;
+    Instruction instruction{.op = static_cast<std::uint32_t>(actors_.op_of(actor)), .rank = actors_.rank_of(actor)};
+    instruction.to = values_++;
+    value(node) = instruction.to;
+    if (phase == Phase::half) {
+      instruction.kind = Kind::half;
+      instruction.own = value({actor, Phase::post});
+      const ExchangeShape& shape = *actors_.exchange(actor);
+      instruction.other = value({actors_.receiver(actor), Phase::post});
+      instruction.turn = turn(shape.axis, shape.shift);
+    } else if (const CollectiveShape* collective = actors_.collective(actor); collective && phase == Phase::end) {
+      write_collective(actor, *collective, instruction);
+    } else if (const ExchangeShape* exchange = actors_.exchange(actor); exchange && phase == Phase::end) {
+      write_join(actor, *exchange, instruction);
+    } else {
+      instruction.kind = phase == Phase::post ? Kind::post : Kind::kernel;
+      instruction.first = static_cast<std::uint32_t>(tape_.operands.size());
+      actors_.for_each_before(actor, [&](Actor e) { tape_.operands.push_back(value({e, Phase::end})); });
+      instruction.count = static_cast<std::uint32_t>(tape_.operands.size()) - instruction.first;
+    }
+    instruction.last = instruction.last || (phase == Phase::end && actors_.last(actor));
+    tape_.instructions.push_back(instruction);
+  }
+
+  void write_collective(Actor actor, const CollectiveShape& shape, Instruction& instruction) {
+    instruction.kind = Kind::collective;
+    instruction.first = static_cast<std::uint32_t>(tape_.operands.size());
+    actors_.for_each_member(actor, shape, [&](Actor member) {
+      tape_.operands.push_back(value({member, Phase::post}));
+      value({member, Phase::end}) = instruction.to;
+      instruction.last = instruction.last || actors_.last(member);
+    });
+    instruction.count = static_cast<std::uint32_t>(tape_.operands.size()) - instruction.first;
+  }
+
+  void write_join(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
+    instruction.kind = Kind::join;
+    if (shape.sends) {
+      instruction.own = value({actor, Phase::half});
+    }
+    if (shape.receives) {
+      const Actor sender = actors_.sender(actor);
+      instruction.other = value({sender, Phase::half});
+      instruction.other_op = static_cast<std::uint32_t>(actors_.op_of(sender));
+      instruction.other_rank = actors_.rank_of(sender);
+      instruction.turn = turn(shape.axis, -shape.shift);
+    }
+  }
+
+  /// How the values of the ranks `shift` further on an axis come to each rank.
+  std::uint32_t turn(std::int8_t axis, std::int32_t shift) {
+    if (!tape_.all_ranks) {
+      return 0;
+    }
+    const auto extent = mesh_.axes[static_cast<std::size_t>(axis)].extent;
+    const auto stride = static_cast<std::uint32_t>(mesh_.stride(axis));
+    const auto by = static_cast<std::uint32_t>((shift % extent + extent) % extent);
+    const auto [found, added] = turns_.try_emplace({axis, by}, static_cast<std::uint32_t>(tape_.turns.size()));
+    if (added) {
+      const std::uint32_t block = static_cast<std::uint32_t>(extent) * stride;
+      Tape::Turn runs;
+      for (std::uint32_t first = 0; first < static_cast<std::uint32_t>(tape_.ranks); first += block) {
+        runs.push_back({first, first + by * stride, block - by * stride});
+        if (by > 0) {
+          runs.push_back({first + block - by * stride, first, by * stride});
+        }
+      }
+      tape_.turns.push_back(std::move(runs));
+    }
+    return found->second;
+  }
+
+  Actors actors_;
+  const Mesh& mesh_;
+  Tape tape_;
+  std::uint32_t values_ = 0;
+  std::vector<std::uint32_t> value_;  // by node
+  std::vector<Node> open_;
+  std::map<std::pair<std::int8_t, std::uint32_t>, std::uint32_t> turns_;
+};
+
+/// Calls `visit` with every register that an instruction reads.
+template <class Visit>
+void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visit) {
+  for (std::uint32_t i = 0; i < instruction.count; ++i) {
+    visit(tape.operands[instruction.first + i]);
+  }
+  for (std::uint32_t* one : {&instruction.own, &instruction.other}) {
+    if (*one != none) {
+      visit(*one);
+    }
+  }
+}
+
+/// Gives values that are never alive together the same register. What an instruction reads lives on past it, so that
+/// it never writes what it reads turned.
+void share_registers(Tape& tape, std::size_t values) {
+  std::vector<std::uint32_t> last_read(values, none);
+  for (std::uint32_t i = 0; i < tape.instructions.size(); ++i) {
+    last_read[tape.instructions[i].to] = i;
+    for_each_read(tape, tape.instructions[i], [&](std::uint32_t read) { last_read[read] = i; });
+  }
+  std::vector<std::uint32_t> place(values, none);
+  std::vector<std::uint32_t> idle;
+  for (std::uint32_t i = 0; i < tape.instructions.size(); ++i) {
+    Tape::Instruction& instruction = tape.instructions[i];
+    const std::uint32_t made = instruction.to;
+    if (idle.empty()) {
+      idle.push_back(tape.registers++);
+    }
+    place[made] = instruction.to = idle.back();
+    idle.pop_back();
+    for_each_read(tape, instruction, [&](std::uint32_t& read) {
+      const std::uint32_t value = read;
+      read = place[value];
+      if (last_read[value] == i) {
+        last_read[value] = none;  // an operand may be named twice
+        idle.push_back(read);
+      }
+    });
+    if (last_read[made] == i) {
+      idle.push_back(instruction.to);
+    }
+  }
+}
+
+}  // namespace
+
+Tape tape_of(const Lowered& lowered) {
+  Tape tape = Writer(lowered).write();
+  share_registers(tape, tape.instructions.size());
+  return tape;
+}
+
+}  // namespace commfuse
