@@ -37,7 +37,7 @@ class RandomProgram {
       switch (below(random_, 8)) {
         case 0:
         case 1: add_exchange(); break;
-        case 2: uniform_ ? add_exchange() : add_pair(); break;
+        case 2: uniform_ ? add_shift() : add_pair(); break;
         case 3: uniform_ ? add_compute() : add_chain(); break;
         case 4: add_collective(); break;
         default: add_compute();
@@ -162,6 +162,12 @@ class RandomProgram {
                                              .receive = half.sends ? Operand{} : half.load,
                                              .waits = waits()}));
     builder_.only_where(op, half.where);
+  }
+
+  /// Every rank sends by one op and receives by another.
+  void add_shift() {
+    const int along = axis();
+    add_two_halves(along, static_cast<std::int32_t>(below(random_, extent(along))), {}, {});
   }
 
   /// The ranks at one coordinate send, those `shift` further receive, by an op of its own.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/replay/replay.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+
+#include "model/config_error.h"
+#include "tests/sim/played.h"
+#include "tests/sim/random_program.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Replayed {
+  std::shared_ptr<const Program> program;
+  Lowered lowered = lower(program);
+  Tape tape = tape_of(lowered);
+
+  explicit Replayed(Program made) : program(std::make_shared<const Program>(std::move(made))) {}
+
+  Makespans run(const Costs& costs, Recorder& recorder, Replay::Ranks ranks = Replay::Ranks::all) const {
+    return Replay{}.run(*program, tape, costs, ranks, recorder);
+  }
+  Duration engine(const Costs& costs, Recorder& recorder) const {
+    Engine{}.run(plan_of(lower(program)), costs, recorder);
+    return recorder.makespan().time_since_epoch();
+  }
+};
+
+bool same_summary(const RankSummary& a, const RankSummary& b) {
+  return a.has_essential == b.has_essential && a.last_end == b.last_end && a.busy == b.busy && a.covered == b.covered &&
+         (!a.has_essential || (a.first_essential == b.first_essential && a.last_essential == b.last_essential));
+}
+
+TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
+  std::mt19937_64 random(1);
+  int single_ranks = 0;
+  int one_for_all = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const Replayed played(random_program(random));
+    const Costs costs = random_costs(*played.program, random);
+    Recorder by_engine(Recorder::Keep::timeline);
+    Recorder by_replay(Recorder::Keep::timeline);
+    const Duration makespan = played.engine(costs, by_engine);
+    ASSERT_EQ(played.run(costs, by_replay).actual, makespan) << "program " << i;
+    ASSERT_EQ(by_replay.timeline(), by_engine.timeline()) << "program " << i;
+    single_ranks += played.tape.all_ranks ? 0 : 1;
+
+    Recorder summaries;
+    const Makespans bounds = played.run(costs, summaries);
+    for (Rank rank = 0; rank < summaries.ranks(); ++rank) {
+      ASSERT_TRUE(same_summary(summaries.summary(rank), by_engine.summary(rank))) << "program " << i;
+    }
+    ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::all), makespan);
+    ASSERT_EQ(bounds.ideal, played.engine(with_free_communication(*played.program, costs), by_engine));
+    ASSERT_EQ(bounds.link, played.engine(with_free_compute(*played.program, costs), by_engine));
+
+    if (alike(played.tape, costs)) {
+      Recorder first;
+      ASSERT_EQ(played.run(costs, first, Replay::Ranks::first).actual, makespan) << "program " << i;
+      ASSERT_EQ(first.ranks(), 1);
+      for (Rank rank = 0; rank < summaries.ranks(); ++rank) {
+        ASSERT_TRUE(same_summary(first.summary(0), summaries.summary(rank))) << "program " << i;
+      }
+      ++one_for_all;
+    }
+  }
+  EXPECT_GT(single_ranks, 1000);  // both forms of the tape were tried, and the symmetric one
+  EXPECT_LT(single_ranks, 9000);
+  EXPECT_GT(one_for_all, 1000);
+}
+
+TEST(Replay, ASentenceTellsOfARunThatDoublesCannotHold) {
+  const Replayed played(one_site("commfuse", SiteKind::ag_gemm, 2));
+  Recorder recorder;
+  EXPECT_THROW(played.run(costs_of(*played.program, {.gemm = 10000s}), recorder), ConfigError);
+}
+
+TEST(Tape, OfARingNeedsAsManyRegistersForManyRanksAsForFew) {
+  const Replayed few(one_site("commfuse", SiteKind::gemm_rs, 4));
+  const Replayed many(one_site("commfuse", SiteKind::gemm_rs, 64));
+  EXPECT_EQ(few.tape.registers, many.tape.registers);
+  EXPECT_LT(many.tape.registers, 16U);
+}
+
+}  // namespace
+}  // namespace commfuse::test
