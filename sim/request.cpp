@@ -19,14 +19,6 @@ namespace {
 
 constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 
-/// Settings are checked where they are written, so the word is one of the table.
-template <class Table>
-auto chosen(const Table& table, std::string_view word) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });
-  check(found != table.end(), "a setting is a word of its table");
-  return found->second;
-}
-
 std::vector<const Strategy*> strategies_of(std::string_view list) {
   std::vector<const Strategy*> found;
   for (const Strategy& strategy : strategies()) {

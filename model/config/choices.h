@@ -2,10 +2,12 @@
 // Words of settings whose kinds have no list of their own.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
 
+#include "model/check.h"
 #include "model/cost/price.h"
 #include "model/record/evaluator.h"
 #include "model/schedule/strategies.h"
@@ -25,5 +27,13 @@ inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluato
 inline constexpr std::array switch_choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
 /// best: one row a strategy; all: one row a schedule.
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
+
+/// Settings are checked where they are written, so the word is one of the table.
+template <class Table>
+auto chosen(const Table& table, std::string_view word) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });
+  check(found != table.end(), "a setting is a word of its table");
+  return found->second;
+}
 
 }  // namespace commfuse

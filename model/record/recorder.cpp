@@ -21,6 +21,9 @@ void Recorder::start(std::int32_t ranks) {
 void Recorder::record(Rank rank, OpId op, Purpose purpose, Instant start, Instant end) {
   const auto place = static_cast<std::size_t>(rank);
   last_end_[place] = std::max(last_end_[place], end);
+  if (keep_ == Keep::ends) {
+    return;
+  }
   if (purpose == Purpose::essential) {
     add(essential_[place], start, end);
   } else if (purpose == Purpose::local) {

@@ -33,7 +33,8 @@ struct RankSummary {
 /// Collects the ops of one run. Time zero is the common release of all ranks.
 class Recorder {
  public:
-  enum class Keep { summaries, timeline };
+  enum class Keep { ends, summaries, timeline };
+  /// ends: makespan() alone is asked for.
   explicit Recorder(Keep keep = Keep::summaries) : keep_(keep) {}
 
   /// Forgets everything, keeps the memory.

@@ -15,6 +15,7 @@
 #include "reports/trace.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/render.h"
+#include "sim/commands/run_lab.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/traced.h"
@@ -30,6 +31,7 @@ struct RunRequest {
   std::string format = "table";
   std::string trace;
   std::string figure;
+  std::string file;
 };
 
 Grid grid_of(const SettingArguments& arguments) {
@@ -100,11 +102,29 @@ int run(const RunRequest& request) {
   return exit_code::done;
 }
 
+/// FILE is a lab workload, or settings like those of --config, below which they rank.
+int run_file(RunRequest request) {
+  if (!is_lab(request.file)) {
+    request.settings.files.insert(request.settings.files.begin(), request.file);
+    return run(request);
+  }
+  for (const auto& [flag, given] :
+       {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
+        std::pair("--schedule", !request.schedules.files.empty())}) {
+    if (given) {
+      throw ConfigError(fmt::format("{}: a lab workload has no such thing; leave it out", flag));
+    }
+  }
+  return run_lab_file(request.file, request.settings, request.format);
+}
+
 }  // namespace
 
 void add_run(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("run", "Predict one point, or a grid with --axis");
   const auto request = std::make_shared<RunRequest>();
+  command->add_option("file", request->file, "Settings, as --config reads them, or a workload of configs/lab")
+      ->type_name("FILE");
   add_setting_flags(*command, request->settings);
   add_schedule_flags(*command, request->schedules);
   add_axis_flag(*command, request->settings);
@@ -125,8 +145,9 @@ void add_run(CLI::App& app, int& status) {
       "  commfuse-sim run --axis seq=1K..128K --axis ranks=2,4,8\n"
       "  commfuse-sim run --seq 8K --strategy sliced,commfuse --variants all -o csv\n"
       "  commfuse-sim run --seq 32K --trace 32K.json.gz\n"
+      "  commfuse-sim run configs/lab/fa.yaml --set ranks=1024\n"
       "  commfuse-sim run --schedule mine.yaml --strategy all --seq 8K");
-  command->callback([request, &status] { status = run(*request); });
+  command->callback([request, &status] { status = request->file.empty() ? run(*request) : run_file(*request); });
 }
 
 }  // namespace commfuse::sim

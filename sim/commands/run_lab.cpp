@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/run_lab.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "model/config/choices.h"
+#include "model/config/command_line.h"
+#include "model/config/quantity.h"
+#include "model/config_error.h"
+#include "sim/commands/commands.h"
+#include "sim/lab/lab.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+constexpr std::array<std::string_view, 3> taken{"ranks", "evaluator", "symmetry"};
+
+Settings settings_of(const SettingArguments& arguments) {
+  Resolver resolver;
+  read_files(arguments, resolver);
+  read_above_files(arguments, resolver);
+  Settings settings = resolver.finish();
+  for (const Field& field : run_fields()) {
+    const Origin& origin = settings.at(field).origin;
+    const bool asked = origin.source != Source::preset && origin.source != Source::environment;
+    if (asked && field.of_point && std::find(taken.begin(), taken.end(), field.key) == taken.end()) {
+      throw ConfigError(
+          fmt::format("{}: a lab workload has no such setting; leave it out, or run without the file", origin.where));
+    }
+  }
+  if (!arguments.axes.empty()) {
+    throw ConfigError("--axis: a lab workload is one point; run it once for every value");
+  }
+  return settings;
+}
+
+std::string_view name_of(Evaluator evaluator) { return evaluator == Evaluator::engine ? "engine" : "replay"; }
+
+std::string table(const LabWorkload& lab, const LabRun& run) {
+  std::string text = fmt::format("{}: {} ranks, chunks of {} at {}, {} latency\n", lab.name, lab.ranks,
+                                 format_size(lab.chunk), format_bandwidth(lab.rate), format_duration(lab.latency));
+  text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
+  text += fmt::format("  makespan   {:>14.3f} us\n", to_microseconds(run.makespan));
+  text += fmt::format("  played by  {:>14}{}\n", name_of(run.evaluator), run.one_for_all ? ", one rank for all" : "");
+  return text;
+}
+
+std::string json(const LabWorkload& lab, const LabRun& run) {
+  const nlohmann::ordered_json object{{"schema", "commfuse.lab_result/1"},
+                                      {"workload", lab.name},
+                                      {"ranks", lab.ranks},
+                                      {"messages", run.messages},
+                                      {"tiles", run.tiles},
+                                      {"makespan_ps", run.makespan.count()},
+                                      {"evaluator", name_of(run.evaluator)},
+                                      {"one_rank_for_all", run.one_for_all}};
+  return nlohmann::ordered_json::array({object}).dump() + "\n";
+}
+
+}  // namespace
+
+bool is_lab(const std::string& path) {
+  YamlFile file(path);
+  return file.root().has("schema") && file.root().text("schema") == lab_schema;
+}
+
+int run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format) {
+  constexpr std::array<std::string_view, 2> formats{"table", "json"};
+  require_word("--output", format, formats, "format");
+  const Settings settings = settings_of(arguments);
+  LabWorkload lab = load_lab(path);
+  if (settings.at(*find_field("ranks")).origin.source != Source::preset) {
+    lab.ranks = static_cast<std::int32_t>(settings.count("ranks"));
+  }
+  const Evaluator evaluator = chosen(evaluator_choices, settings.text("evaluator"));
+  const LabRun run = run_lab(lab, evaluator, chosen(switch_choices, settings.text("symmetry")));
+  fmt::print("{}", format == "json" ? json(lab, run) : table(lab, run));
+  return exit_code::done;
+}
+
+}  // namespace commfuse::sim
