@@ -49,8 +49,8 @@ class Actors {
   [[nodiscard]] Actor actor(Rank rank, std::size_t op) const {
     return static_cast<Actor>(ranks_ == 1 ? op : static_cast<std::size_t>(rank) * ops_ + op);
   }
-  [[nodiscard]] Rank rank_of(Actor actor) const { return static_cast<Rank>(actor / ops_); }
-  [[nodiscard]] std::size_t op_of(Actor actor) const { return actor % ops_; }
+  [[nodiscard]] Rank rank_of(Actor actor) const { return ranks_ == 1 ? 0 : static_cast<Rank>(actor / ops_); }
+  [[nodiscard]] std::size_t op_of(Actor actor) const { return ranks_ == 1 ? actor : actor % ops_; }
   [[nodiscard]] bool takes_part(Actor actor) const {
     return lowered_.takes_part(rank_of(actor), OpId{static_cast<std::int32_t>(op_of(actor))});
   }
@@ -67,14 +67,14 @@ class Actors {
   [[nodiscard]] Actor receiver(Actor sender) const {
     const OpId id{static_cast<std::int32_t>(op_of(sender))};
     const Rank rank = rank_of(sender);
-    return actor(target_of(program_, *exchange(sender), rank),
-                 static_cast<std::size_t>(lowered_.matching.receiver(rank, id)));
+    const Rank target = ranks_ == 1 ? 0 : target_of(program_, *exchange(sender), rank);
+    return actor(target, static_cast<std::size_t>(lowered_.matching.receiver(rank, id)));
   }
   [[nodiscard]] Actor sender(Actor receiver) const {
     const OpId id{static_cast<std::int32_t>(op_of(receiver))};
     const Rank rank = rank_of(receiver);
-    return actor(source_of(program_, *exchange(receiver), rank),
-                 static_cast<std::size_t>(lowered_.matching.sender(rank, id)));
+    const Rank source = ranks_ == 1 ? 0 : source_of(program_, *exchange(receiver), rank);
+    return actor(source, static_cast<std::size_t>(lowered_.matching.sender(rank, id)));
   }
 
   /// All that must have ended before it is posted. Waits on its own lane say nothing more than the op before does.
@@ -127,6 +127,8 @@ class Writer {
     tape_.all_ranks = lowered.matching.uniform;
     tape_.ranks = mesh_.ranks();
     value_.assign(actors_.count() * 3, none);
+    tape_.instructions.reserve(actors_.count() * 2);
+    tape_.operands.reserve(actors_.count() * 2);
     if (!tape_.all_ranks) {
       tape_.turns.push_back({{0, 0, 1}});
     }
