@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/draw_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace commfuse {
+
+namespace {
+
+/// What ops of one work have in common, whatever their sizes.
+class Signature {
+ public:
+  explicit Signature(const Program& program) : program_(program) {}
+
+  [[nodiscard]] std::string of(const Shape& shape) const {
+    return std::visit([&](const auto& one) { return of(one); }, shape);
+  }
+
+ private:
+  [[nodiscard]] const std::string& name(Extent extent) const {
+    return program_.dimensions[position(extent.dimension)].name;
+  }
+  [[nodiscard]] std::string of(const GemmShape& gemm) const {
+    return fmt::format("gemm {} {} {} {} {}", name(gemm.m), name(gemm.n), name(gemm.k), gemm.transpose_a,
+                       gemm.transpose_b);
+  }
+  [[nodiscard]] std::string of(const AttentionShape& attention) const {
+    return fmt::format("attention {} {}", name(attention.queries), name(attention.columns));
+  }
+  [[nodiscard]] std::string of(const ElementwiseShape& elementwise) const {
+    return fmt::format("elementwise {} {} {}", static_cast<int>(elementwise.function), name(elementwise.rows),
+                       name(elementwise.columns));
+  }
+  [[nodiscard]] std::string of(const ExchangeShape&) const { return "exchange"; }
+  [[nodiscard]] std::string of(const CollectiveShape&) const { return "collective"; }
+
+  const Program& program_;
+};
+
+/// The works that look alike, and what tells them apart, each in the order in which they come up.
+struct Alike {
+  std::vector<std::uint32_t> works;
+  std::vector<BufferId> marks;
+};
+
+class Keys {
+ public:
+  explicit Keys(const Program& program)
+      : program_(program), works_(static_cast<std::uint32_t>(program.unfused.size())), rows_(program.shapes.size(), 0) {
+    const Signature signature(program);
+    std::map<std::string, std::size_t> known;
+    const auto alike_of = [&](const Shape& shape) -> std::size_t {
+      const auto [place, added] = known.try_emplace(signature.of(shape), alike_.size());
+      if (added) {
+        alike_.emplace_back();
+      }
+      return place->second;
+    };
+    for (std::uint32_t work = 0; work < works_; ++work) {
+      alike_[alike_of(program.unfused[work])].works.push_back(work);
+    }
+    for (const Shape& shape : program.shapes) {
+      of_shape_.push_back(alike_of(shape));
+    }
+  }
+
+  DrawKey of(const Op& op) {
+    const std::uint32_t work = op.purpose == Purpose::essential ? work_of(op) : 0;
+    const std::uint32_t purpose = 4 * work + static_cast<std::uint32_t>(draw_of(op.purpose));
+    std::uint32_t& steps = steps_[purpose];
+    if (continues_kernel(op)) {
+      return {.step = steps - 1, .purpose = purpose, .can_stall = false};
+    }
+    return {.step = steps++, .purpose = purpose};
+  }
+
+ private:
+  static Draw draw_of(Purpose purpose) {
+    switch (purpose) {
+      case Purpose::essential: return Draw::essential;
+      case Purpose::local: return Draw::local;
+      case Purpose::communication: return Draw::communication;
+    }
+    return Draw::essential;
+  }
+
+  std::uint32_t work_of(const Op& op) {
+    Alike& alike = alike_[of_shape_[op.shape]];
+    if (alike.works.empty()) {  // a file may leave its unfused work open
+      alike.works.push_back(works_++);
+    }
+    const BufferId mark = mark_of(op);
+    const auto found = std::find(alike.marks.begin(), alike.marks.end(), mark);
+    const auto place = static_cast<std::size_t>(found - alike.marks.begin());
+    if (found == alike.marks.end()) {
+      alike.marks.push_back(mark);
+    }
+    return alike.works[std::min(place, alike.works.size() - 1)];
+  }
+
+  [[nodiscard]] BufferId mark_of(const Op& op) const {
+    const auto first_buffer = [&](Slice operand) { return program_.regions_of(operand).front().buffer; };
+    for (const Slice input : program_.inputs_of(op)) {
+      if (program_.buffers[position(first_buffer(input))].role == BufferRole::weight) {
+        return first_buffer(input);
+      }
+    }
+    return first_buffer(program_.outputs_of(op).front());
+  }
+
+  /// Whether the op is a later part of a kernel; parts come one after another.
+  bool continues_kernel(const Op& op) {
+    const auto* gemm = std::get_if<GemmShape>(&program_.shapes[op.shape]);
+    if (gemm == nullptr || gemm->kernel_m.blocks == 0) {
+      return false;
+    }
+    std::int32_t& rows = rows_[op.shape];
+    const bool continues = rows > 0;
+    rows = (rows + gemm->m.blocks) % gemm->kernel_m.blocks;
+    return continues;
+  }
+
+  const Program& program_;
+  std::uint32_t works_;                           // numbered so far
+  std::vector<Alike> alike_;                      // one a signature
+  std::vector<std::size_t> of_shape_;             // by shape: into alike_
+  std::map<std::uint32_t, std::uint32_t> steps_;  // by purpose
+  std::vector<std::int32_t> rows_;                // by shape: of its kernel in the parts so far
+};
+
+}  // namespace
+
+std::vector<DrawKey> draw_keys(const Program& program) {
+  Keys keys(program);
+  std::vector<DrawKey> result;
+  result.reserve(program.ops.size());
+  for (const Op& op : program.ops) {
+    result.push_back(keys.of(op));
+  }
+  return result;
+}
+
+}  // namespace commfuse

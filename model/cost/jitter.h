@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// How far an op's time strays from its price from one run to the next.
+//
+//   time of an op = price x rank factor x kernel factor, or price x rank factor + stall
+//
+// The price is the median, since benchmarks report medians: all factors are lognormal with median 1, or drawn from a
+// measured sample. The rank factor is one draw a rank and run, for all of its ops but communication: a GPU that clocks
+// lower is slower throughout. A stall (a host or network hiccup) is rare and Pareto distributed; an op that stalls has
+// no kernel factor besides. An op whose price is zero takes no time and never stalls. Issue costs have no jitter.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/hardware/parameter.h"
+#include "model/random/quantile_table.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+inline constexpr double highest_sigma = 1.0;
+inline constexpr double highest_stall_probability = 0.1;
+inline constexpr double least_stall_shape = 1.1;  // at 1 the mean is infinite
+
+/// Valid for ever after `load_jitter`: numbers are in the ranges given here.
+struct Jitter {
+  std::string name;
+  Parameter<double> compute_sigma;           ///< Of essential and local ops, in [0, highest_sigma].
+  Parameter<double> communication_sigma;     ///< In [0, highest_sigma].
+  Parameter<double> rank_sigma;              ///< In [0, highest_sigma].
+  Parameter<double> stall_probability;       ///< Of an op, in [0, highest_stall_probability].
+  Parameter<Duration> stall_scale;           ///< Shortest stall, in [1 ps, 1 s].
+  Parameter<double> stall_shape;             ///< Pareto: at least least_stall_shape.
+  std::vector<double> compute_ratios;        ///< Measured over nominal, sorted, > 0; replaces the lognormal.
+  std::vector<double> communication_ratios;  ///< The same.
+};
+
+/// Every kind of draw has its own words: the purpose in a Philox counter.
+enum class Draw : std::uint8_t { essential, local, communication, rank };
+
+/// The tables of one Jitter, built once and shared by threads.
+class JitterTables {
+ public:
+  explicit JitterTables(const Jitter& jitter);
+
+  /// Words below this many are stalls.
+  [[nodiscard]] std::uint32_t stalls() const { return stalls_; }
+  /// Factors of a kernel, for the word less stalls(); nullptr: always 1, and nothing stalls.
+  [[nodiscard]] const QuantileTable* kernel(bool communication) const;
+  /// Factor of a rank for a word; nullptr: always 1.
+  [[nodiscard]] const QuantileTable* rank() const { return rank_ ? &*rank_ : nullptr; }
+  /// Whole picoseconds, for a word below stalls().
+  [[nodiscard]] double stall(std::uint32_t word) const;
+
+ private:
+  std::uint32_t stalls_;
+  std::optional<QuantileTable> compute_;
+  std::optional<QuantileTable> communication_;
+  std::optional<QuantileTable> rank_;
+  std::optional<QuantileTable> stall_;
+};
+
+}  // namespace commfuse

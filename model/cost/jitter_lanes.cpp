@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/jitter_lanes.h"
+
+#include <bit>
+
+#include "model/random/philox.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace commfuse {
+
+namespace {
+
+using Cell = QuantileTable::Cell;
+
+// A double between 2^52 and 2^53 holds an integer in the low bits of its mantissa.
+constexpr double two_to_52 = 4503599627370496.0;
+constexpr std::uint64_t bits_of_2_to_52 = 0x4330000000000000;
+constexpr int cell_shift = 52 - QuantileTable::cell_bits;
+constexpr int first_cell = (1023 + QuantileTable::first_exponent) << QuantileTable::cell_bits;
+constexpr int upper_half = static_cast<int>(QuantileTable::cells_of_half);
+
+void words_portable(const PhiloxRun& run, std::uint32_t* words) {
+  for (std::size_t block = 0; block < run.blocks; ++block) {
+    const PhiloxWords drawn = philox({run.groups[block], run.ranks[block], run.step, run.purpose}, run.key);
+    for (std::size_t word = 0; word < drawn.size(); ++word) {
+      words[drawn.size() * block + word] = drawn[word];
+    }
+  }
+}
+
+// A stalling word wraps around, to a distance of 2^31 at least from both ends: there the table says 1.
+bool stretch_portable(const StretchRun& run, const std::uint32_t* words, const double* rank_factors, std::size_t count,
+                      double* times) {
+  std::uint32_t distances = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t word = words[i] - run.stalls;
+    const std::uint32_t from_top = run.last - word;
+    const std::uint32_t distance = word < from_top ? word : from_top;
+    distances |= distance;
+    const double x = std::bit_cast<double>(bits_of_2_to_52 | distance) - (two_to_52 - 0.5);
+    const std::uint64_t cell = (std::bit_cast<std::uint64_t>(x) >> cell_shift) - first_cell;
+    const Cell& found = run.cells[cell + (word > from_top ? upper_half : 0)];
+    times[i] = to_whole(run.nominal * rank_factors[i] * (found.base + found.slope * x));
+  }
+  return distances >> 31 != 0;
+}
+
+#if defined(__x86_64__)
+
+#define COMMFUSE_AVX2 [[gnu::target("avx2")]]
+
+/// Four blocks, each word in the low half of 64 bits; what lies above it is never looked at.
+struct PhiloxState {
+  __m256i word0, word1, word2, word3;
+};
+
+COMMFUSE_AVX2 inline PhiloxState philox_round(const PhiloxState& at, std::uint32_t key0, std::uint32_t key1) {
+  const __m256i a = _mm256_mul_epu32(_mm256_set1_epi64x(philox_multipliers[0]), at.word0);
+  const __m256i b = _mm256_mul_epu32(_mm256_set1_epi64x(philox_multipliers[1]), at.word2);
+  const __m256i with_key0 = _mm256_xor_si256(at.word1, _mm256_set1_epi64x(key0));
+  const __m256i with_key1 = _mm256_xor_si256(at.word3, _mm256_set1_epi64x(key1));
+  return {_mm256_xor_si256(_mm256_srli_epi64(b, 32), with_key0), b,
+          _mm256_xor_si256(_mm256_srli_epi64(a, 32), with_key1), a};
+}
+
+COMMFUSE_AVX2 inline __m256i load_four(const std::uint32_t* words) {
+  return _mm256_cvtepu32_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words)));
+}
+
+/// Block by block.
+COMMFUSE_AVX2 inline void store(const PhiloxState& at, std::uint32_t* words) {
+  const __m256i first = _mm256_blend_epi32(at.word0, _mm256_slli_epi64(at.word1, 32), 0xaa);
+  const __m256i second = _mm256_blend_epi32(at.word2, _mm256_slli_epi64(at.word3, 32), 0xaa);
+  const __m256i even = _mm256_unpacklo_epi64(first, second);
+  const __m256i odd = _mm256_unpackhi_epi64(first, second);
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(words), _mm256_permute2x128_si256(even, odd, 0x20));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(words + 8), _mm256_permute2x128_si256(even, odd, 0x31));
+}
+
+COMMFUSE_AVX2 void words_avx2(const PhiloxRun& run, std::uint32_t* words) {
+  for (std::size_t block = 0; block < run.blocks; block += 4) {
+    PhiloxState at{load_four(run.groups + block), load_four(run.ranks + block), _mm256_set1_epi64x(run.step),
+                   _mm256_set1_epi64x(run.purpose)};
+    auto key0 = static_cast<std::uint32_t>(run.key);
+    auto key1 = static_cast<std::uint32_t>(run.key >> 32);
+    for (int round = 0; round < philox_rounds; ++round) {
+      at = philox_round(at, key0, key1);
+      key0 += philox_weyl[0];
+      key1 += philox_weyl[1];
+    }
+    store(at, words + 4 * block);
+  }
+}
+
+/// Of four cells the bases in one vector and the slopes in another. Loads of whole cells: gathers take longer.
+struct FourCells {
+  __m256d bases, slopes;
+};
+COMMFUSE_AVX2 inline FourCells load_cells(const Cell* cells, __m256i places) {
+  alignas(32) std::int64_t at[4];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(at), places);
+  const __m256d even = _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(&cells[at[0]].base)),
+                                            _mm_loadu_pd(&cells[at[2]].base), 1);
+  const __m256d odd = _mm256_insertf128_pd(_mm256_castpd128_pd256(_mm_loadu_pd(&cells[at[1]].base)),
+                                           _mm_loadu_pd(&cells[at[3]].base), 1);
+  return {_mm256_unpacklo_pd(even, odd), _mm256_unpackhi_pd(even, odd)};
+}
+
+// As stretch_portable, four at a time.
+COMMFUSE_AVX2 bool stretch_avx2(const StretchRun& run, const std::uint32_t* words, const double* rank_factors,
+                                std::size_t count, double* times) {
+  const __m128i stalls = _mm_set1_epi32(static_cast<int>(run.stalls));
+  const __m128i last = _mm_set1_epi32(static_cast<int>(run.last));
+  const __m256d nominal = _mm256_set1_pd(run.nominal);
+  const __m256d to_integer = _mm256_set1_pd(two_to_52);
+  __m128i distances = _mm_setzero_si128();
+  for (std::size_t i = 0; i < count; i += 4) {
+    const __m128i word = _mm_sub_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(words + i)), stalls);
+    const __m128i distance = _mm_min_epu32(word, _mm_sub_epi32(last, word));
+    distances = _mm_or_si128(distances, distance);
+    const __m128i above = _mm_andnot_si128(_mm_cmpeq_epi32(distance, word), _mm_set1_epi32(upper_half));
+    const __m256i integer = _mm256_or_si256(_mm256_cvtepu32_epi64(distance), _mm256_castpd_si256(to_integer));
+    const __m256d x = _mm256_sub_pd(_mm256_castsi256_pd(integer), _mm256_set1_pd(two_to_52 - 0.5));
+    const __m256i place = _mm256_add_epi64(_mm256_srli_epi64(_mm256_castpd_si256(x), cell_shift),
+                                           _mm256_cvtepi32_epi64(_mm_sub_epi32(above, _mm_set1_epi32(first_cell))));
+    const FourCells cells = load_cells(run.cells.data(), place);
+    const __m256d factor = _mm256_add_pd(cells.bases, _mm256_mul_pd(cells.slopes, x));
+    const __m256d time = _mm256_mul_pd(_mm256_mul_pd(nominal, _mm256_loadu_pd(rank_factors + i)), factor);
+    _mm256_storeu_pd(times + i, _mm256_sub_pd(_mm256_add_pd(time, to_integer), to_integer));
+  }
+  return _mm_movemask_ps(_mm_castsi128_ps(distances)) != 0;
+}
+
+#undef COMMFUSE_AVX2
+
+#endif
+
+}  // namespace
+
+JitterLanes portable_jitter_lanes() { return {words_portable, stretch_portable}; }
+
+JitterLanes fastest_jitter_lanes() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) {
+    return {words_avx2, stretch_avx2};
+  }
+#endif
+  return portable_jitter_lanes();
+}
+
+}  // namespace commfuse

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Draws op times for many samples at once: the fast path of Monte Carlo. A sample is one run: its own ranks and
+// kernels.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/cost/costs.h"
+#include "model/cost/draw_keys.h"
+#include "model/cost/jitter.h"
+#include "model/cost/jitter_lanes.h"
+
+namespace commfuse {
+
+/// What decides all draws of a program: equal values, equal draws.
+struct JitterDraws {
+  std::shared_ptr<const JitterTables> tables;
+  std::uint64_t seed = 1;
+  std::vector<DrawKey> keys;  ///< By op.
+};
+
+/// A draw is Philox4x32-10: key = seed, counter = (sample / 4, rank, step, purpose), word = sample mod 4. Words below
+/// JitterTables::stalls() stall, the others are looked up. Times are doubles that hold whole picoseconds, below 2^52.
+/// One a thread.
+class JitterSampler {
+ public:
+  /// Samples come in batches of `lanes`, a multiple of four. Requires ranks >= 1.
+  JitterSampler(JitterDraws draws, std::int32_t ranks, std::size_t lanes,
+                const JitterLanes& inner = fastest_jitter_lanes());
+
+  /// Turns to samples first .. first + lanes - 1. Requires a multiple of four below 2^34.
+  void begin(std::uint64_t first);
+
+  /// Times of an op in this batch, [rank][lane]. `nominal` is its price: one for all ranks, or one a rank. Of an
+  /// exchange it is what the send half takes, of a collective the share of that member. Requires begin().
+  void sample(std::size_t op, std::span<const double> nominal, double* times);
+
+  [[nodiscard]] std::size_t lanes() const { return lanes_; }
+
+ private:
+  /// So many ranks from the first on, as many as words fit.
+  struct RankRun {
+    std::size_t first = 0;
+    std::size_t count = 0;
+  };
+  [[nodiscard]] RankRun ranks_from(std::size_t first) const;
+  void draw_words(RankRun ranks, std::uint32_t step, std::uint32_t purpose);
+  void sample_ranks(std::size_t op, RankRun ranks, std::span<const double> nominal, double* times);
+  void add_stalls(const DrawKey& key, std::span<const std::uint32_t> words, double nominal, double* times) const;
+
+  JitterDraws draws_;
+  std::size_t ranks_;
+  std::size_t lanes_;
+  JitterLanes inner_;
+  std::vector<std::uint32_t> counter_groups_;  // by rank and group of four lanes, and up to three more
+  std::vector<std::uint32_t> counter_ranks_;   // the same
+  std::vector<double> rank_factors_;           // by rank and lane
+  std::vector<double> ones_;                   // the same
+  std::vector<std::uint32_t> words_;           // of a run of ranks, by rank and lane
+};
+
+/// The costs of one sample, by rank: to the picosecond what JitterSampler draws for it, worked out one by one. What the
+/// ops are priced at stays as `undisturbed`, so that `stretch` holds the jitter; issue costs stay as they are.
+Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, std::uint64_t sample);
+
+}  // namespace commfuse

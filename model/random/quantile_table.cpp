@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/random/quantile_table.h"
+
+#include <algorithm>
+#include <bit>
+#include <boost/math/special_functions/erf.hpp>
+#include <cmath>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Below which a standard normal variable is with probability p.
+double normal_quantile(double p) {
+  using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+  return -std::sqrt(2.0) * boost::math::erfc_inv(2.0 * p, Policy());
+}
+
+double to_40_bits(double value) {
+  constexpr int bits = 40;
+  int exponent = 0;
+  const double mantissa = std::frexp(value, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, bits)), exponent - bits);
+}
+
+}  // namespace
+
+Quantile lognormal(double sigma) {
+  check(sigma >= 0.0, "the spread of a lognormal is not negative");
+  return [sigma](double p, bool from_top) { return std::exp(sigma * normal_quantile(p) * (from_top ? -1.0 : 1.0)); };
+}
+
+Quantile pareto(double scale, double shape) {
+  check(scale > 0.0 && shape > 0.0, "scale and shape of a Pareto distribution are positive");
+  return [scale, shape](double p, bool from_top) { return scale * std::pow(from_top ? p : 1.0 - p, -1.0 / shape); };
+}
+
+Quantile empirical(std::span<const double> sorted) {
+  check(!sorted.empty() && std::is_sorted(sorted.begin(), sorted.end()), "a sample is sorted and not empty");
+  return [values = std::vector<double>(sorted.begin(), sorted.end())](double p, bool from_top) {
+    const auto most = static_cast<double>(values.size() - 1);
+    const double place = std::clamp(p * static_cast<double>(values.size()) - 0.5, 0.0, most);
+    const auto below = static_cast<std::size_t>(place);
+    const std::size_t above = std::min(below + 1, values.size() - 1);
+    const auto value = [&](std::size_t i) { return from_top ? values[values.size() - 1 - i] : values[i]; };
+    return value(below) + (value(above) - value(below)) * (place - std::floor(place));
+  };
+}
+
+QuantileTable::QuantileTable(const Quantile& quantile, std::uint64_t count, double beyond)
+    : last_(static_cast<std::uint32_t>(count - 1)) {
+  check(count >= 1 && count <= (std::uint64_t{1} << 32), "a table has 1 to 2^32 words");
+  cells_.reserve(2 * cells_of_half);
+  fill(quantile, false, beyond);
+  fill(quantile, true, beyond);
+}
+
+void QuantileTable::fill(const Quantile& quantile, bool from_top, double beyond) {
+  constexpr std::size_t cells_of_doubling = std::size_t{1} << cell_bits;
+  const double count = static_cast<double>(last_) + 1.0;
+  const auto value_at = [&](double x) { return to_40_bits(quantile(x / count, from_top)); };
+  for (std::size_t cell = 0; cell < cells_of_half; ++cell) {
+    const int exponent = first_exponent + static_cast<int>(cell / cells_of_doubling);
+    const double width = std::ldexp(1.0, exponent - cell_bits);
+    const double begin = width * static_cast<double>(cells_of_doubling + cell % cells_of_doubling);
+    if (begin > count / 2.0) {
+      cells_.push_back({.base = beyond});
+      continue;
+    }
+    const double value = value_at(begin);
+    const double slope = (value_at(begin + width) - value) / width;
+    cells_.push_back({.base = value - slope * begin, .slope = slope});
+  }
+}
+
+// The bits of a positive double are its exponent and then its mantissa: their top is the number of the cell.
+double QuantileTable::at(std::uint32_t word) const {
+  constexpr int mantissa_bits = 52;
+  constexpr std::uint64_t first_cell = std::uint64_t{1023 + first_exponent} << cell_bits;
+  const std::uint32_t from_top = last_ - word;
+  const double x = static_cast<double>(std::min(word, from_top)) + 0.5;
+  const std::uint64_t cell = (std::bit_cast<std::uint64_t>(x) >> (mantissa_bits - cell_bits)) - first_cell;
+  const Cell& found = cells_[cell + (word > from_top ? cells_of_half : 0)];
+  return found.base + found.slope * x;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/draw_keys.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "model/schedule/generate.h"
+#include "model/schedule/scope.h"
+#include "model/schedule/strategies.h"
+
+namespace commfuse {
+namespace {
+
+struct Keyed {
+  explicit Keyed(const char* strategy, Scope scope = Scope::mlp, const StrategyOptions& options = {})
+      : program(generate(operation_of(scope, true), Mesh{{{"tp", 4}}}, 0, *find_strategy(strategy), options)),
+        keys(draw_keys(program)) {}
+
+  /// Keys of ops of a purpose, in program order.
+  [[nodiscard]] std::vector<DrawKey> of(Purpose purpose) const {
+    std::vector<DrawKey> found;
+    for (std::size_t op = 0; op < keys.size(); ++op) {
+      if (program.ops[op].purpose == purpose) {
+        found.push_back(keys[op]);
+      }
+    }
+    return found;
+  }
+
+  Program program;
+  std::vector<DrawKey> keys;
+};
+
+DrawKey essential(std::uint32_t work, std::uint32_t step) { return {.step = step, .purpose = 4 * work}; }
+
+TEST(DrawKeys, TheOneProductOfSerialAndTheFirstPartOfOthersShareADraw) {
+  // The unfused works of an MLP: gate_up, activation, down.
+  const std::vector<DrawKey> whole{essential(0, 0), essential(1, 0), essential(2, 0)};
+  EXPECT_EQ(Keyed("serial").of(Purpose::essential), whole);
+  const std::vector<DrawKey> parts{essential(0, 0), essential(0, 1), essential(0, 2), essential(0, 3), essential(1, 0),
+                                   essential(2, 0), essential(2, 1), essential(2, 2), essential(2, 3)};
+  EXPECT_EQ(Keyed("commfuse").of(Purpose::essential), parts);
+}
+
+TEST(DrawKeys, CommunicationAndLocalOpsCountForThemselves) {
+  const Keyed keyed("commfuse", Scope::down);
+  std::uint32_t step = 0;
+  for (const DrawKey& key : keyed.of(Purpose::communication)) {
+    EXPECT_EQ(key, (DrawKey{.step = step++, .purpose = 2}));
+  }
+  EXPECT_EQ(step, 3U);
+  step = 0;
+  for (const DrawKey& key : keyed.of(Purpose::local)) {
+    EXPECT_EQ(key, (DrawKey{.step = step++, .purpose = 1}));
+  }
+  EXPECT_EQ(step, 3U);
+}
+
+TEST(DrawKeys, WorksAlikeAreToldApartByTheirWeights) {
+  // Two MLPs with the same dimensions: the products of the second are works of their own.
+  std::map<std::uint32_t, std::uint32_t> kernels;  // by purpose
+  for (const DrawKey& key : Keyed("serial", Scope::mlp_ar).of(Purpose::essential)) {
+    EXPECT_EQ(key.step, kernels[key.purpose]++);
+  }
+  for (const auto& [purpose, count] : kernels) {
+    EXPECT_EQ(count, 1U) << purpose;
+  }
+}
+
+TEST(DrawKeys, NoTwoKernelsOfAProgramShareADraw) {
+  for (const Strategy& strategy : strategies()) {
+    for (const Scope scope : all_scopes) {
+      if (!applies(strategy, kinds_of(scope))) {
+        continue;
+      }
+      const Program program = generate(operation_of(scope, true), Mesh{{{"tp", 4}}}, 0, strategy, {});
+      std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+      for (const DrawKey& key : draw_keys(program)) {
+        EXPECT_NE(seen.insert({key.purpose, key.step}).second, !key.can_stall) << program.name;
+        EXPECT_NE(key.draw(), Draw::rank);
+      }
+    }
+  }
+}
+
+TEST(DrawKeys, ThePartsOfAKernelShareItsDrawAndStallOnce) {
+  const std::vector<DrawKey> parts = Keyed("fused_kernel", Scope::gate_up).of(Purpose::essential);
+  ASSERT_GT(parts.size(), 1U);
+  EXPECT_TRUE(parts.front().can_stall);
+  for (std::size_t i = 1; i < parts.size(); ++i) {
+    EXPECT_EQ(parts[i], (DrawKey{.step = 0, .purpose = 0, .can_stall = false}));
+  }
+}
+
+}  // namespace
+}  // namespace commfuse
