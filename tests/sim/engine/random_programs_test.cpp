@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine against the recurrence it plays, over random programs.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+
+#include "sim/engine/engine.h"
+#include "tests/sim/random_program.h"
+
+namespace commfuse::test {
+namespace {
+
+/// Start and end of every op from the recurrence alone, in an order in which they can happen: no queue, no clock.
+class Recurrence {
+ public:
+  Recurrence(const Lowered& lowered, const Costs& costs)
+      : lowered_(lowered), program_(*lowered.program), costs_(costs), spans_(program_.ops.size() * ranks()) {
+    Findings findings;
+    for (const commfuse::Event& event : run_abstractly(program_, lowered.matching, findings)) {
+      switch (event.kind) {
+        case commfuse::Event::Kind::computed: {
+          const std::int64_t start = posted(event.rank, event.op);
+          set(event.rank, event.op, start, start + cost(event.rank, event.op));
+          break;
+        }
+        case commfuse::Event::Kind::sent: {
+          const std::int64_t start = std::max(posted(event.rank, event.op), posted(event.target, event.target_op));
+          set(event.rank, event.op, start, start + cost(event.rank, event.op));
+          set(event.target, event.target_op, start, start + cost(event.rank, event.op));
+          break;
+        }
+        case commfuse::Event::Kind::collected: collect(event.rank, event.op); break;
+      }
+    }
+  }
+
+  [[nodiscard]] Timeline timeline() const {
+    Timeline timeline;
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+        const OpId op{static_cast<std::int32_t>(i)};
+        if (lowered_.takes_part(rank, op)) {
+          timeline.push_back({rank, op, Instant{Duration{at(rank, op).start}}, Instant{Duration{at(rank, op).end}}});
+        }
+      }
+    }
+    return timeline;
+  }
+
+ private:
+  struct Span {
+    std::int64_t start = -1;
+    std::int64_t end = 0;
+  };
+  [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(program_.mesh.ranks()); }
+  [[nodiscard]] std::size_t place(Rank rank, OpId op) const {
+    return static_cast<std::size_t>(rank) * program_.ops.size() + position(op);
+  }
+  [[nodiscard]] const Span& at(Rank rank, OpId op) const { return spans_[place(rank, op)]; }
+  [[nodiscard]] std::int64_t cost(Rank rank, OpId op) const { return costs_.of(rank, position(op)).count(); }
+
+  [[nodiscard]] std::int64_t posted(Rank rank, OpId op) const {
+    std::int64_t when = 0;
+    for (std::size_t i = 0; i <= position(op); ++i) {
+      const OpId earlier{static_cast<std::int32_t>(i)};
+      when += lowered_.takes_part(rank, earlier) ? costs_.issue[i].count() : 0;
+    }
+    const Op& this_op = program_.ops[position(op)];
+    for (std::size_t i = 0; i < position(op); ++i) {
+      const OpId earlier{static_cast<std::int32_t>(i)};
+      const auto waits = program_.waits_of(this_op);
+      if (program_.ops[i].lane == this_op.lane || std::find(waits.begin(), waits.end(), earlier) != waits.end()) {
+        when = std::max(when, at(rank, earlier).end);  // 0 where it does not take part
+      }
+    }
+    return when;
+  }
+
+  void set(Rank rank, OpId op, std::int64_t start, std::int64_t end) {
+    Span& span = spans_[place(rank, op)];
+    span.start = span.start < 0 ? start : std::min(span.start, start);
+    span.end = std::max(span.end, end);
+  }
+
+  void collect(Rank first, OpId op) {
+    const auto axis = std::get<CollectiveShape>(program_.shapes[program_.ops[position(op)].shape]).axis;
+    std::int64_t start = 0;
+    std::int64_t longest = 0;
+    const std::int32_t members = program_.mesh.axes[static_cast<std::size_t>(axis)].extent;
+    for (std::int32_t i = 0; i < members; ++i) {
+      const Rank member = program_.mesh.member(first, axis, i);
+      start = std::max(start, posted(member, op));
+      longest = std::max(longest, cost(member, op));
+    }
+    for (std::int32_t i = 0; i < members; ++i) {
+      set(program_.mesh.member(first, axis, i), op, start, start + longest);
+    }
+  }
+
+  const Lowered& lowered_;
+  const Program& program_;
+  const Costs& costs_;
+  std::vector<Span> spans_;
+};
+
+TEST(RandomPrograms, CoverWhatTheEngineDistinguishes) {
+  std::mt19937_64 random(1);
+  int uniform = 0;
+  int chains = 0;
+  std::set<OpKind> kinds;
+  std::set<std::int32_t> ranks;
+  for (int i = 0; i < 500; ++i) {
+    const Program program = random_program(random);
+    uniform += match(program).uniform ? 1 : 0;
+    ranks.insert(program.mesh.ranks());
+    for (const Op& op : program.ops) {
+      kinds.insert(op.kind);
+      const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+      chains += exchange != nullptr && !exchange->receives && op.where.relation == Relation::less ? 1 : 0;
+    }
+  }
+  EXPECT_GT(uniform, 200);
+  EXPECT_LT(uniform, 400);
+  EXPECT_GT(chains, 50);
+  EXPECT_EQ(kinds, (std::set{OpKind::elementwise, OpKind::exchange, OpKind::collective}));
+  EXPECT_EQ(ranks.size(), 8U);
+}
+
+TEST(RandomPrograms, AreTheSameForOneSeed) {
+  std::mt19937_64 once(7);
+  std::mt19937_64 again(7);
+  const Program program = random_program(once);
+  EXPECT_EQ(program, random_program(again));
+  EXPECT_EQ(random_costs(program, once).duration, random_costs(program, again).duration);
+}
+
+TEST(Engine, PlaysTheRecurrenceOfRandomProgramsToThePicosecond) {
+  std::mt19937_64 random(2);
+  Engine engine;
+  Recorder recorder(Recorder::Keep::timeline);
+  for (int i = 0; i < 10'000; ++i) {
+    const auto program = std::make_shared<const Program>(random_program(random));
+    const Costs costs = random_costs(*program, random);
+    const Plan plan = plan_of(lower(program));
+    engine.run(plan, costs, recorder);
+    ASSERT_EQ(recorder.timeline(), Recurrence(plan.lowered, costs).timeline()) << "program " << i;
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::test
