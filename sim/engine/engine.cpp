@@ -20,7 +20,7 @@ void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const
   queue_.start(options.shuffle_ties);
   prepare();
   while (!queue_.empty()) {
-    const Event event = queue_.pop();
+    const TimedEvent event = queue_.pop();
     now_ = event.when;
     handle(event);
   }
@@ -71,7 +71,7 @@ void Engine::add_up_issue_costs() {
   }
 }
 
-void Engine::handle(const Event& event) {
+void Engine::handle(const TimedEvent& event) {
   const std::uint32_t slot = event.slot();
   switch (event.kind()) {
     case EventKind::post: post(slot); break;

@@ -46,7 +46,7 @@ class Engine {
 
   void prepare();
   void add_up_issue_costs();
-  void handle(const Event& event);
+  void handle(const TimedEvent& event);
   void try_head(std::uint32_t slot);
   void post(std::uint32_t slot);
   void post_exchange(std::uint32_t slot, const PlannedOp& exchange);

@@ -13,14 +13,16 @@ namespace commfuse {
 
 enum class EventKind : std::uint8_t { post, end, half_end, collective_end };
 
-struct Event {
+struct TimedEvent {
   std::int64_t when = 0;   // picoseconds
   std::uint32_t tie = 0;   // lower first among simultaneous events
   std::uint32_t what = 0;  // slot and kind
 
   [[nodiscard]] std::uint32_t slot() const { return what >> 2; }
   [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(what & 3U); }
-  friend bool operator<(const Event& a, const Event& b) { return a.when != b.when ? a.when < b.when : a.tie < b.tie; }
+  friend bool operator<(const TimedEvent& a, const TimedEvent& b) {
+    return a.when != b.when ? a.when < b.when : a.tie < b.tie;
+  }
 };
 
 /// A heap. Simultaneous events come out in the order in which they were pushed, or shuffled by a seed: no pointer or
@@ -37,17 +39,17 @@ class EventQueue {
   }
 
   [[nodiscard]] bool empty() const { return heap_.empty(); }
-  [[nodiscard]] const Event& next() const { return heap_.front(); }
+  [[nodiscard]] const TimedEvent& next() const { return heap_.front(); }
 
   void push(std::int64_t when, EventKind kind, std::uint32_t slot) {
-    const Event event{when, tie(), slot << 2 | static_cast<std::uint32_t>(kind)};
+    const TimedEvent event{when, tie(), slot << 2 | static_cast<std::uint32_t>(kind)};
     heap_.push_back(event);
-    std::push_heap(heap_.begin(), heap_.end(), [](const Event& a, const Event& b) { return b < a; });
+    std::push_heap(heap_.begin(), heap_.end(), [](const TimedEvent& a, const TimedEvent& b) { return b < a; });
   }
 
-  Event pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), [](const Event& a, const Event& b) { return b < a; });
-    const Event first = heap_.back();
+  TimedEvent pop() {
+    std::pop_heap(heap_.begin(), heap_.end(), [](const TimedEvent& a, const TimedEvent& b) { return b < a; });
+    const TimedEvent first = heap_.back();
     heap_.pop_back();
     return first;
   }
@@ -64,7 +66,7 @@ class EventQueue {
     return static_cast<std::uint32_t>((mixed ^ (mixed >> 27)) >> 16);
   }
 
-  std::vector<Event> heap_;
+  std::vector<TimedEvent> heap_;
   std::uint32_t pushed_ = 0;
   std::optional<std::uint64_t> shuffle_;
 };
