@@ -19,8 +19,8 @@ void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const
   recorder_ = &recorder;
   queue_.start(options.shuffle_ties);
   prepare();
-  while (!queue_.empty()) {
-    const TimedEvent event = queue_.pop();
+  TimedEvent event;
+  while (queue_.pop(event)) {
     now_ = event.when;
     handle(event);
   }
@@ -48,7 +48,7 @@ void Engine::prepare() {
   std::uint32_t slot = 0;
   for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
     for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
-      slots_[slot++] = {.head = plan_of(rank).first[lane], .rank = rank};
+      slots_[slot++] = {.head = plan_of(rank).first[lane], .rank = rank, .lane = static_cast<std::uint16_t>(lane)};
     }
   }
   for (slot = 0; slot < slots_.size(); ++slot) {
@@ -85,13 +85,12 @@ void Engine::handle(const TimedEvent& event) {
 void Engine::try_head(std::uint32_t slot) {
   Slot& here = slots_[slot];
   const RankPlan& plan = plan_of(here.rank);
-  const std::uint32_t lane = slot - static_cast<std::uint32_t>(here.rank) * lanes_;
-  if (here.head == plan.first[lane + 1]) {
+  if (here.head == plan.first[here.lane + 1U]) {
     return;
   }
   const PlannedOp& op = plan.ops[here.head];
   for (const PlannedWait& wait : plan.waits_of(op)) {
-    if (slots_[slot - lane + wait.lane].head <= wait.place) {
+    if (slots_[slot - here.lane + wait.lane].head <= wait.place) {
       return;
     }
   }
@@ -99,7 +98,7 @@ void Engine::try_head(std::uint32_t slot) {
   const std::int64_t issued = issued_[kind * program_->ops.size() + position(op.op)];
   if (issued > now_) {
     here.phase = Phase::issuing;
-    queue_.push(issued, EventKind::post, slot);
+    queue_.push(issued, EventKind::post, slot, here.lane);
   } else {
     post(slot);
   }
@@ -116,7 +115,7 @@ void Engine::post(std::uint32_t slot) {
     case OpKind::attention:
     case OpKind::elementwise:
       here.start = now_;
-      queue_.push(now_ + costs_->of(here.rank, position(op.op)).count(), EventKind::end, slot);
+      queue_.push(now_ + costs_->of(here.rank, position(op.op)).count(), EventKind::end, slot, here.lane);
       break;
   }
 }
@@ -153,7 +152,7 @@ void Engine::start_half(std::uint32_t sender, std::uint32_t receiver) {
     }
   }
   const Slot& here = slots_[sender];
-  queue_.push(now_ + costs_->of(here.rank, position(head_of(here).op)).count(), EventKind::half_end, sender);
+  queue_.push(now_ + costs_->of(here.rank, position(head_of(here).op)).count(), EventKind::half_end, sender, here.lane);
 }
 
 void Engine::end_half(std::uint32_t sender, std::uint32_t receiver) {
@@ -180,7 +179,7 @@ void Engine::arrive(std::uint32_t slot, const PlannedOp& collective) {
     member.start = now_;
     longest = std::max(longest, costs_->of(member.rank, position(collective.op)));
   }
-  queue_.push(now_ + longest.count(), EventKind::collective_end, first);
+  queue_.push(now_ + longest.count(), EventKind::collective_end, first, slots_[first].lane);
 }
 
 void Engine::end_collective(std::uint32_t slot) {
@@ -199,7 +198,7 @@ void Engine::end(std::uint32_t slot) {
   here.start = -1;
   here.phase = Phase::waiting;
   try_head(slot);
-  const std::uint32_t first = static_cast<std::uint32_t>(here.rank) * lanes_;
+  const std::uint32_t first = slot - here.lane;
   for (const std::uint32_t lane : plan.watchers_of(op)) {
     if (slots_[first + lane].phase == Phase::waiting) {
       try_head(first + lane);
@@ -223,7 +222,7 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   const Slot& here = slots_[slot];
   const RankPlan& plan = plan_of(here.rank);
   const PlannedOp& op = plan.ops[here.head];
-  const Lane& lane = program_->lanes[slot % lanes_];
+  const Lane& lane = program_->lanes[here.lane];
   std::string words = fmt::format("rank {} in {} on lane {}{} waits for ", here.rank, op_in_words(*program_, op.op),
                                   name_of(lane.kind), lane.number);
   const auto other = [&](OpId awaited, Rank rank) {
@@ -231,7 +230,7 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   };
   if (here.phase != Phase::posted) {
     for (const PlannedWait& wait : plan.waits_of(op)) {
-      if (slots_[slot - slot % lanes_ + wait.lane].head <= wait.place) {
+      if (slots_[slot - here.lane + wait.lane].head <= wait.place) {
         return other(plan.ops[wait.place].op, here.rank);
       }
     }
@@ -253,8 +252,7 @@ void Engine::require_all_ended() const {
   int stuck = 0;
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
     const Slot& here = slots_[slot];
-    const std::uint32_t lane = slot - static_cast<std::uint32_t>(here.rank) * lanes_;
-    if (here.head != plan_of(here.rank).first[lane + 1] && ++stuck <= named) {
+    if (here.head != plan_of(here.rank).first[here.lane + 1U] && ++stuck <= named) {
       sentence += (stuck == 1 ? "" : "; ") + stuck_in_words(slot);
     }
   }

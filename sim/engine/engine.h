@@ -40,6 +40,7 @@ class Engine {
     std::int64_t start = -1;  // of the op at the head; -1: not started
     std::uint32_t head = 0;   // its place in the plan
     Rank rank = 0;
+    std::uint16_t lane = 0;
     Phase phase = Phase::waiting;
     std::int8_t halves = 0;  // of an exchange, not ended
   };
