@@ -1,186 +1,265 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/engine/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
 
 #include "model/check.h"
+#include "model/schedule/text.h"
 
 namespace commfuse {
 
-void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder) {
+void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const EngineOptions& options) {
   plan_ = &plan;
+  kinds_ = plan.kinds.data();
   program_ = plan.lowered.program.get();
   costs_ = &costs;
   recorder_ = &recorder;
+  queue_.start(options.shuffle_ties);
   prepare();
-  while (!queue_.empty()) {
-    std::pop_heap(queue_.begin(), queue_.end(), Later{});
-    const Event event = queue_.back();
-    queue_.pop_back();
+  TimedEvent event;
+  while (queue_.pop(event)) {
     now_ = event.when;
     handle(event);
   }
-  const auto waiting = std::count_if(states_.begin(), states_.end(), [](const State& s) { return s.pending >= 0; });
-  check(ended_ == static_cast<std::size_t>(waiting), "a checked program runs to its end");
+  require_all_ended();
 }
 
 void Engine::prepare() {
-  ops_ = program_->ops.size();
-  const Rank ranks = program_->mesh.ranks();
-  const std::size_t instances = ops_ * static_cast<std::size_t>(ranks);
-  check(costs_->duration.size() == ops_ && costs_->issue.size() == ops_ &&
-            (costs_->by_rank.empty() || costs_->by_rank.size() == instances),
+  const Mesh& mesh = program_->mesh;
+  const auto ranks = static_cast<std::size_t>(mesh.ranks());
+  const std::size_t ops = program_->ops.size();
+  check(costs_->duration.size() == ops && costs_->issue.size() == ops &&
+            (costs_->by_rank.empty() || costs_->by_rank.size() == ops * ranks),
         "costs belong to the program");
-  check(instances < 0xffffffffULL, "a run has fewer than 2^32 ops over all ranks");
+  check(program_->lanes.size() * ranks < EventQueue::most_slots, "a run has fewer than 2^30 lanes over all ranks");
   now_ = 0;
-  scheduled_ = 0;
-  ended_ = 0;
-  queue_.clear();
-  states_.assign(instances, State{});
-  arrivals_.assign(instances, 0);
-  issued_.resize(instances);
-  recorder_->start(ranks);
-  for (Rank rank = 0; rank < ranks; ++rank) {
-    const RankPlan& local = plan_->of(rank);
-    std::int64_t issued = 0;
-    for (std::size_t op = 0; op < ops_; ++op) {
-      const std::uint32_t here = instance(rank, op);
-      states_[here].pending = local.pending[op];
-      if (local.pending[op] >= 0) {
-        issued += costs_->issue[op].count();
-        issued_[here] = issued;
+  lanes_ = static_cast<std::uint32_t>(program_->lanes.size());
+  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+    extents_[axis] = mesh.axes[axis].extent;
+    strides_[axis] = mesh.stride(static_cast<int>(axis));
+  }
+  add_up_issue_costs();
+  recorder_->start(mesh.ranks());
+  arrivals_.assign(mesh.axes.size() * lanes_ * ranks, 0);
+  slots_.resize(lanes_ * ranks);
+  std::uint32_t slot = 0;
+  for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
+    for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
+      slots_[slot++] = {.head = plan_of(rank).first[lane], .rank = rank, .lane = static_cast<std::uint16_t>(lane)};
+    }
+  }
+  for (slot = 0; slot < slots_.size(); ++slot) {
+    try_head(slot);
+  }
+}
+
+void Engine::add_up_issue_costs() {
+  const std::size_t ops = program_->ops.size();
+  issued_.resize(plan_->kinds.size() * ops);
+  for (std::size_t kind = 0; kind < plan_->kinds.size(); ++kind) {
+    std::int64_t* const issued = issued_.data() + kind * ops;
+    std::fill(issued, issued + ops, 0);
+    for (const PlannedOp& op : plan_->kinds[kind].ops) {
+      issued[position(op.op)] = costs_->issue[position(op.op)].count();
+    }
+    for (std::size_t op = 1; op < ops; ++op) {
+      issued[op] += issued[op - 1];
+    }
+  }
+}
+
+void Engine::handle(const TimedEvent& event) {
+  const std::uint32_t slot = event.slot();
+  switch (event.kind()) {
+    case EventKind::post: post(slot); break;
+    case EventKind::end: end(slot); break;
+    case EventKind::half_end: end_half(slot, target_of(slot, head_of(slots_[slot]))); break;
+    case EventKind::collective_end: end_collective(slot); break;
+  }
+}
+
+/// Its lane is free. Posts the op at the head, now or when it is issued, if what it waits for has ended.
+void Engine::try_head(std::uint32_t slot) {
+  Slot& here = slots_[slot];
+  const RankPlan& plan = plan_of(here.rank);
+  if (here.head == plan.first[here.lane + 1U]) {
+    return;
+  }
+  const PlannedOp& op = plan.ops[here.head];
+  for (const PlannedWait& wait : plan.waits_of(op)) {
+    if (slots_[slot - here.lane + wait.lane].head <= wait.place) {
+      return;
+    }
+  }
+  const std::size_t kind = plan_->kind_of_rank[static_cast<std::size_t>(here.rank)];
+  const std::int64_t issued = issued_[kind * program_->ops.size() + position(op.op)];
+  if (issued > now_) {
+    here.phase = Phase::issuing;
+    queue_.push(issued, EventKind::post, slot, here.lane);
+  } else {
+    post(slot);
+  }
+}
+
+void Engine::post(std::uint32_t slot) {
+  Slot& here = slots_[slot];
+  const PlannedOp& op = head_of(here);
+  here.phase = Phase::posted;
+  switch (op.kind) {
+    case OpKind::exchange: post_exchange(slot, op); break;
+    case OpKind::collective: arrive(slot, op); break;
+    case OpKind::gemm:
+    case OpKind::attention:
+    case OpKind::elementwise:
+      here.start = now_;
+      queue_.push(now_ + costs_->of(here.rank, position(op.op)).count(), EventKind::end, slot, here.lane);
+      break;
+  }
+}
+
+bool Engine::has_posted(std::uint32_t slot, std::int32_t op) const {
+  const Slot& there = slots_[slot];
+  return there.phase == Phase::posted && static_cast<std::int32_t>(head_of(there).op) == op;
+}
+
+/// Ends of one half are on lanes of the same name, so that who it meets is at the head of a lane or not posted.
+void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
+  Slot& here = slots_[slot];
+  here.halves = static_cast<std::int8_t>((exchange.sends ? 1 : 0) + (exchange.receives ? 1 : 0));
+  const Matching& matching = plan_->lowered.matching;
+  if (exchange.sends) {
+    const std::uint32_t target = target_of(slot, exchange);
+    if (has_posted(target, matching.receiver(here.rank, exchange.op))) {
+      start_half(slot, target);
+    }
+  }
+  if (exchange.receives) {
+    const std::uint32_t source = source_of(slot, exchange);
+    if (source != slot &&
+        has_posted(source, matching.sender(here.rank, exchange.op))) {  // else the send has seen to it
+      start_half(source, slot);
+    }
+  }
+}
+
+void Engine::start_half(std::uint32_t sender, std::uint32_t receiver) {
+  for (const std::uint32_t end : {sender, receiver}) {
+    if (slots_[end].start < 0) {
+      slots_[end].start = now_;
+    }
+  }
+  const Slot& here = slots_[sender];
+  queue_.push(now_ + costs_->of(here.rank, position(head_of(here).op)).count(), EventKind::half_end, sender, here.lane);
+}
+
+void Engine::end_half(std::uint32_t sender, std::uint32_t receiver) {
+  for (const std::uint32_t slot : {sender, receiver}) {
+    if (--slots_[slot].halves == 0) {
+      end(slot);
+    }
+  }
+}
+
+/// A group has one open collective a lane and axis at most: nobody posts the next one before this one ends.
+void Engine::arrive(std::uint32_t slot, const PlannedOp& collective) {
+  const auto axis = static_cast<std::size_t>(collective.axis);
+  const std::int32_t coordinate = plan_->here[static_cast<std::size_t>(slots_[slot].rank)][axis];
+  const std::uint32_t first = shifted(slot, collective.axis, -coordinate);
+  std::int32_t& arrived = arrivals_[axis * slots_.size() + first];
+  if (++arrived < extents_[axis]) {
+    return;
+  }
+  arrived = 0;
+  Duration longest{};
+  for (std::int32_t i = 0; i < extents_[axis]; ++i) {
+    Slot& member = slots_[shifted(first, collective.axis, i)];
+    member.start = now_;
+    longest = std::max(longest, costs_->of(member.rank, position(collective.op)));
+  }
+  queue_.push(now_ + longest.count(), EventKind::collective_end, first, slots_[first].lane);
+}
+
+void Engine::end_collective(std::uint32_t slot) {
+  const int axis = head_of(slots_[slot]).axis;
+  for (std::int32_t i = 0; i < extents_[static_cast<std::size_t>(axis)]; ++i) {
+    end(shifted(slot, axis, i));
+  }
+}
+
+void Engine::end(std::uint32_t slot) {
+  Slot& here = slots_[slot];
+  const RankPlan& plan = plan_of(here.rank);
+  const PlannedOp& op = plan.ops[here.head];
+  recorder_->record(here.rank, op.op, op.purpose, Instant{Duration{here.start}}, Instant{Duration{now_}});
+  ++here.head;
+  here.start = -1;
+  here.phase = Phase::waiting;
+  try_head(slot);
+  const std::uint32_t first = slot - here.lane;
+  for (const std::uint32_t lane : plan.watchers_of(op)) {
+    if (slots_[first + lane].phase == Phase::waiting) {
+      try_head(first + lane);
+    }
+  }
+}
+
+std::uint32_t Engine::shifted(std::uint32_t slot, int axis, std::int32_t shift) const {
+  const auto place = static_cast<std::size_t>(axis);
+  const std::int32_t from = plan_->here[static_cast<std::size_t>(slots_[slot].rank)][place];
+  std::int32_t move = shift;
+  if (from + shift >= extents_[place]) {
+    move -= extents_[place];
+  } else if (from + shift < 0) {
+    move += extents_[place];
+  }
+  return slot + static_cast<std::uint32_t>(move * strides_[place]) * lanes_;
+}
+
+std::string Engine::stuck_in_words(std::uint32_t slot) const {
+  const Slot& here = slots_[slot];
+  const RankPlan& plan = plan_of(here.rank);
+  const PlannedOp& op = plan.ops[here.head];
+  const Lane& lane = program_->lanes[here.lane];
+  std::string words = fmt::format("rank {} in {} on lane {}{} waits for ", here.rank, op_in_words(*program_, op.op),
+                                  name_of(lane.kind), lane.number);
+  const auto other = [&](OpId awaited, Rank rank) {
+    return words + fmt::format("{} of rank {}", op_in_words(*program_, awaited), rank);
+  };
+  if (here.phase != Phase::posted) {
+    for (const PlannedWait& wait : plan.waits_of(op)) {
+      if (slots_[slot - here.lane + wait.lane].head <= wait.place) {
+        return other(plan.ops[wait.place].op, here.rank);
       }
     }
   }
-  for (std::uint32_t here = 0; here < instances; ++here) {
-    if (states_[here].pending == 0) {
-      become_ready(here);
+  if (op.kind == OpKind::collective) {
+    return words + "the rest of its group";
+  }
+  const Matching& matching = plan_->lowered.matching;
+  const Rank target = slots_[target_of(slot, op)].rank;
+  if (op.sends && !has_posted(target_of(slot, op), matching.receiver(here.rank, op.op))) {
+    return other(OpId{matching.receiver(here.rank, op.op)}, target);
+  }
+  return other(OpId{matching.sender(here.rank, op.op)}, slots_[source_of(slot, op)].rank);
+}
+
+void Engine::require_all_ended() const {
+  constexpr int named = 4;
+  std::string sentence;
+  int stuck = 0;
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    const Slot& here = slots_[slot];
+    if (here.head != plan_of(here.rank).first[here.lane + 1U] && ++stuck <= named) {
+      sentence += (stuck == 1 ? "" : "; ") + stuck_in_words(slot);
     }
   }
-}
-
-void Engine::schedule(std::int64_t when, EventKind kind, std::uint32_t instance) {
-  queue_.push_back({when, scheduled_++, instance, kind});
-  std::push_heap(queue_.begin(), queue_.end(), Later{});
-}
-
-void Engine::handle(const Event& event) {
-  switch (event.kind) {
-    case EventKind::post: post(event.instance); break;
-    case EventKind::end: end(event.instance); break;
-    case EventKind::half_end: end_half(event.instance); break;
-    case EventKind::collective_end: end_collective(event.instance); break;
+  if (stuck > named) {
+    sentence += fmt::format("; and {} more lanes", stuck - named);
   }
-}
-
-/// Everything it waits for has ended and its lane is free.
-void Engine::become_ready(std::uint32_t instance) {
-  const std::int64_t issued = issued_[instance];
-  if (issued > now_) {
-    schedule(issued, EventKind::post, instance);
-  } else {
-    post(instance);
-  }
-}
-
-void Engine::post(std::uint32_t instance) {
-  states_[instance].posted = true;
-  const std::size_t op = op_of(instance);
-  const Shape& shape = program_->shapes[program_->ops[op].shape];
-  if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-    post_exchange(instance, *exchange);
-  } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
-    arrive(instance, *collective);
-  } else {
-    states_[instance].start = now_;
-    schedule(now_ + costs_->of(rank_of(instance), op).count(), EventKind::end, instance);
-  }
-}
-
-void Engine::post_exchange(std::uint32_t instance, const ExchangeShape& exchange) {
-  states_[instance].halves = static_cast<std::int8_t>((exchange.sends ? 1 : 0) + (exchange.receives ? 1 : 0));
-  if (exchange.sends && states_[receiver_of(instance)].posted) {
-    start_half(instance);
-  }
-  if (exchange.receives) {
-    const std::uint32_t sender = sender_of(instance);
-    if (sender != instance && states_[sender].posted) {  // to itself: the send half has seen to it
-      start_half(sender);
-    }
-  }
-}
-
-void Engine::start_half(std::uint32_t sender) {
-  for (const std::uint32_t end : {sender, receiver_of(sender)}) {
-    if (states_[end].start < 0) {
-      states_[end].start = now_;
-    }
-  }
-  schedule(now_ + costs_->of(rank_of(sender), op_of(sender)).count(), EventKind::half_end, sender);
-}
-
-void Engine::end_half(std::uint32_t sender) {
-  for (const std::uint32_t here : {sender, receiver_of(sender)}) {
-    if (--states_[here].halves == 0) {
-      end(here);
-    }
-  }
-}
-
-void Engine::arrive(std::uint32_t instance, const CollectiveShape& collective) {
-  const std::size_t op = op_of(instance);
-  const std::uint32_t first = this->instance(program_->mesh.member(rank_of(instance), collective.axis, 0), op);
-  const auto members = program_->mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
-  if (++arrivals_[first] < members) {
-    return;
-  }
-  arrivals_[first] = 0;
-  Duration longest{};
-  for (std::int32_t coordinate = 0; coordinate < members; ++coordinate) {
-    const Rank member = program_->mesh.member(rank_of(first), collective.axis, coordinate);
-    states_[this->instance(member, op)].start = now_;
-    longest = std::max(longest, costs_->of(member, op));
-  }
-  schedule(now_ + longest.count(), EventKind::collective_end, first);
-}
-
-void Engine::end_collective(std::uint32_t instance) {
-  const std::size_t op = op_of(instance);
-  const auto& collective = std::get<CollectiveShape>(program_->shapes[program_->ops[op].shape]);
-  const auto members = program_->mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
-  for (std::int32_t coordinate = 0; coordinate < members; ++coordinate) {
-    end(this->instance(program_->mesh.member(rank_of(instance), collective.axis, coordinate), op));
-  }
-}
-
-void Engine::end(std::uint32_t instance) {
-  ++ended_;
-  const Rank rank = rank_of(instance);
-  const std::size_t op = op_of(instance);
-  recorder_->record(rank, OpId{static_cast<std::int32_t>(op)}, program_->ops[op].purpose,
-                    Instant{Duration{states_[instance].start}}, Instant{Duration{now_}});
-  for (const std::int32_t after : plan_->of(rank).after(op)) {
-    const std::uint32_t next = this->instance(rank, static_cast<std::size_t>(after));
-    if (--states_[next].pending == 0) {
-      become_ready(next);
-    }
-  }
-}
-
-std::uint32_t Engine::receiver_of(std::uint32_t sender) const {
-  const std::size_t op = op_of(sender);
-  const auto& exchange = std::get<ExchangeShape>(program_->shapes[program_->ops[op].shape]);
-  const OpId id{static_cast<std::int32_t>(op)};
-  return instance(target_of(*program_, exchange, rank_of(sender)),
-                  static_cast<std::size_t>(plan_->lowered.matching.receiver(rank_of(sender), id)));
-}
-
-std::uint32_t Engine::sender_of(std::uint32_t receiver) const {
-  const std::size_t op = op_of(receiver);
-  const auto& exchange = std::get<ExchangeShape>(program_->shapes[program_->ops[op].shape]);
-  const OpId id{static_cast<std::int32_t>(op)};
-  return instance(source_of(*program_, exchange, rank_of(receiver)),
-                  static_cast<std::size_t>(plan_->lowered.matching.sender(rank_of(receiver), id)));
+  check(stuck == 0, ("a checked program runs to its end, but " + sentence).c_str());
 }
 
 }  // namespace commfuse

@@ -1,54 +1,149 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/engine/plan.h"
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 namespace commfuse {
 
 namespace {
 
-RankPlan rank_plan(const Lowered& lowered, Rank rank) {
-  const Program& program = *lowered.program;
-  const std::size_t ops = program.ops.size();
-  std::vector<std::vector<std::int32_t>> after(ops);
-  RankPlan plan;
-  plan.pending.assign(ops, -1);
-  std::vector<std::int32_t> last_on_lane(program.lanes.size(), -1);
-  for (std::size_t op = 0; op < ops; ++op) {
-    const auto id = static_cast<std::int32_t>(op);
-    if (!lowered.takes_part(rank, OpId{id})) {
-      continue;
+class RankPlanner {
+ public:
+  RankPlanner(const Lowered& lowered, Rank rank) : program_(*lowered.program) {
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      takes_part_.push_back(lowered.takes_part(rank, OpId{static_cast<std::int32_t>(i)}));
     }
-    plan.pending[op] = 0;
-    const auto depend = [&](std::int32_t earlier) {
-      if (earlier >= 0 && plan.pending[static_cast<std::size_t>(earlier)] >= 0) {
-        after[static_cast<std::size_t>(earlier)].push_back(id);
-        ++plan.pending[op];
+  }
+
+  RankPlan plan() {
+    put_in_places();
+    for (std::uint32_t lane = 0; lane < program_.lanes.size(); ++lane) {
+      for (std::uint32_t place = plan_.first[lane]; place < plan_.first[lane + 1]; ++place) {
+        add_waits(lane, plan_.ops[place]);
       }
-    };
-    for (const OpId wait : program.waits_of(program.ops[op])) {
-      depend(static_cast<std::int32_t>(wait));
     }
-    std::int32_t& lane = last_on_lane[program.ops[op].lane];
-    depend(lane);
-    lane = id;
+    add_watchers();
+    return std::move(plan_);
   }
-  for (const std::vector<std::int32_t>& list : after) {
-    plan.first_successor.push_back(static_cast<std::uint32_t>(plan.successors.size()));
-    plan.successors.insert(plan.successors.end(), list.begin(), list.end());
+
+ private:
+  void put_in_places() {
+    std::vector<std::vector<OpId>> lanes(program_.lanes.size());
+    for (std::size_t i = 0; i < program_.ops.size(); ++i) {
+      if (takes_part_[i]) {
+        lanes[program_.ops[i].lane].push_back(OpId{static_cast<std::int32_t>(i)});
+      }
+    }
+    place_.resize(program_.ops.size());
+    for (const std::vector<OpId>& lane : lanes) {
+      plan_.first.push_back(static_cast<std::uint32_t>(plan_.ops.size()));
+      for (const OpId op : lane) {
+        place_[position(op)] = static_cast<std::uint32_t>(plan_.ops.size());
+        plan_.ops.push_back(planned(op));
+      }
+    }
+    plan_.first.push_back(static_cast<std::uint32_t>(plan_.ops.size()));
   }
-  plan.first_successor.push_back(static_cast<std::uint32_t>(plan.successors.size()));
-  return plan;
-}
+
+  [[nodiscard]] PlannedOp planned(OpId id) const {
+    const Op& op = program_.ops[position(id)];
+    PlannedOp planned{.op = id, .kind = op.kind, .purpose = op.purpose};
+    if (const auto* exchange = std::get_if<ExchangeShape>(&program_.shapes[op.shape])) {
+      planned.sends = exchange->sends;
+      planned.receives = exchange->receives;
+      planned.axis = exchange->axis;
+      planned.shift = exchange->shift;
+    } else if (const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape])) {
+      planned.axis = collective->axis;
+    }
+    return planned;
+  }
+
+  /// A lane is in order: the last of the ops that are waited for on it stands for the others, and its own need none.
+  void add_waits(std::uint32_t lane, PlannedOp& op) {
+    op.waits.first = static_cast<std::uint32_t>(plan_.waits.size());
+    for (const OpId wait : program_.waits_of(program_.ops[position(op.op)])) {
+      const std::uint32_t other = program_.ops[position(wait)].lane;
+      if (other == lane || !takes_part_[position(wait)]) {
+        continue;
+      }
+      const auto found = std::find_if(plan_.waits.begin() + op.waits.first, plan_.waits.end(),
+                                      [&](const PlannedWait& known) { return known.lane == other; });
+      const std::uint32_t place = place_[position(wait)];
+      if (found == plan_.waits.end()) {
+        plan_.waits.push_back({other, place});
+      } else {
+        found->place = std::max(found->place, place);
+      }
+    }
+    op.waits.count = static_cast<std::uint32_t>(plan_.waits.size()) - op.waits.first;
+  }
+
+  void add_watchers() {
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> watched;  // place, lane of what waits for it
+    for (std::uint32_t lane = 0; lane < program_.lanes.size(); ++lane) {
+      for (std::uint32_t place = plan_.first[lane]; place < plan_.first[lane + 1]; ++place) {
+        for (const PlannedWait& wait : plan_.waits_of(plan_.ops[place])) {
+          watched.emplace_back(wait.place, lane);
+        }
+      }
+    }
+    std::sort(watched.begin(), watched.end());
+    watched.erase(std::unique(watched.begin(), watched.end()), watched.end());
+    for (const auto& [place, lane] : watched) {
+      PlannedRun& run = plan_.ops[place].watchers;
+      run.first = run.count == 0 ? static_cast<std::uint32_t>(plan_.watchers.size()) : run.first;
+      ++run.count;
+      plan_.watchers.push_back(lane);
+    }
+  }
+
+  const Program& program_;
+  std::vector<bool> takes_part_;      // by op
+  std::vector<std::uint32_t> place_;  // by op that takes part
+  RankPlan plan_;
+};
+
+/// Which of the program's predicates hold on a rank.
+class Predicates {
+ public:
+  explicit Predicates(const Program& program) {
+    for (const Op& op : program.ops) {
+      if (op.where.relation != Relation::always && std::find(all_.begin(), all_.end(), op.where) == all_.end()) {
+        all_.push_back(op.where);
+      }
+    }
+  }
+  [[nodiscard]] std::vector<bool> on(const Coordinates& here) const {
+    std::vector<bool> holds;
+    for (const Predicate& predicate : all_) {
+      holds.push_back(predicate.holds(here));
+    }
+    return holds;
+  }
+
+ private:
+  std::vector<Predicate> all_;
+};
 
 }  // namespace
 
 Plan plan_of(Lowered lowered) {
   Plan plan;
   plan.lowered = std::move(lowered);
-  const Rank distinct = plan.lowered.matching.uniform ? 1 : plan.lowered.program->mesh.ranks();
-  for (Rank rank = 0; rank < distinct; ++rank) {
-    plan.ranks.push_back(rank_plan(plan.lowered, rank));
+  const Program& program = *plan.lowered.program;
+  const Predicates predicates(program);
+  std::map<std::vector<bool>, std::uint32_t> known;
+  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+    plan.here.push_back(program.mesh.coordinates(rank));
+    const auto [kind, added] =
+        known.try_emplace(predicates.on(plan.here.back()), static_cast<std::uint32_t>(plan.kinds.size()));
+    if (added) {
+      plan.kinds.push_back(RankPlanner(plan.lowered, rank).plan());
+    }
+    plan.kind_of_rank.push_back(kind->second);
   }
   return plan;
 }

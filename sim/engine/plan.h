@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lowered program as the engine walks it: who waits for whom, worked out once a structure.
+// The lowered program as the engine walks it: each lane's ops in order and what each waits for, worked out once a
+// structure. Ranks that take part in the same ops share one plan.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +11,51 @@
 
 namespace commfuse {
 
-/// Local dependencies of one rank's ops: waits, and the op before on the same lane.
-struct RankPlan {
-  std::vector<std::uint32_t> first_successor;  // by op, and one past the end
-  std::vector<std::int32_t> successors;
-  std::vector<std::int32_t> pending;  // by op: dependencies to begin with; -1 when the op is not on this rank
+/// A run of a pool of the plan.
+struct PlannedRun {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+};
 
-  [[nodiscard]] std::span<const std::int32_t> after(std::size_t op) const {
-    return std::span(successors).subspan(first_successor[op], first_successor[op + 1] - first_successor[op]);
+/// One op of a lane, with what its shape says of whom it meets.
+struct PlannedOp {
+  OpId op{};
+  OpKind kind = OpKind::gemm;
+  Purpose purpose = Purpose::essential;
+  bool sends = false;      // exchange
+  bool receives = false;   // exchange
+  std::int8_t axis = 0;    // exchange, collective
+  std::int32_t shift = 0;  // exchange
+  PlannedRun waits;        // of RankPlan::waits
+  PlannedRun watchers;     // of RankPlan::watchers
+};
+
+/// Ended as soon as the lane's head stands behind `place`.
+struct PlannedWait {
+  std::uint32_t lane = 0;
+  std::uint32_t place = 0;
+};
+
+/// Places count all ops of all lanes, one lane after another.
+struct RankPlan {
+  std::vector<PlannedOp> ops;           // by place
+  std::vector<std::uint32_t> first;     // by lane, and one past the end: the place of its first op
+  std::vector<PlannedWait> waits;       // pool: of other lanes, the last op of each lane
+  std::vector<std::uint32_t> watchers;  // pool: lanes on which an op waits for this one
+
+  [[nodiscard]] std::span<const PlannedWait> waits_of(const PlannedOp& op) const {
+    return std::span(waits).subspan(op.waits.first, op.waits.count);
+  }
+  [[nodiscard]] std::span<const std::uint32_t> watchers_of(const PlannedOp& op) const {
+    return std::span(watchers).subspan(op.watchers.first, op.watchers.count);
   }
 };
 
 struct Plan {
   Lowered lowered;
-  std::vector<RankPlan> ranks;  // one for all where every rank runs every op
-
-  [[nodiscard]] const RankPlan& of(Rank rank) const {
-    return ranks.size() == 1 ? ranks.front() : ranks[static_cast<std::size_t>(rank)];
-  }
+  std::vector<RankPlan> kinds;              // distinct ones; a single one where every rank runs every op
+  std::vector<std::uint32_t> kind_of_rank;  // by rank
+  std::vector<Coordinates> here;            // by rank
 };
 
 Plan plan_of(Lowered lowered);

@@ -148,5 +148,41 @@ TEST(Engine, PlaysTheRecurrenceOfRandomProgramsToThePicosecond) {
   }
 }
 
+TEST(Engine, ShufflingSimultaneousEventsChangesNothing) {
+  std::mt19937_64 random(3);
+  Engine engine;
+  Recorder plain(Recorder::Keep::timeline);
+  Recorder shuffled(Recorder::Keep::timeline);
+  for (int i = 0; i < 2'000; ++i) {
+    const auto program = std::make_shared<const Program>(random_program(random));
+    const Costs costs = random_costs(*program, random);
+    const Plan plan = plan_of(lower(program));
+    engine.run(plan, costs, plain);
+    for (int seed = 0; seed < 3; ++seed) {
+      engine.run(plan, costs, shuffled, {.shuffle_ties = random()});
+      ASSERT_EQ(shuffled.timeline(), plain.timeline()) << "program " << i;
+    }
+  }
+}
+
+TEST(EngineDeathTest, NamesTheOpsThatNeverEnd) {
+  // Both ranks send first and receive afterwards, on one lane: neither send meets a receive that is posted.
+  ProgramBuilder builder("stuck", Mesh{{{"tp", 2}}});
+  const Extent rows{builder.dimension("rows", 1), 1};
+  const Extent columns{builder.dimension("columns", 1), 1};
+  const Operand all{builder.whole(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32))};
+  builder.exchange({.send = all});
+  const OpId received = builder.exchange({.receive = all});
+  builder.elementwise({.function = Function::copy, .inputs = {all}, .out = all, .waits = {received}});
+  const auto program = std::make_shared<const Program>(std::move(builder).build());
+  const Plan plan = plan_of(lower(program));
+  const Costs costs{.duration = std::vector<Duration>(3), .issue = std::vector<Duration>(3)};
+  Recorder recorder;
+  EXPECT_DEATH(Engine{}.run(plan, costs, recorder),
+               "a checked program runs to its end, but rank 0 in op 0 .exchange. on lane comm0 waits for op 1 "
+               ".exchange. of rank 1; rank 0 in op 2 .elementwise. on lane compute0 waits for op 1 .exchange. of rank "
+               "0; rank 1 in op 0 ");
+}
+
 }  // namespace
 }  // namespace commfuse::test

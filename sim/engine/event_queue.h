@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is going to happen in a run, in order of time.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace commfuse {
+
+enum class EventKind : std::uint8_t { post, end, half_end, collective_end };
+
+struct TimedEvent {
+  std::int64_t when = 0;   // picoseconds
+  std::uint32_t tie = 0;   // lower first among simultaneous events
+  std::uint32_t what = 0;  // slot and kind
+
+  [[nodiscard]] std::uint32_t slot() const { return what >> 2; }
+  [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(what & 3U); }
+  friend bool operator<(const TimedEvent& a, const TimedEvent& b) {
+    return a.when != b.when ? a.when < b.when : a.tie < b.tie;
+  }
+};
+
+/// Events in order: what comes later is appended, what is first is taken, in constant time.
+class EventRun {
+ public:
+  void clear() { first_ = end_ = 0; }
+  [[nodiscard]] bool empty() const { return first_ == end_; }
+  [[nodiscard]] const TimedEvent& front() const { return ring_[first_ & mask_]; }
+  [[nodiscard]] const TimedEvent& back() const { return ring_[(end_ - 1) & mask_]; }
+  void pop() { ++first_; }
+  void push(const TimedEvent& event) {
+    if (end_ - first_ == ring_.size()) {
+      grow();
+    }
+    ring_[end_++ & mask_] = event;
+  }
+
+ private:
+  void grow() {
+    std::vector<TimedEvent> larger(std::max<std::size_t>(16, 2 * ring_.size()));
+    for (std::size_t i = first_; i < end_; ++i) {
+      larger[i - first_] = ring_[i & mask_];
+    }
+    ring_.swap(larger);
+    mask_ = ring_.size() - 1;
+    end_ -= first_;
+    first_ = 0;
+  }
+
+  std::vector<TimedEvent> ring_;  // its size is a power of 2
+  std::size_t mask_ = 0;
+  std::size_t first_ = 0;
+  std::size_t end_ = 0;
+};
+
+/// Simultaneous events come out in the order in which they were pushed, or shuffled by a seed: no pointer or hash table
+/// ever decides.
+///
+/// Ops of one lane often take equally long on all ranks, so that their ends are pushed in order of time: what is in
+/// order among events of its lane is kept in a run, the rest in a heap.
+class EventQueue {
+ public:
+  static constexpr std::uint32_t most_slots = 1U << 30;
+
+  /// Forgets everything, keeps the memory.
+  void start(std::optional<std::uint64_t> shuffle_ties) {
+    heap_.clear();
+    for (EventRun& run : runs_) {
+      run.clear();
+    }
+    pushed_ = 0;
+    shuffle_ = shuffle_ties;
+  }
+
+  void push(std::int64_t when, EventKind kind, std::uint32_t slot, std::uint32_t lane) {
+    const TimedEvent event{when, tie(), slot << 2 | static_cast<std::uint32_t>(kind)};
+    EventRun& run = runs_[lane % runs_.size()];
+    if (run.empty() || run.back() < event) {
+      run.push(event);
+    } else {
+      heap_.push_back(event);
+      std::push_heap(heap_.begin(), heap_.end(), later);
+    }
+  }
+
+  /// Takes the first event; false when there is none.
+  bool pop(TimedEvent& first) {
+    EventRun* from = nullptr;
+    for (EventRun& run : runs_) {
+      if (!run.empty() && (from == nullptr || run.front() < first)) {
+        from = &run;
+        first = run.front();
+      }
+    }
+    if (!heap_.empty() && (from == nullptr || heap_.front() < first)) {
+      std::pop_heap(heap_.begin(), heap_.end(), later);
+      first = heap_.back();
+      heap_.pop_back();
+      return true;
+    }
+    if (from != nullptr) {
+      from->pop();
+    }
+    return from != nullptr;
+  }
+
+ private:
+  static bool later(const TimedEvent& a, const TimedEvent& b) { return b < a; }
+
+  /// After 2^32 events the order among simultaneous ones is another, still always the same one.
+  std::uint32_t tie() {
+    const std::uint32_t number = pushed_++;
+    if (!shuffle_) {
+      return number;
+    }
+    std::uint64_t mixed = (number + *shuffle_) * 0x9e3779b97f4a7c15ULL;  // splitmix64
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    return static_cast<std::uint32_t>((mixed ^ (mixed >> 27)) >> 16);
+  }
+
+  std::array<EventRun, 4> runs_;  // by lane, several lanes in one where there are more
+  std::vector<TimedEvent> heap_;
+  std::uint32_t pushed_ = 0;
+  std::optional<std::uint64_t> shuffle_;
+};
+
+}  // namespace commfuse

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/max_min.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "tests/sim/random_program.h"
+
+namespace commfuse::test {
+namespace {
+
+using Rates = std::vector<double>;
+constexpr double no_cap = 1e9;
+
+struct Wish {
+  double cap = no_cap;
+  std::vector<std::int32_t> links;
+};
+
+Rates rates_of(const std::vector<Wish>& wishes, const std::vector<double>& capacity) {
+  std::vector<Flow> flows;
+  for (const Wish& wish : wishes) {
+    flows.push_back({wish.cap, wish.links});
+  }
+  MaxMin max_min;
+  const auto rates = max_min.rates(flows, capacity);
+  return {rates.begin(), rates.end()};
+}
+
+TEST(MaxMin, ALoneFlowGetsItsCapOrTheSmallestLink) {
+  EXPECT_EQ(rates_of({{7.0, {0}}}, {10.0}), Rates{7.0});
+  EXPECT_EQ(rates_of({{10.0, {0}}}, {10.0}), Rates{10.0});
+  EXPECT_EQ(rates_of({{no_cap, {0, 1, 2}}}, {10.0, 4.0, 6.0}), Rates{4.0});
+  EXPECT_EQ(rates_of({{3.0, {}}}, {10.0}), Rates{3.0});
+  EXPECT_EQ(rates_of({}, {10.0}), Rates{});
+}
+
+TEST(MaxMin, EqualFlowsShareALinkEqually) {
+  EXPECT_EQ(rates_of({{no_cap, {0}}, {no_cap, {0}}}, {10.0}), (Rates{5.0, 5.0}));
+  EXPECT_EQ(rates_of({{no_cap, {0}}, {no_cap, {0}}, {no_cap, {0}}, {no_cap, {0}}}, {10.0}), Rates(4, 2.5));
+}
+
+TEST(MaxMin, WhatACappedFlowLeavesGoesToTheOthers) {
+  // Of 10: the first wants 2, the others share 8.
+  EXPECT_EQ(rates_of({{2.0, {0}}, {no_cap, {0}}, {no_cap, {0}}}, {10.0}), (Rates{2.0, 4.0, 4.0}));
+  // Demands 2, 2.5, 4, 5 of 10: 2 and 2.5, then 5.5 is halved.
+  EXPECT_EQ(rates_of({{2.0, {0}}, {2.5, {0}}, {4.0, {0}}, {5.0, {0}}}, {10.0}), (Rates{2.0, 2.5, 2.75, 2.75}));
+}
+
+TEST(MaxMin, TheParkingLot) {
+  // A long flow over two links of 10, a short one over each: every link is halved.
+  EXPECT_EQ(rates_of({{no_cap, {0, 1}}, {no_cap, {0}}, {no_cap, {1}}}, {10.0, 10.0}), (Rates{5.0, 5.0, 5.0}));
+  // Links of 6 and 12: the first is halved at 3, so the second's own flow has 9.
+  EXPECT_EQ(rates_of({{no_cap, {0, 1}}, {no_cap, {0}}, {no_cap, {1}}}, {6.0, 12.0}), (Rates{3.0, 3.0, 9.0}));
+}
+
+TEST(MaxMin, ThreeOnTheMiddleLinkLeaveTwoThirdsOfTheirOtherLinks) {
+  // All links carry 1. B, C and D have a third of link 1 each; A has what B leaves of link 0, E all of link 3.
+  const Rates rates =
+      rates_of({{no_cap, {0}}, {no_cap, {0, 1}}, {no_cap, {1}}, {no_cap, {1, 2}}, {no_cap, {3}}}, {1.0, 1.0, 1.0, 1.0});
+  const double third = 1.0 / 3;
+  EXPECT_EQ(rates, (Rates{1.0 - third, third, third, third, 1.0}));
+}
+
+TEST(MaxMin, TheBottleneckOfOneFlowFreesAnotherLink) {
+  // B is held to 1 by link 1, so A has 9 of link 0's 10.
+  EXPECT_EQ(rates_of({{no_cap, {0}}, {no_cap, {0, 1}}}, {10.0, 1.0}), (Rates{9.0, 1.0}));
+}
+
+/// The definition: no link is over its capacity, and every flow is at its cap or has a full link on which nobody has
+/// more.
+TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
+  std::mt19937_64 random(5);
+  for (int round = 0; round < 2'000; ++round) {
+    std::vector<double> capacity;
+    for (std::int64_t i = 1 + below(random, 6); i > 0; --i) {
+      capacity.push_back(static_cast<double>(1 + below(random, 12)));
+    }
+    std::vector<Wish> wishes(static_cast<std::size_t>(below(random, 9)));
+    for (Wish& wish : wishes) {
+      wish.cap = one_in(random, 2) ? no_cap : static_cast<double>(1 + below(random, 6));
+      for (std::int32_t link = 0; link < std::ssize(capacity); ++link) {
+        if (one_in(random, 2)) {
+          wish.links.push_back(link);
+        }
+      }
+    }
+    const Rates rates = rates_of(wishes, capacity);
+    std::vector<double> used(capacity.size(), 0.0);
+    std::vector<double> most(capacity.size(), 0.0);
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      for (const std::int32_t link : wishes[i].links) {
+        used[static_cast<std::size_t>(link)] += rates[i];
+        most[static_cast<std::size_t>(link)] = std::max(most[static_cast<std::size_t>(link)], rates[i]);
+      }
+    }
+    constexpr double tiny = 1e-9;
+    for (std::size_t link = 0; link < capacity.size(); ++link) {
+      EXPECT_LE(used[link], capacity[link] + tiny);
+    }
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      const bool held_up = std::any_of(wishes[i].links.begin(), wishes[i].links.end(), [&](std::int32_t id) {
+        const auto link = static_cast<std::size_t>(id);
+        return used[link] > capacity[link] - tiny && rates[i] > most[link] - tiny;
+      });
+      EXPECT_TRUE(rates[i] == wishes[i].cap || held_up) << "round " << round << ", flow " << i;
+      EXPECT_GT(rates[i], 0.0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::test
