@@ -46,11 +46,11 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
   const Costs costs = price(program, structure.meetings, sizes, point.machine, point.price);
   const Replay::Ranks ranks =
       point.symmetry && alike(structure.tape, costs) ? Replay::Ranks::first : Replay::Ranks::all;
-  const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, recorder_);
-
   Prediction prediction;
   prediction.evaluator = point.evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
-  if (prediction.evaluator == Evaluator::engine) {
+  const bool replays = prediction.evaluator == Evaluator::replay;
+  const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, replays ? &recorder_ : nullptr);
+  if (!replays) {
     engine_.run(structure.plan, costs, recorder_);
   }
   prediction.analysis = analyse(program, costs, recorder_);

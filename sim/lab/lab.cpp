@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/random/philox.h"
 #include "model/record/recorder.h"
 #include "model/schedule/builder.h"
 #include "model/schedule/check_program.h"
@@ -46,6 +47,29 @@ Program lab_program(const LabWorkload& lab) {
   return generate(site, Mesh{{{"rank", lab.ranks}}}, 0, *find_strategy("commfuse"), {.form = Form::ring});
 }
 
+namespace {
+
+/// One of the lengths a tile may have, each as likely; the same for a rank and step whatever the number of ranks.
+Duration random_tile(const LabWorkload& lab, Rank rank, std::uint32_t step) {
+  const auto here = static_cast<std::uint32_t>(rank);
+  const std::uint32_t word = philox({here / 4, step, 0, 0}, lab.seed)[here % 4];
+  const auto lengths = static_cast<std::uint64_t>((lab.longest_tile - lab.shortest_tile) / lab.tile_step) + 1;
+  return lab.shortest_tile + static_cast<std::int64_t>(word * lengths >> 32) * lab.tile_step;
+}
+
+void draw_tiles(const LabWorkload& lab, const Program& program, Costs& costs) {
+  costs.by_rank.reserve(program.ops.size() * static_cast<std::size_t>(lab.ranks));
+  for (Rank rank = 0; rank < lab.ranks; ++rank) {
+    std::uint32_t step = 0;
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      const bool tile = program.ops[op].kind == OpKind::gemm;
+      costs.by_rank.push_back(tile ? random_tile(lab, rank, step++) : costs.duration[op]);
+    }
+  }
+}
+
+}  // namespace
+
 Costs lab_costs(const LabWorkload& lab, const Program& program) {
   Costs costs;
   const Duration message = lab.latency + lab.chunk / lab.rate;
@@ -54,6 +78,9 @@ Costs lab_costs(const LabWorkload& lab, const Program& program) {
   }
   costs.issue.assign(program.ops.size(), Duration{});
   costs.compute = lab.ranks * lab.shortest_tile;
+  if (lab.longest_tile > lab.shortest_tile) {
+    draw_tiles(lab, program, costs);
+  }
   return costs;
 }
 

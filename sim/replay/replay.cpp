@@ -2,7 +2,7 @@
 #include "sim/replay/replay.h"
 
 #include <algorithm>
-#include <array>
+#include <utility>
 
 #include "model/check.h"
 #include "model/config_error.h"
@@ -26,31 +26,122 @@ Duration duration(double picoseconds) {
   return Duration{static_cast<std::int64_t>(picoseconds)};
 }
 
+/// Ranks of a register.
+std::size_t ranks_of(const Tape& tape, const Costs& costs, Replay::Ranks ranks) {
+  check(ranks == Replay::Ranks::all || alike(tape, costs), "one rank stands for all only where they are alike");
+  return tape.all_ranks && ranks == Replay::Ranks::all ? static_cast<std::size_t>(tape.ranks) : 1;
+}
+
 }  // namespace
 
 bool alike(const Tape& tape, const Costs& costs) { return tape.all_ranks && costs.by_rank.empty(); }
 
+namespace {
+
+/// What an op takes, as priced: in one lane, or in all three.
+class Priced {
+ public:
+  Priced(const Program& program, const Tape& tape, const Costs& costs, std::size_t ranks, std::size_t lanes)
+      : program_(program), tape_(tape), costs_(costs), ranks_(ranks), lanes_(lanes) {}
+
+  [[nodiscard]] std::size_t lanes() const { return lanes_; }
+
+  /// Of an op on every rank of a register, in every lane.
+  void operator()(std::uint32_t op, Rank rank, double* out) const {
+    if (costs_.by_rank.empty()) {
+      spread(op, static_cast<double>(costs_.duration[op].count()), out);
+      for (std::size_t i = lanes_; i < ranks_ * lanes_; ++i) {
+        out[i] = out[i - lanes_];
+      }
+      return;
+    }
+    for (std::size_t r = 0; r < ranks_; ++r) {
+      const Rank here = tape_.all_ranks ? static_cast<Rank>(r) : rank;
+      spread(op, static_cast<double>(costs_.of(here, op).count()), out + r * lanes_);
+    }
+  }
+
+ private:
+  void spread(std::uint32_t op, double priced, double* out) const {
+    out[actual] = priced;
+    if (lanes_ == all_lanes) {
+      const bool communicates = program_.ops[op].purpose == Purpose::communication;
+      out[ideal] = communicates ? 0.0 : priced;
+      out[link] = communicates ? priced : 0.0;
+    }
+  }
+
+  const Program& program_;
+  const Tape& tape_;
+  const Costs& costs_;
+  std::size_t ranks_;
+  std::size_t lanes_;
+};
+
+/// What an op takes in a batch of samples, one a lane.
+class Sampled {
+ public:
+  Sampled(const Tape& tape, const Costs& costs, JitterSampler& sampler)
+      : tape_(tape),
+        costs_(costs),
+        sampler_(sampler),
+        nominal_(costs.by_rank.empty() ? 1 : static_cast<std::size_t>(tape.ranks)),
+        times_(tape.all_ranks ? 0 : static_cast<std::size_t>(tape.ranks) * sampler.lanes()) {}
+
+  [[nodiscard]] std::size_t lanes() const { return sampler_.lanes(); }
+
+  void operator()(std::uint32_t op, Rank rank, double* out) {
+    if (tape_.all_ranks) {
+      draw(op, out);
+      return;
+    }
+    if (drawn_ != op) {
+      draw(op, times_.data());
+      drawn_ = op;
+    }
+    std::copy_n(times_.data() + static_cast<std::size_t>(rank) * lanes(), lanes(), out);
+  }
+
+ private:
+  void draw(std::uint32_t op, double* out) {
+    for (std::size_t r = 0; r < nominal_.size(); ++r) {
+      nominal_[r] = static_cast<double>(costs_.of(static_cast<Rank>(r), op).count());
+    }
+    sampler_.sample(op, nominal_, out);
+  }
+
+  const Tape& tape_;
+  const Costs& costs_;
+  JitterSampler& sampler_;
+  std::vector<double> nominal_;  // one for all ranks, or one a rank
+  std::vector<double> times_;    // of the op drawn last, by rank and lane; where instructions are of single ranks
+  std::uint32_t drawn_ = Tape::none;
+};
+
+}  // namespace
+
 /// One pass over a tape.
+template <class Prices>
 class Replay::Pass {
  public:
-  Pass(Replay& memory, const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, std::size_t lanes)
+  Pass(Replay& memory, const Program& program, const Tape& tape, const Costs& costs, std::size_t ranks, Prices prices)
       : program_(program),
         tape_(tape),
         costs_(costs),
         memory_(memory),
-        ranks_(tape.all_ranks && ranks == Ranks::all ? static_cast<std::size_t>(tape.ranks) : 1),
-        lanes_(lanes),
-        width_(ranks_ * lanes) {
+        ranks_(ranks),
+        lanes_(prices.lanes()),
+        width_(ranks_ * lanes_),
+        price_(std::move(prices)) {
     const std::size_t ops = program.ops.size();
     check(costs.duration.size() == ops && costs.issue.size() == ops &&
               (costs.by_rank.empty() || costs.by_rank.size() == ops * static_cast<std::size_t>(tape.ranks)),
           "costs belong to the program");
-    check(ranks == Ranks::all || alike(tape, costs), "one rank stands for all only where they are alike");
     memory_.values_.resize(tape.registers * width_);
     memory_.durations_.resize(width_);
     memory_.others_.resize(width_);
+    memory_.last_end_.assign(lanes_, 0.0);
     sum_issue_costs();
-    last_end_.fill(0.0);
   }
 
   /// recorder: null when nobody listens.
@@ -58,13 +149,13 @@ class Replay::Pass {
     for (const Tape::Instruction& instruction : tape_.instructions) {
       switch (instruction.kind) {
         case Tape::Kind::kernel:
-          price(instruction.op, instruction.rank, memory_.durations_.data());
+          price_(instruction.op, instruction.rank, memory_.durations_.data());
           post(instruction);
           kernels::add_to(to(instruction), memory_.durations_.data(), width_);
           break;
         case Tape::Kind::post: post(instruction); continue;
         case Tape::Kind::half:
-          price(instruction.op, instruction.rank, memory_.durations_.data());
+          price_(instruction.op, instruction.rank, memory_.durations_.data());
           meet(instruction);
           kernels::add_to(to(instruction), memory_.durations_.data(), width_);
           continue;
@@ -79,8 +170,6 @@ class Replay::Pass {
       }
     }
   }
-
-  [[nodiscard]] double last_end(std::size_t lane) const { return last_end_[lane]; }
 
  private:
   using Instruction = Tape::Instruction;
@@ -105,30 +194,6 @@ class Replay::Pass {
 
   [[nodiscard]] double issued(const Instruction& instruction) const {
     return memory_.issued_[static_cast<std::size_t>(instruction.rank) * program_.ops.size() + instruction.op];
-  }
-
-  /// Durations of an op on every rank of the register, in every lane.
-  void price(std::uint32_t op, Rank rank, double* out) const {
-    if (costs_.by_rank.empty()) {
-      price_one(op, static_cast<double>(costs_.duration[op].count()), out);
-      for (std::size_t i = lanes_; i < width_; ++i) {
-        out[i] = out[i - lanes_];
-      }
-      return;
-    }
-    for (std::size_t r = 0; r < ranks_; ++r) {
-      const Rank here = tape_.all_ranks ? static_cast<Rank>(r) : rank;
-      price_one(op, static_cast<double>(costs_.of(here, op).count()), out + r * lanes_);
-    }
-  }
-
-  void price_one(std::uint32_t op, double priced, double* out) const {
-    out[actual] = priced;
-    if (lanes_ == all_lanes) {
-      const bool communicates = program_.ops[op].purpose == Purpose::communication;
-      out[ideal] = communicates ? 0.0 : priced;
-      out[link] = communicates ? priced : 0.0;
-    }
   }
 
   void post(const Instruction& instruction) {
@@ -182,7 +247,7 @@ class Replay::Pass {
     double* longest = memory_.durations_.data();
     std::copy_n(at(operands.front()), width_, end);
     if (tape_.all_ranks) {
-      price(instruction.op, 0, longest);
+      price_(instruction.op, 0, longest);
       if (ranks_ > 1) {
         const std::size_t stride = static_cast<std::size_t>(program_.mesh.stride(shape.axis)) * lanes_;
         spread_maximum(end, members, stride);
@@ -191,7 +256,7 @@ class Replay::Pass {
     } else {
       kernels::fill(longest, 0.0, width_);
       for (std::size_t member = 0; member < members; ++member) {
-        price(instruction.op, member_of(instruction, shape, member), memory_.others_.data());
+        price_(instruction.op, member_of(instruction, shape, member), memory_.others_.data());
         kernels::raise_to(longest, memory_.others_.data(), width_);
         kernels::raise_to(end, at(operands[member]), width_);
       }
@@ -218,8 +283,8 @@ class Replay::Pass {
 
   void note_end(const Instruction& instruction) {
     const double* ends = to(instruction);
-    for (std::size_t i = 0; i < width_; ++i) {
-      last_end_[i % lanes_] = std::max(last_end_[i % lanes_], ends[i]);
+    for (std::size_t first = 0; first < width_; first += lanes_) {
+      kernels::raise_to(memory_.last_end_.data(), ends + first, lanes_);
     }
   }
 
@@ -262,7 +327,7 @@ class Replay::Pass {
   const double* starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
     if (instruction.own != Tape::none) {
-      price(instruction.op, instruction.rank, memory_.durations_.data());
+      price_(instruction.op, instruction.rank, memory_.durations_.data());
       for (std::size_t i = 0; i < width_; ++i) {
         starts[i] = at(instruction.own)[i] - memory_.durations_[i];
       }
@@ -270,7 +335,7 @@ class Replay::Pass {
       kernels::fill(starts, longest_exact, width_);
     }
     if (instruction.other != Tape::none) {
-      price(instruction.other_op, instruction.other_rank, memory_.durations_.data());
+      price_(instruction.other_op, instruction.other_rank, memory_.durations_.data());
       for_each_run(instruction, [&](std::size_t here, std::size_t there, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
           starts[here + i] =
@@ -288,20 +353,31 @@ class Replay::Pass {
   std::size_t ranks_;  // of a register
   std::size_t lanes_;
   std::size_t width_;
-  std::array<double, all_lanes> last_end_{};
+  Prices price_;
 };
 
-Makespans Replay::run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder& recorder) {
-  recorder.start(ranks == Ranks::first ? 1 : tape.ranks);
-  Pass pass(*this, program, tape, costs, ranks, all_lanes);
-  pass.play(&recorder);
-  return {duration(pass.last_end(actual)), duration(pass.last_end(ideal)), duration(pass.last_end(link))};
+Makespans Replay::run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder* recorder) {
+  if (recorder != nullptr) {
+    recorder->start(ranks == Ranks::first ? 1 : tape.ranks);
+  }
+  const std::size_t width = ranks_of(tape, costs, ranks);
+  Pass pass(*this, program, tape, costs, width, Priced(program, tape, costs, width, all_lanes));
+  pass.play(recorder);
+  return {duration(last_end_[actual]), duration(last_end_[ideal]), duration(last_end_[link])};
 }
 
 Duration Replay::makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks) {
-  Pass pass(*this, program, tape, costs, ranks, 1);
-  pass.play(nullptr);
-  return duration(pass.last_end(actual));
+  const std::size_t width = ranks_of(tape, costs, ranks);
+  Pass(*this, program, tape, costs, width, Priced(program, tape, costs, width, 1)).play(nullptr);
+  return duration(last_end_[actual]);
+}
+
+std::span<const double> Replay::sample(const Program& program, const Tape& tape, const Costs& costs,
+                                       JitterSampler& sampler) {
+  const std::size_t width = ranks_of(tape, costs, Ranks::all);
+  Pass(*this, program, tape, costs, width, Sampled(tape, costs, sampler)).play(nullptr);
+  duration(*std::max_element(last_end_.begin(), last_end_.end()));
+  return last_end_;
 }
 
 }  // namespace commfuse

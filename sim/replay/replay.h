@@ -3,9 +3,12 @@
 // One pass over the tape, no queue, the same picosecond as the engine.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "model/cost/costs.h"
+#include "model/cost/jitter_sampler.h"
 #include "model/record/recorder.h"
 #include "sim/replay/tape.h"
 
@@ -29,20 +32,27 @@ class Replay {
     first,  ///< rank 0, which stands for all: only where they are alike
   };
 
-  /// The recorder hears of the actual run; of `first`, of rank 0 only, as if there were no other. Requires costs of
-  /// this program. Throws ConfigError for a run of more than 2^53 ps (2.5 hours), which doubles cannot hold.
-  Makespans run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder& recorder);
+  /// The recorder, if there is one, hears of the actual run; of `first`, of rank 0 only, as if there were no other.
+  /// Requires costs of this program. Throws ConfigError for a run of more than 2^53 ps (2.5 hours), which doubles
+  /// cannot hold.
+  Makespans run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder* recorder);
 
   /// The same, the actual makespan only: a third of the work.
   Duration makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks);
 
+  /// Makespans of the sampler's batch, by lane, in whole picoseconds; they live until the next run. Requires a sampler
+  /// of this program and begin().
+  std::span<const double> sample(const Program& program, const Tape& tape, const Costs& costs, JitterSampler& sampler);
+
  private:
+  template <class Prices>
   class Pass;
 
   std::vector<double> values_;     // by register, then rank, then lane
   std::vector<double> durations_;  // of one op: by rank, then lane
   std::vector<double> others_;     // the same, of the op at a partner
   std::vector<double> issued_;     // by op, or by rank and op
+  std::vector<double> last_end_;   // by lane
 };
 
 }  // namespace commfuse

@@ -23,7 +23,7 @@ struct Replayed {
   explicit Replayed(Program made) : program(std::make_shared<const Program>(std::move(made))) {}
 
   Makespans run(const Costs& costs, Recorder& recorder, Replay::Ranks ranks = Replay::Ranks::all) const {
-    return Replay{}.run(*program, tape, costs, ranks, recorder);
+    return Replay{}.run(*program, tape, costs, ranks, &recorder);
   }
   Duration engine(const Costs& costs, Recorder& recorder) const {
     Engine{}.run(plan_of(lower(program)), costs, recorder);
