@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lab workloads as whole processes, from config to summary, on one core: what peers were timed on. Time is what the
+// process took of the processor, user and system; memory what it held at most. Beside each bar stands the best peer's
+// figure on the same kind of machine.
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+
+#include "bench/bars.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves it to the program
+
+namespace commfuse::bench {
+namespace {
+
+struct Usage {
+  double seconds = 0.0;
+  double mib = 0.0;
+};
+
+double seconds_of(const timeval& time) {
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+}
+
+/// Runs commfuse-sim with these arguments, its output thrown away.
+Usage run_simulator(std::vector<std::string> arguments) {
+  std::string program = COMMFUSE_BIN_DIR "/commfuse-sim";
+  std::vector<char*> words{program.data()};
+  for (std::string& argument : arguments) {
+    words.push_back(argument.data());
+  }
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1 /* O_WRONLY */, 0);
+  pid_t child = 0;
+  const int failed = posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  rusage usage{};
+  if (failed != 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
+    throw std::runtime_error("commfuse-sim could not be run; build it beside commfuse-bench");
+  }
+  return {seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime), static_cast<double>(usage.ru_maxrss) / 1024.0};
+}
+
+struct Workload {
+  const char* file = "";
+  const char* evaluator = "replay";
+  const char* symmetry = "off";
+  double bar_ranks = 0.0;  // where the bars are set
+  double bar_seconds = 0.0;
+  std::optional<double> bar_mib;
+  double messages = 1.0;  // P (P - 1) times this
+  double tiles = 0.0;     // P^2 times this
+};
+
+void lab(benchmark::State& state, const Workload& workload) {
+  const auto ranks = static_cast<double>(state.range(0));
+  std::vector<double> seconds;
+  std::vector<double> mib;
+  for (auto _ : state) {
+    const Usage usage = run_simulator({"run", fmt::format("{}/configs/lab/{}.yaml", COMMFUSE_SOURCE_DIR, workload.file),
+                                       "--ranks", std::to_string(state.range(0)), "--evaluator", workload.evaluator,
+                                       "--symmetry", workload.symmetry});
+    seconds.push_back(usage.seconds);
+    mib.push_back(usage.mib);
+    state.SetIterationTime(usage.seconds);
+  }
+  const double messages = workload.messages * ranks * (ranks - 1);
+  const double ops = messages + workload.tiles * ranks * ranks;
+  const double median_seconds = median(seconds);
+  state.counters["P"] = ranks;
+  state.counters["ops"] = ops;
+  state.counters["bytes"] = messages * 32768;
+  state.counters["ops/s"] = ops / median_seconds;
+  state.counters["peak_MiB"] = median(mib);
+  if (ranks == workload.bar_ranks) {
+    state.SetLabel(at_most(median_seconds, workload.bar_seconds, "s") +
+                   (workload.bar_mib ? ", " + at_most(median(mib), *workload.bar_mib, "MiB") : ""));
+  }
+}
+
+// The smaller counts of ranks are there for the growth exponent.
+void small_and_large(benchmark::internal::Benchmark* bench) {
+  bench->RangeMultiplier(2)->UseManualTime()->Unit(benchmark::kMillisecond)->Iterations(7);
+}
+
+// LogGOPSim 0.96 s + 2.09 s of input, 138 MiB.
+BENCHMARK_CAPTURE(lab, fa_replay, {.file = "fa", .bar_ranks = 1024, .bar_seconds = 0.08, .bar_mib = 40, .tiles = 1})
+    ->Apply(small_and_large)
+    ->Range(512, 4096);
+BENCHMARK_CAPTURE(
+    lab, fa_engine,
+    {.file = "fa", .evaluator = "engine", .bar_ranks = 1024, .bar_seconds = 0.40, .bar_mib = 40, .tiles = 1})
+    ->Apply(small_and_large)
+    ->Range(256, 1024);
+// LogGOPSim 1.09 s.
+BENCHMARK_CAPTURE(lab, faj_replay, {.file = "faj", .bar_ranks = 1024, .bar_seconds = 0.12, .tiles = 1})
+    ->Apply(small_and_large)
+    ->Range(256, 1024);
+// LogGOPSim 2.90 s and 349 MiB, SimGrid 10.4 s and 89 MiB.
+BENCHMARK_CAPTURE(lab, ag_replay, {.file = "ag", .bar_ranks = 2048, .bar_seconds = 0.15, .bar_mib = 30})
+    ->Apply(small_and_large)
+    ->Range(512, 4096);
+// No peer finishes.
+BENCHMARK_CAPTURE(lab, fa_symmetric,
+                  {.file = "fa", .symmetry = "on", .bar_ranks = 65536, .bar_seconds = 0.05, .tiles = 1})
+    ->Apply(small_and_large)
+    ->Range(16384, 65536);
+
+}  // namespace
+}  // namespace commfuse::bench
