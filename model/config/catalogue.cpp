@@ -23,11 +23,13 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
   static constexpr std::array<std::string_view, 1> models{"models"};
   static constexpr std::array<std::string_view, 2> machines{"hardware", "clusters"};
   static constexpr std::array<std::string_view, 1> schedules{"schedules"};
+  static constexpr std::array<std::string_view, 1> jitter{"jitter"};
   switch (catalogue) {
     case Catalogue::models: return models;
     case Catalogue::hardware: return machines;
     case Catalogue::nodes: return std::span(machines).first(1);
     case Catalogue::schedules: return schedules;
+    case Catalogue::jitter: return jitter;
   }
   return {};
 }
@@ -38,6 +40,7 @@ constexpr std::string_view one_of(Catalogue catalogue) {
     case Catalogue::hardware:
     case Catalogue::nodes: return "hardware";
     case Catalogue::schedules: return "schedule";
+    case Catalogue::jitter: return "jitter";
   }
   return "";
 }

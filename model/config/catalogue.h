@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models, machines and schedules by name: `llama-3.1-70b` means models/llama-3.1-70b.yaml in the config folder; a path
-// is a path. A machine is one node (hardware/) or several (clusters/).
+// Models, machines, schedules and jitter by name: `llama-3.1-70b` means models/llama-3.1-70b.yaml in the config folder;
+// a path is a path. A machine is one node (hardware/) or several (clusters/).
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/cost/jitter.h"
 #include "model/hardware/machine.h"
 #include "model/workload/transformer.h"
 
@@ -19,6 +20,7 @@ enum class Catalogue : std::uint8_t {
   hardware,  ///< Looked up in hardware/, then in clusters/.
   nodes,     ///< In hardware/ alone.
   schedules,
+  jitter,
 };
 
 /// $COMMFUSE_CONFIG_DIR, else ../share/commfuse/configs from the program (installed), else ../../../configs (build
@@ -37,5 +39,8 @@ std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_
 Transformer load_model(std::string_view name_or_path);
 /// Throws ConfigError with every mistake of the file.
 Machine load_machine(std::string_view name_or_path);
+/// With its samples, which are files below its own folder: one number a line, comments from # to the end of a line.
+/// Throws ConfigError with every mistake of the file, or the first of a sample.
+Jitter load_jitter(std::string_view name_or_path);
 
 }  // namespace commfuse

@@ -250,6 +250,32 @@ constexpr std::array fields{
           .preset = "stream",
           .example = "graph",
           .choices = words<launch_choices>},
+    Field{.key = "jitter",
+          .flag = "jitter",
+          .group = how,
+          .doc = "How op times stray: a name in configs/jitter, or a path",
+          .preset = "none",
+          .example = "default",
+          .type = FieldType::name,
+          .catalogue = Catalogue::jitter},
+    Field{.key = "samples",
+          .flag = "samples",
+          .group = how,
+          .doc = "Runs drawn under jitter; left open: 1000",
+          .example = "10000",
+          .type = FieldType::count,
+          .most = 16 * kibi * kibi,
+          .unit = "samples"},
+    Field{.key = "seed",
+          .flag = "seed",
+          .group = how,
+          .doc = "Of the draws: the same seed, the same results",
+          .preset = "1",
+          .example = "1",
+          .type = FieldType::count,
+          .least = 0,
+          .most = kibi * kibi * kibi,
+          .growth = Growth::by_one},
     Field{.key = "evaluator",
           .flag = "evaluator",
           .group = how,
@@ -289,8 +315,8 @@ std::optional<std::string> mistake_in_count(const Field& field, std::string_view
     return misread(text, "a whole number", fmt::format("write one, such as {}", field.example));
   }
   if (*value < field.least || *value > field.most) {
-    return fmt::format("{} is out of range; choose {} to {} {}", in_quotes(text), field.least, format_count(field.most),
-                       field.unit);
+    return fmt::format("{} is out of range; choose {} to {}{}{}", in_quotes(text), field.least,
+                       format_count(field.most), field.unit.empty() ? "" : " ", field.unit);
   }
   return std::nullopt;
 }
@@ -393,7 +419,8 @@ std::string values_in_words(const Field& field) {
     case FieldType::choice: return fmt::format("one of: {}", fmt::join(field.choices(), ", "));
     case FieldType::choices: return fmt::format("some of, between commas: {}", fmt::join(field.choices(), ", "));
     case FieldType::count:
-      return fmt::format("a whole number of {} from {} to {}", field.unit, field.least, format_count(field.most));
+      return fmt::format("a whole number{}{} from {} to {}", field.unit.empty() ? "" : " of ", field.unit, field.least,
+                         format_count(field.most));
   }
   return {};
 }

@@ -38,7 +38,7 @@ struct Field {
   std::vector<std::string_view> (*choices)() = nullptr;  ///< of a choice
   std::string_view noun = "choice", nouns = "choices";   ///< of a choice: "'fp64' is no dtype; known dtypes: ..."
   std::int64_t least = 1, most = 1;                      ///< of a count
-  std::string_view unit;                                 ///< of a count, in words: "tokens"
+  std::string_view unit;                                 ///< of a count, in words: "tokens"; may be empty
   Growth growth = Growth::doubles;                       ///< of a count
   bool of_point = true;                                  ///< false: changes no result, so no axis
 };

@@ -5,10 +5,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstdint>
-#include <cstdio>
-#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "model/config/files.h"
 #include "model/config/load_model.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
@@ -29,7 +27,6 @@ namespace {
 using Json = nlohmann::json;
 using Words = std::initializer_list<std::string_view>;
 
-constexpr std::size_t largest_file = std::size_t{1} << 20;
 constexpr int deepest_nesting = 32;
 
 /// How the architectures differ in what their config.json leaves out.
@@ -61,23 +58,6 @@ constexpr std::array<std::string_view, 4> expert_counts{"num_local_experts", "nu
 
 [[noreturn]] void refuse(const std::string& path, std::string_view message) {
   throw ConfigError(fmt::format("{}: {}", path, message));
-}
-
-/// The whole file. It may be a pipe or a device, so the limit is on what is read.
-std::string read_text(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) {
-    refuse(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
-  }
-  std::string text(largest_file + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) {
-    refuse(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
-  }
-  if (text.size() > largest_file) {
-    refuse(path, "the file is larger than 1 MiB; a config.json is a few KiB, so check the path");
-  }
-  return text;
 }
 
 /// "line:col", both from 1, of the byte that the parser read last.
@@ -114,7 +94,7 @@ class Guard {
 };
 
 Json parse(const std::string& path) {
-  const std::string text = read_text(path);
+  const std::string text = read_small_file(path);
   Json json;
   try {
     Guard guard(path);

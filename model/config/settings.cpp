@@ -79,6 +79,14 @@ std::int64_t Settings::count(std::string_view key) const {
   return *value;
 }
 
+std::int64_t samples_of(const Settings& settings) {
+  constexpr std::int64_t usual = 1000;
+  if (settings.has("samples")) {
+    return settings.count("samples");
+  }
+  return settings.text("jitter") == "none" ? 1 : usual;
+}
+
 std::string to_yaml(const Settings& settings, bool origins) { return write(settings, {.origins = origins}); }
 
 std::string point_settings_to_yaml(const Settings& settings, int indent) {

@@ -42,6 +42,9 @@ class Settings {
   std::vector<Setting> all_;
 };
 
+/// How many runs are drawn: `samples`; where that is left open 1000, and 1 without jitter.
+std::int64_t samples_of(const Settings& settings);
+
 /// What every field is, as a run config in YAML; with origins, a comment behind every value.
 std::string to_yaml(const Settings& settings, bool origins);
 /// The same without what changes no result, every line `indent` spaces in.

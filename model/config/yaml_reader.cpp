@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
-#include <cstring>
 #include <span>
 #include <tuple>
 #include <utility>
 
+#include "model/config/files.h"
 #include "model/config/misread.h"
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
@@ -22,30 +20,8 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t largest_file = std::size_t{1} << 20;
 constexpr std::size_t most_mistakes = 100;  // Nobody reads more, and a file can hold a hundred thousand.
 constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a slip of the unit.
-
-[[noreturn]] void refuse_file(const std::string& path, std::string_view message) {
-  throw ConfigError(fmt::format("{}: {}", path, message));
-}
-
-/// The whole file. It may be a pipe or a device, so the limit is on what is read, not on what the file system says.
-std::string read_file(const std::string& path) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) {
-    refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
-  }
-  std::string text(largest_file + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
-  if (std::ferror(file.get()) != 0) {
-    refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
-  }
-  if (text.size() > largest_file) {
-    refuse_file(path, "the file is larger than 1 MiB; a config is a few KiB, so check the path");
-  }
-  return text;
-}
 
 /// A misspelt key is one mistake, not a missing key and an unknown one: forgets the first half.
 void forget_missing(YamlDocument& document, int map, std::string_view key) {
@@ -86,7 +62,7 @@ std::string with_unit(std::string_view example) {
 }  // namespace
 
 YamlFile::YamlFile(const std::filesystem::path& path)
-    : document_(std::make_unique<YamlDocument>(parse_yaml(path.string(), read_file(path.string())))) {}
+    : document_(std::make_unique<YamlDocument>(parse_yaml(path.string(), read_small_file(path.string())))) {}
 YamlFile::~YamlFile() = default;
 YamlFile::YamlFile(YamlFile&&) noexcept = default;
 YamlFile& YamlFile::operator=(YamlFile&&) noexcept = default;
@@ -406,6 +382,10 @@ Parameter<Bytes> YamlMap::size_parameter(std::string_view key) {
 
 Parameter<double> YamlMap::number_parameter(std::string_view key, Range<double> range) {
   return parameter<double>(key, "0.8", [range](YamlMap& fields) { return fields.number("value", range); });
+}
+
+Parameter<std::string> YamlMap::text_parameter(std::string_view key) {
+  return parameter<std::string>(key, "kernels.txt", [](YamlMap& fields) { return fields.text("value"); });
 }
 
 Parameter<int> YamlMap::count_parameter(std::string_view key, Range<std::int64_t> range) {

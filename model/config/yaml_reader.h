@@ -118,6 +118,7 @@ class YamlMap {
   Parameter<FlopsPerSecond> compute_rate_parameter(std::string_view key);
   Parameter<Bytes> size_parameter(std::string_view key);
   Parameter<double> number_parameter(std::string_view key, Range<double> range);
+  Parameter<std::string> text_parameter(std::string_view key);
   Parameter<int> count_parameter(std::string_view key, Range<std::int64_t> range);
 
   /// Throws ConfigError at once unless the field `schema` is what this reader understands: nothing else would make

@@ -61,6 +61,7 @@ void QuantileTable::fill(const Quantile& quantile, bool from_top, double beyond)
   constexpr std::size_t cells_of_doubling = std::size_t{1} << cell_bits;
   const double count = static_cast<double>(last_) + 1.0;
   const auto value_at = [&](double x) { return to_40_bits(quantile(x / count, from_top)); };
+  double value = value_at(std::ldexp(1.0, first_exponent));
   for (std::size_t cell = 0; cell < cells_of_half; ++cell) {
     const int exponent = first_exponent + static_cast<int>(cell / cells_of_doubling);
     const double width = std::ldexp(1.0, exponent - cell_bits);
@@ -69,9 +70,10 @@ void QuantileTable::fill(const Quantile& quantile, bool from_top, double beyond)
       cells_.push_back({.base = beyond});
       continue;
     }
-    const double value = value_at(begin);
-    const double slope = (value_at(begin + width) - value) / width;
+    const double next = value_at(begin + width);
+    const double slope = (next - value) / width;
     cells_.push_back({.base = value - slope * begin, .slope = slope});
+    value = next;
   }
 }
 

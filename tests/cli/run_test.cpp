@@ -22,7 +22,8 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown =
       "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, "
       "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
-      "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, --evaluator, --threads, "
+      "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, --jitter, --samples, --seed, "
+      "--evaluator, --threads, "
       "--config, --set, --schedule, --size, --axis, --output, --trace, --figure";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},

@@ -254,7 +254,7 @@ TEST_F(HfConfigTest, files_from_strangers_have_limits) {
             "more than 32 levels of nesting; give a config.json of a model");
   EXPECT_EQ(refusal(std::string(100'000, '[')), "more than 32 levels of nesting; give a config.json of a model");
   EXPECT_EQ(refusal(std::string((1 << 20) + 1, ' ')),
-            "the file is larger than 1 MiB; a config.json is a few KiB, so check the path");
+            "the file is larger than 1 MiB; a config is a few KiB, so check the path");
   file_ = folder_;
   EXPECT_EQ(refusal(""), "cannot be read (Is a directory); check the path");
 }

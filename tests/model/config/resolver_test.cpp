@@ -106,7 +106,8 @@ TEST_F(ResolverTest, EveryMistakeIsToldWhereItWasWrittenAlsoWhenItIsOverridden) 
             "--set colour=red: unknown setting 'colour'; known settings: model, hardware, ranks, seq, batch, dtype, "
             "scope, strategy.name, strategy.variants, strategy.slices, strategy.sub_slices, strategy.form, "
             "strategy.add_lane, strategy.sum, strategy.lanes, strategy.directions, strategy.group, strategy.inner, "
-            "strategy.attention, strategy.shuffles, strategy.regather, interference, launch, evaluator, threads\n"
+            "strategy.attention, strategy.shuffles, strategy.regather, interference, launch, jitter, samples, seed, "
+            "evaluator, threads\n"
             "--seq: 'z' is not a whole number; write one, such as 4K");
 }
 
@@ -166,8 +167,20 @@ TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
             "  # regather: left open\n"
             "interference: static       # default\n"
             "launch: stream             # default\n"
+            "jitter: none               # default\n"
+            "# samples: left open\n"
+            "seed: 1                    # default\n"
             "evaluator: auto            # default\n"
             "threads: 0                 # default\n");
+}
+
+TEST_F(ResolverTest, SamplesLeftOpenAreOneWithoutJitterAndAThousandWithIt) {
+  Resolver resolver;
+  EXPECT_EQ(samples_of(resolver.finish()), 1);
+  resolver.read_set("jitter=default");
+  EXPECT_EQ(samples_of(resolver.finish()), 1000);
+  resolver.read_set("samples=10K");
+  EXPECT_EQ(samples_of(resolver.finish()), 10240);
 }
 
 TEST_F(ResolverTest, ScalarsThatYamlCouldMisreadAreQuoted) {

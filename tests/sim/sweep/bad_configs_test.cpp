@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file in tests/config/bad says in its first lines what is told about it, word for word: `# expect: message`, one
-// line a mistake. {path} is the file, {models} and {hardware} are the names known. What reads a file is told by the
-// first word of its name: run, sweep, model, hardware.
+// line a mistake. {path} is the file, {models}, {hardware} and {jitter} are the names known. What reads a file is told
+// by the first word of its name: run, sweep, model, hardware, jitter.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -52,6 +52,8 @@ std::string told_about(const fs::path& path) {
       load_model(short_path);
     } else if (kind == "hardware") {
       load_machine(short_path);
+    } else if (kind == "jitter") {
+      load_jitter(short_path);
     } else {
       return "no loader for this name";
     }
@@ -77,6 +79,7 @@ std::string expected_of(const fs::path& path) {
   std::string text = fmt::format("{}", fmt::join(lines, "\n"));
   replace_all(text, "{path}", "./" + path.filename().string());
   replace_all(text, "{models}", fmt::format("{}", fmt::join(known_names(Catalogue::models), ", ")));
+  replace_all(text, "{jitter}", fmt::format("{}", fmt::join(known_names(Catalogue::jitter), ", ")));
   replace_all(text, "{hardware}", fmt::format("{}", fmt::join(known_names(Catalogue::hardware), ", ")));
   return text;
 }
@@ -87,6 +90,9 @@ TEST(BadConfigs, EachIsAnsweredWordForWord) {
   fs::current_path(folder);
   std::map<std::string, int> kinds;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.is_directory()) {
+      continue;  // what the files name
+    }
     const std::string name = entry.path().filename().string();
     ++kinds[name.substr(0, name.find('-'))];
     EXPECT_NE(expected_of(entry.path()), "") << name;
@@ -98,7 +104,8 @@ TEST(BadConfigs, EachIsAnsweredWordForWord) {
   EXPECT_GE(kinds["sweep"], 40);
   EXPECT_GE(kinds["model"], 10);
   EXPECT_GE(kinds["hardware"], 10);
-  EXPECT_EQ(kinds.size(), 4U);
+  EXPECT_GE(kinds["jitter"], 10);
+  EXPECT_EQ(kinds.size(), 5U);
 }
 
 TEST(BadConfigs, EveryFieldHasOne) {

@@ -30,6 +30,8 @@ void load(const std::string& path) {
     load_model(path);
   } else if (schema == "commfuse.hardware/1" || schema == "commfuse.cluster/1") {
     load_machine(path);
+  } else if (schema == "commfuse.jitter/1") {
+    load_jitter(path);
   } else if (schema == "commfuse.run/1") {
     resolver.read_file(path);
     resolver.finish();

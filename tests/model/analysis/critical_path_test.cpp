@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Three ranks, worked by hand. Times in us.
+#include "model/analysis/critical_path.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+#include <utility>
+
+#include "model/schedule/scope.h"
+#include "model/schedule/strategies.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int32_t ranks = 3;
+
+Lowered three_ranks(Scope scope, const char* strategy) {
+  return lower(std::make_shared<const Program>(
+      generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {})));
+}
+
+Instant at(int microseconds) { return Instant{std::chrono::microseconds(microseconds)}; }
+
+PathStep step(Rank rank, int op, PathKind kind, int from, int to) { return {rank, OpId{op}, kind, at(from), at(to)}; }
+
+/// Spans in us by rank and op, and costs by rank and op in us; issuing an op takes `issue`.
+struct Played {
+  Timeline timeline;
+  Costs costs;
+
+  Played(const std::vector<std::vector<std::pair<int, int>>>& spans, const std::vector<std::vector<int>>& prices,
+         Duration issue) {
+    for (std::size_t rank = 0; rank < spans.size(); ++rank) {
+      for (std::size_t op = 0; op < spans[rank].size(); ++op) {
+        timeline.push_back({static_cast<Rank>(rank), OpId{static_cast<std::int32_t>(op)}, at(spans[rank][op].first),
+                            at(spans[rank][op].second)});
+        costs.by_rank.emplace_back(std::chrono::microseconds(prices[rank][op]));
+      }
+    }
+    costs.duration.assign(spans.front().size(), Duration{});
+    costs.issue.assign(spans.front().size(), issue);
+  }
+};
+
+TEST(CriticalPath, RunsBackThroughTheSlowTransferOfAnotherRank) {
+  // Op 0 sends the own shard on, 2 what came; 1, 3, 4 are products. The first transfer of rank 1 takes 20, not 12.
+  // Op 0: halves 0->1 1-13, 1->2 1-21, 2->0 1-13, so it ends at 13 on rank 0 and at 21 on ranks 1 and 2.
+  // Op 2: every half waits for rank 1 or 2, which are free at 21: 21-33. Op 4 follows: 33-43.
+  const Played played({{{1, 13}, {2, 12}, {21, 33}, {13, 23}, {33, 43}},
+                       {{1, 21}, {2, 12}, {21, 33}, {21, 31}, {33, 43}},
+                       {{1, 21}, {2, 12}, {21, 33}, {21, 31}, {33, 43}}},
+                      {{12, 10, 12, 10, 10}, {20, 10, 12, 10, 10}, {12, 10, 12, 10, 10}}, 1us);
+  const CriticalPath path = critical_path(three_ranks(Scope::gate_up, "commfuse"), played.costs, played.timeline);
+  EXPECT_EQ(path, (CriticalPath{step(1, 0, PathKind::issue, 0, 1), step(1, 0, PathKind::communication, 1, 21),
+                                step(0, 2, PathKind::communication, 21, 33), step(0, 4, PathKind::essential, 33, 43)}));
+  const PathShares shares = shares_of(path, ranks);
+  EXPECT_EQ(shares.by_kind, (std::array<Duration, path_kinds>{10us, 0us, 32us, 1us}));
+  EXPECT_EQ(shares.by_rank, (std::vector<Duration>{22us, 21us, 0us}));
+}
+
+TEST(CriticalPath, ACollectiveTakesTheTimeOfItsSlowestMember) {
+  // All-gather 2-11 (members 5, 9, 7), then products of 10, 10, 30.
+  const Played played({{{2, 11}, {11, 21}}, {{2, 11}, {11, 21}}, {{2, 11}, {11, 41}}}, {{5, 10}, {9, 10}, {7, 30}},
+                      2us);
+  EXPECT_EQ(critical_path(three_ranks(Scope::gate_up, "serial"), played.costs, played.timeline),
+            (CriticalPath{step(0, 0, PathKind::issue, 0, 2), step(1, 0, PathKind::communication, 2, 11),
+                          step(2, 1, PathKind::essential, 11, 41)}));
+}
+
+TEST(CriticalPath, ACollectiveWaitsForItsLastArriver) {
+  // Products of 10, 25, 12 from 1 on, then a reduce-scatter 26-34.
+  const Played played({{{1, 11}, {26, 34}}, {{1, 26}, {26, 34}}, {{1, 13}, {26, 34}}}, {{10, 8}, {25, 8}, {12, 8}},
+                      1us);
+  EXPECT_EQ(critical_path(three_ranks(Scope::down, "serial"), played.costs, played.timeline),
+            (CriticalPath{step(1, 0, PathKind::issue, 0, 1), step(1, 0, PathKind::essential, 1, 26),
+                          step(0, 1, PathKind::communication, 26, 34)}));
+}
+
+TEST(CriticalPath, AHostThatIsLateIsAllThatCounts) {
+  // Issuing takes 50 an op, products 10, the all-gather 8: the product is issued at 100.
+  const Played played({{{50, 58}, {100, 110}}, {{50, 58}, {100, 110}}, {{50, 58}, {100, 110}}},
+                      {{8, 10}, {8, 10}, {8, 10}}, 50us);
+  EXPECT_EQ(critical_path(three_ranks(Scope::gate_up, "serial"), played.costs, played.timeline),
+            (CriticalPath{step(0, 1, PathKind::issue, 0, 100), step(0, 1, PathKind::essential, 100, 110)}));
+}
+
+TEST(CriticalPath, OpsThatTakeNoTimeAreNotOnIt) {
+  const Played played({{{0, 0}, {0, 10}}, {{0, 0}, {0, 10}}, {{0, 0}, {0, 10}}}, {{0, 10}, {0, 10}, {0, 10}}, 0us);
+  EXPECT_EQ(critical_path(three_ranks(Scope::gate_up, "serial"), played.costs, played.timeline),
+            (CriticalPath{step(0, 1, PathKind::essential, 0, 10)}));
+}
+
+}  // namespace
+}  // namespace commfuse

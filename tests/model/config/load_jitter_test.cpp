@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a good jitter file becomes; tests/config/bad has the others.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdlib>
+
+#include "model/config/catalogue.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+class LoadJitterTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
+};
+
+TEST_F(LoadJitterTest, EveryFileLoadsUnderItsOwnName) {
+  EXPECT_EQ(known_names(Catalogue::jitter), (std::vector<std::string>{"default", "none"}));
+  for (const std::string& name : known_names(Catalogue::jitter)) {
+    EXPECT_EQ(load_jitter(name).name, name);
+  }
+}
+
+TEST_F(LoadJitterTest, NoneDrawsNothing) {
+  const JitterTables tables(load_jitter("none"));
+  EXPECT_EQ(tables.stalls(), 0U);
+  EXPECT_EQ(tables.kernel(false), nullptr);
+  EXPECT_EQ(tables.kernel(true), nullptr);
+  EXPECT_EQ(tables.rank(), nullptr);
+}
+
+TEST_F(LoadJitterTest, TheDefaultCarriesValuesAndWhereTheyComeFrom) {
+  const Jitter jitter = load_jitter("default");
+  EXPECT_EQ(jitter.compute_sigma.value, 0.01);
+  EXPECT_EQ(jitter.compute_sigma.standard_error, 0.5);
+  EXPECT_EQ(jitter.compute_sigma.provenance, Provenance::prior);
+  EXPECT_EQ(jitter.communication_sigma.value, 0.02);
+  EXPECT_EQ(jitter.rank_sigma.value, 0.02);
+  EXPECT_EQ(jitter.stall_probability.value, 0.001);
+  EXPECT_EQ(jitter.stall_scale.value, Duration{5us});
+  EXPECT_EQ(jitter.stall_shape.value, 2.5);
+  EXPECT_TRUE(jitter.compute_ratios.empty());
+}
+
+TEST_F(LoadJitterTest, ASampleIsReadFromBelowTheFolderAndSorted) {
+  const Jitter jitter = load_jitter(COMMFUSE_SOURCE_DIR "/tests/model/config/jitter/measured.yaml");
+  EXPECT_EQ(jitter.compute_ratios, (std::vector<double>{0.99, 1.0, 1.02, 1.3}));
+  EXPECT_EQ(jitter.compute_sigma.provenance, Provenance::measured);
+  EXPECT_EQ(jitter.compute_sigma.source, "four products");
+  EXPECT_TRUE(jitter.communication_ratios.empty());
+  EXPECT_EQ(jitter.stall_probability.value, 0.0);
+}
+
+}  // namespace
+}  // namespace commfuse
