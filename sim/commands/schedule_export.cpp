@@ -213,7 +213,7 @@ void add_schedule_export(CLI::App& schedule, int& status) {
   command->footer(
       "docs/interchange.md says how other programs take it and what each format loses.\n\n"
       "Examples:\n"
-      "  commfuse-sim schedule export --form ring -o dot | dot -Tsvg > ring.svg\n"
+      "  commfuse-sim schedule export --strategy commfuse -o dot | dot -Tsvg > best.svg\n"
       "  commfuse-sim schedule export --strategy serial -o goal --out serial.goal\n"
       "  commfuse-sim schedule export mine.yaml -o chakra --out traces/mine\n"
       "  commfuse-sim schedule export mine.yaml -o json");
