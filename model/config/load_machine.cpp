@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <system_error>
 #include <utility>
 
 #include "model/config/catalogue.h"
+#include "model/config/files.h"
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
@@ -268,14 +268,6 @@ Planned read_hardware(YamlFile& file) {
   }
   file.finish();
   return planned;
-}
-
-/// Whether a path leads out of a folder. Links are followed as far as they exist.
-bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path) {
-  std::error_code error;
-  const std::filesystem::path from = std::filesystem::weakly_canonical(folder, error);
-  const std::filesystem::path to = std::filesystem::weakly_canonical(path, error);
-  return std::mismatch(from.begin(), from.end(), to.begin(), to.end()).first != from.end();
 }
 
 /// The file of a cluster's nodes: hardware of the catalogue, or a file below the cluster's own folder. Notes a mistake

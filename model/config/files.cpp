@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::size_t largest_file = std::size_t{1} << 20;
+
+[[noreturn]] void refuse_file(const std::string& path, std::string_view message) {
+  throw ConfigError(fmt::format("{}: {}", path, message));
+}
+
+}  // namespace
+
+// It may be a pipe or a device, so the limit is on what is read, not on what the file system says.
+std::string read_small_file(const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) {
+    refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
+  }
+  std::string text(largest_file + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get()) != 0) {
+    refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
+  }
+  if (text.size() > largest_file) {
+    refuse_file(path, "the file is larger than 1 MiB; a config is a few KiB, so check the path");
+  }
+  return text;
+}
+
+bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path) {
+  std::error_code error;
+  const std::filesystem::path from = std::filesystem::weakly_canonical(folder, error);
+  const std::filesystem::path to = std::filesystem::weakly_canonical(path, error);
+  return std::mismatch(from.begin(), from.end(), to.begin(), to.end()).first != from.end();
+}
+
+}  // namespace commfuse

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files from strangers: how much of them is read, and which other files they may name.
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+namespace commfuse {
+
+/// The whole file. Throws ConfigError when it cannot be read or is larger than 1 MiB.
+std::string read_small_file(const std::string& path);
+
+/// Whether a path leads out of a folder. Links are followed as far as they exist.
+bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path);
+
+}  // namespace commfuse
