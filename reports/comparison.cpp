@@ -10,6 +10,7 @@
 #include "model/check.h"
 #include "model/columns.h"
 #include "model/config/quantity.h"
+#include "model/wrapped.h"
 
 namespace commfuse::reports {
 
@@ -96,24 +97,6 @@ struct Unit {
   bool in_milliseconds = false;
 };
 
-/// Broken at spaces so that no line passes 80 columns; every line begins with `indent`.
-std::string wrapped(const std::string& sentence, const std::string& indent) {
-  constexpr std::size_t width = 80;
-  std::string text;
-  std::string current = indent;
-  for (std::size_t start = 0; start < sentence.size();) {
-    const std::size_t space = std::min(sentence.find(' ', start), sentence.size());
-    const std::string word = sentence.substr(start, space - start);
-    if (current.size() > indent.size() && current.size() + 1 + word.size() > width) {
-      text += current + "\n";
-      current = indent;
-    }
-    current += (current.size() > indent.size() ? " " : "") + word;
-    start = space + 1;
-  }
-  return text + current + "\n";
-}
-
 constexpr const char* line = "{:<29} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}\n";
 constexpr std::size_t label_width = 29;  // a longer one has a line of its own
 
@@ -132,7 +115,7 @@ std::string block(Rows rows) {
     text += fmt::format(line, name, unit.text(parts.makespan), unit.text(parts.exposed), unit.text(parts.head),
                         unit.text(parts.bubble), unit.text(parts.tail), fmt::format("{:.1f}%", 100.0 * row.mfu));
   }
-  return text + wrapped(verdict(rows), "  ");
+  return text + wrapped(verdict(rows), "  ", "  ");
 }
 
 /// "8.2% less time than sliced".
@@ -222,7 +205,7 @@ std::string summary(Rows rows) {
   for (const auto& [strategy, count] : wins) {
     text += fmt::format(", {} wins {}", strategy, count);
   }
-  return wrapped(text + fmt::format(", {} too close to call (within {:.0f}%).", close, 100.0 * too_close), "");
+  return wrapped(text + fmt::format(", {} too close to call (within {:.0f}%).", close, 100.0 * too_close), "", "");
 }
 
 }  // namespace commfuse::reports

@@ -6,8 +6,7 @@
 #include "sim/commands/commands.h"
 
 int main(int argc, char** argv) {
-  CLI::App app{"Predicts how fast tensor-parallel LLM layers run when communication hides under computation.",
-               "commfuse-sim"};
+  CLI::App app{"Predicts how fast LLM layers run when communication hides under computation.", "commfuse-sim"};
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"

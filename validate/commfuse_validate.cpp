@@ -6,8 +6,7 @@
 #include "validate/commands/commands.h"
 
 int main(int argc, char** argv) {
-  CLI::App app{"Runs the schedules that commfuse-sim predicts on real data, and checks what they compute.",
-               "commfuse-validate"};
+  CLI::App app{"Runs the schedules that commfuse-sim predicts on real data, and checks them.", "commfuse-validate"};
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"

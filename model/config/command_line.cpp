@@ -6,14 +6,43 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <memory>
+#include <sstream>
 #include <vector>
 
 #include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/wrapped.h"
 
 namespace commfuse {
 
 namespace {
+
+/// Help whose descriptions break where a terminal's line ends.
+class WrappedHelp : public CLI::Formatter {
+ public:
+  std::string make_option_desc(const CLI::Option* option) const override { return fitted(option->get_description()); }
+  std::string make_subcommand(const CLI::App* verb) const override {
+    std::ostringstream out;
+    CLI::detail::format_help(out, verb->get_name(), fitted(verb->get_description()), get_column_width());
+    return out.str();
+  }
+
+ private:
+  /// What stands in the right column, whose lines CLI11 indents.
+  [[nodiscard]] std::string fitted(const std::string& description) const {
+    std::string lines = wrapped(description, "", "", terminal_width - get_column_width());
+    lines.pop_back();
+    return lines;
+  }
+};
+
+void wrap_help(CLI::App& app, const std::shared_ptr<WrappedHelp>& help) {
+  app.formatter(help);
+  for (CLI::App* verb : app.get_subcommands({})) {
+    wrap_help(*verb, help);
+  }
+}
 
 /// The innermost subcommand that the command line named.
 const CLI::App& chosen(const CLI::App& app) {
@@ -77,11 +106,14 @@ int complain(const std::string& sentence, int code) {
 }  // namespace
 
 std::string exit_codes_in_words() {
-  return "Exit codes: 0 done; 1 failed; 2 the input is wrong; 3 some points failed; 4 a check, score or plan missed "
-         "its gate; 69 needed hardware is absent; 130, 143 interrupted.";
+  return wrapped(
+      "Exit codes: 0 done; 1 failed; 2 the input is wrong; 3 some points failed; 4 a check, score or plan missed its "
+      "gate; 69 needed hardware is absent; 130, 143 interrupted.",
+      "", "  ");
 }
 
 int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status) {
+  wrap_help(app, std::make_shared<WrappedHelp>());
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) {

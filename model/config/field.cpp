@@ -183,7 +183,7 @@ constexpr std::array fields{
     Field{.key = "strategy.lanes",
           .flag = "lanes",
           .group = which,
-          .doc = "commfuse direct: communication lanes",
+          .doc = "commfuse: communication lanes, where transfers need not wait for each other",
           .example = "7",
           .type = FieldType::count,
           .most = kibi,

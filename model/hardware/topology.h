@@ -12,8 +12,9 @@
 namespace commfuse {
 
 /// crossbar: an NVSwitch, or what else joins all GPUs of a node. bridge: a PCIe switch. root: a PCIe root complex, one
-/// a socket. fabric: the network between nodes, taken as one switch that never blocks.
-enum class VertexKind : std::uint8_t { gpu, crossbar, bridge, root, nic, fabric };
+/// a socket. fabric: the network between nodes, taken as one switch that never blocks. leaf: the first switch of a
+/// rail. spine: all switches between leaves, taken as one.
+enum class VertexKind : std::uint8_t { gpu, crossbar, bridge, root, nic, fabric, leaf, spine };
 
 struct Vertex {
   VertexKind kind = VertexKind::gpu;
@@ -39,16 +40,33 @@ enum class NodeKind : std::uint8_t {
   nvswitch,   ///< Every GPU on one crossbar: a single peer gets the whole rate.
   full_mesh,  ///< A wire from every GPU to every other: a single peer gets one of them.
   pcie_tree,  ///< GPUs under bridges, bridges under roots, roots joined to each other.
+  ring,       ///< A wire from every GPU to the next and from the last to the first: others pass on.
+};
+
+enum class FabricKind : std::uint8_t {
+  one_switch,  ///< Every NIC on one switch that never blocks.
+  rails,       ///< NIC i of every node on leaf i, leaves on spines: rail-optimised.
 };
 
 std::string_view name_of(NodeKind kind);
 std::optional<NodeKind> node_kind_named(std::string_view name);
+std::string_view name_of(FabricKind kind);
+std::optional<FabricKind> fabric_kind_named(std::string_view name);
+
+/// The wires of one node, as a file tells them.
+struct NodeWires {
+  int gpus = 0;
+  std::vector<VertexKind> others;  ///< Vertices gpus, gpus + 1 and so on.
+  std::vector<Edge> edges;         ///< Without latencies.
+  std::vector<int> nic_of_gpu;     ///< Which NIC of the node a GPU uses; empty where the file tells of none.
+};
 
 /// Equal nodes on one fabric. Rates are above 0 and counts at least 1 where not said otherwise.
 struct TopologyPlan {
   NodeKind kind = NodeKind::nvswitch;
+  std::optional<NodeWires> wires;  ///< Then they are the node, whatever its kind.
   int gpus_per_node = 1;
-  BytesPerSecond gpu_rate;  ///< One direction: to the crossbar, to one peer of the mesh, or to the bridge.
+  BytesPerSecond gpu_rate;  ///< One direction: to the crossbar, to one peer of the mesh or ring, or to the bridge.
   Duration hop_latency{};   ///< Of every wire inside a node.
   // Of a PCIe tree.
   int gpus_per_bridge = 1;
@@ -57,23 +75,28 @@ struct TopologyPlan {
   std::optional<BytesPerSecond> root_rate;  ///< Between two roots; without it they are not joined.
   // Of several nodes.
   int nodes = 1;
-  int nics_per_node = 0;  ///< Shared evenly by the GPUs. 0: the nodes are not joined.
+  int nics_per_node = 0;  ///< Shared evenly by the GPUs where `wires` says nothing else. 0: the nodes are not joined.
   BytesPerSecond nic_rate;
   Duration nic_latency{};  ///< From a GPU to its NIC, and from there to the fabric: twice on the way out.
+  FabricKind fabric = FabricKind::one_switch;
+  BytesPerSecond
+      leaf_rate;  ///< Of rails: from a leaf to all spines together; a leaf's NICs at full rate need their sum.
 };
 
 Topology build_topology(const TopologyPlan& plan);
 
 struct Route {
   std::vector<int> vertices;  ///< From GPU to GPU, both ends included.
+  std::vector<int> links;     ///< Of each hop: 2 x edge from its a to its b, 2 x edge + 1 from b to a.
   Duration latency{};         ///< Summed over the hops.
   BytesPerSecond rate;        ///< Of the slowest hop, one direction.
   bool crosses_nodes = false;
   [[nodiscard]] int hops() const { return static_cast<int>(vertices.size()) - 1; }
 };
 
-/// The shortest by latency, then by hops, then the one through the lowest vertices; nothing when there is none.
-/// Requires two different GPUs.
+/// The shortest by latency, then by hops, then the one through the lowest vertices; nothing when there is none. GPUs on
+/// the way only pass on from one wire between GPUs to another: what goes to another node leaves by the sender's own NIC
+/// and arrives by the receiver's. Requires two different GPUs.
 std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_b);
 
 /// From one GPU to each, by GPU; nothing for itself and for those that cannot be reached.

@@ -54,7 +54,7 @@ constexpr std::array columns{
     ResultColumn{"form", "commfuse: ring or direct", option<Option::form>},
     ResultColumn{"add_lane", "commfuse ring: where adds run", option<Option::add_lane>},
     ResultColumn{"sum", "commfuse direct: when the owner adds up", option<Option::sum>},
-    ResultColumn{"lanes", "commfuse direct: communication lanes", option<Option::lanes>},
+    ResultColumn{"lanes", "commfuse: communication lanes", option<Option::lanes>},
     ResultColumn{"directions", "commfuse ring: ways round", option<Option::directions>},
     ResultColumn{"group", "commfuse: ring steps a product", option<Option::group>},
     ResultColumn{"inner", "commfuse: ranks of the inner ring", option<Option::inner>},

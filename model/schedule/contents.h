@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every cell holds, symbolically: which block of which tensor, and which contributions to it have been summed up.
+// What every cell holds, from the first op to the end of a second iteration, and whether that is what belongs there.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "model/schedule/cells.h"
 #include "model/schedule/deadlock.h"
 #include "model/schedule/findings.h"
 #include "model/schedule/program.h"
-#include "model/schedule/sums.h"
 #include "model/schedule/symmetry.h"
+#include "model/schedule/value.h"
 
 namespace commfuse {
-
-/// A block of a tensor. A product's is the sum of the contraction blocks in `sum`; other tensors have one contribution.
-struct Value {
-  TensorId tensor = no_tensor;  // no_tensor: nothing
-  std::int32_t row = 0;
-  std::int32_t column = 0;
-  SumId sum = 0;
-  friend bool operator==(const Value&, const Value&) = default;
-};
 
 /// What one op on one rank took in and put out.
 struct OpValues {
@@ -55,9 +45,5 @@ void check_contents(const Program& program, const CellMap& cells, const std::vec
 /// ranks other keys.
 bool check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
                     const Symmetry& symmetry, Sums& sums, Findings& findings);
-
-/// "y[3]{0,3}": block row 3 of y, contributions 0 and 3 of more. Without braces: complete. A dimension of one block is
-/// left out when it is the columns and ":" when it is the rows: "w[:,2]".
-std::string in_words(const Program& program, const Sums& sums, const Value& value);
 
 }  // namespace commfuse

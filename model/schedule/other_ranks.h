@@ -5,7 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "model/schedule/contents.h"
+#include "model/schedule/symmetry.h"
+#include "model/schedule/value.h"
 
 namespace commfuse {
 

@@ -25,11 +25,6 @@ namespace commfuse {
 
 namespace {
 
-/// Slice i, in a buffer where the slices lie one after another.
-Operand slice(const Stage& stage, BufferId buffer, std::int32_t i) {
-  return {stage.rows_of(buffer, i * stage.ranks, stage.ranks)};
-}
-
 /// Not where attention makes the rows as products ask for them.
 bool copies(const Stage& stage, const StrategyOptions& options) {
   return options.shuffles == Shuffles::copied && options.slices > 1 && !stage.attend;
@@ -42,27 +37,13 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const BufferId gathered = stage.scratch("gathered", tokens, stage.input);
   const BufferId shuffled = copies(stage, options) ? stage.scratch("shuffled", tokens, stage.output) : stage.output;
-  const auto gather = [&](std::int32_t i) {
-    return builder.collective({.kind = CollectiveKind::all_gather,
-                               .axis = stage.axis,
-                               .in = {stage.rows_of(stage.input, i)},
-                               .out = slice(stage, gathered, i),
-                               .wire = options.dtype,
-                               .waits = i == 0 ? stage.ready : std::vector<OpId>{}});
-  };
-  Done done;
-  OpId arrived = gather(0);
-  for (std::int32_t i = 0; i < stage.cuts; ++i) {
-    const OpId here = arrived;
-    if (i + 1 < stage.cuts) {
-      arrived = gather(i + 1);
-    }
-    done = {builder.gemm(
+  Done done{gather_ahead(stage, options, gathered, [&](std::int32_t i, OpId arrived) {
+    return builder.gemm(
         {.a = slice(stage, gathered, i),
          .b = {builder.whole(stage.weight)},
          .out = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.output, i),
-         .waits = {here}})};
-  }
+         .waits = {arrived}});
+  })};
   if (copies(stage, options)) {
     done = {builder.elementwise(
         {.function = Function::copy, .inputs = {{builder.whole(shuffled)}}, .out = all_slices(stage, stage.output)})};

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/rows.h"
 #include "sim/commands/setting_flags.h"
@@ -57,7 +58,7 @@ std::string infeasible(std::span<const ResultRow> rows) {
   }
   std::string text = count == 0 ? "" : fmt::format("{} row{} could not be run:\n", count, count == 1 ? "" : "s");
   for (const auto& [reason, times] : reasons) {
-    text += wrapped(fmt::format("{}x {}", times, reason));
+    text += wrapped(fmt::format("{}x {}", times, reason), "  ", "     ");
   }
   return text;
 }
@@ -76,22 +77,6 @@ constexpr std::array<std::pair<std::string_view, Render>, 4> formats{
     {{"table", table}, {"json", reports::to_json}, {"jsonl", reports::to_json_lines}, {"csv", reports::to_csv}}};
 
 }  // namespace
-
-std::string wrapped(const std::string& text) {
-  constexpr std::size_t width = 80;
-  std::string result;
-  std::string line = "  ";
-  for (std::size_t start = 0; start < text.size();) {
-    const std::size_t space = std::min(text.find(' ', start), text.size());
-    if (line.find_first_not_of(' ') != std::string::npos && line.size() + space - start >= width) {
-      result += line + "\n";
-      line = "     ";
-    }
-    line += (line.back() == ' ' ? "" : " ") + text.substr(start, space - start);
-    start = space + 1;
-  }
-  return result + line + "\n";
-}
 
 void add_output_flag(CLI::App& command, std::string& format) {
   command.add_option("-o,--output", format, "table, json, jsonl, csv")

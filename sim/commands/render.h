@@ -21,7 +21,4 @@ void add_output_flag(CLI::App& command, std::string& format);
 /// Throws ConfigError for an unknown format.
 Render renderer(std::string_view format);
 
-/// Broken at spaces so that no line passes 80 columns; later lines begin further in.
-std::string wrapped(const std::string& text);
-
 }  // namespace commfuse::sim

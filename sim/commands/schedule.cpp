@@ -6,14 +6,18 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "model/config/command_line.h"
 #include "model/config/load_model.h"
 #include "model/schedule/scope.h"
 #include "model/schedule/sizes.h"
 #include "model/schedule/strategies.h"
+#include "model/wrapped.h"
 #include "sim/commands/commands.h"
-#include "sim/commands/render.h"
 #include "sim/commands/schedule_commands.h"
 
 namespace commfuse::sim {
@@ -34,37 +38,50 @@ std::vector<Scope> scopes_of(const Strategy& strategy) {
 }
 
 /// Memory of one rank for every buffer of the plainest schedule at one point, where strategies can be compared.
-void print_memory(const Strategy& strategy, const Transformer& model, const std::vector<Scope>& scopes) {
+std::string memory_in_words(const Strategy& strategy, const Transformer& model, const std::vector<Scope>& scopes) {
   constexpr std::int32_t ranks = 8;
   const bool has_mlp = std::find(scopes.begin(), scopes.end(), Scope::mlp) != scopes.end();
   const Scope scope = has_mlp ? Scope::mlp : scopes.front();
   const Program program = program_of(scope, model.gated_mlp, ranks, strategy, {});
   const Bytes peak = bytes_per_rank(program, bind_sizes(program, quantities_of(model, {.batch = 1, .seq = 4096})));
-  fmt::print("  peak memory: {:.1f} MB a rank ({} of {}, {} ranks, 4K tokens)\n", static_cast<double>(peak.count) / 1e6,
-             name_of(scope), model.name, ranks);
+  return fmt::format("{:.1f} MB a rank ({} of {}, {} ranks, 4K tokens)", static_cast<double>(peak.count) / 1e6,
+                     name_of(scope), model.name, ranks);
+}
+
+/// Empty where there is but one.
+std::string schedules_in_words(const Strategy& strategy) {
+  std::vector<std::string> schedules;
+  constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
+  for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}), most_ranks)) {
+    if (std::string parameters = parameters_of(strategy, products, options); !parameters.empty()) {
+      schedules.push_back(std::move(parameters));
+    }
+  }
+  return fmt::format("{}", fmt::join(schedules, "; "));
+}
+
+/// Nothing where there is nothing to say.
+void print_line(std::string_view what, std::string_view words) {
+  if (!words.empty()) {
+    fmt::print("{}", wrapped(fmt::format("{}{}", what, words), "  ", "     "));
+  }
 }
 
 void list() {
   const Transformer model = load_model("llama-3.1-70b");
   for (const Strategy& strategy : strategies()) {
-    fmt::print("{}\n  {}\n  leaves exposed: {}\n  source: {}\n", strategy.name, strategy.summary, strategy.exposed,
-               strategy.source);
     const std::vector<Scope> scopes = scopes_of(strategy);
     std::vector<std::string_view> names;
     std::transform(scopes.begin(), scopes.end(), std::back_inserter(names), [](Scope scope) { return name_of(scope); });
-    fmt::print("{}", wrapped("applies to: " + fmt::format("{}", fmt::join(names, ", "))));
-    print_memory(strategy, model, scopes);
-    std::string schedules;
-    constexpr std::array products{SiteKind::ag_gemm, SiteKind::gemm_rs};
-    for (const StrategyOptions& options : distinct(strategy, products, strategy.variants({}), most_ranks)) {
-      const std::string parameters = parameters_of(strategy, products, options);
-      if (!parameters.empty()) {
-        schedules += (schedules.empty() ? "" : "; ") + parameters;
-      }
-    }
-    fmt::print("{}", schedules.empty() ? "" : wrapped("schedules: " + schedules));
+    fmt::print("{}\n", strategy.name);
+    print_line("", strategy.summary);
+    print_line("leaves exposed: ", strategy.exposed);
+    print_line("source: ", strategy.source);
+    print_line("applies to: ", fmt::format("{}", fmt::join(names, ", ")));
+    print_line("peak memory: ", memory_in_words(strategy, model, scopes));
+    print_line("schedules: ", schedules_in_words(strategy));
     if (strategy.uses.has(Option::attention)) {
-      fmt::print("  attention core: {}\n", fmt::join(words_of(Option::attention), "; "));
+      print_line("attention core: ", fmt::format("{}", fmt::join(words_of(Option::attention), "; ")));
     }
   }
 }

@@ -211,12 +211,11 @@ void add_schedule_export(CLI::App& schedule, int& status) {
   add("--time-scale", request->time_scale,
       "chakra: its times are whole microseconds, so write them this many times as long", "FACTOR");
   command->footer(
-      "docs/interchange.md says how the other programs take it, and what each format loses.\n\n"
+      "docs/interchange.md says how other programs take it and what each format loses.\n\n"
       "Examples:\n"
-      "  commfuse-sim schedule export --strategy commfuse --form ring --ranks 4 --scope qkv -o dot | dot -Tsvg > "
-      "ring.svg\n"
-      "  commfuse-sim schedule export --strategy serial --seq 8K -o goal --out serial.goal\n"
-      "  commfuse-sim schedule export mine.yaml --seq 8K -o chakra --out traces/mine --time-scale 1000\n"
+      "  commfuse-sim schedule export --strategy commfuse -o dot | dot -Tsvg > best.svg\n"
+      "  commfuse-sim schedule export --strategy serial -o goal --out serial.goal\n"
+      "  commfuse-sim schedule export mine.yaml -o chakra --out traces/mine\n"
       "  commfuse-sim schedule export mine.yaml -o json");
   command->callback([request, &status] { status = export_schedule(*request); });
 }

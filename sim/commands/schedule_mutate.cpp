@@ -250,9 +250,10 @@ void add_schedule_mutate(CLI::App& schedule, int& status) {
       ->capture_default_str();
   command->add_option("-o,--output", request->format, "table, json")->type_name("FORMAT")->capture_default_str();
   command->footer(
-      "A mutant is caught when the proof finds it wrong, and equivalent when it is shown to do the same as the\n"
-      "original: by the same order of the same accesses, or by the same values at every op. One that is neither has\n"
-      "survived, is listed, and the exit code is 4.\n\n"
+      "A mutant is caught when the proof finds it wrong, and equivalent when it is\n"
+      "shown to do the same as the original: by the same order of the same accesses,\n"
+      "or by the same values at every op. One that is neither has survived, is listed,\n"
+      "and the exit code is 4.\n\n"
       "Examples:\n"
       "  commfuse-sim schedule mutate --strategy all --ranks 2..4\n"
       "  commfuse-sim schedule mutate configs/schedules/doubling.yaml --list equivalent");

@@ -93,7 +93,7 @@ void add_schedule_show(CLI::App& schedule, int& status) {
   command->add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str();
   command->footer(
       "Examples:\n"
-      "  commfuse-sim schedule show --strategy commfuse --form ring --ranks 4 --scope gate_up\n"
+      "  commfuse-sim schedule show --strategy commfuse --ranks 4 --scope gate_up\n"
       "  commfuse-sim schedule show --strategy sliced --slices 4 --ranks 2 -o yaml\n"
       "  commfuse-sim schedule show configs/schedules/doubling.yaml");
   command->callback([request, &status] { status = show(*request); });

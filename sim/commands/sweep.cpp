@@ -191,11 +191,12 @@ void add_sweep(CLI::App& app, int& status) {
   add_axis_flag(*command, request->settings);
   add_setting_flags(*command, request->settings);
   command->footer(
-      "The file holds settings, axes, constraints; flags add to it or take the place of what it says.\n"
-      "A point that cannot be run becomes a row with its reason, and the exit code is 3.\n\n"
+      "The file holds settings, axes, constraints; flags add to it or take the place of\n"
+      "what it says. A point that cannot be run becomes a row with its reason, and the\n"
+      "exit code is 3.\n\n"
       "Examples:\n"
       "  commfuse-sim sweep configs/sweeps/llama-mlp.yaml --out out/llama-mlp\n"
-      "  commfuse-sim sweep mine.yaml --out out/mine --axis ranks=2,4,8 --seq 32K -o csv");
+      "  commfuse-sim sweep mine.yaml --out out/mine --axis ranks=2,4,8 -o csv");
   command->callback([request, &status] { status = sweep_into_folder(*request); });
 }
 

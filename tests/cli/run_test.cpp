@@ -210,11 +210,33 @@ TEST(CommfuseSimRun, AnAllReducedMlpHasItsOwnStrategies) {
             "strategy commfuse has no schedule for scope mlp_ar; those that have: serial, sliced, tokenweave\n");
 }
 
+/// The first that a terminal of 80 columns breaks, or nothing.
+std::string too_long_line(const std::string& text) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.size() > 80) {
+      return line;
+    }
+  }
+  return "";
+}
+
 TEST(CommfuseSim, HelpGivesExamplesAndExitCodes) {
   const Outcome outcome = run_program("commfuse-sim --help");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("commfuse-sim run --model"), std::string::npos);
   EXPECT_NE(outcome.out.find("Exit codes: 0 done"), std::string::npos);
+}
+
+TEST(CommfuseSim, EveryHelpFitsATerminal) {
+  for (const char* verb : {"commfuse-sim", "commfuse-sim run", "commfuse-sim sweep", "commfuse-sim schedule",
+                           "commfuse-sim schedule list", "commfuse-sim schedule show", "commfuse-sim schedule check",
+                           "commfuse-sim schedule export", "commfuse-sim schedule mutate", "commfuse-sim config",
+                           "commfuse-sim config show", "commfuse-sim config explain", "commfuse-sim version",
+                           "commfuse-validate", "commfuse-validate check", "commfuse-validate version"}) {
+    EXPECT_EQ(too_long_line(run_program(std::string(verb) + " --help").out), "") << verb;
+  }
+  EXPECT_EQ(too_long_line(run_program("commfuse-sim schedule list").out), "");
 }
 
 TEST(CommfuseSim, VersionSaysWhatTheBuildFound) {

@@ -203,9 +203,10 @@ void add_check(CLI::App& app, int& status) {
   command->add_option("--seed", request->seed, "Of the random data")->capture_default_str();
   command->add_option("-o,--output", request->format, "table, json, csv")->capture_default_str();
   command->footer(
-      "A row is right when the program is proved, integer data gives bit for bit the unfused\n"
-      "result in several orders of its ops, random data gives it bit for bit where no sum is\n"
-      "cut, and stays inside the error bound (bound: the largest error in units of it).\n\n"
+      "A row is right when the program is proved, integer data gives bit for bit the\n"
+      "unfused result in several orders of its ops, random data gives it bit for bit\n"
+      "where no sum is cut, and stays inside the error bound (bound: the largest error\n"
+      "in units of it).\n\n"
       "Examples:\n"
       "  commfuse-validate check --strategy all --ranks 1..8\n"
       "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"

@@ -2,7 +2,6 @@
 #include "model/config/resolver.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <cstdlib>
@@ -10,6 +9,7 @@
 #include <fstream>
 
 #include "model/config_error.h"
+#include "tests/own_folder.h"
 
 namespace commfuse {
 namespace {
@@ -20,24 +20,12 @@ using Texts = std::vector<std::string>;
 /// In an empty folder of its own, so that messages say just `a.yaml`.
 class ResolverTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
-    before_ = fs::current_path();
-    folder_ = fs::temp_directory_path() / ("commfuse-resolver-" + std::to_string(getpid()) + "-" +
-                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  void TearDown() override {
-    unsetenv("COMMFUSE_CONFIG_DIR");
-    fs::current_path(before_);
-    fs::remove_all(folder_);
-  }
+  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
   static void write(const std::string& path, const std::string& text) { std::ofstream(path) << text; }
 
  private:
-  fs::path before_;
-  fs::path folder_;
+  OwnFolder folder_;
 };
 
 /// "8K from --seq".

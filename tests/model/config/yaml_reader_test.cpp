@@ -2,34 +2,19 @@
 #include "model/config/yaml_reader.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "model/config_error.h"
+#include "tests/own_folder.h"
 
 namespace commfuse {
 namespace {
 
-namespace fs = std::filesystem;
-
 /// Runs each test inside an empty folder of its own, so that messages say just `a.yaml`.
 class YamlReader : public ::testing::Test {
  protected:
-  void SetUp() override {
-    before_ = fs::current_path();
-    folder_ = fs::temp_directory_path() / ("commfuse-yaml-" + std::to_string(getpid()) + "-" +
-                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  void TearDown() override {
-    fs::current_path(before_);
-    fs::remove_all(folder_);
-  }
-
   static void write(const std::string& text) { std::ofstream("a.yaml", std::ios::binary) << text; }
 
   /// What a reader that expects the fields below says about the text.
@@ -55,8 +40,7 @@ class YamlReader : public ::testing::Test {
   }
 
  private:
-  fs::path before_;
-  fs::path folder_;
+  OwnFolder folder_;
 };
 
 const std::string good = "layers: 8\nlink: {latency: 5 us, rate: 450 GB/s}\n";

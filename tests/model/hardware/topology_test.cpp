@@ -38,6 +38,14 @@ TEST(RouteBetween, sums_latencies_and_keeps_the_slowest_rate) {
   EXPECT_EQ(route_between(line, 1, 0)->vertices, (Path{1, 3, 2, 0}));
 }
 
+TEST(RouteBetween, names_the_link_of_every_hop_and_its_direction) {
+  // Edge 0 is 0-2, edge 1 is 3-2, edge 2 is 3-1: the second is taken against its direction on the way from 0 to 1.
+  const Topology line =
+      of_edges(2, 4, {{0, 2, gigabytes(1), 1us}, {3, 2, gigabytes(1), 1us}, {3, 1, gigabytes(1), 1us}});
+  EXPECT_EQ(route_between(line, 0, 1)->links, (Path{0, 3, 4}));
+  EXPECT_EQ(route_between(line, 1, 0)->links, (Path{5, 2, 1}));
+}
+
 TEST(RouteBetween, latency_goes_before_hops_and_hops_before_nothing_else) {
   // Straight 5 us, over vertex 2 in 2 + 2 us.
   const Topology detour =
@@ -86,6 +94,24 @@ TEST(BuildTopology, a_mesh_gives_any_pair_one_wire) {
   const Route route = *route_between(topology, 6, 1);
   EXPECT_EQ(route.hops(), 1);
   EXPECT_EQ(route.rate, gigabytes(28));
+}
+
+TEST(BuildTopology, on_a_ring_others_pass_on_the_shorter_way_round) {
+  const Topology topology =
+      build_topology({.kind = NodeKind::ring, .gpus_per_node = 5, .gpu_rate = gigabytes(50), .hop_latency = 1us});
+  EXPECT_EQ(topology.edges.size(), 5u);  // 0-1, 1-2, 2-3, 3-4, 4-0
+  EXPECT_EQ(route_between(topology, 1, 2)->vertices, (Path{1, 2}));
+  EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 1, 2}));
+  EXPECT_EQ(route_between(topology, 0, 2)->links, (Path{0, 2}));
+  EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 4, 3}));
+  EXPECT_EQ(route_between(topology, 0, 3)->links, (Path{9, 7}));
+  EXPECT_EQ(route_between(topology, 0, 3)->latency, Duration{2us});
+  EXPECT_EQ(route_between(topology, 0, 3)->rate, gigabytes(50));
+}
+
+TEST(BuildTopology, a_ring_of_two_has_one_wire_and_of_one_none) {
+  EXPECT_EQ(build_topology({.kind = NodeKind::ring, .gpus_per_node = 2}).edges.size(), 1u);
+  EXPECT_EQ(build_topology({.kind = NodeKind::ring, .gpus_per_node = 1}).edges.size(), 0u);
 }
 
 TopologyPlan pcie() {
@@ -167,11 +193,81 @@ TEST(BuildTopology, nodes_without_nics_do_not_reach_each_other) {
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), 4);
 }
 
+std::vector<VertexKind> kinds_on(const Topology& topology, const Route& route) {
+  std::vector<VertexKind> kinds;
+  for (const int vertex : route.vertices) {
+    kinds.push_back(topology.vertices[static_cast<std::size_t>(vertex)].kind);
+  }
+  return kinds;
+}
+
+using enum VertexKind;
+using Kinds = std::vector<VertexKind>;
+
+TopologyPlan on_rails() {
+  TopologyPlan plan = two_nodes();
+  plan.fabric = FabricKind::rails;
+  plan.leaf_rate = gigabytes(30);
+  return plan;
+}
+
+TEST(BuildTopology, a_rail_joins_equal_gpus_of_all_nodes_by_one_leaf) {
+  const Topology topology = build_topology(on_rails());
+  const Route route = *route_between(topology, 1, 5);
+  EXPECT_EQ(kinds_on(topology, route), (Kinds{gpu, nic, leaf, nic, gpu}));
+  EXPECT_EQ(route.rate, gigabytes(50));
+  EXPECT_EQ(route.latency, Duration{2800ns});
+}
+
+TEST(BuildTopology, between_rails_the_spine_is_passed_at_the_rate_of_a_leaf) {
+  const Topology topology = build_topology(on_rails());
+  const Route route = *route_between(topology, 1, 6);
+  EXPECT_EQ(kinds_on(topology, route), (Kinds{gpu, nic, leaf, spine, leaf, nic, gpu}));
+  EXPECT_EQ(route.rate, gigabytes(30));
+  EXPECT_EQ(route.latency, Duration{4200ns});
+  EXPECT_EQ(unreachable_gpu(topology), std::nullopt);
+}
+
+TEST(BuildTopology, gpus_that_share_a_nic_share_its_rail) {
+  TopologyPlan plan = on_rails();
+  plan.nics_per_node = 2;
+  const Topology topology = build_topology(plan);
+  EXPECT_EQ(kinds_on(topology, *route_between(topology, 0, 5)), (Kinds{gpu, nic, leaf, nic, gpu}));
+  EXPECT_EQ(route_between(topology, 0, 6)->hops(), 6);
+}
+
+TEST(BuildTopology, wires_of_a_file_stand_for_every_node) {
+  // GPUs 0 and 1 on a bridge; both use the second of two NICs.
+  const TopologyPlan plan{.wires = NodeWires{.gpus = 2,
+                                             .others = {bridge},
+                                             .edges = {{0, 2, gigabytes(20)}, {2, 1, gigabytes(10)}},
+                                             .nic_of_gpu = {1, 1}},
+                          .gpus_per_node = 2,
+                          .hop_latency = 100ns,
+                          .nodes = 2,
+                          .nics_per_node = 2,
+                          .nic_rate = gigabytes(50),
+                          .nic_latency = 700ns};
+  const Topology topology = build_topology(plan);
+  // 4 GPUs, the fabric, and for each node a bridge and two NICs.
+  EXPECT_EQ(topology.vertices.size(), 4u + 1u + 2u * 3u);
+  const Route inside = *route_between(topology, 3, 2);
+  EXPECT_EQ(inside.vertices, (Path{3, 8, 2}));
+  EXPECT_EQ(inside.rate, gigabytes(10));
+  EXPECT_EQ(inside.latency, Duration{200ns});
+  EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 7, 4, 10, 2}));
+  EXPECT_EQ(route_between(topology, 1, 3)->vertices, (Path{1, 7, 4, 10, 3}));
+}
+
 TEST(NodeKind, names_read_back) {
-  for (const NodeKind kind : {NodeKind::nvswitch, NodeKind::full_mesh, NodeKind::pcie_tree}) {
+  for (const NodeKind kind : {NodeKind::nvswitch, NodeKind::full_mesh, NodeKind::pcie_tree, NodeKind::ring}) {
     EXPECT_EQ(node_kind_named(name_of(kind)), kind);
   }
   EXPECT_EQ(node_kind_named("torus"), std::nullopt);
+  for (const FabricKind kind : {FabricKind::one_switch, FabricKind::rails}) {
+    EXPECT_EQ(fabric_kind_named(name_of(kind)), kind);
+  }
+  EXPECT_EQ(fabric_kind_named("dragonfly"), std::nullopt);
 }
 
 }  // namespace

@@ -277,7 +277,7 @@ TEST(ScheduleTextMistakes, OfContentsAndUnfusedWork) {
   });
 }
 
-TEST(ScheduleTextMistakes, OfOps) {
+TEST(ScheduleTextMistakes, OfIdsAndKindsOfOps) {
   expect_messages({
       {"id: 1,", "id: 2,", "ring.yaml:24:10: the ids of ops count 0, 1, 2 and so on; write id: 1"},
       {"id: 1,", "", "ring.yaml:24:5: key 'id' is missing; add it, as in id: 1"},
@@ -286,6 +286,11 @@ TEST(ScheduleTextMistakes, OfOps) {
        "ring.yaml:23:17: 'broadcast' is none of the op kinds; known op kinds: gemm, attention, elementwise, exchange, "
        "collective"},
       {"op: exchange,", "", "ring.yaml:23:5: key 'op' is missing; add it, as in op: gemm"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfExchanges) {
+  expect_messages({
       {"send: shard,", "sends: shard,", "ring.yaml:23:47: unknown key 'sends'; did you mean 'send'?"},
       {"send: shard, receive: \"inbox[0]\"", "wire: bf16",
        "ring.yaml:23:5: this exchange neither sends nor receives; add send, receive or both"},
@@ -296,6 +301,14 @@ TEST(ScheduleTextMistakes, OfOps) {
       {"axis: tp, shift", "axis: dp, shift", "ring.yaml:23:33: 'dp' is none of the axes; did you mean 'tp'?"},
       {"shift: 1,", "", "ring.yaml:23:5: key 'shift' is missing; add it, as in shift: 1"},
       {"shift: 1,", "shift: one,", "ring.yaml:23:44: 'one' is no whole number from -268435456 to 268435456; write one"},
+      {"shift: 1,", "shift: 1, wire: bf17,", "ring.yaml:23:53: 'bf17' is none of the dtypes; did you mean 'bf16'?"},
+      {"send: shard,", "send: \"shard; inbox[0, 0 +: 1]; out[0]\",",
+       "ring.yaml:23:79: 'shard' and 'out' are cut from different dimensions; stack only what fits"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfLanesAndPurposes) {
+  expect_messages({
       {"shift: 1,", "shift: 1, lane: comm0,",
        "ring.yaml:23:57: '0' is no number of a lane; write comm or comm1 to comm255"},
       {"shift: 1,", "shift: 1, lane: cmm2,", "ring.yaml:23:53: there is no lane 'cmm2'; did you mean 'comm'?"},
@@ -303,7 +316,16 @@ TEST(ScheduleTextMistakes, OfOps) {
        "ring.yaml:23:57: '256' is no number of a lane; write comm or comm1 to comm255"},
       {"shift: 1,", "shift: 1, purpose: essential,",
        "ring.yaml:23:56: exchanges and collectives are communication; leave purpose out"},
-      {"shift: 1,", "shift: 1, wire: bf17,", "ring.yaml:23:53: 'bf17' is none of the dtypes; did you mean 'bf16'?"},
+      {"op: gemm,", "op: gemm, purpose: communication,",
+       "ring.yaml:24:32: only exchanges and collectives are communication; write essential or local, or leave purpose "
+       "out"},
+      {"op: gemm,", "op: gemm, purpose: esential,",
+       "ring.yaml:24:32: 'esential' is none of the purposes; did you mean 'essential'?"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfConditions) {
+  expect_messages({
       {"shift: 1,", "shift: 1, where: \"tp < 5\",",
        "ring.yaml:23:60: this is no coordinate of axis 'tp'; write one from 0 to 4"},
       {"shift: 1,", "shift: 1, where: \"tp ~ 2\",",
@@ -311,11 +333,11 @@ TEST(ScheduleTextMistakes, OfOps) {
       {"shift: 1,", "shift: 1, where: \"node < 2\",", "ring.yaml:23:55: there is no axis 'node'; known axes: tp"},
       {"shift: 1,", "shift: 1, where: \"tp < 2 3\",",
        "ring.yaml:23:62: there is '3' where the end is expected; write one comparison, as in tp < 3"},
-      {"op: gemm,", "op: gemm, purpose: communication,",
-       "ring.yaml:24:32: only exchanges and collectives are communication; write essential or local, or leave purpose "
-       "out"},
-      {"op: gemm,", "op: gemm, purpose: esential,",
-       "ring.yaml:24:32: 'esential' is none of the purposes; did you mean 'essential'?"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfProducts) {
+  expect_messages({
       {"op: gemm,", "op: gemm, accumulate: yes,",
        "ring.yaml:24:35: 'yes' is neither true nor false; write one of them"},
       {"op: gemm,", "op: gemm, shift: 1,",
@@ -323,7 +345,6 @@ TEST(ScheduleTextMistakes, OfOps) {
        "accumulator, transpose_a, transpose_b, kernel_m, a, b, out"},
       {"op: gemm,", "op: gemm, kernel_m: hidden*4,",
        "ring.yaml:24:33: the kernel has hidden*4, but its part has tokens*1; a kernel has equal parts"},
-      {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; leave in out"},
       {"op: gemm,", "op: gemm, transpose_a: true,",
        "ring.yaml:24:55: the rows of b are hidden*1, but the rows of a are tokens*1; make them equal"},
       {"op: gemm,", "op: gemm, transpose_b: true,",
@@ -333,15 +354,12 @@ TEST(ScheduleTextMistakes, OfOps) {
       {"a: shard, b: weight", "a: weight, b: weight",
        "ring.yaml:24:37: the rows of b are hidden*1, but the columns of a are ffn*1; make them equal"},
       {"a: shard, b: weight", "a: shard", "ring.yaml:24:5: key 'b' is missing; add it, as in b: \"w\""},
-      {"waits: [0]", "waits: [2]",
-       "ring.yaml:25:79: op 2 waits for op 2, which is not earlier; wait for ops 0 to 1, or change the order"},
-      {"waits: [0]", "waits: [7]",
-       "ring.yaml:25:79: op 2 waits for op 7, which is not earlier; wait for ops 0 to 1, or change the order"},
-      {"waits: [0]", "waits: 0",
-       "ring.yaml:25:78: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
-      {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is no whole number from 0 to 268435456; write one"},
-      {"receive: \"inbox[0]\"", "receive: \"inbox[0]\", waits: [0]",
-       "ring.yaml:23:89: op 0 is the first and can wait for none; leave waits out"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfElementwiseOps) {
+  expect_messages({
+      {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; leave in out"},
       {"function: add", "function: sum",
        "ring.yaml:26:40: 'sum' is none of the functions; known functions: add, copy, swiglu, gelu, norm, "
        "residual, zero"},
@@ -352,6 +370,25 @@ TEST(ScheduleTextMistakes, OfOps) {
        "ring.yaml:26:62: the rows of this input are tokens*2, but the rows of out are tokens*1; make them equal"},
       {"in: [\"inbox[0]\", \"inbox[1]\"]", "in: weight",
        "ring.yaml:26:49: the rows of this input are hidden*1, but the rows of out are tokens*1; make them equal"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfWaits) {
+  expect_messages({
+      {"waits: [0]", "waits: [2]",
+       "ring.yaml:25:79: op 2 waits for op 2, which is not earlier; wait for ops 0 to 1, or change the order"},
+      {"waits: [0]", "waits: [7]",
+       "ring.yaml:25:79: op 2 waits for op 7, which is not earlier; wait for ops 0 to 1, or change the order"},
+      {"waits: [0]", "waits: 0",
+       "ring.yaml:25:78: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
+      {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is no whole number from 0 to 268435456; write one"},
+      {"receive: \"inbox[0]\"", "receive: \"inbox[0]\", waits: [0]",
+       "ring.yaml:23:89: op 0 is the first and can wait for none; leave waits out"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfCollectives) {
+  expect_messages({
       {"kind: all_gather", "kind: allgather",
        "ring.yaml:27:35: 'allgather' is none of the collectives; did you mean 'all_gather'?"},
       {"kind: all_gather", "kind: reduce_scatter",
@@ -362,15 +399,28 @@ TEST(ScheduleTextMistakes, OfOps) {
       {"in: shard, out: inbox", "in: shard, out: \"inbox[0 +: 3]\"",
        "ring.yaml:27:73: the rows of out are tokens*3, but the rows of in are tokens*1; the first must be 4 times the "
        "second"},
-      {"send: shard,", "send: \"shard; inbox[0, 0 +: 1]; out[0]\",",
-       "ring.yaml:23:79: 'shard' and 'out' are cut from different dimensions; stack only what fits"},
+  });
+}
+
+TEST(ScheduleTextMistakes, StackedRegionsFitTogetherAndTheirOp) {
+  expect_messages({
+      {"out: \"out[tp]\"", "out: \"out[tp+1]; weight\"",
+       "ring.yaml:24:61: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
+      {"out: \"out[tp]\"", "out: \"out[tp]; weight\"",
+       "ring.yaml:24:59: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
+      {"out: \"out[tp]\"", "out: \"out[2 +: 2]\"",
+       "ring.yaml:24:49: the rows of out are tokens*2, but the rows of a are tokens*1; make them equal"},
+      {"out: \"out[tp]\"", "out: \"inbox[1]\"",
+       "ring.yaml:24:49: the columns of out are hidden*1, but the columns of b are ffn*1; make them equal"},
+      {"out: \"out[tp]\"", "out: out",
+       "ring.yaml:24:49: the rows of out are tokens*4, but the rows of a are tokens*1; make them equal"},
+      {"out: \"out[tp]\"", "out: \"wide[0, 0]; wide[1]\"",
+       "ring.yaml:24:62: this is 2 block columns wide and the region before it 1; make them equal"},
   });
 }
 
 TEST(ScheduleTextMistakes, InsideRegionsPointAtTheLetter) {
   expect_messages({
-      {"out: \"out[tp]\"", "out: \"out[tp+1]; weight\"",
-       "ring.yaml:24:61: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
       {"out: \"out[tp]\"", "out: \"out[(tp+1)]\"",
        "ring.yaml:24:60: there is ']' where '%' is expected; wrap the coordinate, as in (tp+1)%4"},
       {"out: \"out[tp]\"", "out: \"out[(tp+1)%5]\"", "ring.yaml:24:61: axis 'tp' has 4 coordinates; write %4"},
@@ -380,30 +430,14 @@ TEST(ScheduleTextMistakes, InsideRegionsPointAtTheLetter) {
        "ring.yaml:24:58: there is 't' where a number is expected; write one axis between parentheses, as in (tp+1)%4"},
       {"out: \"out[tp]\"", "out: \"out[tp+tp]\"",
        "ring.yaml:24:57: axis 'tp' is here a second time; an index has one term with 'tp'"},
-      {"out: \"out[tp]\"", "out: \"out[0*tp]\"",
-       "ring.yaml:24:54: a factor of 0 is no use here; write one from 1 to 89478485"},
       {"out: \"out[tp]\"", "out: \"out[(((tp))))]\"",
        "ring.yaml:24:56: there is '(' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
-      {"out: \"out[tp]\"", "out: \"out[tp +: 5]\"",
-       "ring.yaml:24:60: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
       {"out: \"out[tp]\"", "out: \"out[tp +:]\"",
        "ring.yaml:24:59: there is ']' where a number of rows is expected; write how many blocks, as in +: 2"},
-      {"out: \"out[tp]\"", "out: \"out[4]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes 4; stay inside"},
-      {"out: \"out[tp]\"", "out: \"out[-1]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes -1; stay inside"},
-      {"out: \"out[tp]\"", "out: \"out[3 +: 2]\"",
-       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes 3 to 4; stay inside"},
-      {"out: \"out[tp]\"", "out: \"out[0, 1]\"",
-       "ring.yaml:24:57: 'out' has block columns 0 to 0, this takes 1; stay inside"},
       {"out: \"out[tp]\"", "out: \"out[]\"",
        "ring.yaml:24:54: there is ']' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
       {"out: \"out[tp]\"", "out: \"out[tp] y\"",
        "ring.yaml:24:58: there is 'y' where the end is expected; separate stacked regions by ';'"},
-      {"out: \"out[tp]\"", "out: \"out[tp]; weight\"",
-       "ring.yaml:24:59: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
-      {"out: \"out[tp]\"", "out: \"out[99999999999]\"",
-       "ring.yaml:24:54: this number is too large; stay within 268435456"},
       {"out: \"out[tp]\"", "out: \"out[tp*8]\"",
        "ring.yaml:24:56: there is '*' where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: \"out[tp];\"",
@@ -412,32 +446,43 @@ TEST(ScheduleTextMistakes, InsideRegionsPointAtTheLetter) {
        "ring.yaml:24:50: the text ends where a buffer is expected; write a region as in x, x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: [\"out[tp]\"]",
        "ring.yaml:24:49: there is a list where a single value is expected; write one word, number or text"},
-      {"out: \"out[tp]\"", "out: \"o\\u0075t[4]\"",
-       "ring.yaml:24:49: 'out' has block rows 0 to 3, this takes 4; stay inside"},
-      {"out: \"out[tp]\"", "out: \"out[2 +: 2]\"",
-       "ring.yaml:24:49: the rows of out are tokens*2, but the rows of a are tokens*1; make them equal"},
-      {"out: \"out[tp]\"", "out: \"inbox[1]\"",
-       "ring.yaml:24:49: the columns of out are hidden*1, but the columns of b are ffn*1; make them equal"},
       {"out: \"out[tp]\"", "out: \"öut[tp]\"",
        "ring.yaml:24:50: there is 'ö' where a buffer is expected; write a region as in x, x[tp] or x[0 +: 2, 1]"},
       {"out: \"out[tp]\"", "out: \"out[ü]\"",
        "ring.yaml:24:54: there is 'ü' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
-      {"out: \"out[tp]\"", "out: out",
-       "ring.yaml:24:49: the rows of out are tokens*4, but the rows of a are tokens*1; make them equal"},
       {"out: \"out[tp]\"", "out: \"out[0 +: 1; out[1]\"",
        "ring.yaml:24:60: there is ';' where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
+      {"out: \"out[tp]\"", "out: \"out[(1)]\"",
+       "ring.yaml:24:56: there is ')' where an axis is expected; write numbers alone without parentheses"},
+      {"out: \"out[tp]\"", "out: \"out[tp%3]\"", "ring.yaml:24:57: axis 'tp' has 4 coordinates; write %4"},
+      {"out: \"out[tp]\"", "out: \"out[-tp%]\"", "ring.yaml:24:58: axis 'tp' has 4 coordinates; write %4"},
+  });
+}
+
+TEST(ScheduleTextMistakes, NumbersInRegionsStayInside) {
+  expect_messages({
+      {"out: \"out[tp]\"", "out: \"out[0*tp]\"",
+       "ring.yaml:24:54: a factor of 0 is no use here; write one from 1 to 89478485"},
+      {"out: \"out[tp]\"", "out: \"out[tp +: 5]\"",
+       "ring.yaml:24:60: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
+      {"out: \"out[tp]\"", "out: \"out[4]\"",
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes 4; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[-1]\"",
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes -1; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[3 +: 2]\"",
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes 3 to 4; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[0, 1]\"",
+       "ring.yaml:24:57: 'out' has block columns 0 to 0, this takes 1; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[99999999999]\"",
+       "ring.yaml:24:54: this number is too large; stay within 268435456"},
+      {"out: \"out[tp]\"", "out: \"o\\u0075t[4]\"",
+       "ring.yaml:24:49: 'out' has block rows 0 to 3, this takes 4; stay inside"},
       {"out: \"out[tp]\"", "out: \"out[300000000 - 5]\"",
        "ring.yaml:24:54: this number is too large; stay within 268435456"},
       {"out: \"out[tp]\"", "out: \"out[268435456 + 268435456]\"",
        "ring.yaml:24:54: this index is too large; stay within 268435456"},
       {"out: \"out[tp]\"", "out: \"out[268435456*tp]\"",
        "ring.yaml:24:54: a factor of 268435456 is no use here; write one from 1 to 89478485"},
-      {"out: \"out[tp]\"", "out: \"out[(1)]\"",
-       "ring.yaml:24:56: there is ')' where an axis is expected; write numbers alone without parentheses"},
-      {"out: \"out[tp]\"", "out: \"out[tp%3]\"", "ring.yaml:24:57: axis 'tp' has 4 coordinates; write %4"},
-      {"out: \"out[tp]\"", "out: \"out[-tp%]\"", "ring.yaml:24:58: axis 'tp' has 4 coordinates; write %4"},
-      {"out: \"out[tp]\"", "out: \"wide[0, 0]; wide[1]\"",
-       "ring.yaml:24:62: this is 2 block columns wide and the region before it 1; make them equal"},
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "reports/export/goal.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -296,47 +297,28 @@ TEST(GoalExport, NoTwoCalculationsOfACpuMayRunAtOnce) {
 
 TEST(GoalExport, IsTheTextThatTxt2binTakes) {
   const Exported exported(one_site("commfuse", SiteKind::ag_gemm, 2), {.gemm = Duration{10'000'400}, .issue = 1us}, 4);
+  constexpr const char* rank =  // and its peer
+      "rank {0} {{\n"
+      "op0_issue: calc 1000 cpu 2\n"
+      "op0_send: send 8b to {1} tag 0 cpu 0\n"
+      "op0_send requires op0_issue\n"
+      "op0_receive: recv 8b from {1} tag 0 cpu 0\n"
+      "op0_receive requires op0_issue\n"
+      "op1_issue: calc 1000 cpu 2\n"
+      "op1_issue requires op0_issue\n"
+      "op1: calc 10000 cpu 1\n"
+      "op1 requires op1_issue\n"
+      "op2_issue: calc 1000 cpu 2\n"
+      "op2_issue requires op1_issue\n"
+      "op2: calc 10000 cpu 1\n"
+      "op2 requires op0_send\n"
+      "op2 requires op0_receive\n"
+      "op2 requires op1\n"
+      "op2 requires op2_issue\n"
+      "}}\n";
   EXPECT_EQ(text_of(exported, MessageOrder::lane),
-            "// 'commfuse (ring) site': a schedule of commfuse\n"
-            "num_ranks 2\n"
-            "\n"
-            "rank 0 {\n"
-            "op0_issue: calc 1000 cpu 2\n"
-            "op0_send: send 8b to 1 tag 0 cpu 0\n"
-            "op0_send requires op0_issue\n"
-            "op0_receive: recv 8b from 1 tag 0 cpu 0\n"
-            "op0_receive requires op0_issue\n"
-            "op1_issue: calc 1000 cpu 2\n"
-            "op1_issue requires op0_issue\n"
-            "op1: calc 10000 cpu 1\n"
-            "op1 requires op1_issue\n"
-            "op2_issue: calc 1000 cpu 2\n"
-            "op2_issue requires op1_issue\n"
-            "op2: calc 10000 cpu 1\n"
-            "op2 requires op0_send\n"
-            "op2 requires op0_receive\n"
-            "op2 requires op1\n"
-            "op2 requires op2_issue\n"
-            "}\n"
-            "\n"
-            "rank 1 {\n"
-            "op0_issue: calc 1000 cpu 2\n"
-            "op0_send: send 8b to 0 tag 0 cpu 0\n"
-            "op0_send requires op0_issue\n"
-            "op0_receive: recv 8b from 0 tag 0 cpu 0\n"
-            "op0_receive requires op0_issue\n"
-            "op1_issue: calc 1000 cpu 2\n"
-            "op1_issue requires op0_issue\n"
-            "op1: calc 10000 cpu 1\n"
-            "op1 requires op1_issue\n"
-            "op2_issue: calc 1000 cpu 2\n"
-            "op2_issue requires op1_issue\n"
-            "op2: calc 10000 cpu 1\n"
-            "op2 requires op0_send\n"
-            "op2 requires op0_receive\n"
-            "op2 requires op1\n"
-            "op2 requires op2_issue\n"
-            "}\n");
+            "// 'commfuse (ring) site': a schedule of commfuse\nnum_ranks 2\n\n" + fmt::format(rank, 0, 1) + "\n" +
+                fmt::format(rank, 1, 0));
 }
 
 TEST(GoalExport, ANameStaysOnItsLine) {

@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "model/config_error.h"
+#include "tests/own_folder.h"
 
 namespace commfuse {
 namespace {
@@ -26,19 +26,8 @@ struct Above {
 
 class SweepFileTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
-    before_ = fs::current_path();
-    folder_ = fs::temp_directory_path() / ("commfuse-sweep-" + std::to_string(getpid()) + "-" +
-                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
-    fs::create_directories(folder_);
-    fs::current_path(folder_);
-  }
-  void TearDown() override {
-    unsetenv("COMMFUSE_CONFIG_DIR");
-    fs::current_path(before_);
-    fs::remove_all(folder_);
-  }
+  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
 
   static Sweep sweep(const std::string& body, const Above& above = {}) {
     std::ofstream("a.yaml") << "schema: commfuse.sweep/1\n" << body;
@@ -75,8 +64,7 @@ class SweepFileTest : public ::testing::Test {
   }
 
  private:
-  fs::path before_;
-  fs::path folder_;
+  OwnFolder folder_;
 };
 
 const std::string two_axes = "set: {batch: 2}\naxes:\n  - ranks: [8, 2]\n  - seq: 1K..4K\n";

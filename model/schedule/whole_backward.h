@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The column-parallel backward pass with one gather and one scatter.
+#pragma once
+
+#include "model/schedule/options.h"
+#include "model/schedule/stage.h"
+
+namespace commfuse {
+
+/// Gather x, unless it was saved gathered; product; scatter dx; gradient. `overlapped`: the gather goes beside the
+/// product and the scatter beside the gradient; else each waits for the one before.
+Done whole_ag_gemm_backward(const Stage& stage, const StrategyOptions& options, bool overlapped);
+
+}  // namespace commfuse

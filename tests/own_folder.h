@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a test may write.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+namespace commfuse {
+
+/// An empty folder, the current one as long as this lives, so that messages say just `a.yaml`. Requires a running test.
+class OwnFolder {
+ public:
+  OwnFolder() {
+    const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() /
+              ("commfuse-" + std::to_string(getpid()) + "-" + test.test_suite_name() + "-" + test.name());
+    std::filesystem::create_directories(folder_);
+    std::filesystem::current_path(folder_);
+  }
+  ~OwnFolder() {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(folder_);
+  }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+
+ private:
+  std::filesystem::path before_ = std::filesystem::current_path();
+  std::filesystem::path folder_;
+};
+
+}  // namespace commfuse
