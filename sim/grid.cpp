@@ -39,6 +39,8 @@ ResultRow row_of(const Point& point) {
   row.seq = point.seq;
   row.dtype = name_of(point.dtype);
   row.interference = point.price.interference == Interference::none ? "none" : "static";
+  row.jitter = point.jitter;
+  row.seed = point.monte_carlo.seed;
   row.launch = point.price.launch == Launch::stream ? "stream" : "graph";
   return row;
 }
@@ -59,6 +61,7 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   row.link = prediction.link;
   row.mfu = prediction.mfu;
   row.buffers = prediction.buffers;
+  row.tails = prediction.tails;
   row.evaluator = prediction.evaluator == Evaluator::engine ? "engine" : "replay";
   row.leans_on = provenance_in_words(prediction.structure->program(), point);
   return row;
@@ -77,7 +80,8 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
 ResultRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
   try {
     require_runnable(point);
-    const Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
+    Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
+    predictor.add_tails(point, best);
     ResultRow row = row_of(point, best);
     put_schedule(row, point.scope, *best.strategy, best.options);
     return row;
@@ -90,7 +94,9 @@ ResultRow run_file(const Point& point, const HandWritten& schedule, Predictor& p
   ResultRow row = row_of(point);
   try {
     require_playable(point);
-    row = row_of(point, predictor.predict(point, schedule));
+    Prediction prediction = predictor.predict(point, schedule);
+    predictor.add_tails(point, prediction);
+    row = row_of(point, prediction);
   } catch (const ConfigError& error) {
     row.reason = error.what();
   }
@@ -205,6 +211,7 @@ Library library_of(const Grid& grid) {
   };
   load_all("model", &Library::load_model);
   load_all("hardware", &Library::load_machine);
+  load_all("jitter", &Library::load_jitter);
   if (!mistakes.empty()) {
     throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
   }

@@ -63,7 +63,23 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
   prediction.mfu = possible > 0.0 ? flops.count / possible : 0.0;  // a file may hold no op
   prediction.buffers = bytes_per_rank(program, sizes);
   prediction.structure = &structure;
+  prediction.sizes = sizes;
   return prediction;
+}
+
+void Predictor::add_tails(const Point& point, Prediction& prediction) {
+  if (!point.monte_carlo.jitter) {
+    return;
+  }
+  const Structure& structure = *prediction.structure;
+  const Costs costs = price(structure.program(), structure.meetings, prediction.sizes, point.machine, point.price);
+  const PricedSchedule schedule{structure.plan, structure.tape, structure.draw_keys, costs};
+  if (prediction.evaluator == Evaluator::engine) {
+    monte_carlo_.makespans_by_engine(schedule, point.monte_carlo);
+  } else {
+    monte_carlo_.makespans(schedule, point.monte_carlo);
+  }
+  prediction.tails = monte_carlo_.tails(schedule, point.monte_carlo);
 }
 
 Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,

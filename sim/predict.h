@@ -2,6 +2,7 @@
 // One point, one schedule: from a model on a machine to where the time goes.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "model/workload/transformer.h"
 #include "sim/engine/engine.h"
 #include "sim/hand_written.h"
+#include "sim/replay/monte_carlo.h"
 #include "sim/replay/replay.h"
 #include "sim/structure.h"
 
@@ -27,7 +29,9 @@ struct Point {
   DType dtype = DType::bf16;
   PriceOptions price;
   Evaluator evaluator = Evaluator::automatic;
-  bool symmetry = true;  ///< replay plays one rank where it stands for all; changes no result
+  bool symmetry = true;         ///< replay plays one rank where it stands for all; changes no result
+  std::string jitter = "none";  ///< its name
+  MonteCarloOptions monte_carlo;
 
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };
@@ -45,7 +49,9 @@ struct Prediction {
   Duration link{};   // makespan with free compute
   double mfu = 0.0;
   Bytes buffers;                            // memory of all buffers of one rank
+  std::optional<Tails> tails{};             // under jitter
   Evaluator evaluator = Evaluator::engine;  // who played it
+  Sizes sizes;                              // that it was priced at
   const Structure* structure = nullptr;     // lives as long as the cache, or the file's schedule
 };
 
@@ -56,6 +62,9 @@ class Predictor {
 
   /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
+
+  /// Adds what jitter does to it: nothing where the point has none.
+  void add_tails(const Point& point, Prediction& prediction);
 
   /// Of a schedule from a file that belongs to the point. Throws ConfigError as sizes_at. Requires a machine that the
   /// point fits.
@@ -69,6 +78,7 @@ class Predictor {
   StructureCache& structures_;
   Replay replay_;
   Engine engine_;
+  MonteCarlo monte_carlo_;
   Recorder recorder_;
 };
 

@@ -117,6 +117,11 @@ std::vector<const Strategy*> applicable(const Settings& settings, Scope scope) {
 void Library::load_model(const std::string& name) { models_.emplace(name, commfuse::load_model(name)); }
 void Library::load_machine(const std::string& name) { machines_.emplace(name, commfuse::load_machine(name)); }
 
+void Library::load_jitter(const std::string& name) {
+  auto tables = std::make_shared<const JitterTables>(commfuse::load_jitter(name));
+  jitters_.emplace(name, tables->is_still() ? nullptr : std::move(tables));
+}
+
 Point point_of(const Settings& settings, const Library& library) {
   Point point{.model = library.model(settings.text("model")), .machine = library.machine(settings.text("hardware"))};
   point.scope = *scope_named(settings.text("scope"));
@@ -128,6 +133,12 @@ Point point_of(const Settings& settings, const Library& library) {
   point.price.launch = chosen(launch_choices, settings.text("launch"));
   point.evaluator = chosen(evaluator_choices, settings.text("evaluator"));
   point.symmetry = chosen(switch_choices, settings.text("symmetry"));
+  point.jitter = settings.text("jitter");
+  point.monte_carlo.jitter = library.jitter(settings.text("jitter"));
+  point.monte_carlo.seed = static_cast<std::uint64_t>(settings.count("seed"));
+  if (settings.has("samples")) {
+    point.monte_carlo.samples = static_cast<std::size_t>(settings.count("samples"));
+  }
   return point;
 }
 

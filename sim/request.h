@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -13,23 +14,27 @@
 
 namespace commfuse {
 
-/// The models and machines of a grid: files are read once, however many points name them.
+/// The models, machines and jitters of a grid: files are read once, however many points name them.
 class Library {
  public:
   /// Throw ConfigError with the mistakes of a file.
   void load_model(const std::string& name);
   void load_machine(const std::string& name);
+  void load_jitter(const std::string& name);
 
   /// Schedules from files, which stand beside the generated ones at the points they belong to.
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
   [[nodiscard]] const Machine& machine(const std::string& name) const { return machines_.at(name); }
+  /// Null where nothing strays.
+  [[nodiscard]] std::shared_ptr<const JitterTables> jitter(const std::string& name) const { return jitters_.at(name); }
   [[nodiscard]] std::span<const HandWritten> schedules() const { return schedules_; }
 
  private:
   std::map<std::string, Transformer> models_;
   std::map<std::string, Machine> machines_;
+  std::map<std::string, std::shared_ptr<const JitterTables>> jitters_;
   std::vector<HandWritten> schedules_;
 };
 

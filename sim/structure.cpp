@@ -36,6 +36,7 @@ Structure structure_of(Program program) {
   structure.meetings = meetings_on_all_ranks(program);
   structure.plan = plan_of(lower(std::make_shared<const Program>(std::move(program))));
   structure.tape = tape_of(structure.plan.lowered);
+  structure.draw_keys = draw_keys(structure.program());
   return structure;
 }
 

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "model/cost/draw_keys.h"
 #include "model/schedule/order.h"
 #include "model/schedule/scope.h"
 #include "sim/engine/plan.h"
@@ -19,6 +20,7 @@ namespace commfuse {
 struct Structure {
   Plan plan;
   Tape tape;
+  std::vector<DrawKey> draw_keys;
   std::vector<Meetings> meetings;
   std::string digest;
 

@@ -45,6 +45,8 @@ class JitterTables {
  public:
   explicit JitterTables(const Jitter& jitter);
 
+  /// Whether nothing strays.
+  [[nodiscard]] bool is_still() const { return !compute_ && !communication_ && !rank_; }
   /// Words below this many are stalls.
   [[nodiscard]] std::uint32_t stalls() const { return stalls_; }
   /// Factors of a kernel, for the word less stalls(); nullptr: always 1, and nothing stalls.

@@ -35,6 +35,53 @@ Value option(const Row& row) {
   return is_count(which) ? Value{static_cast<std::int64_t>(std::stoll(text))} : Value{text};
 }
 
+/// Of a row with tails.
+template <class Get>
+Value tail(const Row& row, const Get& get) {
+  return row.feasible() && row.tails ? Value{get(*row.tails)} : Value{};
+}
+
+template <Estimate Percentiles::*which>
+Value estimate(const Row& row) {
+  return tail(row, [](const Tails& tails) { return to_microseconds((tails.percentiles.*which).value); });
+}
+
+template <Estimate Percentiles::*which, Duration TimeRange::*end>
+Value range_end(const Row& row) {
+  const bool known = row.feasible() && row.tails && (row.tails->percentiles.*which).range;
+  return known ? Value{to_microseconds(*(row.tails->percentiles.*which).range.*end)} : Value{};
+}
+template <Estimate Percentiles::*which>
+constexpr auto low = range_end<which, &TimeRange::low>;
+template <Estimate Percentiles::*which>
+constexpr auto high = range_end<which, &TimeRange::high>;
+
+template <Estimate Percentiles::*which>
+Value mfu_over(const Row& row) {
+  return tail(row, [&](const Tails& tails) {
+    const double makespan = to_seconds((tails.percentiles.*which).value);
+    return makespan > 0.0 ? row.mfu * to_seconds(critical(row).makespan) / makespan : 0.0;
+  });
+}
+
+template <Duration Breakdown::*part>
+Value near(const Row& row) {
+  return tail(row, [](const Tails& tails) { return to_microseconds(tails.causes.mean.*part); });
+}
+
+template <PathKind kind>
+Value on_path(const Row& row) {
+  return tail(row, [](const Tails& tails) { return tails.causes.on_path[static_cast<std::size_t>(kind)]; });
+}
+
+Value worst_rank(const Row& row) {
+  return tail(row, [](const Tails& tails) { return std::int64_t{tails.causes.worst_rank()}; });
+}
+
+Value worst_rank_share(const Row& row) {
+  return tail(row, [](const Tails& tails) { return tails.causes.share_of_path(tails.causes.worst_rank()); });
+}
+
 constexpr std::array columns{
     ResultColumn{"schema", "version of this row's form",
                  [](const Row&) -> Value { return std::string{result_schema}; }},
@@ -96,12 +143,45 @@ constexpr std::array columns{
                  [](const Row& row) -> Value { return us(row, row.link); }},
     ResultColumn{"mfu", "model FLOPs over makespan x ranks x dense peak",
                  [](const Row& row) -> Value { return result(row, row.mfu); }},
+    ResultColumn{"samples", "runs under jitter; what follows up to p99_9_high_us is theirs",
+                 [](const Row& row) -> Value {
+                   return row.tails ? Value{static_cast<std::int64_t>(row.tails->percentiles.samples)} : Value{};
+                 }},
+    ResultColumn{"mean_us", "mean makespan", estimate<&Percentiles::mean>},
+    ResultColumn{"mean_low_us", "where its 95 % confidence interval begins", low<&Percentiles::mean>},
+    ResultColumn{"mean_high_us", "where it ends", high<&Percentiles::mean>},
+    ResultColumn{"p50_us", "median makespan", estimate<&Percentiles::p50>},
+    ResultColumn{"p50_low_us", "where its 95 % confidence interval begins", low<&Percentiles::p50>},
+    ResultColumn{"p50_high_us", "where it ends", high<&Percentiles::p50>},
+    ResultColumn{"p95_us", "percentile 95 of the makespan", estimate<&Percentiles::p95>},
+    ResultColumn{"p95_low_us", "where its 95 % confidence interval begins", low<&Percentiles::p95>},
+    ResultColumn{"p95_high_us", "where it ends", high<&Percentiles::p95>},
+    ResultColumn{"p99_us", "percentile 99 of the makespan", estimate<&Percentiles::p99>},
+    ResultColumn{"p99_low_us", "where its 95 % confidence interval begins", low<&Percentiles::p99>},
+    ResultColumn{"p99_high_us", "where it ends", high<&Percentiles::p99>},
+    ResultColumn{"p99_9_us", "percentile 99.9 of the makespan", estimate<&Percentiles::p99_9>},
+    ResultColumn{"p99_9_low_us", "where its 95 % confidence interval begins", low<&Percentiles::p99_9>},
+    ResultColumn{"p99_9_high_us", "where it ends", high<&Percentiles::p99_9>},
+    ResultColumn{"mfu_mean", "MFU over the mean makespan", mfu_over<&Percentiles::mean>},
+    ResultColumn{"mfu_p99", "MFU over the p99 makespan", mfu_over<&Percentiles::p99>},
+    ResultColumn{"p99_exposed_us", "exposed time, mean of the samples near the p99", near<&Breakdown::exposed>},
+    ResultColumn{"p99_stretch_us", "stretch, mean of the samples near the p99", near<&Breakdown::stretch>},
+    ResultColumn{"p99_path_communication", "share of those samples with communication on the critical path",
+                 on_path<PathKind::communication>},
+    ResultColumn{"p99_path_local", "the same of adds, packs and copies", on_path<PathKind::local>},
+    ResultColumn{"p99_path_issue", "the same of the host's issuing", on_path<PathKind::issue>},
+    ResultColumn{"p99_worst_rank", "the rank that takes most of the critical path in those samples", worst_rank},
+    ResultColumn{"p99_worst_rank_share", "its share of the path", worst_rank_share},
     ResultColumn{"buffer_bytes", "memory of all buffers of one rank",
                  [](const Row& row) -> Value { return result(row, row.buffers.count); }},
     ResultColumn{"evaluator", "who played the schedule",
                  [](const Row& row) -> Value { return unless_empty(row.evaluator); }},
     ResultColumn{"interference", "how communication slows kernels beside it",
                  [](const Row& row) -> Value { return row.interference; }},
+    ResultColumn{"jitter", "how op times stray", [](const Row& row) -> Value { return unless_empty(row.jitter); }},
+    ResultColumn{
+        "seed", "of the draws; where there are samples",
+        [](const Row& row) -> Value { return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{}; }},
     ResultColumn{"launch", "host issue: op by op, or one graph", [](const Row& row) -> Value { return row.launch; }},
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first",
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }},

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <variant>
 
 #include "model/analysis/breakdown.h"
+#include "model/analysis/tails.h"
 #include "model/schedule/options.h"
 #include "model/units.h"
 
@@ -41,8 +43,11 @@ struct ResultRow {
   Duration link{};
   double mfu = 0.0;
   Bytes buffers;
+  std::optional<Tails> tails{};  // of runs under jitter
   // How.
   std::string evaluator;
+  std::string jitter;
+  std::uint64_t seed = 0;
   std::string interference;
   std::string launch;
   std::string leans_on;  // provenance kinds, weakest first: "prior+fitted"

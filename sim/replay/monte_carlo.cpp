@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/replay/monte_carlo.h"
+
+#include <algorithm>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Runs looked at near the p99: their shares are sure to some percent, and looking takes far longer than sampling.
+constexpr std::size_t most_near = 400;
+
+JitterDraws draws_of(const PricedSchedule& schedule, const MonteCarloOptions& options) {
+  return {.tables = options.jitter, .seed = options.seed, .keys = schedule.keys};
+}
+
+/// So many that a register fills some kilobytes: the loops run long and everything stays in the cache.
+std::size_t lanes_for(Rank ranks) {
+  constexpr std::size_t values = 512;
+  const std::size_t lanes = values / static_cast<std::size_t>(ranks);
+  return std::clamp<std::size_t>(lanes / 4 * 4, 4, 64);
+}
+
+}  // namespace
+
+const std::vector<Duration>& MonteCarlo::makespans(const PricedSchedule& schedule, const MonteCarloOptions& options) {
+  check(options.jitter != nullptr && options.samples > 0, "samples are drawn from something");
+  JitterSampler sampler(draws_of(schedule, options), schedule.tape.ranks, lanes_for(schedule.tape.ranks));
+  makespans_.resize(options.samples);
+  for (std::size_t first = 0; first < options.samples; first += sampler.lanes()) {
+    sampler.begin(first);
+    const std::span<const double> ends = replay_.sample(schedule.program(), schedule.tape, schedule.costs, sampler);
+    const std::size_t count = std::min(ends.size(), options.samples - first);
+    for (std::size_t i = 0; i < count; ++i) {
+      makespans_[first + i] = Duration{static_cast<std::int64_t>(ends[i])};
+    }
+  }
+  return makespans_;
+}
+
+const std::vector<Duration>& MonteCarlo::makespans_by_engine(const PricedSchedule& schedule,
+                                                             const MonteCarloOptions& options) {
+  check(options.jitter != nullptr && options.samples > 0, "samples are drawn from something");
+  const JitterDraws draws = draws_of(schedule, options);
+  Recorder recorder(Recorder::Keep::ends);
+  makespans_.clear();
+  for (std::size_t sample = 0; sample < options.samples; ++sample) {
+    engine_.run(schedule.plan, jittered(schedule.program(), schedule.costs, draws, sample), recorder);
+    makespans_.push_back(recorder.makespan().time_since_epoch());
+  }
+  return makespans_;
+}
+
+Tails MonteCarlo::tails(const PricedSchedule& schedule, const MonteCarloOptions& options) {
+  Tails tails{.percentiles = percentiles_of(makespans_)};
+  const JitterDraws draws = draws_of(schedule, options);
+  P99Collector collector(schedule.tape.ranks);
+  Recorder recorder(Recorder::Keep::timeline);
+  for (const std::size_t sample : near_p99(makespans_, most_near)) {
+    const Costs costs = jittered(schedule.program(), schedule.costs, draws, sample);
+    const Makespans again = replay_.run(schedule.program(), schedule.tape, costs, Replay::Ranks::all, &recorder);
+    check(again.actual == makespans_[sample], "a sample that is run again gives the same");
+    collector.add(analyse(schedule.program(), costs, recorder).critical,
+                  critical_path(schedule.plan.lowered, costs, recorder.timeline()));
+  }
+  tails.causes = collector.causes();
+  return tails;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// One schedule run many times under jitter. Draws depend on the seed, the sample, the rank and the step alone, so all
+// strategies meet the same slow ranks and kernels, and neither lanes nor threads change a result.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/analysis/tails.h"
+#include "model/cost/jitter_sampler.h"
+#include "sim/engine/engine.h"
+#include "sim/replay/replay.h"
+
+namespace commfuse {
+
+struct MonteCarloOptions {
+  std::shared_ptr<const JitterTables> jitter{};  ///< null: nothing strays, and there is nothing to sample
+  std::uint64_t seed = 1;
+  std::size_t samples = 1000;  ///< at least 1
+};
+
+/// A schedule and what its ops cost where nothing strays. All are kept by reference.
+struct PricedSchedule {
+  const Plan& plan;
+  const Tape& tape;
+  const std::vector<DrawKey>& keys;
+  const Costs& costs;
+
+  [[nodiscard]] const Program& program() const { return *plan.lowered.program; }
+};
+
+/// Keeps its memory from run to run. One a thread.
+class MonteCarlo {
+ public:
+  /// Makespan of every sample. Requires options.jitter.
+  const std::vector<Duration>& makespans(const PricedSchedule& schedule, const MonteCarloOptions& options);
+  /// The same, sample by sample on the engine.
+  const std::vector<Duration>& makespans_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options);
+
+  /// Of the makespans asked for last.
+  Tails tails(const PricedSchedule& schedule, const MonteCarloOptions& options);
+
+ private:
+  Replay replay_;
+  Engine engine_;
+  std::vector<Duration> makespans_;  // by sample
+};
+
+}  // namespace commfuse
