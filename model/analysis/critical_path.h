@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "model/cost/costs.h"
@@ -17,6 +18,16 @@ namespace commfuse {
 /// What a stretch of the path is spent on: as Purpose, and the host lane that had still to issue the op.
 enum class PathKind : std::uint8_t { essential, local, communication, issue };
 inline constexpr std::size_t path_kinds = 4;
+
+constexpr std::string_view name_of(PathKind kind) {
+  switch (kind) {
+    case PathKind::essential: return "essential";
+    case PathKind::local: return "local";
+    case PathKind::communication: return "communication";
+    case PathKind::issue: return "issue";
+  }
+  return "";
+}
 
 /// Of an exchange the sender's op, whose price decides; of a collective the slowest member's. Of kind issue: the op
 /// that was issued at `to`, the host having been busy from the release on.

@@ -8,6 +8,8 @@
 #include <iterator>
 #include <string>
 
+#include "model/analysis/critical_path.h"
+#include "model/analysis/percentiles.h"
 #include "model/record/result.h"
 #include "tests/sim/played.h"
 
@@ -82,6 +84,40 @@ TEST(MetricsPage, DrawsTheTimelineOfItsExample) {
       const std::string expected = fmt::format(" {}-{}", us(span.start), us(span.end));
       EXPECT_NE(text.find(expected), std::string::npos) << "op " << position(span.op) << expected;
     }
+  }
+}
+
+TEST(MetricsPage, SaysWhatTenRunsSay) {
+  const std::string text = page();
+  std::vector<Duration> runs;
+  std::string listed;
+  for (const int run : {53, 54, 55, 55, 56, 57, 58, 60, 63, 71}) {
+    runs.emplace_back(std::chrono::microseconds(run));
+    listed += fmt::format(" {}", run);
+  }
+  EXPECT_NE(text.find("sorted (us):" + listed + "."), std::string::npos);
+  const Percentiles found = percentiles_of(runs);
+  const auto row = [](const char* name, const Estimate& estimate) {
+    const std::string range = !estimate.range ? "-"
+                                              : fmt::format("{:.3g} to {:.3g}", to_microseconds(estimate.range->low),
+                                                            to_microseconds(estimate.range->high));
+    return fmt::format("\n| {} | {:.3g} | {} |", name, to_microseconds(estimate.value), range);
+  };
+  for (const std::string& expected : {row("mean", found.mean), row("p50", found.p50), row("p95", found.p95)}) {
+    EXPECT_NE(text.find(expected), std::string::npos) << expected;
+  }
+}
+
+TEST(MetricsPage, AddsUpTheCriticalPathOfItsExample) {
+  const Played played = example();
+  const CriticalPath path = critical_path(lower(played.program), played.costs, played.recorder.timeline());
+  const PathShares shares = shares_of(path, 4);
+  EXPECT_EQ(shares.by_rank.front(), played.makespan());
+  const std::string text = page();
+  for (const PathKind kind : {PathKind::essential, PathKind::local, PathKind::communication, PathKind::issue}) {
+    const std::string expected =
+        fmt::format("\n| {} | {} |", name_of(kind), to_microseconds(shares.by_kind[static_cast<std::size_t>(kind)]));
+    EXPECT_NE(text.find(expected), std::string::npos) << expected;
   }
 }
 
