@@ -325,22 +325,21 @@ class Symmetry::Decision {
     if (!takes_apart && !puts_together && cells * ranks > most_cells) {
       return false;  // what all ranks give to rank 0 is too large to look at
     }
-    if ((takes_apart && !counts_ranks(in, shape.axis, part)) ||
-        (puts_together && !counts_ranks(out, shape.axis, part))) {
+    if ((takes_apart && !counts_ranks(in, static_cast<std::size_t>(shape.axis), part)) ||
+        (puts_together && !counts_ranks(out, static_cast<std::size_t>(shape.axis), part))) {
       return false;
     }
     return tied(in, out) && tied(columns(in.regions), columns(out.regions));
   }
 
   /// Its digit of `part` blocks moves with `axis`, or is made to. Leaves it out of what the side is compared by.
-  bool counts_ranks(Side& side, std::int8_t axis, std::int32_t part) {
-    const auto place = static_cast<std::size_t>(axis);
-    if (extent(place) == 1) {
+  bool counts_ranks(Side& side, std::size_t axis, std::int32_t part) {
+    if (extent(axis) == 1) {
       return true;
     }
     const std::optional<Rotation> rotation = inside(side);
-    side.counted = axis;
-    return rotation && (rotation->step[place] == part || (rotation->step[place] == 0 && moved(side, place, part)));
+    side.counted = static_cast<int>(axis);
+    return rotation && (rotation->step[axis] == part || (rotation->step[axis] == 0 && moved(side, axis, part)));
   }
 
   const Program& program_;

@@ -19,6 +19,7 @@
 // With aggregate TransformerEngine's ranks 2i and 2i+1 swap their shards and want an even N. Here every rank takes its
 // predecessor's: as many transfers of the same sizes, the same on all ranks, and an odd N ends with a single shard.
 #include <algorithm>
+#include <utility>
 
 #include "model/schedule/partials_to_owners.h"
 #include "model/schedule/strategies.h"
@@ -49,30 +50,32 @@ Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   };
   std::vector<OpId> arrived = stage.ready;
   const auto move = [&](std::int32_t from, std::int32_t shift, std::int32_t count) {
-    arrived = {builder.exchange({.lane = copy_engine,
-                                 .axis = stage.axis,
-                                 .shift = shift,
-                                 .send = shards(from, count),
-                                 .receive = shards(from + shift, count),
-                                 .wire = options.dtype,
-                                 .waits = from == 0 ? arrived : std::vector<OpId>{}})};
+    return builder.exchange({.lane = copy_engine,
+                             .axis = stage.axis,
+                             .shift = shift,
+                             .send = shards(from, count),
+                             .receive = shards(from + shift, count),
+                             .wire = options.dtype,
+                             .waits = from == 0 ? arrived : std::vector<OpId>{}});
   };
   for (std::int32_t i = 1; i < group; ++i) {
-    move(i - 1, 1, 1);
+    arrived = {move(i - 1, 1, 1)};
   }
   Done done;
   for (std::int32_t first = 0; first < ranks; first += group) {
     const std::int32_t count = std::min(group, ranks - first);
-    const std::vector<OpId> here = arrived;
     const std::int32_t next = std::min(group, ranks - first - count);
+    std::vector<OpId> moved;
     if (next > 0) {
-      move(first, group, next);
+      moved = {move(first, group, next)};
     }
     Operand rows;
     for (std::int32_t i = first; i < first + count; ++i) {
       rows.push_back(builder.rows_of(stage.output, along(builder.mesh(), stage.axis, -i)));
     }
-    done = {builder.gemm({.a = shards(first, count), .b = {builder.whole(stage.weight)}, .out = rows, .waits = here})};
+    done = {
+        builder.gemm({.a = shards(first, count), .b = {builder.whole(stage.weight)}, .out = rows, .waits = arrived})};
+    arrived = std::move(moved);
   }
   return done;
 }

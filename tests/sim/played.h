@@ -90,7 +90,7 @@ inline Costs costs_of(const Program& program, const ShardCosts& costs) {
   };
   for (const Op& op : program.ops) {
     result.duration.push_back(std::visit(Priced{program, costs}, program.shapes[op.shape]) / shard);
-    result.issue.push_back({});
+    result.issue.emplace_back();
   }
   return result;
 }

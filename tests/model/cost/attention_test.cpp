@@ -167,7 +167,7 @@ TEST(PriceByQuery, AcrossNodesHasPairsAndPositions) {
 
 TEST(PriceByQuery, NeedsWholePositionsInASlice) {
   try {
-    Priced(8, AttentionCut::by_query, h100(), {}, 4100);
+    const Priced priced(8, AttentionCut::by_query, h100(), {}, 4100);
     FAIL() << "4100 positions were cut into 8";
   } catch (const ConfigError& error) {
     EXPECT_STREQ(error.what(),
