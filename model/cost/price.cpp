@@ -265,9 +265,11 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
 
 }  // namespace
 
-Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+Costs price(const Program& program, const std::vector<Meetings>& possible, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options) {
-  check(meetings.size() == program.ops.size(), "meetings belong to the program");
+  check(possible.size() == program.ops.size(), "meetings belong to the program");
+  const std::vector<Meetings> alone(options.interference == Interference::dynamic ? possible.size() : 0);
+  const std::vector<Meetings>& meetings = options.interference == Interference::dynamic ? alone : possible;
   const Pricer pricer(program, sizes, machine);
   const KernelParts parts(program);
   Costs costs;

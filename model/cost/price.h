@@ -12,8 +12,9 @@
 namespace commfuse {
 
 /// none: every kernel has all SMs; lanes still share the wires. constant ("static"): a kernel loses the SMs of
-/// communication that may run beside it, whenever that is, so that prices stay fixed.
-enum class Interference : std::uint8_t { none, constant };
+/// communication that may run beside it, whenever that is, so that prices stay fixed. dynamic: prices are those of ops
+/// that run alone, on SMs and wires; who meets whom is found out during the run (fluid.h).
+enum class Interference : std::uint8_t { none, constant, dynamic };
 
 /// stream: the host issues op by op. graph: one launch, then a gap a node.
 enum class Launch : std::uint8_t { stream, graph };
@@ -24,7 +25,7 @@ struct PriceOptions {
   friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
 };
 
-/// Exchanges of several lanes share the wires (wires.h), with and without interference.
+/// Exchanges of several lanes share the wires (wires.h), with and without interference, but not where it is dynamic.
 /// Requires meetings_of(program), sizes bound to it, and a machine that supports the dtypes of its products.
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);

@@ -42,12 +42,12 @@ Order::Order(const Program& program, Rank rank)
   }
 }
 
+bool exchange_holds_sms(LaneKind lane) { return lane != LaneKind::copy && lane != LaneKind::kernel; }
+
 namespace {
 
-/// Neither copy engines nor a kernel that runs anyway take SMs for what they move.
 bool holds_sms(const Program& program, const Op& op) {
-  const LaneKind lane = program.lanes[op.lane].kind;
-  return op.kind == OpKind::exchange && lane != LaneKind::copy && lane != LaneKind::kernel;
+  return op.kind == OpKind::exchange && exchange_holds_sms(program.lanes[op.lane].kind);
 }
 
 /// One lane, with how many of its first so many ops are of either kind of communication.

@@ -43,6 +43,9 @@ struct Rival {
   friend bool operator==(const Rival&, const Rival&) = default;
 };
 
+/// Neither copy engines nor a kernel that runs anyway take SMs for what exchanges on their lanes move.
+bool exchange_holds_sms(LaneKind lane);
+
 /// What may run at the same time as an op, because neither is ordered before the other. Of a compute op which kinds of
 /// communication hold SMs meanwhile (exchanges on lanes of kind copy or kernel do
 /// not); of an exchange that sends, the lanes with other sends.

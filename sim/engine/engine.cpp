@@ -7,6 +7,8 @@
 #include <string>
 
 #include "model/check.h"
+#include "model/config_error.h"
+#include "model/schedule/order.h"
 #include "model/schedule/text.h"
 
 namespace commfuse {
@@ -17,14 +19,48 @@ void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const
   program_ = plan.lowered.program.get();
   costs_ = &costs;
   recorder_ = &recorder;
+  const Faults no_faults;
+  const Faults& faults = options.faults == nullptr ? no_faults : *options.faults;
+  require_possible(faults, program_->mesh.ranks());
+  faults_.start(faults, program_->mesh.ranks());
   queue_.start(options.shuffle_ties);
+  lanes_ = static_cast<std::uint32_t>(program_->lanes.size());
+  slots_.resize(static_cast<std::size_t>(program_->mesh.ranks()) * lanes_);
+  fluid_on_ = options.fluid != nullptr;
+  if (fluid_on_) {
+    fluid_.start(*options.fluid, faults_, lanes_, slots_.size());
+  }
   prepare();
+  fluid_on_ ? play_fluid() : play();
+  require_all_ended();
+}
+
+void Engine::play() {
   TimedEvent event;
   while (queue_.pop(event)) {
     now_ = event.when;
     handle(event);
   }
-  require_all_ended();
+}
+
+/// Speeds change when all that happens at one instant is done.
+void Engine::play_fluid() {
+  fluid_.settle(now_, queue_);
+  while (const std::optional<std::int64_t> next = queue_.next()) {
+    now_ = *next;
+    for (TimedEvent event; queue_.next() == next && queue_.pop(event);) {
+      const std::uint32_t slot = event.slot();
+      if (event.kind() == EventKind::wake) {
+        fluid_.wake(slot, now_, queue_);
+      } else if (event.kind() == EventKind::post || event.kind() == EventKind::collective_end) {
+        handle(event);
+      } else if (fluid_.over(slot, now_)) {
+        const PlannedOp& op = head_of(slots_[slot]);
+        op.kind == OpKind::exchange ? end_half(slot, target_of(slot, op)) : end(slot);
+      }
+    }
+    fluid_.settle(now_, queue_);
+  }
 }
 
 void Engine::prepare() {
@@ -34,9 +70,8 @@ void Engine::prepare() {
   check(costs_->duration.size() == ops && costs_->issue.size() == ops &&
             (costs_->by_rank.empty() || costs_->by_rank.size() == ops * ranks),
         "costs belong to the program");
-  check(program_->lanes.size() * ranks < EventQueue::most_slots, "a run has fewer than 2^30 lanes over all ranks");
+  check(program_->lanes.size() * ranks < EventQueue::most_slots, "a run has fewer than 2^29 lanes over all ranks");
   now_ = 0;
-  lanes_ = static_cast<std::uint32_t>(program_->lanes.size());
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     extents_[axis] = mesh.axes[axis].extent;
     strides_[axis] = mesh.stride(static_cast<int>(axis));
@@ -44,7 +79,6 @@ void Engine::prepare() {
   add_up_issue_costs();
   recorder_->start(mesh.ranks());
   arrivals_.assign(mesh.axes.size() * lanes_ * ranks, 0);
-  slots_.resize(lanes_ * ranks);
   std::uint32_t slot = 0;
   for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
     for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
@@ -78,6 +112,7 @@ void Engine::handle(const TimedEvent& event) {
     case EventKind::end: end(slot); break;
     case EventKind::half_end: end_half(slot, target_of(slot, head_of(slots_[slot]))); break;
     case EventKind::collective_end: end_collective(slot); break;
+    case EventKind::wake: break;  // only where links share
   }
 }
 
@@ -95,7 +130,8 @@ void Engine::try_head(std::uint32_t slot) {
     }
   }
   const std::size_t kind = plan_->kind_of_rank[static_cast<std::size_t>(here.rank)];
-  const std::int64_t issued = issued_[kind * program_->ops.size() + position(op.op)];
+  const std::int64_t issued =
+      issued_[kind * program_->ops.size() + position(op.op)] + faults_.late()[static_cast<std::size_t>(here.rank)];
   if (issued > now_) {
     here.phase = Phase::issuing;
     queue_.push(issued, EventKind::post, slot, here.lane);
@@ -108,15 +144,26 @@ void Engine::post(std::uint32_t slot) {
   Slot& here = slots_[slot];
   const PlannedOp& op = head_of(here);
   here.phase = Phase::posted;
+  if (fluid_on_) {
+    hold_sms(slot, op, 1);
+  }
   switch (op.kind) {
     case OpKind::exchange: post_exchange(slot, op); break;
     case OpKind::collective: arrive(slot, op); break;
     case OpKind::gemm:
     case OpKind::attention:
-    case OpKind::elementwise:
-      here.start = now_;
-      queue_.push(now_ + costs_->of(here.rank, position(op.op)).count(), EventKind::end, slot, here.lane);
-      break;
+    case OpKind::elementwise: start_compute(slot, op.op); break;
+  }
+}
+
+void Engine::start_compute(std::uint32_t slot, OpId op) {
+  Slot& here = slots_[slot];
+  here.start = now_;
+  const std::int64_t time = faults_.of_compute(here.rank, costs_->of(here.rank, position(op))).count();
+  if (fluid_on_) {
+    fluid_.begin(FluidRun::Kernel{slot, here.lane, here.rank, static_cast<std::uint32_t>(op), time}, now_, queue_);
+  } else {
+    queue_.push(now_ + time, EventKind::end, slot, here.lane);
   }
 }
 
@@ -152,7 +199,16 @@ void Engine::start_half(std::uint32_t sender, std::uint32_t receiver) {
     }
   }
   const Slot& here = slots_[sender];
-  queue_.push(now_ + costs_->of(here.rank, position(head_of(here).op)).count(), EventKind::half_end, sender, here.lane);
+  const OpId op = head_of(here).op;
+  const RankPair link{here.rank, slots_[receiver].rank};
+  const std::int64_t time = scaled(costs_->of(here.rank, position(op)), faults_.slowness(link)).count();
+  if (fluid_on_) {
+    fluid_.begin(FluidRun::Transfer{sender, here.lane, static_cast<std::uint32_t>(op), link, time}, now_, queue_);
+    return;
+  }
+  if (const std::int64_t end = faults_.end_of(link, now_, time); end != FaultTable::never) {
+    queue_.push(end, EventKind::half_end, sender, here.lane);
+  }
 }
 
 void Engine::end_half(std::uint32_t sender, std::uint32_t receiver) {
@@ -193,6 +249,9 @@ void Engine::end(std::uint32_t slot) {
   Slot& here = slots_[slot];
   const RankPlan& plan = plan_of(here.rank);
   const PlannedOp& op = plan.ops[here.head];
+  if (fluid_on_) {
+    hold_sms(slot, op, -1);
+  }
   recorder_->record(here.rank, op.op, op.purpose, Instant{Duration{here.start}}, Instant{Duration{now_}});
   ++here.head;
   here.start = -1;
@@ -203,6 +262,14 @@ void Engine::end(std::uint32_t slot) {
     if (slots_[first + lane].phase == Phase::waiting) {
       try_head(first + lane);
     }
+  }
+}
+
+void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {
+  const Slot& here = slots_[slot];
+  if (op.kind == OpKind::collective ||
+      (op.kind == OpKind::exchange && exchange_holds_sms(program_->lanes[here.lane].kind))) {
+    fluid_.resident(here.rank, op.kind, change);
   }
 }
 
@@ -246,13 +313,32 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   return other(OpId{matching.sender(here.rank, op.op)}, slots_[source_of(slot, op)].rank);
 }
 
+void Engine::require_no_lost_link(std::uint32_t slot) const {
+  const Slot& here = slots_[slot];
+  const PlannedOp& op = head_of(here);
+  if (op.kind != OpKind::exchange || !op.sends || here.phase != Phase::posted) {
+    return;
+  }
+  const Rank target = slots_[target_of(slot, op)].rank;
+  if (faults_.lost({here.rank, target})) {
+    throw ConfigError(
+        fmt::format("rank {} never ends {}, because the link from rank {} to rank {} stays down; say when it comes up "
+                    "again",
+                    here.rank, op_in_words(*program_, op.op), here.rank, target));
+  }
+}
+
 void Engine::require_all_ended() const {
   constexpr int named = 4;
   std::string sentence;
   int stuck = 0;
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
     const Slot& here = slots_[slot];
-    if (here.head != plan_of(here.rank).first[here.lane + 1U] && ++stuck <= named) {
+    if (here.head == plan_of(here.rank).first[here.lane + 1U]) {
+      continue;
+    }
+    require_no_lost_link(slot);
+    if (++stuck <= named) {
       sentence += (stuck == 1 ? "" : "; ") + stuck_in_words(slot);
     }
   }

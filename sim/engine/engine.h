@@ -18,11 +18,18 @@
 #include "model/cost/costs.h"
 #include "model/record/recorder.h"
 #include "sim/engine/event_queue.h"
+#include "sim/engine/faults.h"
+#include "sim/engine/fluid_run.h"
 #include "sim/engine/plan.h"
 
 namespace commfuse {
 
 struct EngineOptions {
+  /// Links are shared and kernels slowed as it turns out during the run (docs/decisions/0010). Null: every op takes
+  /// what its costs say. Of the same program and machine; the costs of the run are its costs, or bounds made of them.
+  const Fluid* fluid = nullptr;
+  /// Null: none.
+  const Faults* faults = nullptr;
   /// Seed by which simultaneous events are shuffled. Results do not depend on it; tests say so.
   std::optional<std::uint64_t> shuffle_ties{};
 };
@@ -30,7 +37,8 @@ struct EngineOptions {
 /// Keeps its memory from run to run; every run is otherwise a pure function of its arguments. One a thread.
 class Engine {
  public:
-  /// Requires a plan whose program passed check_program and costs of that program. Same input, same record.
+  /// Requires a plan whose program passed check_program and costs of that program. Same input, same record. Throws
+  /// ConfigError on faults that cannot be, and where an op never ends because a link stays down.
   void run(const Plan& plan, const Costs& costs, Recorder& recorder, const EngineOptions& options = {});
 
  private:
@@ -46,17 +54,22 @@ class Engine {
   };
 
   void prepare();
+  void play();
+  void play_fluid();
   void add_up_issue_costs();
   void handle(const TimedEvent& event);
   void try_head(std::uint32_t slot);
   void post(std::uint32_t slot);
+  void start_compute(std::uint32_t slot, OpId op);
   void post_exchange(std::uint32_t slot, const PlannedOp& exchange);
   void start_half(std::uint32_t sender, std::uint32_t receiver);
   void end_half(std::uint32_t sender, std::uint32_t receiver);
   void arrive(std::uint32_t slot, const PlannedOp& collective);
   void end_collective(std::uint32_t slot);
   void end(std::uint32_t slot);
+  void hold_sms(std::uint32_t slot, const PlannedOp& op, int change);
   void require_all_ended() const;
+  void require_no_lost_link(std::uint32_t slot) const;
   [[nodiscard]] std::string stuck_in_words(std::uint32_t slot) const;
 
   [[nodiscard]] const RankPlan& plan_of(Rank rank) const {
@@ -83,6 +96,9 @@ class Engine {
   std::array<std::int32_t, max_axes> strides_{};
   std::int64_t now_ = 0;
   EventQueue queue_;
+  FaultTable faults_;
+  FluidRun fluid_;
+  bool fluid_on_ = false;
   std::vector<Slot> slots_;
   std::vector<std::int64_t> issued_;    // by kind of rank and op
   std::vector<std::int32_t> arrivals_;  // by axis and slot of the group's first member

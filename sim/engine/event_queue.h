@@ -11,15 +11,15 @@
 
 namespace commfuse {
 
-enum class EventKind : std::uint8_t { post, end, half_end, collective_end };
+enum class EventKind : std::uint8_t { post, end, half_end, collective_end, wake };
 
 struct TimedEvent {
   std::int64_t when = 0;   // picoseconds
   std::uint32_t tie = 0;   // lower first among simultaneous events
   std::uint32_t what = 0;  // slot and kind
 
-  [[nodiscard]] std::uint32_t slot() const { return what >> 2; }
-  [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(what & 3U); }
+  [[nodiscard]] std::uint32_t slot() const { return what >> 3; }
+  [[nodiscard]] EventKind kind() const { return static_cast<EventKind>(what & 7U); }
   friend bool operator<(const TimedEvent& a, const TimedEvent& b) {
     return a.when != b.when ? a.when < b.when : a.tie < b.tie;
   }
@@ -65,7 +65,7 @@ class EventRun {
 /// order among events of its lane is kept in a run, the rest in a heap.
 class EventQueue {
  public:
-  static constexpr std::uint32_t most_slots = 1U << 30;
+  static constexpr std::uint32_t most_slots = 1U << 29;
 
   /// Forgets everything, keeps the memory.
   void start(std::optional<std::uint64_t> shuffle_ties) {
@@ -78,7 +78,7 @@ class EventQueue {
   }
 
   void push(std::int64_t when, EventKind kind, std::uint32_t slot, std::uint32_t lane) {
-    const TimedEvent event{when, tie(), slot << 2 | static_cast<std::uint32_t>(kind)};
+    const TimedEvent event{when, tie(), slot << 3 | static_cast<std::uint32_t>(kind)};
     EventRun& run = runs_[lane % runs_.size()];
     if (run.empty() || run.back() < event) {
       run.push(event);
@@ -86,6 +86,17 @@ class EventQueue {
       heap_.push_back(event);
       std::push_heap(heap_.begin(), heap_.end(), later);
     }
+  }
+
+  /// When the first event is due; nothing when there is none.
+  [[nodiscard]] std::optional<std::int64_t> next() const {
+    std::optional<std::int64_t> first;
+    for (const EventRun& run : runs_) {
+      if (!run.empty() && (!first || run.front().when < *first)) {
+        first = run.front().when;
+      }
+    }
+    return heap_.empty() || (first && *first < heap_.front().when) ? first : heap_.front().when;
   }
 
   /// Takes the first event; false when there is none.

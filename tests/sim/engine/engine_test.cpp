@@ -5,39 +5,13 @@
 
 #include <chrono>
 
-#include "model/schedule/builder.h"
+#include "tests/sim/engine/hand.h"
 #include "tests/sim/played.h"
 
 namespace commfuse::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-/// Two ranks or more, one buffer of two slots a rank; ops are added by hand.
-struct Hand {
-  explicit Hand(std::int32_t ranks, std::string axis = "tp")
-      : builder("by hand", Mesh{{{std::move(axis), ranks}}}),
-        rows{builder.dimension("rows", 4), 4},
-        columns{builder.dimension("columns", 1), 1},
-        buffer(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32)) {}
-
-  Operand slot(std::int32_t row) { return {builder.rows_of(buffer, row)}; }
-  OpId work(std::int32_t row, std::vector<OpId> waits = {}, Lane lane = {}) {
-    return builder.elementwise({.lane = lane,
-                                .function = Function::copy,
-                                .inputs = {slot(row)},
-                                .out = slot(row),
-                                .waits = std::move(waits),
-                                .purpose = Purpose::essential});
-  }
-  OpId pass_on(std::int32_t from, std::int32_t to, std::vector<OpId> waits = {}, std::int32_t shift = 1) {
-    return builder.exchange({.shift = shift, .send = slot(from), .receive = slot(to), .waits = std::move(waits)});
-  }
-
-  ProgramBuilder builder;
-  Extent rows, columns;
-  BufferId buffer;
-};
 
 using Span = std::pair<std::int64_t, std::int64_t>;
 constexpr std::int64_t us = 1'000'000;

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/fluid.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "model/check.h"
+#include "model/cost/op_time.h"
+#include "model/schedule/matching.h"
+
+namespace commfuse {
+
+namespace {
+
+const ExchangeShape* exchange_of(const Program& program, std::size_t op) {
+  return std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
+}
+
+/// By axis and shift; a transfer to oneself is none.
+using Move = std::pair<std::int8_t, std::int32_t>;
+
+class WiringMaker {
+ public:
+  WiringMaker(const Program& program, const Machine& machine, Forwarding forwarding)
+      : program_(program), machine_(machine), topology_(machine.topology.get()), forwarding_(forwarding) {
+    wiring_.ranks = static_cast<std::size_t>(program.mesh.ranks());
+    ports_ = topology_ == nullptr ? 0 : 2 * topology_->edges.size();
+    wiring_.capacity.assign(ports_ + 4 * wiring_.ranks, 0.0);
+    for (std::size_t i = 0; topology_ != nullptr && i < topology_->edges.size(); ++i) {
+      const Edge& edge = topology_->edges[i];
+      name_edge(edge.a, edge.b, 2 * i);
+      name_edge(edge.b, edge.a, 2 * i + 1);
+    }
+  }
+
+  Wiring make() {
+    number_moves();
+    wiring_.paths.resize(moves_.size() * wiring_.ranks);
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      add_paths_from(rank);
+    }
+    return std::move(wiring_);
+  }
+
+ private:
+  /// Of parallel wires routes take the one of least latency, the first on ties.
+  void name_edge(int from, int to, std::size_t link) {
+    const auto [known, added] = link_between_.try_emplace({from, to}, link);
+    if (!added && topology_->edges[link / 2].latency < topology_->edges[known->second / 2].latency) {
+      known->second = link;
+    }
+  }
+
+  void number_moves() {
+    std::map<Move, std::int32_t> known;
+    for (std::size_t op = 0; op < program_.ops.size(); ++op) {
+      const ExchangeShape* exchange = exchange_of(program_, op);
+      wiring_.move_of_op.push_back(-1);
+      if (exchange == nullptr || !exchange->sends || exchange->shift == 0 ||
+          program_.lanes[program_.ops[op].lane].kind == LaneKind::kernel) {
+        continue;
+      }
+      const Move move{exchange->axis, exchange->shift};
+      const auto [place, added] = known.try_emplace(move, static_cast<std::int32_t>(moves_.size()));
+      if (added) {
+        moves_.push_back(move);
+      }
+      wiring_.move_of_op.back() = place->second;
+    }
+  }
+
+  void add_paths_from(Rank rank) {
+    std::vector<std::optional<Route>> all;
+    if (topology_ != nullptr && moves_.size() > 1) {
+      all = routes_from(*topology_, rank);
+    }
+    for (std::size_t move = 0; move < moves_.size(); ++move) {
+      const Rank target = program_.mesh.shifted(rank, moves_[move].first, moves_[move].second);
+      std::optional<Route> route;
+      if (topology_ != nullptr) {
+        route = all.empty() ? route_between(*topology_, rank, target) : all[static_cast<std::size_t>(target)];
+        check(route.has_value(), "the GPUs of a machine reach each other");
+      }
+      wiring_.paths[move * wiring_.ranks + static_cast<std::size_t>(rank)] = path_of(rank, target, route);
+    }
+  }
+
+  WirePath path_of(Rank from, Rank to, const std::optional<Route>& route) {
+    const PeerParameters& peer = peer_between(machine_, from, to);
+    const double rate = peer.rate.value.value;
+    const bool across = from / machine_.gpus_per_node != to / machine_.gpus_per_node;
+    WirePath path{peer.latency.value, static_cast<std::uint32_t>(wiring_.stages.size())};
+    open_stage(rate);
+    add_link(port(from, across, 0), std::max(rate, peer.aggregate_rate.value.value));
+    for (int hop = 0; route && hop < route->hops(); ++hop) {
+      const auto at = static_cast<std::size_t>(hop);
+      const std::size_t link = link_between_.at({route->vertices[at], route->vertices[at + 1]});
+      const double wire = std::max(rate, rate * (topology_->edges[link / 2].rate.value / route->rate.value));
+      if (forwarding_ == Forwarding::store_and_forward) {
+        if (hop > 0) {
+          open_stage(wire);
+        }
+        set_cap(wire);
+      }
+      add_link(link, wire);
+    }
+    add_link(port(to, across, 1), std::max(rate, peer.aggregate_rate.value.value));
+    path.stages = static_cast<std::uint32_t>(wiring_.stages.size()) - path.first_stage;
+    set_shares(path);
+    return path;
+  }
+
+  [[nodiscard]] std::size_t port(Rank rank, bool across, std::size_t inwards) const {
+    return ports_ + 4 * static_cast<std::size_t>(rank) + (across ? 2 : 0) + inwards;
+  }
+
+  void open_stage(double cap) {
+    wiring_.stages.push_back({.cap = cap, .first_link = static_cast<std::uint32_t>(wiring_.links.size())});
+  }
+
+  void add_link(std::size_t link, double capacity) {
+    WireStage& stage = wiring_.stages.back();
+    wiring_.links.push_back(static_cast<std::int32_t>(link));
+    ++stage.links;
+    wiring_.capacity[link] = std::max({wiring_.capacity[link], capacity, stage.cap});
+  }
+
+  /// Of the stage that is open: its port lets as much pass.
+  void set_cap(double cap) {
+    WireStage& stage = wiring_.stages.back();
+    stage.cap = cap;
+    for (std::uint32_t i = 0; i < stage.links; ++i) {
+      double& capacity = wiring_.capacity[static_cast<std::size_t>(wiring_.links[stage.first_link + i])];
+      capacity = std::max(capacity, cap);
+    }
+  }
+
+  void set_shares(const WirePath& path) {
+    const auto stages = std::span(wiring_.stages).subspan(path.first_stage, path.stages);
+    double all = 0.0;
+    for (const WireStage& stage : stages) {
+      all += 1.0 / stage.cap;
+    }
+    double before = 0.0;
+    for (WireStage& stage : stages) {
+      before += 1.0 / stage.cap;
+      stage.until = before / all;
+    }
+    stages.back().until = 1.0;
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  const Topology* topology_;
+  Forwarding forwarding_;
+  std::size_t ports_ = 0;  // the first link that is a port
+  std::map<std::pair<int, int>, std::size_t> link_between_;
+  std::vector<Move> moves_;
+  Wiring wiring_;
+};
+
+/// Store-and-forward: the bytes cross every hop, one after another.
+void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiring, Costs& costs) {
+  const std::size_t ops = program.ops.size();
+  if (std::none_of(wiring.paths.begin(), wiring.paths.end(), [](const WirePath& path) { return path.stages > 1; })) {
+    return;
+  }
+  for (std::size_t rank = 0; rank < wiring.ranks && costs.by_rank.size() < ops * wiring.ranks; ++rank) {
+    costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
+  }
+  for (std::size_t i = 0; i < costs.by_rank.size(); ++i) {
+    const auto rank = static_cast<Rank>(i / ops);
+    const WirePath* path = wiring.path_of(rank, i % ops);
+    if (path == nullptr || path->stages < 2) {
+      continue;
+    }
+    const ExchangeShape& exchange = *exchange_of(program, i % ops);
+    const double bytes =
+        static_cast<double>(sizes.elements(exchange.rows) * sizes.elements(exchange.columns) * bytes_of(exchange.wire));
+    double seconds = 0.0;
+    double cut_through = 0.0;
+    for (std::uint32_t stage = 0; stage < path->stages; ++stage) {
+      const double one = bytes / wiring.stages[path->first_stage + stage].cap;
+      seconds += one;
+      cut_through = std::max(cut_through, one);
+    }
+    costs.by_rank[i] +=
+        op_time(seconds, "an exchange over several hops") - op_time(cut_through, "an exchange with one peer");
+  }
+}
+
+/// By op, or by rank and op where one of them differs by rank.
+std::vector<double> ratios(const Costs& alone, const Costs& beside, std::size_t ranks) {
+  const std::size_t ops = alone.duration.size();
+  const bool by_rank = !alone.by_rank.empty();
+  std::vector<double> result;
+  result.reserve(ops * (by_rank ? ranks : 1));
+  for (std::size_t i = 0; i < ops * (by_rank ? ranks : 1); ++i) {
+    const auto rank = static_cast<Rank>(i / ops);
+    const Duration undisturbed = alone.of(rank, i % ops);
+    const Duration disturbed = beside.of(rank, i % ops);
+    result.push_back(disturbed > undisturbed
+                         ? static_cast<double>(undisturbed.count()) / static_cast<double>(disturbed.count())
+                         : 1.0);
+  }
+  return result;
+}
+
+}  // namespace
+
+Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding) {
+  return WiringMaker(program, machine, forwarding).make();
+}
+
+Fluid price_fluid(const Program& program, const Sizes& sizes, const Machine& machine, Launch launch,
+                  std::shared_ptr<const Wiring> wiring) {
+  check(wiring->move_of_op.size() == program.ops.size(), "wiring belongs to the program");
+  Fluid fluid;
+  std::vector<Meetings> meetings(program.ops.size());
+  const PriceOptions options{.interference = Interference::constant, .launch = launch};
+  fluid.costs = price(program, meetings, sizes, machine, options);
+  bool exchanges = false;
+  bool collectives = false;
+  for (const Op& op : program.ops) {
+    exchanges = exchanges || (op.kind == OpKind::exchange && exchange_holds_sms(program.lanes[op.lane].kind));
+    collectives = collectives || op.kind == OpKind::collective;
+  }
+  for (const unsigned beside : {1U, 2U, 3U}) {
+    const bool exchange = (beside & 1U) != 0;
+    const bool collective = (beside & 2U) != 0;
+    if ((exchange && !exchanges) || (collective && !collectives)) {
+      continue;
+    }
+    for (Meetings& met : meetings) {
+      met.exchange = exchange;
+      met.collective = collective;
+    }
+    fluid.speeds[beside] = ratios(fluid.costs, price(program, meetings, sizes, machine, options), wiring->ranks);
+  }
+  price_stages(program, sizes, *wiring, fluid.costs);
+  fluid.wiring = std::move(wiring);
+  return fluid;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/engine/faults.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+void require_rank(Rank rank, Rank ranks) {
+  if (rank < 0 || rank >= ranks) {
+    throw ConfigError(
+        fmt::format("a fault names rank {}, but there are {} ranks; choose one from 0 to {}", rank, ranks, ranks - 1));
+  }
+}
+
+void require_link(RankPair link, Rank ranks) {
+  require_rank(link.from, ranks);
+  require_rank(link.to, ranks);
+  if (link.from == link.to) {
+    throw ConfigError(fmt::format("a fault names a link from rank {} to itself; choose two different ranks", link.to));
+  }
+}
+
+void require_factor(double factor) {
+  constexpr double most = 1e6;
+  if (!(factor >= 1.0 && factor <= most)) {
+    throw ConfigError(fmt::format("a fault slows by a factor of {}; choose one from 1 to {}", factor, most));
+  }
+}
+
+}  // namespace
+
+Duration scaled(Duration time, double factor) {
+  return factor == 1.0 ? time : Duration{std::llround(static_cast<double>(time.count()) * factor)};
+}
+
+void require_possible(const Faults& faults, Rank ranks) {
+  for (const Faults::SlowRank& slow : faults.slow_ranks) {
+    require_rank(slow.rank, ranks);
+    require_factor(slow.factor);
+  }
+  for (const Faults::SlowLink& slow : faults.slow_links) {
+    require_link(slow.link, ranks);
+    require_factor(slow.factor);
+  }
+  for (const Faults::LinkDown& down : faults.links_down) {
+    require_link(down.link, ranks);
+    if (down.from.time_since_epoch() < Duration::zero() || (down.until && *down.until <= down.from)) {
+      throw ConfigError(
+          fmt::format("the link from rank {} to rank {} comes up before it goes down; choose two instants "
+                      "one after the other, from 0 on",
+                      down.link.from, down.link.to));
+    }
+  }
+  for (const Faults::LateStart& late : faults.late_starts) {
+    require_rank(late.rank, ranks);
+    if (late.by < Duration::zero()) {
+      throw ConfigError(fmt::format("rank {} starts early; a late start is 0 or more", late.rank));
+    }
+  }
+}
+
+void FaultTable::start(const Faults& faults, Rank ranks) {
+  const auto count = static_cast<std::size_t>(ranks);
+  late_.assign(count, 0);
+  for (const Faults::LateStart& late : faults.late_starts) {
+    late_[static_cast<std::size_t>(late.rank)] += late.by.count();
+  }
+  slow_.assign(faults.slow_ranks.empty() ? 0 : count, 1.0);
+  for (const Faults::SlowRank& slow : faults.slow_ranks) {
+    slow_[static_cast<std::size_t>(slow.rank)] *= slow.factor;
+  }
+  pairs_.clear();
+  for (const Faults::SlowLink& slow : faults.slow_links) {
+    pair(slow.link).slowness *= slow.factor;
+  }
+  for (const Faults::LinkDown& down : faults.links_down) {
+    pair(down.link).outages.push_back(
+        {down.from.time_since_epoch().count(), down.until ? down.until->time_since_epoch().count() : never});
+  }
+  for (Pair& pair : pairs_) {
+    std::vector<Outage>& outages = pair.outages;
+    std::sort(outages.begin(), outages.end(), [](const Outage& a, const Outage& b) { return a.from < b.from; });
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < outages.size(); ++i) {
+      if (outages[i].from <= outages[last].until) {
+        outages[last].until = std::max(outages[last].until, outages[i].until);
+      } else {
+        outages[++last] = outages[i];
+      }
+    }
+    outages.resize(std::min(outages.size(), last + 1));
+  }
+}
+
+Duration FaultTable::of_compute(Rank rank, Duration time) const {
+  return slow_.empty() ? time : scaled(time, slow_[static_cast<std::size_t>(rank)]);
+}
+
+double FaultTable::slowness(RankPair link) const {
+  const Pair* found = find(link);
+  return found == nullptr ? 1.0 : found->slowness;
+}
+
+std::int64_t FaultTable::end_of(RankPair link, std::int64_t start, std::int64_t time) const {
+  std::int64_t end = start + time;
+  if (const Pair* found = find(link)) {
+    for (const Outage& outage : found->outages) {
+      if (outage.until > start && outage.from < end) {
+        if (outage.until == never) {
+          return never;
+        }
+        end += outage.until - std::max(outage.from, start);
+      }
+    }
+  }
+  return end;
+}
+
+bool FaultTable::down(RankPair link, std::int64_t when) const {
+  const Pair* found = find(link);
+  return found != nullptr && std::any_of(found->outages.begin(), found->outages.end(), [&](const Outage& outage) {
+           return outage.from <= when && when < outage.until;
+         });
+}
+
+bool FaultTable::lost(RankPair link) const {
+  const Pair* found = find(link);
+  return found != nullptr && !found->outages.empty() && found->outages.back().until == never;
+}
+
+std::int64_t FaultTable::next_change(RankPair link, std::int64_t when) const {
+  const Pair* found = find(link);
+  for (std::size_t i = 0; found != nullptr && i < found->outages.size(); ++i) {
+    for (const std::int64_t change : {found->outages[i].from, found->outages[i].until}) {
+      if (change > when) {
+        return change;
+      }
+    }
+  }
+  return never;
+}
+
+FaultTable::Pair& FaultTable::pair(RankPair link) {
+  const auto found = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.link == link; });
+  return found == pairs_.end() ? pairs_.emplace_back(Pair{link}) : *found;
+}
+
+const FaultTable::Pair* FaultTable::find(RankPair link) const {
+  const auto found = std::find_if(pairs_.begin(), pairs_.end(), [&](const Pair& pair) { return pair.link == link; });
+  return found == pairs_.end() ? nullptr : &*found;
+}
+
+}  // namespace commfuse

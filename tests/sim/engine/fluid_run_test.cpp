@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine where links are shared and kernels slowed as it turns out: worked sums, and what must not change.
+#include "sim/engine/fluid_run.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+
+#include "sim/engine/engine.h"
+#include "tests/sim/engine/hand.h"
+#include "tests/sim/random_program.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Span = std::pair<std::int64_t, std::int64_t>;
+constexpr std::int64_t us = 1'000'000;
+constexpr Lane second_comm{LaneKind::comm, 1};
+
+/// Every exchange with wires goes over the one link of its sender, of capacity 1; alone a transfer draws `cap`.
+struct PortsOf {
+  double cap = 1.0;
+  Duration latency{};
+  double capacity = 1.0;
+  std::uint32_t stages = 1;
+};
+std::shared_ptr<const Wiring> ports(const Program& program, const PortsOf& how) {
+  Wiring wiring;
+  wiring.ranks = static_cast<std::size_t>(program.mesh.ranks());
+  for (const Op& op : program.ops) {
+    const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+    wiring.move_of_op.push_back(exchange != nullptr && exchange->sends && exchange->shift != 0 ? 0 : -1);
+  }
+  for (std::size_t rank = 0; rank < wiring.ranks; ++rank) {
+    wiring.paths.push_back({how.latency, static_cast<std::uint32_t>(wiring.stages.size()), how.stages});
+    for (std::uint32_t stage = 1; stage <= how.stages; ++stage) {
+      wiring.stages.push_back(
+          {how.cap, static_cast<double>(stage) / how.stages, static_cast<std::uint32_t>(wiring.links.size()), 1});
+      wiring.links.push_back(static_cast<std::int32_t>(rank));
+    }
+  }
+  wiring.capacity.assign(wiring.ranks, how.capacity);
+  return std::make_shared<const Wiring>(std::move(wiring));
+}
+
+Fluid fluid_of(const Program& program, Costs costs, const PortsOf& how = {}) {
+  return {.costs = std::move(costs), .speeds = {}, .wiring = ports(program, how)};
+}
+
+Costs each(std::vector<Duration> durations) {
+  Costs costs{.duration = std::move(durations)};
+  costs.issue.resize(costs.duration.size());
+  return costs;
+}
+
+Timeline play(const std::shared_ptr<const Program>& program, const Fluid& fluid, const EngineOptions& more = {}) {
+  Recorder recorder(Recorder::Keep::timeline);
+  EngineOptions options = more;
+  options.fluid = &fluid;
+  Engine{}.run(plan_of(lower(program)), fluid.costs, recorder, options);
+  return recorder.timeline();
+}
+
+/// By rank, then op.
+std::vector<Span> spans_of(const Timeline& timeline) {
+  std::vector<Span> spans;
+  for (const OpSpan& span : timeline) {
+    spans.emplace_back(span.start.time_since_epoch().count(), span.end.time_since_epoch().count());
+  }
+  return spans;
+}
+
+std::shared_ptr<const Program> built(Hand hand) {
+  return std::make_shared<const Program>(std::move(hand.builder).build());
+}
+
+OpId pass_on_beside(Hand& hand, std::vector<OpId> waits = {}) {
+  return hand.builder.exchange(
+      {.lane = second_comm, .send = hand.slot(2), .receive = hand.slot(3), .waits = std::move(waits)});
+}
+
+TEST(FluidRun, TwoTransfersOnOneLinkTakeTwiceAsLong) {
+  Hand hand(2);
+  hand.pass_on(0, 1);
+  pass_on_beside(hand);
+  const auto program = built(std::move(hand));
+  EXPECT_EQ(spans_of(play(program, fluid_of(*program, each({10us, 10us})))), std::vector<Span>(4, {0, 20 * us}));
+}
+
+TEST(FluidRun, LatencyIsNotShared) {
+  // 2 of latency, then 8 at half the rate.
+  Hand hand(2);
+  hand.pass_on(0, 1);
+  pass_on_beside(hand);
+  const auto program = built(std::move(hand));
+  const Fluid fluid = fluid_of(*program, each({10us, 10us}), {.latency = 2us});
+  EXPECT_EQ(spans_of(play(program, fluid)), std::vector<Span>(4, {0, 18 * us}));
+}
+
+TEST(FluidRun, ATransferThatComesLaterSlowsTheFirstFromThenOn) {
+  // The first is alone to 4 and has 6 left; with both at half the rate it ends at 16. The second has 4 left then.
+  Hand hand(2);
+  const OpId late = hand.work(0);
+  hand.pass_on(0, 1);
+  pass_on_beside(hand, {late});
+  const auto program = built(std::move(hand));
+  const std::vector<Span> spans = spans_of(play(program, fluid_of(*program, each({4us, 10us, 10us}))));
+  EXPECT_EQ(spans, (std::vector<Span>{
+                       {0, 4 * us}, {0, 16 * us}, {4 * us, 20 * us}, {0, 4 * us}, {0, 16 * us}, {4 * us, 20 * us}}));
+}
+
+TEST(FluidRun, TransfersThatTogetherFitTheLinkDoNotDisturbEachOther) {
+  Hand hand(2);
+  hand.pass_on(0, 1);
+  pass_on_beside(hand);
+  const auto program = built(std::move(hand));
+  const Fluid fluid = fluid_of(*program, each({10us, 7us}), {.cap = 0.5});
+  EXPECT_EQ(spans_of(play(program, fluid)), (std::vector<Span>{{0, 10 * us}, {0, 7 * us}, {0, 10 * us}, {0, 7 * us}}));
+}
+
+TEST(FluidRun, AThirdOfALinkEach) {
+  // Three lanes: all have 1/3 until the shortest, of 3, ends at 9; the others have 1/2 each: 3 left of 6 take 6, then 3
+  // left of 9 are alone.
+  Hand hand(2);
+  hand.pass_on(0, 1);
+  pass_on_beside(hand);
+  hand.builder.exchange({.lane = {LaneKind::comm, 2}, .send = hand.slot(2), .receive = hand.slot(3)});
+  const auto program = built(std::move(hand));
+  const std::vector<Span> spans = spans_of(play(program, fluid_of(*program, each({3us, 6us, 9us}))));
+  EXPECT_EQ(spans,
+            (std::vector<Span>{{0, 9 * us}, {0, 15 * us}, {0, 18 * us}, {0, 9 * us}, {0, 15 * us}, {0, 18 * us}}));
+}
+
+TEST(FluidRun, StagesFollowEachOther) {
+  // Two hops over one link, one after the other: alone as long as ever, and half as fast beside another.
+  Hand alone(2);
+  alone.pass_on(0, 1);
+  const auto one = built(std::move(alone));
+  const PortsOf hops{.latency = 1us, .stages = 2};
+  EXPECT_EQ(spans_of(play(one, fluid_of(*one, each({7us}), hops))), std::vector<Span>(2, {0, 7 * us}));
+  Hand both(2);
+  both.pass_on(0, 1);
+  pass_on_beside(both);
+  const auto two = built(std::move(both));
+  EXPECT_EQ(spans_of(play(two, fluid_of(*two, each({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
+}
+
+/// A kernel of 10 runs at half its speed beside exchanges, at a fifth beside collectives.
+Fluid slowing(const Program& program, Costs costs) {
+  Fluid fluid = fluid_of(program, std::move(costs));
+  fluid.speeds = {std::vector<double>{}, std::vector<double>(program.ops.size(), 0.5),
+                  std::vector<double>(program.ops.size(), 0.2), std::vector<double>(program.ops.size(), 0.1)};
+  return fluid;
+}
+
+TEST(FluidRun, AKernelIsSlowWhileAnExchangeHoldsSms) {
+  // To 4 it does 2; 8 are left.
+  Hand hand(2);
+  hand.work(0);
+  hand.pass_on(2, 3);
+  const auto program = built(std::move(hand));
+  const std::vector<Span> spans = spans_of(play(program, slowing(*program, each({10us, 4us}))));
+  EXPECT_EQ(spans, (std::vector<Span>{{0, 12 * us}, {0, 4 * us}, {0, 12 * us}, {0, 4 * us}}));
+}
+
+TEST(FluidRun, ACopyEngineTakesNoSms) {
+  Hand hand(2);
+  hand.work(0);
+  hand.builder.exchange({.lane = {LaneKind::copy, 0}, .send = hand.slot(2), .receive = hand.slot(3)});
+  const auto program = built(std::move(hand));
+  const std::vector<Span> spans = spans_of(play(program, slowing(*program, each({10us, 4us}))));
+  EXPECT_EQ(spans, (std::vector<Span>{{0, 10 * us}, {0, 4 * us}, {0, 10 * us}, {0, 4 * us}}));
+}
+
+TEST(FluidRun, AnExchangeThatWaitsForItsPeerHoldsSmsToo) {
+  // Rank 1 posts its exchange at 6, after its first work; rank 0 waits for it from the start: its work of 10 does 5 to
+  // 10, when the exchange ends, and the rest alone.
+  Hand hand(2);
+  const OpId late = hand.work(0);
+  hand.work(1, {}, {LaneKind::aux, 0});
+  hand.pass_on(2, 3, {late});
+  Program program = std::move(hand.builder).build();
+  program.ops[0].where = {Relation::equal, 0, 1};
+  program.ops[1].where = {Relation::equal, 0, 0};
+  const auto shared = std::make_shared<const Program>(std::move(program));
+  const std::vector<Span> spans = spans_of(play(shared, slowing(*shared, each({6us, 10us, 4us}))));
+  EXPECT_EQ(spans, (std::vector<Span>{{0, 15 * us}, {6 * us, 10 * us}, {0, 6 * us}, {6 * us, 10 * us}}));
+}
+
+TEST(FluidRun, ACollectiveSlowsMoreAndBothMost) {
+  // Exchange to 4, collective to 20: 4 x 0.1, then 16 x 0.2 are done; 6.4 are left.
+  Hand hand(2);
+  hand.work(0);
+  hand.pass_on(2, 3);
+  hand.builder.collective(
+      {.lane = second_comm, .kind = CollectiveKind::all_reduce, .in = hand.slot(1), .out = hand.slot(1)});
+  const auto program = built(std::move(hand));
+  const std::vector<Span> spans = spans_of(play(program, slowing(*program, each({10us, 4us, 20us}))));
+  EXPECT_EQ(spans[0], (Span{0, 26'400'000}));
+  EXPECT_EQ(spans[2], (Span{0, 20 * us}));
+}
+
+TEST(FluidRun, FreeCommunicationDisturbsNobody) {
+  Hand hand(2);
+  hand.work(0);
+  hand.pass_on(2, 3);
+  const auto program = built(std::move(hand));
+  const std::vector<Span> spans = spans_of(play(program, slowing(*program, each({10us, 0us}))));
+  EXPECT_EQ(spans[0], (Span{0, 10 * us}));
+  EXPECT_EQ(spans[1], (Span{0, 0}));
+}
+
+/// Random latencies below the durations and above, one or several stages.
+PortsOf random_ports(std::mt19937_64& random) {
+  return {.latency = Duration{below(random, 30)}, .stages = static_cast<std::uint32_t>(1 + below(random, 3))};
+}
+
+TEST(FluidRun, WhereNothingIsSharedEveryPicosecondIsAsWithoutIt) {
+  std::mt19937_64 random(11);
+  Engine engine;
+  Recorder plain(Recorder::Keep::timeline);
+  for (int i = 0; i < 3'000; ++i) {
+    const auto program = std::make_shared<const Program>(random_program(random));
+    PortsOf wide = random_ports(random);
+    wide.capacity = 8.0;
+    const Fluid fluid = fluid_of(*program, random_costs(*program, random), wide);
+    engine.run(plan_of(lower(program)), fluid.costs, plain);
+    ASSERT_EQ(play(program, fluid), plain.timeline()) << "program " << i;
+  }
+}
+
+Fluid random_fluid(const Program& program, std::mt19937_64& random) {
+  PortsOf how = random_ports(random);
+  how.cap = 0.7;
+  Fluid fluid = fluid_of(program, random_costs(program, random), how);
+  for (const std::size_t beside : {1U, 2U, 3U}) {
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      fluid.speeds[beside].push_back(static_cast<double>(1 + below(random, 10)) / 10.0);
+    }
+  }
+  return fluid;
+}
+
+TEST(FluidRun, ShufflingSimultaneousEventsChangesNothing) {
+  std::mt19937_64 random(12);
+  for (int i = 0; i < 1'000; ++i) {
+    const auto program = std::make_shared<const Program>(random_program(random));
+    const Fluid fluid = random_fluid(*program, random);
+    const Timeline timeline = play(program, fluid);
+    for (int seed = 0; seed < 3; ++seed) {
+      ASSERT_EQ(play(program, fluid, {.shuffle_ties = random()}), timeline) << "program " << i;
+    }
+  }
+}
+
+TEST(FluidRun, NoOpIsFasterThanAlone) {
+  std::mt19937_64 random(13);
+  int slower = 0;
+  Engine engine;
+  Recorder alone;
+  for (int i = 0; i < 1'000; ++i) {
+    const auto program = std::make_shared<const Program>(random_program(random));
+    const Fluid fluid = random_fluid(*program, random);
+    std::int64_t last = 0;
+    for (const OpSpan& span : play(program, fluid)) {
+      const auto op = position(span.op);
+      if (program->ops[op].kind == OpKind::elementwise) {
+        EXPECT_GE(span.end - span.start, fluid.costs.of(span.rank, op));
+      }
+      last = std::max(last, span.end.time_since_epoch().count());
+    }
+    engine.run(plan_of(lower(program)), fluid.costs, alone);
+    const std::int64_t undisturbed = alone.makespan().time_since_epoch().count();
+    ASSERT_GE(last, undisturbed);
+    slower += last > undisturbed ? 1 : 0;
+  }
+  EXPECT_GT(slower, 200);
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of a few ops, added by hand.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/schedule/builder.h"
+
+namespace commfuse::test {
+
+/// One buffer of four slots a rank.
+struct Hand {
+  explicit Hand(std::int32_t ranks, std::string axis = "tp")
+      : builder("by hand", Mesh{{{std::move(axis), ranks}}}),
+        rows{builder.dimension("rows", 4), 4},
+        columns{builder.dimension("columns", 1), 1},
+        buffer(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32)) {}
+
+  Operand slot(std::int32_t row) { return {builder.rows_of(buffer, row)}; }
+  OpId work(std::int32_t row, std::vector<OpId> waits = {}, Lane lane = {}) {
+    return builder.elementwise({.lane = lane,
+                                .function = Function::copy,
+                                .inputs = {slot(row)},
+                                .out = slot(row),
+                                .waits = std::move(waits),
+                                .purpose = Purpose::essential});
+  }
+  OpId pass_on(std::int32_t from, std::int32_t to, std::vector<OpId> waits = {}, std::int32_t shift = 1) {
+    return builder.exchange({.shift = shift, .send = slot(from), .receive = slot(to), .waits = std::move(waits)});
+  }
+
+  ProgramBuilder builder;
+  Extent rows, columns;
+  BufferId buffer;
+};
+
+}  // namespace commfuse::test
