@@ -11,29 +11,11 @@
 #include "model/columns.h"
 #include "model/config/quantity.h"
 #include "model/wrapped.h"
+#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
 namespace {
-
-using Rows = std::span<const ResultRow>;
-
-bool same_point(const ResultRow& a, const ResultRow& b) {
-  return a.model == b.model && a.hardware == b.hardware && a.scope == b.scope && a.ranks == b.ranks &&
-         a.batch == b.batch && a.seq == b.seq && a.dtype == b.dtype;
-}
-
-std::vector<Rows> points_of(Rows rows) {
-  std::vector<Rows> points;
-  std::size_t first = 0;
-  for (std::size_t i = 1; i <= rows.size(); ++i) {
-    if (i == rows.size() || !same_point(rows[i], rows[first])) {
-      points.push_back(rows.subspan(first, i - first));
-      first = i;
-    }
-  }
-  return points;
-}
 
 Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
 
@@ -68,34 +50,6 @@ std::vector<const ResultRow*> front_runners(Rows rows) {
   }
   return close;
 }
-
-std::string label(const ResultRow& row) {
-  return row.parameters.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, row.parameters);
-}
-
-/// The strategy alone where that tells it from the other rows, else with its parameters.
-std::string short_label(const ResultRow& row, Rows rows) {
-  const auto same =
-      std::count_if(rows.begin(), rows.end(), [&](const ResultRow& r) { return r.strategy == row.strategy; });
-  return same > 1 ? label(row) : row.strategy;
-}
-
-/// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.
-struct Unit {
-  explicit Unit(Rows rows) {
-    Duration longest{};
-    for (const ResultRow& row : rows) {
-      longest = std::max(longest, makespan(row));
-    }
-    in_milliseconds = longest >= std::chrono::milliseconds(10);
-  }
-  [[nodiscard]] std::string text(Duration duration) const {
-    const double us = to_microseconds(duration);
-    return in_milliseconds ? fmt::format("{:.3f}", us / 1000.0) : fmt::format("{:.1f}", us);
-  }
-  [[nodiscard]] const char* name() const { return in_milliseconds ? "ms" : "us"; }
-  bool in_milliseconds = false;
-};
 
 constexpr const char* line = "{:<29} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}\n";
 constexpr std::size_t label_width = 29;  // a longer one has a line of its own

@@ -13,6 +13,7 @@
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/rows.h"
+#include "reports/tails.h"
 #include "sim/commands/setting_flags.h"
 
 namespace commfuse::sim {
@@ -67,7 +68,7 @@ std::string table(std::span<const ResultRow> all) {
   Rows rows;
   std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
   std::string text;
-  for (const std::string& part : {tables(rows), reports::summary(rows), infeasible(all)}) {
+  for (const std::string& part : {tables(rows), reports::tails_table(rows), reports::summary(rows), infeasible(all)}) {
     text += (text.empty() || part.empty() ? "" : "\n") + part;
   }
   return text;

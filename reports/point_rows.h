@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rows of one point in a table for people: who they are and in what unit they are told.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/record/result.h"
+
+namespace commfuse::reports {
+
+using Rows = std::span<const ResultRow>;
+
+/// Runs of rows of one point: model, hardware, scope, ranks, batch, seq, dtype.
+std::vector<Rows> points_of(Rows rows);
+
+/// "sliced (k=4)"
+std::string label(const ResultRow& row);
+/// The strategy alone where that tells it from the other rows, else with its parameters.
+std::string short_label(const ResultRow& row, Rows rows);
+
+/// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.
+struct Unit {
+  explicit Unit(Rows rows);
+  [[nodiscard]] std::string text(Duration duration) const;
+  [[nodiscard]] const char* name() const { return in_milliseconds ? "ms" : "us"; }
+  bool in_milliseconds = false;
+};
+
+}  // namespace commfuse::reports

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/tails.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "model/check.h"
+#include "model/config/quantity.h"
+#include "model/wrapped.h"
+#include "reports/comparison.h"
+#include "reports/point_rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr const char* line = "{:<27} {:>8} {:>8} {:>8} {:>17} {:>7}\n";
+constexpr std::size_t label_width = 27;  // a longer one has a line of its own
+
+const Estimate& p99(const ResultRow& row) { return row.tails->percentiles.p99; }
+
+std::string range_in_words(const Estimate& estimate, const Unit& unit) {
+  return estimate.range ? fmt::format("{}..{}", unit.text(estimate.range->low), unit.text(estimate.range->high))
+                        : "too few samples";
+}
+
+std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
+
+/// "exposed 41.2 us and stretch 8.0 us in the mean; communication ends the critical path ..."
+std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
+  const P99Causes& causes = row.tails->causes;
+  const Breakdown& undisturbed = row.analysis.critical;
+  std::vector<std::pair<const char*, Duration>> grown{{"stretch", causes.mean.stretch - undisturbed.stretch},
+                                                      {"head", causes.mean.head - undisturbed.head},
+                                                      {"bubble", causes.mean.bubble - undisturbed.bubble},
+                                                      {"tail", causes.mean.tail - undisturbed.tail}};
+  std::stable_sort(grown.begin(), grown.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text = fmt::format("{}: +{} {}", short_label(row, rows),
+                                 unit.text(causes.mean.makespan - undisturbed.makespan), unit.name());
+  std::string parts;
+  for (const auto& [name, duration] : grown) {
+    if (duration > Duration{}) {
+      parts += fmt::format("{}{} +{}", parts.empty() ? "" : ", ", name, unit.text(duration));
+    }
+  }
+  text += parts.empty() ? "" : fmt::format(" ({})", parts);
+  const auto on = [&](PathKind kind) { return percent(causes.on_path[static_cast<std::size_t>(kind)]); };
+  text += fmt::format("; on the critical path: products {}, adds and copies {}, communication {}, host {}",
+                      on(PathKind::essential), on(PathKind::local), on(PathKind::communication), on(PathKind::issue));
+  if (causes.rank_on_path.size() > 1) {
+    const Rank worst = causes.worst_rank();
+    text += fmt::format("; most of it on rank {} ({}, on it in {} of the samples)", worst,
+                        percent(causes.share_of_path(worst)),
+                        percent(causes.rank_on_path[static_cast<std::size_t>(worst)]));
+  }
+  return text + ".";
+}
+
+std::string block(Rows rows) {
+  const Unit unit(rows);
+  std::string text = fmt::format(line, fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq)),
+                                 fmt::format("p50/{}", unit.name()), "p95", "p99", "its 95% interval", "p99.9");
+  std::string causes;
+  for (const ResultRow& row : rows) {
+    if (!row.tails) {
+      continue;
+    }
+    const Percentiles& made = row.tails->percentiles;
+    std::string name = "  " + label(row);
+    if (name.size() > label_width) {
+      text += name + "\n";
+      name.clear();
+    }
+    text += fmt::format(line, name, unit.text(made.p50.value), unit.text(made.p95.value), unit.text(made.p99.value),
+                        range_in_words(made.p99, unit), unit.text(made.p99_9.value));
+    causes += wrapped(causes_in_words(row, rows, unit), "    ", "      ");
+  }
+  return text + wrapped(tail_verdict(rows), "  ", "  ") +
+         "  Causes of the p99: the mean of the runs between p98.5 and p99.5, over the run\n"
+         "  in which nothing strays.\n" +
+         causes;
+}
+
+}  // namespace
+
+std::string tail_verdict(Rows rows) {
+  std::vector<const ResultRow*> order;
+  for (const ResultRow& row : rows) {
+    if (row.tails && can_win(row, rows)) {
+      order.push_back(&row);
+    }
+  }
+  check(!order.empty(), "a verdict is about something");
+  std::stable_sort(order.begin(), order.end(),
+                   [](const ResultRow* a, const ResultRow* b) { return p99(*a).value < p99(*b).value; });
+  const ResultRow& best = *order.front();
+  if (order.size() == 1) {
+    return fmt::format("{} has a p99 of {} {}.", label(best), Unit(rows).text(p99(best).value), Unit(rows).name());
+  }
+  const ResultRow& next = *order[1];
+  const double less = 1.0 - to_seconds(p99(best).value) / to_seconds(p99(next).value);
+  const bool apart = p99(best).range && p99(next).range && p99(best).range->high < p99(next).range->low;
+  return fmt::format(
+      "Lowest p99: {}, {:.1f}% below {}; {}.", short_label(best, rows), 100.0 * less, short_label(next, rows),
+      apart ? "their intervals lie apart" : "their intervals overlap, so the samples do not tell which is lower");
+}
+
+std::string tails_table(Rows rows) {
+  std::string text;
+  for (const Rows point : points_of(rows)) {
+    const auto with_tails =
+        std::find_if(point.begin(), point.end(), [](const ResultRow& row) { return row.tails.has_value(); });
+    if (with_tails != point.end()) {
+      text += fmt::format("{}Under jitter '{}', {} runs, seed {}\n", text.empty() ? "" : "\n", with_tails->jitter,
+                          with_tails->tails->percentiles.samples, with_tails->seed);
+      text += block(point);
+    }
+  }
+  return text;
+}
+
+}  // namespace commfuse::reports
