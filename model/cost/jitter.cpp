@@ -27,6 +27,22 @@ std::uint32_t stalling_words(double probability) {
 
 }  // namespace
 
+std::array<bool, all_provenances.size()> leans_on(const Jitter& jitter) {
+  std::array<bool, all_provenances.size()> kinds{};
+  const auto lean = [&](bool draws, Provenance provenance) {
+    kinds[static_cast<std::size_t>(provenance)] = kinds[static_cast<std::size_t>(provenance)] || draws;
+  };
+  lean(!is_always_one(jitter.compute_sigma.value, jitter.compute_ratios), jitter.compute_sigma.provenance);
+  lean(!is_always_one(jitter.communication_sigma.value, jitter.communication_ratios),
+       jitter.communication_sigma.provenance);
+  lean(jitter.rank_sigma.value > 0.0, jitter.rank_sigma.provenance);
+  for (const Provenance provenance :
+       {jitter.stall_probability.provenance, jitter.stall_scale.provenance, jitter.stall_shape.provenance}) {
+    lean(jitter.stall_probability.value > 0.0, provenance);
+  }
+  return kinds;
+}
+
 JitterTables::JitterTables(const Jitter& jitter) : stalls_(stalling_words(jitter.stall_probability.value)) {
   const auto kernel = [&](double sigma, const std::vector<double>& ratios) -> std::optional<QuantileTable> {
     if (stalls_ == 0 && is_always_one(sigma, ratios)) {

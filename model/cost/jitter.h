@@ -9,6 +9,7 @@
 // no kernel factor besides. An op whose price is zero takes no time and never stalls. Issue costs have no jitter.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -36,6 +37,9 @@ struct Jitter {
   std::vector<double> compute_ratios;        ///< Measured over nominal, sorted, > 0; replaces the lognormal.
   std::vector<double> communication_ratios;  ///< The same.
 };
+
+/// Which kinds of parameters a jitter rests on, by Provenance; those that draw nothing do not count.
+std::array<bool, all_provenances.size()> leans_on(const Jitter& jitter);
 
 /// Every kind of draw has its own words: the purpose in a Philox counter.
 enum class Draw : std::uint8_t { essential, local, communication, rank };

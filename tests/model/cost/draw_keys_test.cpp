@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "model/schedule/generate.h"
@@ -59,14 +59,26 @@ TEST(DrawKeys, CommunicationAndLocalOpsCountForThemselves) {
   EXPECT_EQ(step, 3U);
 }
 
+// Two MLPs one after the other: works 0 to 2 of the first, 3 to 5 of the second. Partial sums alternate between two
+// buffers, so only the weights tell which of the works alike a product belongs to.
 TEST(DrawKeys, WorksAlikeAreToldApartByTheirWeights) {
-  // Two MLPs with the same dimensions: the products of the second are works of their own.
-  std::map<std::uint32_t, std::uint32_t> kernels;  // by purpose
-  for (const DrawKey& key : Keyed("serial", Scope::mlp_ar).of(Purpose::essential)) {
-    EXPECT_EQ(key.step, kernels[key.purpose]++);
+  Operation twice = operation_of(Scope::mlp, true);
+  const std::size_t stages = twice.stages.size();
+  for (std::size_t stage = 0; stage < stages; ++stage) {
+    twice.stages.push_back(twice.stages[stage]);
+    twice.stages.back().name = "second." + twice.stages.back().name;
   }
-  for (const auto& [purpose, count] : kernels) {
-    EXPECT_EQ(count, 1U) << purpose;
+  for (const char* strategy : {"serial", "sliced", "commfuse"}) {
+    const Program program = generate(twice, Mesh{{{"tp", 4}}}, 0, *find_strategy(strategy), {});
+    ASSERT_EQ(program.unfused.size(), 6U);
+    const std::vector<DrawKey> keys = draw_keys(program);
+    for (std::size_t op = 0; op < keys.size(); ++op) {
+      if (program.ops[op].kind == OpKind::gemm) {
+        const Slice weight = program.inputs_of(program.ops[op])[1];
+        const std::string& name = program.buffers[position(program.regions_of(weight).front().buffer)].name;
+        EXPECT_EQ(keys[op].purpose / 4 >= 3, name.starts_with("second")) << program.name << " " << name;
+      }
+    }
   }
 }
 

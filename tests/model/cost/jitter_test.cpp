@@ -218,6 +218,30 @@ TEST(JitterSampler, StrategiesSeeTheSameRanksAndTheSameFirstProduct) {
   EXPECT_NE(sampled(of_serial, 4, 0, 1e9, 64), sampled(of_fused, 4, 2, 1e9, 64));
 }
 
+// Made once: another compiler, processor or maths library that draws otherwise shows here.
+TEST(JitterSampler, DrawsTheSamePicosecondsEverywhere) {
+  JitterDraws draws{.tables = std::make_shared<const JitterTables>(spread(0.05, 0.1, 0.02, 1e-3)), .seed = 42};
+  for (std::uint32_t op = 0; op < 64; ++op) {
+    draws.keys.push_back({.step = op / 3, .purpose = op % 3});
+  }
+  for (const JitterLanes& inner : {portable_jitter_lanes(), fastest_jitter_lanes()}) {
+    JitterSampler sampler(draws, 16, 8, inner);
+    const std::vector<double> price{123'456'789.0};
+    std::vector<double> times(16 * 8);
+    std::uint64_t digest = 0xcbf29ce484222325;  // FNV-1a over whole picoseconds
+    for (std::uint64_t first = 0; first < 800; first += 8) {
+      sampler.begin(first);
+      for (std::size_t op = 0; op < draws.keys.size(); ++op) {
+        sampler.sample(op, price, times.data());
+        for (const double time : times) {
+          digest = (digest ^ static_cast<std::uint64_t>(time)) * 0x100000001b3;
+        }
+      }
+    }
+    EXPECT_EQ(digest, 14569564593809640231U);
+  }
+}
+
 TEST(JitterSampler, ASeedIsAnotherRun) {
   const Program program = fuse_rs(2);
   JitterSampler first(draws_of(spread(0.1, 0.1, 0.1), program, 1), 2, 8);
@@ -257,6 +281,20 @@ TEST(Jittered, KeepsThePriceAsUndisturbedAndTheIssueCosts) {
   const Costs differing = jittered(program, by_rank, draws, 5);
   EXPECT_EQ(differing.undisturbed_of(3, 2), by_rank.of(3, 2));
   EXPECT_NEAR(static_cast<double>(differing.of(3, 2).count()), 4.0 * static_cast<double>(plain.of(3, 2).count()), 4.0);
+}
+
+TEST(Jitter, LeansOnWhatItDraws) {
+  const auto kind = [](Provenance provenance) { return static_cast<std::size_t>(provenance); };
+  Jitter jitter = spread(0.01, 0.0, 0.0);
+  jitter.compute_sigma.provenance = Provenance::measured;
+  jitter.communication_sigma.provenance = Provenance::published;
+  EXPECT_TRUE(leans_on(jitter)[kind(Provenance::measured)]);
+  EXPECT_FALSE(leans_on(jitter)[kind(Provenance::published)]);
+  EXPECT_FALSE(leans_on(jitter)[kind(Provenance::prior)]);
+  jitter.communication_ratios = {1.1};
+  EXPECT_TRUE(leans_on(jitter)[kind(Provenance::published)]);
+  jitter.stall_probability.value = 0.001;
+  EXPECT_TRUE(leans_on(jitter)[kind(Provenance::prior)]);
 }
 
 TEST(Jittered, WithoutJitterNothingChanges) {
