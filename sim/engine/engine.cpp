@@ -319,8 +319,10 @@ void Engine::require_no_lost_link(std::uint32_t slot) const {
   if (op.kind != OpKind::exchange || !op.sends || here.phase != Phase::posted) {
     return;
   }
-  const Rank target = slots_[target_of(slot, op)].rank;
-  if (faults_.lost({here.rank, target})) {
+  const std::uint32_t receiver = target_of(slot, op);
+  const Rank target = slots_[receiver].rank;
+  const bool started = has_posted(receiver, plan_->lowered.matching.receiver(here.rank, op.op));
+  if (started && faults_.lost({here.rank, target})) {
     throw ConfigError(
         fmt::format("rank {} never ends {}, because the link from rank {} to rank {} stays down; say when it comes up "
                     "again",

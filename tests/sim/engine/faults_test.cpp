@@ -198,6 +198,22 @@ TEST(Faults, ALinkThatStaysDownEndsTheRunWithASentence) {
       "again");
 }
 
+TEST(Faults, ALinkThatStaysDownEndsAPlainRunTooAndTheRightOpIsNamed) {
+  // Rank 2 has received and sends on to 0, which never comes to its second exchange.
+  const auto program = std::make_shared<const Program>(relay(3, 2));
+  Recorder recorder;
+  const Faults faults{.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt},
+                                     {.link = {2, 0}, .from = at(5us), .until = std::nullopt}}};
+  try {
+    Engine{}.run(plan_of(lower(program)), costs_of(*program, relay_costs), recorder, {.faults = &faults});
+    FAIL() << "the run ended";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "rank 0 never ends op 0 (exchange), because the link from rank 0 to rank 1 stays down; say when it "
+                 "comes up again");
+  }
+}
+
 TEST(Faults, ThatCannotBeAreRefused) {
   EXPECT_EQ(refusal_of({.slow_ranks = {{.rank = 2}}}),
             "a fault names rank 2, but there are 2 ranks; choose one from 0 to 1");
