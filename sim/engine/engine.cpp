@@ -319,8 +319,10 @@ void Engine::require_no_lost_link(std::uint32_t slot) const {
   if (op.kind != OpKind::exchange || !op.sends || here.phase != Phase::posted) {
     return;
   }
-  const Rank target = slots_[target_of(slot, op)].rank;
-  if (faults_.lost({here.rank, target})) {
+  const std::uint32_t receiver = target_of(slot, op);
+  const Rank target = slots_[receiver].rank;
+  const bool started = has_posted(receiver, plan_->lowered.matching.receiver(here.rank, op.op));
+  if (started && faults_.lost({here.rank, target})) {
     throw ConfigError(
         fmt::format("rank {} never ends {}, because the link from rank {} to rank {} stays down; say when it comes up "
                     "again",
@@ -345,6 +347,7 @@ void Engine::require_all_ended() const {
   if (stuck > named) {
     sentence += fmt::format("; and {} more lanes", stuck - named);
   }
+  check(stuck > 0 || !fluid_on_ || fluid_.all_over(), "what was sent has arrived, to the last byte");
   check(stuck == 0, ("a checked program runs to its end, but " + sentence).c_str());
 }
 

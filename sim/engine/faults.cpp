@@ -110,7 +110,7 @@ double FaultTable::slowness(RankPair link) const {
 
 std::int64_t FaultTable::end_of(RankPair link, std::int64_t start, std::int64_t time) const {
   std::int64_t end = start + time;
-  if (const Pair* found = find(link)) {
+  if (const Pair* found = time > 0 ? find(link) : nullptr) {
     for (const Outage& outage : found->outages) {
       if (outage.until > start && outage.from < end) {
         if (outage.until == never) {

@@ -63,7 +63,8 @@ class FaultTable {
   [[nodiscard]] const std::vector<std::int64_t>& late() const { return late_; }
   [[nodiscard]] Duration of_compute(Rank rank, Duration time) const;
   [[nodiscard]] double slowness(RankPair link) const;
-  /// When a transfer over the link that starts at `start` and takes `time` ends; `never` when the link stays down.
+  /// When a transfer over the link that starts at `start` and takes `time` ends; `never` when the link stays down. What
+  /// takes no time, as in a bound, needs no link.
   [[nodiscard]] std::int64_t end_of(RankPair link, std::int64_t start, std::int64_t time) const;
   [[nodiscard]] bool down(RankPair link, std::int64_t when) const;
   /// Whether the link goes down for ever.

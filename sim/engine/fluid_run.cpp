@@ -108,6 +108,11 @@ void FluidRun::settle(std::int64_t now, EventQueue& queue) {
   settle_transfers(now, queue);
 }
 
+bool FluidRun::all_over() const {
+  return std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.kind == JobKind::none; }) &&
+         std::all_of(links_.begin(), links_.end(), [](const LinkState& link) { return link.slots.empty(); });
+}
+
 void FluidRun::look_at(std::uint32_t slot) {
   if (!jobs_[slot].fresh) {
     jobs_[slot].fresh = true;

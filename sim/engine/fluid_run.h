@@ -51,6 +51,8 @@ class FluidRun {
   void wake(std::uint32_t slot, std::int64_t now, EventQueue& queue);
   /// Sets speeds, and pushes where jobs end at these.
   void settle(std::int64_t now, EventQueue& queue);
+  /// Every kernel and transfer that began is over and no link is in use.
+  [[nodiscard]] bool all_over() const;
 
  private:
   enum class JobKind : std::uint8_t { none, kernel, transfer };

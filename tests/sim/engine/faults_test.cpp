@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slow and late ranks, slow and broken links: worked sums.
+#include "sim/engine/faults.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+
+#include "model/config_error.h"
+#include "sim/engine/engine.h"
+#include "tests/sim/engine/hand.h"
+#include "tests/sim/played.h"
+#include "tests/sim/random_program.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+using Span = std::pair<std::int64_t, std::int64_t>;
+constexpr std::int64_t us = 1'000'000;
+
+Instant at(Duration since_start) { return Instant{since_start}; }
+
+/// Wide links, no interference: the fluid run must do what the plain one does.
+Fluid wide_fluid(const Program& program, Costs costs) {
+  Wiring wiring;
+  wiring.ranks = static_cast<std::size_t>(program.mesh.ranks());
+  for (const Op& op : program.ops) {
+    const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+    wiring.move_of_op.push_back(exchange != nullptr && exchange->sends && exchange->shift != 0 ? 0 : -1);
+  }
+  wiring.paths.assign(wiring.ranks, {.latency = Duration{5}, .stages = 1});
+  wiring.stages = {{.cap = 1.0, .links = 1}};
+  wiring.links = {0};
+  wiring.capacity = {1e9};
+  return {.costs = std::move(costs), .speeds = {}, .wiring = std::make_shared<const Wiring>(std::move(wiring))};
+}
+
+/// Plays with a fault, with and without fluid links: they agree.
+struct Faulty {
+  std::shared_ptr<const Program> program;
+  Recorder recorder{Recorder::Keep::timeline};
+
+  Faulty(Program made, const Costs& costs, const Faults& faults)
+      : program(std::make_shared<const Program>(std::move(made))) {
+    const Plan plan = plan_of(lower(program));
+    Engine engine;
+    const Fluid fluid = wide_fluid(*program, costs);
+    engine.run(plan, costs, recorder, {.fluid = &fluid, .faults = &faults});
+    const Timeline shared = recorder.timeline();
+    engine.run(plan, costs, recorder, {.faults = &faults});
+    EXPECT_EQ(shared, recorder.timeline());
+  }
+  Faulty(Program made, const OpCosts& costs, const Faults& faults) : Faulty(made, costs_of(made, costs), faults) {}
+
+  [[nodiscard]] Duration last_end(Rank rank) const { return recorder.summary(rank).last_end.time_since_epoch(); }
+  [[nodiscard]] std::vector<Span> spans() const {
+    std::vector<Span> spans;
+    for (const OpSpan& span : recorder.timeline()) {
+      spans.emplace_back(span.start.time_since_epoch().count(), span.end.time_since_epoch().count());
+    }
+    return spans;
+  }
+};
+
+/// `hops` exchanges of 4 one after another, each followed by a work of 10 that waits for it, on a ring.
+Program relay(std::int32_t ranks, int hops) {
+  Hand hand(ranks);
+  for (int i = 0; i < hops; ++i) {
+    const OpId passed = hand.pass_on(0, 1);
+    hand.work(2, {passed});
+  }
+  return std::move(hand.builder).build();
+}
+constexpr OpCosts relay_costs{.exchange = 4us, .elementwise = 10us};
+
+TEST(Faults, NoneChangeNothing) {
+  const Faulty faulty(relay(3, 2), relay_costs, {});
+  EXPECT_EQ(faulty.last_end(0), Duration{24us});
+}
+
+TEST(Faults, ASlowRankDelaysItselfOnlyWhereNobodyWaitsForItsWork) {
+  // Two works of 10, three times as long on rank 1, after the first exchange.
+  const Faulty faulty(relay(3, 2), relay_costs, {.slow_ranks = {{.rank = 1, .factor = 3.0}}});
+  EXPECT_EQ(faulty.last_end(0), Duration{24us});
+  EXPECT_EQ(faulty.last_end(1), Duration{64us});
+  EXPECT_EQ(faulty.last_end(2), Duration{24us});
+}
+
+TEST(Faults, ASlowRankDelaysARingByWhatTheRecurrenceSays) {
+  // Each step works for 10, then passes on for 4 what was made; step s+1 works when step s has arrived. An exchange
+  // ends with both its halves, so a delay reaches both neighbours at once: with rank 0 working 10 + d a step, rank r
+  // ends step s at 14 s + d x (how many of rank 0's works it has heard of) = 14 s + d max(0, s - max(0, distance - 1)).
+  constexpr std::int32_t ranks = 6;
+  constexpr int steps = 4;
+  Hand hand(ranks);
+  OpId passed = hand.work(0);
+  passed = hand.pass_on(0, 1, {passed});
+  for (int step = 1; step < steps; ++step) {
+    passed = hand.pass_on(0, 1, {hand.work(0, {passed})});
+  }
+  const Faulty faulty(std::move(hand.builder).build(), relay_costs, {.slow_ranks = {{.rank = 0, .factor = 1.5}}});
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    const int distance = std::min(rank, ranks - rank);
+    EXPECT_EQ(faulty.last_end(rank), 14us * steps + 5us * std::max(0, steps - std::max(0, distance - 1))) << rank;
+  }
+}
+
+TEST(Faults, FactorsOfOneRankMultiply) {
+  const Faulty faulty(relay(2, 1), relay_costs,
+                      {.slow_ranks = {{.rank = 1, .factor = 2.0}, {.rank = 1, .factor = 1.5}}});
+  EXPECT_EQ(faulty.last_end(1), Duration{34us});
+}
+
+TEST(Faults, ASlowLinkDelaysOnlyItsDirection) {
+  // Rank 0 -> 1 takes 12: both ends hold their lanes to 12; 2 -> 0 and 1 -> 2 take 4.
+  const Faulty faulty(relay(3, 1), relay_costs, {.slow_links = {{.link = {0, 1}, .factor = 3.0}}});
+  EXPECT_EQ(faulty.spans(),
+            (std::vector<Span>{
+                {0, 12 * us}, {12 * us, 22 * us}, {0, 12 * us}, {12 * us, 22 * us}, {0, 4 * us}, {4 * us, 14 * us}}));
+}
+
+TEST(Faults, ATransferGoesOnWhereItWasWhenItsLinkComesUpAgain) {
+  // 0 -> 1 is down from 1 to 6: 1 of 4 is done before, 3 after.
+  const Faulty faulty(relay(3, 1), relay_costs, {.links_down = {{.link = {0, 1}, .from = at(1us), .until = at(6us)}}});
+  EXPECT_EQ(faulty.spans()[0], (Span{0, 9 * us}));
+  EXPECT_EQ(faulty.spans()[2], (Span{0, 9 * us}));
+  EXPECT_EQ(faulty.spans()[4], (Span{0, 4 * us}));
+}
+
+TEST(Faults, ATransferThatFindsItsLinkDownWaits) {
+  const Faulty faulty(relay(3, 1), relay_costs, {.links_down = {{.link = {0, 1}, .from = at(0us), .until = at(6us)}}});
+  EXPECT_EQ(faulty.spans()[0], (Span{0, 10 * us}));
+}
+
+TEST(Faults, OutagesOfOneLinkAddUpAndOverlap) {
+  // Down 1-3, 2-5 and 6-7: 1 before, 1 between, 2 after: ends at 9.
+  const Faulty faulty(relay(2, 1), relay_costs,
+                      {.links_down = {{.link = {0, 1}, .from = at(2us), .until = at(5us)},
+                                      {.link = {0, 1}, .from = at(6us), .until = at(7us)},
+                                      {.link = {0, 1}, .from = at(1us), .until = at(3us)}}});
+  EXPECT_EQ(faulty.spans()[0], (Span{0, 9 * us}));
+}
+
+TEST(Faults, AnOutageBeforeOrAfterATransferDoesNotTouchIt) {
+  const Faulty faulty(relay(2, 1), relay_costs,
+                      {.links_down = {{.link = {0, 1}, .from = at(4us), .until = at(5us)},
+                                      {.link = {1, 0}, .from = at(30us), .until = std::nullopt}}});
+  EXPECT_EQ(faulty.spans()[0], (Span{0, 4 * us}));
+}
+
+TEST(Faults, ARankThatStartsLateIsWaitedFor) {
+  // Rank 1 issues its exchange at 7; rank 2's receive half waits for it, its send half does not.
+  const Faulty faulty(relay(3, 1), relay_costs, {.late_starts = {{.rank = 1, .by = 7us}}});
+  EXPECT_EQ(
+      faulty.spans(),
+      (std::vector<Span>{
+          {0, 11 * us}, {11 * us, 21 * us}, {7 * us, 11 * us}, {11 * us, 21 * us}, {0, 11 * us}, {11 * us, 21 * us}}));
+}
+
+TEST(Faults, PlainAndFluidRunsOfRandomProgramsAgree) {
+  std::mt19937_64 random(21);
+  for (int i = 0; i < 1'000; ++i) {
+    Program program = random_program(random);
+    const Costs costs = random_costs(program, random);
+    const Rank ranks = program.mesh.ranks();
+    const auto rank = [&] { return static_cast<Rank>(below(random, ranks)); };
+    const auto factor = [&] { return 1.0 + static_cast<double>(below(random, 20)) / 10.0; };
+    Faults faults;
+    faults.slow_ranks.push_back({rank(), factor()});
+    faults.late_starts.push_back({rank(), Duration{below(random, 20)}});
+    for (std::int64_t pairs = ranks > 1 ? below(random, 4) : 0; pairs > 0; --pairs) {
+      const Rank from = rank();
+      const RankPair link{from, (from + 1 + static_cast<Rank>(below(random, ranks - 1))) % ranks};
+      const std::int64_t down = below(random, 30);
+      faults.slow_links.push_back({link, factor()});
+      faults.links_down.push_back({link, Instant{Duration{down}}, Instant{Duration{down + 1 + below(random, 30)}}});
+    }
+    const Faulty faulty(std::move(program), costs, faults);
+    ASSERT_FALSE(HasFailure()) << "program " << i;
+  }
+}
+
+std::string refusal_of(const Faults& faults) {
+  try {
+    const Faulty faulty(relay(2, 1), relay_costs, faults);
+    return "";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(Faults, ALinkThatStaysDownEndsTheRunWithASentence) {
+  EXPECT_EQ(
+      refusal_of({.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt}}}),
+      "rank 0 never ends op 0 (exchange), because the link from rank 0 to rank 1 stays down; say when it comes up "
+      "again");
+}
+
+TEST(Faults, ALinkThatStaysDownEndsAPlainRunTooAndTheRightOpIsNamed) {
+  // Rank 2 has received and sends on to 0, which never comes to its second exchange.
+  const auto program = std::make_shared<const Program>(relay(3, 2));
+  Recorder recorder;
+  const Faults faults{.links_down = {{.link = {0, 1}, .from = at(1us), .until = std::nullopt},
+                                     {.link = {2, 0}, .from = at(5us), .until = std::nullopt}}};
+  try {
+    Engine{}.run(plan_of(lower(program)), costs_of(*program, relay_costs), recorder, {.faults = &faults});
+    FAIL() << "the run ended";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "rank 0 never ends op 0 (exchange), because the link from rank 0 to rank 1 stays down; say when it "
+                 "comes up again");
+  }
+}
+
+TEST(Faults, ThatCannotBeAreRefused) {
+  EXPECT_EQ(refusal_of({.slow_ranks = {{.rank = 2}}}),
+            "a fault names rank 2, but there are 2 ranks; choose one from 0 to 1");
+  EXPECT_EQ(refusal_of({.slow_ranks = {{.rank = 0, .factor = 0.5}}}),
+            "a fault slows by a factor of 0.5; choose one from 1 to 1000000");
+  EXPECT_EQ(refusal_of({.slow_links = {{.link = {1, 1}}}}),
+            "a fault names a link from rank 1 to itself; choose two different ranks");
+  EXPECT_EQ(
+      refusal_of({.links_down = {{.link = {0, 1}, .from = at(2us), .until = at(2us)}}}),
+      "the link from rank 0 to rank 1 comes up before it goes down; choose two instants one after the other, from 0 "
+      "on");
+  EXPECT_EQ(refusal_of({.late_starts = {{.rank = 0, .by = -1us}}}), "rank 0 starts early; a late start is 0 or more");
+}
+
+}  // namespace
+}  // namespace commfuse::test

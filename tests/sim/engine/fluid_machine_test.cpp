@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules on machines whose wires are shared as it turns out.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+
+#include "model/config/catalogue.h"
+#include "model/cost/communication.h"
+#include "model/cost/fluid.h"
+#include "model/schedule/scope.h"
+#include "sim/engine/engine.h"
+#include "tests/sim/engine/hand.h"
+
+namespace commfuse::test {
+namespace {
+
+Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+
+constexpr std::int64_t rows_of_block = 4096;  // times 1024 columns of 4 bytes: 16 MiB a block
+constexpr Bytes block{rows_of_block * 1024 * 4};
+
+/// Without host costs.
+Timeline play(const std::shared_ptr<const Program>& program, const Machine& on, Recorder& recorder) {
+  const std::array<Quantity, 2> quantities{{{"rows", 4 * rows_of_block}, {"columns", 1024}}};
+  const Sizes sizes = bind_sizes(*program, quantities);
+  Fluid fluid =
+      price_fluid(*program, sizes, on, Launch::stream, std::make_shared<const Wiring>(wiring_of(*program, on)));
+  fluid.costs.issue.assign(program->ops.size(), Duration{});
+  Engine{}.run(plan_of(lower(program)), fluid.costs, recorder, {.fluid = &fluid});
+  return recorder.timeline();
+}
+
+/// What every exchange takes of a rank that does nothing but one to each distance, all at once.
+std::vector<Duration> all_at_once(const Machine& on, std::int32_t ranks, const std::vector<std::int32_t>& shifts) {
+  Hand hand(ranks);
+  std::uint16_t lane = 0;
+  for (const std::int32_t shift : shifts) {
+    hand.builder.exchange({.lane = {LaneKind::comm, lane++},
+                           .shift = shift,
+                           .send = hand.slot(0),
+                           .receive = hand.slot(1),
+                           .wire = DType::fp32});
+  }
+  Recorder recorder(Recorder::Keep::timeline);
+  std::vector<Duration> times;
+  for (const OpSpan& span : play(std::make_shared<const Program>(std::move(hand.builder).build()), on, recorder)) {
+    times.push_back(span.end - span.start);
+  }
+  return times;
+}
+
+/// Latency, then the bytes at `rate`.
+Duration at_rate(PeerParameters peer, double rate) {
+  peer.rate.value.value = rate;
+  return p2p_time(peer, block);
+}
+
+void expect_all_near(const std::vector<Duration>& times, Duration expected) {
+  for (const Duration time : times) {
+    EXPECT_NEAR(static_cast<double>(time.count()), static_cast<double>(expected.count()), 8.0);
+  }
+}
+
+TEST(FluidMachine, AloneATransferTakesExactlyWhatIsPriced) {
+  for (const char* file :
+       {"hardware/h100-sxm.yaml", "hardware/pcie-rtx-pro-6000.yaml", "hardware/ascend-910b-mesh.yaml"}) {
+    const Machine on = machine(file);
+    EXPECT_EQ(all_at_once(on, 2, {1}), std::vector<Duration>(2, p2p_time(peer_between(on, 0, 1), block))) << file;
+  }
+}
+
+TEST(FluidMachine, SevenTransfersShareThePortOfASwitch) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const double rate = h100.link.peer.rate.value.value;
+  expect_all_near(all_at_once(h100, 8, {1, 2, 3, 4, 5, 6, 7}), at_rate(h100.link.peer, rate / 7));
+}
+
+TEST(FluidMachine, OnAMeshFourTransfersAreFreeAndSevenShareTheSum) {
+  const Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
+  expect_all_near(all_at_once(mesh, 8, {1, 2, 3, 4}), at_rate(mesh.link.peer, 28e9));
+  expect_all_near(all_at_once(mesh, 8, {1, 2, 3, 4, 5, 6, 7}), at_rate(mesh.link.peer, 137e9 / 7));
+}
+
+TEST(FluidMachine, ATransferThatMeetsNobodyIsNotSlowedByLanesThatSeldomMeet) {
+  // The second lane sends after the first has ended: static sharing would halve both.
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  Hand hand(2);
+  const OpId first = hand.builder.exchange({.send = hand.slot(0), .receive = hand.slot(1), .wire = DType::fp32});
+  hand.builder.exchange({.lane = {LaneKind::comm, 1},
+                         .send = hand.slot(2),
+                         .receive = hand.slot(3),
+                         .wire = DType::fp32,
+                         .waits = {first}});
+  Recorder recorder;
+  play(std::make_shared<const Program>(std::move(hand.builder).build()), h100, recorder);
+  EXPECT_EQ(recorder.makespan().time_since_epoch(), 2 * p2p_time(h100.link.peer, block));
+}
+
+TEST(FluidMachine, TransfersBetweenTheRootsOfATreeShareTheirWire) {
+  // GPUs 0-3 and 4-7 are on different roots: by a shift of 4 every transfer crosses between them, four each way.
+  const Machine tree = machine("hardware/pcie-rtx-pro-6000.yaml");
+  const PeerParameters& far = peer_between(tree, 0, 4);
+  expect_all_near(all_at_once(tree, 8, {4}), at_rate(far, far.rate.value.value / 4));
+}
+
+/// Interference as it turns out is never worse than wherever it may be.
+TEST(FluidMachine, DynamicIsBetweenNoneAndStatic) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Program made = generate(operation_of(Scope::mlp, true), 8, *find_strategy("commfuse"), {});
+  const auto program = std::make_shared<const Program>(made);
+  const Sizes sizes = bind_sizes(
+      *program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"), {.seq = 32768}));
+  const std::vector<Meetings> meetings = meetings_of(*program, Order(*program, 0));
+  const Plan plan = plan_of(lower(program));
+  Recorder recorder;
+  const auto makespan = [&](Interference interference) {
+    Engine{}.run(plan, price(*program, meetings, sizes, h100, {.interference = interference}), recorder);
+    return recorder.makespan().time_since_epoch();
+  };
+  const Duration none = makespan(Interference::none);
+  const Duration fixed = makespan(Interference::constant);
+  const Fluid fluid =
+      price_fluid(*program, sizes, h100, Launch::stream, std::make_shared<const Wiring>(wiring_of(*program, h100)));
+  Engine{}.run(plan, fluid.costs, recorder, {.fluid = &fluid});
+  const Duration dynamic = recorder.makespan().time_since_epoch();
+  EXPECT_GT(dynamic, none);
+  EXPECT_LT(dynamic, fixed);
+}
+
+}  // namespace
+}  // namespace commfuse::test
