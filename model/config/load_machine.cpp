@@ -6,6 +6,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/files.h"
+#include "model/config/machine_wires.h"
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
@@ -20,7 +21,6 @@ constexpr Range<double> relative_cost{0.0, 100.0};
 constexpr Range<std::int64_t> sm_range{1, 4096};
 constexpr Range<std::int64_t> cta_range{0, 4096};
 constexpr Range<std::int64_t> node_size_range{1, 1024};
-constexpr Range<std::int64_t> wired_node_size_range{1, 64};  // A mesh grows with the square of its GPUs.
 constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr Range<std::int64_t> nic_range{1, 1024};
 constexpr int most_gpus = 32768;
@@ -123,68 +123,31 @@ void check_aggregate(YamlMap peer_map, const PeerParameters& peer) {
   }
 }
 
-/// "as in" the nearest kind, or all of them.
-NodeKind read_kind(YamlMap map) {
-  const std::string word = map.text("kind");
-  const std::optional<NodeKind> kind = node_kind_named(word);
-  if (!kind && !word.empty()) {
-    map.mistake("kind", fmt::format("{} is no topology; choose nvswitch, full_mesh or pcie_tree", in_quotes(word)));
-  }
-  return kind.value_or(NodeKind::nvswitch);
-}
-
-void read_tree(YamlMap map, TopologyPlan& plan) {
-  plan.gpus_per_bridge = static_cast<int>(map.count("gpus_per_bridge", wired_node_size_range));
-  plan.bridges_per_root = static_cast<int>(map.count("bridges_per_root", wired_node_size_range));
-  plan.bridge_rate = map.bandwidth_parameter("bridge_rate").value;
-  if (map.optional_value("root_rate")) {
-    plan.root_rate = map.bandwidth_parameter("root_rate").value;
-  }
-}
-
-/// The wires of one node. Without `topology` it is an NVSwitch with hops that take no time of their own.
-TopologyPlan read_node_plan(YamlMap root, const Machine& machine) {
-  TopologyPlan plan;
-  plan.gpus_per_node = machine.gpus_per_node;
-  plan.gpu_rate = machine.link.nominal_rate.value;
-  std::optional<YamlMap> map = root.optional_map("topology");
-  if (!map) {
-    return plan;
-  }
-  plan.kind = read_kind(*map);
-  plan.hop_latency = map->duration_parameter("hop_latency").value;
-  if (plan.kind == NodeKind::pcie_tree) {
-    read_tree(*map, plan);
-  }
-  if (plan.kind != NodeKind::nvswitch && plan.gpus_per_node > wired_node_size_range.most) {
-    root.mistake("gpus_per_node", fmt::format("{} GPUs are too many for a {}; choose 1 to {}", plan.gpus_per_node,
-                                              name_of(plan.kind), wired_node_size_range.most));
-  }
-  if (plan.kind == NodeKind::full_mesh && plan.gpus_per_node > 1) {
-    plan.gpu_rate.value /= plan.gpus_per_node - 1;
-  }
-  return plan;
-}
-
-/// A ring on a mesh uses one wire at a time: a peer never gets the sum of them.
-void check_mesh_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan) {
-  constexpr double rounding = 1.0 + 1e-9;
-  const BytesPerSecond rate = machine.link.peer.rate.value;
-  if (plan.kind == NodeKind::full_mesh && rate.value > rounding * plan.gpu_rate.value) {
-    root.map("link").map("peer").mistake(
-        "rate", fmt::format("{} is more than one wire of the mesh has, {} (nominal_rate over {} peers); write what a "
-                            "single peer gets",
-                            format_bandwidth(rate), format_bandwidth(plan.gpu_rate), plan.gpus_per_node - 1));
-  }
-}
-
 /// What joins the nodes, in a hardware file or a cluster file.
 struct Network {
   int nodes = 1;
   std::optional<Link> link;
   int nics_per_node = 0;
   Duration hop_latency{};
+  FabricKind fabric = FabricKind::one_switch;
+  BytesPerSecond leaf_rate;  // of rails
 };
+
+/// The switches between the NICs: without `fabric` one that never blocks.
+void read_fabric(YamlMap map, Network& network) {
+  if (!map.optional_value("fabric")) {
+    return;
+  }
+  const std::string word = map.text("fabric");
+  const std::optional<FabricKind> kind = fabric_kind_named(word);
+  if (!kind && !word.empty()) {
+    map.mistake("fabric", fmt::format("{} is no fabric; choose one_switch or rails", in_quotes(word)));
+  }
+  network.fabric = kind.value_or(FabricKind::one_switch);
+  if (network.fabric == FabricKind::rails) {
+    network.leaf_rate = map.bandwidth_parameter("leaf_rate").value;
+  }
+}
 
 Network read_network(YamlFile& file, YamlMap root) {
   Network network;
@@ -200,6 +163,7 @@ Network read_network(YamlFile& file, YamlMap root) {
   network.link = read_link(map);
   network.nics_per_node = static_cast<int>(map.count("nics_per_node", nic_range));
   network.hop_latency = map.duration_parameter("hop_latency").value;
+  read_fabric(map, network);
   return network;
 }
 
@@ -216,26 +180,17 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
     root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,
                                       machine.gpus_per_node, total_gpus(machine), most_gpus));
   }
+  if (const int used = plan.wires ? nics_of(*plan.wires) : 0; used > 0 && used != network.nics_per_node) {
+    root.map("network").mistake(
+        "nics_per_node", fmt::format("the GPUs of {} use {} NICs, not {}; write nics_per_node: {}", plan.wires->file,
+                                     used, network.nics_per_node, used));
+  }
   plan.nodes = network.nodes;
   plan.nics_per_node = network.nics_per_node;
   plan.nic_rate = network.link->nominal_rate.value;
   plan.nic_latency = network.hop_latency;
-}
-
-/// Once everything else is right. Notes a mistake when the wires leave a GPU out.
-void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
-  auto topology = std::make_shared<const Topology>(build_topology(plan));
-  if (const std::optional<int> lost = unreachable_gpu(*topology)) {
-    root.mistake("topology",
-                 fmt::format("GPU {} cannot be reached from GPU 0; give root_rate, or put all bridges under "
-                             "one root",
-                             *lost));
-    return;
-  }
-  if (plan.kind == NodeKind::pcie_tree) {
-    machine.pair_peers = pair_peers_of(*topology, machine.gpus_per_node, machine.link.peer);
-  }
-  machine.topology = std::move(topology);
+  plan.fabric = network.fabric;
+  plan.leaf_rate = network.leaf_rate;
 }
 
 /// A machine and the plan of its wires, which a cluster extends.
@@ -253,11 +208,11 @@ Planned read_hardware(YamlFile& file) {
   machine.gpus_per_node = static_cast<int>(root.count("gpus_per_node", node_size_range));
   machine.accelerator = read_accelerator(root.map("accelerator"));
   machine.link = read_link(root.map("link"));
-  planned.plan = read_node_plan(root, machine);
+  planned.plan = read_node_plan(file, root, machine);
   const Network network = read_network(file, root);
   if (!file.has_mistakes()) {
     check_ctas(root.map("link"), machine.link, machine.accelerator.sms);
-    check_mesh_rate(root, machine, planned.plan);
+    check_wire_rate(root, machine, planned.plan);
     join_nodes(root, network, machine, planned.plan);
   }
   if (!file.has_mistakes()) {
@@ -296,6 +251,7 @@ Machine read_cluster(YamlFile& file, YamlMap root) {
   const std::string name = root.text("name");
   const std::string hardware = root.text("hardware");
   const Network network = read_network(file, root);
+  const bool has_wires = root.optional_map("topology").has_value();
   const std::filesystem::path path = hardware.empty() ? "" : node_file(file, root, hardware);
   if (file.has_mistakes()) {
     file.finish();
@@ -303,6 +259,9 @@ Machine read_cluster(YamlFile& file, YamlMap root) {
   YamlFile nodes(path);
   auto [machine, plan] = read_hardware(nodes);
   machine.name = name;
+  if (has_wires) {
+    plan = read_node_plan(file, root, machine);
+  }
   if (machine.nodes > 1) {
     root.mistake("hardware",
                  fmt::format("{} has several nodes already; name hardware of one node", in_quotes(hardware)));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +56,7 @@ std::optional<FabricKind> fabric_kind_named(std::string_view name);
 
 /// The wires of one node, as a file tells them.
 struct NodeWires {
+  std::string file;  ///< As the user names it.
   int gpus = 0;
   std::vector<VertexKind> others;  ///< Vertices gpus, gpus + 1 and so on.
   std::vector<Edge> edges;         ///< Without latencies.

@@ -133,7 +133,7 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
   EXPECT_EQ(refusal(mesh, "kind: full_mesh", "kind: torus"),
-            "machine.yaml:71:9: 'torus' is no topology; choose nvswitch, full_mesh or pcie_tree");
+            "machine.yaml:71:9: 'torus' is no topology; choose nvswitch, full_mesh, pcie_tree or ring");
   EXPECT_EQ(refusal(mesh, "rate: {value: 28 GB/s", "rate: {value: 196 GB/s"),
             "machine.yaml:53:11: 196 GB/s is more than one wire of the mesh has, 28 GB/s (nominal_rate over 7 peers); "
             "write what a single peer gets");
@@ -149,6 +149,126 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
             "machine.yaml:75:24: 'value' is 0 B/s; choose a bandwidth above 0");
   EXPECT_EQ(refusal(box, "gpus_per_bridge: 2", "gpus_per_bridge: 0"),
             "machine.yaml:73:20: 'gpus_per_bridge' is 0; choose 1 to 64");
+}
+
+class LoadMachineFromWiresTest : public LoadMachineTest {
+ protected:
+  void SetUp() override {
+    LoadMachineTest::SetUp();
+    fs::copy_file(topologies + "/nccl_nvswitch.xml", folder_ / "dgx.xml");
+    fs::copy_file(topologies + "/smi_pcie.txt", folder_ / "box.txt");
+  }
+
+  /// The H100 machine with such a topology.
+  [[nodiscard]] std::string with_topology(const std::string& lines, const std::string& gpus = "8",
+                                          const std::string& rate = "361 GB/s") const {
+    std::string text = read(changed("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: " + gpus));
+    text.replace(text.find("361 GB/s"), 8, rate);
+    text.replace(text.find("  kind: nvswitch\n"), 17, lines);
+    return write(text);
+  }
+  [[nodiscard]] static std::string read(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+  [[nodiscard]] std::string write(const std::string& text) const {
+    std::ofstream(folder_ / "machine.yaml") << text;
+    return (folder_ / "machine.yaml").string();
+  }
+
+  const std::string topologies = std::string(COMMFUSE_SOURCE_DIR) + "/tests/model/hardware/topologies";
+  const std::string pcie_rates =
+      "  pcie_rate: {value: 50 GB/s, provenance: \"prior: a test\"}\n"
+      "  root_rate: {value: 20 GB/s, provenance: \"prior: a test\"}\n";
+};
+
+TEST_F(LoadMachineFromWiresTest, an_nccl_file_is_the_node) {
+  const Machine machine = load_machine(with_topology("  file: dgx.xml\n"));
+  EXPECT_EQ(machine.topology->gpus, 8);
+  EXPECT_EQ(route_between(*machine.topology, 0, 7)->rate, BytesPerSecond{450e9});
+  EXPECT_EQ(machine.pair_peers, nullptr);
+  EXPECT_EQ(peer_between(machine, 0, 7).rate.value, BytesPerSecond{361e9});
+}
+
+TEST_F(LoadMachineFromWiresTest, a_table_of_nvidia_smi_makes_pairs_that_differ) {
+  const Machine machine = load_machine(with_topology("  file: box.txt\n" + pcie_rates, "6", "40 GB/s"));
+  EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{40e9});
+  EXPECT_EQ(peer_between(machine, 0, 4).rate.value, BytesPerSecond{16e9});  // 20 of 50 of it
+  EXPECT_GT(peer_between(machine, 0, 4).latency.value, peer_between(machine, 0, 3).latency.value);
+}
+
+TEST_F(LoadMachineFromWiresTest, a_cluster_has_nodes_as_in_its_file) {
+  std::string text = read(configs + "/clusters/dgx-h100-x2.yaml");
+  text += "\ntopology: {file: dgx.xml, hop_latency: {value: 300 ns, provenance: \"prior: a test\"}}\n";
+  const Machine machine = load_machine(write(text));
+  EXPECT_EQ(total_gpus(machine), 16);
+  EXPECT_EQ(route_between(*machine.topology, 8, 15)->rate, BytesPerSecond{450e9});
+  EXPECT_EQ(route_between(*machine.topology, 0, 8)->rate, BytesPerSecond{50e9});
+  text.replace(text.find("nics_per_node: 8"), 16, "nics_per_node: 4");
+  EXPECT_EQ(refusal(write(text)), "machine.yaml:10:18: the GPUs of dgx.xml use 8 NICs, not 4; write nics_per_node: 8");
+}
+
+TEST_F(LoadMachineFromWiresTest, wires_that_cannot_be_are_refused) {
+  EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "4")),
+            "machine.yaml:94:9: dgx.xml has 8 GPUs, but a node has 4; give the file of such a node, or correct "
+            "gpus_per_node");
+  EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "8", "500 GB/s")),
+            "machine.yaml:94:9: link.peer.rate is 500 GB/s, but no pair of dgx.xml has more than 450 GB/s; give the "
+            "file of this machine, or write what a single peer gets");
+  EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n  kind: nvswitch\n")),
+            "machine.yaml:95:9: a topology has a file or a kind; leave one of them out");
+  EXPECT_EQ(refusal(with_topology("  file: ../dgx.xml\n")),
+            "machine.yaml:94:9: '../dgx.xml' is not below the folder of this file; put it there");
+  EXPECT_EQ(refusal(with_topology("  file: dgy.xml\n")),
+            "dgy.xml: cannot be read (No such file or directory); check the path");
+  EXPECT_EQ(refusal(with_topology("  file: box.txt\n" + pcie_rates.substr(0, pcie_rates.find("  root_rate")), "6",
+                                  "40 GB/s")),
+            "machine.yaml:94:3: GPU 4 cannot be reached from GPU 0 over the wires of box.txt; give root_rate, or the "
+            "file of GPUs that are joined");
+  EXPECT_EQ(refusal(with_topology("  file: box.txt\n  pcie_rate: {value: -1 GB/s, provenance: \"prior: a test\"}\n",
+                                  "6", "40 GB/s")),
+            "machine.yaml:95:22: '-1 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+  EXPECT_EQ(refusal(with_topology(
+                "  file: box.txt\n  rack_rate: {value: 1 GB/s, provenance: \"prior: a test\"}\n" + pcie_rates, "6",
+                "40 GB/s")),
+            "machine.yaml:95:3: unknown key 'rack_rate'; did you mean 'root_rate'?");
+}
+
+TEST_F(LoadMachineTest, a_ring_has_two_wires_a_gpu_and_neighbours_pass_on) {
+  const std::string mesh = "hardware/ascend-910b-mesh.yaml";
+  const Machine machine = load_machine(changed(mesh, "kind: full_mesh", "kind: ring"));
+  EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{98e9});  // 196 over two
+  EXPECT_EQ(route_between(*machine.topology, 0, 4)->hops(), 4);
+  EXPECT_GT(peer_between(machine, 0, 2).latency.value, peer_between(machine, 0, 7).latency.value);
+  const std::string fast = changed(mesh, "kind: full_mesh", "kind: ring", "ring.yaml");
+  std::ifstream in(fast);
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  text.replace(text.find("rate: {value: 28 GB/s"), 21, "rate: {value: 99 GB/s");
+  std::ofstream(folder_ / "machine.yaml") << text;
+  EXPECT_EQ(refusal((folder_ / "machine.yaml").string()),
+            "machine.yaml:53:11: 99 GB/s is more than one wire of the ring has, 98 GB/s (nominal_rate over 2 peers); "
+            "write what a single peer gets");
+}
+
+TEST_F(LoadMachineTest, rails_need_the_rate_of_a_leaf) {
+  const std::string cluster = "clusters/dgx-h100-x2.yaml";
+  const std::string rails =
+      "nics_per_node: 8\n  fabric: rails\n  leaf_rate: {value: 25 GB/s, provenance: \"prior: a test\"}\n";
+  const Machine machine = load_machine(changed(cluster, "nics_per_node: 8\n", rails));
+  EXPECT_EQ(route_between(*machine.topology, 0, 8)->rate, BytesPerSecond{50e9});
+  EXPECT_EQ(route_between(*machine.topology, 0, 9)->rate, BytesPerSecond{25e9});
+  EXPECT_EQ(route_between(*machine.topology, 0, 9)->hops(), 6);
+  EXPECT_EQ(refusal(cluster, "nics_per_node: 8\n", "nics_per_node: 8\n  fabric: rails\n"),
+            "machine.yaml:9:3: missing key 'leaf_rate' in 'network'; add it, as in \"leaf_rate: {value: 450 GB/s, "
+            "provenance: 'prior: why'}\"");
+  EXPECT_EQ(refusal(cluster, "nics_per_node: 8\n", "nics_per_node: 8\n  fabric: railways\n"),
+            "machine.yaml:11:11: 'railways' is no fabric; choose one_switch or rails");
+  EXPECT_EQ(refusal(changed(cluster, "nics_per_node: 8\n", "nics_per_node: 8\n  leaf_rate: 1\n")),
+            "machine.yaml:11:3: unknown key 'leaf_rate'; known keys: name, nominal_rate, peer, collective, "
+            "nics_per_node, hop_latency, fabric");
+  EXPECT_EQ(refusal(cluster, "nics_per_node: 8\n",
+                    "nics_per_node: 8\n  fabric: rails\n  leaf_rate: {value: 0 GB/s, provenance: \"prior: a test\"}\n"),
+            "machine.yaml:12:22: 'value' is 0 B/s; choose a bandwidth above 0");
 }
 
 TEST_F(LoadMachineTest, impossible_networks_are_refused_where_they_are_written) {

@@ -238,7 +238,8 @@ TEST(BuildTopology, gpus_that_share_a_nic_share_its_rail) {
 
 TEST(BuildTopology, wires_of_a_file_stand_for_every_node) {
   // GPUs 0 and 1 on a bridge; both use the second of two NICs.
-  const TopologyPlan plan{.wires = NodeWires{.gpus = 2,
+  const TopologyPlan plan{.wires = NodeWires{.file = "",
+                                             .gpus = 2,
                                              .others = {bridge},
                                              .edges = {{0, 2, gigabytes(20)}, {2, 1, gigabytes(10)}},
                                              .nic_of_gpu = {1, 1}},

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/machine_wires.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "model/config/files.h"
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
+#include "model/config/topology_file.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr Range<std::int64_t> wired_node_size_range{1, 64};  // A mesh grows with the square of its GPUs.
+constexpr double rounding = 1.0 + 1e-9;
+
+/// "as in" the nearest kind, or all of them.
+NodeKind read_kind(YamlMap map) {
+  const std::string word = map.text("kind");
+  const std::optional<NodeKind> kind = node_kind_named(word);
+  if (!kind && !word.empty()) {
+    map.mistake("kind",
+                fmt::format("{} is no topology; choose nvswitch, full_mesh, pcie_tree or ring", in_quotes(word)));
+  }
+  return kind.value_or(NodeKind::nvswitch);
+}
+
+std::optional<BytesPerSecond> optional_rate(YamlMap map, std::string_view key) {
+  return map.optional_value(key) ? std::optional(map.bandwidth_parameter(key).value) : std::nullopt;
+}
+
+void read_tree(YamlMap map, TopologyPlan& plan) {
+  plan.gpus_per_bridge = static_cast<int>(map.count("gpus_per_bridge", wired_node_size_range));
+  plan.bridges_per_root = static_cast<int>(map.count("bridges_per_root", wired_node_size_range));
+  plan.bridge_rate = map.bandwidth_parameter("bridge_rate").value;
+  plan.root_rate = optional_rate(map, "root_rate");
+}
+
+/// How many wires share what a GPU has together.
+int wires_of_a_gpu(NodeKind kind, int gpus) {
+  switch (kind) {
+    case NodeKind::full_mesh: return std::max(gpus - 1, 1);
+    case NodeKind::ring: return gpus > 2 ? 2 : 1;
+    case NodeKind::nvswitch:
+    case NodeKind::pcie_tree: return 1;
+  }
+  return 1;
+}
+
+/// Nothing when a mistake was noted.
+std::optional<NodeWires> read_wires(const YamlFile& file, YamlMap map, int gpus_per_node) {
+  namespace fs = std::filesystem;
+  if (map.optional_value("kind")) {
+    map.mistake("kind", "a topology has a file or a kind; leave one of them out");
+  }
+  const std::string choice = map.text("file");
+  const WireRates rates{.nvlink = optional_rate(map, "nvlink_rate"),
+                        .pcie = optional_rate(map, "pcie_rate"),
+                        .root = optional_rate(map, "root_rate")};
+  const fs::path folder = fs::absolute(file.path()).parent_path();
+  if (choice.empty() || leaves(folder, folder / choice)) {
+    map.mistake("file", fmt::format("{} is not below the folder of this file; put it there", in_quotes(choice)));
+    return std::nullopt;
+  }
+  if (file.has_mistakes()) {
+    return std::nullopt;
+  }
+  NodeWires wires = read_topology_file((fs::path(file.path()).parent_path() / choice).string(), rates);
+  wires.file = choice;
+  if (wires.gpus != gpus_per_node) {
+    map.mistake("file", fmt::format("{} has {} GPUs, but a node has {}; give the file of such a node, or correct "
+                                    "gpus_per_node",
+                                    choice, wires.gpus, gpus_per_node));
+  }
+  return wires;
+}
+
+/// Of all pairs of the first node.
+BytesPerSecond fastest_pair(const Topology& topology, int gpus_per_node) {
+  BytesPerSecond fastest;
+  for (int gpu = 0; gpu < gpus_per_node; ++gpu) {
+    const std::vector<std::optional<Route>> routes = routes_from(topology, gpu);
+    for (int other = 0; other < gpus_per_node; ++other) {
+      if (const std::optional<Route>& route = routes[static_cast<std::size_t>(other)]) {
+        fastest.value = std::max(fastest.value, route->rate.value);
+      }
+    }
+  }
+  return fastest;
+}
+
+}  // namespace
+
+TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& machine) {
+  TopologyPlan plan;
+  plan.gpus_per_node = machine.gpus_per_node;
+  plan.gpu_rate = machine.link.nominal_rate.value;
+  std::optional<YamlMap> map = root.optional_map("topology");
+  if (!map) {
+    return plan;
+  }
+  plan.hop_latency = map->duration_parameter("hop_latency").value;
+  if (map->optional_value("file")) {
+    plan.wires = read_wires(file, *map, machine.gpus_per_node);
+    return plan;
+  }
+  plan.kind = read_kind(*map);
+  if (plan.kind == NodeKind::pcie_tree) {
+    read_tree(*map, plan);
+  }
+  if (plan.kind != NodeKind::nvswitch && plan.gpus_per_node > wired_node_size_range.most) {
+    root.mistake("gpus_per_node", fmt::format("{} GPUs are too many for a {}; choose 1 to {}", plan.gpus_per_node,
+                                              name_of(plan.kind), wired_node_size_range.most));
+  }
+  plan.gpu_rate.value /= wires_of_a_gpu(plan.kind, plan.gpus_per_node);
+  return plan;
+}
+
+void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan) {
+  const BytesPerSecond rate = machine.link.peer.rate.value;
+  const bool has_wires = !plan.wires && (plan.kind == NodeKind::full_mesh || plan.kind == NodeKind::ring);
+  if (has_wires && rate.value > rounding * plan.gpu_rate.value) {
+    root.map("link").map("peer").mistake(
+        "rate", fmt::format("{} is more than one wire of the {} has, {} (nominal_rate over {} peers); write what a "
+                            "single peer gets",
+                            format_bandwidth(rate), plan.kind == NodeKind::ring ? "ring" : "mesh",
+                            format_bandwidth(plan.gpu_rate), wires_of_a_gpu(plan.kind, plan.gpus_per_node)));
+  }
+}
+
+int nics_of(const NodeWires& wires) {
+  const auto last = std::max_element(wires.nic_of_gpu.begin(), wires.nic_of_gpu.end());
+  return last == wires.nic_of_gpu.end() ? 0 : *last + 1;
+}
+
+void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
+  auto topology = std::make_shared<const Topology>(build_topology(plan));
+  if (const std::optional<int> lost = unreachable_gpu(*topology)) {
+    root.mistake("topology",
+                 fmt::format("GPU {} cannot be reached from GPU 0{}; give root_rate, or {}", *lost,
+                             plan.wires ? " over the wires of " + plan.wires->file : "",
+                             plan.wires ? "the file of GPUs that are joined" : "put all bridges under one root"));
+    return;
+  }
+  if (const BytesPerSecond peer = machine.link.peer.rate.value; plan.wires && machine.gpus_per_node > 1) {
+    const BytesPerSecond most = fastest_pair(*topology, machine.gpus_per_node);
+    if (peer.value > rounding * most.value) {
+      root.map("topology")
+          .mistake(
+              "file",
+              fmt::format("link.peer.rate is {}, but no pair of {} has more than {}; give the file of this machine, "
+                          "or write what a single peer gets",
+                          format_bandwidth(peer), plan.wires->file, format_bandwidth(most)));
+      return;
+    }
+  }
+  if (plan.wires || plan.kind == NodeKind::pcie_tree || plan.kind == NodeKind::ring) {
+    machine.pair_peers = pair_peers_of(*topology, machine.gpus_per_node, machine.link.peer);
+  }
+  machine.topology = std::move(topology);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's topology, as NCCL_TOPO_DUMP_FILE writes it (NCCL 2.28.9, src/graph/xml.cc and topo.cc):
+//
+//   <system version="1">
+//     <cpu numaid="0" ...>
+//       <pci busid="0000:0a:00.0" class="0x060400" link_speed="32.0 GT/s PCIe" link_width="16">   a PCIe switch
+//         <pci busid="0000:0c:00.0" class="0x030200" link_speed="32.0 GT/s PCIe" link_width="16">
+//           <gpu dev="0" sm="90" ...>
+//             <nvlink target="0000:e2:00.0" count="4" tclass="0x068000"/>   to an NVSwitch; else to a GPU's busid
+//           </gpu>
+//         </pci>
+//         <pci ...> <nic> <net name="mlx5_0" .../> </nic> </pci>
+//
+// A link of a pci is that to its parent. All NVSwitches are one crossbar, as for NCCL.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <pugixml.hpp>
+#include <utility>
+
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
+#include "model/config/topology_file.h"
+#include "model/config/yaml_document.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::string_view how_made = "let NCCL write the file, with NCCL_TOPO_DUMP_FILE";
+
+/// One NVLink, one direction, by the compute capability from which GPUs have it (data sheets: P100 160 GB/s both ways
+/// over 4 links, V100 300 over 6, A100 600 over 12, RTX 3090 112.5 over 4, H100 900 over 18, B200 1800 over 18).
+struct NvlinkRate {
+  int sm;
+  BytesPerSecond rate;
+};
+constexpr std::array nvlink_rates{NvlinkRate{60, {20e9}},      NvlinkRate{70, {25e9}}, NvlinkRate{80, {25e9}},
+                                  NvlinkRate{86, {14.0625e9}}, NvlinkRate{90, {25e9}}, NvlinkRate{100, {50e9}}};
+
+/// Bytes a second of one PCIe lane, by its transfers: 8b/10b up to generation 2, 128b/130b from 3 on, blocks of 242 of
+/// 256 bytes in 6.
+double bytes_per_lane(double transfers) {
+  const double coding = transfers < 8e9 ? 8.0 / 10.0 : transfers < 64e9 ? 128.0 / 130.0 : 242.0 / 256.0;
+  return transfers * coding / 8.0;
+}
+
+class Reader {
+ public:
+  Reader(const std::string& path, const std::string& text, const WireRates& rates)
+      : path_(path), text_(text), rates_(rates) {}
+
+  NodeWires read() {
+    pugi::xml_document document;
+    const pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
+    if (!result) {
+      refuse(static_cast<std::size_t>(result.offset),
+             fmt::format("this is no XML ({}); {}", result.description(), how_made));
+    }
+    const pugi::xml_node system = document.child("system");
+    if (!system) {
+      refuse(0, fmt::format("there is no <system>; {}", how_made));
+    }
+    number_gpus(system);
+    add_crossbar();
+    for (const pugi::xml_node cpu : system.children("cpu")) {
+      add_cpu(cpu);
+    }
+    join_gpus();
+    wires_.nic_of_gpu = nearest_nics(nic_distances());
+    return std::move(wires_);
+  }
+
+ private:
+  struct Gpu {
+    pugi::xml_node element;
+    std::string bus;
+    std::vector<int> above;  // vertices on the way up to its CPU
+  };
+
+  [[noreturn]] void refuse(std::size_t offset, const std::string& message) const {
+    const std::string_view before = std::string_view(text_).substr(0, offset);
+    const auto line = std::count(before.begin(), before.end(), '\n');
+    const std::size_t start = before.rfind('\n') + 1;  // 0 where there is none
+    throw ConfigError(at_place(path_, {static_cast<int>(line) + 1, static_cast<int>(offset - start) + 1}, message));
+  }
+  /// At the element's '<'.
+  [[noreturn]] void refuse(const pugi::xml_node& element, const std::string& message) const {
+    refuse(static_cast<std::size_t>(std::max<std::ptrdiff_t>(element.offset_debug() - 1, 0)), message);
+  }
+
+  int whole_number(const pugi::xml_node& element, const char* name, int least, int most) const {
+    const std::string_view text = element.attribute(name).value();
+    const std::optional<std::int64_t> number = parse_integer(text);
+    if (!number || *number < least || *number > most) {
+      refuse(element, fmt::format("{} of {} is {}; write a whole number from {} to {}", name, element.name(),
+                                  in_quotes(text), least, most));
+    }
+    return static_cast<int>(*number);
+  }
+
+  /// GPUs count by `dev`, whatever the order in which they are written.
+  void number_gpus(const pugi::xml_node& system) {
+    std::map<int, pugi::xml_node> by_device;
+    for (const pugi::xpath_node& found : system.select_nodes(".//gpu")) {
+      const pugi::xml_node gpu = found.node();
+      const int device = whole_number(gpu, "dev", 0, 1023);
+      if (!gpu.parent().attribute("busid") || !gpu.select_node("ancestor::cpu")) {
+        refuse(gpu, fmt::format("GPU {} is in no <pci> with a busid of a <cpu>; {}", device, how_made));
+      }
+      if (!by_device.emplace(device, gpu).second) {
+        refuse(gpu, fmt::format("GPU {} is here a second time; give every GPU a dev of its own", device));
+      }
+    }
+    if (by_device.empty()) {
+      refuse(system, fmt::format("there is no <gpu>; {}", how_made));
+    }
+    if (by_device.size() > most_gpus_of_a_file) {
+      refuse(system, fmt::format("{} GPUs are too many; give the file of one node, of at most {} GPUs",
+                                 by_device.size(), most_gpus_of_a_file));
+    }
+    for (const auto& [device, element] : by_device) {
+      const std::string bus = element.parent().attribute("busid").value();
+      if (gpu_at(bus)) {
+        refuse(element.parent(),
+               fmt::format("busid {} has a GPU already; give every GPU one of its own", in_quotes(bus)));
+      }
+      gpus_.push_back({element, bus, {}});
+    }
+    wires_.gpus = static_cast<int>(gpus_.size());
+  }
+
+  int add(VertexKind kind) {
+    wires_.others.push_back(kind);
+    return wires_.gpus + static_cast<int>(wires_.others.size()) - 1;
+  }
+  void join(int a, int b, BytesPerSecond rate) { wires_.edges.push_back({a, b, rate}); }
+
+  /// NCCL fills in a class; where a machine hides its switches (as in a cloud) the target is no address at all.
+  [[nodiscard]] bool goes_to_a_switch(const pugi::xml_node& link) const {
+    const std::string_view kind = link.attribute("tclass").value();
+    return kind.empty() ? !gpu_at(link.attribute("target").value())
+                        : kind.substr(0, 6) == "0x0680" && kind != "0x068001";
+  }
+  [[nodiscard]] std::optional<int> gpu_at(std::string_view bus) const {
+    const auto found = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& gpu) { return gpu.bus == bus; });
+    return found == gpus_.end() ? std::nullopt : std::optional(static_cast<int>(found - gpus_.begin()));
+  }
+
+  /// Before all bridges, so that a route takes it rather than a PCIe switch of as many hops.
+  void add_crossbar() {
+    int crossbar = -1;
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      int links = 0;
+      for (const pugi::xml_node link : gpus_[i].element.children("nvlink")) {
+        links += goes_to_a_switch(link) ? link_count(link) : 0;
+      }
+      if (links > 0) {
+        crossbar = crossbar < 0 ? add(VertexKind::crossbar) : crossbar;
+        join(static_cast<int>(i), crossbar, {links * nvlink_rate(gpus_[i].element).value});
+      }
+    }
+  }
+
+  [[nodiscard]] int link_count(const pugi::xml_node& link) const { return whole_number(link, "count", 1, 64); }
+
+  [[nodiscard]] BytesPerSecond nvlink_rate(const pugi::xml_node& gpu) const {
+    if (rates_.nvlink) {
+      return *rates_.nvlink;
+    }
+    const int sm = whole_number(gpu, "sm", 10, 999);
+    if (sm < nvlink_rates.front().sm) {
+      refuse(gpu, fmt::format("GPUs of sm {} have no NVLink that is known here; give nvlink_rate beside the file", sm));
+    }
+    const auto above =
+        std::find_if(nvlink_rates.begin(), nvlink_rates.end(), [&](const NvlinkRate& one) { return one.sm > sm; });
+    return (above - 1)->rate;
+  }
+
+  /// How many NVLinks a GPU says it has to another; those to devices that are no GPUs of the file count nowhere.
+  [[nodiscard]] int links_between(int gpu, int other) const {
+    int links = 0;
+    for (const pugi::xml_node link : gpus_[static_cast<std::size_t>(gpu)].element.children("nvlink")) {
+      if (!goes_to_a_switch(link) && gpu_at(link.attribute("target").value()) == other) {
+        links += link_count(link);
+      }
+    }
+    return links;
+  }
+
+  /// Every NVLink stands in both of its GPUs.
+  void join_gpus() {
+    for (int a = 0; a < wires_.gpus; ++a) {
+      const pugi::xml_node element = gpus_[static_cast<std::size_t>(a)].element;
+      if (links_between(a, a) > 0) {
+        refuse(element, "an NVLink joins this GPU to itself; name the busid of the other one");
+      }
+      for (int b = a + 1; b < wires_.gpus; ++b) {
+        const int links = links_between(a, b);
+        if (links != links_between(b, a)) {
+          refuse(element, fmt::format("this GPU has {} NVLinks to {}, which has {} to it; {}", links,
+                                      gpus_[static_cast<std::size_t>(b)].bus, links_between(b, a), how_made));
+        }
+        if (links > 0) {
+          join(a, b, {links * nvlink_rate(element).value});
+        }
+      }
+    }
+  }
+
+  void add_cpu(const pugi::xml_node& cpu) {
+    const int root = add(VertexKind::root);
+    for (const int other : roots_) {
+      if (rates_.root) {
+        join(other, root, *rates_.root);
+      }
+    }
+    roots_.push_back(root);
+    std::vector<int> above{root};
+    add_below(cpu, above);
+  }
+
+  /// `above`: the vertices from the CPU down to this element.
+  void add_below(const pugi::xml_node& element, std::vector<int>& above) {
+    for (const pugi::xml_node child : element.children()) {
+      const std::string_view tag = child.name();
+      if (tag == "pci" && child.child("pci")) {
+        const int bridge = add(VertexKind::bridge);
+        join(bridge, above.back(), pcie_rate(child));
+        above.push_back(bridge);
+        add_below(child, above);
+        above.pop_back();
+      } else if (tag == "pci" || tag == "nic") {
+        add_below(child, above);
+      } else if (tag == "gpu") {
+        const int gpu = *gpu_at(element.attribute("busid").value());
+        gpus_[static_cast<std::size_t>(gpu)].above = above;
+        join(gpu, above.back(), pcie_rate(element));
+      } else if (tag == "net") {
+        nics_.push_back(above);
+      }
+    }
+  }
+
+  /// NCCL leaves empty what the system does not tell (as in a virtual machine) and takes 16 lanes of generation 3.
+  [[nodiscard]] BytesPerSecond pcie_rate(const pugi::xml_node& pci) const {
+    if (rates_.pcie) {
+      return *rates_.pcie;
+    }
+    const std::string_view speed = pci.attribute("link_speed").value();
+    const std::string_view width = pci.attribute("link_width").value();
+    double transfers = 8e9;
+    if (!speed.empty() && speed.substr(0, 7) != "Unknown") {
+      const std::optional<double> giga = parse_number(speed.substr(0, speed.find(' ')));
+      if (!giga || *giga <= 0.0 || *giga > 256.0 || speed.find("GT/s") == std::string_view::npos) {
+        refuse(pci, fmt::format("link_speed {} is none of PCIe; write one as in \"16.0 GT/s PCIe\"", in_quotes(speed)));
+      }
+      transfers = *giga * 1e9;
+    }
+    const int lanes = width.empty() || width == "0" ? 16 : whole_number(pci, "link_width", 1, 32);
+    return {lanes * bytes_per_lane(transfers)};
+  }
+
+  /// Vertices that two ways up do not share, far apart where they meet at no CPU.
+  [[nodiscard]] std::vector<std::vector<int>> nic_distances() const {
+    std::vector<std::vector<int>> distances;
+    for (const Gpu& gpu : gpus_) {
+      std::vector<int> of_gpu;
+      for (const std::vector<int>& nic : nics_) {
+        const auto apart = std::mismatch(gpu.above.begin(), gpu.above.end(), nic.begin(), nic.end());
+        const auto steps = (gpu.above.end() - apart.first) + (nic.end() - apart.second);
+        const bool shares_cpu = apart.first != gpu.above.begin();
+        of_gpu.push_back(static_cast<int>(steps) + (shares_cpu ? 0 : 1000));
+      }
+      distances.push_back(std::move(of_gpu));
+    }
+    return distances;
+  }
+
+  const std::string& path_;
+  const std::string& text_;
+  const WireRates& rates_;
+  NodeWires wires_;
+  std::vector<Gpu> gpus_;
+  std::vector<int> roots_;
+  std::vector<std::vector<int>> nics_;  // each the vertices above it
+};
+
+}  // namespace
+
+NodeWires read_nccl_topology(const std::string& path, const std::string& text, const WireRates& rates) {
+  return Reader(path, text, rates).read();
+}
+
+}  // namespace commfuse

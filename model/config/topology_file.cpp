@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/topology_file.h"
+
+#include <algorithm>
+
+#include "model/config/files.h"
+
+namespace commfuse {
+
+NodeWires read_topology_file(const std::string& path, const WireRates& rates) {
+  const std::string text = read_small_file(path);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool is_xml = first != std::string::npos && text[first] == '<';
+  return is_xml ? read_nccl_topology(path, text, rates) : read_topology_matrix(path, text, rates);
+}
+
+std::vector<int> nearest_nics(const std::vector<std::vector<int>>& distances) {
+  if (distances.empty() || distances.front().empty()) {
+    return {};
+  }
+  std::vector<int> users(distances.front().size());
+  std::vector<int> chosen;
+  for (const std::vector<int>& of_gpu : distances) {
+    const int nearest = *std::min_element(of_gpu.begin(), of_gpu.end());
+    std::size_t best = of_gpu.size();
+    for (std::size_t nic = 0; nic < of_gpu.size(); ++nic) {
+      if (of_gpu[nic] == nearest && (best == of_gpu.size() || users[nic] < users[best])) {
+        best = nic;
+      }
+    }
+    ++users[best];
+    chosen.push_back(static_cast<int>(best));
+  }
+  for (int& nic : chosen) {
+    nic = static_cast<int>(std::count_if(users.begin(), users.begin() + nic, [](int count) { return count > 0; }));
+  }
+  return chosen;
+}
+
+}  // namespace commfuse

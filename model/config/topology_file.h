@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wires of a node as its own tools print them: NCCL's topology (NCCL_TOPO_DUMP_FILE) and `nvidia-smi topo -m`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/hardware/topology.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+/// What such a file does not say, or is to be overruled in. One direction.
+struct WireRates {
+  std::optional<BytesPerSecond> nvlink;  ///< One NVLink; NCCL's files tell it by the generation of the GPUs.
+  std::optional<BytesPerSecond> pcie;    ///< A PCIe wire; NCCL's files have it.
+  std::optional<BytesPerSecond> root;    ///< Between two sockets; without it they are not joined.
+};
+
+/// Most GPUs of a file.
+inline constexpr int most_gpus_of_a_file = 64;
+
+/// Whichever of the two formats it is. Throws ConfigError, `path:line:col: sentence; remedy`.
+NodeWires read_topology_file(const std::string& path, const WireRates& rates);
+
+NodeWires read_nccl_topology(const std::string& path, const std::string& text, const WireRates& rates);
+NodeWires read_topology_matrix(const std::string& path, const std::string& text, const WireRates& rates);
+
+/// Which NIC each GPU uses when distances[gpu][nic] are known: of its nearest the one that fewest GPUs before it use,
+/// then the lowest. Those that any uses are counted anew from 0, in their order.
+std::vector<int> nearest_nics(const std::vector<std::vector<int>>& distances);
+
+}  // namespace commfuse

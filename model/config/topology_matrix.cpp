@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The wires behind the table of `nvidia-smi topo -m`. NVLinks hide how PCIe goes, so only pairs without are put under
+// switches and sockets. The table does not tell a crossbar from single wires: a GPU that would need more NVLinks than
+// there are is on a crossbar.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "model/config/topology_file.h"
+#include "model/config/topology_table.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+using Level = MeetingLevel;
+using Cell = MeetingCell;
+
+/// GPUs that belong together, as long as more are put together.
+class Groups {
+ public:
+  explicit Groups(int count) : first_(static_cast<std::size_t>(count)) { std::iota(first_.begin(), first_.end(), 0); }
+  /// The lowest of the group.
+  [[nodiscard]] int of(int gpu) const { return first_[static_cast<std::size_t>(gpu)]; }
+  void unite(int a, int b) {
+    const int low = std::min(of(a), of(b));
+    const int high = std::max(of(a), of(b));
+    std::replace(first_.begin(), first_.end(), high, low);
+  }
+
+ private:
+  std::vector<int> first_;
+};
+
+class Wiring {
+ public:
+  Wiring(const std::string& path, TopologyTable table, const WireRates& rates)
+      : path_(path), table_(std::move(table)), rates_(rates) {}
+
+  NodeWires wire() {
+    wires_.gpus = table_.gpus;
+    require_symmetry();
+    add_nvlinks();
+    add_buses();
+    wires_.nic_of_gpu = nearest_nics(nic_distances());
+    return std::move(wires_);
+  }
+
+ private:
+  [[noreturn]] void refuse(YamlPlace place, const std::string& message) const {
+    throw ConfigError(at_place(path_, place, message));
+  }
+  [[nodiscard]] const Cell& cell(int gpu, int device) const {
+    return table_.cells[static_cast<std::size_t>(gpu)][static_cast<std::size_t>(device)];
+  }
+  int add(VertexKind kind) {
+    wires_.others.push_back(kind);
+    return wires_.gpus + static_cast<int>(wires_.others.size()) - 1;
+  }
+
+  /// visit(a, b) for every pair a < b.
+  template <class Visit>
+  void for_each_pair(const Visit& visit) const {
+    for (int a = 0; a < table_.gpus; ++a) {
+      for (int b = a + 1; b < table_.gpus; ++b) {
+        visit(a, b);
+      }
+    }
+  }
+
+  void require_symmetry() const {
+    for (int gpu = 0; gpu < table_.gpus; ++gpu) {
+      if (cell(gpu, gpu).level != Level::self) {
+        refuse(cell(gpu, gpu).place, fmt::format("GPU{} meets itself here; write X", gpu));
+      }
+    }
+    for_each_pair([&](int a, int b) {
+      const Cell& there = cell(a, b);
+      const Cell& back = cell(b, a);
+      if (there.level == Level::self || there.level != back.level || there.links != back.links) {
+        refuse(back.place,
+               fmt::format("this is not what the row of GPU{} says about GPU{}; {}", a, b, how_a_table_is_made));
+      }
+    });
+  }
+
+  [[nodiscard]] BytesPerSecond rate(const std::optional<BytesPerSecond>& given, const Cell& needed,
+                                    std::string_view what, std::string_view key) const {
+    if (!given) {
+      refuse(needed.place, fmt::format("the table does not say how fast {} is; give {} beside the file", what, key));
+    }
+    return *given;
+  }
+  [[nodiscard]] BytesPerSecond nvlinks(const Cell& one) const {
+    return {one.links * rate(rates_.nvlink, one, "an NVLink", "nvlink_rate").value};
+  }
+
+  /// Wires, or a crossbar for those GPUs that would need too many of them. Crossbars come before bridges, so that
+  /// routes of as many hops take them.
+  void add_nvlinks() {
+    Groups groups(table_.gpus);
+    std::vector<int> links(static_cast<std::size_t>(table_.gpus));
+    for_each_pair([&](int a, int b) {
+      if (cell(a, b).level == Level::nvlink) {
+        groups.unite(a, b);
+        links[static_cast<std::size_t>(a)] += cell(a, b).links;
+        links[static_cast<std::size_t>(b)] += cell(a, b).links;
+      }
+    });
+    std::set<int> switched;  // groups
+    for (int gpu = 0; gpu < table_.gpus; ++gpu) {
+      if (links[static_cast<std::size_t>(gpu)] > most_nvlinks) {
+        switched.insert(groups.of(gpu));
+      }
+    }
+    for (const int group : switched) {
+      add_crossbar(group, groups);
+    }
+    for_each_pair([&](int a, int b) {
+      if (cell(a, b).level == Level::nvlink && switched.count(groups.of(a)) == 0) {
+        wires_.edges.push_back({a, b, nvlinks(cell(a, b))});
+      }
+    });
+  }
+
+  void add_crossbar(int group, const Groups& groups) {
+    const int crossbar = add(VertexKind::crossbar);
+    for (int gpu = 0; gpu < table_.gpus; ++gpu) {
+      if (groups.of(gpu) == group) {
+        const std::vector<Cell>& row = table_.cells[static_cast<std::size_t>(gpu)];
+        const auto widest = std::max_element(row.begin(), row.begin() + table_.gpus,
+                                             [](const Cell& a, const Cell& b) { return a.links < b.links; });
+        wires_.edges.push_back({gpu, crossbar, nvlinks(*widest)});
+      }
+    }
+  }
+
+  /// Switches and sockets: at each level that the table has, one for those who meet there.
+  void add_buses() {
+    Groups groups(table_.gpus);
+    std::vector<int> top(static_cast<std::size_t>(table_.gpus));  // by GPU: the highest vertex above it so far
+    std::iota(top.begin(), top.end(), 0);
+    for (const Level level : {Level::pix, Level::pxb, Level::phb, Level::node}) {
+      require_apart(groups, level);
+      for_each_pair([&](int a, int b) {
+        if (cell(a, b).level == level) {
+          groups.unite(a, b);
+          pcie_ = rate(rates_.pcie, cell(a, b), "PCIe", "pcie_rate");
+        }
+      });
+      add_level(level < Level::phb ? VertexKind::bridge : VertexKind::root, groups, top);
+    }
+    require_apart(groups, Level::sys);
+    join_sockets(groups, top);
+  }
+
+  /// Pairs that meet at this level or above have not met below.
+  void require_apart(const Groups& groups, Level level) const {
+    for_each_pair([&](int a, int b) {
+      if (cell(a, b).level >= level && groups.of(a) == groups.of(b)) {
+        refuse(cell(a, b).place,
+               fmt::format("GPU{} and GPU{} meet nearer than this over another GPU, which no machine does; {}", a, b,
+                           how_a_table_is_made));
+      }
+    });
+  }
+
+  /// One vertex above those of every group that has several.
+  void add_level(VertexKind kind, const Groups& groups, std::vector<int>& top) {
+    for (int group = 0; group < table_.gpus; ++group) {
+      std::set<int> parts;
+      for (int gpu = 0; gpu < table_.gpus; ++gpu) {
+        if (groups.of(gpu) == group) {
+          parts.insert(top[static_cast<std::size_t>(gpu)]);
+        }
+      }
+      if (parts.size() < 2) {
+        continue;
+      }
+      const int above = add(kind);
+      for (const int part : parts) {
+        wires_.edges.push_back({part, above, pcie_});
+      }
+      for (int& vertex : top) {
+        vertex = parts.count(vertex) > 0 ? above : vertex;
+      }
+    }
+  }
+
+  /// Those that meet between sockets, each over a root of its own.
+  void join_sockets(const Groups& groups, const std::vector<int>& top) {
+    std::set<int> far;  // groups
+    for_each_pair([&](int a, int b) {
+      if (cell(a, b).level == Level::sys) {
+        far.insert({groups.of(a), groups.of(b)});
+        pcie_ = rate(rates_.pcie, cell(a, b), "PCIe", "pcie_rate");
+      }
+    });
+    std::vector<int> roots;
+    for (const int group : far) {
+      int root = top[static_cast<std::size_t>(group)];
+      const bool is_root =
+          root >= table_.gpus && wires_.others[static_cast<std::size_t>(root - table_.gpus)] == VertexKind::root;
+      if (!is_root) {
+        root = add(VertexKind::root);
+        wires_.edges.push_back({top[static_cast<std::size_t>(group)], root, pcie_});
+      }
+      for (const int other : roots) {
+        if (rates_.root) {
+          wires_.edges.push_back({other, root, *rates_.root});
+        }
+      }
+      roots.push_back(root);
+    }
+  }
+
+  [[nodiscard]] std::vector<std::vector<int>> nic_distances() const {
+    std::vector<std::vector<int>> distances;
+    for (const std::vector<Cell>& row : table_.cells) {
+      std::vector<int> of_gpu;
+      for (auto one = row.begin() + table_.gpus; one != row.end(); ++one) {
+        of_gpu.push_back(static_cast<int>(one->level));
+      }
+      distances.push_back(std::move(of_gpu));
+    }
+    return distances;
+  }
+
+  const std::string& path_;
+  TopologyTable table_;
+  const WireRates& rates_;
+  NodeWires wires_;
+  BytesPerSecond pcie_;
+};
+
+}  // namespace
+
+NodeWires read_topology_matrix(const std::string& path, const std::string& text, const WireRates& rates) {
+  return Wiring(path, read_topology_table(path, text), rates).wire();
+}
+
+}  // namespace commfuse

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wires as NCCL and nvidia-smi print them. The files in tests/model/hardware/topologies are written after real ones,
+// with fewer and simpler parts.
+#include "model/config/topology_file.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Path = std::vector<int>;
+
+constexpr WireRates all_rates{
+    .nvlink = BytesPerSecond{25e9}, .pcie = BytesPerSecond{16e9}, .root = BytesPerSecond{10e9}};
+
+std::string path_of(const std::string& name) {
+  return std::string(COMMFUSE_SOURCE_DIR) + "/tests/model/hardware/topologies/" + name;
+}
+
+std::string text_of(const std::string& name) {
+  std::ifstream in(path_of(name), std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// One node, every wire 1 us long.
+Topology topology_of(const NodeWires& wires) {
+  return build_topology({.wires = wires, .gpus_per_node = wires.gpus, .hop_latency = 1us});
+}
+
+Topology topology_of(const std::string& name, const WireRates& rates = {}) {
+  return topology_of(read_topology_file(path_of(name), rates));
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string refusal(NodeWires (*read)(const std::string&, const std::string&, const WireRates&),
+                    const std::string& text, const WireRates& rates = all_rates) {
+  try {
+    read("a.txt", text, rates);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(NcclTopology, NvswitchesAreOneCrossbarThatEveryGpuReachesWithAllItsLinks) {
+  const Topology topology = topology_of("nccl_nvswitch.xml");
+  EXPECT_EQ(topology.gpus, 8);
+  for (int gpu = 1; gpu < 8; ++gpu) {
+    const Route route = *route_between(topology, 0, gpu);
+    EXPECT_EQ(route.vertices, (Path{0, 8, gpu}));  // also where a PCIe switch would take as many hops
+    EXPECT_EQ(route.rate, BytesPerSecond{450e9});  // 18 NVLinks of 25 GB/s
+  }
+}
+
+TEST(NcclTopology, EveryGpuUsesTheNicBesideIt) {
+  const NodeWires wires = read_topology_file(path_of("nccl_nvswitch.xml"), {});
+  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3, 4, 5, 6, 7}));  // and none eno1
+}
+
+TEST(NcclTopology, NvlinksBetweenGpusAreWiresThatOthersPassOn) {
+  // Vertices behind the GPUs: CPU 4 with PCIe switches 5 (GPUs 0 and 1) and 6 (GPU 2), CPU 7 with GPU 3.
+  const Topology topology = topology_of("nccl_nvlinks.xml");
+  EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 2}));
+  EXPECT_EQ(route_between(topology, 0, 2)->rate, BytesPerSecond{50e9});
+  EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 1, 3}));
+  EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{25e9});
+}
+
+TEST(NcclTopology, WithoutNvlinksTheWayIsPcie) {
+  std::string text = text_of("nccl_nvlinks.xml");
+  for (std::size_t at = text.find("<nvlink"); at != std::string::npos; at = text.find("<nvlink")) {
+    text.erase(at, text.find("/>", at) + 2 - at);
+  }
+  const Topology apart = topology_of(read_nccl_topology("a.xml", text, {}));
+  EXPECT_EQ(unreachable_gpu(apart), 3);  // nothing says how fast its socket is joined
+  const Topology topology = topology_of(read_nccl_topology("a.xml", text, {.root = BytesPerSecond{10e9}}));
+  EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 5, 1}));
+  EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 5, 4, 6, 2}));
+  // Generation 3: 16 lanes of 8 GT/s, 128 of 130 bits; the switch of GPU 2 does not tell and is taken for the same.
+  EXPECT_DOUBLE_EQ(route_between(topology, 0, 2)->rate.value, 16 * 8e9 / 8 * 128 / 130);
+  EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 5, 4, 7, 3}));
+  EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{10e9});
+}
+
+TEST(NcclTopology, GivenRatesTakeThePlaceOfThoseOfTheFile) {
+  const Topology topology = topology_of("nccl_nvswitch.xml", {.nvlink = BytesPerSecond{26.5e9}});
+  EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{477e9});
+}
+
+TEST(NcclTopology, MistakesNameTheirPlace) {
+  const std::string text = text_of("nccl_nvlinks.xml");
+  const auto told = [&](const std::string& from, const std::string& to) {
+    return refusal(read_nccl_topology, with(text, from, to), {});
+  };
+  EXPECT_EQ(told("</system>", ""),
+            "a.txt:39:1: this is no XML (Start-end tags mismatch); let NCCL write the file, with "
+            "NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(refusal(read_nccl_topology, "<graphs/>"),
+            "a.txt:1:1: there is no <system>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu/></system>"),
+            "a.txt:1:1: there is no <gpu>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(told("dev=\"1\"", "dev=\"0\""), "a.txt:11:9: GPU 0 is here a second time; give every GPU a dev of its own");
+  EXPECT_EQ(told("busid=\"0000:07:00.0\"", "busid=\"0000:06:00.0\""),
+            "a.txt:10:7: busid '0000:06:00.0' has a GPU already; give every GPU one of its own");
+  EXPECT_EQ(told("busid=\"0000:07:00.0\"", ""),
+            "a.txt:11:9: GPU 1 is in no <pci> with a busid of a <cpu>; let NCCL write the file, with "
+            "NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(told("dev=\"2\"", "dev=\"-2\""), "a.txt:19:9: dev of gpu is '-2'; write a whole number from 0 to 1023");
+  EXPECT_EQ(told("count=\"2\"", "count=\"0\""),
+            "a.txt:7:11: count of nvlink is '0'; write a whole number from 1 to 64");
+  EXPECT_EQ(told("count=\"1\"", "count=\"3\""),
+            "a.txt:5:9: this GPU has 3 NVLinks to 0000:07:00.0, which has 1 to it; let NCCL write the file, with "
+            "NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(told("target=\"0000:07:00.0\"", "target=\"0000:06:00.0\""),
+            "a.txt:5:9: an NVLink joins this GPU to itself; name the busid of the other one");
+  EXPECT_EQ(told("link_speed=\"8 GT/s\"", "link_speed=\"-8 GT/s\""),
+            "a.txt:3:5: link_speed '-8 GT/s' is none of PCIe; write one as in \"16.0 GT/s PCIe\"");
+  EXPECT_EQ(told("link_speed=\"8 GT/s\"", "link_speed=\"0 GT/s\""),
+            "a.txt:3:5: link_speed '0 GT/s' is none of PCIe; write one as in \"16.0 GT/s PCIe\"");
+  EXPECT_EQ(told("link_width=\"16\"", "link_width=\"-16\""),
+            "a.txt:3:5: link_width of pci is '-16'; write a whole number from 1 to 32");
+  EXPECT_EQ(told("sm=\"70\"", "sm=\"52\""),
+            "a.txt:5:9: GPUs of sm 52 have no NVLink that is known here; give nvlink_rate beside the file");
+}
+
+TEST(TopologyMatrix, MoreNvlinksThanAGpuHasAreACrossbar) {
+  const NodeWires wires = read_topology_file(path_of("smi_nvswitch.txt"), {.nvlink = BytesPerSecond{25e9}});
+  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 1, 2, 3}));
+  const Topology topology = topology_of(wires);
+  EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 4, 3}));
+  EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{450e9});
+}
+
+TEST(TopologyMatrix, FewerAreWires) {
+  const Topology topology = topology_of("smi_cube_mesh.txt", all_rates);
+  EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{25e9});
+  EXPECT_EQ(route_between(topology, 0, 4)->vertices, (Path{0, 4}));
+  EXPECT_EQ(route_between(topology, 0, 4)->rate, BytesPerSecond{50e9});
+  EXPECT_EQ(route_between(topology, 0, 5)->vertices, (Path{0, 1, 5}));  // shorter than over both sockets
+}
+
+TEST(TopologyMatrix, PcieIsATreeOfSwitchesAndSockets) {
+  // 6: switch of 0 and 1; 7: switch of 6 and 2; 8: host bridge of 4 and 5; 9: socket of 7 and 3, joined to 8.
+  const NodeWires wires = read_topology_file(path_of("smi_pcie.txt"), all_rates);
+  EXPECT_EQ(wires.nic_of_gpu, (Path{0, 0, 0, 0, 1, 1}));
+  using enum VertexKind;
+  EXPECT_EQ(wires.others, (std::vector<VertexKind>{bridge, bridge, root, root}));
+  const Topology topology = topology_of(wires);
+  EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 6, 1}));
+  EXPECT_EQ(route_between(topology, 0, 2)->vertices, (Path{0, 6, 7, 2}));
+  EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 6, 7, 9, 3}));
+  EXPECT_EQ(route_between(topology, 0, 3)->rate, BytesPerSecond{16e9});
+  EXPECT_EQ(route_between(topology, 0, 5)->vertices, (Path{0, 6, 7, 9, 8, 5}));
+  EXPECT_EQ(route_between(topology, 0, 5)->rate, BytesPerSecond{10e9});
+  EXPECT_EQ(unreachable_gpu(topology_of("smi_pcie.txt", {.pcie = BytesPerSecond{16e9}})), 4);
+}
+
+TEST(TopologyMatrix, TwoGpusOfTwoSocketsMeetOverBoth) {
+  const Topology topology =
+      topology_of(read_topology_matrix("a.txt", "GPU0 GPU1 CPU Affinity\nGPU0 X SOC\nGPU1 SOC X\n", all_rates));
+  EXPECT_EQ(route_between(topology, 0, 1)->vertices, (Path{0, 2, 3, 1}));
+  EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{10e9});
+}
+
+TEST(TopologyMatrix, MistakesNameTheirPlace) {
+  const std::string table = "GPU0 GPU1 GPU2\nGPU0 X NV2 SYS\nGPU1 NV2 X PIX\nGPU2 SYS PIX X\n";
+  const auto told = [&](const std::string& from, const std::string& to) {
+    return refusal(read_topology_matrix, with(table, from, to));
+  };
+  EXPECT_EQ(told("NV2", "NV2"), "accepted");
+  EXPECT_EQ(refusal(read_topology_matrix, ""),
+            "a.txt:1:1: there is no line with the names of GPUs; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(told("GPU1 GPU2\n", "GPU2 GPU1\n"),
+            "a.txt:1:6: GPU2 stands where GPU1 is expected; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(told("GPU2 SYS PIX X\n", ""), "a.txt:1:1: there is no row for GPU2; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(told("GPU2 SYS PIX X", "GPU2 SYS PIX"),
+            "a.txt:4:1: GPU2 has 2 cells, but the first line names 3 devices; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(told("GPU2 SYS", "GPU1 SYS"), "a.txt:4:1: GPU1 has two rows; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(told("GPU2 SYS", "GPU3 SYS"),
+            "a.txt:4:1: GPU3 is not in the first line; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(told("NV2", "NV19"), "a.txt:2:8: 'NV19' is no number of NVLinks; a GPU has NV1 to NV18");
+  EXPECT_EQ(told("NV2", "NV-2"), "a.txt:2:8: 'NV-2' is no number of NVLinks; a GPU has NV1 to NV18");
+  EXPECT_EQ(told("NV2", "XGMI"),
+            "a.txt:2:8: 'XGMI' is no connection; known are X, NV1 to NV18, PIX, PXB, PHB, NODE, SYS");
+  EXPECT_EQ(told("NV2", "NV4"),
+            "a.txt:3:6: this is not what the row of GPU0 says about GPU1; give what `nvidia-smi topo -m` prints");
+  EXPECT_EQ(told("PIX X\n", "PIX PIX\n"), "a.txt:4:14: GPU2 meets itself here; write X");
+  EXPECT_EQ(refusal(read_topology_matrix, "GPU0 GPU1 GPU2\nGPU0 X PIX SYS\nGPU1 PIX X PIX\nGPU2 SYS PIX X\n"),
+            "a.txt:2:12: GPU0 and GPU2 meet nearer than this over another GPU, which no machine does; give what "
+            "`nvidia-smi topo -m` prints");
+  EXPECT_EQ(refusal(read_topology_matrix, table, {.pcie = BytesPerSecond{1e9}}),
+            "a.txt:2:8: the table does not say how fast an NVLink is; give nvlink_rate beside the file");
+  EXPECT_EQ(refusal(read_topology_matrix, table, {.nvlink = BytesPerSecond{1e9}}),
+            "a.txt:3:12: the table does not say how fast PCIe is; give pcie_rate beside the file");
+}
+
+TEST(NearestNics, TakeTheOneThatFewestUse) {
+  EXPECT_EQ(nearest_nics({{1, 1}, {1, 1}, {1, 1}, {1, 1}}), (Path{0, 1, 0, 1}));
+  EXPECT_EQ(nearest_nics({{2, 1}, {1, 1}, {1, 2}}), (Path{1, 0, 0}));
+}
+
+TEST(NearestNics, ThoseThatNobodyUsesDoNotCount) {
+  EXPECT_EQ(nearest_nics({{5, 1, 5, 2}, {5, 2, 5, 1}}), (Path{0, 1}));
+  EXPECT_EQ(nearest_nics({{}, {}}), Path{});
+}
+
+}  // namespace
+}  // namespace commfuse
