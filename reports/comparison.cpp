@@ -138,14 +138,14 @@ std::string comparison_table(Rows rows) {
   const ResultRow& first = rows.front();
   std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, first.hardware,
                                  format_count(first.batch), first.dtype);
-  for (const Rows point : points_of(rows)) {
+  for (const Rows point : rows_by_point(rows)) {
     text += "\n" + block(point);
   }
   return text;
 }
 
 std::string summary(Rows rows) {
-  const std::vector<Rows> points = points_of(rows);
+  const std::vector<Rows> points = rows_by_point(rows);
   if (points.size() < 2) {
     return {};
   }

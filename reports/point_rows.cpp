@@ -17,7 +17,7 @@ bool same_point(const ResultRow& a, const ResultRow& b) {
 
 }  // namespace
 
-std::vector<Rows> points_of(Rows rows) {
+std::vector<Rows> rows_by_point(Rows rows) {
   std::vector<Rows> points;
   std::size_t first = 0;
   for (std::size_t i = 1; i <= rows.size(); ++i) {

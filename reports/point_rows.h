@@ -13,7 +13,7 @@ namespace commfuse::reports {
 using Rows = std::span<const ResultRow>;
 
 /// Runs of rows of one point: model, hardware, scope, ranks, batch, seq, dtype.
-std::vector<Rows> points_of(Rows rows);
+std::vector<Rows> rows_by_point(Rows rows);
 
 /// "sliced (k=4)"
 std::string label(const ResultRow& row);

@@ -109,7 +109,7 @@ std::string tail_verdict(Rows rows) {
 
 std::string tails_table(Rows rows) {
   std::string text;
-  for (const Rows point : points_of(rows)) {
+  for (const Rows point : rows_by_point(rows)) {
     const auto with_tails =
         std::find_if(point.begin(), point.end(), [](const ResultRow& row) { return row.tails.has_value(); });
     if (with_tails != point.end()) {
