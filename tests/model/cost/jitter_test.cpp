@@ -91,7 +91,7 @@ TEST(JitterSampler, VectorAndScalarPathsGiveTheSamePicoseconds) {
     const Costs costs = some_costs(program);
     for (const Jitter& jitter : {spread(0.05, 0.1, 0.03, 0.1), spread(0.2, 0.0, 0.0), spread(0.0, 0.2, 0.05)}) {
       const JitterDraws draws = draws_of(jitter, program, 0x123456789abcdef0);
-      for (const std::size_t lanes : {4, 8, 12, 16}) {
+      for (const std::size_t lanes : {4U, 8U, 12U, 16U}) {
         for (const JitterLanes& inner : {portable_jitter_lanes(), fastest_jitter_lanes()}) {
           JitterSampler sampler(draws, ranks, lanes, inner);
           std::vector<double> times(static_cast<std::size_t>(ranks) * lanes);
