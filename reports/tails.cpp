@@ -28,7 +28,15 @@ std::string range_in_words(const Estimate& estimate, const Unit& unit) {
 
 std::string percent(double share) { return fmt::format("{:.0f}%", 100.0 * share); }
 
-/// "exposed 41.2 us and stretch 8.0 us in the mean; communication ends the critical path ..."
+double path_seconds(const P99Causes& causes) {
+  Duration all{};
+  for (const Duration duration : causes.time_on_path) {
+    all += duration;
+  }
+  return std::max(to_seconds(all), 1e-12);
+}
+
+/// How much longer than undisturbed, by what, and what the critical paths are made of.
 std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
   const P99Causes& causes = row.tails->causes;
   const Breakdown& undisturbed = row.analysis.critical;
@@ -46,13 +54,17 @@ std::string causes_in_words(const ResultRow& row, Rows rows, const Unit& unit) {
     }
   }
   text += parts.empty() ? "" : fmt::format(" ({})", parts);
-  const auto on = [&](PathKind kind) { return percent(causes.on_path[static_cast<std::size_t>(kind)]); };
-  text += fmt::format("; on the critical path: products {}, adds and copies {}, communication {}, host {}",
-                      on(PathKind::essential), on(PathKind::local), on(PathKind::communication), on(PathKind::issue));
+  text += "; critical path:";
+  for (const auto& [kind, name] :
+       {std::pair(PathKind::essential, " products "), std::pair(PathKind::local, ", adds and copies "),
+        std::pair(PathKind::communication, ", communication "), std::pair(PathKind::issue, ", host ")}) {
+    const auto place = static_cast<std::size_t>(kind);
+    text += fmt::format("{}{} ({})", name, percent(to_seconds(causes.time_on_path[place]) / path_seconds(causes)),
+                        percent(causes.on_path[place]));
+  }
   if (causes.rank_on_path.size() > 1) {
     const Rank worst = causes.worst_rank();
-    text += fmt::format("; most of it on rank {} ({}, on it in {} of the samples)", worst,
-                        percent(causes.share_of_path(worst)),
+    text += fmt::format("; most on rank {}: {} ({})", worst, percent(causes.share_of_path(worst)),
                         percent(causes.rank_on_path[static_cast<std::size_t>(worst)]));
   }
   return text + ".";
@@ -78,8 +90,8 @@ std::string block(Rows rows) {
     causes += wrapped(causes_in_words(row, rows, unit), "    ", "      ");
   }
   return text + wrapped(tail_verdict(rows), "  ", "  ") +
-         "  Causes of the p99: the mean of the runs between p98.5 and p99.5, over the run\n"
-         "  in which nothing strays.\n" +
+         "  Causes of the p99: the runs between p98.5 and p99.5 against the one in which\n"
+         "  nothing strays; shares of their critical paths' time (of the runs with any).\n" +
          causes;
 }
 

@@ -117,9 +117,17 @@ std::vector<const Strategy*> applicable(const Settings& settings, Scope scope) {
 void Library::load_model(const std::string& name) { models_.emplace(name, commfuse::load_model(name)); }
 void Library::load_machine(const std::string& name) { machines_.emplace(name, commfuse::load_machine(name)); }
 
-void Library::load_jitter(const std::string& name) {
-  auto tables = std::make_shared<const JitterTables>(commfuse::load_jitter(name));
-  jitters_.emplace(name, tables->is_still() ? nullptr : std::move(tables));
+void Library::load_jitter(const std::string& name) { jitters_.emplace(name, load_jitter_tables(name)); }
+
+std::shared_ptr<const JitterTables> load_jitter_tables(const std::string& name) {
+  auto tables = std::make_shared<const JitterTables>(load_jitter(name));
+  return tables->is_still() ? nullptr : tables;
+}
+
+MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const JitterTables> jitter) {
+  return {.jitter = std::move(jitter),
+          .seed = static_cast<std::uint64_t>(settings.count("seed")),
+          .samples = static_cast<std::size_t>(samples_of(settings))};
 }
 
 Point point_of(const Settings& settings, const Library& library) {
@@ -134,11 +142,7 @@ Point point_of(const Settings& settings, const Library& library) {
   point.evaluator = chosen(evaluator_choices, settings.text("evaluator"));
   point.symmetry = chosen(switch_choices, settings.text("symmetry"));
   point.jitter = settings.text("jitter");
-  point.monte_carlo.jitter = library.jitter(settings.text("jitter"));
-  point.monte_carlo.seed = static_cast<std::uint64_t>(settings.count("seed"));
-  if (settings.has("samples")) {
-    point.monte_carlo.samples = static_cast<std::size_t>(settings.count("samples"));
-  }
+  point.monte_carlo = monte_carlo_of(settings, library.jitter(point.jitter));
   return point;
 }
 

@@ -38,6 +38,10 @@ class Library {
   std::vector<HandWritten> schedules_;
 };
 
+/// Null where nothing strays. Throws ConfigError with the mistakes of the file.
+std::shared_ptr<const JitterTables> load_jitter_tables(const std::string& name);
+MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const JitterTables> jitter);
+
 /// Requires that the library has loaded what the settings name. Whether the point is possible is not looked at.
 Point point_of(const Settings& settings, const Library& library);
 

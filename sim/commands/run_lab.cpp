@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "model/config/choices.h"
 #include "model/config/command_line.h"
@@ -13,12 +14,13 @@
 #include "model/config_error.h"
 #include "sim/commands/commands.h"
 #include "sim/lab/lab.h"
+#include "sim/request.h"
 
 namespace commfuse::sim {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> taken{"ranks", "evaluator", "symmetry"};
+constexpr std::array<std::string_view, 6> taken{"ranks", "evaluator", "symmetry", "jitter", "samples", "seed"};
 
 Settings settings_of(const SettingArguments& arguments) {
   Resolver resolver;
@@ -41,24 +43,47 @@ Settings settings_of(const SettingArguments& arguments) {
 
 std::string_view name_of(Evaluator evaluator) { return evaluator == Evaluator::engine ? "engine" : "replay"; }
 
+std::array<std::pair<std::string_view, Estimate>, 5> estimates(const Percentiles& made) {
+  return {{{"mean", made.mean}, {"p50", made.p50}, {"p95", made.p95}, {"p99", made.p99}, {"p99.9", made.p99_9}}};
+}
+
 std::string table(const LabWorkload& lab, const LabRun& run) {
   std::string text = fmt::format("{}: {} ranks, chunks of {} at {}, {} latency\n", lab.name, lab.ranks,
                                  format_size(lab.chunk), format_bandwidth(lab.rate), format_duration(lab.latency));
   text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
   text += fmt::format("  makespan   {:>14.3f} us\n", to_microseconds(run.makespan));
   text += fmt::format("  played by  {:>14}{}\n", name_of(run.evaluator), run.one_for_all ? ", one rank for all" : "");
+  if (run.tails) {
+    text += fmt::format("  {} runs under jitter, us      95% interval\n", run.tails->percentiles.samples);
+    for (const auto& [name, estimate] : estimates(run.tails->percentiles)) {
+      text += fmt::format("  {:<10} {:>14.3f}    {}\n", name, to_microseconds(estimate.value),
+                          estimate.range ? fmt::format("{:.3f}..{:.3f}", to_microseconds(estimate.range->low),
+                                                       to_microseconds(estimate.range->high))
+                                         : "too few samples");
+    }
+  }
   return text;
 }
 
 std::string json(const LabWorkload& lab, const LabRun& run) {
-  const nlohmann::ordered_json object{{"schema", "commfuse.lab_result/1"},
-                                      {"workload", lab.name},
-                                      {"ranks", lab.ranks},
-                                      {"messages", run.messages},
-                                      {"tiles", run.tiles},
-                                      {"makespan_ps", run.makespan.count()},
-                                      {"evaluator", name_of(run.evaluator)},
-                                      {"one_rank_for_all", run.one_for_all}};
+  nlohmann::ordered_json object{{"schema", "commfuse.lab_result/1"},
+                                {"workload", lab.name},
+                                {"ranks", lab.ranks},
+                                {"messages", run.messages},
+                                {"tiles", run.tiles},
+                                {"makespan_ps", run.makespan.count()},
+                                {"evaluator", name_of(run.evaluator)},
+                                {"one_rank_for_all", run.one_for_all}};
+  if (run.tails) {
+    object["samples"] = run.tails->percentiles.samples;
+    for (const auto& [name, estimate] : estimates(run.tails->percentiles)) {
+      object[fmt::format("{}_ps", name)] = estimate.value.count();
+      if (estimate.range) {
+        object[fmt::format("{}_low_ps", name)] = estimate.range->low.count();
+        object[fmt::format("{}_high_ps", name)] = estimate.range->high.count();
+      }
+    }
+  }
   return nlohmann::ordered_json::array({object}).dump() + "\n";
 }
 
@@ -77,8 +102,13 @@ int run_lab_file(const std::string& path, const SettingArguments& arguments, std
   if (settings.at(*find_field("ranks")).origin.source != Source::preset) {
     lab.ranks = static_cast<std::int32_t>(settings.count("ranks"));
   }
-  const Evaluator evaluator = chosen(evaluator_choices, settings.text("evaluator"));
-  const LabRun run = run_lab(lab, evaluator, chosen(switch_choices, settings.text("symmetry")));
+  if (settings.at(*find_field("seed")).origin.source != Source::preset) {
+    lab.seed = static_cast<std::uint64_t>(settings.count("seed"));
+  }
+  LabOptions options{.evaluator = chosen(evaluator_choices, settings.text("evaluator")),
+                     .symmetry = chosen(switch_choices, settings.text("symmetry"))};
+  options.monte_carlo = monte_carlo_of(settings, load_jitter_tables(settings.text("jitter")));
+  const LabRun run = run_lab(lab, options);
   fmt::print("{}", format == "json" ? json(lab, run) : table(lab, run));
   return exit_code::done;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/cost/draw_keys.h"
 #include "model/random/philox.h"
 #include "model/record/recorder.h"
 #include "model/schedule/builder.h"
@@ -68,6 +69,16 @@ void draw_tiles(const LabWorkload& lab, const Program& program, Costs& costs) {
   }
 }
 
+/// No run is faster than its wires or its tiles.
+void require_above_bounds(const LabWorkload& lab, const Program& program, Duration makespan) {
+  Duration wire{};
+  Duration tiles{};
+  for (const Op& op : program.ops) {
+    op.kind == OpKind::exchange ? wire += lab.chunk / lab.rate : tiles += lab.shortest_tile;
+  }
+  check(makespan >= wire && makespan >= tiles, "no run is faster than its bounds");
+}
+
 }  // namespace
 
 Costs lab_costs(const LabWorkload& lab, const Program& program) {
@@ -84,25 +95,41 @@ Costs lab_costs(const LabWorkload& lab, const Program& program) {
   return costs;
 }
 
-LabRun run_lab(const LabWorkload& lab, Evaluator evaluator, bool symmetry) {
+LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   const auto program = std::make_shared<const Program>(lab_program(lab));
   check(check_program(*program).ok(), "a lab workload passes its proof");
   const Costs costs = lab_costs(lab, *program);
+  const bool by_engine = options.evaluator == Evaluator::engine;
   const auto ranks = static_cast<std::size_t>(lab.ranks);
-  LabRun run;
+  LabRun run{.evaluator = by_engine ? Evaluator::engine : Evaluator::replay};
   for (const Op& op : program->ops) {
     (op.kind == OpKind::exchange ? run.messages : run.tiles) += ranks;
   }
-  if (evaluator == Evaluator::engine) {
+  // The engine's plan and replay's tape are both made only where both are asked for: at 65,536 ranks each takes its
+  // time.
+  Plan plan{.lowered = lower(program)};
+  Tape tape;
+  if (by_engine) {
+    plan = plan_of(std::move(plan.lowered));
     Recorder recorder(Recorder::Keep::ends);
-    Engine{}.run(plan_of(lower(program)), costs, recorder);
+    Engine{}.run(plan, costs, recorder);
     run.makespan = recorder.makespan().time_since_epoch();
-    run.evaluator = Evaluator::engine;
-    return run;
+  } else {
+    tape = tape_of(plan.lowered);
+    run.one_for_all = options.symmetry && alike(tape, costs);
+    run.makespan =
+        Replay{}.makespan(*program, tape, costs, run.one_for_all ? Replay::Ranks::first : Replay::Ranks::all);
   }
-  const Tape tape = tape_of(lower(program));
-  run.one_for_all = symmetry && alike(tape, costs);
-  run.makespan = Replay{}.makespan(*program, tape, costs, run.one_for_all ? Replay::Ranks::first : Replay::Ranks::all);
+  require_above_bounds(lab, *program, run.makespan);
+  if (options.monte_carlo.jitter) {
+    tape = by_engine ? tape_of(plan.lowered) : std::move(tape);
+    const std::vector<DrawKey> keys = draw_keys(*program);
+    const PricedSchedule schedule{plan, tape, keys, costs};
+    MonteCarlo monte_carlo;
+    by_engine ? monte_carlo.makespans_by_engine(schedule, options.monte_carlo)
+              : monte_carlo.makespans(schedule, options.monte_carlo);
+    run.tails = monte_carlo.tails(schedule, options.monte_carlo);
+  }
   return run;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,6 +12,7 @@
 #include "model/record/evaluator.h"
 #include "model/schedule/program.h"
 #include "model/units.h"
+#include "sim/replay/monte_carlo.h"
 
 namespace commfuse {
 
@@ -45,15 +47,22 @@ Program lab_program(const LabWorkload& lab);
 /// Requires lab_program(lab).
 Costs lab_costs(const LabWorkload& lab, const Program& program);
 
+struct LabOptions {
+  Evaluator evaluator = Evaluator::automatic;
+  bool symmetry = true;
+  MonteCarloOptions monte_carlo;
+};
+
 struct LabRun {
   std::size_t messages = 0;  ///< over all ranks
   std::size_t tiles = 0;
   Duration makespan{};
   Evaluator evaluator = Evaluator::replay;  ///< who played it
   bool one_for_all = false;                 ///< rank 0 stood for all
+  std::optional<Tails> tails{};             ///< under jitter
 };
 
 /// Proves the workload and plays it. Aborts when the proof fails: these programs are right.
-LabRun run_lab(const LabWorkload& lab, Evaluator evaluator, bool symmetry);
+LabRun run_lab(const LabWorkload& lab, const LabOptions& options);
 
 }  // namespace commfuse
