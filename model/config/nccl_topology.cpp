@@ -32,6 +32,9 @@ namespace {
 
 constexpr std::string_view how_made = "let NCCL write the file, with NCCL_TOPO_DUMP_FILE";
 
+constexpr std::size_t most_cpus = 64;
+constexpr std::size_t deepest_bus = 32;
+
 /// One NVLink, one direction, by the compute capability from which GPUs have it (data sheets: P100 160 GB/s both ways
 /// over 4 links, V100 300 over 6, A100 600 over 12, RTX 3090 112.5 over 4, H100 900 over 18, B200 1800 over 18).
 struct NvlinkRate {
@@ -201,8 +204,9 @@ class Reader {
       for (int b = a + 1; b < wires_.gpus; ++b) {
         const int links = links_between(a, b);
         if (links != links_between(b, a)) {
-          refuse(element, fmt::format("this GPU has {} NVLinks to {}, which has {} to it; {}", links,
-                                      gpus_[static_cast<std::size_t>(b)].bus, links_between(b, a), how_made));
+          refuse(element,
+                 fmt::format("this GPU has {} NVLinks to {}, which has {} to it; {}", links,
+                             in_quotes(gpus_[static_cast<std::size_t>(b)].bus), links_between(b, a), how_made));
         }
         if (links > 0) {
           join(a, b, {links * nvlink_rate(element).value});
@@ -212,6 +216,9 @@ class Reader {
   }
 
   void add_cpu(const pugi::xml_node& cpu) {
+    if (roots_.size() == most_cpus) {
+      refuse(cpu, fmt::format("more than {} CPUs are too many; give the file of one node", most_cpus));
+    }
     const int root = add(VertexKind::root);
     for (const int other : roots_) {
       if (rates_.root) {
@@ -225,6 +232,9 @@ class Reader {
 
   /// `above`: the vertices from the CPU down to this element.
   void add_below(const pugi::xml_node& element, std::vector<int>& above) {
+    if (above.size() > deepest_bus) {
+      refuse(element, fmt::format("PCIe switches in more than {} others are too many; {}", deepest_bus, how_made));
+    }
     for (const pugi::xml_node child : element.children()) {
       const std::string_view tag = child.name();
       if (tag == "pci" && child.child("pci")) {

@@ -99,8 +99,10 @@ TEST(House, HeavyLibrariesStayOutOfHeaders) {
   tree.write_including("model/config/yaml.h", "<yaml-cpp/yaml.h>");
   tree.write_including("reports/json.h", "<nlohmann/json.hpp>");
   tree.write_including("sim/commands/run.h", "<CLI/CLI.hpp>");
+  tree.write_including("model/config/xml.h", "<pugixml.hpp>");
   EXPECT_EQ(violations(tree.root()),
-            (Sentences{"model/config/yaml.h:2: 'yaml-cpp/yaml.h' belongs in a .cpp file, not in a header",
+            (Sentences{"model/config/xml.h:2: 'pugixml.hpp' belongs in a .cpp file, not in a header",
+                       "model/config/yaml.h:2: 'yaml-cpp/yaml.h' belongs in a .cpp file, not in a header",
                        "reports/json.h:2: 'nlohmann/json.hpp' belongs in a .cpp file, not in a header",
                        "sim/commands/run.h:2: 'CLI/CLI.hpp' belongs in a .cpp file, not in a header"}));
 }

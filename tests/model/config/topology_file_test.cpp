@@ -122,7 +122,7 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
   EXPECT_EQ(told("count=\"2\"", "count=\"0\""),
             "a.txt:7:11: count of nvlink is '0'; write a whole number from 1 to 64");
   EXPECT_EQ(told("count=\"1\"", "count=\"3\""),
-            "a.txt:5:9: this GPU has 3 NVLinks to 0000:07:00.0, which has 1 to it; let NCCL write the file, with "
+            "a.txt:5:9: this GPU has 3 NVLinks to '0000:07:00.0', which has 1 to it; let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(told("target=\"0000:07:00.0\"", "target=\"0000:06:00.0\""),
             "a.txt:5:9: an NVLink joins this GPU to itself; name the busid of the other one");
@@ -134,6 +134,29 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
             "a.txt:3:5: link_width of pci is '-16'; write a whole number from 1 to 32");
   EXPECT_EQ(told("sm=\"70\"", "sm=\"52\""),
             "a.txt:5:9: GPUs of sm 52 have no NVLink that is known here; give nvlink_rate beside the file");
+}
+
+TEST(NcclTopology, FilesOfStrangersHaveLimits) {
+  const auto many = [](const std::string& text, int times) {
+    std::string all;
+    for (int i = 0; i < times; ++i) {
+      all += text;
+    }
+    return all;
+  };
+  const std::string gpu = "<pci busid=\"0\"><gpu dev=\"0\"/></pci>";
+  EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpu + "</cpu>" + many("<cpu/>", 64) + "</system>"),
+            "a.txt:1:433: more than 64 CPUs are too many; give the file of one node");
+  EXPECT_EQ(refusal(read_nccl_topology,
+                    "<system><cpu>" + many("<pci>", 50000) + gpu + many("</pci>", 50000) + "</cpu></system>"),
+            "a.txt:1:169: PCIe switches in more than 32 others are too many; let NCCL write the file, with "
+            "NCCL_TOPO_DUMP_FILE");
+  std::string gpus;
+  for (int i = 0; i < 65; ++i) {
+    gpus += "<pci busid=\"" + std::to_string(i) + "\"><gpu dev=\"" + std::to_string(i) + "\"/></pci>";
+  }
+  EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpus + "</cpu></system>"),
+            "a.txt:1:1: 65 GPUs are too many; give the file of one node, of at most 64 GPUs");
 }
 
 TEST(TopologyMatrix, MoreNvlinksThanAGpuHasAreACrossbar) {

@@ -228,6 +228,14 @@ TEST(BuildTopology, between_rails_the_spine_is_passed_at_the_rate_of_a_leaf) {
   EXPECT_EQ(unreachable_gpu(topology), std::nullopt);
 }
 
+TEST(BuildTopology, no_gpu_takes_from_the_network_for_another) {
+  // GPU 4 has a wire to GPU 6 and shares a leaf with GPU 0: shorter, but no way.
+  TopologyPlan plan = on_rails();
+  plan.kind = NodeKind::full_mesh;
+  const Topology topology = build_topology(plan);
+  EXPECT_EQ(kinds_on(topology, *route_between(topology, 0, 6)), (Kinds{gpu, nic, leaf, spine, leaf, nic, gpu}));
+}
+
 TEST(BuildTopology, gpus_that_share_a_nic_share_its_rail) {
   TopologyPlan plan = on_rails();
   plan.nics_per_node = 2;
