@@ -240,8 +240,8 @@ void FluidRun::refresh_links() {
 }
 
 void FluidRun::gather_neighbours() {
-  for (std::size_t i = 0; i < fresh_.size(); ++i) {  // grows
-    const Job& job = jobs_[fresh_[i]];
+  for (std::size_t next = 0; next < fresh_.size();) {  // grows
+    const Job& job = jobs_[fresh_[next++]];
     if (!job.draws) {
       continue;
     }

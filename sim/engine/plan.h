@@ -24,7 +24,7 @@ struct PlannedOp {
   Purpose purpose = Purpose::essential;
   bool sends = false;      // exchange
   bool receives = false;   // exchange
-  std::int8_t axis = 0;    // exchange, collective
+  std::int32_t axis = 0;   // exchange, collective
   std::int32_t shift = 0;  // exchange
   PlannedRun waits;        // of RankPlan::waits
   PlannedRun watchers;     // of RankPlan::watchers

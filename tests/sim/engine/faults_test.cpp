@@ -52,7 +52,8 @@ struct Faulty {
     engine.run(plan, costs, recorder, {.faults = &faults});
     EXPECT_EQ(shared, recorder.timeline());
   }
-  Faulty(Program made, const OpCosts& costs, const Faults& faults) : Faulty(made, costs_of(made, costs), faults) {}
+  Faulty(const Program& made, const OpCosts& costs, const Faults& faults)
+      : Faulty(made, costs_of(made, costs), faults) {}
 
   [[nodiscard]] Duration last_end(Rank rank) const { return recorder.summary(rank).last_end.time_since_epoch(); }
   [[nodiscard]] std::vector<Span> spans() const {
