@@ -201,7 +201,6 @@ void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
   }
   refresh_links();
   gather_neighbours();
-  std::sort(fresh_.begin(), fresh_.end());
   drawing_.clear();
   flows_.clear();
   for (const std::uint32_t slot : fresh_) {
@@ -225,7 +224,7 @@ void FluidRun::refresh_links() {
   for (const std::int32_t id : dirty_links_) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.dirty = false;
-    std::sort(link.slots.begin(), link.slots.end());
+    std::sort(link.slots.begin(), link.slots.end());  // so that the sum does not depend on who came first
     double wanted = 0.0;
     for (const std::uint32_t slot : link.slots) {
       wanted += cap_of(jobs_[slot]);

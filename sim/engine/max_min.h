@@ -18,8 +18,8 @@ struct Flow {
 /// without taking it from one that has no more than it has (Bertsekas and Gallager, Data Networks, 6.5.2).
 class MaxMin {
  public:
-  /// Rates by flow, which are in the unit of the caps and of `capacity`, which is by link and above 0. Depends on the
-  /// order of the flows only in the last bits. Valid until the next call.
+  /// Rates by flow, which are in the unit of the caps and of `capacity`, which is by link and above 0. Does not
+  /// depend on the order of the flows, to the last bit. Valid until the next call.
   std::span<const double> rates(std::span<const Flow> flows, std::span<const double> capacity);
 
  private:

@@ -147,6 +147,35 @@ TEST(FluidRun, StagesFollowEachOther) {
   EXPECT_EQ(spans_of(play(two, fluid_of(*two, each({7us, 7us}), hops))), std::vector<Span>(4, {0, 13 * us}));
 }
 
+TEST(FluidRun, ATransferMakesRoomForAnotherThatItNeverMeets) {
+  // Rank 0 sends to ranks 1, 2 and 3: A over a link of 1/2, B over that and one of 1, C over that one. A and B want
+  // 1/2, C wants 1. At first A and B have 1/4, half their speed, so C has 3/4. A, of 4, ends at 8; then B has 1/2, so
+  // C, which has 4 left, falls to 1/2 and ends at 16. B, of 20, has 16 left at 8 and ends at 24.
+  Hand hand(4);
+  for (std::uint16_t lane = 0; lane < 3; ++lane) {
+    hand.builder.exchange(
+        {.lane = {LaneKind::comm, lane}, .shift = lane + 1, .send = hand.slot(0), .receive = hand.slot(1)});
+  }
+  const auto program = built(std::move(hand));
+  Wiring wiring{.move_of_op = {0, 1, 2}, .links = {0, 0, 1, 1, 2}, .capacity = {0.5, 1.0, 100.0}, .ranks = 4};
+  wiring.stages = {{.cap = 0.5, .first_link = 0, .links = 1},
+                   {.cap = 0.5, .first_link = 1, .links = 2},
+                   {.cap = 1.0, .first_link = 3, .links = 1},
+                   {.cap = 1.0, .first_link = 4, .links = 1}};
+  Costs costs = each({4us, 20us, 10us});
+  for (std::uint32_t move = 0; move < 3; ++move) {
+    wiring.paths.push_back({.first_stage = move, .stages = 1});
+    wiring.paths.insert(wiring.paths.end(), 3, {.first_stage = 3, .stages = 1});
+  }
+  costs.by_rank = costs.duration;
+  costs.by_rank.insert(costs.by_rank.end(), 9, Duration{1us});
+  const Fluid fluid{
+      .costs = std::move(costs), .speeds = {}, .wiring = std::make_shared<const Wiring>(std::move(wiring))};
+  const std::vector<Span> spans = spans_of(play(program, fluid));
+  EXPECT_EQ((std::vector<Span>{spans[0], spans[1], spans[2]}),
+            (std::vector<Span>{{0, 8 * us}, {0, 24 * us}, {0, 16 * us}}));
+}
+
 /// A kernel of 10 runs at half its speed beside exchanges, at a fifth beside collectives.
 Fluid slowing(const Program& program, Costs costs) {
   Fluid fluid = fluid_of(program, std::move(costs));
@@ -235,6 +264,25 @@ Fluid random_fluid(const Program& program, std::mt19937_64& random) {
   PortsOf how = random_ports(random);
   how.cap = 0.7;
   Fluid fluid = fluid_of(program, random_costs(program, random), how);
+  Wiring wiring = *fluid.wiring;  // every stage also goes over some of three links that all ranks share
+  const auto ranks = static_cast<std::int32_t>(wiring.ranks);
+  for (const double capacity : {0.7, 1.1, 1.9}) {
+    wiring.capacity.push_back(capacity);
+  }
+  std::vector<std::int32_t> links;
+  for (WireStage& stage : wiring.stages) {
+    const auto first = static_cast<std::uint32_t>(links.size());
+    links.push_back(wiring.links[stage.first_link]);
+    for (std::int32_t shared = ranks; shared < ranks + 3; ++shared) {
+      if (one_in(random, 2)) {
+        links.push_back(shared);
+      }
+    }
+    stage.first_link = first;
+    stage.links = static_cast<std::uint32_t>(links.size()) - first;
+  }
+  wiring.links = std::move(links);
+  fluid.wiring = std::make_shared<const Wiring>(std::move(wiring));
   for (const std::size_t beside : {1U, 2U, 3U}) {
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       fluid.speeds[beside].push_back(static_cast<double>(1 + below(random, 10)) / 10.0);

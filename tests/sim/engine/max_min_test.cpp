@@ -88,6 +88,8 @@ TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
       }
     }
     const Rates rates = rates_of(wishes, capacity);
+    const Rates turned = rates_of({wishes.rbegin(), wishes.rend()}, capacity);
+    EXPECT_EQ(Rates(turned.rbegin(), turned.rend()), rates) << "round " << round;
     std::vector<double> used(capacity.size(), 0.0);
     std::vector<double> most(capacity.size(), 0.0);
     for (std::size_t i = 0; i < wishes.size(); ++i) {
