@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/schedule/text.h"
 
@@ -18,7 +19,10 @@ namespace {
 constexpr std::size_t most_points = 1'000'000;
 
 std::string provenance_in_words(const Program& program, const Point& point) {
-  const auto kinds = leans_on(program, point.machine, point.price);
+  auto kinds = leans_on(program, point.machine, point.price);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    kinds[kind] = kinds[kind] || point.jitter_leans_on[kind];
+  }
   std::string text;
   for (const Provenance kind : all_provenances) {
     if (kinds[static_cast<std::size_t>(kind)]) {
@@ -38,10 +42,11 @@ ResultRow row_of(const Point& point) {
   row.batch = point.batch;
   row.seq = point.seq;
   row.dtype = name_of(point.dtype);
-  row.interference = point.price.interference == Interference::none ? "none" : "static";
+  row.interference = word_of(interference_choices, point.price.interference);
+  row.faults = point.fault_file;
   row.jitter = point.jitter;
   row.seed = point.monte_carlo.seed;
-  row.launch = point.price.launch == Launch::stream ? "stream" : "graph";
+  row.launch = word_of(launch_choices, point.price.launch);
   return row;
 }
 
@@ -62,7 +67,7 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   row.mfu = prediction.mfu;
   row.buffers = prediction.buffers;
   row.tails = prediction.tails;
-  row.evaluator = prediction.evaluator == Evaluator::engine ? "engine" : "replay";
+  row.evaluator = word_of(evaluator_choices, prediction.evaluator);
   row.leans_on = provenance_in_words(prediction.structure->program(), point);
   return row;
 }
@@ -212,6 +217,7 @@ Library library_of(const Grid& grid) {
   load_all("model", &Library::load_model);
   load_all("hardware", &Library::load_machine);
   load_all("jitter", &Library::load_jitter);
+  load_all("faults", &Library::load_faults);
   if (!mistakes.empty()) {
     throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
   }

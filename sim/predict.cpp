@@ -17,6 +17,13 @@ void require_machine(const Point& point) {
                                   point.machine.name, gpus, gpus));
   }
   require_supported(point.machine.accelerator, point.dtype);
+  if (point.needs_engine() && point.evaluator == Evaluator::replay) {
+    throw ConfigError(fmt::format("replay cannot play {}, where rates change at run time; choose --evaluator engine or auto",
+                                  point.faults ? "faults" : "interference dynamic"));
+  }
+  if (point.faults) {
+    require_possible(*point.faults, point.ranks);
+  }
 }
 
 void require_possible(const Point& point) {
@@ -41,17 +48,39 @@ Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
   return play(point, schedule.structure, sizes, flops_of(schedule, point, sizes));
 }
 
+std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Structure& structure) {
+  std::shared_ptr<const Wiring>& known = wirings_[{&structure, point.machine.topology.get()}];
+  if (!known) {
+    known = std::make_shared<const Wiring>(wiring_of(structure.program(), point.machine));
+  }
+  return known;
+}
+
+void Predictor::price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes) {
+  if (point.price.interference == Interference::dynamic) {
+    priced.fluid =
+        price_fluid(structure.program(), sizes, point.machine, point.price.launch, wiring(point, structure));
+    priced.costs = priced.fluid->costs;
+    priced.options.fluid = &*priced.fluid;
+  } else {
+    priced.costs = price(structure.program(), structure.meetings, sizes, point.machine, point.price);
+  }
+  priced.options.faults = point.faults.get();
+}
+
 Prediction Predictor::play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops) {
   const Program& program = structure.program();
-  const Costs costs = price(program, structure.meetings, sizes, point.machine, point.price);
+  Priced priced;
+  price_into(priced, point, structure, sizes);
+  const Costs& costs = priced.costs;
   const Replay::Ranks ranks =
       point.symmetry && alike(structure.tape, costs) ? Replay::Ranks::first : Replay::Ranks::all;
   Prediction prediction;
-  prediction.evaluator = point.evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
+  prediction.evaluator = point.player();
   const bool replays = prediction.evaluator == Evaluator::replay;
   const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, replays ? &recorder_ : nullptr);
   if (!replays) {
-    engine_.run(structure.plan, costs, recorder_);
+    engine_.run(structure.plan, costs, recorder_, priced.options);
   }
   prediction.analysis = analyse(program, costs, recorder_);
   prediction.ideal = bounds.ideal;
@@ -72,14 +101,12 @@ void Predictor::add_tails(const Point& point, Prediction& prediction) {
     return;
   }
   const Structure& structure = *prediction.structure;
-  const Costs costs = price(structure.program(), structure.meetings, prediction.sizes, point.machine, point.price);
-  const PricedSchedule schedule{structure.plan, structure.tape, structure.draw_keys, costs};
-  if (prediction.evaluator == Evaluator::engine) {
-    monte_carlo_.makespans_by_engine(schedule, point.monte_carlo);
-  } else {
-    monte_carlo_.makespans(schedule, point.monte_carlo);
-  }
-  prediction.tails = monte_carlo_.tails(schedule, point.monte_carlo);
+  Priced priced;
+  price_into(priced, point, structure, prediction.sizes);
+  MonteCarloOptions options = point.monte_carlo;
+  options.engine = prediction.evaluator == Evaluator::engine ? &priced.options : nullptr;
+  prediction.tails =
+      monte_carlo_.run({structure.plan, structure.tape, structure.draw_keys, priced.costs}, options);
 }
 
 Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,

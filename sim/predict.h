@@ -2,8 +2,12 @@
 // One point, one schedule: from a model on a machine to where the time goes.
 #pragma once
 
+#include <array>
+#include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/analysis/breakdown.h"
@@ -31,12 +35,21 @@ struct Point {
   Evaluator evaluator = Evaluator::automatic;
   bool symmetry = true;         ///< replay plays one rank where it stands for all; changes no result
   std::string jitter = "none";  ///< its name
+  std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< kinds of its parameters
   MonteCarloOptions monte_carlo;
+  std::string fault_file = "none";         ///< its name
+  std::shared_ptr<const Faults> faults{};  ///< null: nothing goes wrong
 
+  /// Rates change at run time, which only the engine can play.
+  [[nodiscard]] bool needs_engine() const { return faults != nullptr || price.interference == Interference::dynamic; }
+  [[nodiscard]] Evaluator player() const {
+    return needs_engine() || evaluator == Evaluator::engine ? Evaluator::engine : Evaluator::replay;
+  }
   [[nodiscard]] Load load() const { return {batch, seq}; }
 };
 
-/// Throws ConfigError when the machine has too few GPUs or no such dtype.
+/// Throws ConfigError when the machine has too few GPUs or no such dtype, when replay is asked for what it cannot play,
+/// and on faults of ranks that are not there.
 void require_machine(const Point& point);
 /// As require_machine, and when the model cannot be split over the ranks.
 void require_possible(const Point& point);
@@ -74,11 +87,20 @@ class Predictor {
   Prediction predict_best(const Point& point, const Strategy& strategy, const std::vector<StrategyOptions>& candidates);
 
  private:
+  /// What the ops cost at a point, and what the engine needs beside that.
+  struct Priced {
+    Costs costs;
+    std::optional<Fluid> fluid{};
+    EngineOptions options{};  ///< points to `fluid`
+  };
+  void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
+  std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
   Prediction play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
   StructureCache& structures_;
   Replay replay_;
   Engine engine_;
   MonteCarlo monte_carlo_;
+  std::map<std::pair<const Structure*, const Topology*>, std::shared_ptr<const Wiring>> wirings_;
   Recorder recorder_;
 };
 

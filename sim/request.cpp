@@ -12,6 +12,7 @@
 #include "model/config/quantity.h"
 #include "model/config/ranges.h"
 #include "model/config_error.h"
+#include "sim/engine/load_faults.h"
 
 namespace commfuse {
 
@@ -119,9 +120,12 @@ void Library::load_machine(const std::string& name) { machines_.emplace(name, co
 
 void Library::load_jitter(const std::string& name) { jitters_.emplace(name, load_jitter_tables(name)); }
 
-std::shared_ptr<const JitterTables> load_jitter_tables(const std::string& name) {
-  auto tables = std::make_shared<const JitterTables>(load_jitter(name));
-  return tables->is_still() ? nullptr : tables;
+void Library::load_faults(const std::string& name) { faults_.emplace(name, commfuse::load_faults(name)); }
+
+LoadedJitter load_jitter_tables(const std::string& name) {
+  const Jitter jitter = load_jitter(name);
+  auto tables = std::make_shared<const JitterTables>(jitter);
+  return tables->is_still() ? LoadedJitter{} : LoadedJitter{std::move(tables), leans_on(jitter)};
 }
 
 MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const JitterTables> jitter) {
@@ -142,7 +146,10 @@ Point point_of(const Settings& settings, const Library& library) {
   point.evaluator = chosen(evaluator_choices, settings.text("evaluator"));
   point.symmetry = chosen(switch_choices, settings.text("symmetry"));
   point.jitter = settings.text("jitter");
-  point.monte_carlo = monte_carlo_of(settings, library.jitter(point.jitter));
+  point.fault_file = settings.text("faults");
+  point.faults = library.faults(point.fault_file);
+  point.monte_carlo = monte_carlo_of(settings, library.jitter(point.jitter).tables);
+  point.jitter_leans_on = library.jitter(point.jitter).leans_on;
   return point;
 }
 

@@ -14,33 +14,40 @@
 
 namespace commfuse {
 
-/// The models, machines and jitters of a grid: files are read once, however many points name them.
+struct LoadedJitter {
+  std::shared_ptr<const JitterTables> tables;            ///< null where nothing strays
+  std::array<bool, all_provenances.size()> leans_on{};  ///< kinds of parameters
+};
+/// Throws ConfigError with the mistakes of the file.
+LoadedJitter load_jitter_tables(const std::string& name);
+MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const JitterTables> jitter);
+
+/// The models, machines, jitters and faults of a grid: files are read once, however many points name them.
 class Library {
  public:
   /// Throw ConfigError with the mistakes of a file.
   void load_model(const std::string& name);
   void load_machine(const std::string& name);
   void load_jitter(const std::string& name);
+  void load_faults(const std::string& name);
 
   /// Schedules from files, which stand beside the generated ones at the points they belong to.
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
   [[nodiscard]] const Machine& machine(const std::string& name) const { return machines_.at(name); }
-  /// Null where nothing strays.
-  [[nodiscard]] std::shared_ptr<const JitterTables> jitter(const std::string& name) const { return jitters_.at(name); }
+  [[nodiscard]] const LoadedJitter& jitter(const std::string& name) const { return jitters_.at(name); }
+  /// Null where nothing goes wrong.
+  [[nodiscard]] std::shared_ptr<const Faults> faults(const std::string& name) const { return faults_.at(name); }
   [[nodiscard]] std::span<const HandWritten> schedules() const { return schedules_; }
 
  private:
   std::map<std::string, Transformer> models_;
   std::map<std::string, Machine> machines_;
-  std::map<std::string, std::shared_ptr<const JitterTables>> jitters_;
+  std::map<std::string, LoadedJitter> jitters_;
+  std::map<std::string, std::shared_ptr<const Faults>> faults_;
   std::vector<HandWritten> schedules_;
 };
-
-/// Null where nothing strays. Throws ConfigError with the mistakes of the file.
-std::shared_ptr<const JitterTables> load_jitter_tables(const std::string& name);
-MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const JitterTables> jitter);
 
 /// Requires that the library has loaded what the settings name. Whether the point is possible is not looked at.
 Point point_of(const Settings& settings, const Library& library);

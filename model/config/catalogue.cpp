@@ -24,12 +24,14 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
   static constexpr std::array<std::string_view, 2> machines{"hardware", "clusters"};
   static constexpr std::array<std::string_view, 1> schedules{"schedules"};
   static constexpr std::array<std::string_view, 1> jitter{"jitter"};
+  static constexpr std::array<std::string_view, 1> faults{"faults"};
   switch (catalogue) {
     case Catalogue::models: return models;
     case Catalogue::hardware: return machines;
     case Catalogue::nodes: return std::span(machines).first(1);
     case Catalogue::schedules: return schedules;
     case Catalogue::jitter: return jitter;
+    case Catalogue::faults: return faults;
   }
   return {};
 }
@@ -41,6 +43,7 @@ constexpr std::string_view one_of(Catalogue catalogue) {
     case Catalogue::nodes: return "hardware";
     case Catalogue::schedules: return "schedule";
     case Catalogue::jitter: return "jitter";
+    case Catalogue::faults: return "fault";
   }
   return "";
 }

@@ -21,6 +21,7 @@ enum class Catalogue : std::uint8_t {
   nodes,     ///< In hardware/ alone.
   schedules,
   jitter,
+  faults,
 };
 
 /// $COMMFUSE_CONFIG_DIR, else ../share/commfuse/configs from the program (installed), else ../../../configs (build

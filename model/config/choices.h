@@ -18,6 +18,7 @@ template <class T>
 using Choice = std::pair<std::string_view, T>;
 
 inline constexpr std::array interference_choices{Choice<Interference>{"static", Interference::constant},
+                                                 Choice<Interference>{"dynamic", Interference::dynamic},
                                                  Choice<Interference>{"none", Interference::none}};
 inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stream},
                                            Choice<Launch>{"graph", Launch::graph}};
@@ -34,6 +35,14 @@ auto chosen(const Table& table, std::string_view word) {
   const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.first == word; });
   check(found != table.end(), "a setting is a word of its table");
   return found->second;
+}
+
+/// The word that stands for a value of the table.
+template <class Table, class T>
+std::string_view word_of(const Table& table, T value) {
+  const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.second == value; });
+  check(found != table.end(), "every value has its word");
+  return found->first;
 }
 
 }  // namespace commfuse

@@ -47,6 +47,7 @@ struct ResultRow {
   // How.
   std::string evaluator;
   std::string jitter;
+  std::string faults;
   std::uint64_t seed = 0;
   std::string interference;
   std::string launch;

@@ -13,6 +13,7 @@
 #include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "sim/commands/commands.h"
+#include "sim/engine/load_faults.h"
 #include "sim/lab/lab.h"
 #include "sim/request.h"
 
@@ -20,7 +21,7 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> taken{"ranks", "evaluator", "symmetry", "jitter", "samples", "seed"};
+constexpr std::array<std::string_view, 7> taken{"faults", "ranks", "evaluator", "symmetry", "jitter", "samples", "seed"};
 
 Settings settings_of(const SettingArguments& arguments) {
   Resolver resolver;
@@ -107,7 +108,8 @@ int run_lab_file(const std::string& path, const SettingArguments& arguments, std
   }
   LabOptions options{.evaluator = chosen(evaluator_choices, settings.text("evaluator")),
                      .symmetry = chosen(switch_choices, settings.text("symmetry"))};
-  options.monte_carlo = monte_carlo_of(settings, load_jitter_tables(settings.text("jitter")));
+  options.monte_carlo = monte_carlo_of(settings, load_jitter_tables(settings.text("jitter")).tables);
+  options.faults = load_faults(settings.text("faults"));
   const LabRun run = run_lab(lab, options);
   fmt::print("{}", format == "json" ? json(lab, run) : table(lab, run));
   return exit_code::done;

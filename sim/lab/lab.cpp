@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/config_error.h"
 #include "model/cost/draw_keys.h"
 #include "model/random/philox.h"
 #include "model/record/recorder.h"
@@ -96,10 +97,14 @@ Costs lab_costs(const LabWorkload& lab, const Program& program) {
 }
 
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
+  if (options.faults && options.evaluator == Evaluator::replay) {
+    throw ConfigError("replay cannot play faults, where rates change at run time; choose --evaluator engine or auto");
+  }
   const auto program = std::make_shared<const Program>(lab_program(lab));
   check(check_program(*program).ok(), "a lab workload passes its proof");
   const Costs costs = lab_costs(lab, *program);
-  const bool by_engine = options.evaluator == Evaluator::engine;
+  const EngineOptions engine{.faults = options.faults.get()};
+  const bool by_engine = options.evaluator == Evaluator::engine || options.faults;
   const auto ranks = static_cast<std::size_t>(lab.ranks);
   LabRun run{.evaluator = by_engine ? Evaluator::engine : Evaluator::replay};
   for (const Op& op : program->ops) {
@@ -112,7 +117,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   if (by_engine) {
     plan = plan_of(std::move(plan.lowered));
     Recorder recorder(Recorder::Keep::ends);
-    Engine{}.run(plan, costs, recorder);
+    Engine{}.run(plan, costs, recorder, engine);
     run.makespan = recorder.makespan().time_since_epoch();
   } else {
     tape = tape_of(plan.lowered);
@@ -122,13 +127,10 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   }
   require_above_bounds(lab, *program, run.makespan);
   if (options.monte_carlo.jitter) {
-    tape = by_engine ? tape_of(plan.lowered) : std::move(tape);
     const std::vector<DrawKey> keys = draw_keys(*program);
-    const PricedSchedule schedule{plan, tape, keys, costs};
-    MonteCarlo monte_carlo;
-    by_engine ? monte_carlo.makespans_by_engine(schedule, options.monte_carlo)
-              : monte_carlo.makespans(schedule, options.monte_carlo);
-    run.tails = monte_carlo.tails(schedule, options.monte_carlo);
+    MonteCarloOptions sampled = options.monte_carlo;
+    sampled.engine = by_engine ? &engine : nullptr;
+    run.tails = MonteCarlo{}.run({plan, tape, keys, costs}, sampled);
   }
   return run;
 }

@@ -51,6 +51,7 @@ struct LabOptions {
   Evaluator evaluator = Evaluator::automatic;
   bool symmetry = true;
   MonteCarloOptions monte_carlo;
+  std::shared_ptr<const Faults> faults{};
 };
 
 struct LabRun {
@@ -62,7 +63,8 @@ struct LabRun {
   std::optional<Tails> tails{};             ///< under jitter
 };
 
-/// Proves the workload and plays it. Aborts when the proof fails: these programs are right.
+/// Proves the workload and plays it. Throws ConfigError on faults of ranks that are not there, and where replay is to
+/// play faults. Aborts when the proof fails: these programs are right.
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options);
 
 }  // namespace commfuse

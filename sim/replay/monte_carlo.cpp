@@ -27,8 +27,18 @@ std::size_t lanes_for(Rank ranks) {
 
 const std::vector<Duration>& MonteCarlo::makespans(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   check(options.jitter != nullptr && options.samples > 0, "samples are drawn from something");
-  JitterSampler sampler(draws_of(schedule, options), schedule.tape.ranks, lanes_for(schedule.tape.ranks));
   makespans_.resize(options.samples);
+  options.engine == nullptr ? sample_by_replay(schedule, options) : sample_by_engine(schedule, options);
+  return makespans_;
+}
+
+Tails MonteCarlo::run(const PricedSchedule& schedule, const MonteCarloOptions& options) {
+  const Percentiles percentiles = percentiles_of(makespans(schedule, options));
+  return {.percentiles = percentiles, .causes = causes(schedule, options)};
+}
+
+void MonteCarlo::sample_by_replay(const PricedSchedule& schedule, const MonteCarloOptions& options) {
+  JitterSampler sampler(draws_of(schedule, options), schedule.tape.ranks, lanes_for(schedule.tape.ranks));
   for (std::size_t first = 0; first < options.samples; first += sampler.lanes()) {
     sampler.begin(first);
     const std::span<const double> ends = replay_.sample(schedule.program(), schedule.tape, schedule.costs, sampler);
@@ -37,36 +47,34 @@ const std::vector<Duration>& MonteCarlo::makespans(const PricedSchedule& schedul
       makespans_[first + i] = Duration{static_cast<std::int64_t>(ends[i])};
     }
   }
-  return makespans_;
 }
 
-const std::vector<Duration>& MonteCarlo::makespans_by_engine(const PricedSchedule& schedule,
-                                                             const MonteCarloOptions& options) {
-  check(options.jitter != nullptr && options.samples > 0, "samples are drawn from something");
+void MonteCarlo::sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const JitterDraws draws = draws_of(schedule, options);
   Recorder recorder(Recorder::Keep::ends);
-  makespans_.clear();
   for (std::size_t sample = 0; sample < options.samples; ++sample) {
-    engine_.run(schedule.plan, jittered(schedule.program(), schedule.costs, draws, sample), recorder);
-    makespans_.push_back(recorder.makespan().time_since_epoch());
+    engine_.run(schedule.plan, jittered(schedule.program(), schedule.costs, draws, sample), recorder, *options.engine);
+    makespans_[sample] = recorder.makespan().time_since_epoch();
   }
-  return makespans_;
 }
 
-Tails MonteCarlo::tails(const PricedSchedule& schedule, const MonteCarloOptions& options) {
-  Tails tails{.percentiles = percentiles_of(makespans_)};
+/// Runs the samples near the p99 again and looks at them closely.
+P99Causes MonteCarlo::causes(const PricedSchedule& schedule, const MonteCarloOptions& options) {
   const JitterDraws draws = draws_of(schedule, options);
-  P99Collector collector(schedule.tape.ranks);
+  P99Collector collector(schedule.program().mesh.ranks());
   Recorder recorder(Recorder::Keep::timeline);
   for (const std::size_t sample : near_p99(makespans_, most_near)) {
     const Costs costs = jittered(schedule.program(), schedule.costs, draws, sample);
-    const Makespans again = replay_.run(schedule.program(), schedule.tape, costs, Replay::Ranks::all, &recorder);
-    check(again.actual == makespans_[sample], "a sample that is run again gives the same");
+    if (options.engine == nullptr) {
+      replay_.run(schedule.program(), schedule.tape, costs, Replay::Ranks::all, &recorder);
+    } else {
+      engine_.run(schedule.plan, costs, recorder, *options.engine);
+    }
+    check(recorder.makespan().time_since_epoch() == makespans_[sample], "a sample that is run again gives the same");
     collector.add(analyse(schedule.program(), costs, recorder).critical,
                   critical_path(schedule.plan.lowered, costs, recorder.timeline()));
   }
-  tails.causes = collector.causes();
-  return tails;
+  return collector.causes();
 }
 
 }  // namespace commfuse

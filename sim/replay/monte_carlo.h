@@ -17,7 +17,8 @@ namespace commfuse {
 struct MonteCarloOptions {
   std::shared_ptr<const JitterTables> jitter{};  ///< null: nothing strays, and there is nothing to sample
   std::uint64_t seed = 1;
-  std::size_t samples = 1000;  ///< at least 1
+  std::size_t samples = 1000;             ///< at least 1
+  const EngineOptions* engine = nullptr;  ///< null: replay plays
 };
 
 /// A schedule and what its ops cost where nothing strays. All are kept by reference.
@@ -35,13 +36,14 @@ class MonteCarlo {
  public:
   /// Makespan of every sample. Requires options.jitter.
   const std::vector<Duration>& makespans(const PricedSchedule& schedule, const MonteCarloOptions& options);
-  /// The same, sample by sample on the engine.
-  const std::vector<Duration>& makespans_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options);
-
-  /// Of the makespans asked for last.
-  Tails tails(const PricedSchedule& schedule, const MonteCarloOptions& options);
+  /// Their percentiles, and what the runs near the p99 have in common.
+  Tails run(const PricedSchedule& schedule, const MonteCarloOptions& options);
 
  private:
+  void sample_by_replay(const PricedSchedule& schedule, const MonteCarloOptions& options);
+  void sample_by_engine(const PricedSchedule& schedule, const MonteCarloOptions& options);
+  P99Causes causes(const PricedSchedule& schedule, const MonteCarloOptions& options);
+
   Replay replay_;
   Engine engine_;
   std::vector<Duration> makespans_;  // by sample
