@@ -18,8 +18,9 @@ void require_machine(const Point& point) {
   }
   require_supported(point.machine.accelerator, point.dtype);
   if (point.needs_engine() && point.evaluator == Evaluator::replay) {
-    throw ConfigError(fmt::format("replay cannot play {}, where rates change at run time; choose --evaluator engine or auto",
-                                  point.faults ? "faults" : "interference dynamic"));
+    throw ConfigError(
+        fmt::format("replay cannot play {}, where rates change at run time; choose --evaluator engine or auto",
+                    point.faults ? "faults" : "interference dynamic"));
   }
   if (point.faults) {
     require_possible(*point.faults, point.ranks);
@@ -58,8 +59,7 @@ std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Struct
 
 void Predictor::price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes) {
   if (point.price.interference == Interference::dynamic) {
-    priced.fluid =
-        price_fluid(structure.program(), sizes, point.machine, point.price.launch, wiring(point, structure));
+    priced.fluid = price_fluid(structure.program(), sizes, point.machine, point.price.launch, wiring(point, structure));
     priced.costs = priced.fluid->costs;
     priced.options.fluid = &*priced.fluid;
   } else {
@@ -105,8 +105,7 @@ void Predictor::add_tails(const Point& point, Prediction& prediction) {
   price_into(priced, point, structure, prediction.sizes);
   MonteCarloOptions options = point.monte_carlo;
   options.engine = prediction.evaluator == Evaluator::engine ? &priced.options : nullptr;
-  prediction.tails =
-      monte_carlo_.run({structure.plan, structure.tape, structure.draw_keys, priced.costs}, options);
+  prediction.tails = monte_carlo_.run({structure.plan, structure.tape, structure.draw_keys, priced.costs}, options);
 }
 
 Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,

@@ -15,7 +15,7 @@
 namespace commfuse {
 
 struct LoadedJitter {
-  std::shared_ptr<const JitterTables> tables;            ///< null where nothing strays
+  std::shared_ptr<const JitterTables> tables;           ///< null where nothing strays
   std::array<bool, all_provenances.size()> leans_on{};  ///< kinds of parameters
 };
 /// Throws ConfigError with the mistakes of the file.

@@ -40,7 +40,8 @@ auto chosen(const Table& table, std::string_view word) {
 /// The word that stands for a value of the table.
 template <class Table, class T>
 std::string_view word_of(const Table& table, T value) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.second == value; });
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const auto& choice) { return choice.second == value; });
   check(found != table.end(), "every value has its word");
   return found->first;
 }

@@ -179,15 +179,10 @@ constexpr std::array columns{
     ResultColumn{"interference", "how communication slows kernels beside it",
                  [](const Row& row) -> Value { return row.interference; }},
     ResultColumn{"jitter", "how op times stray", [](const Row& row) -> Value { return unless_empty(row.jitter); }},
+    ResultColumn{"faults", "what goes wrong", [](const Row& row) -> Value { return unless_empty(row.faults); }},
     ResultColumn{
         "seed", "of the draws; where there are samples",
         [](const Row& row) -> Value { return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{}; }},
-    ResultColumn{"jitter", "how op times stray", [](const Row& row) -> Value { return unless_empty(row.jitter); }},
-    ResultColumn{"faults", "what goes wrong", [](const Row& row) -> Value { return unless_empty(row.faults); }},
-    ResultColumn{"seed", "of the draws; where there are samples",
-                 [](const Row& row) -> Value {
-                   return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{};
-                 }},
     ResultColumn{"launch", "host issue: op by op, or one graph", [](const Row& row) -> Value { return row.launch; }},
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first",
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }},

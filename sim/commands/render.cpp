@@ -23,13 +23,15 @@ namespace {
 using Rows = std::vector<ResultRow>;
 
 auto heading_key(const ResultRow& row) {
-  return std::tie(row.model, row.hardware, row.scope, row.batch, row.dtype, row.interference, row.launch);
+  return std::tie(row.model, row.hardware, row.scope, row.batch, row.dtype, row.interference, row.launch, row.faults);
 }
 
 /// What the table's own heading does not say.
 std::string heading_of(const ResultRow& row) {
   const bool usual = row.interference == "static" && row.launch == "stream";
-  return usual ? "" : fmt::format("interference {}, launch {}\n", row.interference, row.launch);
+  const bool faults = !row.faults.empty() && row.faults != "none";
+  return (usual ? "" : fmt::format("interference {}, launch {}\n", row.interference, row.launch)) +
+         (faults ? fmt::format("faults {}\n", row.faults) : "");
 }
 
 /// Points that differ in what stands above a table get tables of their own.

@@ -21,7 +21,8 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> taken{"faults", "ranks", "evaluator", "symmetry", "jitter", "samples", "seed"};
+constexpr std::array<std::string_view, 7> taken{"faults", "ranks",   "evaluator", "symmetry",
+                                                "jitter", "samples", "seed"};
 
 Settings settings_of(const SettingArguments& arguments) {
   Resolver resolver;
