@@ -115,6 +115,13 @@ std::vector<const Strategy*> applicable(const Settings& settings, Scope scope) {
 
 }  // namespace
 
+void Library::load(const Settings& settings) {
+  load_model(settings.text("model"));
+  load_machine(settings.text("hardware"));
+  load_jitter(settings.text("jitter"));
+  load_faults(settings.text("faults"));
+}
+
 void Library::load_model(const std::string& name) { models_.emplace(name, commfuse::load_model(name)); }
 void Library::load_machine(const std::string& name) { machines_.emplace(name, commfuse::load_machine(name)); }
 

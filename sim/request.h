@@ -25,7 +25,8 @@ MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const
 /// The models, machines, jitters and faults of a grid: files are read once, however many points name them.
 class Library {
  public:
-  /// Throw ConfigError with the mistakes of a file.
+  /// All that the settings of a point name. Throws ConfigError with the mistakes of a file, as do the others.
+  void load(const Settings& settings);
   void load_model(const std::string& name);
   void load_machine(const std::string& name);
   void load_jitter(const std::string& name);

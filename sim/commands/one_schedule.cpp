@@ -76,8 +76,7 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   }
   const Settings settings = settings_of(arguments);
   Library library;
-  library.load_model(settings.text("model"));
-  library.load_machine(settings.text("hardware"));
+  library.load(settings);
   const Point point = point_of(settings, library);
   const std::vector<Candidates> candidates = candidates_of(settings);
   const Candidates& candidate = only(candidates);

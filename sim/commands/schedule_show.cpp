@@ -61,8 +61,7 @@ void show_generated(const ShowRequest& request) {
   read_above_files(request.settings, resolver);
   const Settings settings = resolver.finish();
   Library library;
-  library.load_model(settings.text("model"));
-  library.load_machine(settings.text("hardware"));
+  library.load(settings);
   const Point point = point_of(settings, library);
   const bool all = settings.text("strategy.variants") == "all";
   for (const Candidates& candidate : all ? candidates_of(settings) : plain_candidates_of(settings)) {

@@ -22,14 +22,15 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown =
       "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, "
       "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
-      "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, --jitter, --samples, --seed, "
-      "--evaluator, --threads, "
+      "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, --jitter, --faults, --samples, "
+      "--seed, "
+      "--evaluator, --symmetry, --threads, "
       "--config, --set, --schedule, --size, --axis, --output, --trace, --figure";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
       {"run --zzzzzzzz", unknown.c_str()},
       {"rnu", "unknown command 'rnu'; did you mean 'run'?"},
-      {"run extra", "run takes no argument 'extra'; see run --help"},
+      {"run extra", "extra: cannot be read (No such file or directory); check the path"},
       {"run --strategy comfuse", "--strategy: 'comfuse' is no strategy; did you mean 'commfuse'?"},
       {"run --strategy nccl",
        "--strategy: 'nccl' is no strategy; known strategies: all, serial, sliced, looped_einsum, async_tp, "

@@ -85,9 +85,9 @@ TEST_F(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
   EXPECT_EQ(refusal("strategy.variants", "x"), "'x' is no choice; known choices: best, all");
   EXPECT_EQ(refusal("strategy.form", "x"), "'x' is no form; known forms: ring, direct");
   EXPECT_EQ(refusal("strategy.add_lane", "comm"), "'comm' is no lane for adds; known lanes: compute, aux");
-  EXPECT_EQ(refusal("interference", "x"), "'x' is no choice; known choices: static, none");
+  EXPECT_EQ(refusal("interference", "x"), "'x' is no choice; known choices: static, dynamic, none");
   EXPECT_EQ(refusal("launch", "x"), "'x' is no choice; known choices: stream, graph");
-  EXPECT_EQ(refusal("evaluator", "x"), "'x' is no evaluator; known evaluators: auto, engine");
+  EXPECT_EQ(refusal("evaluator", "x"), "'x' is no evaluator; known evaluators: auto, replay, engine");
   EXPECT_EQ(refusal("dtype", ""), "'' is no dtype; known dtypes: bf16, fp16, fp32, fp8");
 }
 

@@ -11,6 +11,8 @@
 #include "model/config/yaml_reader.h"
 #include "model/schedule/check_program.h"
 #include "model/schedule/load_schedule.h"
+#include "sim/engine/load_faults.h"
+#include "sim/lab/lab.h"
 #include "sim/sweep/sweep_file.h"
 
 namespace commfuse {
@@ -43,6 +45,10 @@ void load(const std::string& path) {
     EXPECT_FALSE(points_of(sweep.grid).empty()) << path;
   } else if (schema == "commfuse.schedule/1") {
     EXPECT_TRUE(check_program(load_schedule(path).program).ok()) << path;
+  } else if (schema == lab_schema) {
+    load_lab(path);
+  } else if (schema == "commfuse.faults/1") {
+    load_faults(path);
   } else {
     ADD_FAILURE() << path << " has a schema that nothing reads: " << schema;
   }

@@ -159,6 +159,7 @@ TEST_F(SweepFileTest, WrittenOutItReadsBackTheSame) {
             "  interference: static\n"
             "  launch: stream\n"
             "  jitter: none\n"
+            "  faults: none\n"
             "  # samples: left open\n"
             "  seed: 1\n"
             "  evaluator: auto\n"

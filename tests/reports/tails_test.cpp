@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/tails.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <sstream>
+
+namespace commfuse::reports {
+namespace {
+
+using namespace std::chrono_literals;
+
+ResultRow row(const char* strategy, Duration p99, Duration low, Duration high) {
+  ResultRow row;
+  row.ranks = 2;
+  row.seq = 4096;
+  row.strategy = strategy;
+  row.jitter = "default";
+  row.seed = 1;
+  row.analysis.critical.makespan = 900us;
+  row.tails = Tails{.percentiles = {.samples = 1000,
+                                    .p50 = {.value = 950us},
+                                    .p95 = {.value = 970us},
+                                    .p99 = {.value = p99, .range = TimeRange{low, high}},
+                                    .p99_9 = {.value = p99 + 10us}}};
+  P99Causes& causes = row.tails->causes;
+  causes.samples = 11;
+  causes.mean = {.makespan = 990us, .stretch = 60us, .tail = 30us};
+  causes.on_path = {1.0, 0.0, 0.5, 1.0};
+  causes.time_on_path = {800us, 0us, 180us, 20us};
+  causes.rank_on_path = {0.25, 1.0};
+  causes.rank_time_on_path = {100us, 900us};
+  return row;
+}
+
+TEST(TailsTable, TellsPercentilesTheLowestP99AndItsCauses) {
+  const std::vector rows{row("sliced", 1100us, 1090us, 1110us), row("commfuse", 1000us, 995us, 1005us)};
+  EXPECT_EQ(tails_table(rows),
+            "Under jitter 'default', 1000 runs, seed 1\n"
+            "ranks 2, seq 4K               p50/us      p95      p99  its 95% interval   p99.9\n"
+            "  sliced                       950.0    970.0   1100.0    1090.0..1110.0  1110.0\n"
+            "  commfuse                     950.0    970.0   1000.0     995.0..1005.0  1010.0\n"
+            "  Lowest p99: commfuse, 9.1% below sliced; their intervals lie apart.\n"
+            "  Causes of the p99: the runs between p98.5 and p99.5 against the one in which\n"
+            "  nothing strays; shares of their critical paths' time (of the runs with any).\n"
+            "    sliced: +90.0 us (stretch +60.0, tail +30.0); critical path: products 80%\n"
+            "      (100%), adds and copies 0% (0%), communication 18% (50%), host 2% (100%);\n"
+            "      most on rank 1: 90% (100%).\n"
+            "    commfuse: +90.0 us (stretch +60.0, tail +30.0); critical path: products 80%\n"
+            "      (100%), adds and copies 0% (0%), communication 18% (50%), host 2% (100%);\n"
+            "      most on rank 1: 90% (100%).\n");
+}
+
+TEST(TailsTable, OverlappingIntervalsDoNotTellWhoIsLower) {
+  const std::vector rows{row("sliced", 1003us, 1000us, 1010us), row("commfuse", 1000us, 995us, 1005us)};
+  EXPECT_EQ(tail_verdict(rows),
+            "Lowest p99: commfuse, 0.3% below sliced; their intervals overlap, so the samples do not tell which is "
+            "lower.");
+}
+
+TEST(TailsTable, ABoundHasNoTailThatCouldBeHad) {
+  std::vector rows{row("commfuse", 1000us, 995us, 1005us), row("fused_kernel", 800us, 795us, 805us)};
+  rows.back().bound = true;
+  EXPECT_EQ(tail_verdict(rows), "commfuse has a p99 of 1000.0 us.");
+}
+
+TEST(TailsTable, WithoutJitterThereIsNone) {
+  ResultRow still = row("serial", 1us, 1us, 1us);
+  still.tails.reset();
+  EXPECT_EQ(tails_table(std::vector{still}), "");
+}
+
+}  // namespace
+}  // namespace commfuse::reports

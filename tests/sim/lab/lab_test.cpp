@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/lab/lab.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "model/config_error.h"
+#include "model/schedule/check_program.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+LabWorkload lab(const char* name, std::int32_t ranks) {
+  LabWorkload lab = load_lab(std::string(COMMFUSE_SOURCE_DIR "/configs/lab/") + name + ".yaml");
+  lab.ranks = ranks;
+  return lab;
+}
+
+const std::array ways{LabOptions{.evaluator = Evaluator::automatic},
+                      LabOptions{.evaluator = Evaluator::replay, .symmetry = false},
+                      LabOptions{.evaluator = Evaluator::engine}};
+
+TEST(Lab, AnAllGatherOf256RanksTakes255MessagesOneAfterAnother) {
+  // 32,768 B at 53.687 GB/s are 610,352.6 ps; 255 x (500,000 + 610,353).
+  for (const LabOptions& options : ways) {
+    EXPECT_EQ(run_lab(lab("ag", 256), options).makespan.count(), 255 * (500'000 + 610'353));
+  }
+}
+
+TEST(Lab, AnAllReduceTakesTwiceTheStepsOfAnAllGather) {
+  for (const LabOptions& options : ways) {
+    EXPECT_EQ(run_lab(lab("ar", 256), options).makespan.count(), 2 * 255 * (500'000 + 610'353));
+  }
+}
+
+TEST(Lab, TilesHideTheMessagesOfFuseAgAltogether) {
+  for (const LabOptions& options : ways) {
+    const LabRun run = run_lab(lab("fa", 256), options);
+    EXPECT_EQ(run.makespan, 2'560'000ns);
+    EXPECT_EQ(run.messages, 256U * 255);
+    EXPECT_EQ(run.tiles, 256U * 256);
+  }
+}
+
+TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
+  const LabWorkload random = lab("faj", 64);
+  const LabRun by_engine = run_lab(random, {.evaluator = Evaluator::engine});
+  EXPECT_EQ(run_lab(random, {.evaluator = Evaluator::replay}).makespan, by_engine.makespan);
+  // One rank alone: 64 tiles of 10 to 1010 us, nothing to wait for.
+  const LabWorkload alone = lab("faj", 1);
+  const Duration tile = run_lab(alone, {}).makespan;
+  EXPECT_EQ(tile % 1us, 0us);
+  EXPECT_GE(tile, 10us);
+  EXPECT_LE(tile, 1010us);
+}
+
+TEST(Lab, AnotherSeedDrawsOtherTiles) {
+  LabWorkload random = lab("faj", 16);
+  const Duration first = run_lab(random, {}).makespan;
+  random.seed = 2;
+  EXPECT_NE(run_lab(random, {}).makespan, first);
+}
+
+TEST(Lab, EveryWorkloadIsProvedForSmallAndLargeCountsOfRanks) {
+  for (const char* name : {"ag", "ar", "fa", "faj"}) {
+    for (const std::int32_t ranks : {1, 2, 3, 8, 100}) {
+      EXPECT_TRUE(check_program(lab_program(lab(name, ranks))).ok()) << name << ' ' << ranks;
+    }
+  }
+}
+
+TEST(Lab, OneRankStandsForAllUnlessItIsForbiddenOrTheyDiffer) {
+  EXPECT_TRUE(run_lab(lab("fa", 8), {}).one_for_all);
+  EXPECT_FALSE(run_lab(lab("fa", 8), {.symmetry = false}).one_for_all);
+  EXPECT_FALSE(run_lab(lab("faj", 8), {}).one_for_all);
+}
+
+TEST(Lab, ASlowRankDelaysTheRingByItsOwnTilesAlone) {
+  // Rank 1 takes 12 us a tile. Nobody waits for tiles, messages are hidden: 8 x 12 us.
+  const auto faults = std::make_shared<const Faults>(Faults{.slow_ranks = {{.rank = 1, .factor = 1.2}}});
+  EXPECT_EQ(run_lab(lab("fa", 8), {.faults = faults}).makespan, 96us);
+  EXPECT_THROW(run_lab(lab("fa", 8), {.evaluator = Evaluator::replay, .faults = faults}), ConfigError);
+}
+
+TEST(Lab, ASlowLinkDelaysAnAllGatherByItsExtraTimeOncePerStepItIsUsed) {
+  // Every step waits for its neighbours' lanes, so each of the 7 steps takes as long as the slow link does.
+  const auto faults = std::make_shared<const Faults>(Faults{.slow_links = {{.link = {0, 1}, .factor = 2.0}}});
+  EXPECT_EQ(run_lab(lab("ag", 8), {.faults = faults}).makespan.count(), 7 * 2 * (500'000 + 610'353));
+}
+
+}  // namespace
+}  // namespace commfuse::test

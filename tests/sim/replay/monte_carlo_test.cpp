@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/replay/monte_carlo.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+
+#include "model/config/catalogue.h"
+#include "tests/sim/played.h"
+#include "tests/sim/random_program.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// A program ready to be sampled.
+struct Ready {
+  std::shared_ptr<const Program> program;
+  Costs costs;
+  Plan plan = plan_of(lower(program));
+  Tape tape = tape_of(plan.lowered);
+  std::vector<DrawKey> keys = draw_keys(*program);
+
+  Ready(Program made, const OpCosts& op_costs)
+      : program(std::make_shared<const Program>(std::move(made))), costs(costs_of(*program, op_costs)) {}
+  Ready(Program made, std::mt19937_64& random)
+      : program(std::make_shared<const Program>(std::move(made))), costs(random_costs(*program, random)) {}
+
+  [[nodiscard]] PricedSchedule schedule() const { return {plan, tape, keys, costs}; }
+};
+
+MonteCarloOptions options(std::size_t samples, std::uint64_t seed = 1) {
+  return {.jitter = std::make_shared<const JitterTables>(load_jitter("default")), .seed = seed, .samples = samples};
+}
+
+TEST(MonteCarlo, ReplayInLanesAndTheEngineSampleBySampleGiveTheSamePicoseconds) {
+  std::mt19937_64 random(7);
+  int single_ranks = 0;
+  for (int i = 0; i < 300; ++i) {
+    const Ready ready(random_program(random), random);
+    single_ranks += ready.tape.all_ranks ? 0 : 1;
+    MonteCarloOptions by_replay = options(13, random());
+    const std::vector<Duration> replayed = MonteCarlo{}.makespans(ready.schedule(), by_replay);
+    const EngineOptions engine;
+    by_replay.engine = &engine;
+    ASSERT_EQ(MonteCarlo{}.makespans(ready.schedule(), by_replay), replayed) << "program " << i;
+  }
+  EXPECT_GT(single_ranks, 30);
+}
+
+TEST(MonteCarlo, MoreSamplesBeginWithTheSameOnes) {
+  const Ready ready(one_site("commfuse", SiteKind::gemm_rs, 8), {.gemm = 100us, .exchange = 90us, .elementwise = 5us});
+  const std::vector<Duration> few = MonteCarlo{}.makespans(ready.schedule(), options(5));
+  std::vector<Duration> many = MonteCarlo{}.makespans(ready.schedule(), options(101));
+  many.resize(5);
+  EXPECT_EQ(many, few);
+}
+
+TEST(MonteCarlo, StrategiesMeetTheSameSlowRanks) {
+  // All their time is in products, so a sample's slowest rank decides both, and they rise and fall together.
+  const Ready serial(one_site("serial", SiteKind::ag_gemm, 8), {.gemm = 800us});
+  const Ready fused(one_site("commfuse", SiteKind::ag_gemm, 8), {.gemm = 100us});
+  const std::vector<Duration> a = MonteCarlo{}.makespans(serial.schedule(), options(400));
+  const std::vector<Duration> b = MonteCarlo{}.makespans(fused.schedule(), options(400));
+  const auto mean = [](const std::vector<Duration>& all) {
+    return to_seconds(std::accumulate(all.begin(), all.end(), Duration{})) / static_cast<double>(all.size());
+  };
+  double both = 0.0;
+  double own_a = 0.0;
+  double own_b = 0.0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double x = to_seconds(a[i]) - mean(a);
+    const double y = to_seconds(b[i]) - mean(b);
+    both += x * y;
+    own_a += x * x;
+    own_b += y * y;
+  }
+  EXPECT_GT(both * both, 0.5 * own_a * own_b);  // a correlation of more than 0.7
+}
+
+TEST(MonteCarlo, PercentilesRiseAndCausesAddUp) {
+  const Ready ready(one_site("sliced", SiteKind::gemm_rs, 4, {.slices = 4}), {.gemm = 100us, .collective = 80us});
+  const Tails tails = MonteCarlo{}.run(ready.schedule(), options(4000));
+  const Percentiles& made = tails.percentiles;
+  EXPECT_EQ(made.samples, 4000U);
+  EXPECT_LT(made.p50.value, made.p95.value);
+  EXPECT_LT(made.p95.value, made.p99.value);
+  EXPECT_LT(made.p99.value, made.p99_9.value);
+  ASSERT_TRUE(made.p99.range);
+  EXPECT_LE(made.p99.range->low, made.p99.value);
+  EXPECT_GE(made.p99.range->high, made.p99.value);
+
+  const P99Causes& causes = tails.causes;
+  EXPECT_EQ(causes.samples, 41U);  // the 3,940th to the 3,980th of 4,000
+  EXPECT_GE(causes.mean.makespan, made.p95.value);
+  EXPECT_EQ(causes.mean.makespan,
+            causes.mean.compute + causes.mean.slicing + causes.mean.stretch + causes.mean.local + causes.mean.exposed);
+  EXPECT_EQ(causes.on_path[static_cast<std::size_t>(PathKind::communication)], 1.0);
+  EXPECT_EQ(causes.rank_time_on_path.size(), 4U);
+}
+
+TEST(MonteCarlo, FaultsAndJitterGoTogetherOnTheEngine) {
+  const Ready ready(one_site("commfuse", SiteKind::ag_gemm, 4), {.gemm = 100us, .exchange = 10us});
+  const Faults faults{.slow_ranks = {{.rank = 2, .factor = 2.0}}};
+  const EngineOptions engine{.faults = &faults};
+  MonteCarloOptions with_faults = options(40);
+  with_faults.engine = &engine;
+  const Tails tails = MonteCarlo{}.run(ready.schedule(), with_faults);
+  EXPECT_GT(tails.percentiles.p50.value, 750us);
+  EXPECT_EQ(tails.causes.worst_rank(), 2);
+}
+
+}  // namespace
+}  // namespace commfuse::test
