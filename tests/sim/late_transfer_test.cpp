@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// One transfer takes D longer than the others: how much later does all end? docs/decisions/0013 derives the sums.
+// Products take c, transfers p <= c, adds nothing; every step that is left in hand gives back c - p, if nothing stands
+// still.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "sim/replay/replay.h"
+#include "tests/sim/played.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::int32_t ranks = 8;
+constexpr Duration c = 10us;
+constexpr Duration p = 8us;
+
+/// By step of the schedule: how much later it ends when that transfer of rank 0 takes `delay` longer. The same by
+/// replay and by the engine, or the test fails.
+std::vector<Duration> later_by(SiteKind site, const StrategyOptions& options, Duration delay) {
+  Played played(one_site("commfuse", site, ranks, options), {.gemm = c, .exchange = p});
+  const Duration before = played.makespan();
+  const Tape tape = tape_of(lower(played.program));
+  const std::size_t ops = played.program->ops.size();
+  std::vector<Duration> later;
+  for (std::size_t late = 0; late < ops; ++late) {
+    if (played.program->ops[late].kind != OpKind::exchange) {
+      continue;
+    }
+    played.costs.by_rank.clear();
+    for (std::int32_t rank = 0; rank < ranks; ++rank) {
+      played.costs.by_rank.insert(played.costs.by_rank.end(), played.costs.duration.begin(),
+                                  played.costs.duration.end());
+    }
+    played.costs.by_rank[late] += delay;
+    played.play();
+    later.push_back(played.makespan() - before);
+    EXPECT_EQ(Replay{}.makespan(*played.program, tape, played.costs, Replay::Ranks::all), played.makespan());
+  }
+  return later;
+}
+
+/// What is left of a delay after so many steps of c - p.
+Duration left(Duration delay, std::int32_t steps) { return std::max(Duration{}, delay - steps * (c - p)); }
+
+class LateTransfer : public testing::TestWithParam<std::int64_t> {
+ protected:
+  const Duration delay = GetParam() * 1us;
+};
+
+TEST_P(LateTransfer, AGatherAroundARingHasGainedAStepForEachBefore) {
+  // The product that needs shard s + 1 starts (s + 1)(c - p) after it has come.
+  for (const StrategyOptions& options : {StrategyOptions{.form = Form::ring}, StrategyOptions{.form = Form::direct}}) {
+    const std::vector<Duration> later = later_by(SiteKind::ag_gemm, options, delay);
+    for (std::int32_t step = 0; step + 1 < ranks; ++step) {
+      EXPECT_EQ(later[static_cast<std::size_t>(step)], left(delay, step + 1)) << step;
+    }
+  }
+}
+
+TEST_P(LateTransfer, AGatherWithALaneAPeerDelaysOnlyTheProductOfThatShard) {
+  // All shards come at p; the product of shard s + 1 starts at (s + 1) c.
+  const std::vector<Duration> later = later_by(SiteKind::ag_gemm, {.form = Form::direct, .lanes = ranks - 1}, delay);
+  for (std::int32_t step = 0; step + 1 < ranks; ++step) {
+    EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(Duration{}, p + delay - (step + 1) * c)) << step;
+  }
+}
+
+TEST_P(LateTransfer, AScatterAroundARingThatAddsOnItsComputeLaneNeverCatchesUp) {
+  // The add stands before the next product, so the products are late too, and no step gives anything back but the
+  // first.
+  for (const Duration one : later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::compute}, delay)) {
+    EXPECT_EQ(one, left(delay, 1));
+  }
+}
+
+TEST_P(LateTransfer, AScatterAroundARingThatAddsBesideItsProductsCatchesUpInEveryStepThatIsLeft) {
+  const std::vector<Duration> later =
+      later_by(SiteKind::gemm_rs, {.form = Form::ring, .add_lane = LaneKind::aux}, delay);
+  for (std::int32_t step = 0; step + 1 < ranks; ++step) {
+    // Product s + 3, if there is one, writes what add s + 1 reads: more than 2c - p are too much for two buffers.
+    const Duration held_up = step + 3 < ranks ? std::max(Duration{}, delay - (2 * c - p)) : Duration{};
+    EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(left(delay, ranks - 1 - step), held_up)) << step;
+  }
+}
+
+TEST_P(LateTransfer, AScatterWithALaneAPeerIsLateOnlyByTheLastStep) {
+  // Shard s is sent at (s + 1) c and must be there at N c.
+  const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct, .lanes = ranks - 1}, delay);
+  for (std::int32_t step = 0; step + 1 < ranks; ++step) {
+    EXPECT_EQ(later[static_cast<std::size_t>(step)], std::max(Duration{}, p + delay - (ranks - 1 - step) * c)) << step;
+  }
+}
+
+TEST_P(LateTransfer, AScatterOnOneLaneWithTwoBuffersHoldsUpTheProductThatNeedsTheBuffer) {
+  // Product s + 2 writes what transfer s sends. The last two products have no such transfer before them: the one before
+  // the last is sent late, and the last is the own shard's.
+  const std::vector<Duration> later = later_by(SiteKind::gemm_rs, {.form = Form::direct}, delay);
+  for (std::int32_t step = 0; step + 1 < ranks; ++step) {
+    EXPECT_EQ(later[static_cast<std::size_t>(step)], left(delay, step == ranks - 3 ? 2 : 1)) << step;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Microseconds, LateTransfer, testing::Values(1, 2, 5, 9, 15, 40));
+
+}  // namespace
+}  // namespace commfuse::test
