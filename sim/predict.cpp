@@ -96,6 +96,14 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
   return prediction;
 }
 
+Timeline Predictor::timeline(const Point& point, const Structure& structure, const Sizes& sizes) {
+  Priced priced;
+  price_into(priced, point, structure, sizes);
+  Recorder recorder(Recorder::Keep::timeline);
+  engine_.run(structure.plan, priced.costs, recorder, priced.options);
+  return recorder.timeline();
+}
+
 void Predictor::add_tails(const Point& point, Prediction& prediction) {
   if (!point.monte_carlo.jitter) {
     return;

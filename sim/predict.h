@@ -76,6 +76,9 @@ class Predictor {
   /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
+  /// Everything that happens in a run without jitter. Requires a structure and sizes of the point.
+  Timeline timeline(const Point& point, const Structure& structure, const Sizes& sizes);
+
   /// Adds what jitter does to it: nothing where the point has none.
   void add_tails(const Point& point, Prediction& prediction);
 

@@ -29,6 +29,9 @@ Settings settings_of(const OneScheduleArguments& arguments) {
 }
 
 void put_costs(const Point& point, OneSchedule& schedule) {
+  if (point.needs_engine()) {
+    throw ConfigError("an export has one price an op; leave out faults, and choose --interference static or none");
+  }
   schedule.costs = price(schedule.program(), schedule.structure.meetings, schedule.sizes, point.machine, point.price);
 }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "model/cost/price.h"
-#include "sim/engine/engine.h"
 #include "sim/structure.h"
 
 namespace commfuse::sim {
@@ -12,11 +10,11 @@ namespace commfuse::sim {
 namespace {
 
 reports::TracedRun play(const Point& point, const ResultRow& row, const Structure& structure, const Sizes& sizes,
-                        Engine& engine) {
-  const Costs costs = price(structure.program(), structure.meetings, sizes, point.machine, point.price);
-  Recorder recorder(Recorder::Keep::timeline);
-  engine.run(structure.plan, costs, recorder);
-  return {.row = row, .program = structure.plan.lowered.program, .timeline = recorder.timeline(), .sizes = sizes};
+                        Predictor& predictor) {
+  return {.row = row,
+          .program = structure.plan.lowered.program,
+          .timeline = predictor.timeline(point, structure, sizes),
+          .sizes = sizes};
 }
 
 }  // namespace
@@ -24,7 +22,7 @@ reports::TracedRun play(const Point& point, const ResultRow& row, const Structur
 std::vector<reports::TracedRun> traced(const Point& point, std::span<const ResultRow> rows,
                                        std::span<const HandWritten> files) {
   StructureCache structures;
-  Engine engine;
+  Predictor predictor(structures);
   std::vector<reports::TracedRun> runs;
   for (const ResultRow& row : rows) {
     if (!row.feasible()) {
@@ -33,13 +31,13 @@ std::vector<reports::TracedRun> traced(const Point& point, std::span<const Resul
     const auto file = std::find_if(files.begin(), files.end(),
                                    [&](const HandWritten& one) { return one.structure.digest == row.schedule_sha256; });
     if (file != files.end()) {
-      runs.push_back(play(point, row, file->structure, sizes_at(*file, point), engine));
+      runs.push_back(play(point, row, file->structure, sizes_at(*file, point), predictor));
       continue;
     }
     const Structure& structure =
         structures.get({point.scope, point.model.gated_mlp, point.ranks, find_strategy(row.strategy), row.options});
     const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
-    runs.push_back(play(point, row, structure, sizes, engine));
+    runs.push_back(play(point, row, structure, sizes, predictor));
   }
   return runs;
 }

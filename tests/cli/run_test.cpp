@@ -92,6 +92,70 @@ TEST(CommfuseSimRun, ATraceHasAProcessForEachStrategyAndRank) {
   EXPECT_EQ(processes, (std::set<int>{1, 2, 1001, 1002, 2001, 2002}));
 }
 
+TEST(CommfuseSimRun, ATraceShowsTheRunOfItsRowAlsoWhereRatesChange) {
+  const auto path = std::filesystem::temp_directory_path() / ("commfuse-faults-" + std::to_string(getpid()) + ".json");
+  const Outcome outcome = run_program(
+      "commfuse-sim run --ranks 2 --strategy commfuse --faults slow-rank --interference dynamic -o json --trace " +
+      path.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const json trace = json::parse(contents_of(path));
+  std::filesystem::remove(path);
+  double last = 0.0;
+  for (const json& event : trace.at("traceEvents")) {
+    if (event.contains("dur")) {
+      last = std::max(last, event.at("ts").get<double>() + event.at("dur").get<double>());
+    }
+  }
+  EXPECT_NEAR(last, json::parse(outcome.out).at(0).at("makespan_us").get<double>(), 1e-3);
+}
+
+TEST(CommfuseSimRun, JitterGivesThePercentilesOfEveryStrategyWhateverTheThreads) {
+  const std::string command = "commfuse-sim run --axis seq=1K..8K --jitter default --samples 500 -o csv ";
+  const Outcome outcome = run_program(command + "-j 1");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(run_program(command + "-j 4").out, outcome.out);
+  EXPECT_NE(run_program(command + "--seed 2").out, outcome.out);
+  const Outcome table = run_program("commfuse-sim run --strategy serial,commfuse --jitter default --samples 500");
+  EXPECT_NE(table.out.find("\nUnder jitter 'default', 500 runs, seed 1\n"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("Lowest p99: commfuse"), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("Causes of the p99"), std::string::npos) << table.out;
+}
+
+TEST(CommfuseSimRun, EvaluatorsAgreeAndSymmetryChangesNothing) {
+  const std::string command = "commfuse-sim run --scope layer --variants all -o csv ";
+  const auto without_evaluator = [](std::string text) {
+    for (const char* word : {",engine,", ",replay,"}) {
+      for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word)) {
+        text.replace(at, 8, ",,");
+      }
+    }
+    return text;
+  };
+  const std::string replayed = without_evaluator(run_program(command + "--evaluator replay").out);
+  EXPECT_EQ(without_evaluator(run_program(command + "--evaluator engine").out), replayed);
+  EXPECT_EQ(without_evaluator(run_program(command + "--symmetry off").out), replayed);
+}
+
+TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsPlayed) {
+  const std::string fa = COMMFUSE_SOURCE_DIR "/configs/lab/fa.yaml";
+  EXPECT_EQ(run_program("commfuse-sim run " + fa + " --set ranks=256 --symmetry off -o json").out,
+            R"([{"schema":"commfuse.lab_result/1","workload":"fa","ranks":256,"messages":65280,"tiles":65536,)"
+            R"("makespan_ps":2560000000,"evaluator":"replay","one_rank_for_all":false}])"
+            "\n");
+  const Outcome sampled = run_program("commfuse-sim run " + fa + " --ranks 4 --jitter default --samples 400");
+  EXPECT_NE(sampled.out.find("  p99 "), std::string::npos) << sampled.out;
+  EXPECT_NE(sampled.out.find("too few samples"), std::string::npos) << sampled.out;  // for the p99.9
+  const Outcome refused = run_program("commfuse-sim run " + fa + " --seq 8K");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.err, "--seq: a lab workload has no such setting; leave it out, or run without the file\n");
+}
+
+TEST(CommfuseSimRun, AnExportTakesNoPricesThatChangeAtRunTime) {
+  const Outcome outcome = run_program("commfuse-sim schedule export --strategy serial --interference dynamic -o goal");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "an export has one price an op; leave out faults, and choose --interference static or none\n");
+}
+
 TEST(CommfuseSimRun, TheLastOfAFlagGivenTwiceHolds) {
   EXPECT_EQ(run_program("commfuse-sim run -o csv --seq 4K --seq 8K").out,
             run_program("commfuse-sim run -o csv --seq 8K").out);
