@@ -60,7 +60,8 @@ class DirectSum {
 
  private:
   [[nodiscard]] Flight& sent(std::int32_t step, std::int32_t part) {
-    return sent_[static_cast<std::size_t>(step * stage_.cuts + part)];
+    return sent_[static_cast<std::size_t>(step) * static_cast<std::size_t>(stage_.cuts) +
+                 static_cast<std::size_t>(part)];
   }
   [[nodiscard]] Region slot(std::int32_t step, std::int32_t part) const {
     return stage_.rows_of(partial_, step % slots_ * stage_.cuts + part);

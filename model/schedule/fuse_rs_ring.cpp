@@ -36,14 +36,15 @@ struct Partial {
 /// FuseAG's order backwards.
 std::vector<Partial> partials_of(const std::vector<Track>& tracks) {
   std::vector<Partial> partials;
+  const std::vector<Track> backwards(tracks.rbegin(), tracks.rend());
   for (std::int32_t distance = tracks.front().reach; distance >= 0; --distance) {
-    for (auto track = tracks.rbegin(); track != tracks.rend(); ++track) {
+    for (const Track& track : backwards) {
       const bool same_rows = !partials.empty() && partials.back().own() &&
-                             partials.back().track().ways.front().block == track->ways.front().block;
+                             partials.back().track().ways.front().block == track.ways.front().block;
       if (same_rows) {
-        partials.back().tracks.push_back(*track);
-      } else if (distance <= track->reach) {
-        partials.push_back({distance, {*track}});
+        partials.back().tracks.push_back(track);
+      } else if (distance <= track.reach) {
+        partials.push_back({distance, {track}});
       }
     }
   }
