@@ -486,7 +486,7 @@ class Pair {
     return std::nullopt;
   }
 
-  static bool same_blocks(const std::vector<Value>& left, const std::vector<Value>& right) {
+  static bool same_blocks(const Values& left, const Values& right) {
     return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](const Value& l, const Value& r) {
       return l.tensor == r.tensor && l.row == r.row && l.column == r.column;
     });

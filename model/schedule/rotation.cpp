@@ -34,7 +34,8 @@ std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotati
     if (normal(extent, term.sign * scale) != step || std::abs(scale) != std::abs(step)) {
       return std::nullopt;
     }
-    start.all += scale * ((term.offset % extent + extent) % extent);
+    const std::int32_t offset = term.offset % extent;
+    start.all += scale * (offset < 0 ? offset + extent : offset);
     start.rest += scale < 0 ? scale * (extent - 1) : 0;
   }
   return start;
