@@ -22,11 +22,10 @@ class Few {
   Few(std::initializer_list<T> list) : Few(list.begin(), list.end()) {}
   // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): who keeps a vector may pass it
   Few(const std::vector<T>& list) : Few(list.data(), list.data() + list.size()) {}
-  Few(const T* first, const T* last) : size_(static_cast<std::size_t>(last - first)) {
+  Few(const T* first, const T* last)
+      : one_(last - first == 1 ? *first : T{}), size_(static_cast<std::size_t>(last - first)) {
     if (size_ > 1) {
       many_.assign(first, last);
-    } else if (size_ == 1) {
-      one_ = *first;
     }
   }
   Few(const Few& other) : one_(other.one_), size_(other.size_) {

@@ -120,6 +120,7 @@ TensorId ProgramBuilder::attention_tensor(std::string name, TensorId of, Extent 
 BufferId ProgramBuilder::buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype) {
   check(rows.blocks >= 1 && columns.blocks >= 1, "a buffer is not empty");
   program_.buffers.push_back({std::move(name), role, rows, columns, dtype});
+  last_region_.emplace_back();
   return BufferId{static_cast<std::int32_t>(program_.buffers.size()) - 1};
 }
 
@@ -263,7 +264,7 @@ void ProgramBuilder::expect(std::int64_t ops) {
   grow(program_.ops, count);
   grow(program_.waits, count);
   grow(program_.operands, 5 * count / 2);
-  grow(program_.regions, 5 * count / 2);
+  grow(program_.regions, 3 * count / 2);
 }
 
 Region ProgramBuilder::whole(BufferId id) const {
@@ -275,7 +276,16 @@ Region ProgramBuilder::rows_of(BufferId id, Index row, std::int32_t rows) const 
   return {id, row, 0, rows, buffer_of(id).columns.blocks};
 }
 
+/// What an op puts out is often what the next ones take in, so an operand like the last of its buffer shares its region.
 Slice ProgramBuilder::store(const Operand& operand) {
+  if (operand.size() == 1) {
+    Slice& last = last_region_[position(operand.front().buffer)];
+    if (last.count == 0 || program_.regions[last.first] != operand.front()) {
+      last = {static_cast<std::uint32_t>(program_.regions.size()), 1};
+      program_.regions.push_back(operand.front());
+    }
+    return last;
+  }
   const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
   program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());
   return slice;
@@ -351,5 +361,16 @@ std::pair<Extent, Extent> ProgramBuilder::extents_of(const Operand& operand) con
 }
 
 DType ProgramBuilder::dtype_of(const Operand& operand) const { return buffer_of(operand.front().buffer).dtype; }
+
+Program unshared(Program program) {
+  std::vector<Region> regions;
+  for (Slice& operand : program.operands) {
+    const auto shared = program.regions_of(operand);
+    operand.first = static_cast<std::uint32_t>(regions.size());
+    regions.insert(regions.end(), shared.begin(), shared.end());
+  }
+  program.regions = std::move(regions);
+  return program;
+}
 
 }  // namespace commfuse

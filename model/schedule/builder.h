@@ -141,8 +141,12 @@ class ProgramBuilder {
   Slice store_positions(const AttentionSpec& spec);
 
   Program program_;
+  std::vector<Slice> last_region_;  // by buffer: the one operand of one region that was stored last
   std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;  // by hash; only looked up, never walked
   std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the one that was asked for last
 };
+
+/// The same, but no two operands share regions: to change one alone.
+Program unshared(Program program);
 
 }  // namespace commfuse

@@ -22,7 +22,9 @@ class Products {
     stack(next_.results, piece.results);
     next_.arrived.insert(next_.arrived.end(), piece.arrived.begin(), piece.arrived.end());
     if (--to_come_ % group_ == 0) {
-      multiply(std::move(next_.rows), std::move(next_.results), landed(next_.arrived));
+      multiply(next_.rows, next_.results, landed(next_.arrived));
+      next_.rows.clear();
+      next_.results.clear();
       next_.arrived.clear();
     }
   }
@@ -30,11 +32,9 @@ class Products {
   [[nodiscard]] Done done() const { return {last_}; }
 
  private:
-  void multiply(Operand rows, Operand results, const Waits& waits) {
-    last_ = stage_.builder.gemm({.a = std::move(rows),
-                                 .b = {stage_.builder.whole(stage_.weight)},
-                                 .out = std::move(results),
-                                 .waits = waits});
+  void multiply(const Operand& rows, const Operand& results, const Waits& waits) {
+    last_ =
+        stage_.builder.gemm({.a = rows, .b = {stage_.builder.whole(stage_.weight)}, .out = results, .waits = waits});
   }
 
   const Stage& stage_;

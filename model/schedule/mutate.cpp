@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "model/schedule/builder.h"
 #include "model/schedule/cells.h"
 #include "model/schedule/check_program.h"
 #include "model/schedule/contents.h"
@@ -62,7 +63,7 @@ class Mutator {
  public:
   using Visit = std::function<void(const Mutation&)>;
 
-  Mutator(const Program& program, const Visit& visit) : program_(program), visit_(visit) {}
+  Mutator(const Program& program, const Visit& visit) : program_(unshared(program)), visit_(visit) {}
 
   void run() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -310,7 +311,7 @@ class Mutator {
     });
   }
 
-  const Program& program_;
+  Program program_;
   const Visit& visit_;
   Mutation mutation_;
 };
