@@ -120,7 +120,7 @@ TensorId ProgramBuilder::attention_tensor(std::string name, TensorId of, Extent 
 BufferId ProgramBuilder::buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype) {
   check(rows.blocks >= 1 && columns.blocks >= 1, "a buffer is not empty");
   program_.buffers.push_back({std::move(name), role, rows, columns, dtype});
-  last_region_.emplace_back();
+  recent_.emplace_back();
   return BufferId{static_cast<std::int32_t>(program_.buffers.size()) - 1};
 }
 
@@ -276,14 +276,18 @@ Region ProgramBuilder::rows_of(BufferId id, Index row, std::int32_t rows) const 
   return {id, row, 0, rows, buffer_of(id).columns.blocks};
 }
 
-/// What an op puts out is often what the next ones take in, so an operand like the last of its buffer shares its region.
+/// What an op puts out is often what the next ones take in, so an operand like one of the last two of its buffer shares
+/// its region.
 Slice ProgramBuilder::store(const Operand& operand) {
   if (operand.size() == 1) {
-    Slice& last = last_region_[position(operand.front().buffer)];
-    if (last.count == 0 || program_.regions[last.first] != operand.front()) {
-      last = {static_cast<std::uint32_t>(program_.regions.size()), 1};
-      program_.regions.push_back(operand.front());
+    auto& [before, last] = recent_[position(operand.front().buffer)];
+    for (const Slice& recent : {last, before}) {
+      if (recent.count == 1 && program_.regions[recent.first] == operand.front()) {
+        return recent;
+      }
     }
+    before = std::exchange(last, {static_cast<std::uint32_t>(program_.regions.size()), 1});
+    program_.regions.push_back(operand.front());
     return last;
   }
   const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};

@@ -141,8 +141,8 @@ class ProgramBuilder {
   Slice store_positions(const AttentionSpec& spec);
 
   Program program_;
-  std::vector<Slice> last_region_;  // by buffer: the one operand of one region that was stored last
-  std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;  // by hash; only looked up, never walked
+  std::vector<std::array<Slice, 2>> recent_;  // by buffer: the last two operands of one region, the later one last
+  std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;       // by hash; only looked up, never walked
   std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the one that was asked for last
 };
 

@@ -278,10 +278,11 @@ class Contents {
   void arrive(const Event& event) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
     const Slice sent = program_.inputs_of(record(event.op)).front();
-    const Turn source = program_.mesh.coordinates(source_of(program_, exchange, 0));
+    const auto axis = static_cast<std::size_t>(exchange.axis);
+    Turn source{};
+    source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
     const Values held = read(0, event.op, sent);
-    write(0, event.target_op,
-          OtherRanks(program_, *symmetry_, sums_, sent).hold(held, exchange.rows.blocks, source));
+    write(0, event.target_op, OtherRanks(program_, *symmetry_, sums_, sent).hold(held, exchange.rows.blocks, source));
   }
 
   /// What rank 0 gets of a collective, where it is the member at coordinate 0.

@@ -40,7 +40,9 @@ template <class Where>
 void pair_up(const Program& program, Halves& sends, Halves& receives, const Where& where, Matching& matching) {
   put_in_order(sends);
   put_in_order(receives);
-  const auto op_at = [&](std::size_t place) { return OpId{static_cast<std::int32_t>(place % matching.ops)}; };
+  const auto op_at = [&](std::size_t place) {
+    return OpId{static_cast<std::int32_t>(matching.uniform ? place : place % matching.ops)};
+  };
   const auto words = [&](const Half& half) { return op_in_words(program, op_at(half.place)); };
   auto send = sends.begin();
   auto receive = receives.begin();
