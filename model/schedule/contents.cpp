@@ -107,9 +107,14 @@ class Contents {
   }
 
   Values read(Rank rank, OpId op, Slice operand) {
+    const auto regions = program_.regions_of(operand);
+    std::size_t rows = 0;
+    for (const Region& region : regions) {
+      rows += static_cast<std::size_t>(region.rows);
+    }
     Values values;
-    for (const Region& region : program_.regions_of(operand)) {
-      values.reserve(values.size() + static_cast<std::size_t>(region.rows) * static_cast<std::size_t>(region.columns));
+    values.reserve(rows * static_cast<std::size_t>(regions.front().columns));  // the same of all regions
+    for (const Region& region : regions) {
       cells_.for_each(region, here(rank), [&](Cell cell) { values.push_back(at(rank, cell)); });
     }
     if (OpValues* kept = traced(rank, op)) {

@@ -41,32 +41,34 @@ class RankHazards {
 
   void visit(OpId id) {
     const Op& op = program_.ops[position(id)];
+    written_.clear();
+    for (const Slice operand : program_.outputs_of(op)) {
+      append(operand, written_);
+    }
     for (const Slice operand : program_.inputs_of(op)) {
-      const bool in_place = may_replace(op, operand);
-      for_each(operand, [&](Cell cell) {
+      touched_.clear();
+      append(operand, touched_);
+      const bool in_place = may_replace(op);
+      for (const Cell cell : touched_) {
         read(id, cell);
         if (!in_place) {
           reader(cell, op.lane) = id;
         }
-      });
+      }
     }
     const auto* gemm = std::get_if<GemmShape>(&program_.shapes[op.shape]);
-    const bool accumulates = gemm != nullptr && gemm->accumulate;
-    for (const Slice operand : program_.outputs_of(op)) {
-      for_each(operand, [&](Cell cell) {
-        if (accumulates) {
-          read(id, cell);
-        }
-        write(id, cell);
-      });
+    for (const Cell cell : written_) {
+      if (gemm != nullptr && gemm->accumulate) {
+        read(id, cell);
+      }
+      write(id, cell);
     }
   }
 
  private:
-  template <class Visit>
-  void for_each(Slice operand, const Visit& visit) const {
+  void append(Slice operand, std::vector<Cell>& cells) const {
     for (const Region& region : program_.regions_of(operand)) {
-      cells_.for_each(region, here_, visit);
+      cells_.append(region, here_, cells);
     }
   }
 
@@ -74,21 +76,14 @@ class RankHazards {
     return readers_[static_cast<std::size_t>(cell) * program_.lanes.size() + lane];
   }
 
-  /// True when the op may write what it reads from an input.
-  [[nodiscard]] bool may_replace(const Op& op, Slice input) {
-    const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
-    const bool gathers = collective != nullptr && collective->kind == CollectiveKind::all_gather;
-    if (op.kind != OpKind::elementwise && !gathers) {
-      return false;
-    }
-    const auto all_of = [&](Slice operand, std::vector<Cell>& cells) {
-      cells.clear();
-      for_each(operand, [&](Cell cell) { cells.push_back(cell); });
-    };
-    all_of(input, touched_);
-    all_of(program_.outputs_of(op).front(), written_);
-    if (!gathers) {
+  /// True when the op may write what it reads from `touched_` into `written_`.
+  [[nodiscard]] bool may_replace(const Op& op) const {
+    if (op.kind == OpKind::elementwise) {
       return touched_ == written_;
+    }
+    const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
+    if (collective == nullptr || collective->kind != CollectiveKind::all_gather) {
+      return false;
     }
     const auto own = static_cast<std::size_t>(here_[static_cast<std::size_t>(collective->axis)]) * touched_.size();
     return std::equal(touched_.begin(), touched_.end(), written_.begin() + static_cast<std::ptrdiff_t>(own));
@@ -147,8 +142,8 @@ class RankHazards {
   Findings& findings_;
   std::vector<OpId> writer_;   // by cell
   std::vector<OpId> readers_;  // by cell and lane
-  std::vector<Cell> touched_;  // room for may_replace()
-  std::vector<Cell> written_;
+  std::vector<Cell> touched_;  // of the operand in hand
+  std::vector<Cell> written_;  // of the op in hand
 };
 
 bool same_on_all_ranks(const Program& program) {
