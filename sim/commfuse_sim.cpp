@@ -4,8 +4,10 @@
 
 #include "model/config/command_line.h"
 #include "sim/commands/commands.h"
+#include "sim/heap.h"
 
 int main(int argc, char** argv) {
+  commfuse::sim::use_large_pages();
   CLI::App app{"Predicts how fast LLM layers run when communication hides under computation.", "commfuse-sim"};
   app.require_subcommand(1);
   app.footer(

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/schedule/lower.h"
 #include "model/schedule/matching.h"
@@ -29,7 +30,8 @@ bool lies_in(Slice slice, const Pool& pool) {
 
 class Bounds {
  public:
-  Bounds(const Program& program, Findings& findings) : program_(program), findings_(findings) {}
+  Bounds(const Program& program, Findings& findings)
+      : program_(program), findings_(findings), wanted_(program.shapes.size()) {}
 
   void tables(Ranks looked_at) {
     const auto& axes = program_.mesh.axes;
@@ -239,13 +241,17 @@ class Bounds {
   }
 
   [[nodiscard]] bool operands_refer(std::span<const Slice> operands) const {
-    return std::all_of(operands.begin(), operands.end(), [&](Slice operand) {
+    for (const Slice operand : operands) {
       if (operand.count == 0 || !lies_in(operand, program_.regions)) {
         return false;
       }
-      const auto regions = program_.regions_of(operand);
-      return std::all_of(regions.begin(), regions.end(), [&](const Region& region) { return region_refers(region); });
-    });
+      for (const Region& region : program_.regions_of(operand)) {
+        if (!region_refers(region)) {
+          return false;
+        }
+      }
+    }
+    return true;
   }
 
   /// Rows and columns of regions stacked by rows; nothing when they do not stack.
@@ -264,8 +270,12 @@ class Bounds {
     return extents;
   }
 
-  [[nodiscard]] bool operands_fit(const Op& op) const {
-    const std::optional<Wanted> wanted = expected(program_.shapes[op.shape]);
+  [[nodiscard]] bool operands_fit(const Op& op) {
+    std::optional<std::optional<Wanted>>& known = wanted_[op.shape];
+    if (!known) {
+      known = expected(program_.shapes[op.shape]);
+    }
+    const std::optional<Wanted>& wanted = *known;
     const auto inputs = program_.inputs_of(op);
     const auto outputs = program_.outputs_of(op);
     const auto fits = [&](Slice operand, const Extents& extents) { return extents_of(operand) == extents; };
@@ -354,6 +364,7 @@ class Bounds {
 
   const Program& program_;
   Findings& findings_;
+  std::vector<std::optional<std::optional<Wanted>>> wanted_;  // by shape, once an op has it
   std::int32_t nameless_ = -1'000'000;
 };
 

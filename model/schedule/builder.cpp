@@ -120,6 +120,7 @@ TensorId ProgramBuilder::attention_tensor(std::string name, TensorId of, Extent 
 BufferId ProgramBuilder::buffer(std::string name, BufferRole role, Extent rows, Extent columns, DType dtype) {
   check(rows.blocks >= 1 && columns.blocks >= 1, "a buffer is not empty");
   program_.buffers.push_back({std::move(name), role, rows, columns, dtype});
+  recent_.emplace_back();
   return BufferId{static_cast<std::int32_t>(program_.buffers.size()) - 1};
 }
 
@@ -148,8 +149,7 @@ OpId ProgramBuilder::gemm(const GemmSpec& spec) {
       .transpose_a = spec.transpose_a,
       .transpose_b = spec.transpose_b,
       .out = dtype_of(spec.out) == dtype_of(spec.a) ? std::nullopt : std::optional(dtype_of(spec.out))};
-  const std::array inputs{spec.a, spec.b};
-  return add(OpKind::gemm, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
+  return add(OpKind::gemm, spec.purpose, spec.lane, shape, spec.waits, {{&spec.a, 1}, {&spec.b, 1}}, {&spec.out, 1});
 }
 
 OpId ProgramBuilder::attention(const AttentionSpec& spec) {
@@ -166,8 +166,8 @@ OpId ProgramBuilder::attention(const AttentionSpec& spec) {
                              .head = spec.head,
                              .causal = spec.causal,
                              .dtype = dtype_of(spec.out)};
-  const std::array inputs{spec.queries, spec.keys};
-  const OpId id = add(OpKind::attention, spec.purpose, spec.lane, shape, spec.waits, inputs, {&spec.out, 1});
+  const OpId id = add(OpKind::attention, spec.purpose, spec.lane, shape, spec.waits,
+                      {{&spec.queries, 1}, {&spec.keys, 1}}, {&spec.out, 1});
   program_.ops[position(id)].positions = store_positions(spec);
   return id;
 }
@@ -208,7 +208,7 @@ OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
                                .rows = rows,
                                .columns = columns,
                                .dtype = dtype_of(spec.out)};
-  return add(OpKind::elementwise, spec.purpose, spec.lane, shape, spec.waits, spec.inputs, {&spec.out, 1});
+  return add(OpKind::elementwise, spec.purpose, spec.lane, shape, spec.waits, {spec.inputs}, {&spec.out, 1});
 }
 
 OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
@@ -228,7 +228,7 @@ OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
                             .wire = spec.wire};
   const std::span<const Operand> in{&spec.send, shape.sends ? 1U : 0U};
   const std::span<const Operand> out{&spec.receive, shape.receives ? 1U : 0U};
-  return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, in, out);
+  return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, {in}, out);
 }
 
 OpId ProgramBuilder::collective(const CollectiveSpec& spec) {
@@ -249,13 +249,22 @@ OpId ProgramBuilder::collective(const CollectiveSpec& spec) {
                               .rows = in_rows.blocks > out_rows.blocks ? in_rows : out_rows,
                               .columns = in_columns,
                               .wire = spec.wire};
-  return add(OpKind::collective, Purpose::communication, spec.lane, shape, spec.waits, {&spec.in, 1}, {&spec.out, 1});
+  return add(OpKind::collective, Purpose::communication, spec.lane, shape, spec.waits, {{&spec.in, 1}}, {&spec.out, 1});
 }
 
 void ProgramBuilder::unfused(const Shape& shape) {
   const auto* gemm = std::get_if<GemmShape>(&shape);
   check(gemm == nullptr || gemm->kernel_m.blocks == 0, "unfused work is whole");
   program_.unfused.push_back(shape);
+}
+
+void ProgramBuilder::expect(std::int64_t ops) {
+  const auto count = static_cast<std::size_t>(ops);
+  const auto grow = [](auto& pool, std::size_t more) { pool.reserve(pool.size() + more); };
+  grow(program_.ops, count);
+  grow(program_.waits, count);
+  grow(program_.operands, 5 * count / 2);
+  grow(program_.regions, 3 * count / 2);
 }
 
 Region ProgramBuilder::whole(BufferId id) const {
@@ -267,31 +276,51 @@ Region ProgramBuilder::rows_of(BufferId id, Index row, std::int32_t rows) const 
   return {id, row, 0, rows, buffer_of(id).columns.blocks};
 }
 
+/// What an op puts out is often what the next ones take in, so an operand like one of the last two of its buffer shares
+/// its region.
 Slice ProgramBuilder::store(const Operand& operand) {
+  if (operand.size() == 1) {
+    auto& [before, last] = recent_[position(operand.front().buffer)];
+    for (const Slice& recent : {last, before}) {
+      if (recent.count == 1 && program_.regions[recent.first] == operand.front()) {
+        return recent;
+      }
+    }
+    before = std::exchange(last, {static_cast<std::uint32_t>(program_.regions.size()), 1});
+    program_.regions.push_back(operand.front());
+    return last;
+  }
   const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
   program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());
   return slice;
 }
 
-Slice ProgramBuilder::store(std::span<const Operand> operands) {
-  const Slice slice{static_cast<std::uint32_t>(program_.operands.size()), static_cast<std::uint32_t>(operands.size())};
-  for (const Operand& operand : operands) {
-    program_.operands.push_back(store(operand));
+Slice ProgramBuilder::store(std::initializer_list<std::span<const Operand>> lists) {
+  Slice slice{static_cast<std::uint32_t>(program_.operands.size()), 0};
+  for (const std::span<const Operand> operands : lists) {
+    for (const Operand& operand : operands) {
+      program_.operands.push_back(store(operand));
+    }
+    slice.count += static_cast<std::uint32_t>(operands.size());
   }
   return slice;
 }
 
 std::uint32_t ProgramBuilder::shape_id(const Shape& shape) {
+  std::uint32_t& last = last_shape_[shape.index()];
+  if (last < program_.shapes.size() && program_.shapes[last] == shape) {
+    return last;
+  }
   const std::size_t hash = hash_of(shape);
   for (auto [same, end] = shape_ids_.equal_range(hash); same != end; ++same) {
     if (program_.shapes[same->second] == shape) {
-      return same->second;
+      return last = same->second;
     }
   }
   const auto id = static_cast<std::uint32_t>(program_.shapes.size());
   program_.shapes.push_back(shape);
   shape_ids_.emplace(hash, id);
-  return id;
+  return last = id;
 }
 
 std::uint16_t ProgramBuilder::lane_id(Lane lane) {
@@ -304,7 +333,7 @@ std::uint16_t ProgramBuilder::lane_id(Lane lane) {
 }
 
 OpId ProgramBuilder::add(OpKind kind, Purpose purpose, Lane lane, const Shape& shape, std::span<const OpId> waits,
-                         std::span<const Operand> inputs, std::span<const Operand> outputs) {
+                         std::initializer_list<std::span<const Operand>> inputs, std::span<const Operand> outputs) {
   const OpId id{static_cast<std::int32_t>(program_.ops.size())};
   Op op{.kind = kind, .purpose = purpose, .lane = lane_id(lane), .shape = shape_id(shape)};
   op.waits = {static_cast<std::uint32_t>(program_.waits.size()), static_cast<std::uint32_t>(waits.size())};
@@ -313,7 +342,7 @@ OpId ProgramBuilder::add(OpKind kind, Purpose purpose, Lane lane, const Shape& s
     program_.waits.push_back(wait);
   }
   op.inputs = store(inputs);
-  op.outputs = store(outputs);
+  op.outputs = store({outputs});
   program_.ops.push_back(op);
   return id;
 }
@@ -336,5 +365,16 @@ std::pair<Extent, Extent> ProgramBuilder::extents_of(const Operand& operand) con
 }
 
 DType ProgramBuilder::dtype_of(const Operand& operand) const { return buffer_of(operand.front().buffer).dtype; }
+
+Program unshared(Program program) {
+  std::vector<Region> regions;
+  for (Slice& operand : program.operands) {
+    const auto shared = program.regions_of(operand);
+    operand.first = static_cast<std::uint32_t>(regions.size());
+    regions.insert(regions.end(), shared.begin(), shared.end());
+  }
+  program.regions = std::move(regions);
+  return program;
+}
 
 }  // namespace commfuse

@@ -2,6 +2,8 @@
 // The only way to make a Program. Ops wait only for ids given before, so a program is acyclic by construction.
 #pragma once
 
+#include <array>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,12 +11,15 @@
 #include <unordered_map>
 #include <vector>
 
+#include "model/few.h"
 #include "model/schedule/program.h"
 
 namespace commfuse {
 
 /// Regions stacked by rows.
-using Operand = std::vector<Region>;
+using Operand = Few<Region>;
+/// Ops that must have ended before another is posted.
+using Waits = Few<OpId>;
 
 /// How a tensor is the product of two others.
 struct ProductSpec {
@@ -27,7 +32,7 @@ struct GemmSpec {
   Lane lane{LaneKind::compute, 0};
   Operand a, b, out;
   bool accumulate = false;
-  std::vector<OpId> waits;
+  Waits waits;
   Purpose purpose = Purpose::essential;
   DType accumulator = DType::fp32;
   std::int32_t kernel_rows = 0;  // block rows of the kernel that this product is a part of; 0: of its own
@@ -44,7 +49,7 @@ struct AttentionSpec {
   DimensionId batch{};
   DimensionId head{};
   bool causal = true;
-  std::vector<OpId> waits;
+  Waits waits;
   Purpose purpose = Purpose::essential;
 };
 
@@ -53,7 +58,7 @@ struct ElementwiseSpec {
   Function function = Function::add;
   std::vector<Operand> inputs;
   Operand out;
-  std::vector<OpId> waits;
+  Waits waits;
   Purpose purpose = Purpose::local;
 };
 
@@ -64,7 +69,7 @@ struct ExchangeSpec {
   std::int32_t shift = 1;
   Operand send, receive;
   DType wire = DType::bf16;
-  std::vector<OpId> waits;
+  Waits waits;
 };
 
 struct CollectiveSpec {
@@ -73,7 +78,7 @@ struct CollectiveSpec {
   int axis = 0;
   Operand in, out;
   DType wire = DType::bf16;
-  std::vector<OpId> waits;
+  Waits waits;
 };
 
 /// Aborts (check) on what only a generator's author can get wrong: empty operands, regions wider than their buffer,
@@ -118,22 +123,30 @@ class ProgramBuilder {
   /// `rows` block rows of a buffer from `row`, over all its columns.
   [[nodiscard]] Region rows_of(BufferId id, Index row, std::int32_t rows = 1) const;
 
+  /// About so many ops will come: makes room for them at once.
+  void expect(std::int64_t ops);
+
   [[nodiscard]] Program build() && { return std::move(program_); }
 
  private:
   Slice store(const Operand& operand);
-  Slice store(std::span<const Operand> operands);
+  Slice store(std::initializer_list<std::span<const Operand>> lists);
   std::uint32_t shape_id(const Shape& shape);
   std::uint16_t lane_id(Lane lane);
   OpId add(OpKind kind, Purpose purpose, Lane lane, const Shape& shape, std::span<const OpId> waits,
-           std::span<const Operand> inputs, std::span<const Operand> outputs);
+           std::initializer_list<std::span<const Operand>> inputs, std::span<const Operand> outputs);
   /// Rows x columns of a stacked operand; all its regions have the same columns and block kinds.
   [[nodiscard]] std::pair<Extent, Extent> extents_of(const Operand& operand) const;
   [[nodiscard]] DType dtype_of(const Operand& operand) const;
   Slice store_positions(const AttentionSpec& spec);
 
   Program program_;
-  std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;  // by hash; only looked up, never walked
+  std::vector<std::array<Slice, 2>> recent_;  // by buffer: the last two operands of one region, the later one last
+  std::unordered_multimap<std::size_t, std::uint32_t> shape_ids_;       // by hash; only looked up, never walked
+  std::array<std::uint32_t, std::variant_size_v<Shape>> last_shape_{};  // by kind: the one that was asked for last
 };
+
+/// The same, but no two operands share regions: to change one alone.
+Program unshared(Program program);
 
 }  // namespace commfuse

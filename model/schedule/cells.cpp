@@ -13,17 +13,6 @@ CellMap::CellMap(const Program& program) : program_(program), first_{0} {
   }
 }
 
-void CellMap::append(const Region& region, const Coordinates& here, std::vector<Cell>& cells) const {
-  const std::int32_t width = program_.buffers[position(region.buffer)].columns.blocks;
-  Cell row = first_[position(region.buffer)] + region.row.at(program_.mesh, here) * width +
-             region.column.at(program_.mesh, here);
-  for (std::int32_t i = 0; i < region.rows; ++i, row += width) {
-    for (std::int32_t j = 0; j < region.columns; ++j) {
-      cells.push_back(row + j);
-    }
-  }
-}
-
 std::vector<Cell> CellMap::of(Slice operand, const Coordinates& here) const {
   std::vector<Cell> cells;
   for (const Region& region : program_.regions_of(operand)) {

@@ -107,14 +107,15 @@ class Contents {
   }
 
   Values read(Rank rank, OpId op, Slice operand) {
-    Values values;
-    touched_.clear();
-    for (const Region& region : program_.regions_of(operand)) {
-      cells_.append(region, here(rank), touched_);
+    const auto regions = program_.regions_of(operand);
+    std::size_t rows = 0;
+    for (const Region& region : regions) {
+      rows += static_cast<std::size_t>(region.rows);
     }
-    values.reserve(touched_.size());
-    for (const Cell cell : touched_) {
-      values.push_back(at(rank, cell));
+    Values values;
+    values.reserve(rows * static_cast<std::size_t>(regions.front().columns));  // the same of all regions
+    for (const Region& region : regions) {
+      cells_.for_each(region, here(rank), [&](Cell cell) { values.push_back(at(rank, cell)); });
     }
     if (OpValues* kept = traced(rank, op)) {
       kept->inputs.push_back(values);
@@ -123,12 +124,9 @@ class Contents {
   }
 
   void write(Rank rank, OpId op, const Values& values) {
-    touched_.clear();
+    const Value* value = values.begin();
     for (const Region& region : program_.regions_of(program_.outputs_of(record(op)).front())) {
-      cells_.append(region, here(rank), touched_);
-    }
-    for (std::size_t i = 0; i < touched_.size(); ++i) {
-      at(rank, touched_[i]) = values[i];
+      cells_.for_each(region, here(rank), [&](Cell cell) { at(rank, cell) = *value++; });
     }
     if (OpValues* kept = traced(rank, op)) {
       kept->output = values;
@@ -245,7 +243,7 @@ class Contents {
       const auto from = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * part);
       Values taken;
       if (shape.kind == CollectiveKind::reduce_scatter) {
-        taken.assign(total.begin() + from, total.begin() + from + static_cast<std::ptrdiff_t>(part));
+        taken.insert(taken.end(), total.begin() + from, total.begin() + from + static_cast<std::ptrdiff_t>(part));
       } else if (shape.kind == CollectiveKind::all_to_all) {
         for (const Values& source : given) {
           taken.insert(taken.end(), source.begin() + from, source.begin() + from + static_cast<std::ptrdiff_t>(part));
@@ -285,10 +283,11 @@ class Contents {
   void arrive(const Event& event) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
     const Slice sent = program_.inputs_of(record(event.op)).front();
-    const Turn source = program_.mesh.coordinates(source_of(program_, exchange, 0));
+    const auto axis = static_cast<std::size_t>(exchange.axis);
+    Turn source{};
+    source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
     const Values held = read(0, event.op, sent);
-    OtherRanks others(program_, *symmetry_, sums_);
-    write(0, event.target_op, others.hold(held, sent, exchange.rows.blocks, {&source, 1}).front());
+    write(0, event.target_op, OtherRanks(program_, *symmetry_, sums_, sent).hold(held, exchange.rows.blocks, source));
   }
 
   /// What rank 0 gets of a collective, where it is the member at coordinate 0.
@@ -302,7 +301,13 @@ class Contents {
     }
     const bool part = shape.kind != CollectiveKind::all_reduce;  // of the larger of input and output
     const std::int32_t rows = shape.rows.blocks / (part ? static_cast<std::int32_t>(members.size()) : 1);
-    const std::vector<Values> given = OtherRanks(program_, *symmetry_, sums_).hold(read(0, op, in), in, rows, members);
+    const Values held = read(0, op, in);
+    OtherRanks others(program_, *symmetry_, sums_, in);
+    std::vector<Values> given;
+    given.reserve(members.size());
+    for (const Turn& member : members) {
+      given.push_back(others.hold(held, rows, member));
+    }
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     write(0, op, reduces ? meaning_.reduced({0, op}, given) : stacked(given));
   }
@@ -319,7 +324,6 @@ class Contents {
   std::vector<Coordinates> here_;
   std::size_t iteration_ = 0;
   bool undecided_ = false;
-  std::vector<Cell> touched_;  // room to work in
 };
 
 }  // namespace

@@ -15,8 +15,8 @@ namespace commfuse {
 
 /// What one op on one rank took in and put out.
 struct OpValues {
-  std::vector<std::vector<Value>> inputs;  // by operand; of an accumulating product also what it adds to
-  std::vector<Value> output;
+  std::vector<Values> inputs;  // by operand; of an accumulating product also what it adds to
+  Values output;
   friend bool operator==(const OpValues&, const OpValues&) = default;
 };
 

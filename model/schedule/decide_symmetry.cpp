@@ -85,10 +85,14 @@ class Symmetry::Decision {
     });
   }
   bool named_by(std::span<const Slice> operands) {
-    return std::all_of(operands.begin(), operands.end(), [&](Slice operand) {
-      const Operand regions = program_.regions_of(operand);
-      return std::all_of(regions.begin(), regions.end(), [&](const Region& region) { return named_by(region); });
-    });
+    for (const Slice operand : operands) {
+      for (const Region& region : program_.regions_of(operand)) {
+        if (!named_by(region)) {
+          return false;
+        }
+      }
+    }
+    return true;
   }
   bool named_by(const Region& region) {
     return (region.row.fixed() || named_by(region.row, direction(region, false))) &&

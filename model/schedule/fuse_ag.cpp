@@ -23,36 +23,39 @@ class Products {
     next_.arrived.insert(next_.arrived.end(), piece.arrived.begin(), piece.arrived.end());
     if (--to_come_ % group_ == 0) {
       multiply(next_.rows, next_.results, landed(next_.arrived));
-      next_ = {};
+      next_.rows.clear();
+      next_.results.clear();
+      next_.arrived.clear();
     }
   }
 
-  [[nodiscard]] const Done& done() const { return done_; }
+  [[nodiscard]] Done done() const { return {last_}; }
 
  private:
-  void multiply(const Operand& rows, const Operand& results, const std::vector<OpId>& waits) {
-    done_ = {
-        stage_.builder.gemm({.a = rows, .b = {stage_.builder.whole(stage_.weight)}, .out = results, .waits = waits})};
+  void multiply(const Operand& rows, const Operand& results, const Waits& waits) {
+    last_ =
+        stage_.builder.gemm({.a = rows, .b = {stage_.builder.whole(stage_.weight)}, .out = results, .waits = waits});
   }
 
   const Stage& stage_;
   std::int32_t group_;
   std::int32_t to_come_;  // pieces
   Piece next_;
-  Done done_;
+  OpId last_{};
 };
 
 }  // namespace
 
 Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& bring) {
   Products products(stage, group);
-  std::vector<Piece> next = bring(1);
+  Pieces next = bring(1);
   products.own();
   for (std::int32_t step = 2; !next.empty(); ++step) {
-    const std::vector<Piece> here = std::exchange(next, bring(step));
-    for (const Piece& piece : here) {
+    Pieces after = bring(step);
+    for (const Piece& piece : next) {
       products.take(piece);
     }
+    next = std::move(after);
   }
   return products.done();
 }

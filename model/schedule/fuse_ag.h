@@ -11,7 +11,6 @@
 #pragma once
 
 #include <functional>
-#include <vector>
 
 #include "model/schedule/rings.h"
 
@@ -21,11 +20,12 @@ namespace commfuse {
 struct Piece {
   Operand rows;
   Operand results;
-  std::vector<Flight> arrived;
+  Few<Flight> arrived;
 };
+using Pieces = Few<Piece>;
 
 /// Sets out what step 1, 2, ... multiplies; nothing after the last step.
-using Bring = std::function<std::vector<Piece>(std::int32_t step)>;
+using Bring = std::function<Pieces(std::int32_t step)>;
 
 /// With groups of more than one shard, pieces are whole shards. N products, or fewer in groups.
 Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& bring);

@@ -26,8 +26,9 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
   const BufferId gathered =
       stage.ranks > 1 ? stage.scratch("gathered", (stage.ranks - 1) * stage.cuts, stage.input) : stage.input;
   CommLanes lanes(options.lanes);
+  builder.expect(std::int64_t{2} * stage.ranks * stage.cuts);
   const auto send = [&](std::int32_t distance) {
-    std::vector<Piece> pieces;
+    Pieces pieces;
     const std::uint16_t lane = lanes.of(distance - 1);
     for (std::int32_t part = 0; part < stage.cuts; ++part) {
       const Region here = stage.rows_of(gathered, (distance - 1) * stage.cuts + part);
@@ -42,14 +43,14 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
     }
     return pieces;
   };
-  std::vector<std::vector<Piece>> sent;  // by distance - 1
+  std::vector<Pieces> sent;  // by distance - 1
   return multiply_what_comes(stage, options.group, [&](std::int32_t step) {
     // As many as there are lanes are under way before the first of them is waited for.
     const std::int32_t ahead = std::min(stage.ranks - 1, step + options.lanes - 1);
     while (static_cast<std::int32_t>(sent.size()) < ahead) {
       sent.push_back(send(static_cast<std::int32_t>(sent.size()) + 1));
     }
-    return step < stage.ranks ? sent[static_cast<std::size_t>(step) - 1] : std::vector<Piece>{};
+    return step < stage.ranks ? sent[static_cast<std::size_t>(step) - 1] : Pieces{};
   });
 }
 

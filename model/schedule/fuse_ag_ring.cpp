@@ -29,8 +29,9 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
   std::vector<Region> held(static_cast<std::size_t>(chains_of(tracks)));  // by chain: what goes on next
   std::int32_t row = 0;
   CommLanes lanes(options.lanes);
+  builder.expect(std::int64_t{2} * stage.ranks * chains_of(tracks));
   return multiply_what_comes(stage, options.group, [&](std::int32_t step) {
-    std::vector<Piece> pieces;
+    Pieces pieces;
     for (const Track& track : tracks) {
       if (step > track.reach) {
         continue;

@@ -83,7 +83,7 @@ class DirectSum {
     return stage_.multiply({.a = input,
                             .b = {builder_.whole(stage_.weight)},
                             .out = results,
-                            .waits = very_first ? stage_.ready : landed(in_slots)});
+                            .waits = very_first ? Waits(stage_.ready) : landed(in_slots)});
   }
 
   void send(std::int32_t step, std::int32_t part) {
@@ -111,7 +111,7 @@ class DirectSum {
       arrivals.push_back(sent(step, stage_.cuts - 1));
     }
     summed_ = end;
-    std::vector<OpId> waits = landed(arrivals);
+    Waits waits = landed(arrivals);
     const LaneKind lane = options_.sum == Sum::arrival ? options_.add_lane : LaneKind::compute;
     if (!own.empty()) {
       inputs.push_back(own);

@@ -165,7 +165,7 @@ class RingSum {
       inputs.push_back(sums(track, partial.distance));
     }
     inputs.push_back({slot(i)});
-    std::vector<OpId> waits = landed(brought);
+    Waits waits = landed(brought);
     if (options_.add_lane == LaneKind::aux) {
       waits.push_back(product_);
     }

@@ -34,7 +34,8 @@ struct Index {
       if (term.scale != 0) {
         const std::int32_t extent = mesh.axes[axis].extent;
         const std::int32_t moved = term.sign * here[axis] + term.offset;
-        value += term.scale * ((moved % extent + extent) % extent);
+        const std::int32_t inside = moved % extent;
+        value += term.scale * (inside < 0 ? inside + extent : inside);
       }
     }
     return value;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <compare>
 
 namespace commfuse {
 
@@ -15,7 +14,9 @@ namespace {
 struct Half {
   std::array<std::int32_t, 3> channel{};  // lane, axis, shift where all ranks are alike; lane, source, target otherwise
   std::size_t place = 0;                  // in the matching's tables
-  friend auto operator<=>(const Half&, const Half&) = default;
+  friend bool operator<(const Half& a, const Half& b) {
+    return a.channel != b.channel ? a.channel < b.channel : a.place < b.place;
+  }
 };
 using Halves = std::vector<Half>;
 
@@ -39,7 +40,9 @@ template <class Where>
 void pair_up(const Program& program, Halves& sends, Halves& receives, const Where& where, Matching& matching) {
   put_in_order(sends);
   put_in_order(receives);
-  const auto op_at = [&](std::size_t place) { return OpId{static_cast<std::int32_t>(place % matching.ops)}; };
+  const auto op_at = [&](std::size_t place) {
+    return OpId{static_cast<std::int32_t>(matching.uniform ? place : place % matching.ops)};
+  };
   const auto words = [&](const Half& half) { return op_in_words(program, op_at(half.place)); };
   auto send = sends.begin();
   auto receive = receives.begin();
@@ -77,6 +80,8 @@ std::string lane_in_words(const Program& program, std::int32_t lane) {
 void match_uniform(const Program& program, Matching& matching) {
   Halves sends;
   Halves receives;
+  sends.reserve(program.ops.size());
+  receives.reserve(program.ops.size());
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (const ExchangeShape* exchange = exchange_of(program, program.ops[op])) {
       const std::int32_t axis = exchange->shift == 0 ? -1 : exchange->axis;

@@ -51,7 +51,7 @@ Value Meaning::sum(Where where, std::span<const Value> values) {
 
 Values Meaning::reduced(Where where, const std::vector<Values>& given) {
   Values total;
-  Values column(given.size());
+  std::vector<Value> column(given.size());
   for (std::size_t i = 0; i < given[0].size(); ++i) {
     for (std::size_t member = 0; member < given.size(); ++member) {
       column[member] = given[member][i];
@@ -65,7 +65,7 @@ Values Meaning::map(Where where, const ElementwiseShape& shape, const std::vecto
   const std::size_t width = shape.function == Function::swiglu ? 2 : 1;
   const auto count = static_cast<std::size_t>(shape.rows.blocks) * static_cast<std::size_t>(shape.columns.blocks);
   Values out;
-  Values column;
+  std::vector<Value> column;
   out.reserve(count);
   column.reserve(inputs.size());
   for (std::size_t i = 0; i < count; ++i) {
@@ -145,7 +145,7 @@ Values Meaning::attend(Where where, const AttentionShape& shape, std::span<const
   out.reserve(queries.size());
   for (const std::int32_t row : rows) {
     for (std::size_t column = 0; column < width; ++column) {
-      Values seen;
+      std::vector<Value> seen;
       for (std::size_t key = column; key < keys.size(); key += width) {
         seen.push_back(keys[key]);
       }
@@ -155,7 +155,7 @@ Values Meaning::attend(Where where, const AttentionShape& shape, std::span<const
   return out;
 }
 
-Value Meaning::attended(Where where, const Value& query, std::int32_t row, Values& keys, bool causal) {
+Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal) {
   const bool all = !causal || rows_move(query.tensor);  // where they move, other ranks' queries see other keys
   if (!all) {
     keys.resize(static_cast<std::size_t>(row) + 1);

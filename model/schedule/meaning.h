@@ -77,7 +77,7 @@ class Meaning {
   Value add_residual(Where where, const Value& a, const Value& b);
   /// One block of queries, which stands at `row` of its sequence, against key rows 0, 1, 2 and so on of the same heads:
   /// all rows of the tensor, or with a causal mask those up to `row`. Masked keys are not looked at.
-  Value attended(Where where, const Value& query, std::int32_t row, Values& keys, bool causal);
+  Value attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal);
 
   const Program& program_;
   const Symmetry* symmetry_;
@@ -85,7 +85,8 @@ class Meaning {
   Findings& findings_;
   std::vector<SumId> complete_;  // by tensor
   std::size_t iteration_ = 0;
-  std::vector<SumId> parts_;  // room to work in
+  std::vector<SumId> parts_;   // room to work in
+  std::vector<Value> column_;  // room to work in, of a product
 };
 
 }  // namespace commfuse

@@ -47,13 +47,14 @@ Values Meaning::multiply(Where where, const GemmShape& shape, Values a, Values b
     b = transposed(b, k);
   }
   Values out;
-  Values column(k);
+  out.reserve(m * n);
+  column_.resize(k);
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
       for (std::size_t t = 0; t < k; ++t) {
-        column[t] = b[t * n + j];
+        column_[t] = b[t * n + j];
       }
-      const Value product = contract(where, shape, std::span(a).subspan(i * k, k), column);
+      const Value product = contract(where, shape, std::span(a).subspan(i * k, k), column_);
       out.push_back(old.empty() ? product : sum(where, std::array{old[out.size()], product}));
     }
   }

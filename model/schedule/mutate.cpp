@@ -7,6 +7,7 @@
 #include <functional>
 #include <utility>
 
+#include "model/schedule/builder.h"
 #include "model/schedule/cells.h"
 #include "model/schedule/check_program.h"
 #include "model/schedule/contents.h"
@@ -62,7 +63,7 @@ class Mutator {
  public:
   using Visit = std::function<void(const Mutation&)>;
 
-  Mutator(const Program& program, const Visit& visit) : program_(program), visit_(visit) {}
+  Mutator(const Program& program, const Visit& visit) : program_(unshared(program)), visit_(visit) {}
 
   void run() {
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
@@ -310,7 +311,7 @@ class Mutator {
     });
   }
 
-  const Program& program_;
+  Program program_;
   const Visit& visit_;
   Mutation mutation_;
 };
@@ -486,7 +487,7 @@ class Pair {
     return std::nullopt;
   }
 
-  static bool same_blocks(const std::vector<Value>& left, const std::vector<Value>& right) {
+  static bool same_blocks(const Values& left, const Values& right) {
     return std::equal(left.begin(), left.end(), right.begin(), right.end(), [](const Value& l, const Value& r) {
       return l.tensor == r.tensor && l.row == r.row && l.column == r.column;
     });

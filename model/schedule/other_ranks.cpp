@@ -3,22 +3,23 @@
 
 namespace commfuse {
 
-std::vector<std::vector<Value>> OtherRanks::hold(const std::vector<Value>& held, Slice operand, std::int32_t rows,
-                                                 std::span<const Turn> turns) {
+OtherRanks::OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums, Slice operand)
+    : program_(program),
+      symmetry_(symmetry),
+      sums_(sums),
+      columns_(program.regions_of(operand).front().columns),
+      down_(*symmetry.rows_inside(program.regions_of(operand))),
+      across_(*symmetry.columns_inside(program.regions_of(operand))) {}
+
+Values OtherRanks::hold(const Values& held, std::int32_t rows, const Turn& turn) {
   const Mesh& mesh = program_.mesh;
-  const auto regions = program_.regions_of(operand);
-  const std::int32_t columns = regions.front().columns;
-  const Rotation down = *symmetry_.rows_inside(regions);
-  const Rotation across = *symmetry_.columns_inside(regions);
-  std::vector<std::vector<Value>> values(turns.size());
-  for (std::size_t i = 0; i < turns.size(); ++i) {
-    const Turn back = inverse(mesh, turns[i]);
-    values[i].reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns));
-    for (std::int32_t row = 0; row < rows; ++row) {
-      const auto from = static_cast<std::size_t>(down.at(mesh, row, back)) * static_cast<std::size_t>(columns);
-      for (std::int32_t column = 0; column < columns; ++column) {
-        values[i].push_back(moved(held[from + static_cast<std::size_t>(across.at(mesh, column, back))], turns[i]));
-      }
+  const Turn back = inverse(mesh, turn);
+  Values values;
+  values.reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns_));
+  for (std::int32_t row = 0; row < rows; ++row) {
+    const auto from = static_cast<std::size_t>(down_.at(mesh, row, back)) * static_cast<std::size_t>(columns_);
+    for (std::int32_t column = 0; column < columns_; ++column) {
+      values.push_back(moved(held[from + static_cast<std::size_t>(across_.at(mesh, column, back))], turn));
     }
   }
   return values;

@@ -2,9 +2,6 @@
 // What other ranks of a rotation-symmetric program hold, worked out from what rank 0 holds.
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "model/schedule/symmetry.h"
 #include "model/schedule/value.h"
 
@@ -12,14 +9,11 @@ namespace commfuse {
 
 class OtherRanks {
  public:
-  /// Keeps references to all three.
-  OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums)
-      : program_(program), symmetry_(symmetry), sums_(sums) {}
+  /// What they hold in an operand. Keeps references to the program, the symmetry and the sums.
+  OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums, Slice operand);
 
-  /// The top `rows` rows of an operand on each of the ranks that these turns bring rank 0 to; `held` is what rank 0
-  /// has there.
-  std::vector<std::vector<Value>> hold(const std::vector<Value>& held, Slice operand, std::int32_t rows,
-                                       std::span<const Turn> turns);
+  /// The top `rows` rows of the operand on the rank that a turn brings rank 0 to; `held` is what rank 0 has there.
+  Values hold(const Values& held, std::int32_t rows, const Turn& turn);
 
  private:
   /// What a label on rank 0 becomes.
@@ -28,6 +22,9 @@ class OtherRanks {
   const Program& program_;
   const Symmetry& symmetry_;
   Sums& sums_;
+  std::int32_t columns_;
+  Rotation down_;
+  Rotation across_;
 };
 
 }  // namespace commfuse

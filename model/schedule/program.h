@@ -239,7 +239,7 @@ struct Program {
 
   std::vector<OpId> waits;       // pool
   std::vector<Slice> operands;   // pool: each a list of regions stacked by rows
-  std::vector<Region> regions;   // pool
+  std::vector<Region> regions;   // pool; operands may share them
   std::vector<Index> positions;  // pool: block rows of a sequence
 
   [[nodiscard]] std::span<const OpId> waits_of(const Op& op) const {

@@ -24,8 +24,8 @@ std::vector<Track> tracks_of(const Stage& stage, Directions directions) {
 
 std::int32_t chains_of(const std::vector<Track>& tracks) { return tracks.back().ways.back().chain + 1; }
 
-std::vector<OpId> landed(std::span<const Flight> flights) {
-  std::vector<Flight> last;
+Waits landed(std::span<const Flight> flights) {
+  Few<Flight> last;
   for (const Flight& flight : flights) {
     const auto same =
         std::find_if(last.begin(), last.end(), [&](const Flight& other) { return other.lane == flight.lane; });
@@ -35,17 +35,17 @@ std::vector<OpId> landed(std::span<const Flight> flights) {
       same->op = std::max(same->op, flight.op);
     }
   }
-  std::vector<OpId> ops;
+  Waits ops;
   for (const Flight& flight : last) {
     ops.push_back(flight.op);
   }
   return ops;
 }
 
-std::vector<OpId> CommLanes::first_waits(std::uint16_t lane, const Stage& stage) {
+Waits CommLanes::first_waits(std::uint16_t lane, const Stage& stage) {
   const bool first = !used_[lane];
   used_[lane] = true;
-  return first ? stage.ready : std::vector<OpId>{};
+  return first ? Waits(stage.ready) : Waits{};
 }
 
 Done multiply_alone(const Stage& stage) {

@@ -40,7 +40,7 @@ struct Flight {
 };
 
 /// The ops to wait for so that all of these have ended: the last of each lane.
-std::vector<OpId> landed(std::span<const Flight> flights);
+Waits landed(std::span<const Flight> flights);
 
 /// Communication lanes, taken in turn.
 class CommLanes {
@@ -51,7 +51,7 @@ class CommLanes {
     return static_cast<std::uint16_t>(static_cast<std::size_t>(place) % used_.size());
   }
   /// What holds up the site's input holds up the first op of each lane; the lane's order does the rest.
-  std::vector<OpId> first_waits(std::uint16_t lane, const Stage& stage);
+  Waits first_waits(std::uint16_t lane, const Stage& stage);
 
  private:
   std::vector<bool> used_;  // by lane

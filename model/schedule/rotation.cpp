@@ -34,7 +34,8 @@ std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotati
     if (normal(extent, term.sign * scale) != step || std::abs(scale) != std::abs(step)) {
       return std::nullopt;
     }
-    start.all += scale * ((term.offset % extent + extent) % extent);
+    const std::int32_t offset = term.offset % extent;
+    start.all += scale * (offset < 0 ? offset + extent : offset);
     start.rest += scale < 0 ? scale * (extent - 1) : 0;
   }
   return start;
@@ -61,7 +62,9 @@ Cycle Rotation::cycle(const Mesh& mesh, std::size_t axis, const Turn& turn) cons
 
 std::int32_t Rotation::at(const Mesh& mesh, std::int32_t place, const Turn& turn) const {
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
-    place = cycle(mesh, axis, turn).at(place);
+    if (step[axis] != 0) {
+      place = cycle(mesh, axis, turn).at(place);
+    }
   }
   return place;
 }
@@ -87,6 +90,10 @@ bool Direction::move(const Mesh& mesh, std::size_t axis, std::int64_t step) {
 }
 
 std::optional<Rotation> rotation_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
+  if (direction.rotation.still() && span.first.fixed()) {  // as most are: only the bounds are left to look at
+    const std::int32_t first = span.first.constant;
+    return first >= 0 && first <= direction.blocks - span.count ? std::optional(Rotation{}) : std::nullopt;
+  }
   const std::optional<Start> start = start_of(mesh, span.first, direction.rotation);
   if (!start || start->rest < 0 || start->all < 0 || start->all > direction.blocks - span.count) {
     return std::nullopt;

@@ -118,7 +118,7 @@ class Wording {
   }
 
  private:
-  [[nodiscard]] std::string list(const std::vector<Value>& values) const {
+  [[nodiscard]] std::string list(const Values& values) const {
     std::string text;
     for (const Value& value : values) {
       text += (text.empty() ? "" : ", ") + in_words(program_, sums_, value);
@@ -139,7 +139,7 @@ class Wording {
   [[nodiscard]] std::string elementwise(const Command& command, const OpValues& values) const {
     const auto& shape = std::get<ElementwiseShape>(program_.shapes[command.shape]);
     std::string from;
-    for (const std::vector<Value>& input : values.inputs) {
+    for (const Values& input : values.inputs) {
       from += (from.empty() ? "" : " + ") + list(input);
     }
     const std::string made = list(values.output) + (from.empty() ? "" : " = " + from);

@@ -45,6 +45,9 @@ std::optional<Rotation> Symmetry::columns_alike(Operand operand) const {
     return rotation_inside(program_.mesh, {region.column, region.columns}, grid(region).columns);
   };
   const std::optional<Rotation> first = inside(operand.front());
+  if (operand.size() == 1) {
+    return first;
+  }
   const bool alike =
       std::all_of(operand.begin() + 1, operand.end(), [&](const Region& region) { return inside(region) == first; });
   return alike ? first : std::nullopt;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/few.h"
 #include "model/schedule/program.h"
 #include "model/schedule/sums.h"
 
@@ -20,7 +21,7 @@ struct Value {
   friend bool operator==(const Value&, const Value&) = default;
 };
 
-using Values = std::vector<Value>;  // an operand's, row by row
+using Values = Few<Value>;  // an operand's, row by row
 
 inline constexpr Value nothing{};
 inline constexpr Value wrong_value{.tensor = TensorId{-2}};  // already reported

@@ -254,10 +254,10 @@ class Writer {
       return 0;
     }
     const auto extent = mesh_.axes[static_cast<std::size_t>(axis)].extent;
-    const auto stride = static_cast<std::uint32_t>(mesh_.stride(axis));
     const auto by = static_cast<std::uint32_t>((shift % extent + extent) % extent);
     const auto [found, added] = turns_.try_emplace({axis, by}, static_cast<std::uint32_t>(tape_.turns.size()));
     if (added) {
+      const auto stride = static_cast<std::uint32_t>(mesh_.stride(axis));
       const std::uint32_t block = static_cast<std::uint32_t>(extent) * stride;
       Tape::Turn runs;
       for (std::uint32_t first = 0; first < static_cast<std::uint32_t>(tape_.ranks); first += block) {

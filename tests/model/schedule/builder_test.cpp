@@ -84,6 +84,23 @@ TEST(Builder, OperandsAreRegionsStackedByRows) {
   EXPECT_EQ(program.outputs_of(program.ops[0]).size(), 1U);
 }
 
+TEST(Builder, OperandsLikeOneOfTheLastTwoOfTheirBufferShareTheirRegion) {
+  Bench bench;
+  ProgramBuilder& builder = bench.builder;
+  const auto send = [&](std::int32_t from) { builder.exchange({.send = {builder.rows_of(bench.x, from)}}); };
+  for (const std::int32_t row : {0, 1, 0, 1, 2, 1, 0}) {
+    send(row);
+  }
+  const Program program = std::move(builder).build();
+  EXPECT_EQ(program.regions.size(), 4U);  // 0, 1, 2, and 0 again
+  const Program apart = unshared(program);
+  EXPECT_EQ(apart.regions.size(), 7U);
+  for (std::size_t i = 0; i < program.operands.size(); ++i) {
+    EXPECT_EQ(program.regions_of(program.operands[i]).front(), apart.regions_of(apart.operands[i]).front());
+    EXPECT_EQ(apart.operands[i], (Slice{static_cast<std::uint32_t>(i), 1}));
+  }
+}
+
 TEST(Builder, BringsShiftsIntoTheAxis) {
   Bench bench;
   for (const std::int32_t shift : {-1, 3, 7}) {  // all one step back on 4 ranks

@@ -129,7 +129,7 @@ TEST(Equivalence, OfAConsistentlyRenamedSlotIsByValues) {
 }
 
 TEST(Equivalence, IsNotProvedWhenOneOfThemFailsItsCheck) {
-  Program wrong = Detour{}.through(0);
+  Program wrong = unshared(Detour{}.through(0));
   wrong.regions[2].row.constant = 1;  // reads the other room
   EXPECT_EQ(equivalence_of(Detour{}.through(0), wrong), std::nullopt);
 }

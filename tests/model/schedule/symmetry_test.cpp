@@ -130,7 +130,7 @@ TEST(Symmetry, OfEveryMutationThatHasItGivesTheVerdictOfEveryRank) {
 /// Changes programs at random, in ways that may keep them symmetric or right.
 class Changes {
  public:
-  explicit Changes(Program program, std::uint32_t seed) : program_(std::move(program)), random_(seed) {}
+  explicit Changes(Program program, std::uint32_t seed) : program_(unshared(std::move(program))), random_(seed) {}
 
   Program after(int changes) && {
     for (int i = 0; i < changes; ++i) {

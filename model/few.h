@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// A list that mostly has one element, which then lies in place. Large programs are made of such lists by the hundred
+// thousand; taking memory for each of them took longer than all else.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+namespace commfuse {
+
+/// As std::vector, as far as it goes. T can be made without arguments.
+template <class T>
+class Few {
+ public:
+  using value_type = T;
+  using iterator = T*;
+  using const_iterator = const T*;
+
+  Few() = default;
+  Few(std::initializer_list<T> list) : Few(list.begin(), list.end()) {}
+  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): who keeps a vector may pass it
+  Few(const std::vector<T>& list) : Few(list.data(), list.data() + list.size()) {}
+  Few(const T* first, const T* last)
+      : one_(last - first == 1 ? *first : T{}), size_(static_cast<std::size_t>(last - first)) {
+    if (size_ > 1) {
+      many_.assign(first, last);
+    }
+  }
+  Few(const Few& other) : one_(other.one_), size_(other.size_) {
+    if (size_ > 1) {
+      many_ = other.many_;
+    }
+  }
+  Few(Few&& other) noexcept : one_(std::move(other.one_)), many_(std::move(other.many_)), size_(other.size_) {
+    other.clear();
+  }
+  Few& operator=(const Few& other) { return *this = Few(other); }
+  Few& operator=(Few&& other) noexcept {
+    one_ = std::move(other.one_);
+    many_ = std::move(other.many_);
+    size_ = std::exchange(other.size_, 0);
+    return *this;
+  }
+  ~Few() = default;
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] T* data() { return size_ > 1 ? many_.data() : &one_; }
+  [[nodiscard]] const T* data() const { return size_ > 1 ? many_.data() : &one_; }
+  [[nodiscard]] T* begin() { return data(); }
+  [[nodiscard]] T* end() { return data() + size_; }
+  [[nodiscard]] const T* begin() const { return data(); }
+  [[nodiscard]] const T* end() const { return data() + size_; }
+  [[nodiscard]] T& operator[](std::size_t i) { return data()[i]; }
+  [[nodiscard]] const T& operator[](std::size_t i) const { return data()[i]; }
+  [[nodiscard]] T& front() { return *begin(); }
+  [[nodiscard]] const T& front() const { return *begin(); }
+  [[nodiscard]] T& back() { return end()[-1]; }
+  [[nodiscard]] const T& back() const { return end()[-1]; }
+
+  void clear() {
+    many_.clear();
+    size_ = 0;
+  }
+  void reserve(std::size_t size) {
+    if (size > 1) {
+      many_.reserve(size);
+    }
+  }
+  void push_back(const T& element) { add(element); }
+  void push_back(T&& element) { add(std::move(element)); }
+  /// At the end alone.
+  void insert(const T* /*end*/, const T* first, const T* last) {
+    reserve(size_ + static_cast<std::size_t>(last - first));
+    for (; first != last; ++first) {
+      push_back(*first);
+    }
+  }
+
+  friend bool operator==(const Few& a, const Few& b) {
+    if (a.size_ != b.size_) {
+      return false;
+    }
+    for (std::size_t i = 0; i < a.size_; ++i) {
+      if (!(a[i] == b[i])) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+ private:
+  template <class Element>
+  void add(Element&& element) {
+    if (size_ == 0) {
+      one_ = std::forward<Element>(element);
+    } else {
+      if (size_ == 1) {
+        many_.push_back(one_);
+      }
+      many_.push_back(std::forward<Element>(element));
+    }
+    ++size_;
+  }
+
+  T one_{};              // where there is one
+  std::vector<T> many_;  // all of them, where there are more
+  std::size_t size_ = 0;
+};
+
+}  // namespace commfuse

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/few.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace commfuse {
+namespace {
+
+using Words = Few<std::string>;
+
+std::vector<std::string> all_of(const Words& words) { return {words.begin(), words.end()}; }
+
+/// none, one, two and three words
+std::vector<std::vector<std::string>> lists() { return {{}, {"a"}, {"a", "b"}, {"a", "b", "c"}}; }
+
+TEST(Few, HoldsWhatAVectorHolds) {
+  for (const std::vector<std::string>& list : lists()) {
+    Words words = list;
+    EXPECT_EQ(all_of(words), list);
+    EXPECT_EQ(words.size(), list.size());
+    EXPECT_EQ(words.empty(), list.empty());
+    std::vector<std::string> longer = list;
+    for (const char* more : {"x", "y", "z"}) {
+      words.push_back(more);
+      longer.emplace_back(more);
+      EXPECT_EQ(all_of(words), longer);
+      EXPECT_EQ(words.front(), longer.front());
+      EXPECT_EQ(words.back(), longer.back());
+      EXPECT_EQ(words[longer.size() - 1], longer.back());
+    }
+  }
+}
+
+TEST(Few, ACopyIsItsOwn) {
+  for (const std::vector<std::string>& list : lists()) {
+    for (const std::vector<std::string>& before : lists()) {
+      const Words words = list;
+      Words copy = before;
+      copy = words;
+      EXPECT_EQ(copy, words);
+      copy.push_back("more");
+      EXPECT_NE(copy, words);
+      EXPECT_EQ(all_of(words), list);
+    }
+  }
+}
+
+TEST(Few, WhatItIsMovedFromIsEmpty) {
+  for (const std::vector<std::string>& list : lists()) {
+    Words from = list;
+    Words words = std::move(from);
+    EXPECT_EQ(all_of(words), list);
+    EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move): that is what is tested
+    from.push_back("again");
+    EXPECT_EQ(all_of(from), std::vector<std::string>{"again"});
+    words = std::move(from);
+    EXPECT_EQ(all_of(words), std::vector<std::string>{"again"});
+    EXPECT_TRUE(from.empty());  // NOLINT(bugprone-use-after-move)
+  }
+}
+
+TEST(Few, IsFilledAnewAfterClear) {
+  for (const std::vector<std::string>& list : lists()) {
+    Words words = list;
+    words.clear();
+    EXPECT_TRUE(words.empty());
+    const std::vector<std::string> others{"x", "y"};
+    words.insert(words.end(), others.data(), others.data() + 2);
+    EXPECT_EQ(all_of(words), others);
+  }
+}
+
+TEST(Few, ComparesByElements) {
+  EXPECT_EQ((Words{"a"}), (Words{"a"}));
+  EXPECT_NE((Words{"a"}), (Words{"b"}));
+  EXPECT_NE((Words{"a"}), (Words{}));
+  EXPECT_NE((Words{"a", "b"}), (Words{"a", "c"}));
+  EXPECT_NE((Words{"a", "b"}), (Words{"a"}));
+}
+
+}  // namespace
+}  // namespace commfuse
