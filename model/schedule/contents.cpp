@@ -283,7 +283,7 @@ class Contents {
   void arrive(const Event& event) {
     const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
     const Slice sent = program_.inputs_of(record(event.op)).front();
-    const auto axis = static_cast<std::size_t>(exchange.axis);
+    const auto axis = static_cast<std::size_t>(int{exchange.axis});
     Turn source{};
     source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
     const Values held = read(0, event.op, sent);
