@@ -21,10 +21,11 @@ void use_large_pages() {
   mallopt(M_TOP_PAD, 1 << 27);
   constexpr std::uintptr_t page = 1U << 21U;
   void* first = std::malloc(1U << 20U);
-  const std::uintptr_t begin = (reinterpret_cast<std::uintptr_t>(first) + page - 1) / page * page;
+  const auto address = reinterpret_cast<std::uintptr_t>(first);
+  const std::uintptr_t up = (page - address % page) % page;
   const auto end = reinterpret_cast<std::uintptr_t>(sbrk(0));
-  if (begin < end) {  // else this memory is not the heap's
-    madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  if (first != nullptr && address + up < end) {  // else this memory is not the heap's
+    madvise(static_cast<char*>(first) + up, end - address - up, MADV_HUGEPAGE);
   }
   std::free(first);
 #endif
