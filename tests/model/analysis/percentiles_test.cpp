@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 std::vector<Duration> one_to(std::size_t count) {
   std::vector<Duration> samples;
   for (std::size_t i = 1; i <= count; ++i) {
-    samples.push_back(std::chrono::microseconds(i));
+    samples.emplace_back(std::chrono::microseconds(i));
   }
   return samples;
 }

@@ -15,7 +15,7 @@ Instant at(Duration time) { return Instant{time}; }
 TEST(NearP99, OfAThousandTheRunsFromThe985thToThe995th) {
   std::vector<Duration> makespans;
   for (int i = 0; i < 1000; ++i) {
-    makespans.push_back((i * 7 % 1000) * 1us);  // 0 to 999, in some order
+    makespans.emplace_back((i * 7 % 1000) * 1us);  // 0 to 999, in some order
   }
   const std::vector<std::size_t> near = near_p99(makespans, 100);
   ASSERT_EQ(near.size(), 11U);
@@ -26,7 +26,7 @@ TEST(NearP99, OfAThousandTheRunsFromThe985thToThe995th) {
 TEST(NearP99, OfManyOnlySomeEvenlySpread) {
   std::vector<Duration> makespans;
   for (int i = 0; i < 100'000; ++i) {
-    makespans.push_back(i * 1us);
+    makespans.emplace_back(i * 1us);
   }
   const std::vector<std::size_t> near = near_p99(makespans, 10);
   ASSERT_EQ(near.size(), 10U);
