@@ -43,8 +43,6 @@ Settings settings_of(const SettingArguments& arguments) {
   return settings;
 }
 
-std::string_view name_of(Evaluator evaluator) { return evaluator == Evaluator::engine ? "engine" : "replay"; }
-
 std::array<std::pair<std::string_view, Estimate>, 5> estimates(const Percentiles& made) {
   return {{{"mean", made.mean}, {"p50", made.p50}, {"p95", made.p95}, {"p99", made.p99}, {"p99.9", made.p99_9}}};
 }
@@ -54,7 +52,8 @@ std::string table(const LabWorkload& lab, const LabRun& run) {
                                  format_size(lab.chunk), format_bandwidth(lab.rate), format_duration(lab.latency));
   text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
   text += fmt::format("  makespan   {:>14.3f} us\n", to_microseconds(run.makespan));
-  text += fmt::format("  played by  {:>14}{}\n", name_of(run.evaluator), run.one_for_all ? ", one rank for all" : "");
+  text += fmt::format("  played by  {:>14}{}\n", word_of(evaluator_choices, run.evaluator),
+                      run.one_for_all ? ", one rank for all" : "");
   if (run.tails) {
     text += fmt::format("  {} runs under jitter, us      95% interval\n", run.tails->percentiles.samples);
     for (const auto& [name, estimate] : estimates(run.tails->percentiles)) {
@@ -74,7 +73,7 @@ std::string json(const LabWorkload& lab, const LabRun& run) {
                                 {"messages", run.messages},
                                 {"tiles", run.tiles},
                                 {"makespan_ps", run.makespan.count()},
-                                {"evaluator", name_of(run.evaluator)},
+                                {"evaluator", word_of(evaluator_choices, run.evaluator)},
                                 {"one_rank_for_all", run.one_for_all}};
   if (run.tails) {
     object["samples"] = run.tails->percentiles.samples;

@@ -110,8 +110,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   for (const Op& op : program->ops) {
     (op.kind == OpKind::exchange ? run.messages : run.tiles) += ranks;
   }
-  // The engine's plan and replay's tape are both made only where both are asked for: at 65,536 ranks each takes its
-  // time.
+  // Only what is played from is made: at 65,536 ranks the engine's plan and replay's tape each take their time.
   Plan plan{.lowered = lower(program)};
   Tape tape;
   if (by_engine) {

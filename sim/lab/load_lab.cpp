@@ -31,10 +31,10 @@ void read_tiles(YamlMap& map, LabWorkload& lab) {
     lab.longest_tile = map.duration("longest_tile");
     lab.tile_step = map.duration("tile_step");
     if (lab.longest_tile < lab.shortest_tile) {
-      map.mistake("longest_tile", "is shorter than 'tile', the shortest; swap them");
+      map.mistake("longest_tile", "'longest_tile' is shorter than 'tile'; swap them");
     }
     if (lab.tile_step <= Duration{}) {
-      map.mistake("tile_step", "is no time; write a duration above 0, as in \"tile_step: 1 us\"");
+      map.mistake("tile_step", "'tile_step' is no time; write a duration above 0, as in \"tile_step: 1 us\"");
     }
   }
 }
