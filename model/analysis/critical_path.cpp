@@ -122,27 +122,30 @@ PathFinder::Cause PathFinder::cause_of(const RunTimes& times, Place place) const
   return {.running = place, .posted = place};
 }
 
-/// The half that ended later: send and receive of one exchange meet different partners.
+/// The half that ended later: send and receive of one exchange meet different partners. A one-sided exchange also lasts
+/// until it is posted; a push has one end to wait for, its sender, and the sender of a pull waits for nothing.
 PathFinder::Cause PathFinder::cause_of_exchange(const RunTimes& times, Place place,
                                                 const ExchangeShape& exchange) const {
   Cause latest{.running = place, .posted = place};
-  Instant latest_end;
-  const auto consider = [&](Place sender, Place partner) {
-    const Place late = later_posted(times, place, partner);
+  Instant latest_end = exchange.protocol == Protocol::rendezvous ? Instant{} : posted(times, place).at;
+  const auto consider = [&](Place sender, Place one, Place other) {
+    const Place late = later_posted(times, one, other);
     const Instant end = posted(times, late).at + times.price(sender.rank, sender.op);
     if (end > latest_end) {
       latest = {.running = sender, .posted = late};
       latest_end = end;
     }
   };
-  if (exchange.sends) {
-    const Rank target = target_of(program(), exchange, place.rank);
-    consider(place, {target, OpId{lowered_.matching.receiver(place.rank, place.op)}});
+  const bool push = exchange.protocol == Protocol::push;
+  if (exchange.sends && exchange.protocol != Protocol::pull) {
+    const Place receiver{target_of(program(), exchange, place.rank),
+                         OpId{lowered_.matching.receiver(place.rank, place.op)}};
+    consider(place, place, push ? place : receiver);
   }
   if (exchange.receives) {
-    const Rank source = source_of(program(), exchange, place.rank);
-    const Place sender{source, OpId{lowered_.matching.sender(place.rank, place.op)}};
-    consider(sender, sender);
+    const Place sender{source_of(program(), exchange, place.rank),
+                       OpId{lowered_.matching.sender(place.rank, place.op)}};
+    consider(sender, push ? sender : place, sender);
   }
   return latest;
 }

@@ -59,8 +59,8 @@ struct RunTimes {
 
 /// Finds critical paths of one program, run after run. Walks back from the last end: an op began when it was posted,
 /// that is when what ended last of its waits and the op before it on its lane had ended, or when it was issued; a half
-/// of an exchange when its later end was posted, a collective when its last member was. So it follows the rendezvous
-/// protocol; what else held an op up (shared rates, faults) counts as that op's time. On ties: an op before the host,
+/// of an exchange when its later end was posted (a push when its sender was), a collective when its last member was.
+/// What else held an op up (shared rates, faults) counts as that op's time. On ties: an op before the host,
 /// waits in their order before the lane, the own end of an exchange before the partner's, its send half before the
 /// other, the lower rank.
 class PathFinder {

@@ -306,10 +306,7 @@ class Bounds {
       return expected(*elementwise);
     }
     if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-      const Extents half{exchange->rows, exchange->columns};
-      return exchange->sends || exchange->receives
-                 ? std::optional(Wanted{exchange->sends ? 1U : 0U, half, half, exchange->receives ? 1U : 0U, half})
-                 : std::nullopt;
+      return expected(*exchange);
     }
     if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       return expected(*collective);
@@ -320,6 +317,16 @@ class Bounds {
                   {attention.keys, attention.qkv},
                   1,
                   {attention.queries, attention.columns}};
+  }
+  [[nodiscard]] static std::optional<Wanted> expected(const ExchangeShape& shape) {
+    const Extents half{shape.rows, shape.columns};
+    if (is_credit(shape)) {
+      return shape.protocol == Protocol::push && half == Extents{} ? std::optional(Wanted{0, half, half, 0, half})
+                                                                   : std::nullopt;
+    }
+    return shape.sends || shape.receives
+               ? std::optional(Wanted{shape.sends ? 1U : 0U, half, half, shape.receives ? 1U : 0U, half})
+               : std::nullopt;
   }
   [[nodiscard]] std::optional<Wanted> expected(const ElementwiseShape& shape) const {
     if (shape.inputs < (shape.function == Function::zero ? 0 : 1) ||

@@ -218,17 +218,34 @@ OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
   if (!spec.send.empty() && !spec.receive.empty()) {
     check(extents_of(spec.receive) == std::pair(rows, columns), "both halves of an exchange carry the same extents");
   }
-  const std::int32_t extent = mesh().axes[static_cast<std::size_t>(spec.axis)].extent;
   const ExchangeShape shape{.axis = static_cast<std::int8_t>(spec.axis),
                             .sends = !spec.send.empty(),
                             .receives = !spec.receive.empty(),
-                            .shift = (spec.shift % extent + extent) % extent,
+                            .protocol = spec.protocol,
+                            .shift = wrapped(spec.axis, spec.shift),
                             .rows = rows,
                             .columns = columns,
                             .wire = spec.wire};
   const std::span<const Operand> in{&spec.send, shape.sends ? 1U : 0U};
   const std::span<const Operand> out{&spec.receive, shape.receives ? 1U : 0U};
   return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, {in}, out);
+}
+
+std::int32_t ProgramBuilder::wrapped(int axis, std::int32_t shift) const {
+  const std::int32_t extent = mesh().axes[static_cast<std::size_t>(axis)].extent;
+  return (shift % extent + extent) % extent;
+}
+
+OpId ProgramBuilder::credit(const CreditSpec& spec) {
+  check(spec.sends || spec.receives, "a credit is sent or received");
+  const ExchangeShape shape{.axis = static_cast<std::int8_t>(spec.axis),
+                            .sends = spec.sends,
+                            .receives = spec.receives,
+                            .protocol = Protocol::push,
+                            .shift = wrapped(spec.axis, spec.shift),
+                            .rows = {},
+                            .columns = {}};
+  return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, {}, {});
 }
 
 OpId ProgramBuilder::collective(const CollectiveSpec& spec) {

@@ -69,6 +69,17 @@ struct ExchangeSpec {
   std::int32_t shift = 1;
   Operand send, receive;
   DType wire = DType::bf16;
+  Protocol protocol = Protocol::rendezvous;
+  Waits waits;
+};
+
+/// A push of nothing: "I got this far", from every rank to coordinate + shift.
+struct CreditSpec {
+  Lane lane{LaneKind::comm, 0};
+  int axis = 0;
+  std::int32_t shift = 1;
+  bool sends = true;
+  bool receives = true;
   Waits waits;
 };
 
@@ -108,6 +119,7 @@ class ProgramBuilder {
   OpId attention(const AttentionSpec& spec);
   OpId elementwise(const ElementwiseSpec& spec);
   OpId exchange(const ExchangeSpec& spec);
+  OpId credit(const CreditSpec& spec);
   OpId collective(const CollectiveSpec& spec);
 
   /// The op takes part only where the predicate holds.
@@ -133,6 +145,7 @@ class ProgramBuilder {
   Slice store(std::initializer_list<std::span<const Operand>> lists);
   std::uint32_t shape_id(const Shape& shape);
   std::uint16_t lane_id(Lane lane);
+  [[nodiscard]] std::int32_t wrapped(int axis, std::int32_t shift) const;
   OpId add(OpKind kind, Purpose purpose, Lane lane, const Shape& shape, std::span<const OpId> waits,
            std::initializer_list<std::span<const Operand>> inputs, std::span<const Operand> outputs);
   /// Rows x columns of a stacked operand; all its regions have the same columns and block kinds.

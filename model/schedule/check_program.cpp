@@ -10,6 +10,7 @@
 #include "model/schedule/deadlock.h"
 #include "model/schedule/hazards.h"
 #include "model/schedule/matching.h"
+#include "model/schedule/remote_hazards.h"
 #include "model/schedule/sums.h"
 #include "model/schedule/symmetry.h"
 
@@ -45,6 +46,22 @@ void check_matching(const Program& program, const Matching& matching, Findings& 
   }
 }
 
+/// Hazards, and what was found in an abstract run before: everything from deadlock to contents.
+std::vector<Event> check_order(const Program& program, const Matching& matching, const CellMap& cells, Ranks ranks,
+                               Findings& findings) {
+  const bool remote = accesses_remotely(program);
+  std::vector<Post> posts;
+  std::vector<Event> events = run_abstractly(program, matching, findings, ranks, remote ? &posts : nullptr);
+  if (!findings.empty()) {
+    return events;
+  }
+  check_hazards(program, cells, findings, ranks);
+  if (findings.empty() && remote) {
+    check_remote_hazards(program, matching, cells, posts, findings, ranks);
+  }
+  return events;
+}
+
 void check_all(const Program& program, Findings& findings) {
   check_bounds(program, findings);
   if (!findings.empty()) {
@@ -55,12 +72,8 @@ void check_all(const Program& program, Findings& findings) {
   if (!findings.empty()) {
     return;
   }
-  const std::vector<Event> events = run_abstractly(program, matching, findings);
-  if (!findings.empty()) {
-    return;
-  }
   const CellMap cells(program);
-  check_hazards(program, cells, findings);
+  const std::vector<Event> events = check_order(program, matching, cells, Ranks::all, findings);
   if (findings.empty()) {
     Sums sums;
     check_contents(program, cells, events, sums, findings, nullptr);
@@ -69,12 +82,8 @@ void check_all(const Program& program, Findings& findings) {
 
 /// From deadlock on, where the symmetry has shown bounds and matching to hold. False when rank 0 cannot stand for all.
 bool check_first(const Program& program, const Matching& matching, const Symmetry& symmetry, Findings& findings) {
-  const std::vector<Event> events = run_abstractly(program, matching, findings, Ranks::first);
-  if (!findings.empty()) {
-    return true;
-  }
   const CellMap cells(program);
-  check_hazards(program, cells, findings, Ranks::first);
+  const std::vector<Event> events = check_order(program, matching, cells, Ranks::first, findings);
   Sums sums;
   return !findings.empty() || check_contents(program, cells, events, symmetry, sums, findings);
 }

@@ -14,7 +14,8 @@ namespace commfuse {
 ///   ops matching    every send meets a receive of the same extents; collectives are joined by their whole group
 ///   deadlock    with in-order lanes and rendezvous every op ends
 ///   hazards     no cell is read before it is written, overwritten while in use, or written twice at once, where only
-///               the waits and lanes of its own rank count as order
+///               the waits and lanes of its own rank count as order; a push or a pull reaches into another rank's
+///               memory, so there also the order that messages give counts (remote_hazards.h)
 ///   contents    every rank ends with exactly what the unfused operation gives, each contribution counted once, in the
 ///               first iteration and in a second one that starts from the memory the first left
 /// Deterministic. O(ops) where the program is rotation-symmetric and right, in cells: one cell a block. O(ops x ranks)

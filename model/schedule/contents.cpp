@@ -81,6 +81,7 @@ class Contents {
       switch (event.kind) {
         case Event::Kind::computed: compute(event.rank, event.op); break;
         case Event::Kind::sent: symmetry_ == nullptr ? send(event) : arrive(event); break;
+        case Event::Kind::credited: break;
         case Event::Kind::collected:
           symmetry_ == nullptr ? collect(event.rank, event.op) : collect_on_first(event.op);
           break;

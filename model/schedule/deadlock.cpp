@@ -23,9 +23,10 @@ struct Progress {
 
 class Run {
  public:
-  Run(const Program& program, const Matching& matching, Ranks which)
+  Run(const Program& program, const Matching& matching, Ranks which, std::vector<Post>* posts)
       : program_(program),
         matching_(matching),
+        posts_(posts),
         together_(which == Ranks::first),
         lanes_(program.lanes.size()),
         heads_(program.lanes.size() * ranks(), 0),
@@ -77,7 +78,7 @@ class Run {
       }
     } else {
       const auto& exchange = std::get<ExchangeShape>(shape);
-      const bool sending = exchange.sends && !at(rank, op).sent;
+      const bool sending = exchange.sends && !at(rank, op).sent && exchange.protocol != Protocol::pull;
       other = sending ? target_of(program_, exchange, rank) : source_of(program_, exchange, rank);
       awaited = OpId{sending ? matching_.receiver(rank, op) : matching_.sender(rank, op)};
     }
@@ -127,6 +128,9 @@ class Run {
 
   void post(Rank rank, OpId op) {
     at(rank, op).posted = true;
+    if (posts_ != nullptr) {
+      posts_->push_back({rank, op});
+    }
     const Shape& shape = program_.shapes[program_.ops[position(op)].shape];
     if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
       if (exchange->sends) {
@@ -135,6 +139,7 @@ class Run {
       if (exchange->receives) {
         meet(source(*exchange, rank), OpId{matching_.sender(rank, op)}, rank, op);
       }
+      end_exchange(rank, op);
     } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       join(rank, op, collective->axis);
     } else {
@@ -144,22 +149,33 @@ class Run {
   }
 
   void meet(Rank source, OpId send, Rank target, OpId receive) {
-    if (!at(source, send).posted || !at(target, receive).posted || at(source, send).sent) {
+    const ExchangeShape& exchange = shape_of(send);
+    const bool receiver_ready = exchange.protocol == Protocol::push || at(target, receive).posted;
+    if (!at(source, send).posted || !receiver_ready || at(source, send).sent) {
       return;
     }
     at(source, send).sent = true;
     at(target, receive).received = true;
-    events_.push_back({.kind = Event::Kind::sent, .rank = source, .op = send, .target = target, .target_op = receive});
+    events_.push_back({.kind = is_credit(exchange) ? Event::Kind::credited : Event::Kind::sent,
+                       .rank = source,
+                       .op = send,
+                       .target = target,
+                       .target_op = receive});
     end_exchange(source, send);
     end_exchange(target, receive);
   }
 
   void end_exchange(Rank rank, OpId op) {
-    const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[position(op)].shape]);
+    const ExchangeShape& exchange = shape_of(op);
     const Progress& progress = at(rank, op);
-    if (!progress.ended && progress.sent == exchange.sends && progress.received == exchange.receives) {
+    const bool sent = progress.sent || !exchange.sends || exchange.protocol == Protocol::pull;
+    if (progress.posted && !progress.ended && sent && progress.received == exchange.receives) {
       end(rank, op);
     }
+  }
+
+  [[nodiscard]] const ExchangeShape& shape_of(OpId exchange) const {
+    return std::get<ExchangeShape>(program_.shapes[program_.ops[position(exchange)].shape]);
   }
 
   void join(Rank rank, OpId op, int axis) {
@@ -184,6 +200,7 @@ class Run {
 
   const Program& program_;
   const Matching& matching_;
+  std::vector<Post>* posts_;
   bool together_;
   std::vector<std::vector<OpId>> lanes_;  // in program order; ranks skip what they take no part in
   std::vector<std::size_t> heads_;        // by rank and lane
@@ -196,9 +213,10 @@ class Run {
 
 }  // namespace
 
-std::vector<Event> run_abstractly(const Program& program, const Matching& matching, Findings& findings, Ranks ranks) {
+std::vector<Event> run_abstractly(const Program& program, const Matching& matching, Findings& findings, Ranks ranks,
+                                  std::vector<Post>* posts) {
   constexpr int named = 4;
-  Run run(program, matching, ranks);
+  Run run(program, matching, ranks, posts);
   std::vector<Event> events = run.events();
   std::string sentence;
   OpId first{-1};

@@ -312,9 +312,10 @@ class Symmetry::Decision {
     return true;
   }
 
-  /// `receiver`: the op that takes in what this one sends; -1 when it only receives.
+  /// `receiver`: the op that takes in what this one sends; -1 when it only receives. A credit carries nothing.
   bool exchanges(const Op& op, std::int32_t receiver) {
-    return receiver < 0 || tied(input(op, 0), output(program_.ops[static_cast<std::size_t>(receiver)]));
+    return receiver < 0 || op.inputs.count == 0 ||
+           tied(input(op, 0), output(program_.ops[static_cast<std::size_t>(receiver)]));
   }
 
   /// Where a part comes from or goes to a rank, the digit of these parts rotates with the ranks.

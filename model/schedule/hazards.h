@@ -11,8 +11,8 @@ namespace commfuse {
 
 /// Finds cells read before anything wrote them, read while being written, overwritten while being read, written by two
 /// ops at once, and ops whose own reads and writes collide. Only waits and lanes of one rank order its ops (Order).
-/// That is enough for other ranks' accesses too: by rendezvous they happen inside an op of the owner. And one iteration
-/// is enough: between iterations a rank joins its lanes.
+/// That is enough for other ranks' accesses too: by rendezvous they happen inside an op of the owner (what does not is
+/// left to remote_hazards.h). And one iteration is enough: between iterations a rank joins its lanes.
 ///
 /// An op reads and writes its operands from start to end. Allowed are: a product that accumulates (it reads its
 /// output); an elementwise op whose input is exactly its output; an all-gather whose input is exactly its own part of

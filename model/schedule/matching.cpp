@@ -52,10 +52,12 @@ void pair_up(const Program& program, Halves& sends, Halves& receives, const Wher
     const auto sends_more = [&] { return send != sends.end() && send->channel == channel; };
     const auto receives_more = [&] { return receive != receives.end() && receive->channel == channel; };
     for (; sends_more() && receives_more(); ++send, ++receive) {
-      if (!same_load(*exchange_of(program, program.ops[position(op_at(send->place))]),
-                     *exchange_of(program, program.ops[position(op_at(receive->place))]))) {
-        matching.problems.push_back(fmt::format("{} and {} meet {} but do not carry the same extents", words(*send),
-                                                words(*receive), where(channel)));
+      const ExchangeShape& sent = *exchange_of(program, program.ops[position(op_at(send->place))]);
+      const ExchangeShape& received = *exchange_of(program, program.ops[position(op_at(receive->place))]);
+      if (!same_load(sent, received) || sent.protocol != received.protocol) {
+        matching.problems.push_back(
+            fmt::format("{} and {} meet {} but do not {}", words(*send), words(*receive), where(channel),
+                        same_load(sent, received) ? "follow the same protocol" : "carry the same extents"));
       }
       matching.receive_of_send[send->place] = static_cast<std::int32_t>(position(op_at(receive->place)));
       matching.send_of_receive[receive->place] = static_cast<std::int32_t>(position(op_at(send->place)));

@@ -28,7 +28,7 @@ std::vector<std::string_view> keys_of(OpKind kind) {
       add({"accumulate", "accumulator", "transpose_a", "transpose_b", "kernel_m", "a", "b", "out"});
       break;
     case OpKind::elementwise: add({"function", "in", "out"}); break;
-    case OpKind::exchange: add({"axis", "shift", "wire", "send", "receive"}); break;
+    case OpKind::exchange: add({"axis", "shift", "wire", "protocol", "send", "receive", "credit"}); break;
     case OpKind::collective: add({"kind", "axis", "wire", "in", "out"}); break;
     case OpKind::attention: add({"batch", "head", "causal", "positions", "in", "out"}); break;
   }
@@ -225,8 +225,14 @@ class OpReader {
     spec.shift = integer_of(fields.at("shift", "1"), -most_distance, most_distance);
     const Node* sent = fields.find("send");
     const Node* received = fields.find("receive");
+    if (const Node* credit = fields.find("credit")) {
+      return this->credit(fields, *credit, spec, id);
+    }
     if (sent == nullptr && received == nullptr) {
       throw Wrong{fields.node().place, "this exchange neither sends nor receives; add send, receive or both"};
+    }
+    if (const Node* protocol = fields.find("protocol")) {
+      spec.protocol = word_of(*protocol, words::protocols, "protocols");
     }
     const Stack carried = sent != nullptr ? operand(*sent, spec.send) : operand(*received, spec.receive);
     if (sent != nullptr && received != nullptr) {
@@ -237,6 +243,22 @@ class OpReader {
     spec.wire = wire(fields, carried);
     spec.waits = waits(fields, id);
     add(where, [&] { return builder_.exchange(spec); });
+  }
+
+  void credit(const Fields& fields, const Node& halves, const ExchangeSpec& way, std::int32_t id) {
+    for (const std::string_view key : {"send", "receive", "wire", "protocol"}) {
+      if (const Node* node = fields.find(key)) {
+        throw Wrong{node->place, fmt::format("a credit is a push of nothing; leave {} out", key)};
+      }
+    }
+    const words::Credit credit = word_of(halves, words::credits, "halves");
+    const CreditSpec spec{.lane = way.lane,
+                          .axis = way.axis,
+                          .shift = way.shift,
+                          .sends = credit != words::Credit::receive,
+                          .receives = credit != words::Credit::send,
+                          .waits = waits(fields, id)};
+    add(predicate(fields), [&] { return builder_.credit(spec); });
   }
 
   void collective(const Fields& fields, std::int32_t id) {

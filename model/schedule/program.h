@@ -176,16 +176,27 @@ struct ElementwiseShape {
   friend bool operator==(const ElementwiseShape&, const ElementwiseShape&) = default;
 };
 
+/// Who must be ready before a half of an exchange moves data.
+enum class Protocol : std::uint8_t {
+  rendezvous,  // both ends: each half starts when both are posted, and both ops last until it is over
+  push,        // the sender: it writes to the receiver's memory as soon as it is posted; the receive waits for that
+  pull,        // both ends, but the sender only shows that its data are there, and goes on; the receiver fetches them
+};
+
 /// Sends to coordinate + shift, receives from coordinate - shift, along one axis; either half may be absent.
 struct ExchangeShape {
   std::int8_t axis = 0;
   bool sends = true;
   bool receives = true;
+  Protocol protocol = Protocol::rendezvous;
   std::int32_t shift = 1;  // inside [0, extent)
-  Extent rows, columns;    // of what one half carries
+  Extent rows, columns;    // of what one half carries; no blocks: a credit
   DType wire = DType::bf16;
   friend bool operator==(const ExchangeShape&, const ExchangeShape&) = default;
 };
+
+/// A push of nothing: it tells the target that the source got this far, as that its memory may be written or read.
+constexpr bool is_credit(const ExchangeShape& exchange) { return exchange.rows.blocks == 0; }
 
 enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
 
@@ -210,7 +221,7 @@ struct Slice {
 
 /// A flat record; its lists lie in the program's pools. Inputs by kind: gemm a, b; elementwise its inputs; exchange
 /// what is sent; collective what is given; attention the rows of the queries and those of the keys, both of q, k and v.
-/// Outputs: one operand (an exchange that only sends has none).
+/// Outputs: one operand (an exchange that only sends has none). A credit has neither.
 struct Op {
   OpKind kind = OpKind::gemm;
   Purpose purpose = Purpose::essential;

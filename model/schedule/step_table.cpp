@@ -63,10 +63,10 @@ class Steps {
       const bool local = program_.ops[position(event.op)].purpose == Purpose::local;
       run(event.rank, event.op, posted(event.rank, event.op), local ? 0 : 1);
       leave_lane(event.rank, event.op);
-    } else if (event.kind == Event::Kind::sent) {
-      send(event);
-    } else {
+    } else if (event.kind == Event::Kind::collected) {
       collect(event);
+    } else {
+      send(event);
     }
   }
 
@@ -74,7 +74,7 @@ class Steps {
   void send(const Event& event) {
     const int step = std::max(first_posted(event.rank, event.op), first_posted(event.target, event.target_op));
     for (const auto& [rank, op] : {std::pair(event.rank, event.op), std::pair(event.target, event.target_op)}) {
-      run(rank, op, std::max(step, begin_[place(rank, op)]), 1);
+      run(rank, op, std::max(step, begin_[place(rank, op)]), event.kind == Event::Kind::credited ? 0 : 1);
       leave_lane(rank, op);
     }
   }
@@ -146,13 +146,27 @@ class Wording {
     return fmt::format("{} {}", words::word(words::functions, shape.function), made);
   }
 
+  /// What the sender does, and what the receiver does.
+  static std::pair<const char*, const char*> verbs(Protocol protocol) {
+    switch (protocol) {
+      case Protocol::rendezvous: return {"send", "receive"};
+      case Protocol::push: return {"push", "wait for"};
+      case Protocol::pull: return {"show", "pull"};
+    }
+    return {"send", "receive"};
+  }
+
   [[nodiscard]] std::string exchange(const Command& command, const OpValues& values) const {
+    const auto& shape = std::get<ExchangeShape>(program_.shapes[command.shape]);
+    const auto carried = [&](const Values& held) { return is_credit(shape) ? std::string("a credit") : list(held); };
+    const auto [give, take] = verbs(shape.protocol);
     std::string text;
     if (command.target >= 0) {
-      text = fmt::format("send {} to {}", list(values.inputs.front()), command.target);
+      text = fmt::format("{} {} to {}", give, carried(command.inputs.empty() ? Values{} : values.inputs.front()),
+                         command.target);
     }
     if (command.source >= 0) {
-      text += fmt::format("{}receive {} from {}", text.empty() ? "" : "; ", list(values.output), command.source);
+      text += fmt::format("{}{} {} from {}", text.empty() ? "" : "; ", take, carried(values.output), command.source);
     }
     return text;
   }
@@ -183,8 +197,9 @@ std::string step_table(const Program& program) {
   std::map<std::pair<int, Rank>, std::string> lines;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     for (const Command& command : commands_of(lowered, rank)) {
-      const int local = command.purpose == Purpose::local ? 1 : 0;
-      std::string& line = lines[{std::max(0, steps.begin(rank, command.op) - local), rank}];
+      const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[command.shape]);
+      const bool at_once = command.purpose == Purpose::local || (exchange != nullptr && is_credit(*exchange));
+      std::string& line = lines[{std::max(0, steps.begin(rank, command.op) - (at_once ? 1 : 0)), rank}];
       line += (line.empty() ? "" : "; ") + wording.of(command, trace.at(0, rank, command.op));
     }
   }

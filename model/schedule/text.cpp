@@ -137,8 +137,17 @@ std::string shape_text(const Program& program, const Op& op) {
       return fmt::format(", function: {}", name_of(elementwise.function));
     }
     std::string operator()(const ExchangeShape& exchange) const {
-      return fmt::format(", axis: {}, shift: {}, wire: {}", axis_name(exchange.axis), exchange.shift,
-                         name_of(exchange.wire));
+      const std::string way = fmt::format(", axis: {}, shift: {}", axis_name(exchange.axis), exchange.shift);
+      if (is_credit(exchange)) {
+        using words::Credit;
+        const Credit halves = !exchange.receives ? Credit::send : !exchange.sends ? Credit::receive : Credit::both;
+        return fmt::format("{}, credit: {}", way, words::word(words::credits, halves));
+      }
+      const std::string protocol =
+          exchange.protocol == Protocol::rendezvous
+              ? std::string{}
+              : fmt::format(", protocol: {}", words::word(words::protocols, exchange.protocol));
+      return fmt::format("{}, wire: {}{}", way, name_of(exchange.wire), protocol);
     }
     std::string operator()(const CollectiveShape& collective) const {
       return fmt::format(", kind: {}, axis: {}, wire: {}", name_of(collective.kind), axis_name(collective.axis),

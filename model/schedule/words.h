@@ -43,6 +43,12 @@ inline constexpr Table<CollectiveKind, 4> collectives{{{CollectiveKind::all_gath
                                                        {CollectiveKind::reduce_scatter, "reduce_scatter"},
                                                        {CollectiveKind::all_reduce, "all_reduce"},
                                                        {CollectiveKind::all_to_all, "all_to_all"}}};
+inline constexpr Table<Protocol, 3> protocols{
+    {{Protocol::rendezvous, "rendezvous"}, {Protocol::push, "push"}, {Protocol::pull, "pull"}}};
+/// Which halves of a credit an op is.
+enum class Credit : std::uint8_t { send, receive, both };
+inline constexpr Table<Credit, 3> credits{
+    {{Credit::send, "send"}, {Credit::receive, "receive"}, {Credit::both, "both"}}};
 inline constexpr Table<Relation, 4> relations{
     {{Relation::equal, "="}, {Relation::not_equal, "!="}, {Relation::less, "<"}, {Relation::at_least, ">="}}};
 

@@ -52,11 +52,10 @@ void Engine::play_fluid() {
       const std::uint32_t slot = event.slot();
       if (event.kind() == EventKind::wake) {
         fluid_.wake(slot, now_, queue_);
-      } else if (event.kind() == EventKind::post || event.kind() == EventKind::collective_end) {
+      } else if (event.kind() != EventKind::end && event.kind() != EventKind::half_end) {
         handle(event);
       } else if (fluid_.over(slot, now_)) {
-        const PlannedOp& op = head_of(slots_[slot]);
-        op.kind == OpKind::exchange ? end_half(slot, target_of(slot, op)) : end(slot);
+        head_of(slots_[slot]).kind == OpKind::exchange ? end_half(slot) : end(slot);
       }
     }
     fluid_.settle(now_, queue_);
@@ -110,7 +109,8 @@ void Engine::handle(const TimedEvent& event) {
   switch (event.kind()) {
     case EventKind::post: post(slot); break;
     case EventKind::end: end(slot); break;
-    case EventKind::half_end: end_half(slot, target_of(slot, head_of(slots_[slot]))); break;
+    case EventKind::half_end: end_half(slot); break;
+    case EventKind::own_half_end: end_own_half(slot); break;
     case EventKind::collective_end: end_collective(slot); break;
     case EventKind::wake: break;  // only where links share
   }
@@ -172,10 +172,21 @@ bool Engine::has_posted(std::uint32_t slot, std::int32_t op) const {
   return there.phase == Phase::posted && static_cast<std::int32_t>(head_of(there).op) == op;
 }
 
-/// Ends of one half are on lanes of the same name, so that who it meets is at the head of a lane or not posted.
+bool Engine::has_ended(std::uint32_t slot, std::int32_t op) const {
+  const Slot& there = slots_[slot];
+  return there.head == plan_of(there.rank).first[there.lane + 1U] || static_cast<std::int32_t>(head_of(there).op) > op;
+}
+
+/// Ends of one half are on lanes of the same name, so that who it meets is at the head of a lane or not posted; the
+/// sender of a push or a pull may also have gone on.
 void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
   Slot& here = slots_[slot];
   here.halves = static_cast<std::int8_t>((exchange.sends ? 1 : 0) + (exchange.receives ? 1 : 0));
+  if (exchange.protocol != Protocol::rendezvous) {
+    here.start = now_;
+    here.sent = false;
+    return exchange.protocol == Protocol::push ? post_push(slot, exchange) : post_pull(slot, exchange);
+  }
   const Matching& matching = plan_->lowered.matching;
   if (exchange.sends) {
     const std::uint32_t target = target_of(slot, exchange);
@@ -192,30 +203,82 @@ void Engine::post_exchange(std::uint32_t slot, const PlannedOp& exchange) {
   }
 }
 
-void Engine::start_half(std::uint32_t sender, std::uint32_t receiver) {
-  for (const std::uint32_t end : {sender, receiver}) {
-    if (slots_[end].start < 0) {
-      slots_[end].start = now_;
+void Engine::post_push(std::uint32_t slot, const PlannedOp& push) {
+  if (push.sends) {
+    start_half(slot, target_of(slot, push));
+  }
+  if (push.receives) {
+    const std::uint32_t source = source_of(slot, push);
+    const std::int32_t sender = plan_->lowered.matching.sender(slots_[slot].rank, push.op);
+    if (has_ended(source, sender) || (has_posted(source, sender) && slots_[source].sent)) {
+      queue_.push(now_, EventKind::own_half_end, slot, slots_[slot].lane);
     }
-  }
-  const Slot& here = slots_[sender];
-  const OpId op = head_of(here).op;
-  const RankPair link{here.rank, slots_[receiver].rank};
-  const std::int64_t time = scaled(costs_->of(here.rank, position(op)), faults_.slowness(link)).count();
-  if (fluid_on_) {
-    fluid_.begin(FluidRun::Transfer{sender, here.lane, static_cast<std::uint32_t>(op), link, time}, now_, queue_);
-    return;
-  }
-  if (const std::int64_t end = faults_.end_of(link, now_, time); end != FaultTable::never) {
-    queue_.push(end, EventKind::half_end, sender, here.lane);
   }
 }
 
-void Engine::end_half(std::uint32_t sender, std::uint32_t receiver) {
-  for (const std::uint32_t slot : {sender, receiver}) {
-    if (--slots_[slot].halves == 0) {
-      end(slot);
+/// What the sender shows may be fetched long after it went on.
+void Engine::post_pull(std::uint32_t slot, const PlannedOp& pull) {
+  const Matching& matching = plan_->lowered.matching;
+  const Rank here = slots_[slot].rank;
+  if (pull.sends) {
+    queue_.push(now_, EventKind::own_half_end, slot, slots_[slot].lane);
+    const std::uint32_t target = target_of(slot, pull);
+    if (has_posted(target, matching.receiver(here, pull.op))) {
+      start_half(target, slot);
     }
+  }
+  if (pull.receives) {
+    const std::uint32_t source = source_of(slot, pull);
+    const std::int32_t sender = matching.sender(here, pull.op);
+    const bool seen_to = source == slot && OpId{sender} == pull.op;
+    if (!seen_to && (has_posted(source, sender) || has_ended(source, sender))) {
+      start_half(slot, source);
+    }
+  }
+}
+
+/// Whose lane it holds is the mover: the receiver of a pull, else the sender. Priced with the sender's op.
+void Engine::start_half(std::uint32_t mover, std::uint32_t other) {
+  const PlannedOp& exchange = head_of(slots_[mover]);
+  const bool pulled = exchange.protocol == Protocol::pull;
+  if (exchange.protocol == Protocol::rendezvous) {
+    for (const std::uint32_t end : {mover, other}) {
+      if (slots_[end].start < 0) {
+        slots_[end].start = now_;
+      }
+    }
+  }
+  const RankPair link{slots_[pulled ? other : mover].rank, slots_[pulled ? mover : other].rank};
+  const OpId op = pulled ? OpId{plan_->lowered.matching.sender(link.to, exchange.op)} : exchange.op;
+  const std::int64_t time = scaled(costs_->of(link.from, position(op)), faults_.slowness(link)).count();
+  const std::uint16_t lane = slots_[mover].lane;
+  if (fluid_on_) {
+    fluid_.begin(FluidRun::Transfer{mover, lane, static_cast<std::uint32_t>(op), link, time}, now_, queue_);
+    return;
+  }
+  if (const std::int64_t end = faults_.end_of(link, now_, time); end != FaultTable::never) {
+    queue_.push(end, EventKind::half_end, mover, lane);
+  }
+}
+
+void Engine::end_half(std::uint32_t mover) {
+  const PlannedOp& exchange = head_of(slots_[mover]);
+  if (exchange.protocol == Protocol::pull) {
+    return end_own_half(mover);
+  }
+  const std::uint32_t receiver = target_of(mover, exchange);
+  const std::int32_t received = plan_->lowered.matching.receiver(slots_[mover].rank, exchange.op);
+  const bool awaited = exchange.protocol == Protocol::rendezvous || has_posted(receiver, received);
+  slots_[mover].sent = true;
+  end_own_half(mover);
+  if (awaited) {
+    end_own_half(receiver);
+  }
+}
+
+void Engine::end_own_half(std::uint32_t slot) {
+  if (--slots_[slot].halves == 0) {
+    end(slot);
   }
 }
 
@@ -307,7 +370,8 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
   }
   const Matching& matching = plan_->lowered.matching;
   const Rank target = slots_[target_of(slot, op)].rank;
-  if (op.sends && !has_posted(target_of(slot, op), matching.receiver(here.rank, op.op))) {
+  if (op.sends && op.protocol == Protocol::rendezvous &&
+      !has_posted(target_of(slot, op), matching.receiver(here.rank, op.op))) {
     return other(OpId{matching.receiver(here.rank, op.op)}, target);
   }
   return other(OpId{matching.sender(here.rank, op.op)}, slots_[source_of(slot, op)].rank);
@@ -316,17 +380,22 @@ std::string Engine::stuck_in_words(std::uint32_t slot) const {
 void Engine::require_no_lost_link(std::uint32_t slot) const {
   const Slot& here = slots_[slot];
   const PlannedOp& op = head_of(here);
-  if (op.kind != OpKind::exchange || !op.sends || here.phase != Phase::posted) {
+  const bool pulls = op.protocol == Protocol::pull;
+  if (op.kind != OpKind::exchange || !(pulls ? op.receives : op.sends) || here.phase != Phase::posted) {
     return;
   }
-  const std::uint32_t receiver = target_of(slot, op);
-  const Rank target = slots_[receiver].rank;
-  const bool started = has_posted(receiver, plan_->lowered.matching.receiver(here.rank, op.op));
-  if (started && faults_.lost({here.rank, target})) {
+  const std::uint32_t other = pulls ? source_of(slot, op) : target_of(slot, op);
+  const Matching& matching = plan_->lowered.matching;
+  const std::int32_t partner = pulls ? matching.sender(here.rank, op.op) : matching.receiver(here.rank, op.op);
+  const bool started =
+      op.protocol == Protocol::push || has_posted(other, partner) || (pulls && has_ended(other, partner));
+  const Rank there = slots_[other].rank;
+  const RankPair link = pulls ? RankPair{there, here.rank} : RankPair{here.rank, there};
+  if (started && faults_.lost(link)) {
     throw ConfigError(
         fmt::format("rank {} never ends {}, because the link from rank {} to rank {} stays down; say when it comes up "
                     "again",
-                    here.rank, op_in_words(*program_, op.op), here.rank, target));
+                    here.rank, op_in_words(*program_, op.op), link.from, link.to));
   }
 }
 

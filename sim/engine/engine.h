@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays a program in simulated time: events, in-order lanes, rendezvous.
+// Plays a program in simulated time: events, in-order lanes, meetings.
 //
 // Op n of a rank is issued after the issue costs of ops 0..n. It is posted once it is issued, what it waits for has
 // ended and its lane is free; it holds the lane to its end. Each half of an exchange starts when both its ends are
-// posted; the exchange ends with both halves. A collective starts at the last arrival and ends on all together.
+// posted; the exchange ends with both halves. A push starts when its sender is posted, and its receiver waits for what
+// arrives; a pull starts when both are, and its sender has done its part once it is posted. A collective starts at the
+// last arrival and ends on all together.
 //
 // Lanes are in order, so a run keeps no state per op: of every lane of every rank only which op is at its head and how
 // far that is. An op has ended when the head stands behind it.
@@ -51,6 +53,7 @@ class Engine {
     std::uint16_t lane = 0;
     Phase phase = Phase::waiting;
     std::int8_t halves = 0;  // of an exchange, not ended
+    bool sent = false;       // of a push: its send half has ended
   };
 
   void prepare();
@@ -62,8 +65,11 @@ class Engine {
   void post(std::uint32_t slot);
   void start_compute(std::uint32_t slot, OpId op);
   void post_exchange(std::uint32_t slot, const PlannedOp& exchange);
-  void start_half(std::uint32_t sender, std::uint32_t receiver);
-  void end_half(std::uint32_t sender, std::uint32_t receiver);
+  void post_push(std::uint32_t slot, const PlannedOp& push);
+  void post_pull(std::uint32_t slot, const PlannedOp& pull);
+  void start_half(std::uint32_t mover, std::uint32_t other);
+  void end_half(std::uint32_t mover);
+  void end_own_half(std::uint32_t slot);
   void arrive(std::uint32_t slot, const PlannedOp& collective);
   void end_collective(std::uint32_t slot);
   void end(std::uint32_t slot);
@@ -85,6 +91,7 @@ class Engine {
     return shifted(slot, exchange.axis, -exchange.shift);
   }
   [[nodiscard]] bool has_posted(std::uint32_t slot, std::int32_t op) const;
+  [[nodiscard]] bool has_ended(std::uint32_t slot, std::int32_t op) const;
 
   const Plan* plan_ = nullptr;
   const RankPlan* kinds_ = nullptr;

@@ -11,7 +11,7 @@
 
 namespace commfuse {
 
-enum class EventKind : std::uint8_t { post, end, half_end, collective_end, wake };
+enum class EventKind : std::uint8_t { post, end, half_end, own_half_end, collective_end, wake };
 
 struct TimedEvent {
   std::int64_t when = 0;   // picoseconds

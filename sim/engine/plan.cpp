@@ -53,6 +53,7 @@ class RankPlanner {
     if (const auto* exchange = std::get_if<ExchangeShape>(&program_.shapes[op.shape])) {
       planned.sends = exchange->sends;
       planned.receives = exchange->receives;
+      planned.protocol = exchange->protocol;
       planned.axis = int{exchange->axis};
       planned.shift = exchange->shift;
     } else if (const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape])) {

@@ -22,12 +22,13 @@ struct PlannedOp {
   OpId op{};
   OpKind kind = OpKind::gemm;
   Purpose purpose = Purpose::essential;
-  bool sends = false;      // exchange
-  bool receives = false;   // exchange
-  std::int32_t axis = 0;   // exchange, collective
-  std::int32_t shift = 0;  // exchange
-  PlannedRun waits;        // of RankPlan::waits
-  PlannedRun watchers;     // of RankPlan::watchers
+  bool sends = false;                        // exchange
+  bool receives = false;                     // exchange
+  Protocol protocol = Protocol::rendezvous;  // exchange
+  std::int32_t axis = 0;                     // exchange, collective
+  std::int32_t shift = 0;                    // exchange
+  PlannedRun waits;                          // of RankPlan::waits
+  PlannedRun watchers;                       // of RankPlan::watchers
 };
 
 /// Ended as soon as the lane's head stands behind `place`.

@@ -156,7 +156,7 @@ class Replay::Pass {
         case Tape::Kind::post: post(instruction); continue;
         case Tape::Kind::half:
           price_(instruction.op, instruction.rank, memory_.durations_.data());
-          meet(instruction);
+          join(instruction);
           kernels::add_to(to(instruction), memory_.durations_.data(), width_);
           continue;
         case Tape::Kind::join: join(instruction); break;
@@ -323,18 +323,22 @@ class Replay::Pass {
     }
   }
 
-  /// An exchange starts with its first half.
+  /// An exchange starts with its first half, a one-sided one when it is posted.
   const double* starts_of(const Instruction& instruction) {
     double* starts = memory_.others_.data();
-    if (instruction.own != Tape::none) {
+    const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[instruction.op].shape]);
+    const bool one_sided = exchange.protocol != Protocol::rendezvous;
+    if (instruction.own == Tape::none) {
+      kernels::fill(starts, longest_exact, width_);
+    } else if (one_sided && (!exchange.sends || exchange.protocol == Protocol::pull)) {
+      return at(instruction.own);
+    } else {
       price_(instruction.op, instruction.rank, memory_.durations_.data());
       for (std::size_t i = 0; i < width_; ++i) {
         starts[i] = at(instruction.own)[i] - memory_.durations_[i];
       }
-    } else {
-      kernels::fill(starts, longest_exact, width_);
     }
-    if (instruction.other != Tape::none) {
+    if (instruction.other != Tape::none && !one_sided) {
       price_(instruction.other_op, instruction.other_rank, memory_.durations_.data());
       for_each_run(instruction, [&](std::size_t here, std::size_t there, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {

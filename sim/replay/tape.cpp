@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "model/check.h"
@@ -184,7 +185,9 @@ class Writer {
     if (phase == Phase::post || kernel) {
       actors_.for_each_before(actor, [&](Actor earlier) { visit(Node{earlier, Phase::end}); });
     } else if (phase == Phase::half) {
-      visit(Node{actors_.receiver(actor), Phase::post});
+      if (exchange->protocol != Protocol::push) {
+        visit(Node{actors_.receiver(actor), Phase::post});
+      }
       visit(Node{actor, Phase::post});
     } else if (collective != nullptr) {
       actors_.for_each_member(actor, *collective, [&](Actor member) { visit(Node{member, Phase::post}); });
@@ -192,10 +195,18 @@ class Writer {
       if (exchange->receives) {
         visit(Node{actors_.sender(actor), Phase::half});
       }
-      if (exchange->sends) {
-        visit(Node{actor, Phase::half});
+      if (const std::optional<Phase> own = own_part(*exchange)) {
+        visit(Node{actor, *own});
       }
     }
+  }
+
+  /// What an exchange lasts until on its own account: its send half, or one-sided without one until it is posted.
+  static std::optional<Phase> own_part(const ExchangeShape& exchange) {
+    if (exchange.sends && exchange.protocol != Protocol::pull) {
+      return Phase::half;
+    }
+    return exchange.protocol == Protocol::rendezvous ? std::nullopt : std::optional(Phase::post);
   }
 
   void write(Node node) {
@@ -207,8 +218,10 @@ class Writer {
       instruction.kind = Kind::half;
       instruction.own = value({actor, Phase::post});
       const ExchangeShape& shape = *actors_.exchange(actor);
-      instruction.other = value({actors_.receiver(actor), Phase::post});
-      instruction.turn = turn(shape.axis, shape.shift);
+      if (shape.protocol != Protocol::push) {
+        instruction.other = value({actors_.receiver(actor), Phase::post});
+        instruction.turn = turn(shape.axis, shape.shift);
+      }
     } else if (const CollectiveShape* collective = actors_.collective(actor); collective && phase == Phase::end) {
       write_collective(actor, *collective, instruction);
     } else if (const ExchangeShape* exchange = actors_.exchange(actor); exchange && phase == Phase::end) {
@@ -236,8 +249,8 @@ class Writer {
 
   void write_join(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
     instruction.kind = Kind::join;
-    if (shape.sends) {
-      instruction.own = value({actor, Phase::half});
+    if (const std::optional<Phase> own = own_part(shape)) {
+      instruction.own = value({actor, *own});
     }
     if (shape.receives) {
       const Actor sender = actors_.sender(actor);

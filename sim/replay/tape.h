@@ -25,7 +25,7 @@ struct Tape {
   enum class Kind : std::uint8_t {
     kernel,      // to = max(issue, operands) + duration
     post,        // to = max(issue, operands)
-    half,        // to = max(own, other turned) + duration
+    half,        // to = max(own, other turned) + duration; other is none for a push
     join,        // to = max(own, other turned); one of them may be none
     collective,  // to = max over the members of own (of all operands, on a tape of single ranks) + longest duration
   };

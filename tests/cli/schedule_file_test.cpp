@@ -57,6 +57,22 @@ TEST_F(ScheduleFiles, RunTakesRanksDtypeAndScopeFromTheFile) {
   EXPECT_EQ(rows[0].at("schedule_sha256").get<std::string>().size(), 64U);
 }
 
+TEST_F(ScheduleFiles, ARingOfPushesIsProvedAndPlayedAlikeByBothEvaluators) {
+  EXPECT_EQ(run_program("commfuse-sim schedule check push-ring").out,
+            "1 schedule proved: matched, free of deadlock and hazards, contents exact\n");
+  const json replay = rows_of("--schedule push-ring --seq 2K --evaluator replay");
+  const json engine = rows_of("--schedule push-ring --seq 2K --evaluator engine");
+  EXPECT_EQ(replay[0].at("makespan_us"), engine[0].at("makespan_us"));
+  EXPECT_EQ(run_program("commfuse-validate check push-ring").code, 0);
+  const Outcome shown = run_program("commfuse-sim schedule show push-ring");
+  EXPECT_NE(shown.out.find("  rank 0: push x[0] to 1; wait for x[3] from 3; compute y[0,0] = x[0] * w[:,0]\n"),
+            std::string::npos)
+      << shown.out;
+  EXPECT_NE(shown.out.find("compute y[1,0] = x[1] * w[:,0]; push a credit to 3; wait for a credit from 1\n"),
+            std::string::npos)
+      << shown.out;
+}
+
 TEST_F(ScheduleFiles, ADumpOfAGeneratedScheduleGivesTheRowOfTheGeneratedOne) {
   const std::string dumped =
       write("ring.yaml", run_program("commfuse-sim schedule show --strategy commfuse --form ring "
@@ -177,7 +193,8 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"commfuse-sim run --schedule absent.yaml",
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
       {"commfuse-sim run --schedule dubling",
-       "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling; a path holds '/' or ends in .yaml or "
+       "unknown schedule 'dubling'; did you mean 'doubling'? known: doubling, push-ring; a path holds '/' or ends in "
+       ".yaml or "
        ".json"},
       {"commfuse-sim run --schedule absent.yaml --schedule " + broken,
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +

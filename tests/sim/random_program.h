@@ -34,12 +34,13 @@ class RandomProgram {
   Program build() {
     const std::int64_t steps = 1 + below(random_, 14);
     for (std::int64_t i = 0; i < steps; ++i) {
-      switch (below(random_, 8)) {
+      switch (below(random_, 9)) {
         case 0:
         case 1: add_exchange(); break;
         case 2: uniform_ ? add_shift() : add_pair(); break;
         case 3: uniform_ ? add_compute() : add_chain(); break;
         case 4: add_collective(); break;
+        case 5: add_credit(); break;
         default: add_compute();
       }
     }
@@ -122,8 +123,33 @@ class RandomProgram {
                                              .shift = static_cast<std::int32_t>(below(random_, extent(along))),
                                              .send = some,
                                              .receive = some,
+                                             .protocol = protocol(),
                                              .waits = waits()}));
     maybe_only_some_groups(op, along);
+  }
+
+  Protocol protocol() {
+    constexpr std::array all{Protocol::rendezvous, Protocol::rendezvous, Protocol::push, Protocol::pull};
+    return all[static_cast<std::size_t>(below(random_, std::ssize(all)))];
+  }
+
+  /// To all neighbours, or by one op and taken by another.
+  void add_credit() {
+    const int along = axis();
+    CreditSpec credit{.lane = lane(),
+                      .axis = along,
+                      .shift = static_cast<std::int32_t>(below(random_, extent(along))),
+                      .waits = waits()};
+    if (one_in(random_, 2)) {
+      maybe_only_some_groups(count(builder_.credit(credit)), along);
+      return;
+    }
+    credit.receives = false;
+    count(builder_.credit(credit));
+    maybe_compute();
+    credit.sends = false;
+    credit.receives = true;
+    count(builder_.credit(credit));
   }
 
   void add_collective() {
@@ -152,6 +178,7 @@ class RandomProgram {
     int axis = 0;
     std::int32_t shift = 0;
     Operand load;
+    Protocol protocol = Protocol::rendezvous;
     Predicate where;
   };
   void add_half(const HalfSpec& half) {
@@ -160,6 +187,7 @@ class RandomProgram {
                                              .shift = half.shift,
                                              .send = half.sends ? half.load : Operand{},
                                              .receive = half.sends ? Operand{} : half.load,
+                                             .protocol = half.protocol,
                                              .waits = waits()}));
     builder_.only_where(op, half.where);
   }
@@ -199,7 +227,8 @@ class RandomProgram {
                   .lane = lane(),
                   .axis = along,
                   .shift = shift,
-                  .load = rows(static_cast<std::int32_t>(1 + below(random_, 4)))};
+                  .load = rows(static_cast<std::int32_t>(1 + below(random_, 4))),
+                  .protocol = protocol()};
     half.where = half.sends ? senders : receivers;
     add_half(half);
     maybe_compute();
@@ -218,9 +247,9 @@ class RandomProgram {
   std::int64_t added_ = 0;
 };
 
-/// 1 to 8 ranks on one axis or two, 1 to 4 lanes, up to some 20 ops: exchanges by any shift, either half absent where
-/// predicates say so, collectives, computes, waits. match() finds no problem and nothing deadlocks. About half of them
-/// are uniform.
+/// 1 to 8 ranks on one axis or two, 1 to 4 lanes, up to some 20 ops: exchanges by any shift and protocol, either half
+/// absent where predicates say so, credits, collectives, computes, waits. match() finds no problem and nothing
+/// deadlocks. About half of them are uniform.
 inline Program random_program(std::mt19937_64& random) {
   for (;;) {
     Program program = RandomProgram(random).build();

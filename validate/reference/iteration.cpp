@@ -133,15 +133,34 @@ class Iteration {
       return false;
     }
     if (at.command->kind == OpKind::exchange) {
-      return can_send(at);
+      return can_send(at) || arrived(at);
     }
     return std::ranges::all_of(at.command->group,
                                [&](Rank member) { return posted(place_of(member, at.command->op)); });
   }
 
+  [[nodiscard]] Protocol protocol_of(const Place& at) const {
+    return std::get<ExchangeShape>(program_.shapes[at.command->shape]).protocol;
+  }
+
+  /// A push has no need of its receiver. The sender of a pull only shows what it has; the receiver moves it.
   [[nodiscard]] bool can_send(const Place& at) const {
-    return at.command->target >= 0 && progress(at.rank).sent[index_of(at)] == 0 &&
-           posted(place_of(at.command->target, at.command->target_op));
+    const Progress& here = progress(at.rank);
+    switch (protocol_of(at)) {
+      case Protocol::rendezvous:
+      case Protocol::push:
+        return at.command->target >= 0 && here.sent[index_of(at)] == 0 &&
+               (protocol_of(at) == Protocol::push || posted(place_of(at.command->target, at.command->target_op)));
+      case Protocol::pull: return (at.command->target >= 0 && here.sent[index_of(at)] == 0) || can_pull(at);
+    }
+    return false;
+  }
+  [[nodiscard]] bool can_pull(const Place& at) const {
+    if (at.command->source < 0 || progress(at.rank).received[index_of(at)] != 0) {
+      return false;
+    }
+    const Place from = place_of(at.command->source, at.command->source_op);
+    return progress(from.rank).sent[index_of(from)] != 0;
   }
 
   [[nodiscard]] std::vector<std::size_t> ready_lanes() const {
@@ -159,31 +178,56 @@ class Iteration {
     switch (at.command->kind) {
       case OpKind::gemm: run_gemm(program_, memory_, at); break;
       case OpKind::elementwise: run_elementwise(program_, sizes_, memory_, at, options_.functions); break;
-      case OpKind::exchange: send(at); return;
+      case OpKind::exchange: exchange(at); return;
       case OpKind::collective: meet(at); return;
       case OpKind::attention: run_attention(program_, sizes_, memory_, at, options_.functions); break;
     }
     end(at);
   }
 
+  void exchange(const Place& at) {
+    if (!can_send(at)) {
+      end(at);  // all has arrived
+    } else if (protocol_of(at) != Protocol::pull) {
+      send(at);
+    } else if (can_pull(at)) {
+      move(place_of(at.command->source, at.command->source_op), at);
+      end_with_both_halves(at);
+    } else {
+      progress(at.rank).sent[index_of(at)] = 1;
+      end_with_both_halves(at);
+    }
+  }
+
   void send(const Place& from) {
     const Place to = place_of(from.command->target, from.command->target_op);
-    run_transfer(program_, memory_, from, to);
+    move(from, to);
     progress(from.rank).sent[index_of(from)] = 1;
-    progress(to.rank).received[index_of(to)] = 1;
     end_with_both_halves(from);
     if (to.rank != from.rank || to.command != from.command) {
       end_with_both_halves(to);
     }
   }
 
+  void move(const Place& from, const Place& to) {
+    if (!from.command->inputs.empty()) {  // a credit carries nothing
+      run_transfer(program_, memory_, from, to);
+    }
+    progress(to.rank).received[index_of(to)] = 1;
+  }
+
+  /// What was pushed may be there before its receiver is posted.
   void end_with_both_halves(const Place& at) {
+    if (posted(at) && arrived(at)) {
+      end(at);
+    }
+  }
+
+  [[nodiscard]] bool arrived(const Place& at) const {
     const Progress& here = progress(at.rank);
     const bool sent = at.command->target < 0 || here.sent[index_of(at)] != 0;
     const bool received = at.command->source < 0 || here.received[index_of(at)] != 0;
-    if (sent && received) {
-      end(at);
-    }
+    return sent && received;
   }
 
   void meet(const Place& at) {

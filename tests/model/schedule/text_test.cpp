@@ -36,6 +36,27 @@ const OperationStage gate_up{.name = "gate_up",
 const OperationStage down{.name = "down", .kind = SiteKind::gemm_rs, .contraction = "ffn", .columns = "hidden"};
 const OperationStage qkv{.name = "qkv", .kind = SiteKind::ag_gemm, .contraction = "hidden", .columns = "heads"};
 
+TEST(ScheduleText, ProtocolsAndCreditsReadBack) {
+  ProgramBuilder builder("one-sided", Mesh{{{"tp", 3}}});
+  const Extent rows{builder.dimension("rows", 2), 2};
+  const Extent columns{builder.dimension("columns", 1), 1};
+  const BufferId buffer = builder.buffer("b", BufferRole::scratch, rows, columns, DType::bf16);
+  const Operand first{builder.rows_of(buffer, 0)};
+  const Operand second{builder.rows_of(buffer, 1)};
+  builder.exchange({.send = first, .receive = second, .protocol = Protocol::push});
+  builder.exchange({.send = first, .protocol = Protocol::pull});
+  builder.exchange({.receive = second, .protocol = Protocol::pull});
+  builder.credit({.shift = -1});
+  builder.credit({.shift = 2, .receives = false});
+  const OpId last = builder.credit({.lane = {LaneKind::copy, 0}, .shift = 2, .sends = false});
+  builder.only_where(last, {Relation::not_equal, 0, 1});
+  const Program program = std::move(builder).build();
+  expect_round_trip(program);
+  EXPECT_NE(to_text(program).find("shift: 1, wire: bf16, protocol: push, send: \"b[0]\", receive: \"b[1]\"}"),
+            std::string::npos);
+  EXPECT_NE(to_text(program).find("where: \"tp != 1\", axis: tp, shift: 2, credit: receive}"), std::string::npos);
+}
+
 TEST(ScheduleText, EveryGeneratedScheduleReadsBack) {
   const std::vector<Operation> operations{{"qkv", {qkv}},
                                           {"down", {down}},

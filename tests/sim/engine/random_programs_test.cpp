@@ -2,8 +2,10 @@
 // The engine against the recurrence it plays, over random programs.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "sim/engine/engine.h"
 #include "tests/sim/random_program.h"
@@ -11,37 +13,20 @@
 namespace commfuse::test {
 namespace {
 
-/// Start and end of every op from the recurrence alone, in an order in which they can happen: no queue, no clock.
+/// Start and end of every op from the recurrence alone, each worked out when it is asked for: no queue, no clock.
 class Recurrence {
  public:
   Recurrence(const Lowered& lowered, const Costs& costs)
-      : lowered_(lowered), program_(*lowered.program), costs_(costs), spans_(program_.ops.size() * ranks()) {
-    Findings findings;
-    for (const commfuse::Event& event : run_abstractly(program_, lowered.matching, findings)) {
-      switch (event.kind) {
-        case commfuse::Event::Kind::computed: {
-          const std::int64_t start = posted(event.rank, event.op);
-          set(event.rank, event.op, start, start + cost(event.rank, event.op));
-          break;
-        }
-        case commfuse::Event::Kind::sent: {
-          const std::int64_t start = std::max(posted(event.rank, event.op), posted(event.target, event.target_op));
-          set(event.rank, event.op, start, start + cost(event.rank, event.op));
-          set(event.target, event.target_op, start, start + cost(event.rank, event.op));
-          break;
-        }
-        case commfuse::Event::Kind::collected: collect(event.rank, event.op); break;
-      }
-    }
-  }
+      : lowered_(lowered), program_(*lowered.program), costs_(costs), spans_(program_.ops.size() * ranks()) {}
 
-  [[nodiscard]] Timeline timeline() const {
+  [[nodiscard]] Timeline timeline() {
     Timeline timeline;
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
       for (std::size_t i = 0; i < program_.ops.size(); ++i) {
         const OpId op{static_cast<std::int32_t>(i)};
         if (lowered_.takes_part(rank, op)) {
-          timeline.push_back({rank, op, Instant{Duration{at(rank, op).start}}, Instant{Duration{at(rank, op).end}}});
+          const Span span = of(rank, op);
+          timeline.push_back({rank, op, Instant{Duration{span.start}}, Instant{Duration{span.end}}});
         }
       }
     }
@@ -50,17 +35,13 @@ class Recurrence {
 
  private:
   struct Span {
-    std::int64_t start = -1;
-    std::int64_t end = 0;
+    std::int64_t start = 0;
+    std::int64_t end = -1;  // not known
   };
   [[nodiscard]] std::size_t ranks() const { return static_cast<std::size_t>(program_.mesh.ranks()); }
-  [[nodiscard]] std::size_t place(Rank rank, OpId op) const {
-    return static_cast<std::size_t>(rank) * program_.ops.size() + position(op);
-  }
-  [[nodiscard]] const Span& at(Rank rank, OpId op) const { return spans_[place(rank, op)]; }
   [[nodiscard]] std::int64_t cost(Rank rank, OpId op) const { return costs_.of(rank, position(op)).count(); }
 
-  [[nodiscard]] std::int64_t posted(Rank rank, OpId op) const {
+  [[nodiscard]] std::int64_t posted(Rank rank, OpId op) {
     std::int64_t when = 0;
     for (std::size_t i = 0; i <= position(op); ++i) {
       const OpId earlier{static_cast<std::int32_t>(i)};
@@ -70,32 +51,69 @@ class Recurrence {
     for (std::size_t i = 0; i < position(op); ++i) {
       const OpId earlier{static_cast<std::int32_t>(i)};
       const auto waits = program_.waits_of(this_op);
-      if (program_.ops[i].lane == this_op.lane || std::find(waits.begin(), waits.end(), earlier) != waits.end()) {
-        when = std::max(when, at(rank, earlier).end);  // 0 where it does not take part
+      const bool awaited =
+          program_.ops[i].lane == this_op.lane || std::find(waits.begin(), waits.end(), earlier) != waits.end();
+      if (awaited && lowered_.takes_part(rank, earlier)) {
+        when = std::max(when, of(rank, earlier).end);
       }
     }
     return when;
   }
 
-  void set(Rank rank, OpId op, std::int64_t start, std::int64_t end) {
-    Span& span = spans_[place(rank, op)];
-    span.start = span.start < 0 ? start : std::min(span.start, start);
-    span.end = std::max(span.end, end);
+  Span of(Rank rank, OpId op) {
+    Span& known = spans_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)];
+    if (known.end < 0) {
+      const Shape& shape = program_.shapes[program_.ops[position(op)].shape];
+      if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+        known = of_exchange(rank, op, *exchange);
+      } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+        known = of_collective(rank, op, *collective);
+      } else {
+        const std::int64_t start = posted(rank, op);
+        known = {start, start + cost(rank, op)};
+      }
+    }
+    return known;
   }
 
-  void collect(Rank first, OpId op) {
-    const auto axis = std::get<CollectiveShape>(program_.shapes[program_.ops[position(op)].shape]).axis;
+  /// Of what a rank sends by an op: when it moves.
+  Span transfer(Rank rank, OpId op) {
+    const auto& exchange = std::get<ExchangeShape>(program_.shapes[program_.ops[position(op)].shape]);
+    std::int64_t start = posted(rank, op);
+    if (exchange.protocol != Protocol::push) {
+      const OpId receiver{lowered_.matching.receiver(rank, op)};
+      start = std::max(start, posted(target_of(program_, exchange, rank), receiver));
+    }
+    return {start, start + cost(rank, op)};
+  }
+
+  Span of_exchange(Rank rank, OpId op, const ExchangeShape& exchange) {
+    std::vector<Span> parts;
+    if (exchange.sends && exchange.protocol != Protocol::pull) {
+      parts.push_back(transfer(rank, op));
+    }
+    if (exchange.receives) {
+      parts.push_back(transfer(source_of(program_, exchange, rank), OpId{lowered_.matching.sender(rank, op)}));
+    }
+    const bool one_sided = exchange.protocol != Protocol::rendezvous;
+    Span span{one_sided ? posted(rank, op) : parts.front().start, one_sided ? posted(rank, op) : 0};
+    for (const Span& part : parts) {
+      span.start = one_sided ? span.start : std::min(span.start, part.start);
+      span.end = std::max(span.end, part.end);
+    }
+    return span;
+  }
+
+  Span of_collective(Rank rank, OpId op, const CollectiveShape& collective) {
     std::int64_t start = 0;
     std::int64_t longest = 0;
-    const std::int32_t members = program_.mesh.axes[static_cast<std::size_t>(axis)].extent;
+    const std::int32_t members = program_.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
     for (std::int32_t i = 0; i < members; ++i) {
-      const Rank member = program_.mesh.member(first, axis, i);
+      const Rank member = program_.mesh.member(rank, collective.axis, i);
       start = std::max(start, posted(member, op));
       longest = std::max(longest, cost(member, op));
     }
-    for (std::int32_t i = 0; i < members; ++i) {
-      set(program_.mesh.member(first, axis, i), op, start, start + longest);
-    }
+    return {start, start + longest};
   }
 
   const Lowered& lowered_;
@@ -110,6 +128,8 @@ TEST(RandomPrograms, CoverWhatTheEngineDistinguishes) {
   int chains = 0;
   std::set<OpKind> kinds;
   std::set<std::int32_t> ranks;
+  std::map<Protocol, int> protocols;
+  int credits = 0;
   for (int i = 0; i < 500; ++i) {
     const Program program = random_program(random);
     uniform += match(program).uniform ? 1 : 0;
@@ -117,12 +137,18 @@ TEST(RandomPrograms, CoverWhatTheEngineDistinguishes) {
     for (const Op& op : program.ops) {
       kinds.insert(op.kind);
       const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+      protocols[exchange != nullptr ? exchange->protocol : Protocol::rendezvous] += exchange != nullptr ? 1 : 0;
+      credits += exchange != nullptr && is_credit(*exchange) ? 1 : 0;
       chains += exchange != nullptr && !exchange->receives && op.where.relation == Relation::less ? 1 : 0;
     }
   }
   EXPECT_GT(uniform, 200);
   EXPECT_LT(uniform, 400);
   EXPECT_GT(chains, 50);
+  EXPECT_GT(protocols[Protocol::rendezvous], 200);
+  EXPECT_GT(protocols[Protocol::push], 200);
+  EXPECT_GT(protocols[Protocol::pull], 200);
+  EXPECT_GT(credits, 100);
   EXPECT_EQ(kinds, (std::set{OpKind::elementwise, OpKind::exchange, OpKind::collective}));
   EXPECT_EQ(ranks.size(), 8U);
 }

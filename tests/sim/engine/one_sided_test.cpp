@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pushes, pulls and credits: who waits for whom, and until when a lane is held.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <memory>
+
+#include "model/analysis/critical_path.h"
+#include "model/config_error.h"
+#include "tests/sim/engine/hand.h"
+#include "tests/sim/played.h"
+#include "tests/sim/random_program.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Span = std::pair<std::int64_t, std::int64_t>;
+constexpr std::int64_t us = 1'000'000;
+
+/// Two ranks. Rank 0 sends slot 0 by op 2, rank 1 receives it into slot 1 by op 3. Before, either the sender works (op
+/// 0) or the receiver does (op 1).
+struct OneWay {
+  explicit OneWay(Protocol protocol, bool late_sender) {
+    const OpId sender = hand.work(2);
+    const OpId receiver = hand.work(2);
+    hand.builder.exchange({.send = hand.slot(0), .protocol = protocol, .waits = {sender}});
+    hand.builder.exchange({.receive = hand.slot(1), .protocol = protocol, .waits = {receiver}});
+    program = std::move(hand.builder).build();
+    program.ops[0].where = {Relation::equal, 0, late_sender ? 0 : 2};
+    program.ops[1].where = {Relation::equal, 0, late_sender ? 2 : 1};
+    program.ops[2].where = {Relation::equal, 0, 0};
+    program.ops[3].where = {Relation::equal, 0, 1};
+  }
+  Hand hand{2};
+  Program program;
+};
+
+TEST(OneSided, APushDoesNotWaitForItsReceiverAndTheReceiverFindsItThere) {
+  const Played late_receiver(OneWay(Protocol::push, false).program, {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 2 * us}));
+  EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 5 * us}));  // it came at 2
+  const Played late_sender(OneWay(Protocol::push, true).program, {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(late_sender.span(0, 2), (Span{5 * us, 7 * us}));
+  EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
+}
+
+TEST(OneSided, TheSenderOfAPullIsDoneAtOnceAndTheReceiverHoldsItsLane) {
+  const Played late_receiver(OneWay(Protocol::pull, false).program, {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(late_receiver.span(0, 2), (Span{0, 0}));
+  EXPECT_EQ(late_receiver.span(1, 3), (Span{5 * us, 7 * us}));
+  const Played late_sender(OneWay(Protocol::pull, true).program, {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(late_sender.span(0, 2), (Span{5 * us, 5 * us}));
+  EXPECT_EQ(late_sender.span(1, 3), (Span{0, 7 * us}));
+}
+
+TEST(OneSided, ARendezvousHoldsBoth) {
+  const Played played(OneWay(Protocol::rendezvous, false).program, {.exchange = 2us, .elementwise = 5us});
+  EXPECT_EQ(played.span(0, 2), (Span{5 * us, 7 * us}));
+  EXPECT_EQ(played.span(1, 3), (Span{5 * us, 7 * us}));
+}
+
+TEST(OneSided, PushesRunAheadOfALateReceiverWhereRendezvousWaits) {
+  // Three pushes of 2 in a row, the receiver busy for 5: they are over at 6, and so is the last receive.
+  for (const auto& [protocol, end] : {std::pair{Protocol::push, 6}, std::pair{Protocol::rendezvous, 11}}) {
+    Hand hand(2);
+    const OpId busy = hand.work(3);
+    for (std::int32_t step = 0; step < 3; ++step) {
+      hand.builder.exchange({.send = hand.slot(step), .protocol = protocol});
+      hand.builder.exchange({.receive = hand.slot(step), .protocol = protocol, .waits = {busy}});
+    }
+    Program program = std::move(hand.builder).build();
+    program.ops[0].where = {Relation::equal, 0, 1};
+    for (std::size_t op = 1; op < program.ops.size(); ++op) {
+      program.ops[op].where = {Relation::equal, 0, op % 2 == 1 ? 0 : 1};
+    }
+    const Played played(std::move(program), {.exchange = 2us, .elementwise = 5us});
+    EXPECT_EQ(played.span(1, 6).second, end * us);
+  }
+}
+
+TEST(OneSided, TwoReceiversPullFromOneSenderAtTheSameTime) {
+  // Rank 0 shows slot 0 to both others and is done; each pulls for 4 on its own lane.
+  Hand hand(3);
+  for (const std::int32_t shift : {1, 2}) {
+    hand.builder.exchange({.shift = shift, .send = hand.slot(0), .protocol = Protocol::pull});
+    hand.builder.exchange({.shift = shift, .receive = hand.slot(1), .protocol = Protocol::pull});
+  }
+  Program program = std::move(hand.builder).build();
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    program.ops[op].where = {Relation::equal, 0, op % 2 == 0 ? 0 : static_cast<std::int32_t>(op + 1) / 2};
+  }
+  const Played played(std::move(program), {.exchange = 4us});
+  EXPECT_EQ(played.span(0, 2), (Span{0, 0}));
+  EXPECT_EQ(played.span(1, 1), (Span{0, 4 * us}));
+  EXPECT_EQ(played.span(2, 3), (Span{0, 4 * us}));
+}
+
+TEST(OneSided, ACreditHoldsAPushBackForItsOwnLatency) {
+  // Rank 1 works for 5, then gives rank 0 a credit, which takes 1; only then rank 0 pushes, which takes 2.
+  Hand hand(2);
+  const OpId work = hand.work(1);
+  hand.builder.credit({.shift = -1, .receives = false, .waits = {work}});
+  const OpId taken = hand.builder.credit({.shift = -1, .sends = false});
+  hand.builder.exchange({.send = hand.slot(0), .protocol = Protocol::push, .waits = {taken}});
+  hand.builder.exchange({.receive = hand.slot(1), .protocol = Protocol::push});
+  Program program = std::move(hand.builder).build();
+  const std::int32_t on[] = {1, 1, 0, 0, 1};
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    program.ops[op].where = {Relation::equal, 0, on[op]};
+  }
+  const auto shared = std::make_shared<const Program>(std::move(program));
+  Costs costs = costs_of(*shared, {.exchange = 2us, .elementwise = 5us});
+  costs.duration[1] = 1us;
+  Recorder recorder;
+  Engine{}.run(plan_of(lower(shared)), costs, recorder);
+  EXPECT_EQ(recorder.makespan().time_since_epoch(), Duration{8us});
+}
+
+TEST(OneSided, APullOverALinkThatStaysDownIsAMistakeOfTheFaults) {
+  Hand hand(2);
+  hand.builder.exchange({.send = hand.slot(0), .receive = hand.slot(1), .protocol = Protocol::pull});
+  const auto shared = std::make_shared<const Program>(std::move(hand.builder).build());
+  Faults faults;
+  faults.links_down.push_back({.link = {0, 1}, .from = Instant{}, .until = std::nullopt});
+  Recorder recorder;
+  EXPECT_THROW(
+      Engine{}.run(plan_of(lower(shared)), costs_of(*shared, {.exchange = 2us}), recorder, {.faults = &faults}),
+      ConfigError);
+}
+
+TEST(OneSided, TheCriticalPathOfRandomProgramsOfAllProtocolsIsWholeAndAsLongAsTheRun) {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 2'000; ++i) {
+    const auto program = std::make_shared<const Program>(random_program(random));
+    const Costs costs = random_costs(*program, random);
+    const Plan plan = plan_of(lower(program));
+    Recorder recorder(Recorder::Keep::timeline);
+    Engine{}.run(plan, costs, recorder);
+    Instant reached;
+    for (const PathStep& step : critical_path(plan.lowered, costs, recorder.timeline())) {
+      ASSERT_EQ(step.from, reached) << "program " << i;
+      if (step.kind != PathKind::issue) {
+        ASSERT_EQ(step.to - step.from, costs.of(step.rank, position(step.op))) << "program " << i;
+      }
+      reached = step.to;
+    }
+    ASSERT_EQ(reached, recorder.makespan()) << "program " << i;
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::test
