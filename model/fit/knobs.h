@@ -56,7 +56,8 @@ void set_knobs(std::span<const Knob<Parameters>> knobs, std::span<const double> 
   }
 }
 
-/// Values, standard errors and provenance. A parameter that lies on its bound, or that changed no residual, says so.
+/// Values, standard errors and provenance. A parameter that lies on its bound, that changed no residual or that may be
+/// off by a factor says so and has no error.
 template <class Parameters>
 void set_fitted(std::span<const Knob<Parameters>> knobs, const RobustFit& fit, const std::string& source,
                 Parameters& parameters) {
@@ -65,9 +66,10 @@ void set_fitted(std::span<const Knob<Parameters>> knobs, const RobustFit& fit, c
     std::visit(
         [&](auto where) {
           auto& parameter = parameters.*where;
-          parameter.standard_error = fit.parameters[i].standard_error;
+          const bool undecided = fit.parameters[i].undecided || fit.parameters[i].standard_error > 1.0;
+          parameter.standard_error = undecided ? 0.0 : fit.parameters[i].standard_error;
           parameter.provenance = Provenance::fitted;
-          parameter.source = source + (fit.parameters[i].undecided ? " (undecided)" : "");
+          parameter.source = source + (undecided ? " (undecided)" : "");
         },
         knobs[i].where);
   }
