@@ -33,6 +33,10 @@ std::vector<Reach> reaches_from(const Topology& topology, int gpu, int gpus_per_
 PeerParameters scaled(PeerParameters peer, const Reach& reach, const Reach& best) {
   peer.rate.value = (reach.rate.value / best.rate.value) * peer.rate.value;
   peer.latency.value += reach.latency - best.latency;
+  if (peer.small) {
+    peer.small->rate.value = (reach.rate.value / best.rate.value) * peer.small->rate.value;
+    peer.small->latency.value += reach.latency - best.latency;
+  }
   return peer;
 }
 
@@ -43,6 +47,11 @@ void require_gpu(const Machine& machine, int gpu) {
 }  // namespace
 
 int total_gpus(const Machine& machine) { return machine.nodes * machine.gpus_per_node; }
+
+int nodes_of(const Machine& machine, int gpus) {
+  check(gpus >= 1, "a group has at least one GPU");
+  return (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
+}
 
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b) {
   require_gpu(machine, gpu_a);
