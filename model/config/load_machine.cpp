@@ -178,13 +178,24 @@ AllToAllParameters read_all_to_all(YamlMap map) {
   return direct;
 }
 
+TreeProtocol read_tree_protocol(YamlMap map) {
+  TreeProtocol protocol;
+  protocol.base_latency = map.duration_parameter("base_latency");
+  protocol.level_latency = map.duration_parameter("level_latency");
+  protocol.rate = map.bandwidth_parameter("rate");
+  return protocol;
+}
+
 TreeParameters read_tree_parameters(YamlMap map) {
-  TreeParameters tree;
-  tree.base_latency = map.duration_parameter("base_latency");
-  tree.level_latency = map.duration_parameter("level_latency");
-  tree.rate = map.bandwidth_parameter("rate");
+  TreeParameters tree{read_tree_protocol(map)};
   tree.two_nodes_rate = map.bandwidth_parameter("two_nodes_rate");
   tree.ramp_size = map.size_parameter("ramp_size");
+  if (std::optional<YamlMap> ll = map.optional_map("ll")) {
+    tree.ll = read_tree_protocol(*ll);
+  }
+  if (std::optional<YamlMap> ll128 = map.optional_map("ll128")) {
+    tree.ll128 = read_tree_protocol(*ll128);
+  }
   return tree;
 }
 

@@ -34,10 +34,21 @@ Duration in_the_switch(const SwitchParameters& nvls, double total) {
   return nvls.base_latency.value + op_time(moving, "a collective");
 }
 
+/// Seconds.
+double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
+  return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
+}
+
 Duration by_tree(const TreeParameters& tree, int nodes, double total) {
   const double rate = (nodes == 2 ? tree.two_nodes_rate : tree.rate).value.value;
-  const double latency = to_seconds(tree.base_latency.value) + std::log2(nodes) * to_seconds(tree.level_latency.value);
-  return op_time(latency + (total + ramp(total, tree.ramp_size)) / rate, "a collective");
+  const double levels = std::log2(nodes);
+  double least = tree_seconds(tree, levels, (total + ramp(total, tree.ramp_size)) / rate);
+  for (const std::optional<TreeProtocol>* other : {&tree.ll, &tree.ll128}) {
+    if (*other) {
+      least = std::min(least, tree_seconds(**other, levels, total / (*other)->rate.value.value));
+    }
+  }
+  return op_time(least, "a collective");
 }
 
 /// `passes`: how often the ring goes round; 2 for all-reduce.

@@ -41,7 +41,7 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& shar
 // across nodes by a tree:
 //
 //   time = base + (total + ramp) / rate
-//   time = base + log2(nodes) x level latency + (total + ramp) / rate
+//   time = base + log2(nodes) x level latency + (total + ramp) / rate, the least of the protocols'
 
 /// ranks - 1 steps; wire = total x (ranks - 1) / ranks.
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total);

@@ -273,6 +273,21 @@ void lean_on_protocol(const ProtocolParameters& protocol, const Lean& lean) {
 }
 
 template <class Lean>
+void lean_on_tree(const TreeParameters& tree, const Lean& lean) {
+  lean(tree.two_nodes_rate, tree.ramp_size);
+  const auto lean_on = [&](const TreeProtocol& protocol) {
+    const auto& [base, level, rate] = protocol;
+    lean(base, level, rate);
+  };
+  lean_on(tree);
+  for (const auto* other : {&tree.ll, &tree.ll128}) {
+    if (*other) {
+      lean_on(**other);
+    }
+  }
+}
+
+template <class Lean>
 void lean_on_nccl(const NcclKernels& nccl, bool is_all_reduce, const Lean& lean) {
   const auto& [tuning, ll, fill, ll128, nvls] = nccl;
   lean_on_protocol(ll, lean);
@@ -297,8 +312,7 @@ void lean_on_collective(const CollectiveParameters& collective, CollectiveKind k
     lean_on_protocol(small, lean);
     lean_on_protocol(large, lean);
   } else if (is_all_reduce && nodes > 1 && collective.tree != nullptr) {
-    const auto& [base, level, rate, two_nodes, ramp] = *collective.tree;
-    lean(base, level, rate, two_nodes, ramp);
+    lean_on_tree(*collective.tree, lean);
   } else {
     lean_on_protocol(collective, lean);
     if (collective.nccl != nullptr) {

@@ -51,7 +51,7 @@ class Slots {
     slots_.push_back({name, start, [&parameter](double number) { commfuse::put(number, parameter.value); },
                       [&parameter, this](const FittedParameter& fitted) {
                         commfuse::put(fitted.value, parameter.value);
-                        parameter.standard_error = fitted.standard_error;
+                        parameter.standard_error = std::min(fitted.standard_error, 1.0);
                         parameter.provenance = Provenance::fitted;
                         parameter.source = source_;
                       }});
@@ -85,28 +85,36 @@ struct Rows {
   std::function<double(std::size_t)> weight;
 };
 
-/// Keeps the slots on which some row depends.
-void keep_felt(Slots& slots, const Rows& rows) {
+/// On which slots some row depends, by slot, at these values; they are put back.
+std::vector<bool> felt(Slots& slots, const Rows& rows, std::span<const double> values) {
   std::vector<double> before(rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
     before[i] = rows.predicted_us(i);
   }
   std::vector<bool> felt;
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    slots[slot].put(slots[slot].start * std::exp(nudge));
+    slots[slot].put(values[slot] * std::exp(nudge));
     bool any = false;
     for (std::size_t i = 0; i < rows.count && !any; ++i) {
       any = std::abs(rows.predicted_us(i) / before[i] - 1.0) > 1e-7;
     }
     felt.push_back(any);
-    slots[slot].put(slots[slot].start);
+    slots[slot].put(values[slot]);
   }
-  slots.keep(felt);
+  return felt;
+}
+
+std::vector<double> starts_of(Slots& slots) {
+  std::vector<double> starts;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    starts.push_back(slots[i].start);
+  }
+  return starts;
 }
 
 /// Residuals: one a row, weighted; then one a parameter, its distance from the start.
 LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
-  keep_felt(slots, rows);
+  slots.keep(felt(slots, rows, starts_of(slots)));
   check(rows.count > slots.size(), "a fit has more rows than parameters");
   std::vector<FitParameter> parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -124,9 +132,18 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
     }
   };
   const RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
-  LinkFitReport report{.parameters = fitted.parameters, .converged = fitted.converged};
+  LinkFitReport report{.converged = fitted.converged};
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i].conclude(fitted.parameters[i]);
+    slots[i].put(fitted.parameters[i].value);
+  }
+  const std::vector<bool> decided = felt(slots, rows, fitted.values());
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    if (decided[i]) {
+      slots[i].conclude(fitted.parameters[i]);
+      report.parameters.push_back(fitted.parameters[i]);
+    } else {
+      slots[i].put(slots[i].start);
+    }
   }
   std::vector<double> sizes;
   for (std::size_t i = 0; i < rows.count; ++i) {
@@ -158,12 +175,22 @@ void add_nccl(Slots& slots, NcclKernels& nccl) {
   }
 }
 
+void add_tree(Slots& slots, const std::string& name, TreeProtocol& protocol) {
+  slots.add(name + "base_latency", protocol.base_latency);
+  slots.add(name + "level_latency", protocol.level_latency);
+  slots.add(name + "rate", protocol.rate);
+}
+
 void add_tree(Slots& slots, TreeParameters& tree) {
-  slots.add("tree.base_latency", tree.base_latency);
-  slots.add("tree.level_latency", tree.level_latency);
-  slots.add("tree.rate", tree.rate);
+  add_tree(slots, "tree.", static_cast<TreeProtocol&>(tree));
   slots.add("tree.two_nodes_rate", tree.two_nodes_rate);
   slots.add("tree.ramp_size", tree.ramp_size);
+  if (tree.ll) {
+    add_tree(slots, "tree.ll.", *tree.ll);
+  }
+  if (tree.ll128) {
+    add_tree(slots, "tree.ll128.", *tree.ll128);
+  }
 }
 
 double weight_of(Bytes size, const LinkFitOptions& options) {

@@ -49,13 +49,19 @@ struct SwitchParameters {
   Parameter<Bytes> ramp_size;      ///< Of the tensor; as above.
 };
 
-/// All-reduce across nodes by a tree of them.
-struct TreeParameters {
+/// A tree of nodes by one protocol.
+struct TreeProtocol {
   Parameter<Duration> base_latency;
-  Parameter<Duration> level_latency;         ///< Once a doubling of the nodes.
-  Parameter<BytesPerSecond> rate;            ///< Bytes of the tensor a second.
-  Parameter<BytesPerSecond> two_nodes_rate;  ///< The same between two nodes, where no node passes on.
+  Parameter<Duration> level_latency;  ///< Once a doubling of the nodes.
+  Parameter<BytesPerSecond> rate;     ///< Bytes of the tensor a second.
+};
+
+/// All-reduce across nodes by a tree of them. Of itself by NCCL's Simple; the fastest protocol counts.
+struct TreeParameters : TreeProtocol {
+  Parameter<BytesPerSecond> two_nodes_rate;  ///< As rate, between two nodes, where no node passes on.
   Parameter<Bytes> ramp_size;                ///< Of the tensor; as above.
+  std::optional<TreeProtocol> ll;
+  std::optional<TreeProtocol> ll128;
 };
 
 /// Grouped sends and receives: what goes to one peer decides the protocol.
