@@ -10,6 +10,7 @@
 
 #include "model/check.h"
 #include "model/cost/communication.h"
+#include "model/hardware/machine.h"
 
 namespace commfuse {
 
@@ -234,6 +235,11 @@ bool splits(std::span<const PeerRow> rows, Bytes up_to) {
 }  // namespace
 
 double collective_microseconds(const CollectiveParameters& parameters, const CollectiveRow& row) {
+  if (row.rates != 1.0) {
+    CollectiveRow plain = row;
+    plain.rates = 1.0;
+    return collective_microseconds(with_rates(parameters, row.rates), plain);
+  }
   switch (row.kind) {
     case CollectiveKind::all_gather: return to_microseconds(all_gather_time(parameters, row.ranks, row.total));
     case CollectiveKind::reduce_scatter: return to_microseconds(reduce_scatter_time(parameters, row.ranks, row.total));

@@ -22,6 +22,7 @@ struct CollectiveRow {
   int nodes = 1;
   Bytes total;
   double time_us = 0.0;
+  double rates = 1.0;  ///< How many times as fast the group's wires are as the whole node's (with_rates).
 };
 
 /// One measured exchange: both directions busy.
