@@ -52,7 +52,7 @@ class Slots {
     slots_.push_back({name, start, [&parameter](double number) { commfuse::put(number, parameter.value); },
                       [&parameter, this](const FittedParameter& fitted) {
                         commfuse::put(fitted.value, parameter.value);
-                        parameter.standard_error = std::min(fitted.standard_error, 1.0);
+                        parameter.standard_error = fitted.standard_error;
                         parameter.provenance = Provenance::fitted;
                         parameter.source = source_;
                       }});
@@ -86,36 +86,28 @@ struct Rows {
   std::function<double(std::size_t)> weight;
 };
 
-/// On which slots some row depends, by slot, at these values; they are put back.
-std::vector<bool> felt(Slots& slots, const Rows& rows, std::span<const double> values) {
+/// On which slots some row depends, by slot.
+std::vector<bool> felt(Slots& slots, const Rows& rows) {
   std::vector<double> before(rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
     before[i] = rows.predicted_us(i);
   }
   std::vector<bool> felt;
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    slots[slot].put(values[slot] * std::exp(nudge));
+    slots[slot].put(slots[slot].start * std::exp(nudge));
     bool any = false;
     for (std::size_t i = 0; i < rows.count && !any; ++i) {
       any = std::abs(rows.predicted_us(i) / before[i] - 1.0) > 1e-7;
     }
     felt.push_back(any);
-    slots[slot].put(values[slot]);
+    slots[slot].put(slots[slot].start);
   }
   return felt;
 }
 
-std::vector<double> starts_of(Slots& slots) {
-  std::vector<double> starts;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    starts.push_back(slots[i].start);
-  }
-  return starts;
-}
-
 /// Residuals: one a row, weighted; then one a parameter, its distance from the start.
 LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
-  slots.keep(felt(slots, rows, starts_of(slots)));
+  slots.keep(felt(slots, rows));
   check(rows.count > slots.size(), "a fit has more rows than parameters");
   std::vector<FitParameter> parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -133,18 +125,11 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
     }
   };
   const RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
-  LinkFitReport report{.converged = fitted.converged};
+  LinkFitReport report{.parameters = fitted.parameters, .converged = fitted.converged};
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i].put(fitted.parameters[i].value);
-  }
-  const std::vector<bool> decided = felt(slots, rows, fitted.values());
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (decided[i]) {
-      slots[i].conclude(fitted.parameters[i]);
-      report.parameters.push_back(fitted.parameters[i]);
-    } else {
-      slots[i].put(slots[i].start);
-    }
+    FittedParameter& one = report.parameters[i];
+    one.standard_error = one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
+    slots[i].conclude(one);
   }
   std::vector<double> sizes;
   for (std::size_t i = 0; i < rows.count; ++i) {
