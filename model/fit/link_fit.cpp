@@ -2,10 +2,12 @@
 #include "model/fit/link_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "model/check.h"
@@ -125,7 +127,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
     }
   };
   const RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
-  LinkFitReport report{.parameters = fitted.parameters, .converged = fitted.converged};
+  LinkFitReport report{.parameters = fitted.parameters, .errors = {}, .converged = fitted.converged};
   for (std::size_t i = 0; i < slots.size(); ++i) {
     FittedParameter& one = report.parameters[i];
     one.standard_error = one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
@@ -218,6 +220,33 @@ bool splits(std::span<const PeerRow> rows, Bytes up_to) {
 }
 
 }  // namespace
+
+std::vector<CollectiveRow> collective_rows(const NcclTestsRun& run) {
+  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 4> programs{
+      {{"all_gather", CollectiveKind::all_gather},
+       {"reduce_scatter", CollectiveKind::reduce_scatter},
+       {"all_reduce", CollectiveKind::all_reduce},
+       {"alltoall", CollectiveKind::all_to_all}}};
+  std::vector<CollectiveRow> rows;
+  for (const auto& [program, kind] : programs) {
+    for (std::size_t i = 0; run.op == program && i < run.rows.size(); ++i) {
+      rows.push_back({.kind = kind,
+                      .ranks = run.ranks,
+                      .nodes = run.nodes,
+                      .total = Bytes{run.rows[i].bytes},
+                      .time_us = run.rows[i].time_us});
+    }
+  }
+  return rows;
+}
+
+std::vector<PeerRow> peer_rows(const NcclTestsRun& run) {
+  std::vector<PeerRow> rows;
+  for (std::size_t i = 0; run.op == "sendrecv" && i < run.rows.size(); ++i) {
+    rows.push_back({.bytes = Bytes{run.rows[i].bytes}, .time_us = run.rows[i].time_us});
+  }
+  return rows;
+}
 
 double collective_microseconds(const CollectiveParameters& parameters, const CollectiveRow& row) {
   if (row.rates != 1.0) {
