@@ -198,7 +198,7 @@ TEST_F(CatalogueTest, a_hardware_file_is_checked_field_by_field) {
   EXPECT_EQ(machine_refusal("{value: 3350 GB/s,", "{value: 3350,"),
             "26: '3350' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
   EXPECT_EQ(machine_refusal("{value: 0.88,", "{value: 88,"), "36: 'value' is 88; choose 0.001 to 1");
-  EXPECT_EQ(machine_refusal("{value: 7.59 us,", "{value: 7.59 s,"), "22: 'value' is 7.59 s; choose at most 1 s");
+  EXPECT_EQ(machine_refusal("{value: 7.66 us,", "{value: 7.59 s,"), "22: 'value' is 7.59 s; choose at most 1 s");
   EXPECT_EQ(machine_refusal("    ctas: {value: 16,", "    ctas: {value: 132,"),
             "11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
   EXPECT_EQ(

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -60,6 +61,16 @@ class LoadMachineTest : public ::testing::Test {
     return "accepted";
   }
 
+  [[nodiscard]] static std::string read(const std::string& path) {
+    std::ifstream in(path);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+  /// Where a file of the catalogue first says this.
+  [[nodiscard]] static long line_of(const std::string& source, const std::string& text) {
+    const std::string all = read(configs + "/" + source);
+    return 1 + std::count(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.find(text)), '\n');
+  }
+
   fs::path folder_;
 };
 
@@ -90,7 +101,7 @@ TEST_F(LoadMachineTest, a_cluster_is_its_nodes_and_a_network) {
   EXPECT_EQ(total_gpus(machine), 16);
   EXPECT_EQ(machine.accelerator.name, node.accelerator.name);
   EXPECT_EQ(peer_between(machine, 8, 15).rate.value, node.link.peer.rate.value);
-  EXPECT_EQ(peer_between(machine, 7, 8).rate.value, BytesPerSecond{36.4e9});
+  EXPECT_EQ(peer_between(machine, 7, 8).rate.value, BytesPerSecond{35.8e9});
   EXPECT_EQ(peer_between(machine, 7, 8).rate.provenance, Provenance::fitted);
   EXPECT_EQ(&collective_over(machine, 0, 16), &machine.network->collective);
   // Sixteen GPUs, two crossbars, sixteen NICs, one fabric.
@@ -151,6 +162,52 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
             "machine.yaml:73:20: 'gpus_per_bridge' is 0; choose 1 to 64");
 }
 
+TEST_F(LoadMachineTest, what_nccl_finds_out_stands_for_kernels_that_are_left_out) {
+  const std::string h100 = "hardware/h100-sxm.yaml";
+  std::string text = read(configs + "/" + h100);
+  const std::size_t from = text.find("    base_latency: ", text.find("  collective:"));
+  const std::size_t to = text.find("    ctas: ", from);
+  text.erase(from, to - from);
+  const std::size_t kernels = text.find("      ll:\n");
+  text.erase(kernels, text.find("\n\n", kernels) - kernels);
+  std::ofstream(folder_ / "machine.yaml") << text;
+  const CollectiveParameters prior = load_machine((folder_ / "machine.yaml").string()).link.collective;
+  EXPECT_EQ(prior.base_latency.value, Duration{8'400'000});
+  EXPECT_EQ(prior.base_latency.provenance, Provenance::prior);
+  EXPECT_EQ(prior.base_latency.source, "NCCL 2.28.9, src/graph/tuning.cc");
+  EXPECT_EQ(prior.rate.value, BytesPerSecond{360e9});
+  EXPECT_EQ(prior.nccl->ll.step_latency.value, Duration{600'000});
+  EXPECT_DOUBLE_EQ(prior.nccl->ll128->rate.value.value, 0.92 * 360e9);
+  EXPECT_DOUBLE_EQ(prior.nccl->nvls->rate.value.value, 0.85 * 7 / 8 * 360e9);
+  EXPECT_EQ(prior.all_to_all, nullptr);
+  EXPECT_EQ(load_machine("h100-sxm").link.collective.nccl->ll.base_latency.provenance, Provenance::fitted);
+}
+
+TEST_F(LoadMachineTest, mistakes_about_nccl_are_found_where_they_are_written) {
+  const std::string h100 = "hardware/h100-sxm.yaml";
+  const auto place = [&](const std::string& line, int column) {
+    return "machine.yaml:" + std::to_string(line_of(h100, line)) + ":" + std::to_string(column) + ": ";
+  };
+  EXPECT_EQ(refusal(h100, "generation: hopper", "generation: tesla"),
+            place("generation: hopper", 19) +
+                "'tesla' is not known to NCCL's tuner; choose volta, ampere, hopper or blackwell");
+  EXPECT_EQ(refusal(h100, "wire: nvlink", "wire: copper"),
+            place("wire: nvlink", 13) + "'copper' is not known to NCCL's tuner; choose nvlink or pcie");
+  EXPECT_EQ(refusal(h100, "channels: 12", "channels: 65"),
+            place("channels: 12", 17) + "'channels' is 65; choose 1 to 64");
+  EXPECT_EQ(refusal("clusters/dgx-h100-x2.yaml", "up_to: {value: 2 MiB", "up_to: {value: 2 us").substr(0, 15),
+            "machine.yaml:" + std::to_string(line_of("clusters/dgx-h100-x2.yaml", "up_to: {value")));
+}
+
+TEST_F(LoadMachineTest, a_network_knows_trees_and_small_messages) {
+  const Machine machine = load_machine("dgx-h100-x2");
+  ASSERT_NE(machine.network->collective.tree, nullptr);
+  EXPECT_GT(machine.network->collective.tree->two_nodes_rate.value.value,
+            machine.network->collective.tree->rate.value.value);
+  ASSERT_TRUE(machine.network->peer.small.has_value());
+  EXPECT_EQ(machine.network->peer.small->up_to.value, Bytes{std::int64_t{1} << 21});
+}
+
 class LoadMachineFromWiresTest : public LoadMachineTest {
  protected:
   void SetUp() override {
@@ -167,15 +224,9 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
   }
-  /// "machine.yaml:94" for the first line of the topology, or one of those after it.
-  [[nodiscard]] std::string at_topology(int after = 0) const {
-    const std::string text = read(configs + "/hardware/h100-sxm.yaml");
-    const auto kind = text.begin() + static_cast<std::ptrdiff_t>(text.find("  kind: nvswitch\n"));
-    return "machine.yaml:" + std::to_string(1 + std::count(text.begin(), kind, '\n') + after);
-  }
-  [[nodiscard]] static std::string read(const std::string& path) {
-    std::ifstream in(path);
-    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  /// "machine.yaml:94", so many lines below the kind of the H100's topology.
+  [[nodiscard]] std::string place(int below) const {
+    return "machine.yaml:" + std::to_string(line_of("hardware/h100-sxm.yaml", "  kind: nvswitch\n") + below);
   }
   [[nodiscard]] std::string write(const std::string& text) const {
     std::ofstream(folder_ / "machine.yaml") << text;
@@ -216,31 +267,31 @@ TEST_F(LoadMachineFromWiresTest, a_cluster_has_nodes_as_in_its_file) {
 
 TEST_F(LoadMachineFromWiresTest, wires_that_cannot_be_are_refused) {
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "4")),
-            at_topology() +
+            place(0) +
                 ":9: dgx.xml has 8 GPUs, but a node has 4; give the file of such a node, or correct "
                 "gpus_per_node");
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "8", "500 GB/s")),
-            at_topology() +
+            place(0) +
                 ":9: link.peer.rate is 500 GB/s, but no pair of dgx.xml has more than 450 GB/s; give the "
                 "file of this machine, or write what a single peer gets");
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n  kind: nvswitch\n")),
-            at_topology(1) + ":9: a topology has a file or a kind; leave one of them out");
+            place(1) + ":9: a topology has a file or a kind; leave one of them out");
   EXPECT_EQ(refusal(with_topology("  file: ../dgx.xml\n")),
-            at_topology() + ":9: '../dgx.xml' is not below the folder of this file; put it there");
+            place(0) + ":9: '../dgx.xml' is not below the folder of this file; put it there");
   EXPECT_EQ(refusal(with_topology("  file: dgy.xml\n")),
             "dgy.xml: cannot be read (No such file or directory); check the path");
   EXPECT_EQ(refusal(with_topology("  file: box.txt\n" + pcie_rates.substr(0, pcie_rates.find("  root_rate")), "6",
                                   "40 GB/s")),
-            at_topology() +
+            place(0) +
                 ":3: GPU 4 cannot be reached from GPU 0 over the wires of box.txt; give root_rate, or the "
                 "file of GPUs that are joined");
   EXPECT_EQ(refusal(with_topology("  file: box.txt\n  pcie_rate: {value: -1 GB/s, provenance: \"prior: a test\"}\n",
                                   "6", "40 GB/s")),
-            at_topology(1) + ":22: '-1 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+            place(1) + ":22: '-1 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
   EXPECT_EQ(refusal(with_topology(
                 "  file: box.txt\n  rack_rate: {value: 1 GB/s, provenance: \"prior: a test\"}\n" + pcie_rates, "6",
                 "40 GB/s")),
-            at_topology(1) + ":3: unknown key 'rack_rate'; did you mean 'root_rate'?");
+            place(1) + ":3: unknown key 'rack_rate'; did you mean 'root_rate'?");
 }
 
 TEST_F(LoadMachineTest, a_ring_has_two_wires_a_gpu_and_neighbours_pass_on) {
@@ -288,7 +339,8 @@ TEST_F(LoadMachineTest, impossible_networks_are_refused_where_they_are_written) 
             "machine.yaml:9:3: a network joins several nodes, but there is one; write nodes, or leave network out");
   EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 4097"), "machine.yaml:6:8: 'nodes' is 4097; choose 1 to 4096");
   EXPECT_EQ(refusal(cluster, "ctas: {value: 24", "ctas: {value: 132"),
-            "machine.yaml:33:11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
+            "machine.yaml:" + std::to_string(line_of(cluster, "ctas: {value: 24")) +
+                ":11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
   EXPECT_EQ(refusal("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: 1024\nnodes: 33"),
             "machine.yaml:8:1: missing key 'network'; add it, as in \"network: {...}\"");
   EXPECT_EQ(refusal(cluster, "nodes: 2", "nodes: 4096"), "accepted");
