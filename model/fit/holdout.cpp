@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/holdout.h"
+
+#include <fmt/format.h>
+
+namespace commfuse {
+
+std::uint64_t fnv1a(std::string_view text) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const char c : text) {
+    hash ^= static_cast<unsigned char>(c);
+    hash *= 1099511628211ULL;
+  }
+  return hash;
+}
+
+bool held_back(std::string_view key) { return fnv1a(key) % 5 == 0; }
+
+std::string gemm_group(std::string_view kind, std::string_view machine, std::string_view dtype, std::int64_t n,
+                       std::int64_t k) {
+  return fmt::format("{}|{}|{}|{}|{}", kind, machine, dtype, n, k);
+}
+
+std::string link_group(std::string_view kind, std::string_view machine, std::string_view op, std::int64_t bytes) {
+  return fmt::format("{}|{}|{}|{}", kind, machine, op, bytes);
+}
+
+std::string attention_group(std::string_view kind, std::string_view machine, std::int64_t heads, std::int64_t kv_heads,
+                            std::int64_t head_dim) {
+  return fmt::format("{}|{}|{}|{}|{}", kind, machine, heads, kv_heads, head_dim);
+}
+
+}  // namespace commfuse

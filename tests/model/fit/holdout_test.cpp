@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/holdout.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse {
+namespace {
+
+TEST(Holdout, HashesAsTheAuthorsOfFnv1aDo) {
+  // The authors' own test vectors.
+  EXPECT_EQ(fnv1a(""), 0xcbf29ce484222325ULL);
+  EXPECT_EQ(fnv1a("a"), 0xaf63dc4c8601ec8cULL);
+  EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8ULL);
+}
+
+TEST(Holdout, KeepsBackOneGroupInFive) {
+  int back = 0;
+  constexpr int groups = 20000;
+  for (int i = 0; i < groups; ++i) {
+    back += held_back(gemm_group("gemm", "h100", "bf16", 64 * (i / 100), 64 * (i % 100))) ? 1 : 0;
+  }
+  EXPECT_NEAR(static_cast<double>(back) / groups, 0.2, 0.01);
+}
+
+TEST(Holdout, AGroupIsKindMachineDtypeAndShapeButNotRowsOrRanks) {
+  EXPECT_EQ(gemm_group("gemm", "H100 SXM", "bf16", 4096, 14336), "gemm|H100 SXM|bf16|4096|14336");
+  EXPECT_EQ(link_group("collective", "h100", "all_gather", 1048576), "collective|h100|all_gather|1048576");
+  EXPECT_EQ(attention_group("attention", "a100", 32, 8, 128), "attention|a100|32|8|128");
+}
+
+}  // namespace
+}  // namespace commfuse
