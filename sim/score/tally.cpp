@@ -47,10 +47,12 @@ bool Tally::takes(const Row& row, bool held_back) {
   return true;
 }
 
-ScoredPart& Tally::part(std::string_view name) {
-  const auto known =
-      std::find_if(into_.parts.begin(), into_.parts.end(), [&](const ScoredPart& some) { return some.name == name; });
-  return known == into_.parts.end() ? into_.parts.emplace_back(ScoredPart{std::string(name), {}, {}}) : *known;
+ScoredPart& Tally::part(std::string_view machine, std::string_view name) {
+  const auto known = std::find_if(into_.parts.begin(), into_.parts.end(),
+                                  [&](const ScoredPart& some) { return some.machine == machine && some.name == name; });
+  return known == into_.parts.end()
+             ? into_.parts.emplace_back(ScoredPart{std::string(machine), std::string(name), {}, {}})
+             : *known;
 }
 
 bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::span<const Compared> times) {
