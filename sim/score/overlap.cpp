@@ -5,7 +5,6 @@
 namespace commfuse::score {
 
 void score_ag_gemm(const Table& /*table*/, Context& /*context*/, Tally& /*tally*/) {}
-void score_prefill(const Table& /*table*/, Context& /*context*/, Tally& /*tally*/) {}
 void score_gemm_ar(const Table& /*table*/, Context& /*context*/, Tally& /*tally*/) {}
 void score_schedules(const Table& /*table*/, Context& /*context*/, Tally& /*tally*/) {}
 

@@ -86,4 +86,11 @@ bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::s
   return true;
 }
 
+void Tally::compare(double measured_ratio, double predicted_ratio) {
+  VariantScore& variants = into_.variants ? *into_.variants : into_.variants.emplace();
+  variants.ratio_errors.push_back(std::abs(predicted_ratio / measured_ratio - 1.0));
+  ++variants.compared;
+  variants.agreed += (predicted_ratio < 1.0) == (measured_ratio < 1.0) ? 1 : 0;
+}
+
 }  // namespace commfuse::score

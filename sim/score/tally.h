@@ -36,6 +36,9 @@ class Tally {
     return score(row, machine, held_back, std::span(times.begin(), times.size()));
   }
 
+  /// Two variants of one piece of work: the second one's time over the first one's.
+  void compare(double measured_ratio, double predicted_ratio);
+
   /// For what a kind says besides.
   TableScore& result() { return into_; }
 
