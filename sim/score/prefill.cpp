@@ -48,9 +48,8 @@ class Blocks {
     const AttentionSize size{.seq = some.seen, .heads = heads, .kv_heads = kv, .head_dim = model_.head_dim};
     const double before = static_cast<double>(some.seen - some.tokens) / static_cast<double>(some.seen);
     const QueryRows rows{.queries = some.tokens, .keys = some.seen, .share = (1.0 - before * before) / 2.0};
-    return product(some.tokens, width + 2 * keys_width, model_.hidden) +
-           moved(some.tokens * 2 * (width + keys_width)) + attention_time(pass_.machine.accelerator, size, rows, sms_) +
-           product(some.tokens, model_.hidden, width);
+    return product(some.tokens, width + 2 * keys_width, model_.hidden) + moved(some.tokens * 2 * (width + keys_width)) +
+           attention_time(pass_.machine.accelerator, size, rows, sms_) + product(some.tokens, model_.hidden, width);
   }
 
   [[nodiscard]] Duration mlp(const Some& some) const {
@@ -106,8 +105,8 @@ Duration woven(const Pass& pass, std::int64_t tokens) {
     for (std::size_t half = 0; half < halves.size(); ++half) {
       const Some& some = halves[half];
       const Duration work = block % 2 == 0 ? blocks.attention(some) : blocks.mlp(some);
-      const Duration reduced = all_reduce_time(collective, pass.ranks, state_of(pass, some.tokens)) +
-                               blocks.norm(some.tokens / pass.ranks);
+      const Duration reduced =
+          all_reduce_time(collective, pass.ranks, state_of(pass, some.tokens)) + blocks.norm(some.tokens / pass.ranks);
       computing = std::max(computing, ready[half]) + work;
       communicating = std::max(communicating, computing) + reduced;
       ready[half] = communicating;

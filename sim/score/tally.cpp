@@ -86,11 +86,20 @@ bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::s
   return true;
 }
 
-void Tally::compare(double measured_ratio, double predicted_ratio) {
+void Tally::ratio(double measured, double predicted) {
   VariantScore& variants = into_.variants ? *into_.variants : into_.variants.emplace();
-  variants.ratio_errors.push_back(std::abs(predicted_ratio / measured_ratio - 1.0));
+  variants.ratio_errors.push_back(std::abs(predicted / measured - 1.0));
+}
+
+void Tally::winner(bool agreed) {
+  VariantScore& variants = into_.variants ? *into_.variants : into_.variants.emplace();
   ++variants.compared;
-  variants.agreed += (predicted_ratio < 1.0) == (measured_ratio < 1.0) ? 1 : 0;
+  variants.agreed += agreed ? 1 : 0;
+}
+
+void Tally::compare(double measured_ratio, double predicted_ratio) {
+  ratio(measured_ratio, predicted_ratio);
+  winner((predicted_ratio < 1.0) == (measured_ratio < 1.0));
 }
 
 }  // namespace commfuse::score

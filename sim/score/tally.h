@@ -36,7 +36,10 @@ class Tally {
     return score(row, machine, held_back, std::span(times.begin(), times.size()));
   }
 
-  /// Two variants of one piece of work: the second one's time over the first one's.
+  /// Of variants of one piece of work: one's time over the first one's; and whether the fastest was predicted.
+  void ratio(double measured, double predicted);
+  void winner(bool agreed);
+  /// Both, of two variants.
   void compare(double measured_ratio, double predicted_ratio);
 
   /// For what a kind says besides.
