@@ -64,6 +64,7 @@ struct TableScore {
   std::string path;                   ///< As the user named it, or the folder it was found in.
   std::string kind;                   ///< Empty: no kind of table that is known.
   std::string note;                   ///< Why nothing of it is scored; empty where rows were looked at.
+  bool brought_along = false;         ///< One of configs/published.
   bool degraded = false;              ///< Its comments call the machine degraded: no measure of the model.
   std::vector<std::string> machines;  ///< Ours that its rows were predicted on.
   std::int64_t rows = 0;              ///< Scored, skipped and faulty ones together.

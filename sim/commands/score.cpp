@@ -13,6 +13,7 @@
 
 #include "model/config/command_line.h"
 #include "model/config_error.h"
+#include "reports/accuracy.h"
 #include "reports/score.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
@@ -65,11 +66,13 @@ std::string missed(const Scores& scores, std::optional<double> limit, std::strin
 }
 
 int run_score(const ScoreRequest& request) {
-  constexpr std::array<std::string_view, 2> formats{"table", "json"};
+  constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
   require_word("--output", request.format, formats, "format");
   require_word("--progress", request.progress, progress_words, "form");
   const Scores scores = scores_of(request);
-  fmt::print("{}", request.format == "json" ? reports::score_json(scores) : reports::score_table(scores));
+  fmt::print("{}", request.format == "json"       ? reports::score_json(scores)
+                   : request.format == "markdown" ? reports::accuracy_page(scores)
+                                                  : reports::score_table(scores));
   const std::string faults = reports::score_faults(scores);
   const std::string over = missed(scores, request.max_median, "median", &ErrorSummary::median) +
                            missed(scores, request.max_p90, "p90", &ErrorSummary::p90);
@@ -97,7 +100,7 @@ void add_score(CLI::App& app, int& status) {
   command->add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back");
   add_limit(*command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
   add_limit(*command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
-  command->add_option("-o,--output", request->format, "table, json")
+  command->add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
       ->type_name("FORMAT")
       ->capture_default_str()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

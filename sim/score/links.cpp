@@ -71,23 +71,40 @@ Duration predicted(const Machine& machine, const Message& message) {
   }
 }
 
-/// "all_gather, one node, >= 64 KiB", "all_reduce, 4 nodes, >= 1 MiB": from where on bandwidth counts.
+/// From where on bandwidth counts: collectives across nodes wait for the network longer.
+std::int64_t large_from(const Message& message) {
+  return message.nodes == 1 || message.op == LinkOp::send_recv ? 64 << 10 : 1 << 20;
+}
+
+/// Nobody measured what joins the nodes.
+bool rests_on_priors(const Machine& machine, const Message& message) {
+  if (message.nodes == 1) {
+    return false;
+  }
+  const Provenance source = message.op == LinkOp::send_recv ? machine.network->peer.rate.provenance
+                                                            : machine.network->collective.rate.provenance;
+  return source == Provenance::prior || source == Provenance::published;
+}
+
+/// "all_gather, one node, >= 64 KiB"; "all_reduce, 4 nodes, >= 1 MiB, from priors".
 class PartNames {
  public:
-  std::string_view of(const Message& message) {
-    const std::int64_t from = message.nodes == 1 ? 64 << 10 : 1 << 20;
+  std::string_view of(const Machine& machine, const Message& message) {
+    const std::int64_t from = large_from(message);
     const bool large = message.bytes.count >= from;
-    const auto [place, added] = names_.try_emplace({message.op, message.nodes, large});
+    const bool priors = rests_on_priors(machine, message);
+    const auto [place, added] = names_.try_emplace({message.op, message.nodes, large, priors});
     if (added) {
-      place->second = fmt::format("{}, {}, {} {}", name_of(message.op),
-                                  message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes),
-                                  large ? ">=" : "<", message.nodes == 1 ? "64 KiB" : "1 MiB");
+      place->second =
+          fmt::format("{}, {}, {} {}{}", name_of(message.op),
+                      message.nodes == 1 ? "one node" : fmt::format("{} nodes", message.nodes), large ? ">=" : "<",
+                      from == 64 << 10 ? "64 KiB" : "1 MiB", priors ? ", from priors" : "");
     }
     return place->second;
   }
 
  private:
-  std::map<std::tuple<LinkOp, std::int64_t, bool>, std::string> names_;
+  std::map<std::tuple<LinkOp, std::int64_t, bool, bool>, std::string> names_;
 };
 
 /// Scores one row whose machine is known; counts it where it cannot be expressed.
@@ -109,7 +126,7 @@ void score_message(const Row& row, const Message& message, double measured_us, c
   } else if (message.op == LinkOp::send_recv && message.gpus != 2) {
     tally.skip("more than two GPUs exchange messages, and the table does not say how");
   } else {
-    const std::string_view part = parts.of(message);
+    const std::string_view part = parts.of(*found.machine, message);
     tally.score(row, *found.machine, back,
                 {{measured_us, to_microseconds(predicted(*found.machine, message)), std::span(&part, 1)}});
   }

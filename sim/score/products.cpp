@@ -85,7 +85,7 @@ void score_products(const Table& table, Context& context, Tally& tally) {
       continue;
     }
     const double predicted = predicted_us(*read.machine, read.size);
-    const std::string_view part = read.size.m >= 512 ? "m >= 512" : "m < 512";
+    const std::string_view part = name_of(read.size.dtype);
     if (tally.score(row, *read.machine, read.held_back, {{measured, predicted, std::span(&part, 1)}})) {
       products.push_back({read.machine, read.size.n, read.size.k, static_cast<int>(read.size.dtype), read.size.m,
                           measured, predicted, read.held_back});

@@ -86,8 +86,10 @@ std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const 
   StructureCache structures;
   Predictor predictor(structures);
   std::vector<TableScore> scores;
+  const fs::path own = fs::weakly_canonical(published_tables());
   for (const fs::path& path : tables) {
     TableScore score = score_table(read_table(path), path, options, machines, predictor);
+    score.brought_along = fs::weakly_canonical(path).parent_path() == own;
     if (options.kind.empty() || score.kind == options.kind) {
       scores.push_back(std::move(score));
     }

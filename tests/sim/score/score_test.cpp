@@ -193,7 +193,7 @@ TEST(Score, TrainingStepsWaitForWholeModels) {
   EXPECT_NE(score.note.find("whole models"), std::string::npos);
 }
 
-TEST(Score, WhatTheProjectBringsAlongIsScoredWithoutASkip) {
+TEST(Score, WhatTheProjectBringsAlongIsScored) {
   const auto scores = score_tables(tables_in({published_tables().string()}), {});
   ASSERT_FALSE(scores.empty());
   for (const TableScore& score : scores) {
