@@ -45,7 +45,8 @@ Scores scores_of(const ScoreRequest& request) {
       [](const std::string& text) {
         std::fputs(text.c_str(), stderr);
         std::fflush(stderr);
-      });
+      },
+      "tables");
   Scores scores = score::score_tables(tables, request.options, [&] { progress.finished(true); });
   progress.end();
   return scores;
