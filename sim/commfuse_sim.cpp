@@ -20,6 +20,7 @@ int main(int argc, char** argv) {
   int status = commfuse::exit_code::done;
   commfuse::sim::add_run(app, status);
   commfuse::sim::add_sweep(app, status);
+  commfuse::sim::add_score(app, status);
   commfuse::sim::add_schedule(app, status);
   commfuse::sim::add_config(app, status);
   commfuse::sim::add_version(app, status);

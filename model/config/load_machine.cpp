@@ -275,6 +275,23 @@ Link read_link(YamlMap map) {
   return link;
 }
 
+/// A list of names, or nothing.
+void read_known_as(YamlMap map, std::vector<std::string>& known_as) {
+  const std::optional<YamlValue> list = map.optional_value("known_as");
+  if (!list) {
+    return;
+  }
+  const std::vector<YamlValue> items = list->kind() == YamlKind::list ? list->items() : std::vector<YamlValue>{};
+  for (const YamlValue& item : items) {
+    if (item.kind() == YamlKind::scalar && !item.text().empty()) {
+      known_as.push_back(item.text());
+    }
+  }
+  if (items.empty() || known_as.size() < items.size()) {
+    map.mistake("known_as", R"(known_as is a list of names; write them as in ["H100-SXM5-80GB"], or leave it out)");
+  }
+}
+
 /// A communication kernel must leave an SM to compute.
 void check_ctas(YamlMap map, int ctas, int sms) {
   if (ctas >= sms) {
@@ -378,6 +395,7 @@ Planned read_hardware(YamlFile& file) {
   Planned planned;
   Machine& machine = planned.machine;
   machine.name = root.text("name");
+  read_known_as(root, machine.known_as);
   machine.gpus_per_node = static_cast<int>(root.count("gpus_per_node", node_size_range));
   machine.accelerator = read_accelerator(root.map("accelerator"));
   machine.link = read_link(root.map("link"));
@@ -423,6 +441,8 @@ std::filesystem::path node_file(const YamlFile& file, YamlMap root, const std::s
 Machine read_cluster(YamlFile& file, YamlMap root) {
   const std::string name = root.text("name");
   const std::string hardware = root.text("hardware");
+  std::vector<std::string> own_names;
+  read_known_as(root, own_names);
   const Network network = read_network(file, root);
   const bool has_wires = root.optional_map("topology").has_value();
   const std::filesystem::path path = hardware.empty() ? "" : node_file(file, root, hardware);
@@ -432,6 +452,7 @@ Machine read_cluster(YamlFile& file, YamlMap root) {
   YamlFile nodes(path);
   auto [machine, plan] = read_hardware(nodes);
   machine.name = name;
+  machine.known_as.insert(machine.known_as.end(), own_names.begin(), own_names.end());
   if (has_wires) {
     plan = read_node_plan(file, root, machine);
   }

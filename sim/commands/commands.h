@@ -11,6 +11,7 @@ namespace commfuse::sim {
 void add_config(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_schedule(CLI::App& app, int& status);
+void add_score(CLI::App& app, int& status);
 void add_sweep(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
 

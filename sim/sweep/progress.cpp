@@ -57,9 +57,9 @@ Seconds ProgressState::left() const {
 
 std::string in_words(const ProgressState& state) {
   const std::size_t percent = state.total == 0 ? 100 : 100 * state.done / state.total;
-  std::string text = fmt::format("{} of {} points ({} %)", state.done, state.total, percent);
+  std::string text = fmt::format("{} of {} {} ({} %)", state.done, state.total, state.noun, percent);
   if (state.rate() > 0.0) {
-    text += fmt::format(", {} points/s", rate_in_words(state.rate()));
+    text += fmt::format(", {} {}/s", rate_in_words(state.rate()), state.noun);
     text += state.done < state.total ? fmt::format(", {} left", time_in_words(state.left()))
                                      : fmt::format(", took {}", time_in_words(state.elapsed));
   }
@@ -78,8 +78,9 @@ std::string as_bar(const ProgressState& state) {
       .substr(0, line_width);
 }
 
-Progress::Progress(ProgressForm form, std::size_t total, Clock clock, Write write)
+Progress::Progress(ProgressForm form, std::size_t total, Clock clock, Write write, std::string_view noun)
     : form_(form), clock_(std::move(clock)), write_(std::move(write)), next_(pause_of(form)) {
+  state_.noun = noun;
   state_.total = total;
 }
 

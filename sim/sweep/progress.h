@@ -23,6 +23,7 @@ inline constexpr std::array<std::string_view, 4> progress_words{"auto", "plain",
 ProgressForm progress_form(std::string_view word, bool on_terminal);
 
 struct ProgressState {
+  std::string_view noun = "points";  ///< What is counted.
   std::size_t done = 0;
   std::size_t total = 0;
   std::size_t infeasible = 0;
@@ -47,7 +48,7 @@ class Progress {
   using Clock = std::function<std::chrono::duration<double>()>;  ///< since the start
   using Write = std::function<void(const std::string&)>;
 
-  Progress(ProgressForm form, std::size_t total, Clock clock, Write write);
+  Progress(ProgressForm form, std::size_t total, Clock clock, Write write, std::string_view noun = "points");
 
   void finished(bool feasible);
   /// The last line.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+
 #include <unistd.h>
+#include <algorithm>
 
 #include <algorithm>
 #include <cstdlib>
@@ -131,6 +133,13 @@ TEST_F(LoadMachineTest, all_peers_together_get_what_is_written_or_as_much_as_one
   const PeerParameters port = load_machine("h100-sxm").link.peer;
   EXPECT_EQ(port.aggregate_rate.value.value, port.rate.value.value);
   EXPECT_EQ(port.aggregate_rate.provenance, port.rate.provenance);
+}
+
+TEST_F(LoadMachineTest, a_cluster_is_known_by_the_names_of_its_nodes) {
+  const std::vector<std::string> names = load_machine("h100-sxm").known_as;
+  EXPECT_NE(std::find(names.begin(), names.end(), "H100"), names.end());
+  EXPECT_EQ(load_machine("dgx-h100-x2").known_as, names);
+  EXPECT_TRUE(load_machine("commfuse-paper-npu").known_as.empty());
 }
 
 TEST_F(LoadMachineTest, a_file_without_topology_is_an_nvswitch) {

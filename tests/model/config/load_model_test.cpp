@@ -25,24 +25,16 @@ double billions_of(const Transformer& model, bool is_tied) {
 
 TEST(LoadModel, shapes_add_up_to_the_published_number_of_parameters) {
   setenv("COMMFUSE_CONFIG_DIR", (std::string(COMMFUSE_SOURCE_DIR) + "/configs").c_str(), 1);
-  for (const Published& model : {Published{"bloom-176b", 176.2, true},
-                                 {"falcon-180b", 179.5, false},
-                                 {"gemma-2-27b", 27.2, true},
-                                 {"gpt-2-xl", 1.558, true},
-                                 {"gpt-3-175b", 174.6, true},
-                                 {"llama-2-13b", 13.02, false},
-                                 {"llama-2-70b", 68.98, false},
-                                 {"llama-2-7b", 6.738, false},
-                                 {"llama-3.1-405b", 405.9, false},
-                                 {"llama-3.1-70b", 70.55, false},
-                                 {"llama-3.1-8b", 8.03, false},
-                                 {"mistral-7b", 7.242, false},
-                                 {"mistral-large-123b", 122.6, false},
-                                 {"opt-66b", 65.7, true},
-                                 {"phi-3-medium", 13.96, false},
-                                 {"qwen2.5-72b", 72.7, false},
-                                 {"qwen2.5-7b", 7.616, false},
-                                 {"qwen3-32b", 32.76, false}}) {
+  for (const Published& model : {Published{"bloom-176b", 176.2, true}, {"falcon-180b", 179.5, false},
+                                 {"gemma-2-27b", 27.2, true},          {"gpt-2-xl", 1.558, true},
+                                 {"gpt-3-175b", 174.6, true},          {"llama-2-13b", 13.02, false},
+                                 {"llama-2-70b", 68.98, false},        {"llama-2-7b", 6.738, false},
+                                 {"llama-3.1-405b", 405.9, false},     {"llama-3.1-70b", 70.55, false},
+                                 {"llama-3.1-8b", 8.03, false},        {"mistral-7b", 7.242, false},
+                                 {"mistral-large-123b", 122.6, false}, {"opt-66b", 65.7, true},
+                                 {"llama-3.3-70b", 70.55, false},      {"megatron-22b", 22.06, true},
+                                 {"phi-3-medium", 13.96, false},       {"qwen2.5-72b", 72.7, false},
+                                 {"qwen2.5-7b", 7.616, false},         {"qwen3-32b", 32.76, false}}) {
     EXPECT_NEAR(billions_of(load_model(model.name), model.is_tied) / model.billions, 1.0, 0.004) << model.name;
   }
   unsetenv("COMMFUSE_CONFIG_DIR");

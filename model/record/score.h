@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// How well predictions meet a table of measurements. An error is |predicted / measured - 1|, a fraction.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace commfuse {
+
+inline constexpr std::string_view score_schema = "commfuse.score/1";
+
+/// All 0 where there is no error to sum up.
+struct ErrorSummary {
+  std::int64_t n = 0;
+  double median = 0.0;
+  double p90 = 0.0;
+  double max = 0.0;
+};
+
+/// Percentiles between two errors are interpolated linearly between them, as numpy.percentile does.
+ErrorSummary summary_of(std::vector<double> errors);
+
+/// Errors of some rows of a table on one machine: "all_gather, one node, >= 64 KiB".
+struct ScoredPart {
+  std::string machine;
+  std::string name;
+  std::vector<double> errors;
+  std::vector<double> held_out;  ///< Those of rows that every fit kept back.
+};
+
+/// Rows that were not scored, and why.
+struct Skipped {
+  std::string reason;
+  std::int64_t rows = 0;
+};
+
+/// A row, or the header, that is no such row.
+struct RowFault {
+  std::int64_t line = 0;  ///< 1-based, of the file.
+  std::string reason;
+};
+
+/// Of tables that set variants of the same work against each other.
+struct VariantScore {
+  std::vector<double> ratio_errors;  ///< Of a variant's time over the first one's.
+  std::int64_t compared = 0;         ///< Pieces of work of which the fastest variant was predicted.
+  std::int64_t agreed = 0;           ///< Of these: the predicted winner is the measured one.
+};
+
+/// The price of cutting the rows of a product into `parts`: parts x T(m / parts) / T(m).
+struct PenaltyScore {
+  int parts = 0;
+  std::vector<double> errors;
+  std::vector<double> of_no_penalty;  ///< What the prediction "penalty = 1" errs by on the same products.
+  std::vector<double> held_out;       ///< Both, of products that every fit kept back.
+  std::vector<double> held_out_of_no_penalty;
+};
+
+struct TableScore {
+  std::string table;                  ///< File name.
+  std::string path;                   ///< As the user named it, or the folder it was found in.
+  std::string kind;                   ///< Empty: no kind of table that is known.
+  std::string note;                   ///< Why nothing of it is scored; empty where rows were looked at.
+  bool brought_along = false;         ///< One of configs/published.
+  bool degraded = false;              ///< Its comments call the machine degraded: no measure of the model.
+  std::vector<std::string> machines;  ///< Ours that its rows were predicted on.
+  std::int64_t rows = 0;              ///< Scored, skipped and faulty ones together.
+  std::int64_t scored = 0;            ///< Rows; one row may hold several times.
+  std::vector<double> errors;         ///< Of every time that was predicted.
+  std::vector<double> held_out;       ///< Those of rows that every fit kept back.
+  std::vector<ScoredPart> parts;      ///< In the order of their first row.
+  std::vector<Skipped> skipped;       ///< In the order of their first row.
+  std::vector<RowFault> faults;       ///< The first hundred.
+  std::int64_t fault_count = 0;
+  std::optional<VariantScore> variants;
+  std::vector<PenaltyScore> penalties;
+
+  [[nodiscard]] std::int64_t skipped_rows() const {
+    std::int64_t rows_skipped = 0;
+    for (const Skipped& some : skipped) {
+      rows_skipped += some.rows;
+    }
+    return rows_skipped;
+  }
+};
+
+}  // namespace commfuse

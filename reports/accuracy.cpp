@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/accuracy.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+namespace commfuse::reports {
+
+namespace {
+
+using Errors = std::vector<double>;
+using Scores = std::span<const TableScore>;
+
+/// Errors of all rows that a bar is about, and those of rows that every fit kept back.
+struct Pooled {
+  Errors all;
+  Errors held_out;
+};
+
+/// What is to be reached: errors of the parts of some tables on some machines.
+struct Bar {
+  std::string_view what;
+  std::vector<std::string_view> kinds;
+  std::vector<std::string_view> machines;            // empty: any
+  std::function<bool(std::string_view part)> takes;  // by the part's name
+  double median = 0.0;
+  double p90 = 0.0;  // 0: none is set
+};
+
+template <class Container>
+bool holds(const Container& all, std::string_view one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+bool begins(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
+bool says(std::string_view text, std::string_view word) { return text.find(word) != std::string_view::npos; }
+
+auto named(std::string_view name) {
+  return [name](std::string_view part) { return part == name; };
+}
+
+bool ring_collective(std::string_view part) {
+  return says(part, "one node, >= 64 KiB") &&
+         (begins(part, "all_gather") || begins(part, "reduce_scatter") || begins(part, "all_reduce"));
+}
+
+bool all_to_all(std::string_view part) { return part == "all_to_all, one node, >= 64 KiB"; }
+
+bool over_nodes(std::string_view part, bool priors) {
+  constexpr std::array<std::string_view, 3> nodes{", 2 nodes, >= 1", ", 4 nodes, >= 1", ", 8 nodes, >= 1"};
+  return std::any_of(nodes.begin(), nodes.end(), [&](std::string_view some) { return says(part, some); }) &&
+         !begins(part, "send_recv") && says(part, "from priors") == priors;
+}
+
+std::vector<Bar> bars() {
+  const std::vector<std::string_view> links{"collective", "p2p"};
+  const std::vector<std::string_view> overlap{"overlap_ag_gemm", "overlap_prefill", "overlap_gemm_ar"};
+  const std::vector<std::string_view> measured{"a100-sxm-40", "a100-sxm-80", "h100-sxm", "b200-sxm"};
+  const auto fitted_nodes = [](std::string_view part) { return over_nodes(part, false); };
+  const auto prior_nodes = [](std::string_view part) { return over_nodes(part, true); };
+  const auto one_nic = [](std::string_view part) { return begins(part, "send_recv, 2 nodes, >= 64 KiB"); };
+  return {
+      {"GEMM bf16, H100", {"gemm"}, {"h100-sxm"}, named("bf16"), 0.05, 0.15},
+      {"GEMM bf16, A100", {"gemm"}, {"a100-sxm-80"}, named("bf16"), 0.06, 0.18},
+      {"GEMM bf16, B200", {"gemm"}, {"b200-sxm"}, named("bf16"), 0.06, 0.18},
+      {"GEMM fp8, H100", {"gemm"}, {"h100-sxm"}, named("fp8"), 0.06, 0.18},
+      {"attention prefill, sequence >= 1K, A100", {"attention"}, {"a100-sxm-80"}, named("sequence >= 1K"), 0.08, 0.2},
+      {"attention prefill, sequence >= 1K, H100", {"attention"}, {"h100-sxm"}, named("sequence >= 1K"), 0.08, 0.2},
+      {"attention prefill, sequence >= 1K, H200", {"attention"}, {"h200-sxm"}, named("sequence >= 1K"), 0.08, 0.2},
+      {"attention prefill, sequence >= 1K, B200", {"attention"}, {"b200-sxm"}, named("sequence >= 1K"), 0.08, 0.2},
+      {"all-gather, reduce-scatter, all-reduce by nccl-tests, one node, >= 64 KiB, A100",
+       {"collective"},
+       {"a100-sxm-40", "a100-sxm-80"},
+       ring_collective,
+       0.06,
+       0.15},
+      {"the same, H100", {"collective"}, {"h100-sxm"}, ring_collective, 0.06, 0.15},
+      {"the same, B200", {"collective"}, {"b200-sxm"}, ring_collective, 0.06, 0.15},
+      {"all-to-all, one node, >= 64 KiB, A100, H100, B200", {"collective"}, measured, all_to_all, 0.08, 0.2},
+      {"send/recv >= 64 KiB, H100 NVSwitch",
+       {"p2p"},
+       {"h100-sxm"},
+       named("send_recv, one node, >= 64 KiB"),
+       0.025,
+       0.09},
+      {"send/recv >= 64 KiB, H100, one NIC", {"p2p"}, {"dgx-h100-x2"}, one_nic, 0.025, 0.09},
+      {"2 to 8 nodes, >= 1 MiB, fitted", links, {}, fitted_nodes, 0.04, 0.15},
+      {"2 to 8 nodes, >= 1 MiB, from priors only", links, {}, prior_nodes, 0.15, 0.35},
+      {"overlap tables: serial", overlap, {}, named("serial"), 0.08, 0.0},
+      {"overlap tables: overlapped", overlap, {}, named("overlapped"), 0.08, 0.0}};
+}
+
+Pooled pooled(const Bar& bar, Scores scores) {
+  Pooled errors;
+  for (const TableScore& score : scores) {
+    if (score.degraded || !holds(bar.kinds, score.kind)) {
+      continue;
+    }
+    for (const ScoredPart& part : score.parts) {
+      if (bar.takes(part.name) && (bar.machines.empty() || holds(bar.machines, part.machine))) {
+        errors.all.insert(errors.all.end(), part.errors.begin(), part.errors.end());
+        errors.held_out.insert(errors.held_out.end(), part.held_out.begin(), part.held_out.end());
+      }
+    }
+  }
+  return errors;
+}
+
+std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
+
+/// "n | median | p90" of a Markdown row.
+std::string three(const Errors& errors) {
+  const ErrorSummary summary = summary_of(errors);
+  return summary.n == 0 ? "0 | - | -"
+                        : fmt::format("{} | {} | {}", summary.n, percent(summary.median), percent(summary.p90));
+}
+
+std::string bar_row(const Bar& bar, Scores scores) {
+  const Pooled errors = pooled(bar, scores);
+  const ErrorSummary judged = summary_of(errors.held_out);
+  const bool met = judged.median <= bar.median && (bar.p90 == 0.0 || judged.p90 <= bar.p90);
+  const std::string limit =
+      bar.p90 == 0.0 ? percent(bar.median) : fmt::format("{} / {}", percent(bar.median), percent(bar.p90));
+  return fmt::format("| {} | {} | {} | {} | {} |\n", bar.what, limit, three(errors.held_out), three(errors.all),
+                     judged.n == 0 ? "no rows"
+                     : met         ? "yes"
+                                   : "no");
+}
+
+std::string ratio_row(Scores scores) {
+  Errors ratios;
+  for (const TableScore& score : scores) {
+    if (score.variants && begins(score.kind, "overlap") && score.kind != "overlap_schedules") {
+      ratios.insert(ratios.end(), score.variants->ratio_errors.begin(), score.variants->ratio_errors.end());
+    }
+  }
+  const ErrorSummary summary = summary_of(ratios);
+  return fmt::format("| overlap tables: ratio of overlapped to serial | 6.0 | {} | {} | {} |\n", three(ratios),
+                     three(ratios),
+                     summary.n == 0           ? "no rows"
+                     : summary.median <= 0.06 ? "yes"
+                                              : "no");
+}
+
+std::string bars_section(Scores scores) {
+  std::string text =
+      "## What it must reach\n\n"
+      "Median and 90th percentile of the error in %. Rows held out are those that every fit kept back, by whole groups "
+      "(a\n"
+      "group is a shape (n, k) or a message size; one in five, by a hash of its name). They decide. Tables of "
+      "degraded\n"
+      "machines are not in here.\n\n"
+      "| what | bar | held out: n | median | p90 | all rows: n | median | p90 | met |\n"
+      "|---|---|---|---|---|---|---|---|---|\n";
+  for (const Bar& bar : bars()) {
+    text += bar_row(bar, scores);
+  }
+  return text + ratio_row(scores) + "\n";
+}
+
+std::string gain(const Errors& errors, const Errors& of_none, double ErrorSummary::*member) {
+  const double least = summary_of(of_none).*member;
+  return least > 0.0 ? fmt::format("{:.0f} %", 100.0 * (1.0 - summary_of(errors).*member / least)) : "-";
+}
+
+/// The same part of several tables of one machine, so that more products count.
+std::string penalties_section(Scores scores) {
+  std::string text =
+      "## The slicing penalty\n\n"
+      "Cutting the rows of a product into P parts costs P x T(m / P) / T(m), and this decides whether slicing or\n"
+      "decomposing pays. Counted are products with m / P >= 512 and n, k >= 1024 of rows held out. The prediction to "
+      "beat\n"
+      "is \"penalty = 1\": by at least 30 %, in median and p90.\n\n"
+      "| table | P | n | median, p90 | of \"penalty = 1\" | less error |\n|---|---|---|---|---|---|\n";
+  for (const TableScore& score : scores) {
+    for (const PenaltyScore& penalty : score.penalties) {
+      const ErrorSummary ours = summary_of(penalty.held_out);
+      const ErrorSummary none = summary_of(penalty.held_out_of_no_penalty);
+      text += fmt::format("| `{}` | {} | {} | {}, {} | {}, {} | {}, {} |\n", score.table, penalty.parts, ours.n,
+                          percent(ours.median), percent(ours.p90), percent(none.median), percent(none.p90),
+                          gain(penalty.held_out, penalty.held_out_of_no_penalty, &ErrorSummary::median),
+                          gain(penalty.held_out, penalty.held_out_of_no_penalty, &ErrorSummary::p90));
+    }
+  }
+  return text + "\n";
+}
+
+std::string table_rows(const TableScore& score) {
+  const ErrorSummary summary = summary_of(score.errors);
+  std::string text = fmt::format("| `{}`{} | {} | {} | {} | {} |\n", score.table, score.degraded ? " (degraded)" : "",
+                                 score.skipped_rows(), three(score.errors), summary.n == 0 ? "-" : percent(summary.max),
+                                 three(score.held_out));
+  for (const ScoredPart& part : score.parts) {
+    const std::string machine = score.machines.size() > 1 ? part.machine + ": " : "";
+    text += fmt::format("| \u2003{}{} | | {} | {} | {} |\n", machine, part.name, three(part.errors),
+                        percent(summary_of(part.errors).max), three(part.held_out));
+  }
+  if (score.variants) {
+    text += fmt::format("| \u2003ratio; winner right in {} of {} | | {} | {} | |\n", score.variants->agreed,
+                        score.variants->compared, three(score.variants->ratio_errors),
+                        percent(summary_of(score.variants->ratio_errors).max));
+  }
+  return text;
+}
+
+std::string tables_section(Scores scores) {
+  std::string text = "## Table by table\n\nErrors in %. `n` counts times: a row of an overlap table holds several.\n";
+  std::vector<std::string> kinds;
+  for (const TableScore& score : scores) {
+    if (score.note.empty() && !holds(kinds, score.kind)) {
+      kinds.push_back(score.kind);
+    }
+  }
+  for (const std::string& kind : kinds) {
+    text += fmt::format(
+        "\n### {}\n\n| table | skipped | n | median | p90 | max | held out: n | median | p90 |\n"
+        "|---|---|---|---|---|---|---|---|---|\n",
+        kind);
+    for (const TableScore& score : scores) {
+      text += score.note.empty() && score.kind == kind ? table_rows(score) : "";
+    }
+  }
+  return text + "\n";
+}
+
+std::string skipped_section(Scores scores) {
+  std::string text = "## What is not scored, and why\n\n| table | rows | reason |\n|---|---|---|\n";
+  for (const TableScore& score : scores) {
+    for (const Skipped& some : score.skipped) {
+      text += fmt::format("| `{}` | {} | {} |\n", score.table, some.rows, some.reason);
+    }
+  }
+  return text;
+}
+
+constexpr std::string_view heading =
+    "# How accurate it is\n\n"
+    "Written by `commfuse-sim score -o markdown`, from the tables this project brings along (`configs/published`) and "
+    "a\n"
+    "folder of public measurements that lies beside it and is no part of it:\n\n"
+    "    commfuse-sim score --data ../shared/data --data configs/published -o markdown > docs/accuracy.md\n\n"
+    "An error is |predicted / measured - 1|. Nothing is looked up: a prediction comes from the parameters in\n"
+    "`configs/hardware` and `configs/clusters`, and each says whether it was fitted, published or a prior.\n\n";
+
+constexpr std::string_view peers =
+    "## Beside others\n\n"
+    "What others publish, mostly means from end to end; nobody publishes an error for a product cut beside its\n"
+    "communication, nor for percentiles of a layer.\n\n"
+    "| who | of what | error |\n|---|---|---|\n"
+    "| Calculon (rerun) | 8 training steps on A100 | 3.65 % mean, 8.87 % max |\n"
+    "| vTrain | training steps, 8 and 512 A100 | 8.37 and 14.73 % mean |\n"
+    "| Lumos | training steps, replayed traces | 3.3 % mean |\n"
+    "| Echo | slowdown of overlapped kernels, black box | 8 % |\n"
+    "| arXiv 2509.22832 | training steps, two machines | 4.98 and 9.38 % |\n"
+    "| ATLAHS | traces of whole runs | below 5 % |\n"
+    "| TrioSim | traces of whole runs | typically below 10 % |\n"
+    "| ASTRA-sim 2 | NCCL collectives on H100 | 17 % geometric mean |\n"
+    "| FlashOverlap's tuner | overlapped product and collective, tuned on the same GPU | 3.4 % |\n"
+    "| FiCCO's heuristic | the best schedule picked in unseen cases | right in 81 % |\n"
+    "| wave quantisation with 17 parameters a GPU | GEMM H100, A100, B200; median / p90 | 4.7 / 15.6, 6.5 / 19.8, 6.7 "
+    "/ 19.6 % |\n"
+    "| four parameters a machine and collective | collectives in one node; median / p90 | 4 to 13 / 13 to 30 % |\n\n"
+    "The floor: the same product in three frameworks on one GPU model differs by 2 to 8 % in the median, NCCL repeated "
+    "on\n"
+    "one node by 0.5 to 2.4 %.\n\n";
+
+}  // namespace
+
+std::string accuracy_page(Scores all) {
+  // What the project brings along is a part of what it is scored on; beside other tables it counts once.
+  std::vector<TableScore> others;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(others),
+               [](const TableScore& score) { return !score.brought_along; });
+  const Scores judged = others.empty() ? all : Scores(others);
+  return std::string(heading) + bars_section(judged) + penalties_section(judged) + std::string(peers) +
+         tables_section(all) + skipped_section(all);
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "model/wrapped.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+void add_summary(Json& object, const std::vector<double>& errors) {
+  const ErrorSummary summary = summary_of(errors);
+  object["median"] = summary.n > 0 ? Json(summary.median) : Json();
+  object["p90"] = summary.n > 0 ? Json(summary.p90) : Json();
+  object["max"] = summary.n > 0 ? Json(summary.max) : Json();
+}
+
+Json summary_json(const std::vector<double>& errors) {
+  Json object{{"n", errors.size()}};
+  add_summary(object, errors);
+  return object;
+}
+
+Json parts_json(const TableScore& score) {
+  Json parts = Json::array();
+  for (const ScoredPart& part : score.parts) {
+    Json object{{"part", part.name}, {"machine", part.machine}, {"n", part.errors.size()}};
+    add_summary(object, part.errors);
+    object["held_out"] = summary_json(part.held_out);
+    parts.push_back(std::move(object));
+  }
+  return parts;
+}
+
+Json penalties_json(const TableScore& score) {
+  Json all = Json::array();
+  for (const PenaltyScore& penalty : score.penalties) {
+    Json object{{"parts", penalty.parts}, {"n", penalty.errors.size()}};
+    add_summary(object, penalty.errors);
+    object["of_no_penalty"] = summary_json(penalty.of_no_penalty);
+    object["held_out"] = summary_json(penalty.held_out);
+    object["held_out_of_no_penalty"] = summary_json(penalty.held_out_of_no_penalty);
+    all.push_back(std::move(object));
+  }
+  return all;
+}
+
+Json table_json(const TableScore& score) {
+  Json object{
+      {"table", score.table},          {"path", score.path}, {"kind", score.kind.empty() ? Json() : Json(score.kind)},
+      {"machines", score.machines},    {"n", score.scored},  {"skipped", score.skipped_rows()},
+      {"malformed", score.fault_count}};
+  add_summary(object, score.errors);
+  object["held_out"] = summary_json(score.held_out);
+  Json skipped = Json::array();
+  for (const Skipped& some : score.skipped) {
+    skipped.push_back({{"reason", some.reason}, {"rows", some.rows}});
+  }
+  object["skipped_why"] = std::move(skipped);
+  Json faults = Json::array();
+  for (const RowFault& fault : score.faults) {
+    faults.push_back({{"line", fault.line}, {"reason", fault.reason}});
+  }
+  object["malformed_rows"] = std::move(faults);
+  object["parts"] = parts_json(score);
+  if (!score.penalties.empty()) {
+    object["slicing_penalty"] = penalties_json(score);
+  }
+  if (score.variants) {
+    object["ratio"] = summary_json(score.variants->ratio_errors);
+    object["winners"] = {{"compared", score.variants->compared}, {"agreed", score.variants->agreed}};
+  }
+  return object;
+}
+
+/// The kinds that were scored, in the order of their first table.
+std::vector<std::string> kinds_in(std::span<const TableScore> scores) {
+  std::vector<std::string> kinds;
+  for (const TableScore& score : scores) {
+    if (score.scored > 0 && std::find(kinds.begin(), kinds.end(), score.kind) == kinds.end()) {
+      kinds.push_back(score.kind);
+    }
+  }
+  return kinds;
+}
+
+Json kind_json(const std::string& kind, std::span<const TableScore> scores) {
+  std::int64_t rows = 0;
+  std::int64_t skipped = 0;
+  std::vector<double> errors;
+  for (const TableScore& score : scores) {
+    if (score.kind == kind) {
+      rows += score.scored;
+      skipped += score.skipped_rows();
+      errors.insert(errors.end(), score.errors.begin(), score.errors.end());
+    }
+  }
+  Json object{{"kind", kind}, {"n", rows}, {"skipped", skipped}};
+  add_summary(object, errors);
+  return object;
+}
+
+std::string percent(double fraction) { return fmt::format("{:.1f}", 100.0 * fraction); }
+
+constexpr const char* line = "  {:<38} {:>7} {:>7} {:>7} {:>7} {:>8}\n";
+
+std::string summary_line(const std::string& name, std::int64_t n, std::int64_t skipped,
+                         const std::vector<double>& errors) {
+  const ErrorSummary summary = summary_of(errors);
+  const bool any = summary.n > 0;
+  const std::string label = name.size() <= 38 ? name : "";
+  return (label.empty() ? fmt::format("  {}\n", name) : "") +
+         fmt::format(line, label, n, skipped, any ? percent(summary.median) : "-", any ? percent(summary.p90) : "-",
+                     any ? percent(summary.max) : "-");
+}
+
+std::string more_of(const TableScore& score) {
+  std::string text;
+  for (const ScoredPart& part : score.parts) {
+    const std::string machine = score.machines.size() > 1 ? part.machine + ": " : "";
+    text += summary_line("  " + machine + part.name, static_cast<std::int64_t>(part.errors.size()), 0, part.errors);
+  }
+  for (const PenaltyScore& penalty : score.penalties) {
+    const auto n = static_cast<std::int64_t>(penalty.errors.size());
+    text += summary_line(fmt::format("  slicing penalty, P = {}", penalty.parts), n, 0, penalty.errors);
+    text += summary_line("    of \"penalty = 1\"", n, 0, penalty.of_no_penalty);
+  }
+  if (score.variants) {
+    text += summary_line("  ratio", static_cast<std::int64_t>(score.variants->ratio_errors.size()), 0,
+                         score.variants->ratio_errors);
+    text += fmt::format("    the predicted winner is the measured one: {} of {}\n", score.variants->agreed,
+                        score.variants->compared);
+  }
+  for (const Skipped& some : score.skipped) {
+    text += wrapped(fmt::format("{} skipped: {}", some.rows, some.reason), "    ", "      ");
+  }
+  return text;
+}
+
+std::string not_scored(std::span<const TableScore> scores) {
+  std::string text;
+  for (const TableScore& score : scores) {
+    if (!score.note.empty()) {
+      text += wrapped(fmt::format("{}: {}", score.table, score.note), "  ", "    ");
+    }
+  }
+  return text.empty() ? text : "\nnot scored\n" + text;
+}
+
+}  // namespace
+
+std::string score_table(std::span<const TableScore> scores) {
+  std::string text;
+  for (const std::string& kind : kinds_in(scores)) {
+    text += (text.empty() ? "" : "\n") +
+            fmt::format(line, kind + ", error in %", "rows", "skipped", "median", "p90", "max").substr(2);
+    for (const TableScore& score : scores) {
+      if (score.kind == kind && score.note.empty()) {
+        text += summary_line(score.table, score.scored, score.skipped_rows(), score.errors) + more_of(score);
+      }
+    }
+  }
+  return text + not_scored(scores);
+}
+
+std::string score_json(std::span<const TableScore> scores) {
+  Json object{{"schema", score_schema}, {"tables", Json::array()}, {"kinds", Json::array()}};
+  for (const TableScore& score : scores) {
+    object["tables"].push_back(table_json(score));
+  }
+  for (const std::string& kind : kinds_in(scores)) {
+    object["kinds"].push_back(kind_json(kind, scores));
+  }
+  return object.dump(1) + "\n";
+}
+
+std::string score_faults(std::span<const TableScore> scores) {
+  std::string text;
+  for (const TableScore& score : scores) {
+    for (const RowFault& fault : score.faults) {
+      text += fmt::format("{}:{}: {}\n", score.path, fault.line, fault.reason);
+    }
+    if (const auto more = score.fault_count - static_cast<std::int64_t>(score.faults.size()); more > 0) {
+      text += fmt::format("{}: and {} more rows like these\n", score.path, more);
+    }
+  }
+  return text;
+}
+
+}  // namespace commfuse::reports

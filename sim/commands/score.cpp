@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim score: predictions against tables of measurements.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "model/config/command_line.h"
+#include "model/config_error.h"
+#include "reports/accuracy.h"
+#include "reports/score.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/score/score.h"
+#include "sim/sweep/progress.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+struct ScoreRequest {
+  std::vector<std::string> data;
+  score::ScoreOptions options;
+  std::string format = "table";
+  std::string progress = "auto";
+  std::optional<double> max_median;  // fractions
+  std::optional<double> max_p90;
+};
+
+using Scores = std::vector<TableScore>;
+
+Scores scores_of(const ScoreRequest& request) {
+  const auto tables =
+      score::tables_in(request.data.empty() ? std::vector{score::published_tables().string()} : request.data);
+  const auto start = std::chrono::steady_clock::now();
+  Progress progress(
+      progress_form(request.progress, ::isatty(STDERR_FILENO) != 0), tables.size(),
+      [start] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start); },
+      [](const std::string& text) {
+        std::fputs(text.c_str(), stderr);
+        std::fflush(stderr);
+      },
+      "tables");
+  Scores scores = score::score_tables(tables, request.options, [&] { progress.finished(true); });
+  progress.end();
+  return scores;
+}
+
+/// A line for every table over the limit; nothing is over where nothing was scored.
+std::string missed(const Scores& scores, std::optional<double> limit, std::string_view what,
+                   double ErrorSummary::*member) {
+  std::string text;
+  for (const TableScore& score : scores) {
+    const ErrorSummary summary = summary_of(score.errors);
+    if (limit && summary.n > 0 && summary.*member > *limit) {
+      text +=
+          fmt::format("{}: {} {:.2f} % is over {:.2f} %\n", score.table, what, 100.0 * summary.*member, 100.0 * *limit);
+    }
+  }
+  return text;
+}
+
+int run_score(const ScoreRequest& request) {
+  constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
+  require_word("--output", request.format, formats, "format");
+  require_word("--progress", request.progress, progress_words, "form");
+  const Scores scores = scores_of(request);
+  fmt::print("{}", request.format == "json"       ? reports::score_json(scores)
+                   : request.format == "markdown" ? reports::accuracy_page(scores)
+                                                  : reports::score_table(scores));
+  const std::string faults = reports::score_faults(scores);
+  const std::string over = missed(scores, request.max_median, "median", &ErrorSummary::median) +
+                           missed(scores, request.max_p90, "p90", &ErrorSummary::p90);
+  fmt::print(stderr, "{}{}", faults, over);
+  return !over.empty() ? exit_code::gate_missed : !faults.empty() ? exit_code::failed_points : exit_code::done;
+}
+
+void add_limit(CLI::App& command, const std::string& flag, std::optional<double>& limit, const std::string& help) {
+  command
+      .add_option_function<double>(
+          flag, [&limit](double percent) { limit = percent / 100.0; }, help)
+      ->check(CLI::Range(0.0, 1e6))
+      ->type_name("PERCENT");
+}
+
+}  // namespace
+
+void add_score(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("score", "Set predictions against tables of measurements");
+  const auto request = std::make_shared<ScoreRequest>();
+  command->add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
+      ->type_name("PATH");
+  command->add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
+      ->type_name("KIND");
+  command->add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back");
+  add_limit(*command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
+  add_limit(*command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
+  command->add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
+      ->type_name("FORMAT")
+      ->capture_default_str()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command->add_option("--progress", request->progress, "On stderr: auto (a bar on a terminal), plain, json, none")
+      ->type_name("FORM")
+      ->capture_default_str()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command->footer(
+      "An error is |predicted / measured - 1|. A table's header tells its kind, its\n"
+      "comments or a column tell the machine (known_as in configs/hardware). What the\n"
+      "model cannot express is skipped and counted; faulty rows are named on stderr,\n"
+      "and the exit code is 3. docs/accuracy.md shows the scores of today.\n\n"
+      "Examples:\n"
+      "  commfuse-sim score\n"
+      "  commfuse-sim score --data measured/ --held-out -o json\n"
+      "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20");
+  command->callback([request, &status] { status = run_score(*request); });
+}
+
+}  // namespace commfuse::sim

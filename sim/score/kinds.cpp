@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/kinds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/config/suggest.h"
+
+namespace commfuse::score {
+
+namespace {
+
+constexpr std::string_view whole_models = "training steps come with whole models; what is predicted today are layers";
+
+std::vector<Kind> scored_kinds() {
+  return {
+      {"overlap_ag_gemm",
+       {"model", "M", "N_per_gpu", "K", "ngpus", "cublas_mm_us", "serial_cublas_nccl_us", "fused_us"},
+       score_ag_gemm,
+       {}},
+      {"overlap_prefill",
+       {"model", "tp", "prompt_tokens", "serial_ms", "compute_only_ms", "overlapped_ms"},
+       score_prefill,
+       {}},
+      {"overlap_gemm_ar",
+       {"hw", "ranks", "M", "K", "N", "compute_only_us", "sequential_us", "pipelined_us"},
+       score_gemm_ar,
+       {}},
+      {"overlap_schedules",
+       {"hw", "model", "scope", "ranks", "batch", "seq", "dtype", "strategy", "time_us"},
+       score_schedules,
+       {}},
+      {"gemm", {"hw", "dtype", "m", "n", "k", "time_us"}, score_products, {}},
+      {"gemm_layer", {"hw", "op", "tp", "m", "n", "k", "median_us"}, score_layer_shapes, {}},
+      {"gemm_best", {"hw", "dtype", "m", "n", "k", "tflops", "efficiency_pct"}, score_best_products, {}},
+      {"attention", {"hw", "batch", "seqlen", "heads", "kv_heads", "head_dim", "time_us"}, score_attention, {}},
+      {"p2p", {"device", "op", "ngpus", "devices_per_node", "bytes", "median_us"}, score_exchanges, {}},
+      {"collective", {"op", "ngpus", "bytes", "time_us"}, score_collectives, {}},
+      {"collective_rate", {"hw", "op", "ngpus", "bytes", "algo", "busbw_GBs"}, score_bus_rates, {}},
+      {"training_step",
+       {"n_gpus", "global_batch", "micro_batch", "hidden_size", "attention_heads", "n_layers", "sequence_length",
+        "tensor_parallelism", "data_parallelism", "pipeline_parallelism", "iteration_time_ms"},
+       nullptr,
+       whole_models},
+  };
+}
+
+std::vector<Kind> known_tables() {
+  constexpr std::string_view gains = "gains or shares without the times they come from";
+  constexpr std::string_view experts = "mixtures of experts, which the model does not have";
+  constexpr std::string_view eager =
+      "kernels of TokenWeave on NVSwitch multicast beside collectives that PyTorch issues";
+  return {
+      {"training_step", {"mfu_pct"}, nullptr, whole_models},
+      {"training_step", {"tflops_gpu"}, nullptr, whole_models},
+      {"training_step", {"tokens_s_npu"}, nullptr, whole_models},
+      {"training_step", {"tflops_per_gpu"}, nullptr, whole_models},
+      {"training_step", {"model_tflops_gpu"}, nullptr, whole_models},
+      {"training_step", {"tflops_chip"}, nullptr, whole_models},
+      {"training_step", {"iter_ms"}, nullptr, whole_models},
+      {"training_step", {"MFU", "HFU"}, nullptr, whole_models},
+      {"training_step", {"case", "step_s"}, nullptr, whole_models},
+      {"training_step", {"forward_ms", "backward_ms"}, nullptr, whole_models},
+      {{}, {"e2e_gain_pct"}, nullptr, gains},
+      {{}, {"training_speedup"}, nullptr, gains},
+      {{}, {"claim", "trust"}, nullptr, gains},
+      {{}, {"metric", "value"}, nullptr, gains},
+      {{}, {"what", "value", "unit"}, nullptr, "single observations of interference, overhead and spread: priors"},
+      {{},
+       {"hw", "kernel", "ngpus", "bytes", "time_us"},
+       nullptr,
+       "all-reduce kernels of TensorRT-LLM and vLLM (one shot, two shots), not NCCL's"},
+      {{}, {"mode", "ep", "dispatch_us"}, nullptr, experts},
+      {{}, {"moe_layer"}, nullptr, experts},
+      {{}, {"seqlen", "pto_us"}, nullptr, "the table does not say how many heads there are"},
+      {{}, {"bytes", "tget_GBs"}, nullptr, "one queue of a device that has many, far below the link's rate"},
+      {{}, {"BL", "hidden_size"}, nullptr, eager},
+      {{}, {"num_tokens", "hidden_size", "num_tokens_per_gpu"}, nullptr, eager},
+      {{}, {"serial_tps", "overlapped_tps"}, nullptr, "throughput of a serving engine over mixed batches"},
+      {{}, {"torch_gemm_ms", "flux_total_ms"}, nullptr, "no hardware file describes an L20"},
+      {{}, {"torch_ms"}, nullptr, "a baseline that its authors print with two values for the same work"},
+      {{}, {"accelerator", "bf16", "hbm_gb"}, nullptr, "data sheets, no measurements"},
+  };
+}
+
+bool has_all(const Table& table, const Kind& kind) {
+  return std::all_of(kind.columns.begin(), kind.columns.end(),
+                     [&](std::string_view name) { return table.column(name).exists(); });
+}
+
+bool is_number(std::string_view cell) {
+  return !cell.empty() && cell.find_first_not_of("0123456789.+-eE") == std::string_view::npos &&
+         cell.find_first_of("0123456789") != std::string_view::npos;
+}
+
+}  // namespace
+
+std::span<const Kind> kinds() {
+  static const std::vector<Kind> all = [] {
+    std::vector<Kind> list = scored_kinds();
+    for (Kind& kind : known_tables()) {
+      list.push_back(std::move(kind));
+    }
+    return list;
+  }();
+  return all;
+}
+
+const Kind* kind_of(const Table& table) {
+  const auto found =
+      std::find_if(kinds().begin(), kinds().end(), [&](const Kind& kind) { return has_all(table, kind); });
+  return found == kinds().end() ? nullptr : &*found;
+}
+
+std::string mistake_in_header(const Table& table) {
+  const auto& header = table.header();
+  if (header.empty()) {
+    return "the table is empty; the first line that is no comment names the columns";
+  }
+  if (std::any_of(header.begin(), header.end(), is_number)) {
+    return fmt::format("{} is no name of a column; the first line that is no comment names the columns",
+                       in_quotes(*std::find_if(header.begin(), header.end(), is_number)));
+  }
+  for (const Kind& kind : kinds()) {
+    std::vector<std::string_view> missing;
+    std::copy_if(kind.columns.begin(), kind.columns.end(), std::back_inserter(missing),
+                 [&](std::string_view name) { return !table.column(name).exists(); });
+    if (kind.columns.size() >= 4 && missing.size() == 1 && !kind.name.empty()) {
+      const auto near = nearest(missing.front(), header);
+      return fmt::format("the header is that of kind {} but for the column {}{}", kind.name, missing.front(),
+                         near ? fmt::format("; is {} meant?", in_quotes(*near)) : "; add it");
+    }
+  }
+  return {};
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kinds of tables, told by their header, and who scores each.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/predict.h"
+#include "sim/score/known_machines.h"
+#include "sim/score/table.h"
+#include "sim/score/tally.h"
+
+namespace commfuse::score {
+
+/// What scorers need besides the table.
+struct Context {
+  KnownMachines& machines;
+  Predictor& predictor;
+  std::string_view file_name;  ///< Of the table, without its ending: may tell the machine.
+};
+
+using Scorer = void (*)(const Table&, Context&, Tally&);
+
+struct Kind {
+  std::string_view name;  ///< "gemm_layer"; empty: a table that is known, but of no kind that is scored.
+  std::vector<std::string_view> columns;  ///< All of them are there.
+  Scorer score = nullptr;                 ///< Null: `why_not` is the reason.
+  std::string_view why_not;
+};
+
+/// The first that fits counts.
+std::span<const Kind> kinds();
+
+/// Null where no kind has these columns.
+const Kind* kind_of(const Table& table);
+
+/// A sentence where the header is that of a scored kind but for one column, or no header at all; else empty. Asked only
+/// of tables of no kind.
+std::string mistake_in_header(const Table& table);
+
+// The scorers, one file each.
+void score_products(const Table& table, Context& context, Tally& tally);
+void score_best_products(const Table& table, Context& context, Tally& tally);
+void score_layer_shapes(const Table& table, Context& context, Tally& tally);
+void score_attention(const Table& table, Context& context, Tally& tally);
+void score_collectives(const Table& table, Context& context, Tally& tally);
+void score_bus_rates(const Table& table, Context& context, Tally& tally);
+void score_exchanges(const Table& table, Context& context, Tally& tally);
+void score_ag_gemm(const Table& table, Context& context, Tally& tally);
+void score_prefill(const Table& table, Context& context, Tally& tally);
+void score_gemm_ar(const Table& table, Context& context, Tally& tally);
+void score_schedules(const Table& table, Context& context, Tally& tally);
+
+}  // namespace commfuse::score

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/known_machines.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "model/config/catalogue.h"
+#include "model/config/suggest.h"
+
+namespace commfuse::score {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// "8xH100" is H100: how many there are is no part of the name.
+std::string_view without_count(std::string_view word) {
+  const auto first = static_cast<std::size_t>(std::find_if_not(word.begin(), word.end(), is_digit) - word.begin());
+  return first > 0 && first < word.size() && word[first] == 'x' ? word.substr(first + 1) : word;
+}
+
+Words words_of(std::string_view text) {
+  Words words;
+  std::string word;
+  const auto end_word = [&] {
+    if (const std::string_view bare = without_count(word); !bare.empty()) {
+      words.emplace_back(bare);
+    }
+    word.clear();
+  };
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else {
+      end_word();
+    }
+  }
+  end_word();
+  return words;
+}
+
+/// The bytes a word such as "80gb" means, in whole GB.
+std::optional<std::int64_t> memory_in(std::string_view word) {
+  const bool ends = word.size() > 2 && word.substr(word.size() - 2) == "gb";
+  if (!ends || !std::all_of(word.begin(), word.end() - 2, is_digit) || word.size() > 8) {
+    return std::nullopt;
+  }
+  return std::stoll(std::string(word.substr(0, word.size() - 2)));
+}
+
+bool is_own_memory(const Machine& machine, std::string_view word) {
+  return memory_in(word) == machine.accelerator.hbm_capacity.count / 1'000'000'000;
+}
+
+/// Behind a name they tell another machine.
+bool tells_another(const Machine& machine, std::string_view word) {
+  constexpr std::array<std::string_view, 5> forms{"pcie", "nvl", "pairwise", "nvl72", "nvl4"};
+  return std::find(forms.begin(), forms.end(), word) != forms.end() ||
+         (memory_in(word) && !is_own_memory(machine, word));
+}
+
+bool says_nothing(std::string_view word) {
+  constexpr std::array<std::string_view, 9> neutral{"nvidia", "amd",  "huawei", "ascend", "dgx",
+                                                    "hgx",    "gpus", "gpu",    "tensor"};
+  return std::find(neutral.begin(), neutral.end(), word) != neutral.end();
+}
+
+/// A model number of an accelerator: letters, then two to four digits, perhaps a letter: gb200, l40s.
+bool names_a_part(std::string_view word) {
+  constexpr std::array<std::string_view, 8> series{"a", "b", "h", "v", "l", "gb", "gh", "mi"};
+  for (const std::string_view letters : series) {
+    if (word.substr(0, letters.size()) != letters) {
+      continue;
+    }
+    const std::string_view rest = word.substr(letters.size());
+    const auto digits = static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), is_digit) - rest.begin());
+    if (digits >= 2 && digits <= 4 && rest.size() - digits <= 1) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// All names of a machine; its file's own name and its accelerator's are among them.
+std::vector<Words> names_of(const Machine& machine) {
+  std::vector<Words> names{words_of(machine.name), words_of(machine.accelerator.name)};
+  for (const std::string& name : machine.known_as) {
+    names.push_back(words_of(name));
+  }
+  return names;
+}
+
+std::size_t letters_in(const Words& words) {
+  std::size_t letters = 0;
+  for (const std::string& word : words) {
+    letters += word.size();
+  }
+  return letters;
+}
+
+bool stands_at(const Words& text, std::size_t place, const Words& name) {
+  return !name.empty() && place + name.size() <= text.size() &&
+         std::equal(name.begin(), name.end(), text.begin() + static_cast<std::ptrdiff_t>(place));
+}
+
+/// A machine's name somewhere in a text.
+struct Hit {
+  const Machine* machine = nullptr;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::size_t letters = 0;
+};
+
+std::vector<Hit> hits_in(const Words& text, std::span<const Machine> machines) {
+  std::vector<Hit> hits;
+  for (const Machine& machine : machines) {
+    for (const Words& name : names_of(machine)) {
+      for (std::size_t place = 0; place < text.size(); ++place) {
+        const std::size_t end = place + name.size();
+        if (!stands_at(text, place, name)) {
+          continue;
+        }
+        const auto behind = std::span(text).subspan(end, std::min<std::size_t>(2, text.size() - end));
+        if (std::none_of(behind.begin(), behind.end(),
+                         [&](const auto& word) { return tells_another(machine, word); })) {
+          hits.push_back({&machine, place, end, letters_in(name)});
+        }
+      }
+    }
+  }
+  return hits;
+}
+
+bool all_else_says_nothing(const Words& text, const Hit& hit) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool inside = i >= hit.begin && i < hit.end;
+    if (!inside && !says_nothing(text[i]) && !is_own_memory(*hit.machine, text[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Longer names first, then those of the first machine.
+void sort_by_length(std::vector<Hit>& hits) {
+  std::stable_sort(hits.begin(), hits.end(), [](const Hit& a, const Hit& b) { return a.letters > b.letters; });
+}
+
+std::vector<Machine> whole_catalogue() {
+  std::vector<Machine> machines;
+  for (const std::string& name : known_names(Catalogue::hardware)) {
+    machines.push_back(load_machine(name));
+  }
+  return machines;
+}
+
+/// The names a cluster has beyond its nodes'.
+std::vector<Words> own_names_of(const Machine& cluster, const Machine& node) {
+  std::vector<Words> names;
+  for (const std::string& name : cluster.known_as) {
+    if (std::find(node.known_as.begin(), node.known_as.end(), name) == node.known_as.end()) {
+      names.push_back(words_of(name));
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+KnownMachines::KnownMachines() : KnownMachines(whole_catalogue()) {}
+
+KnownMachines::KnownMachines(std::vector<Machine> machines) {
+  for (Machine& machine : machines) {
+    (machine.nodes > 1 ? clusters_ : machines_).push_back(std::move(machine));
+  }
+}
+
+FoundMachine KnownMachines::by_name(std::string_view cell) const {
+  const Words text = words_of(cell);
+  std::vector<Hit> hits = hits_in(text, machines_);
+  sort_by_length(hits);
+  for (const Hit& hit : hits) {
+    if (all_else_says_nothing(text, hit)) {
+      return {hit.machine, {}};
+    }
+  }
+  return {nullptr, fmt::format("no hardware file is known as {}", in_quotes(cell))};
+}
+
+FoundMachine KnownMachines::in_prose(std::string_view prose) const {
+  const Words text = words_of(prose);
+  std::vector<Hit> hits = hits_in(text, machines_);
+  sort_by_length(hits);
+  std::vector<bool> taken(text.size(), false);
+  std::vector<const Machine*> found;
+  std::set<std::string> names;
+  for (const Hit& hit : hits) {
+    if (!taken[hit.begin]) {
+      std::fill(taken.begin() + static_cast<std::ptrdiff_t>(hit.begin),
+                taken.begin() + static_cast<std::ptrdiff_t>(hit.end), true);
+      found.push_back(hit.machine);
+      names.insert(hit.machine->name);
+    }
+  }
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (!taken[i] && names_a_part(text[i])) {
+      names.insert(text[i]);
+    }
+  }
+  if (names.size() == 1 && !found.empty()) {
+    return {found.front(), {}};
+  }
+  return {nullptr, names.empty()   ? "no hardware file is known by what the table says of its machine"
+                   : found.empty() ? fmt::format("no hardware file is known as {}", in_quotes(*names.begin()))
+                                   : fmt::format("the table names several machines, {}, and no column tells which",
+                                                 fmt::join(names, " and "))};
+}
+
+FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::string_view prose) {
+  if (nodes == 1) {
+    return {&node, {}};
+  }
+  const Words text = words_of(prose);
+  const auto named = [&](const Words& name) {
+    for (std::size_t place = 0; place < text.size(); ++place) {
+      if (stands_at(text, place, name)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  const Machine* best = nullptr;
+  int best_rank = -1;
+  for (const Machine& cluster : clusters_) {
+    if (cluster.accelerator.name != node.accelerator.name || cluster.gpus_per_node != node.gpus_per_node) {
+      continue;
+    }
+    const std::vector<Words> own = own_names_of(cluster, node);
+    const bool is_meant = std::any_of(own.begin(), own.end(), named);
+    const int rank = 2 * (is_meant ? 2 : own.empty() ? 1 : 0) + (cluster.nodes == nodes ? 1 : 0);
+    if (rank >= 2 && rank > best_rank) {
+      best = &cluster;
+      best_rank = rank;
+    }
+  }
+  if (best == nullptr) {
+    return {nullptr, fmt::format("no cluster file joins several nodes of {}", node.name)};
+  }
+  const auto [place, added] = resized_.try_emplace({best->name, nodes}, *best);
+  if (added) {
+    place->second.nodes = nodes;
+  }
+  return {&place->second, {}};
+}
+
+}  // namespace commfuse::score

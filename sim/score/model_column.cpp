@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/model_column.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+#include "model/config/catalogue.h"
+
+namespace commfuse::score {
+
+namespace {
+
+bool changes_no_shape(std::string_view word) {
+  constexpr std::array<std::string_view, 4> words{"instruct", "hf", "chat", "base"};
+  return word.empty() || std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// Its words one after another: "llama3370b". A version number stays, since 3.1 and 3.3 are two models.
+std::string reduced(std::string_view name) {
+  std::string all;
+  std::string word;
+  const auto end_word = [&] {
+    all += changes_no_shape(word) ? "" : word;
+    word.clear();
+  };
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else {
+      end_word();
+    }
+  }
+  end_word();
+  return all;
+}
+
+}  // namespace
+
+ModelColumn::ModelColumn() : names_(known_names(Catalogue::models)) {}
+
+const Transformer* ModelColumn::of(std::string_view cell) {
+  const auto known = loaded_.find(cell);
+  if (known != loaded_.end()) {
+    return &known->second;
+  }
+  const auto file = std::find_if(names_.begin(), names_.end(),
+                                 [&](const std::string& name) { return reduced(name) == reduced(cell); });
+  return file == names_.end() ? nullptr : &loaded_.emplace(cell, load_model(*file)).first->second;
+}
+
+}  // namespace commfuse::score

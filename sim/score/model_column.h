@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// From what a table calls a model to ours.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/workload/transformer.h"
+
+namespace commfuse::score {
+
+/// The name of a file in configs/models whose words are those of `cell`, without case, without what joins them and
+/// without words that change no shape (Instruct, hf, chat, base): "Llama-3.3-70B-Instruct" is
+/// llama-3.3-70b. Null where there is none.
+class ModelColumn {
+ public:
+  ModelColumn();
+  /// Throws ConfigError with the mistakes of the file.
+  const Transformer* of(std::string_view cell);
+
+ private:
+  std::vector<std::string> names_;
+  std::map<std::string, Transformer, std::less<>> loaded_;
+};
+
+}  // namespace commfuse::score

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of whole prefill passes of an inference engine: serial, without communication, and with the tokens split in
+// two halves of which one communicates while the other computes (TokenWeave, arXiv 2505.11329).
+//
+// A layer is its products, its attention and its memory-bound kernels under tensor parallelism without sequence
+// parallelism, with an all-reduce and a norm behind the attention block and behind the MLP. The weave is that of
+// model/schedule/tokenweave.cpp, played here over the blocks of a whole model.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/cost/attention.h"
+#include "model/cost/communication.h"
+#include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
+#include "sim/score/kinds.h"
+#include "sim/score/machine_column.h"
+#include "sim/score/model_column.h"
+
+namespace commfuse::score {
+
+namespace {
+
+/// A pass of one model over tokens of one sequence on some ranks.
+struct Pass {
+  const Machine& machine;
+  const Transformer& model;
+  int ranks = 1;
+};
+
+/// Some tokens of a prompt: `tokens` of them, the last of which sees `seen`.
+struct Some {
+  std::int64_t tokens = 0;
+  std::int64_t seen = 0;
+};
+
+class Blocks {
+ public:
+  Blocks(const Pass& pass, int sms) : pass_(pass), model_(pass.model), sms_(sms) {}
+
+  /// QKV, rotation, attention over what was seen before, output projection.
+  [[nodiscard]] Duration attention(const Some& some) const {
+    const std::int64_t heads = model_.heads / pass_.ranks;
+    const std::int64_t kv = std::max<std::int64_t>(1, model_.kv_heads / pass_.ranks);
+    const std::int64_t width = heads * model_.head_dim;
+    const std::int64_t keys_width = kv * model_.head_dim;
+    const AttentionSize size{.seq = some.seen, .heads = heads, .kv_heads = kv, .head_dim = model_.head_dim};
+    const double before = static_cast<double>(some.seen - some.tokens) / static_cast<double>(some.seen);
+    const QueryRows rows{.queries = some.tokens, .keys = some.seen, .share = (1.0 - before * before) / 2.0};
+    return product(some.tokens, width + 2 * keys_width, model_.hidden) + moved(some.tokens * 2 * (width + keys_width)) +
+           attention_time(pass_.machine.accelerator, size, rows, sms_) + product(some.tokens, model_.hidden, width);
+  }
+
+  [[nodiscard]] Duration mlp(const Some& some) const {
+    const std::int64_t inner = model_.ffn / pass_.ranks;
+    const std::int64_t up = model_.gated_mlp ? 2 : 1;
+    return product(some.tokens, up * inner, model_.hidden) + moved(some.tokens * (up + 1) * inner) +
+           product(some.tokens, model_.hidden, inner);
+  }
+
+  /// Residual and norm in one kernel, over some rows of the hidden state: two read, two written.
+  [[nodiscard]] Duration norm(std::int64_t rows) const { return moved(4 * rows * model_.hidden); }
+
+  /// The logits of the last token.
+  [[nodiscard]] Duration head() const { return product(1, model_.vocab / pass_.ranks, model_.hidden); }
+
+ private:
+  [[nodiscard]] Duration product(std::int64_t m, std::int64_t n, std::int64_t k) const {
+    return estimate_gemm(pass_.machine.accelerator, {.m = m, .n = n, .k = k}, sms_).time;
+  }
+  [[nodiscard]] Duration moved(std::int64_t elements) const {
+    return memory_bound_time(pass_.machine.accelerator, Bytes{elements * bytes_of(DType::bf16)}, sms_);
+  }
+
+  const Pass& pass_;
+  const Transformer& model_;
+  int sms_;
+};
+
+Bytes state_of(const Pass& pass, std::int64_t tokens) {
+  return Bytes{tokens * pass.model.hidden * bytes_of(DType::bf16)};
+}
+
+Duration compute_only(const Pass& pass, std::int64_t tokens) {
+  const Blocks blocks(pass, pass.machine.accelerator.sms);
+  const Some all{tokens, tokens};
+  return pass.model.layers * (blocks.attention(all) + blocks.mlp(all) + 2 * blocks.norm(tokens)) + blocks.head();
+}
+
+Duration serial(const Pass& pass, std::int64_t tokens) {
+  return compute_only(pass, tokens) +
+         2 * pass.model.layers * all_reduce_time(pass.machine.link, pass.ranks, state_of(pass, tokens));
+}
+
+/// Reduce-scatter, residual and norm of the rank's own rows, all-gather, in one kernel beside the other half's blocks.
+Duration woven(const Pass& pass, std::int64_t tokens) {
+  const CollectiveParameters& collective = pass.machine.link.collective;
+  const Blocks blocks(pass, pass.machine.accelerator.sms - collective.ctas.value);
+  const std::array halves{Some{tokens / 2, tokens / 2}, Some{tokens - tokens / 2, tokens}};
+  std::array<Duration, 2> ready{};
+  Duration computing{};
+  Duration communicating{};
+  for (std::int64_t block = 0; block < 2 * pass.model.layers; ++block) {
+    for (std::size_t half = 0; half < halves.size(); ++half) {
+      const Some& some = halves[half];
+      const Duration work = block % 2 == 0 ? blocks.attention(some) : blocks.mlp(some);
+      const Duration reduced =
+          all_reduce_time(collective, pass.ranks, state_of(pass, some.tokens)) + blocks.norm(some.tokens / pass.ranks);
+      computing = std::max(computing, ready[half]) + work;
+      communicating = std::max(communicating, computing) + reduced;
+      ready[half] = communicating;
+    }
+  }
+  return std::max(ready[0], ready[1]) + blocks.head();
+}
+
+}  // namespace
+
+void score_prefill(const Table& table, Context& context, Tally& tally) {
+  const Column model = table.column("model");
+  const Column ranks = table.column("tp");
+  const Column tokens = table.column("prompt_tokens");
+  const Column serial_ms = table.column("serial_ms");
+  const Column compute_ms = table.column("compute_only_ms");
+  const Column overlapped_ms = table.column("overlapped_ms");
+  const FoundMachine found = machine_of_table(table, context);
+  ModelColumn models;
+  constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const std::int64_t degree = row.count(ranks, most_gpus);
+    const std::int64_t prompt = row.count(tokens);
+    const double measured_serial = row.amount(serial_ms);
+    const double measured_compute = row.amount(compute_ms);
+    const double measured_overlapped = row.amount(overlapped_ms);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    const Transformer* shape = models.of(row.text(model));
+    if (found.machine == nullptr) {
+      tally.skip(found.why_not);
+    } else if (shape == nullptr) {
+      tally.skip(fmt::format("no model file is called as {}", row.text(model)));
+    } else if (degree > found.machine->gpus_per_node || shape->heads % degree != 0 || shape->ffn % degree != 0) {
+      tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, found.machine->name));
+    } else if (prompt < 2 * degree) {
+      tally.skip("too few tokens to split them in two halves");
+    } else {
+      const Pass pass{*found.machine, *shape, static_cast<int>(degree)};
+      const double a = to_microseconds(serial(pass, prompt));
+      const double b = to_microseconds(compute_only(pass, prompt));
+      const double c = to_microseconds(woven(pass, prompt));
+      const std::span<const std::string_view> names(parts);
+      if (tally.score(row, *found.machine, true,
+                      {{1e3 * measured_serial, a, names.subspan(0, 1)},
+                       {1e3 * measured_compute, b, names.subspan(1, 1)},
+                       {1e3 * measured_overlapped, c, names.subspan(2, 1)}})) {
+        tally.compare(measured_overlapped / measured_serial, c / a);
+      }
+    }
+  }
+}
+
+}  // namespace commfuse::score

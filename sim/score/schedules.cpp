@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of named schedules on named machines: published times of the schedules this project has. Every row is a run
+// of commfuse-sim; a strategy's parameters that the row does not fix are the best it tries.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "sim/score/kinds.h"
+#include "sim/score/machine_column.h"
+
+namespace commfuse::score {
+
+namespace {
+
+/// A point of the table and the strategies that were measured on it.
+struct Work {
+  double measured_us = 0.0;
+  double predicted_us = 0.0;
+};
+using Place =
+    std::tuple<std::string_view, std::string_view, std::string_view, std::int64_t, std::int64_t, std::int64_t>;
+
+struct Columns {
+  explicit Columns(const Table& table)
+      : hw(table.column("hw")),
+        model(table.column("model")),
+        scope(table.column("scope")),
+        ranks(table.column("ranks")),
+        batch(table.column("batch")),
+        seq(table.column("seq")),
+        dtype(table.column("dtype")),
+        strategy(table.column("strategy")),
+        slices(table.column("slices")),
+        time(table.column("time_us")) {}
+  Column hw, model, scope, ranks, batch, seq, dtype, strategy, slices, time;
+};
+
+/// What a row asks for. Throws ConfigError for what the model does not have.
+Prediction predicted(Row& row, const Columns& columns, const Point& point, Predictor& predictor) {
+  const Strategy* strategy = find_strategy(row.text(columns.strategy));
+  if (strategy == nullptr || !applies(*strategy, kinds_of(point.scope))) {
+    throw ConfigError(fmt::format("{} is no strategy for {}", row.text(columns.strategy), row.text(columns.scope)));
+  }
+  require_possible(point);
+  StrategyOptions base{.dtype = point.dtype};
+  OptionSet fixed;
+  if (row.has(columns.slices)) {
+    base.slices = static_cast<std::int32_t>(row.count(columns.slices));
+    fixed.add(Option::slices);
+  }
+  const std::vector<StrategyOptions> candidates = strategy->variants(base, fixed);
+  return predictor.predict_best(point, *strategy, candidates);
+}
+
+/// The first variant of a piece of work is what the others are compared with.
+void compare(const std::map<Place, std::vector<Work>>& works, Tally& tally) {
+  for (const auto& [place, variants] : works) {
+    if (variants.size() < 2) {
+      continue;
+    }
+    for (std::size_t i = 1; i < variants.size(); ++i) {
+      tally.ratio(variants[i].measured_us / variants[0].measured_us,
+                  variants[i].predicted_us / variants[0].predicted_us);
+    }
+    const auto faster = [](double Work::*time) {
+      return [time](const Work& a, const Work& b) { return a.*time < b.*time; };
+    };
+    tally.winner(std::min_element(variants.begin(), variants.end(), faster(&Work::measured_us)) ==
+                 std::min_element(variants.begin(), variants.end(), faster(&Work::predicted_us)));
+  }
+}
+
+}  // namespace
+
+void score_schedules(const Table& table, Context& context, Tally& tally) {
+  const Columns columns(table);
+  std::map<std::string, Machine, std::less<>> machines;
+  std::map<Place, std::vector<Work>> works;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const std::string_view scope_word = row.text(columns.scope);
+    Point point;
+    point.ranks = static_cast<std::int32_t>(row.count(columns.ranks, most_gpus));
+    point.batch = row.count(columns.batch);
+    point.seq = row.count(columns.seq);
+    const double measured = row.amount(columns.time);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    try {
+      const std::optional<Scope> scope = scope_named(scope_word);
+      const std::optional<DType> dtype = dtype_in_table(row.text(columns.dtype));
+      if (!scope || !dtype) {
+        throw ConfigError(fmt::format("{} in {} is no scope that is known", scope_word, row.text(columns.dtype)));
+      }
+      point.scope = *scope;
+      point.dtype = *dtype;
+      point.model = load_model(row.text(columns.model));
+      const std::string_view hw = row.text(columns.hw);
+      auto known = machines.find(hw);
+      if (known == machines.end()) {
+        known = machines.emplace(hw, load_machine(hw)).first;
+      }
+      point.machine = known->second;
+      const double time = to_microseconds(predicted(row, columns, point, context.predictor).analysis.critical.makespan);
+      const std::string_view part = row.text(columns.strategy);
+      if (tally.score(row, point.machine, true, {{measured, time, std::span(&part, 1)}})) {
+        works[{hw, row.text(columns.model), scope_word, point.ranks, point.batch, point.seq}].push_back(
+            {measured, time});
+      }
+    } catch (const ConfigError& error) {
+      tally.skip(error.what());
+    }
+  }
+  compare(works, tally);
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/score.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "model/config/catalogue.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "sim/score/kinds.h"
+#include "sim/score/table.h"
+
+namespace commfuse::score {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void add_folder(const fs::path& folder, std::vector<fs::path>& tables) {
+  std::vector<fs::path> found;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+    if (entry.is_regular_file() && entry.path().extension() == ".csv") {
+      found.push_back(entry.path());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  tables.insert(tables.end(), found.begin(), found.end());
+}
+
+TableScore score_table(const Table& table, const fs::path& path, const ScoreOptions& options, KnownMachines& machines,
+                       Predictor& predictor) {
+  TableScore score{.table = path.filename().string(), .path = path.string()};
+  score.degraded = table.comments_say("degraded");
+  const Kind* kind = kind_of(table);
+  if (kind == nullptr) {
+    if (std::string mistake = mistake_in_header(table); !mistake.empty()) {
+      score.faults.push_back({table.header_line(), std::move(mistake)});
+      score.fault_count = 1;
+      score.rows = static_cast<std::int64_t>(table.rows());
+      score.note = "its header is wrong";
+      return score;
+    }
+  }
+  score.kind = kind == nullptr ? "" : kind->name;
+  if (kind == nullptr || kind->score == nullptr) {
+    score.note = kind == nullptr ? "its columns are those of no kind of table that is scored" : kind->why_not;
+    score.rows = static_cast<std::int64_t>(table.rows());
+    score.skipped.push_back({score.note, score.rows});
+    return score;
+  }
+  const std::string stem = path.stem().string();
+  Context context{.machines = machines, .predictor = predictor, .file_name = stem};
+  Tally tally(score, options.held_out);
+  kind->score(table, context, tally);
+  return score;
+}
+
+}  // namespace
+
+std::vector<fs::path> tables_in(const std::vector<std::string>& paths) {
+  std::vector<fs::path> tables;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      add_folder(path, tables);
+    } else if (fs::exists(path, error)) {
+      tables.emplace_back(path);
+    } else {
+      throw ConfigError(fmt::format("--data {}: there is no such file or folder; check the path", in_quotes(path)));
+    }
+  }
+  if (tables.empty()) {
+    throw ConfigError(
+        fmt::format("{} holds no table; name CSV files, or a folder with some", in_quotes(paths.front())));
+  }
+  return tables;
+}
+
+fs::path published_tables() { return config_directory() / "published"; }
+
+std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const ScoreOptions& options,
+                                     const std::function<void()>& finished) {
+  KnownMachines machines;
+  StructureCache structures;
+  Predictor predictor(structures);
+  std::vector<TableScore> scores;
+  const fs::path own = fs::weakly_canonical(published_tables());
+  for (const fs::path& path : tables) {
+    TableScore score = score_table(read_table(path), path, options, machines, predictor);
+    score.brought_along = fs::weakly_canonical(path).parent_path() == own;
+    if (options.kind.empty() || score.kind == options.kind) {
+      scores.push_back(std::move(score));
+    }
+    if (finished) {
+      finished();
+    }
+  }
+  return scores;
+}
+
+TableScore score_text(std::string text, std::string_view name, const ScoreOptions& options) {
+  KnownMachines machines;
+  StructureCache structures;
+  Predictor predictor(structures);
+  return score_table(Table(std::move(text)), fs::path(name), options, machines, predictor);
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/slicing_penalty.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <tuple>
+
+namespace commfuse::score {
+
+namespace {
+
+constexpr std::int64_t least_rows_left = 512;
+constexpr std::int64_t least_width = 1024;
+
+auto key_of(const TimedProduct& product) {
+  return std::tie(product.machine->name, product.dtype, product.n, product.k, product.m);
+}
+
+void compare(PenaltyScore& score, const TimedProduct& whole, const TimedProduct& part) {
+  const double measured = score.parts * part.measured_us / whole.measured_us;
+  const double predicted = score.parts * part.predicted_us / whole.predicted_us;
+  const double error = std::abs(predicted / measured - 1.0);
+  const double of_none = std::abs(1.0 / measured - 1.0);
+  score.errors.push_back(error);
+  score.of_no_penalty.push_back(of_none);
+  if (whole.held_back) {
+    score.held_out.push_back(error);
+    score.held_out_of_no_penalty.push_back(of_none);
+  }
+}
+
+}  // namespace
+
+std::vector<PenaltyScore> slicing_penalties(std::vector<TimedProduct> products) {
+  const auto before = [](const TimedProduct& a, const TimedProduct& b) { return key_of(a) < key_of(b); };
+  std::stable_sort(products.begin(), products.end(), before);
+  const auto same = [](const TimedProduct& a, const TimedProduct& b) { return key_of(a) == key_of(b); };
+  products.erase(std::unique(products.begin(), products.end(), same), products.end());
+  std::vector<PenaltyScore> scores;
+  for (const int parts : std::array{4, 8}) {
+    PenaltyScore score{.parts = parts, .errors = {}, .of_no_penalty = {}, .held_out = {}, .held_out_of_no_penalty = {}};
+    for (const TimedProduct& whole : products) {
+      TimedProduct part = whole;
+      part.m = whole.m / parts;
+      if (whole.m % parts != 0 || part.m < least_rows_left || std::min(whole.n, whole.k) < least_width) {
+        continue;
+      }
+      const auto found = std::lower_bound(products.begin(), products.end(), part, before);
+      if (found != products.end() && same(*found, part)) {
+        compare(score, whole, *found);
+      }
+    }
+    if (!score.errors.empty()) {
+      scores.push_back(std::move(score));
+    }
+  }
+  return scores;
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "model/config_error.h"
+
+namespace commfuse::score {
+
+namespace {
+
+constexpr std::size_t largest_table = std::size_t{256} << 20;
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t\r";
+  const std::size_t first = text.find_first_not_of(blanks);
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+/// Takes the first cell off `line`; `more` says whether another one follows.
+std::string_view next_cell(std::string_view& line, bool& more) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  std::string_view cell;
+  std::size_t end = 0;
+  if (begin != std::string_view::npos && line[begin] == '"') {
+    std::size_t close = line.find('"', begin + 1);
+    while (close != std::string_view::npos && close + 1 < line.size() && line[close + 1] == '"') {
+      close = line.find('"', close + 2);
+    }
+    close = std::min(close, line.size());
+    cell = line.substr(begin + 1, close - begin - 1);
+    end = line.find(',', close);
+  } else {
+    end = line.find(',');
+    cell = trimmed(line.substr(0, end));
+  }
+  more = end != std::string_view::npos;
+  line = more ? line.substr(end + 1) : std::string_view();
+  return cell;
+}
+
+}  // namespace
+
+Table::Table(std::string text) : text_(text.begin(), text.end()) {
+  std::string_view rest(text_.data(), text_.size());
+  if (rest.substr(0, 3) == "\xef\xbb\xbf") {
+    rest.remove_prefix(3);
+  }
+  for (std::int64_t number = 1; !rest.empty(); ++number) {
+    const std::size_t end = rest.find('\n');
+    read_line(trimmed(rest.substr(0, end)), number);
+    rest = end == std::string_view::npos ? std::string_view() : rest.substr(end + 1);
+  }
+}
+
+void Table::read_line(std::string_view line, std::int64_t number) {
+  if (line.empty()) {
+    return;
+  }
+  if (line.front() == '#') {
+    comments_.push_back(trimmed(line.substr(1)));
+    return;
+  }
+  const bool is_header = header_.empty();
+  std::vector<std::string_view>& into = is_header ? header_ : cells_;
+  for (bool more = true; more;) {
+    into.push_back(next_cell(line, more));
+  }
+  if (is_header) {
+    header_line_ = number;
+  } else {
+    lines_.push_back(number);
+    first_cell_.push_back(cells_.size());
+  }
+}
+
+Column Table::column(std::string_view name) const {
+  const auto found = std::find(header_.begin(), header_.end(), name);
+  return {found == header_.end() ? -1 : static_cast<int>(found - header_.begin()), name};
+}
+
+std::string_view Table::comment(std::string_view key) const {
+  for (const std::string_view comment : comments_) {
+    if (comment.size() > key.size() && comment.substr(0, key.size()) == key && comment[key.size()] == ':') {
+      return trimmed(comment.substr(key.size() + 1));
+    }
+  }
+  return {};
+}
+
+bool Table::comments_say(std::string_view word) const {
+  const auto same = [](char a, char b) {
+    return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+  };
+  return std::any_of(comments_.begin(), comments_.end(), [&](std::string_view comment) {
+    return std::search(comment.begin(), comment.end(), word.begin(), word.end(), same) != comment.end();
+  });
+}
+
+Table read_table(const std::filesystem::path& path) {
+  const auto refuse = [&](std::string_view why) { return ConfigError(fmt::format("{}: {}", path.string(), why)); };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) {
+    throw refuse(fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
+  }
+  std::string text;
+  std::string block(std::size_t{1} << 20, '\0');
+  while (text.size() <= largest_table) {
+    const std::size_t read = std::fread(block.data(), 1, block.size(), file.get());
+    text.append(block, 0, read);
+    if (read < block.size()) {
+      break;
+    }
+  }
+  if (std::ferror(file.get()) != 0) {
+    throw refuse(fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
+  }
+  if (text.size() > largest_table) {
+    throw refuse("the table is larger than 256 MiB; split it into several");
+  }
+  return Table(std::move(text));
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A table of measurements as it lies in a CSV file: lines from `#` on are comments, the first other line is the header.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace commfuse::score {
+
+/// A column by its name; index -1 where the table has none of that name.
+struct Column {
+  int index = -1;
+  std::string_view name;
+  [[nodiscard]] bool exists() const { return index >= 0; }
+};
+
+/// Cells are views into `text`, so a table is never copied. A cell between double quotes is taken without them; a quote
+/// doubled inside stays doubled. Blank lines are passed over.
+class Table {
+ public:
+  explicit Table(std::string text);
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+  Table(Table&&) = default;
+  Table& operator=(Table&&) = default;
+  ~Table() = default;
+
+  [[nodiscard]] const std::vector<std::string_view>& header() const { return header_; }
+  [[nodiscard]] std::int64_t header_line() const { return header_line_; }
+  [[nodiscard]] std::size_t rows() const { return lines_.size(); }
+  [[nodiscard]] std::int64_t line_of(std::size_t row) const { return lines_[row]; }
+  [[nodiscard]] std::size_t cells_of(std::size_t row) const { return first_cell_[row + 1] - first_cell_[row]; }
+  /// Requires a column the table has and a row with as many cells as the header.
+  [[nodiscard]] std::string_view cell(std::size_t row, const Column& column) const {
+    return cells_[first_cell_[row] + static_cast<std::size_t>(column.index)];
+  }
+  /// The name must outlive the column.
+  [[nodiscard]] Column column(std::string_view name) const;
+
+  /// What follows `# key:` on its line; empty where there is no such comment.
+  [[nodiscard]] std::string_view comment(std::string_view key) const;
+  /// Whether some comment says this word, in any case.
+  [[nodiscard]] bool comments_say(std::string_view word) const;
+
+ private:
+  void read_line(std::string_view line, std::int64_t number);
+
+  // Behind a pointer's stability: the views stay valid when the table moves.
+  std::vector<char> text_;
+  std::vector<std::string_view> comments_;  // without '#'
+  std::vector<std::string_view> header_;
+  std::int64_t header_line_ = 1;
+  std::vector<std::string_view> cells_;
+  std::vector<std::size_t> first_cell_{0};
+  std::vector<std::int64_t> lines_;
+};
+
+/// Throws ConfigError when it cannot be read or is larger than 256 MiB.
+Table read_table(const std::filesystem::path& path);
+
+}  // namespace commfuse::score

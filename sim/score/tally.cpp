@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/tally.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace commfuse::score {
+
+namespace {
+
+constexpr std::size_t most_faults = 100;
+/// A thousand is between us and ms or ns; the worst model is nearer than the root of it times ten.
+constexpr double other_unit = 300.0;
+
+}  // namespace
+
+void Tally::skip(std::string_view reason) {
+  ++into_.rows;
+  const auto known = std::find_if(into_.skipped.begin(), into_.skipped.end(),
+                                  [&](const Skipped& some) { return some.reason == reason; });
+  if (known == into_.skipped.end()) {
+    into_.skipped.push_back({std::string(reason), 1});
+  } else {
+    ++known->rows;
+  }
+}
+
+void Tally::fault(const Row& row, std::string_view reason) {
+  ++into_.rows;
+  ++into_.fault_count;
+  if (into_.faults.size() < most_faults) {
+    into_.faults.push_back({row.line(), std::string(reason)});
+  }
+}
+
+bool Tally::takes(const Row& row, bool held_back) {
+  if (!row.is_sound()) {
+    fault(row, row.fault());
+    return false;
+  }
+  if (held_out_only_ && !held_back) {
+    skip("a fit may have seen it, and only rows held out are asked for");
+    return false;
+  }
+  return true;
+}
+
+ScoredPart& Tally::part(std::string_view machine, std::string_view name) {
+  const auto known = std::find_if(into_.parts.begin(), into_.parts.end(),
+                                  [&](const ScoredPart& some) { return some.machine == machine && some.name == name; });
+  return known == into_.parts.end()
+             ? into_.parts.emplace_back(ScoredPart{std::string(machine), std::string(name), {}, {}})
+             : *known;
+}
+
+bool Tally::score(const Row& row, const Machine& machine, bool held_back, std::span<const Compared> times) {
+  for (const Compared& time : times) {
+    const double ratio = time.predicted_us / time.measured_us;
+    if (!(ratio < other_unit && ratio > 1.0 / other_unit)) {
+      fault(row, fmt::format("{:.6g} us was measured and {:.6g} us predicted; is it in another unit?", time.measured_us,
+                             time.predicted_us));
+      return false;
+    }
+  }
+  ++into_.rows;
+  ++into_.scored;
+  if (std::find(into_.machines.begin(), into_.machines.end(), machine.name) == into_.machines.end()) {
+    into_.machines.push_back(machine.name);
+  }
+  for (const Compared& time : times) {
+    const double error = std::abs(time.predicted_us / time.measured_us - 1.0);
+    into_.errors.push_back(error);
+    if (held_back) {
+      into_.held_out.push_back(error);
+    }
+    for (const std::string_view name : time.parts) {
+      ScoredPart& some = part(machine.name, name);
+      some.errors.push_back(error);
+      if (held_back) {
+        some.held_out.push_back(error);
+      }
+    }
+  }
+  return true;
+}
+
+void Tally::ratio(double measured, double predicted) {
+  VariantScore& variants = into_.variants ? *into_.variants : into_.variants.emplace();
+  variants.ratio_errors.push_back(std::abs(predicted / measured - 1.0));
+}
+
+void Tally::winner(bool agreed) {
+  VariantScore& variants = into_.variants ? *into_.variants : into_.variants.emplace();
+  ++variants.compared;
+  variants.agreed += agreed ? 1 : 0;
+}
+
+void Tally::compare(double measured_ratio, double predicted_ratio) {
+  ratio(measured_ratio, predicted_ratio);
+  winner((predicted_ratio < 1.0) == (measured_ratio < 1.0));
+}
+
+}  // namespace commfuse::score

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Row by row, what becomes of a table: scored, skipped or faulty.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string_view>
+
+#include "model/hardware/machine.h"
+#include "model/record/score.h"
+#include "sim/score/row.h"
+
+namespace commfuse::score {
+
+/// One time of a row, and the parts its error belongs to.
+struct Compared {
+  double measured_us = 0.0;
+  double predicted_us = 0.0;
+  std::span<const std::string_view> parts = {};
+};
+
+class Tally {
+ public:
+  /// With `held_out_only`, rows that a fit may have seen are skipped.
+  Tally(TableScore& into, bool held_out_only) : into_(into), held_out_only_(held_out_only) {}
+
+  /// Whether the row may be scored: it is sound, and kept back from the fits where only such rows count. If not, it has
+  /// been counted.
+  bool takes(const Row& row, bool held_back);
+  void skip(std::string_view reason);
+  void fault(const Row& row, std::string_view reason);
+  /// Notes the times of one row and tells whether they were scored: a row whose prediction is off by a factor that no
+  /// model error explains is in another unit, and faulty.
+  bool score(const Row& row, const Machine& machine, bool held_back, std::span<const Compared> times);
+  bool score(const Row& row, const Machine& machine, bool held_back, std::initializer_list<Compared> times) {
+    return score(row, machine, held_back, std::span(times.begin(), times.size()));
+  }
+
+  /// Of variants of one piece of work: one's time over the first one's; and whether the fastest was predicted.
+  void ratio(double measured, double predicted);
+  void winner(bool agreed);
+  /// Both, of two variants.
+  void compare(double measured_ratio, double predicted_ratio);
+
+  /// For what a kind says besides.
+  TableScore& result() { return into_; }
+
+ private:
+  ScoredPart& part(std::string_view machine, std::string_view name);
+
+  TableScore& into_;
+  bool held_out_only_;
+};
+
+}  // namespace commfuse::score

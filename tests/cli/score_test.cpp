@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ScoreCommand : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  fs::path folder_ = fs::temp_directory_path() / ("commfuse-score-" + std::to_string(getpid()));
+};
+
+constexpr const char* good = "hw,dtype,m,n,k,time_us\nH100,bf16,4096,4096,4096,200\n";
+
+TEST_F(ScoreCommand, WithoutDataItScoresWhatTheProjectBringsAlong) {
+  const Outcome outcome = run_program("commfuse-sim score");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("nccl_h100_reduce_scatter.csv"), std::string::npos);
+  EXPECT_NE(outcome.out.find("commfuse_table1.csv"), std::string::npos);
+}
+
+TEST_F(ScoreCommand, JsonHasASchemaAndAnObjectATable) {
+  const std::string path = write("good.csv", good);
+  const Outcome outcome = run_program("commfuse-sim score -o json --data " + path);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(json.at("schema"), "commfuse.score/1");
+  ASSERT_EQ(json.at("tables").size(), 1U);
+  const auto& table = json.at("tables").at(0);
+  EXPECT_EQ(table.at("table"), "good.csv");
+  EXPECT_EQ(table.at("kind"), "gemm");
+  EXPECT_EQ(table.at("n"), 1);
+  EXPECT_EQ(table.at("skipped"), 0);
+  const double error = table.at("median");
+  EXPECT_GT(error, 0.0);
+  EXPECT_LT(error, 1.0);
+  EXPECT_EQ(table.at("p90"), error);
+  EXPECT_EQ(table.at("max"), error);
+}
+
+TEST_F(ScoreCommand, FaultyRowsAreNamedOnStderrAndTheExitCodeIs3) {
+  const std::string path = write("bad.csv", std::string(good) + "H100,bf16,4096,4096,4096,NaN\n");
+  const Outcome outcome = run_program("commfuse-sim score --data " + path);
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.err, path + ":3: time_us is NaN; a measurement is a number above 0\n");
+  EXPECT_NE(outcome.out.find("bad.csv"), std::string::npos);
+}
+
+TEST_F(ScoreCommand, AGateThatIsMissedExitsWith4) {
+  const std::string path = write("good.csv", good);
+  EXPECT_EQ(run_program("commfuse-sim score --max-median 99 --max-p90 99 --data " + path).code, 0);
+  const Outcome median = run_program("commfuse-sim score --max-median 0.01 --data " + path);
+  EXPECT_EQ(median.code, 4);
+  EXPECT_NE(median.err.find("good.csv: median "), std::string::npos) << median.err;
+  EXPECT_NE(median.err.find(" % is over 0.01 %"), std::string::npos) << median.err;
+  EXPECT_EQ(run_program("commfuse-sim score --max-p90 0.01 --data " + path).code, 4);
+}
+
+TEST_F(ScoreCommand, AFolderMeansTheTablesInAndBelowIt) {
+  fs::create_directories(folder_ / "below");
+  write("below/one.csv", good);
+  write("two.csv", good);
+  write("README.md", "no table");
+  const Outcome outcome = run_program("commfuse-sim score -o json --data " + folder_.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("tables").size(), 2U);
+}
+
+TEST_F(ScoreCommand, AKindIsAskedForByName) {
+  write("one.csv", good);
+  write("two.csv", "# hardware: 8x H100\nop,ngpus,bytes,time_us\nall_gather,8,1048576,20\n");
+  const Outcome outcome = run_program("commfuse-sim score -o json --kind collective --data " + folder_.string());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = nlohmann::json::parse(outcome.out);
+  ASSERT_EQ(json.at("tables").size(), 1U);
+  EXPECT_EQ(json.at("tables").at(0).at("table"), "two.csv");
+}
+
+TEST_F(ScoreCommand, AMissingFileIsTheUsersMistake) {
+  const Outcome outcome = run_program("commfuse-sim score --data /nowhere/at/all.csv");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "--data '/nowhere/at/all.csv': there is no such file or folder; check the path\n");
+}
+
+}  // namespace
+}  // namespace commfuse::test

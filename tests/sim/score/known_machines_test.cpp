@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/known_machines.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse::score {
+namespace {
+
+Machine machine(std::string name, std::string accelerator, std::int64_t gigabytes, std::vector<std::string> known_as,
+                int nodes = 1) {
+  Machine made;
+  made.name = std::move(name);
+  made.known_as = std::move(known_as);
+  made.accelerator.name = std::move(accelerator);
+  made.accelerator.hbm_capacity = {gigabytes * 1'000'000'000};
+  made.gpus_per_node = 8;
+  made.nodes = nodes;
+  return made;
+}
+
+KnownMachines some_machines() {
+  return KnownMachines({machine("a100-sxm-80", "A100 80", 80, {"A100", "A100-SXM4"}),
+                        machine("a100-sxm-40", "A100 40", 40, {"A100-SXM4-40GB"}),
+                        machine("h100-sxm", "H100 SXM", 80, {"H100", "H100-SXM5", "h100_dgx"}),
+                        machine("h100-pcie", "H100 PCIe", 80, {}),
+                        machine("dgx-h100-x2", "H100 SXM", 80, {"H100", "H100-SXM5", "h100_dgx"}, 2),
+                        machine("cloud-h100-x4", "H100 SXM", 80, {"H100", "H100-SXM5", "h100_dgx", "Cloud A3"}, 4)});
+}
+
+std::string by_name(std::string_view cell) {
+  const KnownMachines machines = some_machines();
+  const FoundMachine found = machines.by_name(cell);
+  return found.machine == nullptr ? found.why_not : found.machine->name;
+}
+
+std::string in_prose(std::string_view text) {
+  const KnownMachines machines = some_machines();
+  const FoundMachine found = machines.in_prose(text);
+  return found.machine == nullptr ? found.why_not : found.machine->name;
+}
+
+TEST(KnownMachines, ACellIsTheNameInAnyCaseWithItsMakerAndItsMemory) {
+  EXPECT_EQ(by_name("H100-SXM5-80GB"), "h100-sxm");
+  EXPECT_EQ(by_name("NVIDIA H100 SXM"), "h100-sxm");
+  EXPECT_EQ(by_name("h100_dgx"), "h100-sxm");
+  EXPECT_EQ(by_name("h100"), "h100-sxm");
+  EXPECT_EQ(by_name("a100-sxm-80"), "a100-sxm-80");
+  EXPECT_EQ(by_name("A100-SXM4-40GB"), "a100-sxm-40");
+  EXPECT_EQ(by_name("A100-SXM4-80GB"), "a100-sxm-80");
+  EXPECT_EQ(by_name("NVIDIA H100 PCIe"), "h100-pcie");
+}
+
+TEST(KnownMachines, AnotherFormOrMemoryIsAnotherMachine) {
+  EXPECT_EQ(by_name("A100 PCIe"), "no hardware file is known as 'A100 PCIe'");
+  EXPECT_EQ(by_name("h100_pairwise_nvlink"), "no hardware file is known as 'h100_pairwise_nvlink'");
+  EXPECT_EQ(by_name("H100-64GB"), "no hardware file is known as 'H100-64GB'");
+  EXPECT_EQ(by_name("GH200"), "no hardware file is known as 'GH200'");
+  EXPECT_EQ(by_name(""), "no hardware file is known as ''");
+}
+
+TEST(KnownMachines, ProseNamesOneMachineSomewhere) {
+  EXPECT_EQ(in_prose("8x H100-SXM5-80GB, NVSwitch, one node"), "h100-sxm");
+  EXPECT_EQ(in_prose("8x A100-SXM4-40GB, NVSwitch, one node (as printed by nccl-tests)"), "a100-sxm-40");
+  EXPECT_EQ(in_prose("HGX nodes, 8xH100-80GB each, 8x ConnectX-7 400 Gb/s InfiniBand"), "h100-sxm");
+  EXPECT_EQ(in_prose("4x H100 NVL, NVLink pairs"), "no hardware file is known as 'h100'");
+  EXPECT_EQ(in_prose("2 nodes x 4 GH200"), "no hardware file is known as 'gh200'");
+  EXPECT_EQ(in_prose("ngpus=64: 8x H100; 72: one GB200 NVL72 rack"),
+            "the table names several machines, gb200 and h100-sxm, and no column tells which");
+  EXPECT_EQ(in_prose("some cluster"), "no hardware file is known by what the table says of its machine");
+}
+
+TEST(KnownMachines, SeveralNodesAreTheClusterThatIsNamedElseThePlainOne) {
+  KnownMachines machines = some_machines();
+  const Machine& node = *machines.by_name("h100").machine;
+  EXPECT_EQ(machines.over_nodes(node, 1, "").machine, &node);
+  EXPECT_EQ(machines.over_nodes(node, 2, "two nodes").machine->name, "dgx-h100-x2");
+  EXPECT_EQ(machines.over_nodes(node, 8, "two nodes").machine->nodes, 8);
+  EXPECT_EQ(machines.over_nodes(node, 2, "2 nodes of Cloud A3").machine->name, "cloud-h100-x4");
+  EXPECT_EQ(machines.over_nodes(*machines.by_name("a100").machine, 2, "").why_not,
+            "no cluster file joins several nodes of a100-sxm-80");
+}
+
+}  // namespace
+}  // namespace commfuse::score

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole tables: what is scored, skipped and faulty, with errors worked out by hand from the model's own predictions.
+#include "sim/score/score.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/cost/communication.h"
+#include "model/cost/gemm.h"
+#include "model/fit/holdout.h"
+
+namespace commfuse::score {
+namespace {
+
+constexpr std::string_view gemm_header = "hw,dtype,m,n,k,time_us\n";
+
+double product_us(std::int64_t m, std::int64_t n, std::int64_t k) {
+  static const Machine machine = load_machine("h100-sxm");
+  return to_microseconds(estimate_gemm(machine.accelerator, {.m = m, .n = n, .k = k}, machine.accelerator.sms).time);
+}
+
+/// A measurement that the prediction is `factor` times of.
+std::string gemm_row(std::int64_t m, std::int64_t n, std::int64_t k, double factor) {
+  return fmt::format("H100-SXM5-80GB,bfloat16,{},{},{},{:.9g}\n", m, n, k, product_us(m, n, k) / factor);
+}
+
+TEST(Score, AnErrorIsPredictedOverMeasuredLessOne) {
+  const std::string text = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.25) +
+                           gemm_row(2048, 4096, 4096, 0.9) + gemm_row(256, 4096, 4096, 1.0);
+  const TableScore score = score_text(text, "x.csv", {});
+  EXPECT_EQ(score.kind, "gemm");
+  EXPECT_EQ(score.scored, 3);
+  EXPECT_EQ(score.skipped_rows(), 0);
+  ASSERT_EQ(score.errors.size(), 3U);
+  EXPECT_NEAR(score.errors[0], 0.25, 1e-6);
+  EXPECT_NEAR(score.errors[1], 0.1, 1e-6);
+  EXPECT_NEAR(score.errors[2], 0.0, 1e-6);
+  EXPECT_EQ(score.machines, std::vector<std::string>{"h100-sxm"});
+}
+
+TEST(Score, PercentilesLieBetweenTwoErrorsAsNumpySays) {
+  const ErrorSummary summary = summary_of({0.4, 0.1, 0.2, 0.3});
+  EXPECT_EQ(summary.n, 4);
+  EXPECT_NEAR(summary.median, 0.25, 1e-12);
+  EXPECT_NEAR(summary.p90, 0.37, 1e-12);
+  EXPECT_NEAR(summary.max, 0.4, 1e-12);
+  EXPECT_EQ(summary_of({}).n, 0);
+}
+
+TEST(Score, FaultyRowsAreNamedAndTheRestIsScored) {
+  const std::string text = "# source: none\n" + std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) +
+                           "H100-SXM5-80GB,bfloat16,1024,4096,4096,nan\n" +
+                           "H100-SXM5-80GB,bfloat16,1024,4096,4096,-4\n" +
+                           "H100-SXM5-80GB,bfloat16,1024,4096,4096,0.04\n" +  // ms in a column of us
+                           gemm_row(512, 4096, 4096, 1.0) + "H100-SXM5-80GB,bfloat16,10";
+  const TableScore score = score_text(text, "x.csv", {});
+  EXPECT_EQ(score.scored, 2);
+  EXPECT_EQ(score.rows, 6);
+  ASSERT_EQ(score.faults.size(), 4U);
+  EXPECT_EQ(score.fault_count, 4);
+  EXPECT_EQ(score.faults[0].line, 4);
+  EXPECT_EQ(score.faults[0].reason, "time_us is nan; a measurement is a number above 0");
+  EXPECT_EQ(score.faults[1].reason, "time_us is -4; a measurement is a number above 0");
+  EXPECT_NE(score.faults[2].reason.find("0.04 us was measured"), std::string::npos) << score.faults[2].reason;
+  EXPECT_NE(score.faults[2].reason.find("is it in another unit?"), std::string::npos);
+  EXPECT_EQ(score.faults[3].line, 8);
+  EXPECT_EQ(score.faults[3].reason, "the row has 3 of 6 columns; it is cut off");
+}
+
+TEST(Score, AHeaderThatIsWrongIsSaidAndNothingIsScored) {
+  const auto fault = [](const std::string& text) {
+    const TableScore score = score_text(text, "x.csv", {});
+    EXPECT_EQ(score.scored, 0);
+    return score.faults.empty() ? "" : score.faults.front().reason;
+  };
+  EXPECT_EQ(fault("hw,dtype,m,n,k,time\nH100,bf16,1,1,1,1\n"),
+            "the header is that of kind gemm but for the column time_us; add it");
+  EXPECT_EQ(fault("op,ngpu,bytes,time_us\nall_gather,8,1,1\n"),
+            "the header is that of kind collective but for the column ngpus; is 'ngpu' meant?");
+  EXPECT_EQ(fault("H100,bf16,1,1,1,1\n"),
+            "'1' is no name of a column; the first line that is no comment names the columns");
+  EXPECT_EQ(fault(""), "the table is empty; the first line that is no comment names the columns");
+  EXPECT_EQ(fault("colour,taste\nred,sweet\n"), "");
+}
+
+TEST(Score, WhatTheModelLacksIsSkippedAndCounted) {
+  const std::string text = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) +
+                           "Gaudi 2,bf16,1024,4096,4096,100\nGaudi 2,bf16,2048,4096,4096,200\nH100,int4,8,8,8,3\n";
+  const TableScore score = score_text(text, "x.csv", {});
+  EXPECT_EQ(score.scored, 1);
+  EXPECT_EQ(score.skipped_rows(), 3);
+  ASSERT_EQ(score.skipped.size(), 2U);
+  EXPECT_EQ(score.skipped[0].reason, "no hardware file is known as 'Gaudi 2'");
+  EXPECT_EQ(score.skipped[0].rows, 2);
+  EXPECT_EQ(score.skipped[1].reason, "h100-sxm has no products in int4");
+}
+
+TEST(Score, HeldOutRowsAreThoseOfGroupsThatNoFitSaw) {
+  std::string text(gemm_header);
+  std::int64_t kept_back = 0;
+  for (std::int64_t n = 64; n <= 64 * 50; n += 64) {
+    text += gemm_row(128, n, 4096, 1.0);
+    kept_back += held_back(gemm_group("gemm", "H100-SXM5-80GB", "bf16", n, 4096)) ? 1 : 0;
+  }
+  ASSERT_GT(kept_back, 0);
+  EXPECT_EQ(score_text(text, "x.csv", {}).scored, 50);
+  EXPECT_EQ(score_text(text, "x.csv", {}).held_out.size(), static_cast<std::size_t>(kept_back));
+  const TableScore held = score_text(text, "x.csv", {.held_out = true});
+  EXPECT_EQ(held.scored, kept_back);
+  EXPECT_EQ(held.skipped_rows(), 50 - kept_back);
+}
+
+TEST(Score, TheSlicingPenaltyIsSetAgainstNoPenalty) {
+  // Measured: the whole takes as long as predicted, a quarter of it 1.1 times its prediction.
+  const std::string text =
+      std::string(gemm_header) + gemm_row(8192, 4096, 4096, 1.0) + gemm_row(2048, 4096, 4096, 1.0 / 1.1);
+  const TableScore score = score_text(text, "x.csv", {});
+  ASSERT_EQ(score.penalties.size(), 1U);
+  const PenaltyScore& penalty = score.penalties.front();
+  EXPECT_EQ(penalty.parts, 4);
+  ASSERT_EQ(penalty.errors.size(), 1U);
+  EXPECT_NEAR(penalty.errors[0], 1.0 - 1.0 / 1.1, 1e-6);
+  const double measured = 4.0 * 1.1 * product_us(2048, 4096, 4096) / product_us(8192, 4096, 4096);
+  EXPECT_NEAR(penalty.of_no_penalty[0], std::abs(1.0 / measured - 1.0), 1e-6);
+}
+
+TEST(Score, PenaltiesCountOnlyProductsOfWhichAScheduleWouldThink) {
+  const std::string narrow = std::string(gemm_header) + gemm_row(8192, 512, 4096, 1.0) + gemm_row(2048, 512, 4096, 1.0);
+  EXPECT_TRUE(score_text(narrow, "x.csv", {}).penalties.empty());
+  const std::string few = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) + gemm_row(256, 4096, 4096, 1.0);
+  EXPECT_TRUE(score_text(few, "x.csv", {}).penalties.empty());
+}
+
+TEST(Score, CollectivesAreOnTheMachineThatTheCommentsName) {
+  const Machine machine = load_machine("h100-sxm");
+  const double time = to_microseconds(all_gather_time(machine.link, 8, Bytes{1 << 20}));
+  const std::string rows = fmt::format(
+      "op,ngpus,bytes,time_us\nall_gather,8,1048576,{:.9g}\nbroadcast,8,1048576,9\n"
+      "all_gather,8,0,30\n",
+      time / 1.2);
+  const TableScore score = score_text("# hardware: 8x H100-SXM5-80GB, NVSwitch, one node\n" + rows, "x.csv", {});
+  EXPECT_EQ(score.kind, "collective");
+  ASSERT_EQ(score.errors.size(), 1U);
+  EXPECT_NEAR(score.errors[0], 0.2, 1e-6);
+  ASSERT_EQ(score.parts.size(), 1U);
+  EXPECT_EQ(score.parts[0].name, "all_gather, one node, >= 64 KiB");
+  EXPECT_EQ(score.skipped_rows(), 2);
+  EXPECT_EQ(score_text(rows, "nccl_h100_mine.csv", {}).scored, 1);
+  EXPECT_EQ(score_text(rows, "mine.csv", {}).scored, 0);
+}
+
+TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheProductsBeside) {
+  const std::string text =
+      "# software: PyTorch "
+      "fp16\nhw,op,tp,m,n,k,median_us\nh100,add,2,4096,,,40\nh100,attn_pre_proj,2,4096,6144,4096,300\n"
+      "h100,add,4,4096,,,40\nh100,gelu,2,4096,,,40\n";
+  const TableScore score = score_text(text, "x.csv", {});
+  EXPECT_EQ(score.kind, "gemm_layer");
+  EXPECT_EQ(score.scored, 2);
+  ASSERT_EQ(score.skipped.size(), 2U);
+  EXPECT_EQ(score.skipped[0].reason, "the table does not tell what add moves");
+  EXPECT_EQ(score.skipped[1].reason, "the table does not tell what gelu moves");
+}
+
+TEST(Score, NamedSchedulesTellTheWinner) {
+  const std::string text =
+      "hw,model,scope,ranks,batch,seq,dtype,strategy,time_us\n"
+      "commfuse-paper-npu,commfuse-paper-mlp,down,4,32,4096,bf16,serial,122300\n"
+      "commfuse-paper-npu,commfuse-paper-mlp,down,4,32,4096,bf16,commfuse,77100\n"
+      "commfuse-paper-npu,commfuse-paper-mlp,down,4,32,4096,bf16,magic,1\n";
+  const TableScore score = score_text(text, "x.csv", {});
+  EXPECT_EQ(score.kind, "overlap_schedules");
+  EXPECT_EQ(score.scored, 2);
+  EXPECT_EQ(score.skipped_rows(), 1);
+  ASSERT_TRUE(score.variants.has_value());
+  EXPECT_EQ(score.variants->compared, 1);
+  EXPECT_EQ(score.variants->agreed, 1);
+  EXPECT_EQ(score.variants->ratio_errors.size(), 1U);
+}
+
+TEST(Score, TrainingStepsWaitForWholeModels) {
+  const TableScore score = score_text(
+      "n_gpus,global_batch,micro_batch,hidden_size,attention_heads,n_layers,sequence_length,tensor_parallelism,"
+      "data_parallelism,pipeline_parallelism,iteration_time_ms\n2,16,8,1024,16,24,1024,1,1,2,372.1\n",
+      "x.csv", {});
+  EXPECT_EQ(score.kind, "training_step");
+  EXPECT_EQ(score.scored, 0);
+  EXPECT_EQ(score.skipped_rows(), 1);
+  EXPECT_NE(score.note.find("whole models"), std::string::npos);
+}
+
+TEST(Score, WhatTheProjectBringsAlongIsScored) {
+  const auto scores = score_tables(tables_in({published_tables().string()}), {});
+  ASSERT_FALSE(scores.empty());
+  for (const TableScore& score : scores) {
+    EXPECT_GT(score.scored, 0) << score.table;
+    EXPECT_EQ(score.fault_count, 0) << score.table;
+  }
+}
+
+TEST(Score, PathsThatAreNotThereAreTheUsersMistake) { EXPECT_THROW(tables_in({"/nowhere/at/all"}), ConfigError); }
+
+// The tables beside the project, where they are: every row is scored, skipped with a reason or named as faulty.
+TEST(Score, EveryRowOfTheDataFolderIsAccountedFor) {
+  const std::filesystem::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
+  if (!std::filesystem::is_directory(data)) {
+    GTEST_SKIP() << "the tables are not beside the project: " << data;
+  }
+  std::int64_t scored = 0;
+  for (const TableScore& score : score_tables(tables_in({data.string()}), {})) {
+    EXPECT_EQ(score.scored + score.skipped_rows() + score.fault_count, score.rows) << score.table;
+    EXPECT_EQ(score.fault_count, 0) << score.table;
+    scored += score.scored;
+  }
+  EXPECT_GT(scored, 100'000);
+}
+
+}  // namespace
+}  // namespace commfuse::score
