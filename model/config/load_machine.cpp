@@ -389,9 +389,61 @@ struct Planned {
   TopologyPlan plan;
 };
 
+/// The file that the field `key` names: hardware of the catalogue, or a file below the naming file's own folder. Notes
+/// a mistake and gives no path when it is neither.
+std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_view key, const std::string& choice) {
+  namespace fs = std::filesystem;
+  try {
+    if (fs::path found = find_config(Catalogue::nodes, choice); found != fs::path(choice)) {
+      return found;
+    }
+  } catch (const ConfigError& error) {
+    root.mistake(key, error.what());
+    return {};
+  }
+  const fs::path folder = fs::absolute(file.path()).parent_path();
+  if (leaves(folder, folder / choice)) {
+    root.mistake(key, fmt::format("{} is not below the folder of this file; put it there, or name hardware of "
+                                  "the catalogue",
+                                  in_quotes(choice)));
+    return {};
+  }
+  return fs::path(file.path()).parent_path() / choice;
+}
+
+/// Fills in what a file that extends another leaves to it: `extends: h100-sxm`. The other one is read first, so what is
+/// wrong with it is told in its own name.
+void take_from_base(YamlFile& file, YamlMap root, int depth) {
+  constexpr int longest_chain = 8;
+  const std::optional<YamlValue> extends = root.optional_value("extends");
+  if (!extends) {
+    return;
+  }
+  const std::string choice = root.text("extends");
+  const std::filesystem::path path = choice.empty() ? "" : node_file(file, root, "extends", choice);
+  if (depth == longest_chain) {
+    root.mistake("extends", fmt::format("{} files extend each other; name one that stands for itself", longest_chain));
+  }
+  if (file.has_mistakes()) {
+    file.finish();
+  }
+  YamlFile base(path);
+  YamlMap base_root = base.root();
+  base_root.schema(hardware_schema);
+  take_from_base(base, base_root, depth + 1);
+  const std::optional<YamlMap> wires = base_root.optional_map("topology");
+  if (wires && wires->has("file") && !root.has("topology")) {
+    root.mistake("extends", fmt::format("{} reads its wires from a file, which is not taken over; give a topology here",
+                                        in_quotes(choice)));
+  }
+  constexpr std::array<std::string_view, 4> own{"schema", "name", "extends", "known_as"};
+  file.extend(base, extends->place(), own);
+}
+
 Planned read_hardware(YamlFile& file) {
   YamlMap root = file.root();
   root.schema(hardware_schema);
+  take_from_base(file, root, 0);
   Planned planned;
   Machine& machine = planned.machine;
   machine.name = root.text("name");
@@ -416,28 +468,6 @@ Planned read_hardware(YamlFile& file) {
   return planned;
 }
 
-/// The file of a cluster's nodes: hardware of the catalogue, or a file below the cluster's own folder. Notes a mistake
-/// and gives no path when it is neither.
-std::filesystem::path node_file(const YamlFile& file, YamlMap root, const std::string& choice) {
-  namespace fs = std::filesystem;
-  try {
-    if (fs::path found = find_config(Catalogue::nodes, choice); found != fs::path(choice)) {
-      return found;
-    }
-  } catch (const ConfigError& error) {
-    root.mistake("hardware", error.what());
-    return {};
-  }
-  const fs::path folder = fs::absolute(file.path()).parent_path();
-  if (leaves(folder, folder / choice)) {
-    root.mistake("hardware", fmt::format("{} is not below the folder of this file; put it there, or name hardware of "
-                                         "the catalogue",
-                                         in_quotes(choice)));
-    return {};
-  }
-  return fs::path(file.path()).parent_path() / choice;
-}
-
 Machine read_cluster(YamlFile& file, YamlMap root) {
   const std::string name = root.text("name");
   const std::string hardware = root.text("hardware");
@@ -445,7 +475,7 @@ Machine read_cluster(YamlFile& file, YamlMap root) {
   read_known_as(root, own_names);
   const Network network = read_network(file, root);
   const bool has_wires = root.optional_map("topology").has_value();
-  const std::filesystem::path path = hardware.empty() ? "" : node_file(file, root, hardware);
+  const std::filesystem::path path = hardware.empty() ? "" : node_file(file, root, "hardware", hardware);
   if (file.has_mistakes()) {
     file.finish();
   }

@@ -176,4 +176,47 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text) {
   return document;
 }
 
+namespace {
+
+/// A copy of a node of another document, and of all below it, at `place`; its index.
+int transplanted(YamlDocument& document, const YamlDocument& base, int from, const YamlPlace& place) {
+  YamlNode copy = base.nodes[static_cast<std::size_t>(from)];
+  copy.place = place;
+  copy.known.clear();
+  for (YamlField& field : copy.fields) {
+    field = {field.key, place, transplanted(document, base, field.value, place)};
+  }
+  for (int& item : copy.items) {
+    item = transplanted(document, base, item, place);
+  }
+  document.nodes.push_back(std::move(copy));
+  return static_cast<int>(document.nodes.size()) - 1;
+}
+
+void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, const YamlPlace& place,
+               std::span<const std::string_view> own) {
+  for (const YamlField& field : base.nodes[static_cast<std::size_t>(from)].fields) {
+    if (std::find(own.begin(), own.end(), field.key) != own.end()) {
+      continue;
+    }
+    const std::vector<YamlField>& fields = document.nodes[static_cast<std::size_t>(into)].fields;
+    const auto same =
+        std::find_if(fields.begin(), fields.end(), [&](const YamlField& other) { return other.key == field.key; });
+    if (same == fields.end()) {
+      const int copy = transplanted(document, base, field.value, place);
+      document.nodes[static_cast<std::size_t>(into)].fields.push_back({field.key, place, copy});
+    } else if (const int value = same->value; document.nodes[static_cast<std::size_t>(value)].kind == YamlKind::map &&
+                                              base.nodes[static_cast<std::size_t>(field.value)].kind == YamlKind::map) {
+      graft_map(document, value, base, field.value, place, {});
+    }
+  }
+}
+
+}  // namespace
+
+void graft(YamlDocument& document, const YamlDocument& base, const YamlPlace& place,
+           std::span<const std::string_view> own) {
+  graft_map(document, 0, base, 0, place, own);
+}
+
 }  // namespace commfuse

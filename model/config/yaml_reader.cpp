@@ -76,6 +76,10 @@ void YamlFile::mistake(const YamlPlace& place, const std::string& message) {
   document_->mistakes.push_back({place, message});
 }
 
+void YamlFile::extend(const YamlFile& base, const YamlPlace& place, std::span<const std::string_view> own) {
+  graft(*document_, *base.document_, place, own);
+}
+
 bool YamlFile::has_mistakes() const { return !document_->mistakes.empty(); }
 
 bool YamlFile::is_full() const { return document_->mistakes.size() >= most_mistakes; }

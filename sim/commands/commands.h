@@ -8,6 +8,7 @@ class App;
 
 namespace commfuse::sim {
 
+void add_calibrate(CLI::App& app, int& status);
 void add_config(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_schedule(CLI::App& app, int& status);

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/link_yaml.h"
+
+#include <fmt/format.h>
+
+#include "model/hardware/nccl_tuning.h"
+
+namespace commfuse {
+
+namespace {
+
+std::string text_of(Duration time) { return fmt::format("{:.4g} us", to_microseconds(time)); }
+std::string text_of(BytesPerSecond rate) { return fmt::format("{:.4g} GB/s", rate.value / 1e9); }
+std::string text_of(Bytes size) { return fmt::format("{} B", size.count); }
+std::string text_of(int count) { return fmt::format("{}", count); }
+
+/// Lines of maps inside maps.
+class Lines {
+ public:
+  explicit Lines(int indent) : indent_(indent) {}
+
+  template <class T>
+  void add(const char* key, const Parameter<T>& parameter) {
+    const std::string error =
+        parameter.standard_error > 0.0 ? fmt::format("error: {:.2g}, ", parameter.standard_error) : "";
+    add(key, fmt::format("{{value: {}, {}provenance: \"{}: {}\"}}", text_of(parameter.value), error,
+                         name_of(parameter.provenance), parameter.source));
+  }
+  void add(const char* key, const std::string& value) {
+    text_ += fmt::format("{:{}}{}: {}\n", "", indent_, key, value);
+  }
+  template <class Inside>
+  void map(const char* key, const Inside& inside) {
+    text_ += fmt::format("{:{}}{}:\n", "", indent_, key);
+    indent_ += 2;
+    inside();
+    indent_ -= 2;
+  }
+
+  std::string text() && { return std::move(text_); }
+
+ private:
+  int indent_;
+  std::string text_;
+};
+
+void add_latencies_and_rates(Lines& lines, const ProtocolParameters& protocol) {
+  lines.add("base_latency", protocol.base_latency);
+  lines.add("step_latency", protocol.step_latency);
+  lines.add("rate", protocol.rate);
+  lines.add("own_copy_rate", protocol.own_copy_rate);
+}
+
+void add_protocol(Lines& lines, const ProtocolParameters& protocol) {
+  add_latencies_and_rates(lines, protocol);
+  lines.add("ramp_size", protocol.ramp_size);
+}
+
+void add_nccl(Lines& lines, const NcclKernels& nccl) {
+  lines.add("generation", std::string(name_of(nccl.tuning.generation)));
+  lines.add("wire", std::string(name_of(nccl.tuning.wire)));
+  lines.add("channels", std::to_string(nccl.tuning.channels));
+  lines.add("channel_rate",
+            Parameter<BytesPerSecond>{
+                .value = nccl.tuning.channel_rate, .provenance = Provenance::prior, .source = "as the base has it"});
+  lines.map("ll", [&] {
+    add_latencies_and_rates(lines, nccl.ll);
+    lines.add("fill_size", nccl.ll_fill);
+  });
+  if (nccl.ll128) {
+    lines.map("ll128", [&] { add_protocol(lines, *nccl.ll128); });
+  }
+  if (nccl.nvls) {
+    lines.map("nvls", [&] {
+      lines.add("base_latency", nccl.nvls->base_latency);
+      lines.add("rate", nccl.nvls->rate);
+      lines.add("ramp_size", nccl.nvls->ramp_size);
+    });
+  }
+}
+
+void add_tree_protocol(Lines& lines, const TreeProtocol& protocol) {
+  lines.add("base_latency", protocol.base_latency);
+  lines.add("level_latency", protocol.level_latency);
+  lines.add("rate", protocol.rate);
+}
+
+void add_tree(Lines& lines, const TreeParameters& tree) {
+  add_tree_protocol(lines, tree);
+  lines.add("two_nodes_rate", tree.two_nodes_rate);
+  lines.add("ramp_size", tree.ramp_size);
+  if (tree.ll) {
+    lines.map("ll", [&] { add_tree_protocol(lines, *tree.ll); });
+  }
+  if (tree.ll128) {
+    lines.map("ll128", [&] { add_tree_protocol(lines, *tree.ll128); });
+  }
+}
+
+}  // namespace
+
+std::string peer_yaml(const PeerParameters& peer, int indent) {
+  Lines lines(indent);
+  lines.add("latency", peer.latency);
+  lines.add("rate", peer.rate);
+  lines.add("aggregate_rate", peer.aggregate_rate);
+  lines.add("ctas", peer.ctas);
+  lines.add("issue_cost", peer.issue_cost);
+  if (peer.small) {
+    lines.map("small", [&] {
+      lines.add("up_to", peer.small->up_to);
+      lines.add("latency", peer.small->latency);
+      lines.add("rate", peer.small->rate);
+    });
+  }
+  return std::move(lines).text();
+}
+
+std::string collective_yaml(const CollectiveParameters& collective, int indent) {
+  Lines lines(indent);
+  add_protocol(lines, collective);
+  lines.add("ctas", collective.ctas);
+  lines.add("issue_cost", collective.issue_cost);
+  if (collective.nccl) {
+    lines.map("nccl", [&] { add_nccl(lines, *collective.nccl); });
+  }
+  if (collective.all_to_all) {
+    lines.map("all_to_all", [&] {
+      lines.add("small_up_to", collective.all_to_all->small_up_to);
+      lines.map("small", [&] { add_latencies_and_rates(lines, collective.all_to_all->small); });
+      lines.map("large", [&] { add_protocol(lines, collective.all_to_all->large); });
+    });
+  }
+  if (collective.tree) {
+    lines.map("tree", [&] { add_tree(lines, *collective.tree); });
+  }
+  return std::move(lines).text();
+}
+
+}  // namespace commfuse

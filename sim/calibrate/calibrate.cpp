@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/calibrate/calibrate.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+
+#include "model/config_error.h"
+#include "model/cost/attention.h"
+#include "model/cost/communication.h"
+#include "model/cost/gemm.h"
+#include "model/fit/attention_fit.h"
+#include "model/fit/gemm_fit.h"
+#include "model/fit/holdout.h"
+#include "model/fit/link_fit.h"
+#include "model/fit/link_yaml.h"
+
+namespace commfuse::calibrate {
+
+namespace {
+
+// As many rows as the formulas have parameters, and some more, must be left when the held-back ones are taken away.
+constexpr std::size_t least_products = 50;
+constexpr std::size_t least_attention = 30;
+constexpr std::size_t least_collectives = 40;
+constexpr std::size_t least_exchanges = 12;
+
+FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
+  std::vector<double> errors;
+  for (const Residual& residual : residuals) {
+    if (residual.held_back == held_back) {
+      errors.push_back(std::abs(residual.predicted_us / residual.measured_us - 1.0));
+    }
+  }
+  return fit_quality(errors);
+}
+
+template <class Rows, class IsBack>
+Rows kept(const Rows& rows, const IsBack& is_back) {
+  Rows left;
+  for (const auto& row : rows) {
+    if (!is_back(row)) {
+      left.push_back(row);
+    }
+  }
+  return left;
+}
+
+class Calibrator {
+ public:
+  Calibrator(const Machine& base, const Observations& seen)
+      : base_(base), seen_(seen), machine_(seen.machine.empty() ? base.name : seen.machine) {}
+
+  void products(DType dtype) {
+    const auto& [rows, source] = seen_.gemm[index_of(dtype)];
+    const std::string name = fmt::format("products in {}", name_of(dtype));
+    if (rows.empty() || !is_enough(name, source, rows.size(), least_products)) {
+      return;
+    }
+    const std::optional<MatrixUnit>& unit = base_.accelerator.matrix_units[index_of(dtype)];
+    if (!unit) {
+      result_.skipped.push_back(fmt::format("{} ({}): the base has no peak of them", name, source));
+      return;
+    }
+    const GemmFit fit = fit_gemm(base_.accelerator, dtype, rows,
+                                 {.machine = machine_,
+                                  .source = source,
+                                  .has_power_ceiling = unit->gemm.burst_efficiency.value > 0.0,
+                                  .has_conversion = unit->gemm.conversion_passes.value > 0.0});
+    Accelerator fitted = base_.accelerator;
+    fitted.matrix_units[index_of(dtype)]->gemm = fit.parameters;
+    FittedPart& part = add_part(name, source, fit.fit.parameters);
+    for (const auto& [size, time] : rows) {
+      part.residuals.push_back({to_microseconds(time), to_microseconds(estimate_gemm(fitted, size, fitted.sms).time),
+                                held_back(gemm_group("gemm", machine_, name_of(dtype), size.n, size.k))});
+    }
+    conclude(part, gemm_yaml(fit.parameters, 8));
+    units_ += fmt::format("    {}:\n{}      gemm:\n{}", name_of(dtype), comment(part, 6), part.yaml);
+  }
+
+  void attention() {
+    const auto& [rows, source] = seen_.attention;
+    if (rows.empty() || !is_enough("attention", source, rows.size(), least_attention)) {
+      return;
+    }
+    const AttentionFit fit = fit_attention(base_.accelerator, rows, machine_, source);
+    Accelerator fitted = base_.accelerator;
+    fitted.attention = fit.parameters;
+    FittedPart& part = add_part("attention", source, fit.fit.parameters);
+    for (const auto& [size, time] : rows) {
+      part.residuals.push_back(
+          {to_microseconds(time), to_microseconds(attention_time(fitted, size, fitted.sms)),
+           held_back(attention_group("attention", machine_, size.heads, size.kv_heads, size.head_dim))});
+    }
+    conclude(part, attention_yaml(fit.parameters, 4));
+    attention_ = fmt::format("  attention:\n{}{}", comment(part, 4), part.yaml);
+  }
+
+  void collectives() {
+    const auto& [rows, source] = seen_.collectives;
+    const auto is_back = [&](const CollectiveRow& row) {
+      return held_back(link_group("collective", machine_, word_of(row.kind), row.total.count));
+    };
+    const std::vector<CollectiveRow> to_fit = kept(rows, is_back);
+    if (rows.empty() || !is_enough("collectives", source, to_fit.size(), least_collectives)) {
+      return;
+    }
+    const CollectiveFit fit = fit_collectives(base_.link.collective, to_fit, {.source = source});
+    FittedPart& part = add_part("collectives", source, fit.report.parameters);
+    for (const CollectiveRow& row : rows) {
+      part.residuals.push_back({row.time_us, collective_microseconds(fit.parameters, row), is_back(row)});
+    }
+    conclude(part, collective_yaml(fit.parameters, 4));
+    link_ += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
+  }
+
+  void exchanges() {
+    const auto& [rows, source] = seen_.peers;
+    const auto is_back = [&](const PeerRow& row) {
+      return held_back(link_group("p2p", machine_, "send_recv", row.bytes.count));
+    };
+    const std::vector<PeerRow> to_fit = kept(rows, is_back);
+    if (rows.empty() || !is_enough("exchanges", source, to_fit.size(), least_exchanges)) {
+      return;
+    }
+    const PeerFit fit = fit_peer(base_.link.peer, to_fit, {.source = source});
+    FittedPart& part = add_part("exchanges", source, fit.report.parameters);
+    for (const PeerRow& row : rows) {
+      part.residuals.push_back({row.time_us, to_microseconds(p2p_time(fit.parameters, row.bytes)), is_back(row)});
+    }
+    conclude(part, peer_yaml(fit.parameters, 4));
+    link_ = fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml) + link_;
+  }
+
+  Calibration calibration(const std::string& base_name, const std::string& name) && {
+    result_.yaml = fmt::format(
+        "# {} as calibrated by `commfuse-sim calibrate`; what stands not here is as in {}.\n"
+        "schema: commfuse.hardware/1\nname: {}\nextends: {}\n",
+        name, base_name, name, base_name);
+    if (!units_.empty() || !attention_.empty()) {
+      result_.yaml += "\naccelerator:\n" + attention_ + (units_.empty() ? "" : "  matrix_units:\n" + units_);
+    }
+    result_.yaml += link_.empty() ? "" : "\nlink:\n" + link_;
+    return std::move(result_);
+  }
+
+ private:
+  static std::string_view word_of(CollectiveKind kind) {
+    switch (kind) {
+      case CollectiveKind::all_gather: return "all_gather";
+      case CollectiveKind::reduce_scatter: return "reduce_scatter";
+      case CollectiveKind::all_reduce: return "all_reduce";
+      case CollectiveKind::all_to_all: return "all_to_all";
+    }
+    return "";
+  }
+
+  bool is_enough(const std::string& name, const std::string& source, std::size_t rows, std::size_t least) {
+    if (rows < least) {
+      result_.skipped.push_back(
+          fmt::format("{} ({}): {} rows, where a fit needs {}; measure more sizes", name, source, rows, least));
+    }
+    return rows >= least;
+  }
+
+  FittedPart& add_part(std::string name, const std::string& source, std::vector<FittedParameter> parameters) {
+    return result_.parts.emplace_back(FittedPart{
+        .name = std::move(name), .source = source, .parameters = std::move(parameters), .residuals = {}, .yaml = {}});
+  }
+
+  static void conclude(FittedPart& part, std::string yaml) {
+    part.fitted = quality_of(part.residuals, false);
+    part.held_back = quality_of(part.residuals, true);
+    part.yaml = std::move(yaml);
+  }
+
+  static std::string comment(const FittedPart& part, int indent) {
+    const FitQuality& unseen = part.held_back;
+    return fmt::format("{:{}}# Fitted to {} rows; on the {} held out the error is {:.1f} % median and {:.1f} % p90.\n",
+                       "", indent, part.fitted.rows, unseen.rows, 100.0 * unseen.median, 100.0 * unseen.p90);
+  }
+
+  const Machine& base_;
+  const Observations& seen_;
+  std::string machine_;
+  Calibration result_;
+  std::string units_, attention_, link_;  // lines of the file
+};
+
+}  // namespace
+
+Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
+                      const Observations& observations) {
+  Calibrator calibrator(base, observations);
+  for (const DType dtype : all_dtypes) {
+    calibrator.products(dtype);
+  }
+  calibrator.attention();
+  calibrator.collectives();
+  calibrator.exchanges();
+  Calibration calibration = std::move(calibrator).calibration(base_name, name);
+  if (calibration.parts.empty()) {
+    throw ConfigError(fmt::format("nothing can be fitted{}{}",
+                                  calibration.skipped.empty() ? "; give files with rows" : ": ",
+                                  fmt::join(calibration.skipped, "; ")));
+  }
+  return calibration;
+}
+
+}  // namespace commfuse::calibrate

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// From measurements to a hardware file that extends another one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/fit/fit_quality.h"
+#include "model/fit/robust_fit.h"
+#include "model/hardware/machine.h"
+#include "sim/calibrate/observations.h"
+
+namespace commfuse::calibrate {
+
+/// One measurement beside what the fitted formulas say of it.
+struct Residual {
+  double measured_us = 0.0;
+  double predicted_us = 0.0;
+  bool held_back = false;  ///< The fit has not seen it.
+};
+
+/// One map of the hardware file and how well it does.
+struct FittedPart {
+  std::string name;  ///< "products in bf16", "attention", "collectives", "exchanges"
+  std::string source;
+  std::vector<FittedParameter> parameters;
+  std::vector<Residual> residuals;
+  FitQuality fitted;     ///< On the rows of the fit.
+  FitQuality held_back;  ///< On those that model/fit/holdout.h keeps back.
+  std::string yaml;      ///< Its lines, for where they belong in the file.
+};
+
+struct Calibration {
+  std::vector<FittedPart> parts;
+  std::vector<std::string> skipped;  ///< Sentences: too few rows of a kind.
+  std::string yaml;                  ///< The whole file.
+};
+
+/// `base` is what `base_name` names; what the rows leave open stays as it is there. Throws ConfigError when there is
+/// nothing to fit.
+Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
+                      const Observations& observations);
+
+}  // namespace commfuse::calibrate

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/calibrate/observations.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "model/config/files.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "model/fit/nccl_tests.h"
+#include "sim/score/kinds.h"
+#include "sim/score/machine_column.h"
+#include "sim/score/row.h"
+#include "sim/score/table.h"
+
+namespace commfuse::calibrate {
+
+namespace {
+
+namespace fs = std::filesystem;
+using score::Column;
+using score::Row;
+using score::Table;
+
+class Reader {
+ public:
+  explicit Reader(const std::optional<std::string>& machine) : chosen_(machine) {
+    seen_.machine = machine.value_or("");
+  }
+
+  void read(const fs::path& path) {
+    path_ = path;
+    name_ = path.filename().string();
+    const Table table = score::read_table(path);
+    const score::Kind* kind = score::kind_of(table);
+    if (kind == nullptr) {
+      read_run(read_nccl_tests(read_small_file(path.string()), path.string()));
+    } else if (kind->name == "gemm") {
+      read_rows(table, "hw", [&](Row& row, const Table& of) { read_product(row, of); });
+    } else if (kind->name == "attention") {
+      read_rows(table, "hw", [&](Row& row, const Table& of) { read_attention(row, of); });
+    } else if (kind->name == "collective") {
+      read_rows(table, "hw", [&](Row& row, const Table& of) { read_collective(row, of); });
+    } else if (kind->name == "p2p") {
+      read_rows(table, "device", [&](Row& row, const Table& of) { read_exchange(row, of); });
+    } else {
+      throw ConfigError(fmt::format("{}: a table of another kind than products, attention and messages; leave it out",
+                                    path.string()));
+    }
+  }
+
+  Observations observations() && {
+    for (const auto& [sentence, count] : passed_over_) {
+      seen_.skipped.push_back(fmt::format("{} ({} {})", sentence, count, count == 1 ? "row" : "rows"));
+    }
+    return std::move(seen_);
+  }
+
+ private:
+  template <class Read>
+  void read_rows(const Table& table, std::string_view machine_column, const Read& read) {
+    const Column machine = table.column(machine_column);
+    for (std::size_t i = 0; i < table.rows(); ++i) {
+      Row row(table, i);
+      const std::string said(row.text(machine));
+      if (chosen_ && !said.empty() && said != *chosen_) {
+        pass_over(fmt::format("{}: rows of another machine", name_));
+        continue;
+      }
+      if (seen_.machine.empty()) {
+        seen_.machine = said;
+      } else if (!said.empty() && said != seen_.machine) {
+        throw ConfigError(fmt::format("{}:{}: a row of {} behind rows of {}; choose one with --machine", path_.string(),
+                                      row.line(), in_quotes(said), in_quotes(seen_.machine)));
+      }
+      read(row, table);
+      if (!row.is_sound()) {
+        seen_.faults.push_back(fmt::format("{}:{}: {}", path_.string(), row.line(), row.fault()));
+      }
+    }
+  }
+
+  void read_product(Row& row, const Table& table) {
+    const std::optional<DType> dtype = score::dtype_in_table(row.text(table.column("dtype")));
+    GemmSize size{.m = row.count(table.column("m")),
+                  .n = row.count(table.column("n")),
+                  .k = row.count(table.column("k")),
+                  .dtype = dtype.value_or(DType::bf16)};
+    if (size.dtype == DType::fp8) {
+      size.out = DType::bf16;  // as frameworks do
+    }
+    const double time = row.amount(table.column("time_us"));
+    if (row.is_sound() && !dtype) {
+      pass_over(fmt::format("{}: products in {}, which the model has not", name_, row.text(table.column("dtype"))));
+    } else if (row.is_sound()) {
+      add(seen_.gemm[index_of(size.dtype)], MeasuredGemm{size, from_seconds(1e-6 * time)});
+    }
+  }
+
+  void read_attention(Row& row, const Table& table) {
+    const AttentionSize size{.batch = row.count(table.column("batch")),
+                             .seq = row.count(table.column("seqlen")),
+                             .heads = row.count(table.column("heads")),
+                             .kv_heads = row.count(table.column("kv_heads")),
+                             .head_dim = row.count(table.column("head_dim"))};
+    const double time = row.amount(table.column("time_us"));
+    if (row.is_sound() && size.heads % size.kv_heads != 0) {
+      row.fault(fmt::format("{} heads are no multiple of {} kv_heads", size.heads, size.kv_heads));
+    }
+    if (row.is_sound()) {
+      add(seen_.attention, MeasuredAttention{size, from_seconds(1e-6 * time)});
+    }
+  }
+
+  void read_collective(Row& row, const Table& table) {
+    const Column nodes = table.column("nodes");
+    NcclTestsRun run{.op = op_name(row.text(table.column("op"))),
+                     .ranks = static_cast<int>(row.count(table.column("ngpus"), score::most_gpus)),
+                     .nodes = row.has(nodes) ? static_cast<int>(row.count(nodes, score::most_gpus)) : 1};
+    run.rows.push_back({.bytes = row.size(table.column("bytes")), .time_us = row.amount(table.column("time_us"))});
+    if (row.is_sound()) {
+      read_run(run);
+    }
+  }
+
+  void read_exchange(Row& row, const Table& table) {
+    const std::int64_t ranks = row.count(table.column("ngpus"), score::most_gpus);
+    const std::int64_t in_a_node = row.count(table.column("devices_per_node"), score::most_gpus);
+    NcclTestsRun run{.op = op_name(row.text(table.column("op"))),
+                     .ranks = static_cast<int>(ranks),
+                     .nodes = static_cast<int>((ranks + in_a_node - 1) / in_a_node)};
+    run.rows.push_back({.bytes = row.size(table.column("bytes")), .time_us = row.amount(table.column("median_us"))});
+    if (row.is_sound()) {
+      read_run(run);
+    }
+  }
+
+  /// Our tables' words for what nccl-tests calls all_gather, alltoall, sendrecv.
+  static std::string op_name(std::string_view word) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> words{{{"allgather", "all_gather"},
+                                                                                  {"allreduce", "all_reduce"},
+                                                                                  {"reducescatter", "reduce_scatter"},
+                                                                                  {"all_to_all", "alltoall"},
+                                                                                  {"send_recv", "sendrecv"},
+                                                                                  {"sendrecv", "sendrecv"}}};
+    for (const auto& [from, to] : words) {
+      if (from == word) {
+        return std::string(to);
+      }
+    }
+    return std::string(word);
+  }
+
+  void read_run(const NcclTestsRun& run) {
+    for (const NcclTestsMistake& mistake : run.mistakes) {
+      const bool is_line = mistake.place.starts_with("line ");
+      seen_.faults.push_back(
+          fmt::format("{}:{}: {}", path_.string(), is_line ? mistake.place.substr(5) : mistake.place, mistake.reason));
+    }
+    if (run.nodes > 1) {
+      pass_over(fmt::format("{}: {} on {} nodes, where a hardware file is of one", name_, run.op, run.nodes),
+                run.rows.size());
+      return;
+    }
+    const std::vector<CollectiveRow> collectives = collective_rows(run);
+    const std::vector<PeerRow> peers = peer_rows(run);
+    for (const CollectiveRow& row : collectives) {
+      row.total.count > 0 && row.ranks > 1 ? add(seen_.collectives, row)
+                                           : pass_over(fmt::format("{}: nothing is sent", name_));
+    }
+    for (const PeerRow& row : peers) {
+      row.bytes.count > 0 && run.ranks == 2
+          ? add(seen_.peers, row)
+          : pass_over(fmt::format("{}: exchanges of {} GPUs, where a pair's are asked for", name_, run.ranks));
+    }
+    if (collectives.empty() && peers.empty() && !run.rows.empty()) {
+      pass_over(fmt::format("{}: {}, which the model has not", name_, run.op), run.rows.size());
+    }
+  }
+
+  template <class Measured>
+  void add(Measurements<Measured>& into, const Measured& row) {
+    if (into.rows.empty() || last_source_[&into.source] != name_) {
+      into.source += (into.source.empty() ? "" : ", ") + name_;
+      last_source_[&into.source] = name_;
+    }
+    into.rows.push_back(row);
+  }
+
+  void pass_over(const std::string& sentence, std::size_t rows = 1) { passed_over_[sentence] += rows; }
+
+  std::optional<std::string> chosen_;
+  Observations seen_;
+  fs::path path_;
+  std::string name_;
+  std::map<std::string*, std::string> last_source_;  // of each kind: the file it was last read from
+  std::map<std::string, std::size_t> passed_over_;
+};
+
+}  // namespace
+
+Observations read_observations(const std::vector<fs::path>& files, const std::optional<std::string>& machine) {
+  Reader reader(machine);
+  for (const fs::path& file : files) {
+    reader.read(file);
+  }
+  return std::move(reader).observations();
+}
+
+}  // namespace commfuse::calibrate

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Residuals of a fit as text, for terminals and logs.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/calibrate/calibrate.h"
+
+namespace commfuse::calibrate {
+
+/// One line for every tenfold of measured time: where nine in ten predicted / measured - 1 lie, and their median. At
+/// most 80 columns; ends with a scale.
+std::string residual_plot(std::span<const Residual> residuals);
+
+}  // namespace commfuse::calibrate

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/calibrate/calibrate.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/cost/communication.h"
+#include "model/cost/gemm.h"
+#include "sim/calibrate/observations.h"
+#include "sim/calibrate/residual_plot.h"
+
+namespace commfuse::calibrate {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Errors of one percent that no run changes: a Weyl sequence, about normal by the sum of three.
+class Noise {
+ public:
+  double factor() { return std::exp(0.02 * (next() + next() + next() - 1.5)); }
+
+ private:
+  double next() {
+    state_ += 0.6180339887498949;
+    return state_ - std::floor(state_);
+  }
+  double state_ = 0.5;
+};
+
+class Calibrate : public testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
+  fs::path write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return folder_ / name;
+  }
+  [[nodiscard]] static Machine base() { return load_machine("h100-sxm"); }
+
+  fs::path folder_ = fs::temp_directory_path() / ("commfuse-calibrate-" + std::to_string(getpid()));
+};
+
+/// What nccl-tests prints of a machine that only exists on paper.
+std::string printed(const CollectiveParameters& machine, CollectiveKind kind, const std::string& program, int ranks,
+                    Noise& noise) {
+  std::string text =
+      fmt::format("# nccl-tests version 2.17.6\n# Collective test starting: {}_perf\n# Using devices\n", program);
+  for (int rank = 0; rank < ranks; ++rank) {
+    text += fmt::format("#  Rank {:>2} Group  0 Pid  {} on  made-up device {:>2} [0x07] NVIDIA H100 80GB HBM3\n", rank,
+                        4000 + rank, rank);
+  }
+  text +=
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+      "#wrong\n";
+  for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 2) {
+    const double time =
+        collective_microseconds(machine, {.kind = kind, .ranks = ranks, .total = Bytes{bytes}}) * noise.factor();
+    text += fmt::format("{:>12} {:>12} float none -1 {:8.4f} 0.00 0.00 0 {:8.4f} 0.00 0.00 0\n", bytes, bytes / 4, time,
+                        time);
+  }
+  return text;
+}
+
+double of(Duration time) { return to_microseconds(time); }
+double of(BytesPerSecond rate) { return rate.value; }
+
+/// How many standard errors the fitted value is off.
+template <class T>
+double off(const Parameter<T>& fitted, const Parameter<T>& truth) {
+  EXPECT_EQ(fitted.provenance, Provenance::fitted);
+  EXPECT_GT(fitted.standard_error, 0.0);
+  EXPECT_LT(fitted.standard_error, 0.25);
+  return std::abs(std::log(of(fitted.value) / of(truth.value))) / fitted.standard_error;
+}
+
+TEST_F(Calibrate, AMadeUpMachineIsFoundAgainInWhatNcclTestsPrintsOfIt) {
+  // Slower and later than the base in every parameter that decides large messages, by factors that no fit knows.
+  CollectiveParameters truth = base().link.collective;
+  truth.rate.value.value *= 0.8;
+  truth.base_latency.value = truth.base_latency.value * 5 / 4;
+  truth.step_latency.value = truth.step_latency.value * 4 / 3;
+  NcclKernels kernels = *truth.nccl;
+  kernels.ll.base_latency.value = kernels.ll.base_latency.value * 6 / 5;
+  kernels.ll.step_latency.value = kernels.ll.step_latency.value * 3 / 2;
+  truth.nccl = std::make_shared<const NcclKernels>(kernels);
+  Noise noise;
+  std::vector<fs::path> files;
+  const std::vector<std::pair<CollectiveKind, std::string>> programs{{CollectiveKind::all_gather, "all_gather"},
+                                                                     {CollectiveKind::reduce_scatter, "reduce_scatter"},
+                                                                     {CollectiveKind::all_reduce, "all_reduce"},
+                                                                     {CollectiveKind::all_to_all, "alltoall"}};
+  for (const auto& [kind, program] : programs) {
+    for (const int ranks : {2, 4, 8}) {
+      files.push_back(write(fmt::format("{}-{}.txt", program, ranks), printed(truth, kind, program, ranks, noise)));
+    }
+  }
+  const Observations seen = read_observations(files, std::nullopt);
+  EXPECT_EQ(seen.collectives.rows.size(), 4U * 3U * 21U);
+  EXPECT_TRUE(seen.faults.empty());
+  const Calibration calibration = calibrate(base(), "h100-sxm", "made-up", seen);
+  ASSERT_EQ(calibration.parts.size(), 1U);
+  EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
+  EXPECT_GT(calibration.parts[0].held_back.rows, 20U);
+
+  // From the file, as a user would load it.
+  const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
+  const CollectiveParameters& fitted = machine.link.collective;
+  EXPECT_LT(off(fitted.rate, truth.rate), 3.0);
+  EXPECT_LT(off(fitted.base_latency, truth.base_latency), 3.0);
+  EXPECT_LT(off(fitted.step_latency, truth.step_latency), 3.0);
+  EXPECT_LT(off(fitted.nccl->ll.base_latency, truth.nccl->ll.base_latency), 3.0);
+  EXPECT_LT(off(fitted.nccl->ll.step_latency, truth.nccl->ll.step_latency), 3.0);
+  EXPECT_EQ(machine.name, "made-up");
+  EXPECT_EQ(machine.accelerator.name, base().accelerator.name);
+  EXPECT_EQ(machine.link.peer.rate.value, base().link.peer.rate.value);
+  EXPECT_TRUE(machine.known_as.empty());
+}
+
+TEST_F(Calibrate, ExchangesOfAPairAreFitted) {
+  PeerParameters truth = base().link.peer;
+  truth.rate.value.value *= 0.5;
+  truth.latency.value = truth.latency.value * 2;
+  Noise noise;
+  std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
+  for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes = bytes * 3 / 2) {
+    text += fmt::format("box,send_recv,2,2,{},{:.4f}\n", bytes,
+                        to_microseconds(p2p_time(truth, Bytes{bytes})) * noise.factor());
+  }
+  const Observations seen = read_observations({write("p2p.csv", text)}, std::nullopt);
+  const Calibration calibration = calibrate(base(), "h100-sxm", "box", seen);
+  const Machine machine = load_machine(write("box.yaml", calibration.yaml).string());
+  EXPECT_LT(off(machine.link.peer.rate, truth.rate), 3.0);
+  EXPECT_LT(off(machine.link.peer.latency, truth.latency), 3.0);
+}
+
+TEST_F(Calibrate, ProductsAreFittedFromATable) {
+  Accelerator truth = base().accelerator;
+  GemmParameters& gemm = truth.matrix_units[index_of(DType::bf16)]->gemm;
+  gemm.ramp.value = gemm.ramp.value * 3 / 2;
+  gemm.burst_efficiency.value *= 0.8;
+  Noise noise;
+  std::string text = "hw,dtype,m,n,k,time_us\n";
+  for (const std::int64_t n : {1024, 2048, 4096, 6144, 8192, 14336}) {
+    for (const std::int64_t k : {1024, 2048, 4096, 5120, 8192}) {
+      for (std::int64_t m = 16; m <= 16384; m *= 4) {
+        const double time =
+            to_microseconds(estimate_gemm(truth, {.m = m, .n = n, .k = k, .dtype = DType::bf16}, truth.sms).time);
+        text += fmt::format("mine,bf16,{},{},{},{:.4f}\n", m, n, k, time * noise.factor());
+      }
+    }
+  }
+  const Observations seen = read_observations({write("gemm.csv", text + "mine,bf16,1,2,NaN,5\n")}, std::nullopt);
+  ASSERT_EQ(seen.faults.size(), 1U);
+  const Calibration calibration = calibrate(base(), "h100-sxm", "mine", seen);
+  ASSERT_EQ(calibration.parts.size(), 1U);
+  EXPECT_EQ(calibration.parts[0].name, "products in bf16");
+  EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
+  const Machine machine = load_machine(write("mine.yaml", calibration.yaml).string());
+  const GemmParameters& fitted = machine.accelerator.matrix_units[index_of(DType::bf16)]->gemm;
+  EXPECT_LT(off(fitted.ramp, gemm.ramp), 3.0);
+  EXPECT_NEAR(fitted.burst_efficiency.value / gemm.burst_efficiency.value, 1.0, 0.05);
+}
+
+TEST_F(Calibrate, RowsOfTwoMachinesAreNotMixed) {
+  const fs::path table = write("two.csv", "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,5\nB,bf16,64,64,64,5\n");
+  try {
+    read_observations({table}, std::nullopt);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              table.string() + ":3: a row of 'B' behind rows of 'A'; choose one with --machine");
+  }
+  const Observations seen = read_observations({table}, "B");
+  EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows.size(), 1U);
+  EXPECT_EQ(seen.skipped, std::vector<std::string>{"two.csv: rows of another machine (1 row)"});
+}
+
+TEST_F(Calibrate, TooFewRowsAreRefusedWithHowManyAreNeeded) {
+  const Observations seen =
+      read_observations({write("few.csv", "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,5\n")}, std::nullopt);
+  try {
+    calibrate(base(), "h100-sxm", "few", seen);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "nothing can be fitted: products in bf16 (few.csv): 1 rows, where a fit needs 50; measure more sizes");
+  }
+}
+
+TEST_F(Calibrate, ResidualsAreDrawnByTenfoldsOfTime) {
+  const std::vector<Residual> residuals{{5.0, 5.5}, {5.0, 4.5}, {50.0, 50.0}, {2000.0, 4000.0}};
+  EXPECT_EQ(residual_plot(residuals),
+            "    measured         predicted / measured - 1: nine in ten   median   rows\n"
+            "      1 us to 10 us               -------o-------               +0.0 %      2\n"
+            "     10 us to 100 us                     o                      +0.0 %      1\n"
+            "      1 ms to 10 ms                      |                   o +100.0 %      1\n"
+            "                     -30 %                0                +30 %\n");
+}
+
+TEST_F(Calibrate, AFileThatExtendsAnotherIsToldWhatIsWrongWithItsBase) {
+  EXPECT_EQ(load_machine(write("same.yaml", "schema: commfuse.hardware/1\nname: same\nextends: h100-sxm\n").string())
+                .accelerator.sms,
+            132);
+  const auto refusal = [&](const std::string& text) {
+    try {
+      load_machine(write("bad.yaml", text).string());
+    } catch (const ConfigError& error) {
+      return std::string(error.what()).substr((folder_ / "bad.yaml").string().size());
+    }
+    return std::string("accepted");
+  };
+  EXPECT_EQ(refusal("schema: commfuse.hardware/1\nname: bad\nextends: bad.yaml\n"),
+            ":3:10: 8 files extend each other; name one that stands for itself");
+  EXPECT_EQ(refusal("schema: commfuse.hardware/1\nname: bad\nextends: h100-sxm\naccelerator: {sms: 8}\n"),
+            ":3:10: 16 CTAs leave none of the 8 SMs to compute; choose 0 to 7\n" + (folder_ / "bad.yaml").string() +
+                ":3:10: 24 CTAs leave none of the 8 SMs to compute; choose 0 to 7");
+}
+
+}  // namespace
+}  // namespace commfuse::calibrate
