@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "model/config/catalogue.h"
@@ -17,6 +18,8 @@ namespace commfuse {
 namespace {
 
 constexpr Range<double> efficiency{0.001, 1.0};
+constexpr Range<double> loop_efficiency{0.001, 2.0};  // Clocks may rise above those the peak was stated for.
+constexpr Range<double> share{0.0, 1.0};
 constexpr Range<double> relative_cost{0.0, 100.0};
 constexpr Range<std::int64_t> sm_range{1, 4096};
 constexpr Range<std::int64_t> cta_range{0, 4096};
@@ -27,15 +30,40 @@ constexpr int most_gpus = 32768;
 constexpr std::string_view hardware_schema = "commfuse.hardware/1";
 constexpr std::string_view cluster_schema = "commfuse.cluster/1";
 
+void read_optional(YamlMap& map, std::string_view key, Range<double> range, Parameter<double>& parameter) {
+  if (map.optional_value(key)) {
+    parameter = map.number_parameter(key, range);
+  }
+}
+
+/// The ceiling that power sets: all three parameters, or none.
+void read_power(YamlMap& map, GemmParameters& gemm) {
+  constexpr std::array keys{"burst_efficiency", "sustained_share", "burst_time"};
+  if (std::any_of(keys.begin(), keys.end(), [&](const char* key) { return map.optional_value(key).has_value(); })) {
+    gemm.burst_efficiency = map.number_parameter("burst_efficiency", loop_efficiency);
+    gemm.sustained_share = map.number_parameter("sustained_share", efficiency);
+    gemm.burst_time = map.duration_parameter("burst_time");
+  }
+}
+
 GemmParameters read_gemm(YamlMap map) {
   GemmParameters gemm;
-  gemm.loop_efficiency = map.number_parameter("loop_efficiency", efficiency);
+  gemm.loop_efficiency = map.number_parameter("loop_efficiency", loop_efficiency);
   gemm.hbm_efficiency = map.number_parameter("hbm_efficiency", efficiency);
   gemm.cached_input_cost = map.number_parameter("cached_input_cost", relative_cost);
   gemm.output_cost = map.number_parameter("output_cost", relative_cost);
   gemm.ramp = map.duration_parameter("ramp");
   gemm.wave_overhead = map.duration_parameter("wave_overhead");
   gemm.split_overhead = map.duration_parameter("split_overhead");
+  read_optional(map, "tile_256x128", loop_efficiency, gemm.tile_256x128);
+  read_optional(map, "tile_64x256", loop_efficiency, gemm.tile_64x256);
+  read_optional(map, "tile_128x64", loop_efficiency, gemm.tile_128x64);
+  read_optional(map, "tile_64x64", loop_efficiency, gemm.tile_64x64);
+  read_optional(map, "wave_quantum", share, gemm.wave_quantum);
+  read_optional(map, "unhidden", share, gemm.unhidden);
+  read_optional(map, "join_cost", relative_cost, gemm.join_cost);
+  read_optional(map, "conversion_passes", relative_cost, gemm.conversion_passes);
+  read_power(map, gemm);
   return gemm;
 }
 

@@ -13,35 +13,56 @@ namespace commfuse {
 
 namespace {
 
-/// Sizes are powers of two, kept as exponents: a shift where a division would cost more than all the rest.
+/// Of one edge of a tile; the index of a count of tiles along it.
+enum Edge : std::uint8_t { edge_64, edge_128, edge_192, edge_256 };
+constexpr std::array<int, 4> lengths{64, 128, 192, 256};
+
+/// Tiles of one speed in the k loop.
+enum SpeedClass : std::uint8_t { large, medium, narrow, small, least };
+constexpr int speed_classes = 5;
+
 struct Tile {
-  int m_shift;
-  int n_shift;
-  std::int64_t m() const { return std::int64_t{1} << m_shift; }
-  std::int64_t n() const { return std::int64_t{1} << n_shift; }
-  double cells() const { return static_cast<double>(std::int64_t{1} << (m_shift + n_shift)); }
-  std::int64_t covering(std::int64_t rows, std::int64_t columns) const {
-    return ((rows + m() - 1) >> m_shift) * ((columns + n() - 1) >> n_shift);
-  }
+  Edge m;
+  Edge n;
+  SpeedClass speed;
 };
 
-// The tiles of cuBLAS on recent NVIDIA parts that matter; large first, so that a tie goes to the large one: 256 x 128,
-// 128 x 256, 128 x 128, 256 x 64, 64 x 256, 128 x 64, 64 x 128, 64 x 64.
-constexpr std::array<Tile, 8> tiles{{{8, 7}, {7, 8}, {7, 7}, {8, 6}, {6, 8}, {7, 6}, {6, 7}, {6, 6}}};
+// The tiles of cuBLAS on recent NVIDIA parts that matter; large first, so that a tie goes to the large one.
+constexpr std::array<Tile, 9> tiles{{{edge_256, edge_128, large},
+                                     {edge_128, edge_256, large},
+                                     {edge_192, edge_128, medium},
+                                     {edge_128, edge_192, medium},
+                                     {edge_128, edge_128, medium},
+                                     {edge_64, edge_256, narrow},
+                                     {edge_128, edge_64, small},
+                                     {edge_64, edge_128, small},
+                                     {edge_64, edge_64, least}}};
 using TileCounts = std::array<std::int64_t, tiles.size()>;
 
 constexpr int loop_step_shift = 6;               // A k loop runs in whole steps of 64 columns.
 constexpr std::int64_t least_split_depth = 128;  // A part of a split k loop is at least this deep.
+constexpr std::int64_t deep_part = 2560;         // Parts this deep are split even where tiles already fill the SMs.
 constexpr int most_split_shift = 6;              // Into at most 64 parts.
 constexpr double cached_share_of_l2 = 0.6;       // Prior: the part of L2 that still holds what the op before wrote.
 constexpr double accumulator_bytes = 4.0;
+constexpr double overhead_cells = 128.0 * 128.0;  // The tile that `wave_overhead` speaks of.
+
+constexpr std::int64_t cells_of(const Tile& tile) { return std::int64_t{lengths[tile.m]} * lengths[tile.n]; }
+
+/// What the choice of a tile depends on beside the product.
+struct Speeds {
+  int sms = 0;
+  double per_sm = 0.0;                         // 1 / sms
+  double wave_quantum = 0.0;                   // GemmParameters::wave_quantum
+  double a_cell_wave = 0.0;                    // Seconds a cell of a tile takes a wave, whatever the depth.
+  std::array<double, speed_classes> a_flop{};  // Seconds a FLOP of a k loop takes an SM, by class.
+};
 
 /// One choice of tile and split.
 struct Choice {
   double loops = std::numeric_limits<double>::infinity();  // Seconds.
-  Tile tile{};
+  std::size_t tile = 0;
   std::int64_t units = 0;  // Tiles x splits, spread over the SMs.
-  std::int64_t waves = 0;
 };
 
 double bytes(std::int64_t rows, std::int64_t columns, DType dtype) {
@@ -63,42 +84,79 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
   return (size.accumulate ? traffic + output : traffic) / rate;
 }
 
+/// The least that power allows the whole chip: from the burst's share of the peak to the sustained one.
+double power_seconds(const GemmParameters& parameters, const GemmSize& size, double peak) {
+  if (parameters.burst_efficiency.value <= 0.0) {
+    return 0.0;
+  }
+  const double at_peak =
+      2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k) / peak;
+  const double burst = to_seconds(parameters.burst_time.value);
+  const double share =
+      parameters.burst_efficiency.value * (burst + parameters.sustained_share.value * at_peak) / (burst + at_peak);
+  return at_peak / share;
+}
+
+Speeds speeds_of(const Accelerator& accelerator, const MatrixUnit& unit, int sms) {
+  const GemmParameters& gemm = unit.gemm;
+  const double whole = accelerator.sms / (unit.dense_peak.value.value * gemm.loop_efficiency.value);
+  return {.sms = sms,
+          .per_sm = 1.0 / sms,
+          .wave_quantum = gemm.wave_quantum.value,
+          .a_cell_wave = to_seconds(gemm.wave_overhead.value) / overhead_cells,
+          .a_flop = {whole / gemm.tile_256x128.value, whole, whole / gemm.tile_64x256.value,
+                     whole / gemm.tile_128x64.value, whole / gemm.tile_64x64.value}};
+}
+
 /// How many of each tile cover the product.
 TileCounts count_tiles(const GemmSize& size) {
+  const auto along = [](std::int64_t extent) {
+    return std::array<std::int64_t, lengths.size()>{(extent + 63) / 64, (extent + 127) / 128, (extent + 191) / 192,
+                                                    (extent + 255) / 256};
+  };
+  const auto rows = along(size.m);
+  const auto columns = along(size.n);
   TileCounts counts{};
   for (std::size_t i = 0; i < tiles.size(); ++i) {
-    counts[i] = tiles[i].covering(size.m, size.n);
+    counts[i] = rows[tiles[i].m] * columns[tiles[i].n];
   }
   return counts;
 }
 
-/// ceil(units / sms); a 32-bit division where it will do, because it is several times faster.
-std::int64_t waves_of(std::int64_t units, int sms) {
-  const std::int64_t filled = units + sms - 1;
-  return filled <= std::numeric_limits<std::uint32_t>::max()
-             ? std::int64_t{static_cast<std::uint32_t>(filled) / static_cast<std::uint32_t>(sms)}
-             : filled / sms;
+/// ceil(units / sms), by a product with 1 / sms that is then put right: a division costs more than all the rest.
+std::int64_t waves_of(std::int64_t units, const Speeds& speeds) {
+  auto waves = static_cast<std::int64_t>(static_cast<double>(units) * speeds.per_sm);
+  waves += waves * speeds.sms < units ? 1 : 0;
+  return waves - ((waves - 1) * speeds.sms >= units ? 1 : 0);
 }
 
-/// Seconds a cell of a tile takes when the k loop runs in `splits` parts.
-double seconds_a_cell(const GemmSize& size, int split_shift, double sm_rate) {
+/// Waves as time counts them: of a last wave that is partly full, the part that `wave_quantum` leaves.
+double effective_waves(std::int64_t units, const Speeds& speeds) {
+  if (units <= speeds.sms) {
+    return 1.0;
+  }
+  const auto waves = static_cast<double>(waves_of(units, speeds));
+  const double share = static_cast<double>(units) * speeds.per_sm;
+  return share + speeds.wave_quantum * (waves - share);
+}
+
+/// The fastest tile; with the k loop split, only tiles whose parts fit one wave, or are deep. There may be none.
+Choice fastest_tile(const TileCounts& counts, const Speeds& speeds, std::int64_t k, int split_shift) {
   const int shift = loop_step_shift + split_shift;
-  const std::int64_t steps = (size.k + (std::int64_t{1} << shift) - 1) >> shift;
-  return 2.0 * static_cast<double>(steps << loop_step_shift) / sm_rate;
-}
-
-/// The fastest tile; with the k loop split, only tiles whose parts fit one wave, and there may be none.
-Choice fastest_tile(const TileCounts& counts, int sms, int split_shift, double a_cell, double wave_overhead) {
+  const std::int64_t steps = (k + (std::int64_t{1} << shift) - 1) >> shift;
+  const double flops_a_cell = 2.0 * static_cast<double>(steps << loop_step_shift);
+  const bool is_any_number = split_shift == 0 || (k >> split_shift) >= deep_part;
   Choice best;
   for (std::size_t i = 0; i < tiles.size(); ++i) {
     const std::int64_t units = counts[i] << split_shift;
-    if (split_shift > 0 && units > sms) {
+    if (!is_any_number && units > speeds.sms) {
       continue;
     }
-    const std::int64_t waves = units <= sms ? 1 : waves_of(units, sms);
-    const double loops = static_cast<double>(waves) * (tiles[i].cells() * a_cell + wave_overhead);
+    const double a_wave =
+        static_cast<double>(cells_of(tiles[i])) * (flops_a_cell * speeds.a_flop[tiles[i].speed] + speeds.a_cell_wave);
+    const double loops = effective_waves(units, speeds) * a_wave;
     if (loops < best.loops) {
-      best = {loops, tiles[i], units, waves};
+      best = {loops, i, units};
     }
   }
   return best;
@@ -109,17 +167,34 @@ double join_seconds(const GemmParameters& parameters, const GemmSize& size, std:
     return 0.0;
   }
   const double cells = static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(splits);
-  return to_seconds(parameters.split_overhead.value) + accumulator_bytes * cells / rate;
+  return to_seconds(parameters.split_overhead.value) + parameters.join_cost.value * accumulator_bytes * cells / rate;
 }
 
-GemmEstimate describe(const Choice& choice, std::int64_t splits, int sms, double memory) {
-  const std::int64_t last_wave = choice.units - (choice.waves - 1) * sms;
-  return {.tile_m = static_cast<int>(choice.tile.m()),
-          .tile_n = static_cast<int>(choice.tile.n()),
+/// (a^4 + b^4)^(1/4), of seconds.
+double root_of_fourths(double a, double b) {
+  const double greater = std::max(a, b);
+  const double ratio = std::min(a, b) / greater;
+  const double square = ratio * ratio;
+  return greater * std::sqrt(std::sqrt(1.0 + square * square));
+}
+
+/// The greater of two times that mostly hide each other, and what shows of the lesser.
+double beside(double a, double b, double unhidden) {
+  const double greater = std::max(a, b);
+  const double lesser = std::min(a, b);
+  return greater + unhidden * lesser * (lesser / greater);
+}
+
+GemmEstimate describe(const Choice& choice, std::int64_t splits, const Speeds& speeds, double power, double memory) {
+  const std::int64_t waves = choice.units <= speeds.sms ? 1 : waves_of(choice.units, speeds);
+  const std::int64_t last_wave = choice.units - (waves - 1) * speeds.sms;
+  return {.tile_m = lengths[tiles[choice.tile].m],
+          .tile_n = lengths[tiles[choice.tile].n],
           .splits = static_cast<int>(splits),
-          .waves = choice.waves,
-          .last_wave_fill = static_cast<double>(last_wave) / sms,
-          .memory_bound = memory > choice.loops};
+          .waves = waves,
+          .last_wave_fill = static_cast<double>(last_wave) / speeds.sms,
+          .memory_bound = memory > std::max(choice.loops, power),
+          .power_bound = power > std::max(choice.loops, memory)};
 }
 
 }  // namespace
@@ -135,30 +210,31 @@ GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size,
   check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and what the accelerator has");
   const MatrixUnit& unit = accelerator.matrix_unit(size.dtype);
   const GemmParameters& parameters = unit.gemm;
-  const double sm_rate = unit.dense_peak.value.value * parameters.loop_efficiency.value / accelerator.sms;
-  const double wave_overhead = to_seconds(parameters.wave_overhead.value);
+  const Speeds speeds = speeds_of(accelerator, unit, sms);
   const double rate = hbm_rate(accelerator, parameters, sms);
   const double memory = memory_seconds(accelerator, parameters, size, rate);
-
+  const double power = power_seconds(parameters, size, unit.dense_peak.value.value);
   const TileCounts counts = count_tiles(size);
   const std::int64_t fewest = *std::min_element(counts.begin(), counts.end());
 
-  double least = std::numeric_limits<double>::infinity();
+  double shortest = std::numeric_limits<double>::infinity();
   GemmEstimate estimate;
   for (int shift = 0; shift <= most_split_shift; ++shift) {
     const std::int64_t splits = std::int64_t{1} << shift;
-    if (shift > 0 && (size.k < splits * least_split_depth || splits * fewest > sms)) {
+    const bool fits = splits * fewest <= sms || (size.k >> shift) >= deep_part;
+    if (shift > 0 && (size.k < splits * least_split_depth || !fits)) {
       break;
     }
-    const Choice choice = fastest_tile(counts, sms, shift, seconds_a_cell(size, shift, sm_rate), wave_overhead);
-    const double seconds =
-        std::sqrt(choice.loops * choice.loops + memory * memory) + join_seconds(parameters, size, splits, rate);
-    if (seconds < least) {
-      least = seconds;
-      estimate = describe(choice, splits, sms, memory);
+    const Choice choice = fastest_tile(counts, speeds, size.k, shift);
+    const double seconds = beside(root_of_fourths(choice.loops, power), memory, parameters.unhidden.value) +
+                           join_seconds(parameters, size, splits, rate);
+    if (seconds < shortest) {
+      shortest = seconds;
+      estimate = describe(choice, splits, speeds, power, memory);
     }
   }
-  const double total = to_seconds(parameters.ramp.value) + least;
+  const double conversion = parameters.conversion_passes.value * bytes(size.m, size.k, size.dtype) / rate;
+  const double total = to_seconds(parameters.ramp.value) + conversion + shortest;
   estimate.time = std::max(accelerator.kernel_floor.value, op_time(total, "a matrix product"));
   return estimate;
 }

@@ -1,15 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of one matrix product on a budget of SMs.
+// The time of one matrix product on a budget of SMs, the smallest over a few tiles and splits of the k loop:
 //
-//   time   = max(kernel floor, ramp + sqrt(loops^2 + memory^2) + join)        the smallest over a few tiles and k
-//   splits loops  = waves x (2 tile_m tile_n k / splits / SM rate + wave overhead)   waves = ceil(tiles x splits / sms)
+//   time   = max(kernel floor, ramp + conversion + (work beside memory) + join)
+//   work   = (loops^4 + power^4)^(1/4)
+//   loops  = waves x tile_m tile_n x (2 k / splits / the tile's rate + wave overhead / 128^2)
+//   waves  = f + wave quantum x (ceil(f) - f)                            f = tiles x splits / sms, at least 1
+//   power  = 2 m n k / (dense peak x burst efficiency x s)               s falls from 1 to the sustained share
 //   memory = (k n + cached share of m k + output cost x m n) bytes / HBM rate
-//   join   = split overhead + partial products to and from HBM                only when the k loop is split
+//   beside: greater + unhidden x lesser^2 / greater
+//   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
+//   conversion = conversion passes x m k bytes / HBM rate                of the activations, into this dtype
+//
+// s = (burst time + sustained share x t) / (burst time + t) with t = 2 m n k / dense peak: long products run hot.
 //
 // Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
-// Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The root of squares in place of a maximum
-// and the cached share are ours: near the ridge neither side hides all of the other, and activations were just written.
-// A product that adds to its output also reads m n, at full price: what an earlier product left there has gone to HBM.
+// Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The k loop is split over SMs that would
+// idle, or into parts at least 2560 deep: public A100 times jump there from whole waves to half ones. Power, in place
+// of full waves, limits large products on H100 and B200: they show hardly any steps. The fourth roots, what `beside`
+// leaves to see and the cached share are ours. A product that adds to its output also reads m n, at full price: what an
+// earlier product left there has gone to HBM.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +49,8 @@ struct GemmEstimate {
   int splits = 1;               ///< Parts the k loop is cut into, each on an SM of its own.
   std::int64_t waves = 0;       ///< Rounds over the SM budget, the last one perhaps not full.
   double last_wave_fill = 0.0;  ///< Share of the SM budget the last wave uses, in (0, 1].
-  bool memory_bound = false;    ///< HBM traffic takes longer than the k loops.
+  bool memory_bound = false;    ///< HBM traffic takes longer than the k loops and than power asks for.
+  bool power_bound = false;     ///< Power asks for longer than the k loops and HBM traffic take.
 };
 
 /// Communication kernels hold SMs, so `sms` may be fewer than the accelerator has. Requires m, n, k >= 1,

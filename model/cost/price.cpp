@@ -329,9 +329,14 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
       lean(machine.link.nominal_rate);
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       const auto& [peak, parameters] = accelerator.matrix_unit(gemm->dtype);
-      const auto& [loop, hbm, input, output, ramp, wave, split] = parameters;
-      lean(peak, loop, hbm, input, output, ramp, wave, split, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,
-           accelerator.kernel_floor);
+      lean(peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
+      const auto& [loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join,
+                   burst, sustained, burst_time, conversion] = parameters;
+      lean(loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join, burst,
+           sustained, burst_time);
+      if (conversion.value > 0.0) {
+        lean(conversion);
+      }
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       lean(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.kernel_floor);
       kinds[static_cast<std::size_t>(Provenance::prior)] = true;  // the efficiency in model/cost/attention.cpp

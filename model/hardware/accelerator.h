@@ -12,15 +12,35 @@
 
 namespace commfuse {
 
-/// How matrix products of one dtype fall short of the dense peak; model/cost/gemm.h says how each enters.
+/// How matrix products of one dtype fall short of the dense peak; model/cost/gemm.h says how each enters. Those from
+/// `tile_256x128` on may be left out of a hardware file: their defaults mean that nobody has looked.
 struct GemmParameters {
-  Parameter<double> loop_efficiency;    ///< Share of an SM's peak inside the k loop of a tile, in (0, 1].
+  /// Share of an SM's peak inside the k loop of a tile of 128 x 128. Above 1 where clocks rise over the data sheet's.
+  Parameter<double> loop_efficiency;
   Parameter<double> hbm_efficiency;     ///< Share of the HBM bandwidth at which weights stream in, in (0, 1].
   Parameter<double> cached_input_cost;  ///< Time of an m x k byte that L2 still holds, relative to a weight byte.
   Parameter<double> output_cost;        ///< Time of an m x n byte, relative to a weight byte.
   Parameter<Duration> ramp;             ///< Filling and draining the pipeline, once a product.
-  Parameter<Duration> wave_overhead;    ///< Epilogue and next prologue, once a wave.
-  Parameter<Duration> split_overhead;   ///< Joining the partial products when the k loop is split over SMs.
+  Parameter<Duration> wave_overhead;  ///< Epilogue of a tile of 128 x 128, once a wave; it grows with the tile's cells.
+  Parameter<Duration> split_overhead;  ///< Joining the partial products when the k loop is split over SMs.
+
+  /// Speed of other tiles in the k loop, relative to 128 x 128 (and 192 x 128, 128 x 192).
+  Parameter<double> tile_256x128{1.0};  ///< And 128 x 256.
+  Parameter<double> tile_64x256{1.0};
+  Parameter<double> tile_128x64{1.0};  ///< And 64 x 128.
+  Parameter<double> tile_64x64{1.0};
+  Parameter<double> wave_quantum{1.0};  ///< 1: a wave that is partly full takes as long as a full one; 0: its share.
+  Parameter<double> unhidden{0.4};      ///< How much of HBM traffic or loops, the lesser, shows beside the greater.
+  Parameter<double> join_cost{1.0};     ///< Time of a byte of partial products, relative to a weight byte.
+
+  /// What power allows the whole chip in a short product, as a share of the dense peak (0: no limit), and what is left
+  /// of that in one that lasts.
+  Parameter<double> burst_efficiency{0.0};
+  Parameter<double> sustained_share{1.0};
+  Parameter<Duration> burst_time{Duration{1'000'000'000}};  ///< A product this long at the peak is half way between.
+
+  /// Passes over the m x k input at HBM speed before the product, to convert it into this dtype.
+  Parameter<double> conversion_passes{0.0};
 };
 
 /// The matrix units of an accelerator for one dtype.

@@ -176,6 +176,12 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
   }
+  /// "machine.yaml:94" for the first line of the topology, or one of those after it.
+  [[nodiscard]] std::string at_topology(int after = 0) const {
+    const std::string text = read(configs + "/hardware/h100-sxm.yaml");
+    const auto kind = text.begin() + static_cast<std::ptrdiff_t>(text.find("  kind: nvswitch\n"));
+    return "machine.yaml:" + std::to_string(1 + std::count(text.begin(), kind, '\n') + after);
+  }
   [[nodiscard]] static std::string read(const std::string& path) {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -219,28 +225,31 @@ TEST_F(LoadMachineFromWiresTest, a_cluster_has_nodes_as_in_its_file) {
 
 TEST_F(LoadMachineFromWiresTest, wires_that_cannot_be_are_refused) {
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "4")),
-            "machine.yaml:94:9: dgx.xml has 8 GPUs, but a node has 4; give the file of such a node, or correct "
-            "gpus_per_node");
+            at_topology() +
+                ":9: dgx.xml has 8 GPUs, but a node has 4; give the file of such a node, or correct "
+                "gpus_per_node");
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "8", "500 GB/s")),
-            "machine.yaml:94:9: link.peer.rate is 500 GB/s, but no pair of dgx.xml has more than 450 GB/s; give the "
-            "file of this machine, or write what a single peer gets");
+            at_topology() +
+                ":9: link.peer.rate is 500 GB/s, but no pair of dgx.xml has more than 450 GB/s; give the "
+                "file of this machine, or write what a single peer gets");
   EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n  kind: nvswitch\n")),
-            "machine.yaml:95:9: a topology has a file or a kind; leave one of them out");
+            at_topology(1) + ":9: a topology has a file or a kind; leave one of them out");
   EXPECT_EQ(refusal(with_topology("  file: ../dgx.xml\n")),
-            "machine.yaml:94:9: '../dgx.xml' is not below the folder of this file; put it there");
+            at_topology() + ":9: '../dgx.xml' is not below the folder of this file; put it there");
   EXPECT_EQ(refusal(with_topology("  file: dgy.xml\n")),
             "dgy.xml: cannot be read (No such file or directory); check the path");
   EXPECT_EQ(refusal(with_topology("  file: box.txt\n" + pcie_rates.substr(0, pcie_rates.find("  root_rate")), "6",
                                   "40 GB/s")),
-            "machine.yaml:94:3: GPU 4 cannot be reached from GPU 0 over the wires of box.txt; give root_rate, or the "
-            "file of GPUs that are joined");
+            at_topology() +
+                ":3: GPU 4 cannot be reached from GPU 0 over the wires of box.txt; give root_rate, or the "
+                "file of GPUs that are joined");
   EXPECT_EQ(refusal(with_topology("  file: box.txt\n  pcie_rate: {value: -1 GB/s, provenance: \"prior: a test\"}\n",
                                   "6", "40 GB/s")),
-            "machine.yaml:95:22: '-1 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
+            at_topology(1) + ":22: '-1 GB/s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
   EXPECT_EQ(refusal(with_topology(
                 "  file: box.txt\n  rack_rate: {value: 1 GB/s, provenance: \"prior: a test\"}\n" + pcie_rates, "6",
                 "40 GB/s")),
-            "machine.yaml:95:3: unknown key 'rack_rate'; did you mean 'root_rate'?");
+            at_topology(1) + ":3: unknown key 'rack_rate'; did you mean 'root_rate'?");
 }
 
 TEST_F(LoadMachineTest, a_ring_has_two_wires_a_gpu_and_neighbours_pass_on) {

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// What does one price of a matrix product cost? Read as nanoseconds a product, over shapes from decoding to a long
+// prefill, so that no branch is learnt by heart. The bar of the project is 200 ns.
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/cost/gemm.h"
+
+namespace commfuse {
+namespace {
+
+std::vector<GemmSize> shapes() {
+  std::vector<GemmSize> all;
+  for (const std::int64_t m : {1, 16, 96, 513, 1024, 2049, 4096, 8192, 32768}) {
+    for (const std::int64_t n : {256, 1024, 3584, 8192, 28672}) {
+      for (const std::int64_t k : {512, 1024, 3584, 8192, 28672}) {
+        all.push_back({.m = m, .n = n, .k = k});
+      }
+    }
+  }
+  return all;
+}
+
+void price_one_product(benchmark::State& state) {
+  const Accelerator accelerator = load_machine("h100-sxm").accelerator;
+  const std::vector<GemmSize> sizes = shapes();
+  std::size_t next = 0;
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(estimate_gemm(accelerator, sizes[next], accelerator.sms));
+    next = next + 1 < sizes.size() ? next + 1 : 0;
+  }
+}
+BENCHMARK(price_one_product);
+
+}  // namespace
+}  // namespace commfuse

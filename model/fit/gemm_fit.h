@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// From measured matrix products to the parameters of model/cost/gemm.h.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/cost/gemm.h"
+#include "model/fit/fit_quality.h"
+#include "model/fit/robust_fit.h"
+#include "model/hardware/accelerator.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+/// One call on all SMs, launch not counted.
+struct MeasuredGemm {
+  GemmSize size;
+  Duration time{};
+};
+
+struct GemmFitOptions {
+  std::string machine;  ///< As the table names it: part of the key that chooses the held-back rows.
+  std::string source;   ///< Of the table, for the provenance: "gemm_h100_bf16_aic.csv".
+  bool has_power_ceiling = true;
+  bool has_conversion = false;  ///< The times include the conversion of the activations into the dtype.
+};
+
+struct GemmFit {
+  GemmParameters parameters;  ///< Each with its standard error and provenance.
+  RobustFit fit;
+  FitQuality fitted;     ///< On the rows of the fit.
+  FitQuality held_back;  ///< On one (n, k) in five, which the fit has not seen (model/fit/holdout.h).
+};
+
+/// Robust least squares on log(predicted / measured). All rows are of `dtype`, whose peak, like the rest of the
+/// accelerator, is taken as it is. Standard errors count rows of one (n, k) as one observation. Throws ConfigError when
+/// fewer than 50 rows are left to fit. Requires times above 0.
+GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
+                 const GemmFitOptions& options);
+
+/// The lines of a hardware file's `gemm:` map, each behind `indent` spaces.
+std::string gemm_yaml(const GemmParameters& parameters, int indent);
+
+}  // namespace commfuse

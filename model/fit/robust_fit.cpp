@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/robust_fit.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double normal_spread = 1.4826;  // Standard deviation over median absolute deviation, of normal errors.
+constexpr double least_spread = 1e-12;    // An exact fit: rounding must not look like outliers.
+constexpr double first_damping = 1e-3;
+constexpr double most_damping = 1e12;
+
+double spread_of(const VectorXd& residuals) {
+  std::vector<double> sizes(static_cast<std::size_t>(residuals.size()));
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    sizes[i] = std::abs(residuals[static_cast<Index>(i)]);
+  }
+  return std::max(least_spread, normal_spread * quantile(std::move(sizes), 0.5));
+}
+
+/// Huber's loss: half the square up to `threshold`, its tangent beyond.
+double loss(const VectorXd& residuals, double threshold) {
+  double sum = 0.0;
+  for (const double residual : residuals) {
+    const double size = std::abs(residual);
+    sum += size <= threshold ? 0.5 * size * size : threshold * (size - 0.5 * threshold);
+  }
+  return sum;
+}
+
+/// The problem in logarithms: bounds, values, derivatives.
+class Problem {
+ public:
+  Problem(std::span<const FitParameter> parameters, std::size_t rows, const Residuals& residuals, double step)
+      : parameters_(parameters), rows_(static_cast<Index>(rows)), residuals_(residuals), step_(step) {}
+
+  Index size() const { return static_cast<Index>(parameters_.size()); }
+  Index rows() const { return rows_; }
+  double lower(Index i) const { return std::log(parameters_[static_cast<std::size_t>(i)].lower); }
+  double upper(Index i) const { return std::log(parameters_[static_cast<std::size_t>(i)].upper); }
+
+  VectorXd start() const {
+    VectorXd logs(size());
+    for (Index i = 0; i < size(); ++i) {
+      logs[i] = std::log(parameters_[static_cast<std::size_t>(i)].start);
+    }
+    return logs;
+  }
+
+  VectorXd inside(VectorXd logs) const {
+    for (Index i = 0; i < size(); ++i) {
+      logs[i] = std::clamp(logs[i], lower(i), upper(i));
+    }
+    return logs;
+  }
+
+  VectorXd residuals(const VectorXd& logs) const {
+    const VectorXd values = logs.array().exp();
+    VectorXd out(rows_);
+    residuals_({values.data(), parameters_.size()}, {out.data(), static_cast<std::size_t>(rows_)});
+    check(out.allFinite(), "residuals are finite inside the bounds");
+    return out;
+  }
+
+  /// Steps stay inside the bounds; a parameter held fast has a column of zeros.
+  MatrixXd jacobian(const VectorXd& logs) const {
+    MatrixXd slopes = MatrixXd::Zero(rows_, size());
+    for (Index i = 0; i < size(); ++i) {
+      VectorXd above = logs;
+      VectorXd below = logs;
+      above[i] = std::min(upper(i), logs[i] + step_);
+      below[i] = std::max(lower(i), logs[i] - step_);
+      if (above[i] > below[i]) {
+        slopes.col(i) = (residuals(above) - residuals(below)) / (above[i] - below[i]);
+      }
+    }
+    return slopes;
+  }
+
+ private:
+  std::span<const FitParameter> parameters_;
+  Index rows_;
+  const Residuals& residuals_;
+  double step_;
+};
+
+VectorXd weights_of(const VectorXd& residuals, double threshold) {
+  return residuals.unaryExpr(
+      [threshold](double residual) { return std::abs(residual) <= threshold ? 1.0 : threshold / std::abs(residual); });
+}
+
+/// Parameters that the objective would push through the bound they lie on, or that change nothing.
+std::vector<bool> stuck_of(const Problem& problem, const VectorXd& logs, const MatrixXd& slopes,
+                           const VectorXd& gradient) {
+  std::vector<bool> stuck(static_cast<std::size_t>(problem.size()));
+  for (Index i = 0; i < problem.size(); ++i) {
+    stuck[static_cast<std::size_t>(i)] = (logs[i] <= problem.lower(i) && gradient[i] >= 0.0) ||
+                                         (logs[i] >= problem.upper(i) && gradient[i] <= 0.0) ||
+                                         slopes.col(i).isZero(0.0);
+  }
+  return stuck;
+}
+
+/// Rows and columns of stuck parameters become those of the unit matrix: they get no step, and no error.
+void leave_out(MatrixXd& normal, VectorXd& gradient, const std::vector<bool>& stuck) {
+  for (Index i = 0; i < normal.rows(); ++i) {
+    if (stuck[static_cast<std::size_t>(i)]) {
+      normal.row(i).setZero();
+      normal.col(i).setZero();
+      normal(i, i) = 1.0;
+      gradient[i] = 0.0;
+    }
+  }
+}
+
+struct State {
+  VectorXd logs;
+  VectorXd residuals;
+  std::vector<bool> stuck;
+  int iterations = 0;
+  bool converged = false;
+};
+
+/// One accepted step of Levenberg-Marquardt at a fixed threshold; the share by which the loss fell, 0 if none helps.
+double improve(const Problem& problem, double threshold, double& damping, State& state) {
+  const MatrixXd slopes = problem.jacobian(state.logs);
+  const VectorXd weights = weights_of(state.residuals, threshold);
+  MatrixXd normal = slopes.transpose() * weights.asDiagonal() * slopes;
+  VectorXd gradient = slopes.transpose() * weights.cwiseProduct(state.residuals);
+  state.stuck = stuck_of(problem, state.logs, slopes, gradient);
+  leave_out(normal, gradient, state.stuck);
+  const double before = loss(state.residuals, threshold);
+  for (; damping < most_damping; damping *= 4.0) {
+    MatrixXd damped = normal;
+    damped.diagonal() *= 1.0 + damping;
+    const VectorXd logs = problem.inside(state.logs - damped.ldlt().solve(gradient));
+    const VectorXd residuals = problem.residuals(logs);
+    const double after = loss(residuals, threshold);
+    if (after < before) {
+      state.logs = logs;
+      state.residuals = residuals;
+      damping = std::max(damping / 8.0, 1e-12);
+      return (before - after) / before;
+    }
+  }
+  damping = first_damping;
+  return 0.0;
+}
+
+State descend(const Problem& problem, const FitOptions& options) {
+  State state{.logs = problem.inside(problem.start())};
+  state.residuals = problem.residuals(state.logs);
+  double damping = first_damping;
+  for (; state.iterations < options.most_iterations && !state.converged; ++state.iterations) {
+    const double threshold = options.huber * spread_of(state.residuals);
+    state.converged = improve(problem, threshold, damping, state) < options.tolerance;
+  }
+  return state;
+}
+
+/// The sum over groups of s s', where s is the sum of slope x clipped residual over the rows of a group.
+MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::vector<int>& groups) {
+  if (groups.empty()) {
+    return slopes.transpose() * clipped.cwiseAbs2().asDiagonal() * slopes;
+  }
+  std::map<int, VectorXd> sums;
+  for (Index i = 0; i < slopes.rows(); ++i) {
+    const auto [at, is_new] = sums.try_emplace(groups[static_cast<std::size_t>(i)], VectorXd::Zero(slopes.cols()));
+    at->second += clipped[i] * slopes.row(i).transpose();
+  }
+  MatrixXd total = MatrixXd::Zero(slopes.cols(), slopes.cols());
+  for (const auto& [group, sum] : sums) {
+    total += sum * sum.transpose();
+  }
+  return total;
+}
+
+/// Of the logarithms, so relative to the values. Few rows: scaled by rows / (rows - parameters).
+VectorXd standard_errors(const Problem& problem, const State& state, const FitOptions& options) {
+  const double threshold = options.huber * spread_of(state.residuals);
+  const MatrixXd slopes = problem.jacobian(state.logs);
+  const VectorXd inlier =
+      state.residuals.unaryExpr([threshold](double residual) { return std::abs(residual) <= threshold ? 1.0 : 0.0; });
+  const VectorXd clipped = weights_of(state.residuals, threshold).cwiseProduct(state.residuals);
+  MatrixXd bread = slopes.transpose() * inlier.asDiagonal() * slopes;
+  VectorXd unused = VectorXd::Zero(problem.size());
+  leave_out(bread, unused, state.stuck);
+  const MatrixXd inverse = bread.ldlt().solve(MatrixXd::Identity(bread.rows(), bread.cols()));
+  MatrixXd meat = influence(slopes, clipped, options.groups);
+  const auto rows = static_cast<double>(problem.rows());
+  const MatrixXd covariance = inverse * meat * inverse * (rows / (rows - static_cast<double>(problem.size())));
+  return covariance.diagonal().cwiseMax(0.0).cwiseSqrt();
+}
+
+void require_sound(std::span<const FitParameter> parameters, std::size_t rows, const FitOptions& options) {
+  check(!parameters.empty() && rows > parameters.size(), "a fit has more rows than parameters, and a parameter");
+  check(options.groups.empty() || options.groups.size() == rows, "a fit has one group a row, or none");
+  for (const FitParameter& parameter : parameters) {
+    check(0.0 < parameter.lower && parameter.lower <= parameter.start && parameter.start <= parameter.upper &&
+              std::isfinite(parameter.upper),
+          "a parameter is positive and starts inside its bounds");
+  }
+}
+
+}  // namespace
+
+std::vector<double> RobustFit::values() const {
+  std::vector<double> all;
+  all.reserve(parameters.size());
+  for (const FittedParameter& parameter : parameters) {
+    all.push_back(parameter.value);
+  }
+  return all;
+}
+
+RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows, const Residuals& residuals,
+                     const FitOptions& options) {
+  require_sound(parameters, rows, options);
+  const Problem problem(parameters, rows, residuals, options.difference_step);
+  const State state = descend(problem, options);
+  const VectorXd errors = standard_errors(problem, state, options);
+  RobustFit fit{.residuals = {state.residuals.begin(), state.residuals.end()},
+                .spread = spread_of(state.residuals),
+                .iterations = state.iterations,
+                .converged = state.converged};
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const auto at = static_cast<Index>(i);
+    const bool is_free = parameters[i].lower < parameters[i].upper;
+    const bool stuck = state.stuck[i];
+    const double value = std::clamp(std::exp(state.logs[at]), parameters[i].lower, parameters[i].upper);
+    fit.parameters.push_back({parameters[i].name, value, stuck ? 0.0 : errors[at], is_free && stuck});
+  }
+  return fit;
+}
+
+double quantile(std::vector<double> values, double share) {
+  check(!values.empty() && share >= 0.0 && share <= 1.0, "a quantile is of some values, at a share from 0 to 1");
+  std::sort(values.begin(), values.end());
+  const double place = share * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+}  // namespace commfuse

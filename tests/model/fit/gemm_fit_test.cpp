@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/gemm_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/random/philox.h"
+
+namespace commfuse {
+namespace {
+
+Accelerator h100() {
+  setenv("COMMFUSE_CONFIG_DIR", (std::string(COMMFUSE_SOURCE_DIR) + "/configs").c_str(), 1);
+  Accelerator accelerator = load_machine("h100-sxm").accelerator;
+  unsetenv("COMMFUSE_CONFIG_DIR");
+  return accelerator;
+}
+
+/// Products from decoding to prefill as a machine would take them, each off by an even factor of at most `noise`.
+std::vector<MeasuredGemm> measured_on(const Accelerator& accelerator, double noise) {
+  std::vector<MeasuredGemm> rows;
+  for (const std::int64_t n : {512, 1024, 2560, 4096, 7168, 8192, 16384}) {
+    for (const std::int64_t k : {512, 1024, 2048, 4096, 7168, 12288, 16384}) {
+      for (const std::int64_t m : {1, 16, 64, 200, 512, 900, 1024, 2049, 3072, 4097, 8192, 16384, 32768}) {
+        const GemmSize size{.m = m, .n = n, .k = k};
+        const PhiloxWords words = philox({static_cast<std::uint32_t>(rows.size()), 0, 0, 0}, 5);
+        const double factor = std::exp(noise * (2.0 * words[0] / 4294967296.0 - 1.0));
+        const Duration time = estimate_gemm(accelerator, size, accelerator.sms).time;
+        rows.push_back({.size = size, .time = from_seconds(factor * to_seconds(time))});
+      }
+    }
+  }
+  return rows;
+}
+
+TEST(FitGemm, FindsTheParametersThatMadeTheRows) {
+  Accelerator machine = h100();
+  GemmParameters& made = machine.matrix_units[index_of(DType::bf16)]->gemm;
+  made.hbm_efficiency.value = 0.7;
+  made.burst_efficiency.value = 0.72;
+  made.ramp.value = from_seconds(3.5e-6);
+  made.split_overhead.value = from_seconds(4e-6);
+  const GemmFit fit =
+      fit_gemm(h100(), DType::bf16, measured_on(machine, 0.02), {.machine = "mine", .source = "mine.csv"});
+  EXPECT_GT(fit.held_back.rows, 60);
+  EXPECT_LT(fit.held_back.median, 0.02);
+  EXPECT_LT(fit.held_back.p90, 0.05);
+  const auto is_inside = [](double found, double error, double truth) {
+    return std::abs(std::log(found / truth)) < 3.0 * error + 0.01;
+  };
+  const GemmParameters& found = fit.parameters;
+  EXPECT_TRUE(is_inside(found.hbm_efficiency.value, found.hbm_efficiency.standard_error, 0.7))
+      << found.hbm_efficiency.value;
+  EXPECT_TRUE(is_inside(found.burst_efficiency.value, found.burst_efficiency.standard_error, 0.72))
+      << found.burst_efficiency.value;
+  EXPECT_TRUE(is_inside(to_microseconds(found.ramp.value), found.ramp.standard_error, 3.5));
+  EXPECT_TRUE(is_inside(to_microseconds(found.split_overhead.value), found.split_overhead.standard_error, 4.0));
+}
+
+TEST(FitGemm, SaysWhereEveryParameterComesFrom) {
+  const GemmFit fit =
+      fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05), {.machine = "mine", .source = "mine.csv"});
+  EXPECT_EQ(fit.parameters.ramp.provenance, Provenance::fitted);
+  EXPECT_EQ(fit.parameters.ramp.source, "mine.csv");
+  EXPECT_GT(fit.parameters.ramp.standard_error, 0.0);
+  const std::string yaml = gemm_yaml(fit.parameters, 8);
+  EXPECT_NE(yaml.find("        hbm_efficiency: {value: 0."), std::string::npos) << yaml;
+  EXPECT_NE(yaml.find("burst_time: {value: "), std::string::npos);
+  EXPECT_EQ(yaml.find("conversion_passes"), std::string::npos);
+}
+
+TEST(FitGemm, ACeilingThatNobodyAskedForIsNotFitted) {
+  const GemmFit fit = fit_gemm(h100(), DType::bf16, measured_on(h100(), 0.05),
+                               {.machine = "mine", .source = "mine.csv", .has_power_ceiling = false});
+  EXPECT_EQ(fit.parameters.burst_efficiency.value, 0.0);
+  EXPECT_EQ(gemm_yaml(fit.parameters, 0).find("burst"), std::string::npos);
+}
+
+TEST(FitGemm, AHandfulOfRowsIsRefused) {
+  const std::vector<MeasuredGemm> rows(20, {.size = {.m = 64, .n = 4096, .k = 4096}, .time = from_seconds(1e-5)});
+  try {
+    fit_gemm(h100(), DType::bf16, rows, {.machine = "mine", .source = "mine.csv"});
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "mine.csv has 20 products of bf16 to fit; measure at least 50");
+  }
+}
+
+}  // namespace
+}  // namespace commfuse
