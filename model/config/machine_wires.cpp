@@ -161,6 +161,10 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
   }
   if (plan.wires || plan.kind == NodeKind::pcie_tree || plan.kind == NodeKind::ring) {
     machine.pair_peers = pair_peers_of(*topology, machine.gpus_per_node, machine.link.peer);
+    machine.group_collectives =
+        machine.pair_peers == nullptr
+            ? nullptr
+            : group_collectives_of(*machine.pair_peers, machine.gpus_per_node, machine.link.collective);
   }
   machine.topology = std::move(topology);
 }

@@ -11,18 +11,69 @@ namespace commfuse {
 
 namespace {
 
+void require_sizes(int ranks, Bytes total) {
+  check(ranks >= 1 && total.count >= 0, "a collective has at least one rank and no negative size");
+}
+
+/// What filling the pipeline costs, in bytes at the rate.
+double ramp(double wire, const Parameter<Bytes>& size) {
+  const auto most = static_cast<double>(size.value.count);
+  return most > 0.0 ? wire * most / (wire + most) : 0.0;
+}
+
+/// `own` bytes a rank has of the whole; `steps` times that are its wire bytes.
+Duration by_protocol(const ProtocolParameters& protocol, int steps, double own) {
+  const double wire = own * steps;
+  const double moving =
+      (wire + ramp(wire, protocol.ramp_size)) / protocol.rate.value.value + own / protocol.own_copy_rate.value.value;
+  return protocol.base_latency.value + steps * protocol.step_latency.value + op_time(moving, "a collective");
+}
+
+Duration in_the_switch(const SwitchParameters& nvls, double total) {
+  const double moving = (total + ramp(total, nvls.ramp_size)) / nvls.rate.value.value;
+  return nvls.base_latency.value + op_time(moving, "a collective");
+}
+
+/// Seconds.
+double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
+  return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
+}
+
+Duration by_tree(const TreeParameters& tree, int nodes, double total) {
+  const double rate = (nodes == 2 ? tree.two_nodes_rate : tree.rate).value.value;
+  const double levels = std::log2(nodes);
+  double least = tree_seconds(tree, levels, (total + ramp(total, tree.ramp_size)) / rate);
+  for (const std::optional<TreeProtocol>* other : {&tree.ll, &tree.ll128}) {
+    if (*other) {
+      least = std::min(least, tree_seconds(**other, levels, total / (*other)->rate.value.value));
+    }
+  }
+  return op_time(least, "a collective");
+}
+
 /// `passes`: how often the ring goes round; 2 for all-reduce.
 Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes) {
-  check(ranks >= 1 && total.count >= 0, "a collective has at least one rank and no negative size");
+  require_sizes(ranks, total);
   if (ranks == 1) {
     return Duration{0};
   }
   const int steps = passes * (ranks - 1);
-  const double own = static_cast<double>(total.count) / ranks;
-  const double wire = own * steps;
-  const double ramp = std::sqrt(wire * static_cast<double>(parameters.ramp_size.value.count));
-  const double moving = (wire + ramp) / parameters.rate.value.value + own / parameters.own_copy_rate.value.value;
-  return parameters.base_latency.value + steps * parameters.step_latency.value + op_time(moving, "a collective");
+  const auto bytes = static_cast<double>(total.count);
+  const double own = bytes / ranks;
+  const NcclKernels* nccl = parameters.nccl.get();
+  if (nccl == nullptr) {
+    return by_protocol(parameters, steps, own);
+  }
+  switch (nccl_choice(nccl->tuning, {.ranks = ranks, .passes = passes, .total = bytes})) {
+    case NcclKernel::ll: {
+      const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own * parameters.ctas.value);
+      return by_protocol(nccl->ll, steps, std::max(own, full));
+    }
+    case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own);
+    case NcclKernel::simple: return by_protocol(parameters, steps, own);
+    case NcclKernel::nvls: return nccl->nvls ? in_the_switch(*nccl->nvls, bytes) : by_protocol(parameters, steps, own);
+  }
+  return {};
 }
 
 }  // namespace
@@ -31,11 +82,13 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes) { return p2p_time(pee
 
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& share) {
   check(bytes.count >= 0, "an exchange has no negative size");
-  double rate = peer.rate.value.value / share.peer;
+  const bool is_small = peer.small && bytes <= peer.small->up_to.value;
+  double rate = (is_small ? peer.small->rate : peer.rate).value.value / share.peer;
   if (share.port > 1) {
     rate = std::min(rate, peer.aggregate_rate.value.value / share.port);
   }
-  return peer.latency.value + op_time(static_cast<double>(bytes.count) / rate, "an exchange with one peer");
+  const Duration latency = (is_small ? peer.small->latency : peer.latency).value;
+  return latency + op_time(static_cast<double>(bytes.count) / rate, "an exchange with one peer");
 }
 
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
@@ -46,12 +99,23 @@ Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, 
   return ring_time(parameters, ranks, total, 1);
 }
 
-Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
+Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
+  if (nodes > 1 && parameters.tree != nullptr) {
+    require_sizes(ranks, total);
+    return by_tree(*parameters.tree, nodes, static_cast<double>(total.count));
+  }
   return ring_time(parameters, ranks, total, 2);
 }
 
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
-  return ring_time(parameters, ranks, total, 1);
+  require_sizes(ranks, total);
+  const AllToAllParameters* direct = parameters.all_to_all.get();
+  if (direct == nullptr || ranks == 1) {
+    return ring_time(parameters, ranks, total, 1);
+  }
+  const double own = static_cast<double>(total.count) / ranks;
+  const bool is_small = own <= static_cast<double>(direct->small_up_to.value.count);
+  return by_protocol(is_small ? direct->small : direct->large, ranks - 1, own);
 }
 
 }  // namespace commfuse

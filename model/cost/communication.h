@@ -9,8 +9,8 @@
 
 namespace commfuse {
 
-/// One direction of an exchange with one peer: latency + bytes / rate. Requires bytes >= 0. Throws ConfigError for an
-/// exchange over `longest_op_seconds`, as do the collectives below.
+/// One direction of an exchange with one peer: latency + bytes / rate, of the protocol for its size. Requires bytes >=
+/// 0. Throws ConfigError for an exchange over `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
 /// How many exchanges of a rank may be under way at once, itself counted: on one port, and to the same peer.
@@ -23,23 +23,35 @@ struct WireShare {
 /// The same beside others: at most an equal share of what the peer gets, and of what all peers get together.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& share);
 
-// Collectives run as their ring in one launch:
+// A ring by one protocol, in one launch:
 //
-//   time = base + steps x step latency + (wire + sqrt(wire x ramp size)) / rate + own / own copy rate
+//   time = base + steps x step latency + (wire + ramp) / rate + own / own copy rate
+//   ramp = wire x ramp size / (wire + ramp size)
 //
 // `wire` is what each rank sends and `own` its share, total / ranks, copied from input to output (out of place).
 // `total` is the nccl-tests size: for all-gather what every rank ends with, for reduce-scatter and all-reduce what
 // every rank starts with, for all-to-all one rank's whole buffer. 0 for one rank. Requires ranks >= 1 and total >= 0.
 // Source: NVIDIA/nccl-tests doc/PERFORMANCE.md (wire bytes); NVIDIA/nccl src/graph/tuning.cc (base and latency per ring
-// step). The root and the own copy are ours: bandwidth is reached slowly, and is lower the fewer the ranks.
+// step). Ours are the own copy, which makes few ranks slower, and the ramp: filling the pipeline costs more the larger
+// its chunks, up to the largest.
+//
+// Where a link knows NCCL's kernels, NCCL's own estimates choose the one (model/hardware/nccl_tuning.h) and its
+// parameters price it. LL counts a share below `ll_fill` as that much, down to a `ctas`-th of it: so long NCCL takes
+// more channels for more bytes, and the time stays (src/enqueue.cc, thread thresholds). In the switch (NVLS), and
+// across nodes by a tree:
+//
+//   time = base + (total + ramp) / rate
+//   time = base + log2(nodes) x level latency + (total + ramp) / rate, the least of the protocols'
 
 /// ranks - 1 steps; wire = total x (ranks - 1) / ranks.
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 /// ranks - 1 steps; wire = total x (ranks - 1) / ranks.
 Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total);
-/// A reduce-scatter and an all-gather in one launch: 2 (ranks - 1) steps; wire = 2 x total x (ranks - 1) / ranks.
-Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total);
-/// ranks - 1 steps, each to another peer; wire = total x (ranks - 1) / ranks.
+/// A reduce-scatter and an all-gather in one launch: 2 (ranks - 1) steps; wire = 2 x total x (ranks - 1) / ranks. In
+/// the switch where NCCL would; by the tree where there is one and the ranks are on several nodes.
+Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
+/// ranks - 1 steps, each to another peer; wire = total x (ranks - 1) / ranks. The size of what goes to one peer decides
+/// the protocol where the link knows two.
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 
 // The same over the link inside a node; model/hardware/machine.h chooses between that and the network.

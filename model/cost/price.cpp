@@ -87,7 +87,8 @@ class Pricer {
     switch (collective.kind) {
       case CollectiveKind::all_gather: return all_gather_time(parameters, ranks, bytes);
       case CollectiveKind::reduce_scatter: return reduce_scatter_time(parameters, ranks, bytes);
-      case CollectiveKind::all_reduce: return all_reduce_time(parameters, ranks, bytes);
+      case CollectiveKind::all_reduce:
+        return all_reduce_time(parameters, ranks, bytes, nodes_of(machine_, program_.mesh.ranks()));
       case CollectiveKind::all_to_all: return all_to_all_time(parameters, ranks, bytes);
     }
     return {};
@@ -263,6 +264,63 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
   }
 }
 
+// Structured bindings: a parameter added to one of these structs does not compile until it is named here.
+
+template <class Lean>
+void lean_on_protocol(const ProtocolParameters& protocol, const Lean& lean) {
+  const auto& [base, step, rate, copy, ramp] = protocol;
+  lean(base, step, rate, copy, ramp);
+}
+
+template <class Lean>
+void lean_on_tree(const TreeParameters& tree, const Lean& lean) {
+  lean(tree.two_nodes_rate, tree.ramp_size);
+  const auto lean_on = [&](const TreeProtocol& protocol) {
+    const auto& [base, level, rate] = protocol;
+    lean(base, level, rate);
+  };
+  lean_on(tree);
+  for (const auto* other : {&tree.ll, &tree.ll128}) {
+    if (*other) {
+      lean_on(**other);
+    }
+  }
+}
+
+template <class Lean>
+void lean_on_nccl(const NcclKernels& nccl, bool is_all_reduce, const Lean& lean) {
+  const auto& [tuning, ll, fill, ll128, nvls] = nccl;
+  lean_on_protocol(ll, lean);
+  lean(fill);
+  if (ll128) {
+    lean_on_protocol(*ll128, lean);
+  }
+  if (nvls && is_all_reduce) {
+    const auto& [base, rate, ramp] = *nvls;
+    lean(base, rate, ramp);
+  }
+}
+
+/// On every kernel that some size would take.
+template <class Lean>
+void lean_on_collective(const CollectiveParameters& collective, CollectiveKind kind, int nodes, const Lean& lean) {
+  const bool is_all_reduce = kind == CollectiveKind::all_reduce;
+  lean(collective.ctas, collective.issue_cost);
+  if (kind == CollectiveKind::all_to_all && collective.all_to_all != nullptr) {
+    const auto& [up_to, small, large] = *collective.all_to_all;
+    lean(up_to);
+    lean_on_protocol(small, lean);
+    lean_on_protocol(large, lean);
+  } else if (is_all_reduce && nodes > 1 && collective.tree != nullptr) {
+    lean_on_tree(*collective.tree, lean);
+  } else {
+    lean_on_protocol(collective, lean);
+    if (collective.nccl != nullptr) {
+      lean_on_nccl(*collective.nccl, is_all_reduce, lean);
+    }
+  }
+}
+
 }  // namespace
 
 Costs price(const Program& program, const std::vector<Meetings>& possible, const Sizes& sizes, const Machine& machine,
@@ -315,8 +373,12 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
   };
   const bool shared = shares_wires(program);
   const auto lean_on_peer = [&](const PeerParameters& peer) {
-    const auto& [latency, rate, aggregate, ctas, issue] = peer;
+    const auto& [latency, rate, aggregate, ctas, issue, small] = peer;
     lean(latency, rate, ctas, issue);
+    if (small) {
+      const auto& [up_to, small_latency, small_rate] = *small;
+      lean(up_to, small_latency, small_rate);
+    }
     if (shared) {
       lean(aggregate);
     }
@@ -349,8 +411,9 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
         lean_on_peer(machine.network->peer);
       }
     } else {
-      const auto& [base, step, rate, copy, ramp, ctas, issue] = collective_over(machine, 0, program.mesh.ranks());
-      lean(base, step, rate, copy, ramp, ctas, issue);
+      const int ranks = program.mesh.ranks();
+      lean_on_collective(collective_over(machine, 0, ranks), std::get<CollectiveShape>(shape).kind,
+                         nodes_of(machine, ranks), lean);
     }
   }
   if (options.launch == Launch::stream) {

@@ -2,12 +2,22 @@
 // What joins the accelerators of one node, as one peer sees it and as a collective sees it.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
+#include "model/hardware/nccl_tuning.h"
 #include "model/hardware/parameter.h"
 #include "model/units.h"
 
 namespace commfuse {
+
+/// Messages up to a size go by a protocol of their own: NCCL's LL, with less latency and less rate.
+struct SmallMessages {
+  Parameter<Bytes> up_to;
+  Parameter<Duration> latency;
+  Parameter<BytesPerSecond> rate;
+};
 
 /// One exchange with one peer.
 struct PeerParameters {
@@ -17,19 +27,67 @@ struct PeerParameters {
   /// a file means that leaves it out); up to the sum where each has a wire of its own, as on a mesh. Sends and receives
   /// do not share it.
   Parameter<BytesPerSecond> aggregate_rate;
-  Parameter<int> ctas;             ///< SMs the kernel holds while it runs; 0 for copy engines.
-  Parameter<Duration> issue_cost;  ///< Host lane: issuing one grouped send and receive.
+  Parameter<int> ctas;                                ///< SMs the kernel holds while it runs; 0 for copy engines.
+  Parameter<Duration> issue_cost;                     ///< Host lane: issuing one grouped send and receive.
+  std::optional<SmallMessages> small = std::nullopt;  ///< Without it latency and rate hold for every size.
 };
 
-/// A ring collective in one launch; model/cost/communication.h says how each enters.
-struct CollectiveParameters {
+/// A ring, or steps to every peer in turn, by one protocol; model/cost/communication.h says how each enters.
+struct ProtocolParameters {
   Parameter<Duration> base_latency;         ///< Once a call; no host issue in it.
-  Parameter<Duration> step_latency;         ///< Once a ring step.
+  Parameter<Duration> step_latency;         ///< Once a step.
   Parameter<BytesPerSecond> rate;           ///< Wire bytes a rank sends a second, for very large sizes.
   Parameter<BytesPerSecond> own_copy_rate;  ///< Bytes a second of a rank's own share, copied from input to output.
-  Parameter<Bytes> ramp_size;               ///< Wire bytes at which the pipeline's ramp costs as much as the wire.
-  Parameter<int> ctas;                      ///< SMs the kernel holds while it runs; 0 for copy engines.
-  Parameter<Duration> issue_cost;           ///< Host lane: issuing one collective.
+  Parameter<Bytes>
+      ramp_size;  ///< Wire bytes whose time the pipeline's filling costs at most; at this size, half of it.
+};
+
+/// All-reduce by sums in the switch (NVLS).
+struct SwitchParameters {
+  Parameter<Duration> base_latency;
+  Parameter<BytesPerSecond> rate;  ///< Bytes of the tensor a second.
+  Parameter<Bytes> ramp_size;      ///< Of the tensor; as above.
+};
+
+/// A tree of nodes by one protocol.
+struct TreeProtocol {
+  Parameter<Duration> base_latency;
+  Parameter<Duration> level_latency;  ///< Once a doubling of the nodes.
+  Parameter<BytesPerSecond> rate;     ///< Bytes of the tensor a second.
+};
+
+/// All-reduce across nodes by a tree of them. Of itself by NCCL's Simple; the fastest protocol counts.
+struct TreeParameters : TreeProtocol {
+  Parameter<BytesPerSecond> two_nodes_rate;  ///< As rate, between two nodes, where no node passes on.
+  Parameter<Bytes> ramp_size;                ///< Of the tensor; as above.
+  std::optional<TreeProtocol> ll;
+  std::optional<TreeProtocol> ll128;
+};
+
+/// Grouped sends and receives: what goes to one peer decides the protocol.
+struct AllToAllParameters {
+  Parameter<Bytes> small_up_to;  ///< To one peer.
+  ProtocolParameters small;
+  ProtocolParameters large;
+};
+
+/// The kernels among which NCCL chooses by its own estimates of them.
+struct NcclKernels {
+  NcclTuning tuning;
+  ProtocolParameters ll;
+  Parameter<Bytes> ll_fill;                 ///< A rank's share from which on all channels are at work.
+  std::optional<ProtocolParameters> ll128;  ///< Over NVLink.
+  std::optional<SwitchParameters> nvls;     ///< With a switch that sums.
+};
+
+/// What one launch costs. Of itself a ring by one protocol, NCCL's Simple where there are others.
+struct CollectiveParameters : ProtocolParameters {
+  Parameter<int> ctas;             ///< SMs the kernel holds while it runs; 0 for copy engines.
+  Parameter<Duration> issue_cost;  ///< Host lane: issuing one collective.
+  // Shared, because a machine is copied for every point and these never change. Null: the ring above.
+  std::shared_ptr<const NcclKernels> nccl = nullptr;
+  std::shared_ptr<const AllToAllParameters> all_to_all = nullptr;
+  std::shared_ptr<const TreeParameters> tree = nullptr;  ///< Of a network.
 };
 
 struct Link {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "model/check.h"
 
@@ -33,6 +34,10 @@ std::vector<Reach> reaches_from(const Topology& topology, int gpu, int gpus_per_
 PeerParameters scaled(PeerParameters peer, const Reach& reach, const Reach& best) {
   peer.rate.value = (reach.rate.value / best.rate.value) * peer.rate.value;
   peer.latency.value += reach.latency - best.latency;
+  if (peer.small) {
+    peer.small->rate.value = (reach.rate.value / best.rate.value) * peer.small->rate.value;
+    peer.small->latency.value += reach.latency - best.latency;
+  }
   return peer;
 }
 
@@ -43,6 +48,11 @@ void require_gpu(const Machine& machine, int gpu) {
 }  // namespace
 
 int total_gpus(const Machine& machine) { return machine.nodes * machine.gpus_per_node; }
+
+int nodes_of(const Machine& machine, int gpus) {
+  check(gpus >= 1, "a group has at least one GPU");
+  return (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
+}
 
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b) {
   require_gpu(machine, gpu_a);
@@ -66,10 +76,64 @@ const CollectiveParameters& collective_over(const Machine& machine, int first_gp
   require_gpu(machine, first_gpu);
   require_gpu(machine, first_gpu + gpus - 1);
   if (first_gpu / machine.gpus_per_node == (first_gpu + gpus - 1) / machine.gpus_per_node) {
-    return machine.link.collective;
+    return machine.group_collectives == nullptr ? machine.link.collective
+                                                : (*machine.group_collectives)[static_cast<std::size_t>(gpus - 1)];
   }
   check(machine.network.has_value(), "several nodes have a network");
   return machine.network->collective;
+}
+
+CollectiveParameters with_rates(CollectiveParameters parameters, double times) {
+  check(times > 0.0, "rates stay above 0");
+  const auto raise = [times](ProtocolParameters& protocol) {
+    protocol.rate.value.value *= times;
+    protocol.own_copy_rate.value.value *= times;
+  };
+  raise(parameters);
+  if (parameters.nccl != nullptr) {
+    NcclKernels nccl = *parameters.nccl;
+    nccl.tuning.channel_rate.value *= times;
+    raise(nccl.ll);
+    if (nccl.ll128) {
+      raise(*nccl.ll128);
+    }
+    if (nccl.nvls) {
+      nccl.nvls->rate.value.value *= times;
+    }
+    parameters.nccl = std::make_shared<const NcclKernels>(std::move(nccl));
+  }
+  if (parameters.all_to_all != nullptr) {
+    AllToAllParameters direct = *parameters.all_to_all;
+    raise(direct.small);
+    raise(direct.large);
+    parameters.all_to_all = std::make_shared<const AllToAllParameters>(std::move(direct));
+  }
+  return parameters;
+}
+
+std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const PairPeers& pairs, int gpus_per_node,
+                                                                              const CollectiveParameters& whole) {
+  const auto width = static_cast<std::size_t>(gpus_per_node);
+  const auto rate = [&](std::size_t a, std::size_t b) {
+    return pairs.kinds[pairs.kind_of_pair[a * width + b]].rate.value.value;
+  };
+  std::vector<double> slowest(width, std::numeric_limits<double>::infinity());  // by the group's last GPU
+  for (std::size_t last = 1; last < width; ++last) {
+    slowest[last] = slowest[last - 1];
+    for (std::size_t other = 0; other < last; ++other) {
+      slowest[last] = std::min({slowest[last], rate(other, last), rate(last, other)});
+    }
+  }
+  if (width < 3 || slowest[1] == slowest[width - 1]) {
+    return nullptr;
+  }
+  auto groups = std::make_shared<std::vector<CollectiveParameters>>();
+  for (std::size_t last = 0; last < width; ++last) {
+    groups->push_back(last == 0 || slowest[last] == slowest[width - 1]
+                          ? whole
+                          : with_rates(whole, slowest[last] / slowest[width - 1]));
+  }
+  return groups;
 }
 
 std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,

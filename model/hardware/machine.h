@@ -33,16 +33,30 @@ struct Machine {
   // Shared, because a machine is copied for every point and these never change.
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const PairPeers> pair_peers;  ///< Null: all pairs of a node are alike.
+  /// Of GPUs 0 to i inside a node, by i; null where all groups are alike.
+  std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives;
 };
 
 int total_gpus(const Machine& machine);
+
+/// Over how many nodes GPUs 0 to `gpus` - 1 are spread. Requires gpus >= 1.
+int nodes_of(const Machine& machine, int gpus);
 
 /// One exchange between two GPUs: the single-peer rate in a node (on a mesh one wire, never the sum of them; on a PCIe
 /// tree the slowest hop's), the network's across nodes. Requires two different GPUs of the machine.
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b);
 
-/// One collective over `gpus` GPUs from `first_gpu` on: inside a node, or across nodes. Requires gpus >= 1.
+/// One collective over `gpus` GPUs from `first_gpu` on: inside a node, or across nodes. Where pairs differ, a group of
+/// so many counts as the first of its node. Requires gpus >= 1.
 const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus);
+
+/// The same with every rate so many times as high, NCCL's too; latencies stay. Requires times > 0.
+CollectiveParameters with_rates(CollectiveParameters parameters, double times);
+
+/// What the first groups of a node see, by size, when all of it sees `whole`: a group that goes without the node's
+/// slowest wire is as much faster as its own slowest pair is. Null when all are alike.
+std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const PairPeers& pairs, int gpus_per_node,
+                                                                              const CollectiveParameters& whole);
 
 /// What each pair of a node sees, when its nearest pair sees `nearest`: another pair's rate is smaller as its slowest
 /// hop is, and its latency longer by the hops it has more. Null when all pairs are alike. Requires GPUs that reach each

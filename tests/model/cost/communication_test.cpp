@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <memory>
 #include <string>
 
 #include "model/config/catalogue.h"
@@ -44,6 +45,16 @@ TEST(P2pTime, beside_others_is_at_most_a_share_of_the_peer_and_of_the_port) {
   EXPECT_EQ(p2p_time(peer, size, {.port = 2}), Duration{25us});
 }
 
+TEST(P2pTime, of_a_small_message_is_its_own_protocols) {
+  PeerParameters peer = plain_link().peer;
+  peer.aggregate_rate = peer.rate;
+  peer.small = SmallMessages{
+      .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 2us}, .rate = {.value = BytesPerSecond{50e9}}};
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{22us});
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, {.port = 2, .peer = 2}), Duration{42us});
+  EXPECT_EQ(p2p_time(peer, Bytes{2'000'000}), Duration{25us});
+}
+
 TEST(CollectiveTime, all_gather_and_reduce_scatter_go_once_round_the_ring) {
   // 4 ranks, 4 MB in all: 3 MB on the wire at 100 GB/s = 30 us; 10 us base; 3 steps of 1 us.
   EXPECT_EQ(all_gather_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
@@ -57,10 +68,71 @@ TEST(CollectiveTime, all_reduce_goes_twice_round_in_one_launch) {
 
 TEST(CollectiveTime, ramp_and_own_copy_add_to_the_wire) {
   Link link = plain_link();
-  link.collective.ramp_size.value = Bytes{3'000'000};  // sqrt(3 MB x 3 MB) = 3 MB more: 30 us.
-  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{73us});
+  link.collective.ramp_size.value = Bytes{3'000'000};  // At that size half of it, 1.5 MB: 15 us.
+  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{58us});
   link.collective.own_copy_rate.value = BytesPerSecond{200e9};  // 1 MB of own: 5 us.
-  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{78us});
+  EXPECT_EQ(all_gather_time(link, 4, Bytes{4'000'000}), Duration{63us});
+}
+
+ProtocolParameters protocol(Duration base, Duration step, double gigabytes) {
+  return {.base_latency = {.value = base},
+          .step_latency = {.value = step},
+          .rate = {.value = {1e9 * gigabytes}},
+          .own_copy_rate = {.value = {1e30}},
+          .ramp_size = {}};
+}
+
+/// Eight H100 to NCCL's eyes, with kernels of round numbers.
+CollectiveParameters nccl_on_h100() {
+  NcclKernels kernels;
+  kernels.tuning = {
+      .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {30e9}};
+  kernels.ll = protocol(1us, 0us, 100.0);
+  kernels.ll_fill.value = Bytes{40'000};
+  kernels.ll128 = protocol(2us, 0us, 200.0);
+  kernels.nvls = SwitchParameters{{.value = 4us}, {.value = {1e12}}, {.value = Bytes{0}}};
+  CollectiveParameters collective{protocol(3us, 0us, 400.0)};
+  collective.ctas.value = 20;
+  collective.nccl = std::make_shared<const NcclKernels>(kernels);
+  return collective;
+}
+
+TEST(CollectiveTime, takes_the_kernel_that_nccl_would) {
+  const CollectiveParameters collective = nccl_on_h100();
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{800'000}), Duration{8us});         // LL: 700 kB at 100 GB/s
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000'000}), Duration{37us});      // LL128: 7 MB at 200 GB/s
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000'000}), Duration{703us});   // Simple: 280 MB at 400 GB/s
+  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});   // in the switch
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{320'000'000}), Duration{1203us});  // Simple: 480 MB
+}
+
+TEST(CollectiveTime, of_few_bytes_stays_while_more_channels_take_more) {
+  const CollectiveParameters collective = nccl_on_h100();
+  const Duration full = Duration{3'800ns};  // A share of 40 kB fills them: 280 kB at 100 GB/s.
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{320'000}), full);
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{16'000}), full);
+  EXPECT_EQ(all_gather_time(collective, 8, Bytes{8'000}), Duration{2'400ns});  // One channel takes 1 of its 2 kB.
+}
+
+TEST(CollectiveTime, all_to_all_goes_by_what_one_peer_gets) {
+  CollectiveParameters collective = nccl_on_h100();
+  collective.all_to_all = std::make_shared<const AllToAllParameters>(
+      AllToAllParameters{{.value = Bytes{10'000}}, protocol(2us, 1us, 100.0), protocol(5us, 0us, 200.0)});
+  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'300ns});  // 30 kB at 100 GB/s
+  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{80'000}), Duration{5'300ns});  // 60 kB at 200 GB/s
+  EXPECT_EQ(all_to_all_time(collective, 1, Bytes{80'000}), Duration{0});
+}
+
+TEST(CollectiveTime, all_reduce_climbs_a_tree_of_nodes_by_the_fastest_protocol) {
+  CollectiveParameters collective = nccl_on_h100();
+  TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = {100e9}}}};
+  tree.two_nodes_rate.value = {200e9};
+  tree.ll = TreeProtocol{{.value = 10us}, {.value = 5us}, {.value = {1e9}}};
+  collective.tree = std::make_shared<const TreeParameters>(tree);
+  EXPECT_EQ(all_reduce_time(collective, 16, Bytes{4'000'000}, 2), Duration{80us});   // 50 + 10 + 4 MB at 200 GB/s
+  EXPECT_EQ(all_reduce_time(collective, 64, Bytes{4'000'000}, 8), Duration{120us});  // 50 + 30 + 4 MB at 100 GB/s
+  EXPECT_EQ(all_reduce_time(collective, 16, Bytes{10'000}, 2), Duration{25us});      // 10 + 5 + 10 kB at 1 GB/s
+  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});    // in one node as before
 }
 
 TEST(CollectiveTime, one_rank_has_nothing_to_do) {

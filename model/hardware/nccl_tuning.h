@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's own estimate of its kernels, by which it chooses among them: the prior for machines that nobody measured.
+// Source: NVIDIA/nccl 2.28.9, src/graph/tuning.cc (latencies, rates a channel, the choice); switch sums from five ranks
+// on as measured on H200 and B200 nodes (stas00/ml-engineering, network).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "model/units.h"
+
+namespace commfuse {
+
+enum class NcclGeneration : std::uint8_t { volta, ampere, hopper, blackwell };
+enum class NcclWire : std::uint8_t { nvlink, pcie };
+/// Of a ring; or sums in the switch.
+enum class NcclKernel : std::uint8_t { ll, ll128, simple, nvls };
+
+inline constexpr std::array all_nccl_generations{NcclGeneration::volta, NcclGeneration::ampere, NcclGeneration::hopper,
+                                                 NcclGeneration::blackwell};
+inline constexpr std::array all_nccl_wires{NcclWire::nvlink, NcclWire::pcie};
+
+std::string_view name_of(NcclGeneration generation);
+std::optional<NcclGeneration> nccl_generation_named(std::string_view name);
+std::string_view name_of(NcclWire wire);
+std::optional<NcclWire> nccl_wire_named(std::string_view name);
+std::string_view name_of(NcclKernel kernel);
+
+/// What NCCL finds out about one node: what NCCL_DEBUG_SUBSYS=GRAPH,TUNING prints.
+struct NcclTuning {
+  NcclGeneration generation = NcclGeneration::hopper;
+  NcclWire wire = NcclWire::nvlink;
+  int channels = 1;             ///< Of the ring, as its search finds them.
+  BytesPerSecond channel_rate;  ///< Of one of them.
+};
+
+/// Of one kernel, as NCCL's table has it.
+struct NcclEstimate {
+  Duration base_latency{};
+  Duration step_latency{};  ///< Once a step of the ring; of the switch none.
+  BytesPerSecond rate;      ///< Wire bytes a rank sends; of the switch bytes of the tensor, times ranks / (ranks - 1).
+};
+
+/// Nothing where NCCL has no such kernel: LL128 without NVLink, sums in a switch that has none.
+std::optional<NcclEstimate> nccl_estimate(const NcclTuning& tuning, NcclKernel kernel);
+
+/// What is to be done: `passes` round the ring, 2 of an all-reduce; bytes in all, nccl-tests' size.
+struct NcclTask {
+  int ranks = 1;
+  int passes = 1;
+  double total = 0.0;
+};
+
+/// The kernel of the least estimate, the first on ties. Requires at least two ranks.
+NcclKernel nccl_choice(const NcclTuning& tuning, const NcclTask& task);
+
+}  // namespace commfuse

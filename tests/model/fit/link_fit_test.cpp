@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/link_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "model/cost/communication.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Errors of a few percent that no run changes: a Weyl sequence, about normal by the sum of three.
+class Noise {
+ public:
+  explicit Noise(double spread) : spread_(spread) {}
+  double factor() { return std::exp(2.0 * spread_ * (next() + next() + next() - 1.5)); }
+
+ private:
+  double next() {
+    state_ += 0.6180339887498949;
+    return state_ - std::floor(state_);
+  }
+  double spread_;
+  double state_ = 0.5;
+};
+
+ProtocolParameters protocol(double base_us, double step_us, double gigabytes, double copy) {
+  return {.base_latency = {.value = from_seconds(1e-6 * base_us)},
+          .step_latency = {.value = from_seconds(1e-6 * step_us)},
+          .rate = {.value = {1e9 * gigabytes}},
+          .own_copy_rate = {.value = {1e9 * copy}},
+          .ramp_size = {}};
+}
+
+/// A machine that is not, and what one would guess of it before measuring.
+CollectiveParameters machine(double share) {
+  NcclKernels kernels;
+  kernels.tuning = {
+      .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {25e9}};
+  kernels.ll = protocol(5.0 * share, 0.7 * share, 150.0 / share, 300.0 / share);
+  kernels.ll_fill.value = Bytes{static_cast<std::int64_t>(40'000 * share)};
+  kernels.ll128 = protocol(12.0 * share, 1.2 * share, 250.0 / share, 500.0 / share);
+  kernels.nvls =
+      SwitchParameters{{.value = from_seconds(22e-6 * share)}, {.value = {200e9 / share}}, {.value = Bytes{0}}};
+  CollectiveParameters collective{protocol(15.0 * share, 3.0 * share, 280.0 / share, 600.0 / share)};
+  collective.ctas.value = 24;
+  collective.nccl = std::make_shared<const NcclKernels>(kernels);
+  collective.all_to_all = std::make_shared<const AllToAllParameters>(
+      AllToAllParameters{{.value = Bytes{16'384}},
+                         protocol(7.0 * share, 0.2 * share, 100.0 / share, 200.0 / share),
+                         protocol(12.0 * share, 0.3 * share, 240.0 / share, 500.0 / share)});
+  return collective;
+}
+
+std::vector<CollectiveRow> measured(const CollectiveParameters& truth, double spread) {
+  Noise noise(spread);
+  std::vector<CollectiveRow> rows;
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                    CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
+    for (const int ranks : {2, 3, 4, 6, 8}) {
+      for (std::int64_t bytes = 4096; bytes <= std::int64_t{1} << 30; bytes *= 2) {
+        CollectiveRow row{.kind = kind, .ranks = ranks, .total = Bytes{bytes}};
+        row.time_us = collective_microseconds(truth, row) * noise.factor();
+        rows.push_back(row);
+      }
+    }
+  }
+  return rows;
+}
+
+/// Within so many of its standard errors.
+template <class T>
+void expect_found(const Parameter<T>& found, double value, double truth, double errors = 3.0) {
+  EXPECT_EQ(found.provenance, Provenance::fitted);
+  EXPECT_EQ(found.source, "made up");
+  EXPECT_GT(found.standard_error, 0.0);
+  EXPECT_LT(std::abs(std::log(value / truth)), errors * found.standard_error) << value << " for " << truth;
+}
+
+TEST(LinkFit, of_a_made_up_machine_recovers_its_parameters_inside_their_intervals) {
+  const CollectiveParameters truth = machine(1.0);
+  const std::vector<CollectiveRow> rows = measured(truth, 0.03);
+  const CollectiveFit fit = fit_collectives(machine(1.4), rows, {.source = "made up", .prior_spread = 3.0});
+  EXPECT_TRUE(fit.report.converged);
+  EXPECT_LT(fit.report.spread, 0.05);
+  const CollectiveParameters& found = fit.parameters;
+  expect_found(found.base_latency, to_microseconds(found.base_latency.value), 15.0);
+  expect_found(found.step_latency, to_microseconds(found.step_latency.value), 3.0);
+  expect_found(found.rate, found.rate.value.value, 280e9);
+  expect_found(found.own_copy_rate, found.own_copy_rate.value.value, 600e9);
+  expect_found(found.nccl->ll.base_latency, to_microseconds(found.nccl->ll.base_latency.value), 5.0);
+  expect_found(found.nccl->ll.step_latency, to_microseconds(found.nccl->ll.step_latency.value), 0.7);
+  expect_found(found.nccl->ll128->rate, found.nccl->ll128->rate.value.value, 250e9);
+  expect_found(found.nccl->nvls->rate, found.nccl->nvls->rate.value.value, 200e9);
+  expect_found(found.all_to_all->large.rate, found.all_to_all->large.rate.value.value, 240e9);
+  EXPECT_LT(found.rate.standard_error, 0.05);
+}
+
+TEST(LinkFit, leaves_what_no_row_depends_on_as_it_was) {
+  const CollectiveParameters start = machine(1.4);
+  std::vector<CollectiveRow> rows = measured(machine(1.0), 0.0);
+  std::erase_if(rows, [](const CollectiveRow& row) { return row.kind != CollectiveKind::all_to_all; });
+  const CollectiveFit fit = fit_collectives(start, rows, {.source = "made up", .prior_spread = 3.0});
+  EXPECT_EQ(fit.parameters.rate.value, start.rate.value);
+  EXPECT_EQ(fit.parameters.rate.provenance, Provenance::prior);
+  EXPECT_EQ(fit.parameters.all_to_all->large.rate.provenance, Provenance::fitted);
+  EXPECT_NEAR(fit.parameters.all_to_all->large.rate.value.value, 240e9, 5e9);
+  EXPECT_NE(start.all_to_all->large.rate.value.value, fit.parameters.all_to_all->large.rate.value.value);
+}
+
+TEST(LinkFit, of_a_tree_tells_two_nodes_from_more) {
+  CollectiveParameters truth = machine(1.0);
+  TreeParameters tree{{{.value = 30us}, {.value = 40us}, {.value = {190e9}}}};
+  tree.two_nodes_rate.value = {250e9};
+  tree.ramp_size.value = Bytes{40'000'000};
+  truth.tree = std::make_shared<const TreeParameters>(tree);
+  std::vector<CollectiveRow> rows;
+  for (const int nodes : {2, 4, 8}) {
+    for (std::int64_t bytes = std::int64_t{1} << 20; bytes <= std::int64_t{1} << 34; bytes *= 2) {
+      CollectiveRow row{.kind = CollectiveKind::all_reduce, .ranks = 8 * nodes, .nodes = nodes, .total = Bytes{bytes}};
+      row.time_us = collective_microseconds(truth, row);
+      rows.push_back(row);
+    }
+  }
+  CollectiveParameters start = truth;
+  tree.base_latency.value = 60us;
+  tree.rate.value = {150e9};
+  tree.two_nodes_rate.value = {150e9};
+  start.tree = std::make_shared<const TreeParameters>(tree);
+  const CollectiveFit fit = fit_collectives(start, rows, {.source = "made up", .prior_spread = 10.0});
+  EXPECT_NEAR(fit.parameters.tree->rate.value.value, 190e9, 1e9);
+  EXPECT_NEAR(fit.parameters.tree->two_nodes_rate.value.value, 250e9, 1e9);
+  EXPECT_NEAR(to_microseconds(fit.parameters.tree->base_latency.value), 30.0, 2.0);
+}
+
+PeerParameters peer(Duration latency, double gigabytes) {
+  PeerParameters made;
+  made.latency.value = latency;
+  made.rate.value = {1e9 * gigabytes};
+  made.aggregate_rate = made.rate;
+  return made;
+}
+
+std::vector<PeerRow> exchanged(const PeerParameters& truth, double spread) {
+  Noise noise(spread);
+  std::vector<PeerRow> rows;
+  for (std::int64_t bytes = 8192; bytes < std::int64_t{1} << 26; bytes += bytes / 4) {
+    rows.push_back({Bytes{bytes}, to_microseconds(p2p_time(truth, Bytes{bytes})) * noise.factor()});
+  }
+  return rows;
+}
+
+TEST(LinkFit, of_exchanges_finds_latency_and_rate_and_no_protocol_that_is_not_there) {
+  const PeerFit fit = fit_peer(peer(10us, 100.0), exchanged(peer(8us, 350.0), 0.02), {.source = "made up"});
+  expect_found(fit.parameters.latency, to_microseconds(fit.parameters.latency.value), 8.0);
+  expect_found(fit.parameters.rate, fit.parameters.rate.value.value, 350e9);
+  EXPECT_FALSE(fit.parameters.small.has_value());
+  EXPECT_EQ(fit.parameters.aggregate_rate.value, fit.parameters.rate.value);
+}
+
+TEST(LinkFit, of_exchanges_finds_where_the_protocol_changes) {
+  PeerParameters truth = peer(12us, 36.0);
+  truth.small = SmallMessages{
+      .up_to = {.value = Bytes{std::int64_t{1} << 21}}, .latency = {.value = 18us}, .rate = {.value = {29e9}}};
+  const PeerFit fit = fit_peer(peer(10us, 100.0), exchanged(truth, 0.01), {.source = "made up"});
+  ASSERT_TRUE(fit.parameters.small.has_value());
+  EXPECT_EQ(fit.parameters.small->up_to.value, Bytes{std::int64_t{1} << 21});
+  expect_found(fit.parameters.small->rate, fit.parameters.small->rate.value.value, 29e9);
+  expect_found(fit.parameters.rate, fit.parameters.rate.value.value, 36e9);
+}
+
+}  // namespace
+}  // namespace commfuse

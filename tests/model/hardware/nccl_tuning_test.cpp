@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hardware/nccl_tuning.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Twelve rings of 30 GB/s, as NCCL finds them on eight H100 (NVIDIA/nccl issue 1189).
+constexpr NcclTuning h100{
+    .generation = NcclGeneration::hopper, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {30e9}};
+constexpr NcclTuning a100{
+    .generation = NcclGeneration::ampere, .wire = NcclWire::nvlink, .channels = 12, .channel_rate = {20e9}};
+constexpr NcclTuning pcie{
+    .generation = NcclGeneration::blackwell, .wire = NcclWire::pcie, .channels = 2, .channel_rate = {24e9}};
+
+NcclEstimate estimate(const NcclTuning& tuning, NcclKernel kernel) { return nccl_estimate(tuning, kernel).value(); }
+
+TEST(NcclEstimate, of_eight_h100_is_the_table_of_nccl_itself) {
+  // Seven steps of an all-gather: 6.6 + 7 x 0.6 = 10.8 us, 14 + 7 x 1.9 = 27.3 us, 8.4 + 7 x 3.4 = 32.2 us.
+  const auto latency = [](const NcclEstimate& of) { return of.base_latency + 7 * of.step_latency; };
+  EXPECT_EQ(latency(estimate(h100, NcclKernel::ll)), Duration{10'800ns});
+  EXPECT_EQ(latency(estimate(h100, NcclKernel::ll128)), Duration{27'300ns});
+  EXPECT_EQ(latency(estimate(h100, NcclKernel::simple)), Duration{32'200ns});
+  // Algorithm bandwidth is 8/7 of the wire's: 161, 378.5 and 411.4 GB/s.
+  EXPECT_NEAR(estimate(h100, NcclKernel::ll).rate.value * 8 / 7, 161e9, 0.2e9);
+  EXPECT_NEAR(estimate(h100, NcclKernel::ll128).rate.value * 8 / 7, 378.5e9, 0.1e9);
+  EXPECT_NEAR(estimate(h100, NcclKernel::simple).rate.value * 8 / 7, 411.4e9, 0.1e9);
+}
+
+TEST(NcclEstimate, is_none_of_what_the_machine_does_not_have) {
+  EXPECT_FALSE(nccl_estimate(pcie, NcclKernel::ll128).has_value());
+  EXPECT_FALSE(nccl_estimate(pcie, NcclKernel::nvls).has_value());
+  EXPECT_FALSE(nccl_estimate(a100, NcclKernel::nvls).has_value());
+  EXPECT_EQ(estimate(pcie, NcclKernel::simple).step_latency, Duration{5'700ns});
+}
+
+TEST(NcclChoice, goes_from_ll_over_ll128_to_simple_as_sizes_grow) {
+  // The three lines of eight H100 meet at about 4.6 MB and 23 MB.
+  const auto choice = [](double total) { return nccl_choice(h100, {.ranks = 8, .passes = 1, .total = total}); };
+  EXPECT_EQ(choice(1e3), NcclKernel::ll);
+  EXPECT_EQ(choice(4.5e6), NcclKernel::ll);
+  EXPECT_EQ(choice(4.9e6), NcclKernel::ll128);
+  EXPECT_EQ(choice(22e6), NcclKernel::ll128);
+  EXPECT_EQ(choice(24e6), NcclKernel::simple);
+}
+
+TEST(NcclChoice, sums_in_the_switch_large_tensors_of_five_ranks_and_more) {
+  const auto choice = [](const NcclTuning& tuning, int ranks, double total) {
+    return nccl_choice(tuning, {.ranks = ranks, .passes = 2, .total = total});
+  };
+  EXPECT_EQ(choice(h100, 8, 1e9), NcclKernel::nvls);
+  EXPECT_EQ(choice(h100, 5, 1e9), NcclKernel::nvls);
+  EXPECT_EQ(choice(h100, 4, 1e9), NcclKernel::simple);
+  EXPECT_EQ(choice(h100, 8, 1e5), NcclKernel::ll);
+  EXPECT_EQ(choice(a100, 8, 1e9), NcclKernel::simple);
+}
+
+TEST(NcclTuning, reads_the_names_it_writes) {
+  for (const NcclGeneration generation : all_nccl_generations) {
+    EXPECT_EQ(nccl_generation_named(name_of(generation)), generation);
+  }
+  for (const NcclWire wire : all_nccl_wires) {
+    EXPECT_EQ(nccl_wire_named(name_of(wire)), wire);
+  }
+  EXPECT_FALSE(nccl_generation_named("tesla").has_value());
+}
+
+}  // namespace
+}  // namespace commfuse
