@@ -20,6 +20,7 @@ namespace {
 constexpr Range<double> efficiency{0.001, 1.0};
 constexpr Range<double> loop_efficiency{0.001, 2.0};  // Clocks may rise above those the peak was stated for.
 constexpr Range<double> share{0.0, 1.0};
+constexpr Range<double> tile_width{0.0, 4096.0};
 constexpr Range<double> relative_cost{0.0, 100.0};
 constexpr Range<std::int64_t> sm_range{1, 4096};
 constexpr Range<std::int64_t> cta_range{0, 4096};
@@ -71,6 +72,19 @@ GemmParameters read_gemm(YamlMap map) {
   return gemm;
 }
 
+AttentionParameters read_attention(YamlMap map) {
+  AttentionParameters attention;
+  attention.overhead = map.duration_parameter("overhead");
+  attention.loop_efficiency = map.number_parameter("loop_efficiency", efficiency);
+  attention.exponentials = map.compute_rate_parameter("exponentials");
+  attention.masked_width = map.number_parameter("masked_width", tile_width);
+  attention.tile_overhead = map.duration_parameter("tile_overhead");
+  attention.query_cost = map.number_parameter("query_cost", relative_cost);
+  attention.key_cost = map.number_parameter("key_cost", relative_cost);
+  attention.imbalance = map.number_parameter("imbalance", relative_cost);
+  return attention;
+}
+
 void read_matrix_units(YamlMap map, Accelerator& accelerator) {
   bool any = false;
   for (const DType dtype : all_dtypes) {
@@ -99,6 +113,9 @@ Accelerator read_accelerator(YamlMap map) {
   accelerator.event_cost = map.duration_parameter("event_cost");
   accelerator.graph_launch_cost = map.duration_parameter("graph_launch_cost");
   accelerator.graph_node_gap = map.duration_parameter("graph_node_gap");
+  if (std::optional<YamlMap> attention = map.optional_map("attention")) {
+    accelerator.attention = read_attention(*attention);
+  }
   read_matrix_units(map.map("matrix_units"), accelerator);
   return accelerator;
 }

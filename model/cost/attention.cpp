@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/check.h"
+#include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
 
@@ -12,10 +13,41 @@ namespace commfuse {
 
 namespace {
 
-// Prior, from prefill kernels on H100 (hardware surveys of 2026): 140-200 TFLOP/s at 1K, 330-420 at 4K, 510-540 at 16K
-// of a peak of 989. A100 and B200 rise alike as a share of their peaks.
-constexpr double most_efficiency = 0.6;
-constexpr double half_seq = 2500.0;
+constexpr std::int64_t tile_rows = 128;  // Queries of a head that one SM takes at a time.
+constexpr double bytes_a_score = 8.0;    // Unfused: a score is written and read in 16 bits by two kernels.
+
+/// Seconds one SM needs for a score: both products of its row, and its exponential.
+double seconds_a_score(const Accelerator& accelerator, const AttentionSize& size) {
+  const AttentionParameters& parameters = accelerator.attention;
+  const double rate = accelerator.dense_peak(size.dtype).value * parameters.loop_efficiency.value;
+  const double products = 4.0 * static_cast<double>(size.head_dim) / rate;
+  const double exponential =
+      parameters.exponentials.value.value > 0.0 ? 1.0 / parameters.exponentials.value.value : 0.0;
+  return accelerator.sms * (products + exponential);
+}
+
+double traffic_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
+  const auto width = static_cast<double>(size.batch * size.head_dim * bytes_of(size.dtype));
+  const double queries = 2.0 * width * static_cast<double>(rows.queries * size.heads);
+  const double keys = 2.0 * width * static_cast<double>(rows.keys * size.kv_heads);
+  const double rate =
+      std::min(accelerator.hbm_bandwidth.value.value, static_cast<double>(sms) * accelerator.sm_bandwidth.value.value);
+  return (accelerator.attention.query_cost.value * queries + accelerator.attention.key_cost.value * keys) / rate;
+}
+
+/// The tiles of all heads on `sms` SMs, the longest first.
+double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
+  const AttentionParameters& parameters = accelerator.attention;
+  const auto heads = static_cast<double>(size.batch * size.heads);
+  const auto seq = static_cast<double>(size.seq);
+  const double masked = size.causal ? 0.5 * parameters.masked_width.value * static_cast<double>(rows.queries) : 0.0;
+  const double score = seconds_a_score(accelerator, size);
+  const double all = heads * (seq * seq * rows.share + masked) * score / sms;
+  const double longest = static_cast<double>(tile_rows * rows.keys) * score;
+  const double tiles = heads * static_cast<double>((rows.queries + tile_rows - 1) / tile_rows);
+  return std::max(all + parameters.imbalance.value * std::min(longest, all), longest) +
+         std::ceil(tiles / sms) * to_seconds(parameters.tile_overhead.value);
+}
 
 }  // namespace
 
@@ -25,17 +57,19 @@ Duration attention_time(const Accelerator& accelerator, const AttentionSize& siz
 
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
   check(sms >= 1 && sms <= accelerator.sms, "the SM budget lies between 1 and what the accelerator has");
-  const auto seq = static_cast<double>(size.seq);
-  const auto tokens = static_cast<double>(size.batch) * seq;
-  const double full = 4.0 * tokens * seq * static_cast<double>(size.heads * size.head_dim);
-  const double work = full * rows.share;
-  const double length = seq * std::sqrt(size.causal ? 2.0 * rows.share : rows.share);
-  const double sm_share = static_cast<double>(sms) / accelerator.sms;
-  const double rate =
-      accelerator.dense_peak(size.dtype).value * sm_share * most_efficiency * length / (length + half_seq);
-  const std::int64_t columns = 2 * rows.queries * size.heads + 2 * rows.keys * size.kv_heads;
-  const Bytes traffic{size.batch * columns * size.head_dim * bytes_of(size.dtype)};
-  return std::max(op_time(work / rate, "attention"), memory_bound_time(accelerator, traffic, sms));
+  const double seconds = to_seconds(accelerator.attention.overhead.value) + tile_seconds(accelerator, size, rows, sms) +
+                         traffic_seconds(accelerator, size, rows, sms);
+  return std::max(accelerator.kernel_floor.value, op_time(seconds, "attention"));
+}
+
+Duration unfused_attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms) {
+  const std::int64_t rows = size.batch * size.heads * size.seq;
+  const Duration scores =
+      estimate_gemm(accelerator, {.m = rows, .n = size.seq, .k = size.head_dim, .dtype = size.dtype}, sms).time;
+  const Duration output =
+      estimate_gemm(accelerator, {.m = rows, .n = size.head_dim, .k = size.seq, .dtype = size.dtype}, sms).time;
+  const double touched = bytes_a_score * static_cast<double>(rows) * static_cast<double>(size.seq);
+  return scores + memory_bound_time(accelerator, Bytes{static_cast<std::int64_t>(touched)}, sms) + output;
 }
 
 }  // namespace commfuse

@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a fused (FlashAttention-like) attention kernel.
+// The time of attention: a fused (FlashAttention-like) kernel, and three kernels that write the scores out.
+//
+//   fused  = overhead + tiles + (query cost x (q, output) + key cost x (k, v)) bytes / HBM bandwidth
+//   tiles  = max(all + imbalance x longest, longest) + ceil(tiles / sms) x tile overhead
+//   all    = heads x (scores + queries x masked width / 2) x a score / sms            masked width: causal only
+//   a score = sms x (4 head_dim / (dense peak x loop efficiency) + 1 / exponentials)   longest = 128 x keys x a score
+//
+// A tile is 128 queries of a head, as in Dao, "FlashAttention-2", 2023, section 3; beside the products the exponentials
+// bound it (Shah et al., "FlashAttention-3", 2024, section 3.2), on B200 more than the products do. Public tables time
+// what a framework calls attention, with the write of keys and values to their cache: so traffic adds up.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +30,7 @@ struct AttentionSize {
   DType dtype = DType::bf16;
 };
 
-/// FLOPs over peak x efficiency, where efficiency = most x seq / (seq + half_seq), or the traffic of q, k, v and the
-/// output over HBM where that is longer; never below the kernel floor. Requires 1 <= sms <= accelerator.sms.
+/// Never below the kernel floor. Requires 1 <= sms <= accelerator.sms.
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms);
 
 /// Some of the query rows of an attention, all its heads.
@@ -32,9 +40,12 @@ struct QueryRows {
   double share = 0.0;  // of the seq x seq scores: those that the mask leaves them; all rows have 1, or 1/2 if causal
 };
 
-/// The same for some of its query rows. They are as efficient as all rows of a shorter sequence with as many scores, of
-/// length seq sqrt(share) (causal: seq sqrt(2 share)). Parts take no less time than the whole: the time of s scores
-/// goes with s + constant sqrt(s), which is concave, and every part reads its keys again.
+/// The same for some of its query rows. Parts take no less time than the whole: every part has its overhead and its
+/// longest tile, and reads its keys again.
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms);
+
+/// Not fused: the product of queries and keys, a softmax that reads and writes every score, and the product with the
+/// values; a mask saves nothing. Scores are 16 bits wide.
+Duration unfused_attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms);
 
 }  // namespace commfuse

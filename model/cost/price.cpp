@@ -400,8 +400,9 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
         lean(conversion);
       }
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
-      lean(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.kernel_floor);
-      kinds[static_cast<std::size_t>(Provenance::prior)] = true;  // the efficiency in model/cost/attention.cpp
+      const auto& [overhead, loop, exponentials, width, tile, query, key, imbalance] = accelerator.attention;
+      lean(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,
+           accelerator.kernel_floor, overhead, loop, exponentials, width, tile, query, key, imbalance);
     } else if (std::holds_alternative<ElementwiseShape>(shape)) {
       lean(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
            accelerator.kernel_floor);

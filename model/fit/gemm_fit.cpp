@@ -12,6 +12,7 @@
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/fit/holdout.h"
+#include "model/fit/knobs.h"
 
 namespace commfuse {
 
@@ -19,48 +20,29 @@ namespace {
 
 constexpr std::size_t fewest_rows = 50;
 
-/// A parameter, where its fit starts and its bounds. Durations are fitted in microseconds.
-struct Knob {
-  const char* name;
-  Parameter<double> GemmParameters::*share;
-  Parameter<Duration> GemmParameters::*time;
-  double start;
-  double lower;
-  double upper;
-};
-
-constexpr Knob share_knob(const char* name, Parameter<double> GemmParameters::*where, double start, double lower,
-                          double upper) {
-  return {name, where, nullptr, start, lower, upper};
-}
-
-constexpr Knob time_knob(const char* name, Parameter<Duration> GemmParameters::*where, double start, double lower,
-                         double upper) {
-  return {name, nullptr, where, start, lower, upper};
-}
-
+using GemmKnob = Knob<GemmParameters>;
 using P = GemmParameters;
-constexpr std::array base_knobs{share_knob("loop_efficiency", &P::loop_efficiency, 0.9, 0.2, 2.0),
-                                share_knob("hbm_efficiency", &P::hbm_efficiency, 0.85, 0.3, 1.0),
-                                share_knob("cached_input_cost", &P::cached_input_cost, 0.6, 0.01, 3.0),
-                                share_knob("output_cost", &P::output_cost, 1.0, 0.01, 5.0),
-                                time_knob("ramp", &P::ramp, 2.5, 0.1, 50.0),
-                                time_knob("wave_overhead", &P::wave_overhead, 0.8, 1e-3, 50.0),
-                                time_knob("split_overhead", &P::split_overhead, 2.5, 0.01, 50.0),
-                                share_knob("tile_256x128", &P::tile_256x128, 1.1, 0.2, 2.0),
-                                share_knob("tile_64x256", &P::tile_64x256, 0.8, 0.1, 1.5),
-                                share_knob("tile_128x64", &P::tile_128x64, 0.6, 0.1, 1.5),
-                                share_knob("tile_64x64", &P::tile_64x64, 0.5, 0.05, 1.5),
-                                share_knob("wave_quantum", &P::wave_quantum, 0.5, 0.01, 1.0),
-                                share_knob("unhidden", &P::unhidden, 0.3, 0.001, 1.0),
-                                share_knob("join_cost", &P::join_cost, 0.5, 0.01, 5.0)};
-constexpr std::array power_knobs{share_knob("burst_efficiency", &P::burst_efficiency, 0.85, 0.2, 1.5),
-                                 share_knob("sustained_share", &P::sustained_share, 0.9, 0.5, 1.0),
-                                 time_knob("burst_time", &P::burst_time, 1000.0, 10.0, 100'000.0)};
-constexpr std::array conversion_knobs{share_knob("conversion_passes", &P::conversion_passes, 6.0, 0.1, 20.0)};
+constexpr std::array base_knobs{GemmKnob{"loop_efficiency", &P::loop_efficiency, 0.9, 0.2, 2.0},
+                                GemmKnob{"hbm_efficiency", &P::hbm_efficiency, 0.85, 0.3, 1.0},
+                                GemmKnob{"cached_input_cost", &P::cached_input_cost, 0.6, 0.01, 3.0},
+                                GemmKnob{"output_cost", &P::output_cost, 1.0, 0.01, 5.0},
+                                GemmKnob{"ramp", &P::ramp, 2.5, 0.1, 50.0},
+                                GemmKnob{"wave_overhead", &P::wave_overhead, 0.8, 1e-3, 50.0},
+                                GemmKnob{"split_overhead", &P::split_overhead, 2.5, 0.01, 50.0},
+                                GemmKnob{"tile_256x128", &P::tile_256x128, 1.1, 0.2, 2.0},
+                                GemmKnob{"tile_64x256", &P::tile_64x256, 0.8, 0.1, 1.5},
+                                GemmKnob{"tile_128x64", &P::tile_128x64, 0.6, 0.1, 1.5},
+                                GemmKnob{"tile_64x64", &P::tile_64x64, 0.5, 0.05, 1.5},
+                                GemmKnob{"wave_quantum", &P::wave_quantum, 0.5, 0.01, 1.0},
+                                GemmKnob{"unhidden", &P::unhidden, 0.3, 0.001, 1.0},
+                                GemmKnob{"join_cost", &P::join_cost, 0.5, 0.01, 5.0}};
+constexpr std::array power_knobs{GemmKnob{"burst_efficiency", &P::burst_efficiency, 0.85, 0.2, 1.5},
+                                 GemmKnob{"sustained_share", &P::sustained_share, 0.9, 0.5, 1.0},
+                                 GemmKnob{"burst_time", &P::burst_time, 1000.0, 10.0, 100'000.0}};
+constexpr std::array conversion_knobs{GemmKnob{"conversion_passes", &P::conversion_passes, 6.0, 0.1, 20.0}};
 
-std::vector<Knob> knobs_of(const GemmFitOptions& options) {
-  std::vector<Knob> knobs(base_knobs.begin(), base_knobs.end());
+std::vector<GemmKnob> knobs_of(const GemmFitOptions& options) {
+  std::vector<GemmKnob> knobs(base_knobs.begin(), base_knobs.end());
   if (options.has_power_ceiling) {
     knobs.insert(knobs.end(), power_knobs.begin(), power_knobs.end());
   }
@@ -74,18 +56,18 @@ std::vector<Knob> knobs_of(const GemmFitOptions& options) {
 /// power ceilings.
 constexpr std::array burst_starts{0.85, 1.05};
 
-std::vector<FitParameter> parameters_of(const std::vector<Knob>& knobs, double burst_start) {
-  std::vector<FitParameter> parameters;
-  parameters.reserve(knobs.size());
-  for (const Knob& knob : knobs) {
-    const double start = knob.share == &P::burst_efficiency ? burst_start : knob.start;
-    parameters.push_back({.name = knob.name, .start = start, .lower = knob.lower, .upper = knob.upper});
+std::vector<FitParameter> parameters_of(std::span<const GemmKnob> knobs, double burst_start) {
+  std::vector<FitParameter> parameters = fit_parameters(knobs);
+  for (FitParameter& parameter : parameters) {
+    if (parameter.name == "burst_efficiency") {
+      parameter.start = burst_start;
+    }
   }
   return parameters;
 }
 
 /// The best of the fits from all starts, by the sum of |residual|.
-RobustFit fit_from_all_starts(const std::vector<Knob>& knobs, const std::vector<int>& groups,
+RobustFit fit_from_all_starts(std::span<const GemmKnob> knobs, const std::vector<int>& groups,
                               const Residuals& residuals) {
   const FitOptions options{.most_iterations = 60, .tolerance = 1e-5, .difference_step = 1e-3, .groups = groups};
   const auto loss = [](const RobustFit& fit) {
@@ -100,18 +82,6 @@ RobustFit fit_from_all_starts(const std::vector<Knob>& knobs, const std::vector<
     }
   }
   return best;
-}
-
-GemmParameters with_values(const std::vector<Knob>& knobs, std::span<const double> values) {
-  GemmParameters parameters;
-  for (std::size_t i = 0; i < knobs.size(); ++i) {
-    if (knobs[i].share != nullptr) {
-      (parameters.*knobs[i].share).value = values[i];
-    } else {
-      (parameters.*knobs[i].time).value = from_seconds(values[i] * 1e-6);
-    }
-  }
-  return parameters;
 }
 
 double error_of(const Accelerator& accelerator, const MeasuredGemm& row) {
@@ -151,21 +121,6 @@ Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& 
   return parted;
 }
 
-template <class T>
-void mark(Parameter<T>& parameter, const FittedParameter& fitted, const std::string& source) {
-  parameter.standard_error = fitted.standard_error;
-  parameter.provenance = Provenance::fitted;
-  parameter.source = source + (fitted.undecided ? " (undecided)" : "");
-}
-
-template <class T>
-std::string line(const char* name, int indent, const std::string& value, const Parameter<T>& parameter) {
-  const std::string error =
-      parameter.standard_error > 0.0 ? fmt::format("error: {:.2g}, ", parameter.standard_error) : std::string{};
-  return fmt::format("{:{}}{}: {{value: {}, {}provenance: \"{}: {}\"}}\n", "", indent, name, value, error,
-                     name_of(parameter.provenance), parameter.source);
-}
-
 }  // namespace
 
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
@@ -175,25 +130,19 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
     throw ConfigError(fmt::format("{} has {} products of {} to fit; measure at least {}", options.source,
                                   parted.kept.size(), name_of(dtype), fewest_rows));
   }
-  const std::vector<Knob> knobs = knobs_of(options);
+  const std::vector<GemmKnob> knobs = knobs_of(options);
   Accelerator tried = accelerator;
   GemmParameters& parameters = tried.matrix_units[index_of(dtype)]->gemm;
+  parameters = {};
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-    parameters = with_values(knobs, values);
+    set_knobs<GemmParameters>(knobs, values, parameters);
     for (std::size_t i = 0; i < parted.kept.size(); ++i) {
       out[i] = std::log(error_of(tried, parted.kept[i]));
     }
   };
   GemmFit result;
   result.fit = fit_from_all_starts(knobs, parted.groups, residuals);
-  parameters = with_values(knobs, result.fit.values());
-  for (std::size_t i = 0; i < knobs.size(); ++i) {
-    if (knobs[i].share != nullptr) {
-      mark(parameters.*knobs[i].share, result.fit.parameters[i], options.source);
-    } else {
-      mark(parameters.*knobs[i].time, result.fit.parameters[i], options.source);
-    }
-  }
+  set_fitted<GemmParameters>(knobs, result.fit, options.source, parameters);
   result.parameters = parameters;
   result.fitted = quality_on(tried, parted.kept);
   result.held_back = quality_on(tried, parted.held);
@@ -201,18 +150,9 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
 }
 
 std::string gemm_yaml(const GemmParameters& parameters, int indent) {
-  std::string text;
-  for (const Knob& knob : knobs_of({.has_power_ceiling = parameters.burst_efficiency.value > 0.0,
-                          .has_conversion = parameters.conversion_passes.value > 0.0})) {
-    if (knob.share != nullptr) {
-      const Parameter<double>& parameter = parameters.*knob.share;
-      text += line(knob.name, indent, fmt::format("{:.4g}", parameter.value), parameter);
-    } else {
-      const Parameter<Duration>& parameter = parameters.*knob.time;
-      text += line(knob.name, indent, fmt::format("{:.4g} us", to_microseconds(parameter.value)), parameter);
-    }
-  }
-  return text;
+  return knobs_yaml<GemmParameters>(knobs_of({.has_power_ceiling = parameters.burst_efficiency.value > 0.0,
+                                              .has_conversion = parameters.conversion_passes.value > 0.0}),
+                                    parameters, indent);
 }
 
 }  // namespace commfuse

@@ -43,6 +43,19 @@ struct GemmParameters {
   Parameter<double> conversion_passes{0.0};
 };
 
+/// How a fused attention kernel falls short; model/cost/attention.h says how each enters. A hardware file may leave all
+/// of it out: the defaults are judgement.
+struct AttentionParameters {
+  Parameter<Duration> overhead{Duration{5'000'000}};  ///< Once a call, with what frameworks do around the kernel.
+  Parameter<double> loop_efficiency{0.7};             ///< Share of the dense peak in both products of a tile.
+  Parameter<FlopsPerSecond> exponentials{FlopsPerSecond{0.0}};  ///< Of the whole chip, beside the products; 0: free.
+  Parameter<double> masked_width{128.0};                   ///< Keys behind the diagonal that a causal query pays for.
+  Parameter<Duration> tile_overhead{Duration{2'000'000}};  ///< Of a tile of 128 queries of a head, once a wave.
+  Parameter<double> query_cost{1.0};  ///< Time of a byte of the queries and the output, relative to the HBM bandwidth.
+  Parameter<double> key_cost{1.5};    ///< The same of keys and values, which are also written to their cache.
+  Parameter<double> imbalance{0.6};   ///< Share of the longest tile's time for which SMs idle at the end.
+};
+
 /// The matrix units of an accelerator for one dtype.
 struct MatrixUnit {
   Parameter<FlopsPerSecond> dense_peak;
@@ -63,6 +76,7 @@ struct Accelerator {
   Parameter<Duration> event_cost;             ///< Host lane: one event record with its stream wait.
   Parameter<Duration> graph_launch_cost;      ///< Host lane: launching a whole captured graph, once.
   Parameter<Duration> graph_node_gap;         ///< Device: between two dependent nodes of a graph.
+  AttentionParameters attention;
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/attention_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/random/philox.h"
+
+namespace commfuse {
+namespace {
+
+Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
+
+std::vector<MeasuredAttention> measured_on(const Accelerator& accelerator, double noise) {
+  std::vector<MeasuredAttention> rows;
+  for (const std::int64_t heads : {4, 8, 16, 24, 32, 40, 64}) {
+    for (const std::int64_t kv_heads : {1, 4}) {
+      for (const std::int64_t head_dim : {64, 128}) {
+        for (const std::int64_t seq : {64, 512, 1024, 3072, 8192, 16384}) {
+          for (const std::int64_t batch : {1, 4}) {
+            const AttentionSize size{
+                .batch = batch, .seq = seq, .heads = heads, .kv_heads = kv_heads, .head_dim = head_dim};
+            const PhiloxWords words = philox({static_cast<std::uint32_t>(rows.size()), 0, 0, 0}, 9);
+            const double factor = std::exp(noise * (2.0 * words[0] / 4294967296.0 - 1.0));
+            const double time = to_seconds(attention_time(accelerator, size, accelerator.sms));
+            rows.push_back({.size = size, .time = from_seconds(factor * time)});
+          }
+        }
+      }
+    }
+  }
+  return rows;
+}
+
+TEST(FitAttention, FindsTheParametersThatMadeTheRows) {
+  Accelerator machine = h100();
+  machine.attention.loop_efficiency.value = 0.6;
+  machine.attention.exponentials.value = FlopsPerSecond{8e12};
+  machine.attention.overhead.value = from_seconds(5e-6);
+  machine.attention.masked_width.value = 100.0;
+  const AttentionFit fit = fit_attention(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
+  EXPECT_GT(fit.held_back.rows, 30);
+  EXPECT_LT(fit.held_back.median, 0.02);
+  EXPECT_LT(fit.held_back.p90, 0.04);
+  EXPECT_NEAR(fit.parameters.loop_efficiency.value, 0.6, 3.0 * 0.6 * fit.parameters.loop_efficiency.standard_error);
+  EXPECT_NEAR(to_microseconds(fit.parameters.overhead.value), 5.0, 0.2);
+  EXPECT_EQ(fit.parameters.overhead.source, "mine.csv");
+  EXPECT_NE(attention_yaml(fit.parameters, 4).find("    exponentials: {value: "), std::string::npos);
+}
+
+TEST(FitAttention, AHandfulOfRowsIsRefused) {
+  const std::vector<MeasuredAttention> rows(10, {.size = {.seq = 1024}, .time = from_seconds(1e-4)});
+  try {
+    fit_attention(h100(), rows, "mine", "mine.csv");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "mine.csv has 10 attention calls to fit; measure at least 30");
+  }
+}
+
+}  // namespace
+}  // namespace commfuse
