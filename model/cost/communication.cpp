@@ -83,11 +83,12 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes) { return p2p_time(pee
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& share) {
   check(bytes.count >= 0, "an exchange has no negative size");
   const bool is_small = peer.small && bytes <= peer.small->up_to.value;
-  double rate = (is_small ? peer.small->rate : peer.rate).value.value / share.peer;
-  if (share.port > 1) {
-    rate = std::min(rate, peer.aggregate_rate.value.value / share.port);
-  }
   const Duration latency = (is_small ? peer.small->latency : peer.latency).value;
+  const double alone = (is_small ? peer.small->rate : peer.rate).value.value;
+  double rate = alone / share.peer;
+  if (share.port > 1) {
+    rate = std::min(rate, std::max(alone, peer.aggregate_rate.value.value) / share.port);
+  }
   return latency + op_time(static_cast<double>(bytes.count) / rate, "an exchange with one peer");
 }
 

@@ -2,10 +2,12 @@
 #include "model/fit/link_fit.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "model/check.h"
@@ -52,7 +54,7 @@ class Slots {
     slots_.push_back({name, start, [&parameter](double number) { commfuse::put(number, parameter.value); },
                       [&parameter, this](const FittedParameter& fitted) {
                         commfuse::put(fitted.value, parameter.value);
-                        parameter.standard_error = std::min(fitted.standard_error, 1.0);
+                        parameter.standard_error = fitted.standard_error;
                         parameter.provenance = Provenance::fitted;
                         parameter.source = source_;
                       }});
@@ -86,36 +88,28 @@ struct Rows {
   std::function<double(std::size_t)> weight;
 };
 
-/// On which slots some row depends, by slot, at these values; they are put back.
-std::vector<bool> felt(Slots& slots, const Rows& rows, std::span<const double> values) {
+/// On which slots some row depends, by slot.
+std::vector<bool> felt(Slots& slots, const Rows& rows) {
   std::vector<double> before(rows.count);
   for (std::size_t i = 0; i < rows.count; ++i) {
     before[i] = rows.predicted_us(i);
   }
   std::vector<bool> felt;
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    slots[slot].put(values[slot] * std::exp(nudge));
+    slots[slot].put(slots[slot].start * std::exp(nudge));
     bool any = false;
     for (std::size_t i = 0; i < rows.count && !any; ++i) {
       any = std::abs(rows.predicted_us(i) / before[i] - 1.0) > 1e-7;
     }
     felt.push_back(any);
-    slots[slot].put(values[slot]);
+    slots[slot].put(slots[slot].start);
   }
   return felt;
 }
 
-std::vector<double> starts_of(Slots& slots) {
-  std::vector<double> starts;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    starts.push_back(slots[i].start);
-  }
-  return starts;
-}
-
 /// Residuals: one a row, weighted; then one a parameter, its distance from the start.
 LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
-  slots.keep(felt(slots, rows, starts_of(slots)));
+  slots.keep(felt(slots, rows));
   check(rows.count > slots.size(), "a fit has more rows than parameters");
   std::vector<FitParameter> parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -133,18 +127,11 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
     }
   };
   const RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
-  LinkFitReport report{.converged = fitted.converged};
+  LinkFitReport report{.parameters = fitted.parameters, .errors = {}, .converged = fitted.converged};
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i].put(fitted.parameters[i].value);
-  }
-  const std::vector<bool> decided = felt(slots, rows, fitted.values());
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    if (decided[i]) {
-      slots[i].conclude(fitted.parameters[i]);
-      report.parameters.push_back(fitted.parameters[i]);
-    } else {
-      slots[i].put(slots[i].start);
-    }
+    FittedParameter& one = report.parameters[i];
+    one.standard_error = one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
+    slots[i].conclude(one);
   }
   std::vector<double> sizes;
   for (std::size_t i = 0; i < rows.count; ++i) {
@@ -233,6 +220,33 @@ bool splits(std::span<const PeerRow> rows, Bytes up_to) {
 }
 
 }  // namespace
+
+std::vector<CollectiveRow> collective_rows(const NcclTestsRun& run) {
+  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 4> programs{
+      {{"all_gather", CollectiveKind::all_gather},
+       {"reduce_scatter", CollectiveKind::reduce_scatter},
+       {"all_reduce", CollectiveKind::all_reduce},
+       {"alltoall", CollectiveKind::all_to_all}}};
+  std::vector<CollectiveRow> rows;
+  for (const auto& [program, kind] : programs) {
+    for (std::size_t i = 0; run.op == program && i < run.rows.size(); ++i) {
+      rows.push_back({.kind = kind,
+                      .ranks = run.ranks,
+                      .nodes = run.nodes,
+                      .total = Bytes{run.rows[i].bytes},
+                      .time_us = run.rows[i].time_us});
+    }
+  }
+  return rows;
+}
+
+std::vector<PeerRow> peer_rows(const NcclTestsRun& run) {
+  std::vector<PeerRow> rows;
+  for (std::size_t i = 0; run.op == "sendrecv" && i < run.rows.size(); ++i) {
+    rows.push_back({.bytes = Bytes{run.rows[i].bytes}, .time_us = run.rows[i].time_us});
+  }
+  return rows;
+}
 
 double collective_microseconds(const CollectiveParameters& parameters, const CollectiveRow& row) {
   if (row.rates != 1.0) {

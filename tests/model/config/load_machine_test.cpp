@@ -162,6 +162,52 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
             "machine.yaml:73:20: 'gpus_per_bridge' is 0; choose 1 to 64");
 }
 
+TEST_F(LoadMachineTest, what_nccl_finds_out_stands_for_kernels_that_are_left_out) {
+  const std::string h100 = "hardware/h100-sxm.yaml";
+  std::string text = read(configs + "/" + h100);
+  const std::size_t from = text.find("    base_latency: ", text.find("  collective:"));
+  const std::size_t to = text.find("    ctas: ", from);
+  text.erase(from, to - from);
+  const std::size_t kernels = text.find("      ll:\n");
+  text.erase(kernels, text.find("\n\n", kernels) - kernels);
+  std::ofstream(folder_ / "machine.yaml") << text;
+  const CollectiveParameters prior = load_machine((folder_ / "machine.yaml").string()).link.collective;
+  EXPECT_EQ(prior.base_latency.value, Duration{8'400'000});
+  EXPECT_EQ(prior.base_latency.provenance, Provenance::prior);
+  EXPECT_EQ(prior.base_latency.source, "NCCL 2.28.9, src/graph/tuning.cc");
+  EXPECT_EQ(prior.rate.value, BytesPerSecond{360e9});
+  EXPECT_EQ(prior.nccl->ll.step_latency.value, Duration{600'000});
+  EXPECT_DOUBLE_EQ(prior.nccl->ll128->rate.value.value, 0.92 * 360e9);
+  EXPECT_DOUBLE_EQ(prior.nccl->nvls->rate.value.value, 0.85 * 7 / 8 * 360e9);
+  EXPECT_EQ(prior.all_to_all, nullptr);
+  EXPECT_EQ(load_machine("h100-sxm").link.collective.nccl->ll.base_latency.provenance, Provenance::fitted);
+}
+
+TEST_F(LoadMachineTest, mistakes_about_nccl_are_found_where_they_are_written) {
+  const std::string h100 = "hardware/h100-sxm.yaml";
+  const auto place = [&](const std::string& line, int column) {
+    return "machine.yaml:" + std::to_string(line_of(h100, line)) + ":" + std::to_string(column) + ": ";
+  };
+  EXPECT_EQ(refusal(h100, "generation: hopper", "generation: tesla"),
+            place("generation: hopper", 19) +
+                "'tesla' is not known to NCCL's tuner; choose volta, ampere, hopper or blackwell");
+  EXPECT_EQ(refusal(h100, "wire: nvlink", "wire: copper"),
+            place("wire: nvlink", 13) + "'copper' is not known to NCCL's tuner; choose nvlink or pcie");
+  EXPECT_EQ(refusal(h100, "channels: 12", "channels: 65"),
+            place("channels: 12", 17) + "'channels' is 65; choose 1 to 64");
+  EXPECT_EQ(refusal("clusters/dgx-h100-x2.yaml", "up_to: {value: 2 MiB", "up_to: {value: 2 us").substr(0, 15),
+            "machine.yaml:" + std::to_string(line_of("clusters/dgx-h100-x2.yaml", "up_to: {value")));
+}
+
+TEST_F(LoadMachineTest, a_network_knows_trees_and_small_messages) {
+  const Machine machine = load_machine("dgx-h100-x2");
+  ASSERT_NE(machine.network->collective.tree, nullptr);
+  EXPECT_GT(machine.network->collective.tree->two_nodes_rate.value.value,
+            machine.network->collective.tree->rate.value.value);
+  ASSERT_TRUE(machine.network->peer.small.has_value());
+  EXPECT_EQ(machine.network->peer.small->up_to.value, Bytes{std::int64_t{1} << 21});
+}
+
 class LoadMachineFromWiresTest : public LoadMachineTest {
  protected:
   void SetUp() override {

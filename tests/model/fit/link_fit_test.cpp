@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/link_fit.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "model/cost/communication.h"
@@ -100,6 +103,53 @@ TEST(LinkFit, of_a_made_up_machine_recovers_its_parameters_inside_their_interval
   expect_found(found.nccl->nvls->rate, found.nccl->nvls->rate.value.value, 200e9);
   expect_found(found.all_to_all->large.rate, found.all_to_all->large.rate.value.value, 240e9);
   EXPECT_LT(found.rate.standard_error, 0.05);
+}
+
+/// What the program of an op would print on such a machine.
+std::string printed(const std::string& program, int ranks, const std::vector<CollectiveRow>& rows) {
+  std::string text = "# Collective test starting: " + program + "_perf\n# Using devices\n";
+  for (int rank = 0; rank < ranks; ++rank) {
+    text += fmt::format("#  Rank {:2} Group  0 Pid  {} on   made-up device  {} [0x07] None\n", rank, 100 + rank, rank);
+  }
+  for (const CollectiveRow& row : rows) {
+    text += fmt::format("{:12} {:12} float sum -1 {:8.2f} 0.00 0.00 0 {:8.2f} 0.00 0.00 0\n", row.total.count,
+                        row.total.count / 4, row.time_us, row.time_us);
+  }
+  return text + "# Out of bounds values : 0 OK\n";
+}
+
+TEST(LinkFit, from_the_text_of_nccl_tests_recovers_a_made_up_machine) {
+  const std::vector<CollectiveRow> truth = measured(machine(1.0), 0.03);
+  std::vector<CollectiveRow> read;
+  for (const auto& [program, kind] : {std::pair{"all_gather", CollectiveKind::all_gather},
+                                      {"reduce_scatter", CollectiveKind::reduce_scatter},
+                                      {"all_reduce", CollectiveKind::all_reduce},
+                                      {"alltoall", CollectiveKind::all_to_all}}) {
+    for (const int ranks : {2, 3, 4, 6, 8}) {
+      std::vector<CollectiveRow> rows = truth;
+      std::erase_if(rows, [&](const CollectiveRow& row) { return row.kind != kind || row.ranks != ranks; });
+      const std::vector<CollectiveRow> back =
+          collective_rows(read_nccl_tests(printed(program, ranks, rows), "made-up.txt"));
+      ASSERT_EQ(back.size(), rows.size());
+      read.insert(read.end(), back.begin(), back.end());
+    }
+  }
+  const CollectiveParameters found =
+      fit_collectives(machine(0.7), read, {.source = "made up", .prior_spread = 3.0}).parameters;
+  expect_found(found.base_latency, to_microseconds(found.base_latency.value), 15.0);
+  expect_found(found.rate, found.rate.value.value, 280e9);
+  expect_found(found.nccl->ll.base_latency, to_microseconds(found.nccl->ll.base_latency.value), 5.0);
+  expect_found(found.nccl->ll128->rate, found.nccl->ll128->rate.value.value, 250e9);
+  expect_found(found.nccl->nvls->rate, found.nccl->nvls->rate.value.value, 200e9);
+  expect_found(found.all_to_all->large.rate, found.all_to_all->large.rate.value.value, 240e9);
+}
+
+TEST(LinkFit, takes_send_and_receive_for_exchanges_and_other_programs_for_nothing) {
+  const NcclTestsRun sendrecv{.op = "sendrecv", .ranks = 2, .rows = {{.bytes = 4096, .time_us = 9.5}}};
+  EXPECT_EQ(peer_rows(sendrecv).size(), 1U);
+  EXPECT_EQ(peer_rows(sendrecv).front().bytes, Bytes{4096});
+  EXPECT_TRUE(collective_rows(sendrecv).empty());
+  EXPECT_TRUE(collective_rows({.op = "broadcast", .ranks = 2, .rows = sendrecv.rows}).empty());
 }
 
 TEST(LinkFit, leaves_what_no_row_depends_on_as_it_was) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "model/cost/communication.h"
 
 namespace commfuse {
@@ -89,6 +92,34 @@ TEST(PeerBetween, a_pair_of_a_pcie_tree_sees_its_slowest_hop) {
   EXPECT_DOUBLE_EQ(peer_between(machine, 3, 4).rate.value.value, 40e9 / 3);
   EXPECT_EQ(peer_between(machine, 3, 4).latency.value, Duration{8us});
   EXPECT_EQ(&peer_between(machine, 4, 3), &peer_between(machine, 7, 0));
+}
+
+TEST(CollectiveOver, a_group_below_the_slowest_wire_is_as_much_faster_as_its_pairs_are) {
+  Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
+  machine.link.collective.all_to_all = std::make_shared<const AllToAllParameters>(
+      AllToAllParameters{{.value = Bytes{1'000}}, machine.link.collective, machine.link.collective});
+  const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
+                                            .gpus_per_node = 8,
+                                            .gpu_rate = gigabytes(60),
+                                            .hop_latency = 1us,
+                                            .gpus_per_bridge = 2,
+                                            .bridges_per_root = 2,
+                                            .bridge_rate = gigabytes(30),
+                                            .root_rate = gigabytes(20)});
+  machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
+  machine.group_collectives = group_collectives_of(*machine.pair_peers, 8, machine.link.collective);
+  ASSERT_NE(machine.group_collectives, nullptr);
+  EXPECT_EQ(collective_over(machine, 0, 8).rate.value, gigabytes(20));
+  EXPECT_EQ(collective_over(machine, 0, 5).rate.value, gigabytes(20));      // over the root
+  EXPECT_DOUBLE_EQ(collective_over(machine, 0, 3).rate.value.value, 30e9);  // 30 to 20
+  EXPECT_DOUBLE_EQ(collective_over(machine, 0, 2).rate.value.value, 60e9);  // 60 to 20
+  EXPECT_DOUBLE_EQ(collective_over(machine, 0, 2).all_to_all->large.rate.value.value, 60e9);
+  EXPECT_EQ(collective_over(machine, 0, 2).base_latency.value, Duration{10us});
+}
+
+TEST(CollectiveOver, groups_whose_pairs_are_alike_are_alike) {
+  const PairPeers alike{.kinds = {link(28, 28).peer}, .kind_of_pair = std::vector<std::uint16_t>(64, 0)};
+  EXPECT_EQ(group_collectives_of(alike, 8, link(28, 28).collective), nullptr);
 }
 
 TEST(MachineDeathTest, asking_for_what_is_not_there_is_our_mistake) {

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one collective costs to price: the bar is 100 ns. Sizes go round over all kernels that NCCL would choose.
+#include <benchmark/benchmark.h>
+
+#include <array>
+#include <chrono>
+
+#include "bench/bars.h"
+#include "model/config/catalogue.h"
+#include "model/cost/communication.h"
+
+namespace commfuse::bench {
+namespace {
+
+constexpr double bar_ns = 100.0;
+constexpr std::size_t sizes = 16;
+
+std::array<Bytes, sizes> doubling() {
+  std::array<Bytes, sizes> bytes;
+  for (std::size_t i = 0; i < sizes; ++i) {
+    bytes[i] = Bytes{std::int64_t{1} << (14 + i)};
+  }
+  return bytes;
+}
+
+/// Argument: 0 all-gather, 1 all-reduce, 2 all-to-all.
+void price_one_collective(benchmark::State& state) {
+  const Machine machine = load_machine("h100-sxm");
+  const CollectiveParameters& link = collective_over(machine, 0, 8);
+  const std::array<Bytes, sizes> bytes = doubling();
+  std::size_t at = 0;
+  std::int64_t priced = 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (auto _ : state) {
+    at = (at + 1) % sizes;
+    switch (state.range(0)) {
+      case 0: benchmark::DoNotOptimize(all_gather_time(link, 8, bytes[at])); break;
+      case 1: benchmark::DoNotOptimize(all_reduce_time(link, 8, bytes[at])); break;
+      default: benchmark::DoNotOptimize(all_to_all_time(link, 8, bytes[at])); break;
+    }
+    ++priced;
+  }
+  const std::chrono::duration<double, std::nano> took = std::chrono::steady_clock::now() - start;
+  state.SetLabel(at_most(took.count() / static_cast<double>(priced), bar_ns, "ns"));
+}
+BENCHMARK(price_one_collective)->DenseRange(0, 2)->Unit(benchmark::kNanosecond);
+
+}  // namespace
+}  // namespace commfuse::bench
