@@ -82,6 +82,10 @@ void score_ag_gemm(const Table& table, Context& context, Tally& tally) {
   const FoundMachine found = machine_of_table(table, context);
   constexpr std::array<std::string_view, 3> names{"product", "serial", "overlapped"};
   const std::span<const std::string_view> parts(names);
+  tally.result().remarks.push_back(
+      fmt::format("The fused kernel is the bound of fused kernels and {} us of its own, fitted on the row with M = {}, "
+                  "whose overlapped time is not scored.",
+                  symmetric_memory.overhead_us, symmetric_memory.fitted_m));
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const std::int64_t m = row.count(tokens);
@@ -125,6 +129,8 @@ void score_gemm_ar(const Table& table, Context& context, Tally& tally) {
   MachineColumn machines(context.machines);
   constexpr std::array<std::string_view, 3> names{"product", "serial", "overlapped"};
   const std::span<const std::string_view> parts(names);
+  tally.result().remarks.push_back(
+      fmt::format("Communication beside a product takes {} times as long as alone: a prior, no fit.", lost_beside_product));
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const GemmSize size{
