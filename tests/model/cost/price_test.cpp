@@ -55,7 +55,8 @@ TEST(Price, SerialOpsHaveTheMachineToThemselves) {
 TEST(Price, AProductBesideAnExchangeLosesItsSmsButNotAfterTheLastOne) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::gate_up, 8, "commfuse", h100);
-  const GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
+  GemmSize part{.m = 32768 / 8, .n = 2 * 28672 / 8, .k = 8192};
+  part.run = 8.0 * flops_of(part);  // Priced as hot as the whole product leaves the chip.
   const std::size_t first = priced.first(OpKind::gemm);
   EXPECT_EQ(priced.costs.duration[first], estimate_gemm(h100.accelerator, part, 132 - 16).time);
   EXPECT_EQ(priced.costs.undisturbed[first], estimate_gemm(h100.accelerator, part, 132).time);
@@ -116,7 +117,10 @@ TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
 TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Priced priced(Scope::down_backward, 8, "commfuse", h100, {}, {.sum = Sum::arrival});
-  GemmSize shard{.m = 28672 / 8, .n = 8192, .k = 32768 / 8, .out = DType::fp32};
+  GemmSize whole{.m = 28672 / 8, .n = 8192, .k = 32768, .out = DType::fp32};
+  GemmSize input{.m = 32768, .n = 28672 / 8, .k = 8192};
+  whole.run = input.run = flops_of(whole) + flops_of(input);
+  GemmSize shard{.m = 28672 / 8, .n = 8192, .k = 32768 / 8, .out = DType::fp32, .run = whole.run};
   std::vector<std::size_t> gradients;
   for (std::size_t op = 0; op < priced.program.ops.size(); ++op) {
     const auto* gemm = std::get_if<GemmShape>(&priced.program.shapes[priced.program.ops[op].shape]);
@@ -133,8 +137,6 @@ TEST(Price, AGradientSummedUpByShardReadsAndWritesItselfInFp32EveryTime) {
     EXPECT_EQ(priced.costs.undisturbed[gradients[i]], adding);
   }
   // Unfused it is one product.
-  const GemmSize whole{.m = 28672 / 8, .n = 8192, .k = 32768, .out = DType::fp32};
-  const GemmSize input{.m = 32768, .n = 28672 / 8, .k = 8192};
   EXPECT_EQ(priced.costs.compute,
             estimate_gemm(h100.accelerator, input, 132).time + estimate_gemm(h100.accelerator, whole, 132).time);
 }
