@@ -30,11 +30,12 @@ std::vector<Meetings> meetings_on_all_ranks(const Program& program) {
 }  // namespace
 
 Structure structure_of(Program program) {
-  check(check_program(program).ok(), "a generated program passes its proof");
+  Proof proof = prove(program);
+  check(proof.report.ok(), "a generated program passes its proof");
   Structure structure;
   structure.digest = digest_of(program);
   structure.meetings = meetings_on_all_ranks(program);
-  structure.plan = plan_of(lower(std::make_shared<const Program>(std::move(program))));
+  structure.plan = plan_of(lower(std::make_shared<const Program>(std::move(program)), std::move(proof.matching)));
   structure.tape = tape_of(structure.plan.lowered);
   structure.draw_keys = draw_keys(structure.program());
   return structure;

@@ -254,20 +254,19 @@ class Bounds {
     return true;
   }
 
-  /// Rows and columns of regions stacked by rows; nothing when they do not stack.
-  [[nodiscard]] std::optional<Extents> extents_of(Slice operand) const {
-    const auto regions = program_.regions_of(operand);
-    const Buffer& first = program_.buffers[position(regions.front().buffer)];
-    Extents extents{{first.rows.dimension, 0}, {first.columns.dimension, regions.front().columns}};
-    for (const Region& region : regions) {
+  /// Whether the regions of an operand, stacked by rows, are so many rows and columns.
+  [[nodiscard]] bool fits(Slice operand, const Extents& wanted) const {
+    const auto& [rows, columns] = wanted;
+    std::int64_t stacked = 0;
+    for (const Region& region : program_.regions_of(operand)) {
       const Buffer& buffer = program_.buffers[position(region.buffer)];
-      if (buffer.rows.dimension != first.rows.dimension || buffer.columns.dimension != first.columns.dimension ||
-          region.columns != extents.second.blocks || extents.first.blocks > most_cells) {
-        return std::nullopt;
+      if (buffer.rows.dimension != rows.dimension || buffer.columns.dimension != columns.dimension ||
+          region.columns != columns.blocks) {
+        return false;
       }
-      extents.first.blocks += region.rows;
+      stacked += region.rows;
     }
-    return extents;
+    return stacked == rows.blocks;
   }
 
   [[nodiscard]] bool operands_fit(const Op& op) {
@@ -278,7 +277,6 @@ class Bounds {
     const std::optional<Wanted>& wanted = *known;
     const auto inputs = program_.inputs_of(op);
     const auto outputs = program_.outputs_of(op);
-    const auto fits = [&](Slice operand, const Extents& extents) { return extents_of(operand) == extents; };
     return wanted && inputs.size() == wanted->inputs && outputs.size() == wanted->outputs &&
            (inputs.empty() || fits(inputs.front(), wanted->first)) &&
            std::all_of(inputs.begin() + (inputs.empty() ? 0 : 1), inputs.end(),

@@ -62,15 +62,15 @@ std::vector<Event> check_order(const Program& program, const Matching& matching,
   return events;
 }
 
-void check_all(const Program& program, Findings& findings) {
+Matching check_all(const Program& program, Findings& findings) {
   check_bounds(program, findings);
   if (!findings.empty()) {
-    return;
+    return {};
   }
-  const Matching matching = match(program);
+  Matching matching = match(program);
   check_matching(program, matching, findings);
   if (!findings.empty()) {
-    return;
+    return matching;
   }
   const CellMap cells(program);
   const std::vector<Event> events = check_order(program, matching, cells, Ranks::all, findings);
@@ -78,6 +78,7 @@ void check_all(const Program& program, Findings& findings) {
     Sums sums;
     check_contents(program, cells, events, sums, findings, nullptr);
   }
+  return matching;
 }
 
 /// From deadlock on, where the symmetry has shown bounds and matching to hold. False when rank 0 cannot stand for all.
@@ -86,6 +87,23 @@ bool check_first(const Program& program, const Matching& matching, const Symmetr
   const std::vector<Event> events = check_order(program, matching, cells, Ranks::first, findings);
   Sums sums;
   return !findings.empty() || check_contents(program, cells, events, symmetry, sums, findings);
+}
+
+std::optional<Proof> prove_first(const Program& program) {
+  Findings findings;
+  check_references(program, Ranks::first, findings);
+  if (!findings.empty()) {
+    return std::nullopt;
+  }
+  Matching matching = match(program);
+  if (!matching.problems.empty()) {
+    return std::nullopt;
+  }
+  const std::optional<Symmetry> symmetry = symmetry_of(program, matching);
+  if (!symmetry || !check_first(program, matching, *symmetry, findings)) {
+    return std::nullopt;
+  }
+  return Proof{std::move(findings).report(), std::move(matching)};
 }
 
 }  // namespace
@@ -97,25 +115,20 @@ CheckReport check_every_rank(const Program& program) {
 }
 
 std::optional<CheckReport> check_one_rank(const Program& program) {
-  Findings findings;
-  check_references(program, Ranks::first, findings);
-  if (!findings.empty()) {
-    return std::nullopt;
-  }
-  const Matching matching = match(program);
-  if (!matching.problems.empty()) {
-    return std::nullopt;
-  }
-  const std::optional<Symmetry> symmetry = symmetry_of(program, matching);
-  if (!symmetry || !check_first(program, matching, *symmetry, findings)) {
-    return std::nullopt;
-  }
-  return std::move(findings).report();
+  std::optional<Proof> proof = prove_first(program);
+  return proof ? std::optional(std::move(proof->report)) : std::nullopt;
 }
 
-CheckReport check_program(const Program& program) {
-  std::optional<CheckReport> report = check_one_rank(program);
-  return report && (report->ok() || !all_ranks_fit(program)) ? *std::move(report) : check_every_rank(program);
+Proof prove(const Program& program) {
+  std::optional<Proof> proof = prove_first(program);
+  if (proof && (proof->report.ok() || !all_ranks_fit(program))) {
+    return *std::move(proof);
+  }
+  Findings findings;
+  Matching matching = check_all(program, findings);
+  return {std::move(findings).report(), std::move(matching)};
 }
+
+CheckReport check_program(const Program& program) { return prove(program).report; }
 
 }  // namespace commfuse

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "model/schedule/findings.h"
+#include "model/schedule/matching.h"
 #include "model/schedule/program.h"
 
 namespace commfuse {
@@ -21,6 +22,13 @@ namespace commfuse {
 /// Deterministic. O(ops) where the program is rotation-symmetric and right, in cells: one cell a block. O(ops x ranks)
 /// otherwise, so that findings name ranks.
 CheckReport check_program(const Program& program);
+
+/// What check_program() finds, and the matching it went by, for who runs the program next.
+struct Proof {
+  CheckReport report;
+  Matching matching;  // where nothing was found
+};
+Proof prove(const Program& program);
 
 /// The same proof on every rank, whether they are alike or not.
 CheckReport check_every_rank(const Program& program);

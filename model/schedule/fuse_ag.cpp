@@ -17,14 +17,16 @@ class Products {
   }
 
   /// Multiplies when the group is full.
-  void take(const Piece& piece) {
-    stack(next_.rows, piece.rows);
-    stack(next_.results, piece.results);
-    next_.arrived.insert(next_.arrived.end(), piece.arrived.begin(), piece.arrived.end());
+  void take(Piece piece) {
+    if (next_.rows.empty()) {
+      next_ = std::move(piece);
+    } else {
+      stack(next_.rows, piece.rows);
+      stack(next_.results, piece.results);
+      next_.arrived.insert(next_.arrived.end(), piece.arrived.begin(), piece.arrived.end());
+    }
     if (--to_come_ % group_ == 0) {
-      multiply(next_.rows, next_.results, landed(next_.arrived));
-      next_.rows.clear();
-      next_.results.clear();
+      multiply(std::move(next_.rows), std::move(next_.results), landed(next_.arrived));
       next_.arrived.clear();
     }
   }
@@ -32,9 +34,11 @@ class Products {
   [[nodiscard]] Done done() const { return {last_}; }
 
  private:
-  void multiply(const Operand& rows, const Operand& results, const Waits& waits) {
-    last_ =
-        stage_.builder.gemm({.a = rows, .b = {stage_.builder.whole(stage_.weight)}, .out = results, .waits = waits});
+  void multiply(Operand rows, Operand results, Waits waits) {
+    last_ = stage_.builder.gemm({.a = std::move(rows),
+                                 .b = {stage_.builder.whole(stage_.weight)},
+                                 .out = std::move(results),
+                                 .waits = std::move(waits)});
   }
 
   const Stage& stage_;
@@ -52,8 +56,8 @@ Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& br
   products.own();
   for (std::int32_t step = 2; !next.empty(); ++step) {
     Pieces after = bring(step);
-    for (const Piece& piece : next) {
-      products.take(piece);
+    for (Piece& piece : next) {
+      products.take(std::move(piece));
     }
     next = std::move(after);
   }

@@ -9,6 +9,16 @@
 
 namespace commfuse {
 
+/// number mod extent, inside [0, extent). Mostly it is there, or one extent away, and to look is faster than to divide.
+constexpr std::int32_t wrapped(std::int32_t number, std::int32_t extent) {
+  const std::int32_t near = number < 0 ? number + extent : number;
+  if (near >= 0 && near < extent) {
+    return near;
+  }
+  const std::int32_t rest = number % extent;
+  return rest < 0 ? rest + extent : rest;
+}
+
 /// scale * ((sign * coordinate + offset) mod extent). The offset is kept inside [0, extent).
 struct IndexTerm {
   std::int32_t scale = 0;  // 0: no term for this axis
@@ -28,14 +38,15 @@ struct Index {
   /// The same on every rank.
   [[nodiscard]] constexpr bool fixed() const { return (terms[0].scale | terms[1].scale | terms[2].scale) == 0; }
   [[nodiscard]] std::int32_t at(const Mesh& mesh, const Coordinates& here) const {
+    if (fixed()) {
+      return constant;
+    }
     std::int32_t value = constant;
     for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
       const IndexTerm& term = terms[axis];
       if (term.scale != 0) {
         const std::int32_t extent = mesh.axes[axis].extent;
-        const std::int32_t moved = term.sign * here[axis] + term.offset;
-        const std::int32_t inside = moved % extent;
-        value += term.scale * (inside < 0 ? inside + extent : inside);
+        value += term.scale * wrapped(term.sign * here[axis] + term.offset, extent);
       }
     }
     return value;

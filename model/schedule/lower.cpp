@@ -48,6 +48,10 @@ Rectangle rectangle_of(const Program& program, const Region& region, const Coord
 
 Lowered lower(std::shared_ptr<const Program> program) {
   Matching matching = match(*program);
+  return lower(std::move(program), std::move(matching));
+}
+
+Lowered lower(std::shared_ptr<const Program> program, Matching matching) {
   check(matching.problems.empty(), "a program is checked before it is lowered");
   return {std::move(program), std::move(matching)};
 }

@@ -49,8 +49,10 @@ struct Lowered {
   }
 };
 
-/// Aborts when sends and receives do not match: check(program) first.
+/// Aborts when sends and receives do not match: check(program) first. `matching` is that of the program, where it is
+/// known already.
 Lowered lower(std::shared_ptr<const Program> program);
+Lowered lower(std::shared_ptr<const Program> program, Matching matching);
 
 /// The commands of one rank, in issue order.
 std::vector<Command> commands_of(const Lowered& lowered, Rank rank);

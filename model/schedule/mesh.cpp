@@ -2,6 +2,7 @@
 #include "model/schedule/mesh.h"
 
 #include "model/check.h"
+#include "model/schedule/index.h"
 
 namespace commfuse {
 
@@ -37,7 +38,7 @@ Coordinates Mesh::coordinates(Rank rank) const {
 Rank Mesh::shifted(Rank rank, int axis, std::int32_t shift) const {
   const std::int32_t extent = axes[at(axis)].extent;
   const std::int32_t here = rank / stride(axis) % extent;
-  const std::int32_t there = ((here + shift) % extent + extent) % extent;
+  const std::int32_t there = wrapped(here + shift, extent);
   return member(rank, axis, there);
 }
 

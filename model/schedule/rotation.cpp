@@ -34,8 +34,7 @@ std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotati
     if (normal(extent, term.sign * scale) != step || std::abs(scale) != std::abs(step)) {
       return std::nullopt;
     }
-    const std::int32_t offset = term.offset % extent;
-    start.all += scale * (offset < 0 ? offset + extent : offset);
+    start.all += scale * wrapped(term.offset, extent);
     start.rest += scale < 0 ? scale * (extent - 1) : 0;
   }
   return start;
@@ -106,7 +105,9 @@ std::optional<Rotation> rotation_inside(const Mesh& mesh, const Span& span, cons
     }
     if (span.first.terms[axis].scale != 0) {  // one unit, chosen: nothing but the terms gives this digit
       const std::int64_t unit = std::abs(step);
-      if (start->rest / unit % mesh.axes[axis].extent != 0 || start->all % unit > unit - span.count) {
+      const std::int64_t other_digits = start->rest == 0 ? 0 : start->rest / unit % mesh.axes[axis].extent;
+      const std::int64_t inside_unit = unit == 1 ? 0 : start->all % unit;
+      if (other_digits != 0 || inside_unit > unit - span.count) {
         return std::nullopt;
       }
     } else {

@@ -25,8 +25,9 @@ struct Cycle {
   std::int32_t by = 0;
 
   [[nodiscard]] std::int32_t at(std::int32_t place) const {
-    const std::int32_t inside = place % period;
-    return place - inside + (inside + by) % period;
+    const std::int32_t inside = wrapped(place, period);
+    const std::int32_t moved = inside + by;
+    return place - inside + (moved < period ? moved : moved - period);
   }
 };
 

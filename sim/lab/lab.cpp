@@ -85,6 +85,7 @@ void require_above_bounds(const LabWorkload& lab, const Program& program, Durati
 Costs lab_costs(const LabWorkload& lab, const Program& program) {
   Costs costs;
   const Duration message = lab.latency + lab.chunk / lab.rate;
+  costs.duration.reserve(program.ops.size());
   for (const Op& op : program.ops) {
     costs.duration.push_back(op.kind == OpKind::exchange ? message : lab.shortest_tile);
   }
@@ -101,7 +102,8 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
     throw ConfigError("replay cannot play faults, where rates change at run time; choose --evaluator engine or auto");
   }
   const auto program = std::make_shared<const Program>(lab_program(lab));
-  check(check_program(*program).ok(), "a lab workload passes its proof");
+  Proof proof = prove(*program);
+  check(proof.report.ok(), "a lab workload passes its proof");
   const Costs costs = lab_costs(lab, *program);
   const EngineOptions engine{.faults = options.faults.get()};
   const bool by_engine = options.evaluator == Evaluator::engine || options.faults;
@@ -111,7 +113,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
     (op.kind == OpKind::exchange ? run.messages : run.tiles) += ranks;
   }
   // Only what is played from is made: at 65,536 ranks the engine's plan and replay's tape each take their time.
-  Plan plan{.lowered = lower(program)};
+  Plan plan{.lowered = lower(program, std::move(proof.matching))};
   Tape tape;
   if (by_engine) {
     plan = plan_of(std::move(plan.lowered));

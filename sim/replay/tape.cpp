@@ -140,6 +140,12 @@ class Writer {
       for (Rank rank = 0; rank < actors_.ranks(); ++rank) {
         const Actor actor = actors_.actor(rank, op);
         if (tape_.all_ranks || actors_.takes_part(actor)) {
+          if (const ExchangeShape* exchange = actors_.exchange(actor)) {
+            reach({actor, Phase::post});
+            if (exchange->sends) {
+              reach({actor, Phase::half});
+            }
+          }
           reach({actor, Phase::end});
         }
       }
@@ -156,6 +162,15 @@ class Writer {
   }
 
   void reach(Node node) {
+    if (value(node) != none) {
+      return;
+    }
+    bool ready = true;
+    for_each_needed(node, [&](Node needed) { ready = ready && value(needed) != none; });
+    if (ready) {  // as mostly, when asked for in order
+      write(node);
+      return;
+    }
     open_.push_back(node);
     while (!open_.empty()) {
       const Node next = open_.back();
@@ -267,7 +282,7 @@ class Writer {
       return 0;
     }
     const auto extent = mesh_.axes[static_cast<std::size_t>(axis)].extent;
-    const auto by = static_cast<std::uint32_t>((shift % extent + extent) % extent);
+    const auto by = static_cast<std::uint32_t>(wrapped(shift, extent));
     const auto [found, added] = turns_.try_emplace({axis, by}, static_cast<std::uint32_t>(tape_.turns.size()));
     if (added) {
       const auto stride = static_cast<std::uint32_t>(mesh_.stride(axis));
@@ -306,35 +321,27 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
   }
 }
 
-/// Gives values that are never alive together the same register. What an instruction reads lives on past it, so that
-/// it never writes what it reads turned.
+/// Gives values that are never alive together the same register. From the last instruction to the first, so that the
+/// first read met is the last one. What an instruction reads lives on past it, so that it never writes what it reads
+/// turned.
 void share_registers(Tape& tape, std::size_t values) {
-  std::vector<std::uint32_t> last_read(values, none);
-  for (std::uint32_t i = 0; i < tape.instructions.size(); ++i) {
-    last_read[tape.instructions[i].to] = i;
-    for_each_read(tape, tape.instructions[i], [&](std::uint32_t read) { last_read[read] = i; });
-  }
   std::vector<std::uint32_t> place(values, none);
   std::vector<std::uint32_t> idle;
-  for (std::uint32_t i = 0; i < tape.instructions.size(); ++i) {
-    Tape::Instruction& instruction = tape.instructions[i];
-    const std::uint32_t made = instruction.to;
-    if (idle.empty()) {
-      idle.push_back(tape.registers++);
-    }
-    place[made] = instruction.to = idle.back();
-    idle.pop_back();
-    for_each_read(tape, instruction, [&](std::uint32_t& read) {
-      const std::uint32_t value = read;
-      read = place[value];
-      if (last_read[value] == i) {
-        last_read[value] = none;  // an operand may be named twice
-        idle.push_back(read);
+  const auto place_of = [&](std::uint32_t value) {
+    std::uint32_t& at = place[value];
+    if (at == none) {
+      if (idle.empty()) {
+        idle.push_back(tape.registers++);
       }
-    });
-    if (last_read[made] == i) {
-      idle.push_back(instruction.to);
+      at = idle.back();
+      idle.pop_back();
     }
+    return at;
+  };
+  for (auto instruction = tape.instructions.rbegin(); instruction != tape.instructions.rend(); ++instruction) {
+    instruction->to = place_of(instruction->to);
+    for_each_read(tape, *instruction, [&](std::uint32_t& read) { read = place_of(read); });
+    idle.push_back(instruction->to);
   }
 }
 
