@@ -196,11 +196,11 @@ TEST_F(CatalogueTest, a_hardware_file_is_checked_field_by_field) {
   EXPECT_EQ(too_long.substr(too_long.find(':')), ":22: 'value' is 7.59 s; choose at most 1 s");
   const std::string too_many = machine_refusal("    ctas: {value: 16,", "    ctas: {value: 132,");
   EXPECT_EQ(too_many.substr(too_many.find(':')), ":11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
-  EXPECT_EQ(
-      machine_refusal("loop_efficiency: {value: 0.831, error: 0.065, provenance: \"fitted: gemm_h100_bf16_aic.csv "
-                      "(residual)\"}",
-                      "loop_efficiency: 0.831"),
-      "36:26: 'loop_efficiency' does not say where it comes from; write {value: 0.831, provenance: 'prior: why'}");
+  const std::string no_source =
+      machine_refusal("graph_node_gap: {value: 1 us, error: 0.5, provenance: \"prior: dependent nodes on one stream\"}",
+                      "graph_node_gap: 1 us");
+  EXPECT_EQ(no_source.substr(no_source.find(':')),
+            ":19: 'graph_node_gap' does not say where it comes from; write {value: 1 us, provenance: 'prior: why'}");
 }
 
 }  // namespace
