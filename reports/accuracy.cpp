@@ -209,6 +209,23 @@ std::string table_rows(const TableScore& score) {
   return text;
 }
 
+/// Each once, below the tables of its kind.
+std::string remarks_of(std::string_view kind, Scores scores) {
+  std::vector<std::string> remarks;
+  for (const TableScore& score : scores) {
+    for (const std::string& remark : score.remarks) {
+      if (score.kind == kind && !holds(remarks, remark)) {
+        remarks.push_back(remark);
+      }
+    }
+  }
+  std::string text;
+  for (const std::string& remark : remarks) {
+    text += "\n" + remark + "\n";
+  }
+  return text;
+}
+
 std::string tables_section(Scores scores) {
   std::string text = "## Table by table\n\nErrors in %. `n` counts times: a row of an overlap table holds several.\n";
   std::vector<std::string> kinds;
@@ -225,6 +242,7 @@ std::string tables_section(Scores scores) {
     for (const TableScore& score : scores) {
       text += score.note.empty() && score.kind == kind ? table_rows(score) : "";
     }
+    text += remarks_of(kind, scores);
   }
   return text + "\n";
 }

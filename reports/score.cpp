@@ -69,6 +69,7 @@ Json table_json(const TableScore& score) {
   }
   object["malformed_rows"] = std::move(faults);
   object["parts"] = parts_json(score);
+  object["remarks"] = score.remarks;
   if (!score.penalties.empty()) {
     object["slicing_penalty"] = penalties_json(score);
   }
@@ -136,6 +137,9 @@ std::string more_of(const TableScore& score) {
                          score.variants->ratio_errors);
     text += fmt::format("    the predicted winner is the measured one: {} of {}\n", score.variants->agreed,
                         score.variants->compared);
+  }
+  for (const std::string& remark : score.remarks) {
+    text += wrapped(remark, "    ", "      ");
   }
   for (const Skipped& some : score.skipped) {
     text += wrapped(fmt::format("{} skipped: {}", some.rows, some.reason), "    ", "      ");

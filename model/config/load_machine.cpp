@@ -482,7 +482,7 @@ Machine read_cluster(YamlFile& file, YamlMap root) {
   YamlFile nodes(path);
   auto [machine, plan] = read_hardware(nodes);
   machine.name = name;
-  machine.known_as.insert(machine.known_as.end(), own_names.begin(), own_names.end());
+  machine.known_as = own_names;
   if (has_wires) {
     plan = read_node_plan(file, root, machine);
   }

@@ -89,11 +89,11 @@ double power_seconds(const GemmParameters& parameters, const GemmSize& size, dou
   if (parameters.burst_efficiency.value <= 0.0) {
     return 0.0;
   }
-  const double at_peak =
-      2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k) / peak;
+  const double at_peak = flops_of(size).count / peak;
+  const double heat = std::max(at_peak, size.run.count / peak);
   const double burst = to_seconds(parameters.burst_time.value);
   const double share =
-      parameters.burst_efficiency.value * (burst + parameters.sustained_share.value * at_peak) / (burst + at_peak);
+      parameters.burst_efficiency.value * (burst + parameters.sustained_share.value * heat) / (burst + heat);
   return at_peak / share;
 }
 
@@ -198,6 +198,10 @@ GemmEstimate describe(const Choice& choice, std::int64_t splits, const Speeds& s
 }
 
 }  // namespace
+
+Flops flops_of(const GemmSize& size) {
+  return {2.0 * static_cast<double>(size.m) * static_cast<double>(size.n) * static_cast<double>(size.k)};
+}
 
 Bytes compulsory_traffic(const GemmSize& size) {
   const std::int64_t touches = size.accumulate ? 2 : 1;

@@ -11,7 +11,8 @@
 //   join   = split overhead + join cost x partial products / HBM rate    only when the k loop is split
 //   conversion = conversion passes x m k bytes / HBM rate                of the activations, into this dtype
 //
-// s = (burst time + sustained share x t) / (burst time + t) with t = 2 m n k / dense peak: long products run hot.
+// s = (burst time + sustained share x t) / (burst time + t), t = FLOPs / dense peak of the product, or of all products
+// of its run: long ones run hot, and cutting a product does not cool the chip.
 //
 // Tile and wave quantisation: NVIDIA, "Matrix Multiplication Background User's Guide", 2023, sections 3.2 and 3.3.
 // Splitting k over idle SMs: Osama et al., "Stream-K", PPoPP 2023, section 4. The k loop is split over SMs that would
@@ -39,6 +40,7 @@ struct GemmSize {
   DType dtype = DType::bf16;      ///< Of the inputs.
   std::optional<DType> out = {};  ///< Of the output, where it differs.
   bool accumulate = false;        ///< Adds to the output, so that it is read as well.
+  Flops run{};  ///< Of the products that run back to back, where it is one of several; how hot the chip is hangs on it.
 };
 
 /// Everything the estimate went through, so that a report can say why.
@@ -57,6 +59,9 @@ struct GemmEstimate {
 /// 1 <= sms <= accelerator.sms, and the dtype supported. Throws ConfigError for a product over `longest_op_seconds`.
 /// Allocates nothing and uses only correctly rounded arithmetic: the same picoseconds everywhere.
 GemmEstimate estimate_gemm(const Accelerator& accelerator, const GemmSize& size, int sms);
+
+/// 2 m n k.
+Flops flops_of(const GemmSize& size);
 
 /// Bytes a product reads and writes at least once: both inputs and the output, and the output again when it adds to it.
 Bytes compulsory_traffic(const GemmSize& size);

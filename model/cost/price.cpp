@@ -20,7 +20,13 @@ namespace {
 class Pricer {
  public:
   Pricer(const Program& program, const Sizes& sizes, const Machine& machine)
-      : program_(program), sizes_(sizes), machine_(machine) {}
+      : program_(program), sizes_(sizes), machine_(machine) {
+    for (const Shape& shape : program.unfused) {
+      if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+        run_ += flops_of(size_of(*gemm));
+      }
+    }
+  }
 
   /// A query of block row j of N sees j blocks of keys and half of its own under a causal mask: (2j + 1) / 2N^2 of all
   /// scores (method.md 1.4).
@@ -59,13 +65,18 @@ class Pricer {
  private:
   /// Of a part: what its whole kernel costs.
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
-    const GemmSize size{.m = sizes_.elements(gemm.kernel_m.blocks == 0 ? gemm.m : gemm.kernel_m),
-                        .n = sizes_.elements(gemm.n),
-                        .k = sizes_.elements(gemm.k),
-                        .dtype = gemm.dtype,
-                        .out = gemm.out,
-                        .accumulate = gemm.accumulate};
+    GemmSize size = size_of(gemm);
+    size.run = run_;
     return estimate_gemm(machine_.accelerator, size, sms).time;
+  }
+
+  [[nodiscard]] GemmSize size_of(const GemmShape& gemm) const {
+    return {.m = sizes_.elements(gemm.kernel_m.blocks == 0 ? gemm.m : gemm.kernel_m),
+            .n = sizes_.elements(gemm.n),
+            .k = sizes_.elements(gemm.k),
+            .dtype = gemm.dtype,
+            .out = gemm.out,
+            .accumulate = gemm.accumulate};
   }
 
   [[nodiscard]] Duration of(const ElementwiseShape& elementwise, int sms) const {
@@ -119,6 +130,7 @@ class Pricer {
   const Program& program_;
   const Sizes& sizes_;
   const Machine& machine_;
+  Flops run_{};  // of the unfused products of a rank: strategies are compared on a chip that is equally hot
 };
 
 bool in_kernel(const Program& program, std::size_t op) {

@@ -23,7 +23,7 @@ struct PairPeers {
 /// GPUs are numbered node by node. Valid for ever after `load_machine`: every GPU reaches every other.
 struct Machine {
   std::string name;
-  /// What tables of measurements call it: "H100-SXM5-80GB". A cluster's are its nodes' and its own.
+  /// What tables of measurements call it: "H100-SXM5-80GB". Of a cluster: without what its nodes are called.
   std::vector<std::string> known_as;
   Accelerator accelerator;
   Link link;  ///< Inside a node. Its peer is the nearest pair's.

@@ -73,6 +73,7 @@ struct TableScore {
   std::vector<double> held_out;       ///< Those of rows that every fit kept back.
   std::vector<ScoredPart> parts;      ///< In the order of their first row.
   std::vector<Skipped> skipped;       ///< In the order of their first row.
+  std::vector<std::string> remarks;   ///< What a reader should know: constants that one row fixed.
   std::vector<RowFault> faults;       ///< The first hundred.
   std::int64_t fault_count = 0;
   std::optional<VariantScore> variants;

@@ -162,17 +162,6 @@ std::vector<Machine> whole_catalogue() {
   return machines;
 }
 
-/// The names a cluster has beyond its nodes'.
-std::vector<Words> own_names_of(const Machine& cluster, const Machine& node) {
-  std::vector<Words> names;
-  for (const std::string& name : cluster.known_as) {
-    if (std::find(node.known_as.begin(), node.known_as.end(), name) == node.known_as.end()) {
-      names.push_back(words_of(name));
-    }
-  }
-  return names;
-}
-
 }  // namespace
 
 KnownMachines::KnownMachines() : KnownMachines(whole_catalogue()) {}
@@ -243,9 +232,9 @@ FoundMachine KnownMachines::over_nodes(const Machine& node, int nodes, std::stri
     if (cluster.accelerator.name != node.accelerator.name || cluster.gpus_per_node != node.gpus_per_node) {
       continue;
     }
-    const std::vector<Words> own = own_names_of(cluster, node);
-    const bool is_meant = std::any_of(own.begin(), own.end(), named);
-    const int rank = 2 * (is_meant ? 2 : own.empty() ? 1 : 0) + (cluster.nodes == nodes ? 1 : 0);
+    const bool is_meant = std::any_of(cluster.known_as.begin(), cluster.known_as.end(),
+                                      [&](const std::string& name) { return named(words_of(name)); });
+    const int rank = 2 * (is_meant ? 2 : cluster.known_as.empty() ? 1 : 0) + (cluster.nodes == nodes ? 1 : 0);
     if (rank >= 2 && rank > best_rank) {
       best = &cluster;
       best_rank = rank;

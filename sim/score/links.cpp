@@ -66,7 +66,7 @@ Duration predicted(const Machine& machine, const Message& message) {
   switch (message.op) {
     case LinkOp::all_gather: return all_gather_time(collective, gpus, message.bytes);
     case LinkOp::reduce_scatter: return reduce_scatter_time(collective, gpus, message.bytes);
-    case LinkOp::all_reduce: return all_reduce_time(collective, gpus, message.bytes);
+    case LinkOp::all_reduce: return all_reduce_time(collective, gpus, message.bytes, static_cast<int>(message.nodes));
     default: return all_to_all_time(collective, gpus, message.bytes);
   }
 }

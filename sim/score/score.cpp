@@ -88,10 +88,11 @@ std::vector<TableScore> score_tables(const std::vector<fs::path>& tables, const 
   std::vector<TableScore> scores;
   const fs::path own = fs::weakly_canonical(published_tables());
   for (const fs::path& path : tables) {
-    TableScore score = score_table(read_table(path), path, options, machines, predictor);
-    score.brought_along = fs::weakly_canonical(path).parent_path() == own;
-    if (options.kind.empty() || score.kind == options.kind) {
-      scores.push_back(std::move(score));
+    const Table table = read_table(path);
+    const Kind* kind = kind_of(table);
+    if (options.kind.empty() || (kind != nullptr && kind->name == options.kind)) {
+      scores.push_back(score_table(table, path, options, machines, predictor));
+      scores.back().brought_along = fs::weakly_canonical(path).parent_path() == own;
     }
     if (finished) {
       finished();

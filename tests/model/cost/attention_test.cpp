@@ -163,11 +163,14 @@ TEST(PriceByQuery, IsThatOfTheSliceWhereTheRankStands) {
   }
 }
 
-TEST(PriceByQuery, InZigZagIsTheSameOnAllRanks) {
+TEST(PriceByQuery, InZigZagIsNearlyTheSameOnAllRanks) {
+  // The scores are; the keys that the later half sees, and the longest tile, are not.
   const Priced priced(4, AttentionCut::zigzag, h100());
   for (const std::size_t core : priced.cores()) {
     for (Rank rank = 0; rank < 4; ++rank) {
-      EXPECT_EQ(priced.costs.undisturbed_of(rank, core), priced.costs.undisturbed_of(0, priced.cores().front()));
+      EXPECT_NEAR(to_seconds(priced.costs.undisturbed_of(rank, core)) /
+                      to_seconds(priced.costs.undisturbed_of(0, priced.cores().front())),
+                  1.0, 0.02);
     }
   }
 }

@@ -119,6 +119,19 @@ TEST(EstimateGemm, power_joins_the_loops_as_the_root_of_fourth_powers) {
               std::pow(1.0 + std::pow(2.0 / 0.75, 4), 0.25) * 67.108864, 1e-6);
 }
 
+TEST(EstimateGemm, cutting_a_product_does_not_cool_the_chip) {
+  const Accelerator accelerator = h100();
+  for (const std::int64_t rows : {8192, 32768, 262144}) {
+    const GemmSize whole{.m = rows, .n = 8192, .k = 8192};
+    GemmSize part{.m = rows / 8, .n = 8192, .k = 8192};
+    const Duration cold = estimate_gemm(accelerator, part, 132).time;
+    part.run = flops_of(whole);
+    const Duration hot = estimate_gemm(accelerator, part, 132).time;
+    EXPECT_GT(hot, cold);
+    EXPECT_GE(8 * hot, estimate_gemm(accelerator, whole, 132).time) << rows;
+  }
+}
+
 TEST(EstimateGemm, converting_the_activations_comes_first) {
   Accelerator accelerator = ten_sms();
   accelerator.hbm_bandwidth.value = BytesPerSecond{1e12};

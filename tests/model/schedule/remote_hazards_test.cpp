@@ -112,8 +112,7 @@ TEST(RemoteHazards, ACreditInTheWrongDirectionOrdersNothing) {
 TEST(RemoteHazards, ACreditThatDoesNotWaitForTheReaderOrdersNothing) {
   Ring early(3);
   const OpId copied = early.copy_own();
-  OpId last = early.pass_on(0, Protocol::push, copied);
-  last = early.pass_on(1, Protocol::push, last);
+  early.pass_on(1, Protocol::push, early.pass_on(0, Protocol::push, copied));
   early.builder.credit({.lane = {LaneKind::comm, 1}, .shift = -1, .waits = {copied}});
   EXPECT_FALSE(check_both_ways(std::move(early.builder).build()).empty());
 }

@@ -22,9 +22,8 @@ KnownMachines some_machines() {
   return KnownMachines({machine("a100-sxm-80", "A100 80", 80, {"A100", "A100-SXM4"}),
                         machine("a100-sxm-40", "A100 40", 40, {"A100-SXM4-40GB"}),
                         machine("h100-sxm", "H100 SXM", 80, {"H100", "H100-SXM5", "h100_dgx"}),
-                        machine("h100-pcie", "H100 PCIe", 80, {}),
-                        machine("dgx-h100-x2", "H100 SXM", 80, {"H100", "H100-SXM5", "h100_dgx"}, 2),
-                        machine("cloud-h100-x4", "H100 SXM", 80, {"H100", "H100-SXM5", "h100_dgx", "Cloud A3"}, 4)});
+                        machine("h100-pcie", "H100 PCIe", 80, {}), machine("dgx-h100-x2", "H100 SXM", 80, {}, 2),
+                        machine("cloud-h100-x4", "H100 SXM", 80, {"Cloud A3"}, 4)});
 }
 
 std::string by_name(std::string_view cell) {
