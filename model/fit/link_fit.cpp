@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <numeric>
 #include <string_view>
@@ -22,7 +23,7 @@ constexpr double residual_of_a_row = 0.05;  // What a good fit leaves; the prior
 constexpr double widest = 1e3;              // Times what a parameter starts at, or over it.
 constexpr double nudge = 0.01;              // Of a logarithm, to see what depends on a parameter.
 constexpr double worth_a_protocol = 0.9;
-constexpr int least_rows_of_a_protocol = 6;
+constexpr std::ptrdiff_t least_rows_of_a_protocol = 6;
 
 double number_of(Duration duration) { return to_microseconds(duration); }
 double number_of(BytesPerSecond rate) { return rate.value; }
@@ -215,8 +216,7 @@ double mean_error(const LinkFitReport& report) {
 
 bool splits(std::span<const PeerRow> rows, Bytes up_to) {
   const auto small = std::count_if(rows.begin(), rows.end(), [&](const PeerRow& row) { return row.bytes <= up_to; });
-  return small >= least_rows_of_a_protocol &&
-         static_cast<std::ptrdiff_t>(rows.size()) - small >= least_rows_of_a_protocol;
+  return small >= least_rows_of_a_protocol && std::ssize(rows) - small >= least_rows_of_a_protocol;
 }
 
 }  // namespace
@@ -293,7 +293,7 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
 }
 
 PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, const LinkFitOptions& options) {
-  check(rows.size() >= 2 * least_rows_of_a_protocol, "an exchange is fitted to twelve rows at least");
+  check(std::ssize(rows) >= 2 * least_rows_of_a_protocol, "an exchange is fitted to twelve rows at least");
   PeerParameters one = start;
   one.small.reset();
   PeerFit best = fit_peer_as_it_is(one, rows, options);

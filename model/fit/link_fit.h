@@ -43,7 +43,7 @@ struct LinkFitOptions {
   /// much as one row: what rows leave open stays near the prior.
   double prior_spread = 0.7;
   /// Rows below this size count for `small_weight` of a row: they are dominated by what hosts and clocks do.
-  Bytes small_below{64 * 1024};
+  Bytes small_below{65'536};
   double small_weight = 0.3;
   FitOptions fit = {};
 };
