@@ -56,13 +56,22 @@ struct Message {
   Bytes bytes;
 };
 
+/// Of a group that is smaller than its node, where such groups are faster (machine.h).
+const CollectiveParameters& collective_of(const Machine& machine, const Message& message) {
+  if (message.nodes > 1) {
+    return machine.network->collective;
+  }
+  const bool fits = message.gpus <= machine.gpus_per_node;
+  return fits ? collective_over(machine, 0, static_cast<int>(message.gpus)) : machine.link.collective;
+}
+
 /// `machine` has all the nodes of the message.
 Duration predicted(const Machine& machine, const Message& message) {
   const int gpus = static_cast<int>(message.gpus);
   if (message.op == LinkOp::send_recv) {
     return p2p_time(message.nodes == 1 ? machine.link.peer : machine.network->peer, message.bytes);
   }
-  const CollectiveParameters& collective = message.nodes == 1 ? machine.link.collective : machine.network->collective;
+  const CollectiveParameters& collective = collective_of(machine, message);
   switch (message.op) {
     case LinkOp::all_gather: return all_gather_time(collective, gpus, message.bytes);
     case LinkOp::reduce_scatter: return reduce_scatter_time(collective, gpus, message.bytes);
@@ -81,8 +90,10 @@ bool rests_on_priors(const Machine& machine, const Message& message) {
   if (message.nodes == 1) {
     return false;
   }
-  const Provenance source = message.op == LinkOp::send_recv ? machine.network->peer.rate.provenance
-                                                            : machine.network->collective.rate.provenance;
+  const CollectiveParameters& collective = machine.network->collective;
+  const bool climbs = message.op == LinkOp::all_reduce && collective.tree != nullptr;
+  const Provenance of_collective = (climbs ? collective.tree->two_nodes_rate : collective.rate).provenance;
+  const Provenance source = message.op == LinkOp::send_recv ? machine.network->peer.rate.provenance : of_collective;
   return source == Provenance::prior || source == Provenance::published;
 }
 
