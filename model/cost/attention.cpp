@@ -44,7 +44,8 @@ double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const double score = seconds_a_score(accelerator, size);
   const double all = heads * (seq * seq * rows.share + masked) * score / sms;
   const double longest = static_cast<double>(tile_rows * rows.keys) * score;
-  const double tiles = heads * static_cast<double>((rows.queries + tile_rows - 1) / tile_rows);
+  const std::int64_t tiles_a_head = (rows.queries + tile_rows - 1) / tile_rows;
+  const double tiles = heads * static_cast<double>(tiles_a_head);
   return std::max(all + parameters.imbalance.value * std::min(longest, all), longest) +
          std::ceil(tiles / sms) * to_seconds(parameters.tile_overhead.value);
 }

@@ -20,6 +20,14 @@ namespace {
 
 constexpr std::size_t fewest_rows = 50;
 
+// What slicing costs decides between strategies, so the fit is asked for it: products large enough to slice count
+// double, and the ratio of a part's time to the whole's, where both were measured, counts four times.
+constexpr double large_weight = 2.0;
+constexpr double slicing_weight = 4.0;
+constexpr std::int64_t large_rows = 512;
+constexpr std::int64_t large_width = 1024;
+constexpr std::array<std::int64_t, 2> slicings{4, 8};
+
 using GemmKnob = Knob<GemmParameters>;
 using P = GemmParameters;
 constexpr std::array base_knobs{GemmKnob{"loop_efficiency", &P::loop_efficiency, 0.9, 0.2, 2.0},
@@ -84,7 +92,7 @@ RobustFit fit_from_all_starts(std::span<const GemmKnob> knobs, const std::vector
   return best;
 }
 
-double error_of(const Accelerator& accelerator, const MeasuredGemm& row) {
+double ratio_of(const Accelerator& accelerator, const MeasuredGemm& row) {
   const Duration predicted = estimate_gemm(accelerator, row.size, accelerator.sms).time;
   return to_seconds(predicted) / to_seconds(row.time);
 }
@@ -93,7 +101,7 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
   std::vector<double> errors;
   errors.reserve(rows.size());
   for (const MeasuredGemm& row : rows) {
-    errors.push_back(std::abs(error_of(accelerator, row) - 1.0));
+    errors.push_back(std::abs(ratio_of(accelerator, row) - 1.0));
   }
   return fit_quality(errors);
 }
@@ -104,6 +112,32 @@ struct Parted {
   std::vector<int> groups;
   std::vector<MeasuredGemm> held;
 };
+
+bool is_large(const GemmSize& size) { return size.m >= large_rows && size.n >= large_width && size.k >= large_width; }
+
+/// A row and one of the rows of the same n and k with a part of its m.
+struct Slicing {
+  std::size_t part = 0;
+  std::size_t whole = 0;
+};
+
+std::vector<Slicing> slicings_in(const std::vector<MeasuredGemm>& rows) {
+  std::map<std::array<std::int64_t, 3>, std::size_t> at;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    at[{rows[i].size.m, rows[i].size.n, rows[i].size.k}] = i;
+  }
+  std::vector<Slicing> found;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const GemmSize& size = rows[i].size;
+    for (const std::int64_t parts : slicings) {
+      const auto part = at.find({size.m / parts, size.n, size.k});
+      if (size.m % parts == 0 && part != at.end() && is_large(rows[part->second].size)) {
+        found.push_back({.part = part->second, .whole = i});
+      }
+    }
+  }
+  return found;
+}
 
 Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& machine) {
   Parted parted;
@@ -134,14 +168,24 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
   Accelerator tried = accelerator;
   GemmParameters& parameters = tried.matrix_units[index_of(dtype)]->gemm;
   parameters = {};
+  const std::vector<Slicing> cut = slicings_in(parted.kept);
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<GemmParameters>(knobs, values, parameters);
-    for (std::size_t i = 0; i < parted.kept.size(); ++i) {
-      out[i] = std::log(error_of(tried, parted.kept[i]));
+    std::vector<double> logs(parted.kept.size());
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+      logs[i] = std::log(ratio_of(tried, parted.kept[i]));
+      out[i] = is_large(parted.kept[i].size) ? large_weight * logs[i] : logs[i];
+    }
+    for (std::size_t i = 0; i < cut.size(); ++i) {
+      out[logs.size() + i] = slicing_weight * (logs[cut[i].part] - logs[cut[i].whole]);
     }
   };
+  std::vector<int> groups = parted.groups;
+  for (const Slicing& one : cut) {
+    groups.push_back(parted.groups[one.whole]);
+  }
   GemmFit result;
-  result.fit = fit_from_all_starts(knobs, parted.groups, residuals);
+  result.fit = fit_from_all_starts(knobs, groups, residuals);
   set_fitted<GemmParameters>(knobs, result.fit, options.source, parameters);
   result.parameters = parameters;
   result.fitted = quality_on(tried, parted.kept);

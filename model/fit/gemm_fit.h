@@ -34,9 +34,10 @@ struct GemmFit {
   FitQuality held_back;  ///< On one (n, k) in five, which the fit has not seen (model/fit/holdout.h).
 };
 
-/// Robust least squares on log(predicted / measured). All rows are of `dtype`, whose peak, like the rest of the
-/// accelerator, is taken as it is. Standard errors count rows of one (n, k) as one observation. Throws ConfigError when
-/// fewer than 50 rows are left to fit. Requires times above 0.
+/// Robust least squares on log(predicted / measured), and on the same of P T(m/P) / T(m) for P of 4 and 8 where both
+/// were measured: what slicing costs. All rows are of `dtype`, whose peak, like the rest of the accelerator, is taken
+/// as it is. Standard errors count rows of one (n, k) as one observation. Throws ConfigError when fewer than 50 rows
+/// are left to fit. Requires times above 0.
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);
 

@@ -142,7 +142,7 @@ double improve(const Problem& problem, double threshold, double& damping, State&
   state.stuck = stuck_of(problem, state.logs, slopes, gradient);
   leave_out(normal, gradient, state.stuck);
   const double before = loss(state.residuals, threshold);
-  for (; damping < most_damping; damping *= 4.0) {
+  while (damping < most_damping) {
     MatrixXd damped = normal;
     damped.diagonal() *= 1.0 + damping;
     const VectorXd logs = problem.inside(state.logs - damped.ldlt().solve(gradient));
@@ -154,6 +154,7 @@ double improve(const Problem& problem, double threshold, double& damping, State&
       damping = std::max(damping / 8.0, 1e-12);
       return (before - after) / before;
     }
+    damping *= 4.0;
   }
   damping = first_damping;
   return 0.0;

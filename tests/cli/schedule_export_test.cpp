@@ -148,8 +148,8 @@ TEST(ScheduleExport, AWrongFileIsNotExported) {
 TEST(ScheduleExport, OfSeveralSchedulesTheFastestIsTakenAndNamed) {
   const Outcome outcome = exported("--strategy sliced --seq 8K --scope mlp --ranks 8");
   EXPECT_EQ(outcome.code, 0);
-  EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=4)\n");  // as the README's demo has it
-  EXPECT_NE(outcome.out.find("name: \"sliced (k=4) mlp\"\n"), std::string::npos) << outcome.out.substr(0, 200);
+  EXPECT_EQ(outcome.err, "the fastest at this point is taken: sliced (k=8)\n");  // as the README's demo has it
+  EXPECT_NE(outcome.out.find("name: \"sliced (k=8) mlp\"\n"), std::string::npos) << outcome.out.substr(0, 200);
   const Outcome all = exported("--strategy sliced --variants all");
   EXPECT_EQ(all.code, 2);
   EXPECT_NE(all.err.find("or leave --variants out for the fastest\n"), std::string::npos) << all.err;
