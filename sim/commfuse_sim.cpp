@@ -21,8 +21,8 @@ int main(int argc, char** argv) {
   commfuse::sim::add_run(app, status);
   commfuse::sim::add_sweep(app, status);
   commfuse::sim::add_score(app, status);
-  commfuse::sim::add_schedule(app, status);
   commfuse::sim::add_calibrate(app, status);
+  commfuse::sim::add_schedule(app, status);
   commfuse::sim::add_config(app, status);
   commfuse::sim::add_version(app, status);
   return commfuse::run_command_line(app, argc, argv, status);

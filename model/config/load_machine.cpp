@@ -425,6 +425,9 @@ void take_from_base(YamlFile& file, YamlMap root, int depth) {
     root.mistake("extends", fmt::format("{} files extend each other; name one that stands for itself", longest_chain));
   }
   if (file.has_mistakes()) {
+    for (const std::string& key : root.keys()) {
+      root.optional_value(key);  // so that none is called unknown
+    }
     file.finish();
   }
   YamlFile base(path);

@@ -179,7 +179,7 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text) {
 namespace {
 
 /// A copy of a node of another document, and of all below it, at `place`; its index.
-int transplanted(YamlDocument& document, const YamlDocument& base, int from, const YamlPlace& place) {
+int transplanted(YamlDocument& document, const YamlDocument& base, int from, YamlPlace place) {
   YamlNode copy = base.nodes[static_cast<std::size_t>(from)];
   copy.place = place;
   copy.known.clear();
@@ -193,7 +193,7 @@ int transplanted(YamlDocument& document, const YamlDocument& base, int from, con
   return static_cast<int>(document.nodes.size()) - 1;
 }
 
-void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, const YamlPlace& place,
+void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, YamlPlace place,
                std::span<const std::string_view> own) {
   for (const YamlField& field : base.nodes[static_cast<std::size_t>(from)].fields) {
     if (std::find(own.begin(), own.end(), field.key) != own.end()) {
@@ -214,8 +214,7 @@ void graft_map(YamlDocument& document, int into, const YamlDocument& base, int f
 
 }  // namespace
 
-void graft(YamlDocument& document, const YamlDocument& base, const YamlPlace& place,
-           std::span<const std::string_view> own) {
+void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own) {
   graft_map(document, 0, base, 0, place, own);
 }
 

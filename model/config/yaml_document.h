@@ -54,8 +54,7 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text);
 
 /// Gives `document` what `base` has and it has not, maps field by field, as if it stood at `place`. The top's fields
 /// named in `own` are left out.
-void graft(YamlDocument& document, const YamlDocument& base, const YamlPlace& place,
-           std::span<const std::string_view> own);
+void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own);
 
 /// `path:line:col: message`.
 std::string at_place(const std::string& path, YamlPlace place, std::string_view message);

@@ -76,7 +76,7 @@ void YamlFile::mistake(const YamlPlace& place, const std::string& message) {
   document_->mistakes.push_back({place, message});
 }
 
-void YamlFile::extend(const YamlFile& base, const YamlPlace& place, std::span<const std::string_view> own) {
+void YamlFile::extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own) {
   graft(*document_, *base.document_, place, own);
 }
 

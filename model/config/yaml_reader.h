@@ -48,7 +48,7 @@ class YamlFile {
 
   /// Takes from `base` what this file leaves out, maps field by field, but for the top's fields named in `own`. What is
   /// wrong with such a field is told at `place`.
-  void extend(const YamlFile& base, const YamlPlace& place, std::span<const std::string_view> own);
+  void extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own);
 
   /// Whether anything was wrong so far: rules that join several fields are worth checking only when each was right.
   bool has_mistakes() const;

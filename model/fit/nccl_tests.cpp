@@ -85,7 +85,7 @@ class Reading {
   }
 
   NcclTestsRun finish(const std::string& path, const std::optional<std::string>& op) {
-    run_.op = op.value_or(run_.op);
+    run_.op = run_.op.empty() ? op.value_or("") : run_.op;
     run_.nodes = std::max<int>(1, static_cast<int>(hosts_.size()));
     if (run_.rows.empty() && run_.mistakes.empty()) {
       refuse(path, "has no rows of nccl-tests; give what one of its programs printed");

@@ -37,7 +37,7 @@ class Reader {
     const Table table = score::read_table(path);
     const score::Kind* kind = score::kind_of(table);
     if (kind == nullptr) {
-      read_run(read_nccl_tests(read_small_file(path.string()), path.string()));
+      read_run(read_nccl_tests(read_small_file(path.string()), path.string(), program_in(name_)));
     } else if (kind->name == "gemm") {
       read_rows(table, "hw", [&](Row& row, const Table& of) { read_product(row, of); });
     } else if (kind->name == "attention") {
@@ -136,6 +136,16 @@ class Reader {
     if (row.is_sound()) {
       read_run(run);
     }
+  }
+
+  /// Older nccl-tests do not name their program in what they print; the file's name may.
+  static std::optional<std::string> program_in(std::string_view file) {
+    for (const std::string_view program : {"all_gather", "reduce_scatter", "all_reduce", "alltoall", "sendrecv"}) {
+      if (file.find(program) != std::string_view::npos) {
+        return std::string(program);
+      }
+    }
+    return std::nullopt;
   }
 
   /// Our tables' words for what nccl-tests calls all_gather, alltoall, sendrecv.
