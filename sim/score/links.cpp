@@ -162,7 +162,9 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
     const FoundMachine& node = hw.exists() ? machines.of(row.text(hw)) : whole_table;
     const std::int64_t in_one = node.machine == nullptr ? message.gpus : node.machine->gpus_per_node;
     message.nodes = row.has(nodes) ? row.count(nodes, most_gpus) : (message.gpus + in_one - 1) / in_one;
-    const std::string_view said = hw.exists() ? row.text(hw) : node.machine == nullptr ? "" : node.machine->name;
+    const std::string said(hw.exists()               ? row.text(hw)
+                           : node.machine == nullptr ? std::string_view()
+                                                     : node.machine->name);
     const bool back = held_back(link_group("collective", said, row.text(op), message.bytes.count));
     if (!tally.takes(row, back)) {
       continue;

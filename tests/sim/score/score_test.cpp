@@ -114,6 +114,20 @@ TEST(Score, HeldOutRowsAreThoseOfGroupsThatNoFitSaw) {
   EXPECT_EQ(held.skipped_rows(), 50 - kept_back);
 }
 
+TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
+  // A name too long to lie inside a std::string.
+  std::string text = "# hardware: RTX PRO 6000\nop,ngpus,bytes,time_us\n";
+  std::int64_t kept_back = 0;
+  for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes *= 2) {
+    text += fmt::format("all_gather,8,{},{}\n", bytes, 100.0 + static_cast<double>(bytes) / 2e4);
+    kept_back += held_back(link_group("collective", "pcie-rtx-pro-6000", "all_gather", bytes)) ? 1 : 0;
+  }
+  ASSERT_GT(kept_back, 0);
+  const TableScore score = score_text(text, "x.csv", {.held_out = true});
+  EXPECT_EQ(score.machines, std::vector<std::string>{"pcie-rtx-pro-6000"});
+  EXPECT_EQ(score.scored, kept_back);
+}
+
 TEST(Score, TheSlicingPenaltyIsSetAgainstNoPenalty) {
   // Measured: the whole takes as long as predicted, a quarter of it 1.1 times its prediction.
   const std::string text =
