@@ -2,13 +2,12 @@
 // Between the parameters of a cost formula, which are members of a struct, and the list of numbers that a fit moves.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "model/fit/parameter_yaml.h"
 #include "model/fit/robust_fit.h"
 #include "model/hardware/parameter.h"
 #include "model/units.h"
@@ -30,14 +29,6 @@ struct Knob {
 inline void set_knob(Parameter<double>& parameter, double value) { parameter.value = value; }
 inline void set_knob(Parameter<Duration>& parameter, double value) { parameter.value = from_seconds(value * 1e-6); }
 inline void set_knob(Parameter<FlopsPerSecond>& parameter, double value) { parameter.value = {value * 1e12}; }
-
-inline std::string knob_text(const Parameter<double>& parameter) { return fmt::format("{:.4g}", parameter.value); }
-inline std::string knob_text(const Parameter<Duration>& parameter) {
-  return fmt::format("{:.4g} us", to_microseconds(parameter.value));
-}
-inline std::string knob_text(const Parameter<FlopsPerSecond>& parameter) {
-  return fmt::format("{:.4g} TFLOP/s", parameter.value.value / 1e12);
-}
 
 template <class Parameters>
 std::vector<FitParameter> fit_parameters(std::span<const Knob<Parameters>> knobs) {
@@ -80,15 +71,7 @@ template <class Parameters>
 std::string knobs_yaml(std::span<const Knob<Parameters>> knobs, const Parameters& parameters, int indent) {
   std::string text;
   for (const Knob<Parameters>& knob : knobs) {
-    std::visit(
-        [&](auto where) {
-          const auto& parameter = parameters.*where;
-          const std::string error =
-              parameter.standard_error > 0.0 ? fmt::format("error: {:.2g}, ", parameter.standard_error) : "";
-          text += fmt::format("{:{}}{}: {{value: {}, {}provenance: \"{}: {}\"}}\n", "", indent, knob.name,
-                              knob_text(parameter), error, name_of(parameter.provenance), parameter.source);
-        },
-        knob.where);
+    std::visit([&](auto where) { text += parameter_line(knob.name, parameters.*where, indent); }, knob.where);
   }
   return text;
 }

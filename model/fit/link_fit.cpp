@@ -8,7 +8,6 @@
 #include <iterator>
 #include <memory>
 #include <numeric>
-#include <string_view>
 #include <utility>
 
 #include "model/check.h"
@@ -220,33 +219,6 @@ bool splits(std::span<const PeerRow> rows, Bytes up_to) {
 }
 
 }  // namespace
-
-std::vector<CollectiveRow> collective_rows(const NcclTestsRun& run) {
-  constexpr std::array<std::pair<std::string_view, CollectiveKind>, 4> programs{
-      {{"all_gather", CollectiveKind::all_gather},
-       {"reduce_scatter", CollectiveKind::reduce_scatter},
-       {"all_reduce", CollectiveKind::all_reduce},
-       {"alltoall", CollectiveKind::all_to_all}}};
-  std::vector<CollectiveRow> rows;
-  for (const auto& [program, kind] : programs) {
-    for (std::size_t i = 0; run.op == program && i < run.rows.size(); ++i) {
-      rows.push_back({.kind = kind,
-                      .ranks = run.ranks,
-                      .nodes = run.nodes,
-                      .total = Bytes{run.rows[i].bytes},
-                      .time_us = run.rows[i].time_us});
-    }
-  }
-  return rows;
-}
-
-std::vector<PeerRow> peer_rows(const NcclTestsRun& run) {
-  std::vector<PeerRow> rows;
-  for (std::size_t i = 0; run.op == "sendrecv" && i < run.rows.size(); ++i) {
-    rows.push_back({.bytes = Bytes{run.rows[i].bytes}, .time_us = run.rows[i].time_us});
-  }
-  return rows;
-}
 
 double collective_microseconds(const CollectiveParameters& parameters, const CollectiveRow& row) {
   if (row.rates != 1.0) {

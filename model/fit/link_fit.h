@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "model/fit/nccl_tests.h"
 #include "model/fit/robust_fit.h"
 #include "model/hardware/link.h"
 #include "model/schedule/program.h"
@@ -31,11 +30,6 @@ struct PeerRow {
   Bytes bytes;
   double time_us = 0.0;
 };
-
-/// The rows of one run; none where its op is another (broadcast, sendrecv and so on).
-std::vector<CollectiveRow> collective_rows(const NcclTestsRun& run);
-/// The same of sendrecv, where every rank sends to the next and receives from the one before; none of other ops.
-std::vector<PeerRow> peer_rows(const NcclTestsRun& run);
 
 struct LinkFitOptions {
   std::string source;  ///< What the fitted parameters name as theirs: a table's file name.

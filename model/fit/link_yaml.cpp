@@ -3,16 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "model/fit/parameter_yaml.h"
 #include "model/hardware/nccl_tuning.h"
 
 namespace commfuse {
 
 namespace {
-
-std::string text_of(Duration time) { return fmt::format("{:.4g} us", to_microseconds(time)); }
-std::string text_of(BytesPerSecond rate) { return fmt::format("{:.4g} GB/s", rate.value / 1e9); }
-std::string text_of(Bytes size) { return fmt::format("{} B", size.count); }
-std::string text_of(int count) { return fmt::format("{}", count); }
 
 /// Lines of maps inside maps.
 class Lines {
@@ -21,10 +19,7 @@ class Lines {
 
   template <class T>
   void add(const char* key, const Parameter<T>& parameter) {
-    const std::string error =
-        parameter.standard_error > 0.0 ? fmt::format("error: {:.2g}, ", parameter.standard_error) : "";
-    add(key, fmt::format("{{value: {}, {}provenance: \"{}: {}\"}}", text_of(parameter.value), error,
-                         name_of(parameter.provenance), parameter.source));
+    text_ += parameter_line(key, parameter, indent_);
   }
   void add(const char* key, const std::string& value) {
     text_ += fmt::format("{:{}}{}: {}\n", "", indent_, key, value);

@@ -36,15 +36,22 @@ FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
   return fit_quality(errors);
 }
 
-template <class Rows, class IsBack>
-Rows kept(const Rows& rows, const IsBack& is_back) {
-  Rows left;
-  for (const auto& row : rows) {
-    if (!is_back(row)) {
-      left.push_back(row);
+/// Which of some messages are held back, and the others.
+template <class Row>
+struct Split {
+  std::vector<bool> held_back;
+  std::vector<Row> to_fit;
+};
+template <class Row, class Observed, class KeyOf>
+Split<Row> split(const std::vector<Observed>& observed, const KeyOf& key_of) {
+  Split<Row> split;
+  for (const Observed& one : observed) {
+    split.held_back.push_back(held_back(key_of(one)));
+    if (!split.held_back.back()) {
+      split.to_fit.push_back(one.row);
     }
   }
-  return left;
+  return split;
 }
 
 class Calibrator {
@@ -99,17 +106,16 @@ class Calibrator {
 
   void collectives() {
     const auto& [rows, source] = seen_.collectives;
-    const auto is_back = [&](const CollectiveRow& row) {
-      return held_back(link_group("collective", machine_, word_of(row.kind), row.total.count));
-    };
-    const std::vector<CollectiveRow> to_fit = kept(rows, is_back);
+    const auto [is_back, to_fit] = split<CollectiveRow>(rows, [&](const ObservedCollective& one) {
+      return link_group("collective", machine_, one.op, one.row.total.count);
+    });
     if (rows.empty() || !is_enough("collectives", source, to_fit.size(), least_collectives)) {
       return;
     }
     const CollectiveFit fit = fit_collectives(base_.link.collective, to_fit, {.source = source});
     FittedPart& part = add_part("collectives", source, fit.report.parameters);
-    for (const CollectiveRow& row : rows) {
-      part.residuals.push_back({row.time_us, collective_microseconds(fit.parameters, row), is_back(row)});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      part.residuals.push_back({rows[i].row.time_us, collective_microseconds(fit.parameters, rows[i].row), is_back[i]});
     }
     conclude(part, collective_yaml(fit.parameters, 4));
     link_ += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
@@ -117,17 +123,16 @@ class Calibrator {
 
   void exchanges() {
     const auto& [rows, source] = seen_.peers;
-    const auto is_back = [&](const PeerRow& row) {
-      return held_back(link_group("p2p", machine_, "send_recv", row.bytes.count));
-    };
-    const std::vector<PeerRow> to_fit = kept(rows, is_back);
+    const auto [is_back, to_fit] = split<PeerRow>(
+        rows, [&](const ObservedExchange& one) { return link_group("p2p", machine_, one.op, one.row.bytes.count); });
     if (rows.empty() || !is_enough("exchanges", source, to_fit.size(), least_exchanges)) {
       return;
     }
     const PeerFit fit = fit_peer(base_.link.peer, to_fit, {.source = source});
     FittedPart& part = add_part("exchanges", source, fit.report.parameters);
-    for (const PeerRow& row : rows) {
-      part.residuals.push_back({row.time_us, to_microseconds(p2p_time(fit.parameters, row.bytes)), is_back(row)});
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      part.residuals.push_back(
+          {rows[i].row.time_us, to_microseconds(p2p_time(fit.parameters, rows[i].row.bytes)), is_back[i]});
     }
     conclude(part, peer_yaml(fit.parameters, 4));
     link_ = fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml) + link_;
@@ -146,16 +151,6 @@ class Calibrator {
   }
 
  private:
-  static std::string_view word_of(CollectiveKind kind) {
-    switch (kind) {
-      case CollectiveKind::all_gather: return "all_gather";
-      case CollectiveKind::reduce_scatter: return "reduce_scatter";
-      case CollectiveKind::all_reduce: return "all_reduce";
-      case CollectiveKind::all_to_all: return "all_to_all";
-    }
-    return "";
-  }
-
   bool is_enough(const std::string& name, const std::string& source, std::size_t rows, std::size_t least) {
     if (rows < least) {
       result_.skipped.push_back(

@@ -12,8 +12,8 @@
 #include "model/config_error.h"
 #include "model/fit/nccl_tests.h"
 #include "sim/score/kinds.h"
-#include "sim/score/machine_column.h"
 #include "sim/score/row.h"
+#include "sim/score/sizes.h"
 #include "sim/score/table.h"
 
 namespace commfuse::calibrate {
@@ -84,32 +84,19 @@ class Reader {
   }
 
   void read_product(Row& row, const Table& table) {
-    const std::optional<DType> dtype = score::dtype_in_table(row.text(table.column("dtype")));
-    GemmSize size{.m = row.count(table.column("m")),
-                  .n = row.count(table.column("n")),
-                  .k = row.count(table.column("k")),
-                  .dtype = dtype.value_or(DType::bf16)};
-    if (size.dtype == DType::fp8) {
-      size.out = DType::bf16;  // as frameworks do
-    }
+    const score::ProductColumns columns(table);
+    const GemmSize size = columns.size(row);
     const double time = row.amount(table.column("time_us"));
-    if (row.is_sound() && !dtype) {
-      pass_over(fmt::format("{}: products in {}, which the model has not", name_, row.text(table.column("dtype"))));
+    if (row.is_sound() && !score::dtype_in_table(row.text(columns.dtype))) {
+      pass_over(fmt::format("{}: products in {}, which the model has not", name_, row.text(columns.dtype)));
     } else if (row.is_sound()) {
       add(seen_.gemm[index_of(size.dtype)], MeasuredGemm{size, from_seconds(1e-6 * time)});
     }
   }
 
   void read_attention(Row& row, const Table& table) {
-    const AttentionSize size{.batch = row.count(table.column("batch")),
-                             .seq = row.count(table.column("seqlen")),
-                             .heads = row.count(table.column("heads")),
-                             .kv_heads = row.count(table.column("kv_heads")),
-                             .head_dim = row.count(table.column("head_dim"))};
+    const AttentionSize size = score::AttentionColumns(table).size(row);
     const double time = row.amount(table.column("time_us"));
-    if (row.is_sound() && size.heads % size.kv_heads != 0) {
-      row.fault(fmt::format("{} heads are no multiple of {} kv_heads", size.heads, size.kv_heads));
-    }
     if (row.is_sound()) {
       add(seen_.attention, MeasuredAttention{size, from_seconds(1e-6 * time)});
     }
@@ -117,24 +104,37 @@ class Reader {
 
   void read_collective(Row& row, const Table& table) {
     const Column nodes = table.column("nodes");
-    NcclTestsRun run{.op = op_name(row.text(table.column("op"))),
-                     .ranks = static_cast<int>(row.count(table.column("ngpus"), score::most_gpus)),
-                     .nodes = row.has(nodes) ? static_cast<int>(row.count(nodes, score::most_gpus)) : 1};
-    run.rows.push_back({.bytes = row.size(table.column("bytes")), .time_us = row.amount(table.column("time_us"))});
+    const Message message{.op = std::string(row.text(table.column("op"))),
+                          .ranks = row.count(table.column("ngpus"), score::most_gpus),
+                          .nodes = row.has(nodes) ? row.count(nodes, score::most_gpus) : 1,
+                          .bytes = row.size(table.column("bytes")),
+                          .time_us = row.amount(table.column("time_us"))};
     if (row.is_sound()) {
-      read_run(run);
+      add(message);
     }
   }
 
   void read_exchange(Row& row, const Table& table) {
     const std::int64_t ranks = row.count(table.column("ngpus"), score::most_gpus);
     const std::int64_t in_a_node = row.count(table.column("devices_per_node"), score::most_gpus);
-    NcclTestsRun run{.op = op_name(row.text(table.column("op"))),
-                     .ranks = static_cast<int>(ranks),
-                     .nodes = static_cast<int>((ranks + in_a_node - 1) / in_a_node)};
-    run.rows.push_back({.bytes = row.size(table.column("bytes")), .time_us = row.amount(table.column("median_us"))});
+    const Message message{.op = std::string(row.text(table.column("op"))),
+                          .ranks = ranks,
+                          .nodes = (ranks + in_a_node - 1) / in_a_node,
+                          .bytes = row.size(table.column("bytes")),
+                          .time_us = row.amount(table.column("median_us"))};
     if (row.is_sound()) {
-      read_run(run);
+      add(message);
+    }
+  }
+
+  void read_run(const NcclTestsRun& run) {
+    for (const NcclTestsMistake& mistake : run.mistakes) {
+      const bool is_line = mistake.place.starts_with("line ");
+      seen_.faults.push_back(
+          fmt::format("{}:{}: {}", path_.string(), is_line ? mistake.place.substr(5) : mistake.place, mistake.reason));
+    }
+    for (const NcclTestsRow& row : run.rows) {
+      add(Message{.op = run.op, .ranks = run.ranks, .nodes = run.nodes, .bytes = row.bytes, .time_us = row.time_us});
     }
   }
 
@@ -148,47 +148,45 @@ class Reader {
     return std::nullopt;
   }
 
-  /// Our tables' words for what nccl-tests calls all_gather, alltoall, sendrecv.
-  static std::string op_name(std::string_view word) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> words{{{"allgather", "all_gather"},
-                                                                                  {"allreduce", "all_reduce"},
-                                                                                  {"reducescatter", "reduce_scatter"},
-                                                                                  {"all_to_all", "alltoall"},
-                                                                                  {"send_recv", "sendrecv"},
-                                                                                  {"sendrecv", "sendrecv"}}};
-    for (const auto& [from, to] : words) {
-      if (from == word) {
-        return std::string(to);
-      }
+  /// One message of a table or of nccl-tests, `op` by its word for it.
+  struct Message {
+    std::string op;
+    std::int64_t ranks = 1;
+    std::int64_t nodes = 1;
+    std::int64_t bytes = 0;
+    double time_us = 1.0;
+  };
+
+  void add(const Message& message) {
+    const std::optional<score::LinkOp> op = score::op_in_table(message.op);
+    if (!op) {
+      pass_over(fmt::format("{}: {}, which the model has not", name_, message.op));
+    } else if (message.nodes > 1) {
+      pass_over(fmt::format("{}: {} on {} nodes, where a hardware file is of one", name_, message.op, message.nodes));
+    } else if (message.bytes == 0 || message.ranks == 1) {
+      pass_over(fmt::format("{}: nothing is sent", name_));
+    } else if (const std::optional<CollectiveKind> kind = collective_of(*op)) {
+      add(seen_.collectives, ObservedCollective{message.op,
+                                                {.kind = *kind,
+                                                 .ranks = static_cast<int>(message.ranks),
+                                                 .total = Bytes{message.bytes},
+                                                 .time_us = message.time_us}});
+    } else if (message.ranks != 2) {
+      pass_over(fmt::format("{}: exchanges of {} GPUs, where a pair's are asked for", name_, message.ranks));
+    } else {
+      add(seen_.peers, ObservedExchange{message.op, {.bytes = Bytes{message.bytes}, .time_us = message.time_us}});
     }
-    return std::string(word);
   }
 
-  void read_run(const NcclTestsRun& run) {
-    for (const NcclTestsMistake& mistake : run.mistakes) {
-      const bool is_line = mistake.place.starts_with("line ");
-      seen_.faults.push_back(
-          fmt::format("{}:{}: {}", path_.string(), is_line ? mistake.place.substr(5) : mistake.place, mistake.reason));
+  static std::optional<CollectiveKind> collective_of(score::LinkOp op) {
+    switch (op) {
+      case score::LinkOp::all_gather: return CollectiveKind::all_gather;
+      case score::LinkOp::reduce_scatter: return CollectiveKind::reduce_scatter;
+      case score::LinkOp::all_reduce: return CollectiveKind::all_reduce;
+      case score::LinkOp::all_to_all: return CollectiveKind::all_to_all;
+      case score::LinkOp::send_recv: return std::nullopt;
     }
-    if (run.nodes > 1) {
-      pass_over(fmt::format("{}: {} on {} nodes, where a hardware file is of one", name_, run.op, run.nodes),
-                run.rows.size());
-      return;
-    }
-    const std::vector<CollectiveRow> collectives = collective_rows(run);
-    const std::vector<PeerRow> peers = peer_rows(run);
-    for (const CollectiveRow& row : collectives) {
-      row.total.count > 0 && row.ranks > 1 ? add(seen_.collectives, row)
-                                           : pass_over(fmt::format("{}: nothing is sent", name_));
-    }
-    for (const PeerRow& row : peers) {
-      row.bytes.count > 0 && run.ranks == 2
-          ? add(seen_.peers, row)
-          : pass_over(fmt::format("{}: exchanges of {} GPUs, where a pair's are asked for", name_, run.ranks));
-    }
-    if (collectives.empty() && peers.empty() && !run.rows.empty()) {
-      pass_over(fmt::format("{}: {}, which the model has not", name_, run.op), run.rows.size());
-    }
+    return std::nullopt;
   }
 
   template <class Measured>
@@ -200,7 +198,7 @@ class Reader {
     into.rows.push_back(row);
   }
 
-  void pass_over(const std::string& sentence, std::size_t rows = 1) { passed_over_[sentence] += rows; }
+  void pass_over(const std::string& sentence) { ++passed_over_[sentence]; }
 
   std::optional<std::string> chosen_;
   Observations seen_;

@@ -23,12 +23,22 @@ struct Measurements {
   std::string source;
 };
 
+/// `op` is the word of the table, or of nccl-tests: part of the key that chooses the held-back rows.
+struct ObservedCollective {
+  std::string op;
+  CollectiveRow row;
+};
+struct ObservedExchange {
+  std::string op;
+  PeerRow row;
+};
+
 struct Observations {
   std::string machine;                                             ///< As the tables call it; may be empty.
   std::array<Measurements<MeasuredGemm>, all_dtypes.size()> gemm;  ///< By dtype.
   Measurements<MeasuredAttention> attention;
-  Measurements<CollectiveRow> collectives;
-  Measurements<PeerRow> peers;
+  Measurements<ObservedCollective> collectives;
+  Measurements<ObservedExchange> peers;
   std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong; they are left out.
   std::vector<std::string> skipped;  ///< Sentences about what is right but not of one node, or of no use here.
 };

@@ -5,16 +5,17 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
 #include "model/config_error.h"
+#include "reports/atomic_file.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/calibrate/observations.h"
 #include "sim/calibrate/residual_plot.h"
@@ -59,18 +60,28 @@ std::string summary_of(const calibrate::FittedPart& part) {
   return text + calibrate::residual_plot(part.residuals);
 }
 
-/// Whole or not at all, and only when it reads back.
-void write_machine(const fs::path& path, const std::string& yaml) {
-  const fs::path draft = path.string() + ".part";
-  std::ofstream(draft) << yaml;
-  std::error_code error;
-  try {
-    load_machine(fs::absolute(draft).string());
-    fs::rename(draft, path);
-  } catch (...) {
-    fs::remove(draft, error);
-    throw;
+/// A file that is gone when its scope ends, whether it was renamed or not.
+class Draft {
+ public:
+  explicit Draft(fs::path path) : path_(std::move(path)) {}
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  ~Draft() {
+    std::error_code error;
+    fs::remove(path_, error);
   }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+/// Whole or not at all, and only when it reads back: a fit may end where no hardware file may go.
+void write_machine(const fs::path& path, const std::string& yaml) {
+  const Draft draft(fs::absolute(path.string() + ".part"));
+  reports::atomic_write(draft.path(), yaml);
+  load_machine(draft.path().string());
+  fs::rename(draft.path(), path);
 }
 
 int run_calibrate(const CalibrateRequest& request) {

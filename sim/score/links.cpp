@@ -2,7 +2,6 @@
 // Tables of collectives and of single exchanges, in one node and over several.
 #include <fmt/format.h>
 
-#include <array>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -12,41 +11,11 @@
 #include "model/fit/holdout.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
+#include "sim/score/sizes.h"
 
 namespace commfuse::score {
 
 namespace {
-
-enum class LinkOp : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all, send_recv };
-
-constexpr std::string_view name_of(LinkOp op) {
-  switch (op) {
-    case LinkOp::all_gather: return "all_gather";
-    case LinkOp::reduce_scatter: return "reduce_scatter";
-    case LinkOp::all_reduce: return "all_reduce";
-    case LinkOp::all_to_all: return "all_to_all";
-    case LinkOp::send_recv: return "send_recv";
-  }
-  return "";
-}
-
-std::optional<LinkOp> op_in_table(std::string_view word) {
-  constexpr std::array<std::pair<std::string_view, LinkOp>, 9> words{{{"all_gather", LinkOp::all_gather},
-                                                                      {"allgather", LinkOp::all_gather},
-                                                                      {"reduce_scatter", LinkOp::reduce_scatter},
-                                                                      {"reducescatter", LinkOp::reduce_scatter},
-                                                                      {"all_reduce", LinkOp::all_reduce},
-                                                                      {"allreduce", LinkOp::all_reduce},
-                                                                      {"all_to_all", LinkOp::all_to_all},
-                                                                      {"alltoall", LinkOp::all_to_all},
-                                                                      {"send_recv", LinkOp::send_recv}}};
-  for (const auto& [known, op] : words) {
-    if (known == word) {
-      return op;
-    }
-  }
-  return std::nullopt;
-}
 
 /// Who takes part and how much is sent.
 struct Message {
@@ -118,29 +87,68 @@ class PartNames {
   std::map<std::tuple<LinkOp, std::int64_t, bool, bool>, std::string> names_;
 };
 
-/// Scores one row whose machine is known; counts it where it cannot be expressed.
-void score_message(const Row& row, const Message& message, double measured_us, const FoundMachine& node, bool back,
-                   std::string_view prose, Context& context, PartNames& parts, Tally& tally) {
-  if (node.machine == nullptr) {
-    tally.skip(node.why_not);
-    return;
+/// A row of a table of messages, as far as the three kinds agree.
+struct LinkRow {
+  std::string_view op;  ///< The table's word.
+  Message message;      ///< All but its op.
+  double measured_us = 1.0;
+  bool held_back = false;
+  FoundMachine node;
+  std::string_view prose = {};  ///< Tells the cluster, where there are several nodes.
+};
+
+/// Scores rows, and counts those that cannot be expressed.
+class LinkScorer {
+ public:
+  LinkScorer(Context& context, Tally& tally) : context_(context), tally_(tally) {}
+
+  void score(const Row& row, LinkRow read) {
+    if (!tally_.takes(row, read.held_back)) {
+      return;
+    }
+    const std::optional<LinkOp> op = op_in_table(read.op);
+    if (!op) {
+      tally_.skip(fmt::format("the model has no {}", read.op));
+    } else if (read.node.machine == nullptr) {
+      tally_.skip(read.node.why_not);
+    } else {
+      read.message.op = *op;
+      score_message(row, read);
+    }
   }
-  const FoundMachine found = context.machines.over_nodes(*node.machine, static_cast<int>(message.nodes), prose);
-  if (found.machine == nullptr) {
-    tally.skip(found.why_not);
-  } else if (message.gpus > message.nodes * node.machine->gpus_per_node) {
-    tally.skip(fmt::format("{} has fewer GPUs than take part", found.machine->name));
-  } else if (message.gpus % message.nodes != 0) {
-    tally.skip("the nodes have different numbers of GPUs");
-  } else if (message.bytes.count == 0 || message.gpus == 1) {
-    tally.skip("nothing is sent");
-  } else if (message.op == LinkOp::send_recv && message.gpus != 2) {
-    tally.skip("more than two GPUs exchange messages, and the table does not say how");
-  } else {
-    const std::string_view part = parts.of(*found.machine, message);
-    tally.score(row, *found.machine, back,
-                {{measured_us, to_microseconds(predicted(*found.machine, message)), std::span(&part, 1)}});
+
+ private:
+  void score_message(const Row& row, const LinkRow& read) {
+    const Message& message = read.message;
+    const FoundMachine found =
+        context_.machines.over_nodes(*read.node.machine, static_cast<int>(message.nodes), read.prose);
+    if (found.machine == nullptr) {
+      tally_.skip(found.why_not);
+    } else if (message.gpus > message.nodes * read.node.machine->gpus_per_node) {
+      tally_.skip(fmt::format("{} has fewer GPUs than take part", found.machine->name));
+    } else if (message.gpus % message.nodes != 0) {
+      tally_.skip("the nodes have different numbers of GPUs");
+    } else if (message.bytes.count == 0 || message.gpus == 1) {
+      tally_.skip("nothing is sent");
+    } else if (message.op == LinkOp::send_recv && message.gpus != 2) {
+      tally_.skip("more than two GPUs exchange messages, and the table does not say how");
+    } else {
+      const std::string_view part = parts_.of(*found.machine, message);
+      tally_.score(row, *found.machine, read.held_back,
+                   {{read.measured_us, to_microseconds(predicted(*found.machine, message)), std::span(&part, 1)}});
+    }
   }
+
+  Context& context_;
+  Tally& tally_;
+  PartNames parts_;
+};
+
+/// What nccl-tests calls bus bandwidth: doc/PERFORMANCE.md there.
+double microseconds_at(double bus_gigabytes_per_second, std::string_view op, const Message& message) {
+  const auto ranks = static_cast<double>(message.gpus);
+  const double passes = op_in_table(op) == LinkOp::all_reduce ? 2.0 : 1.0;
+  return static_cast<double>(message.bytes.count) * passes * (ranks - 1.0) / ranks / bus_gigabytes_per_second / 1e3;
 }
 
 }  // namespace
@@ -154,27 +162,22 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
   const Column hw = table.column("hw");
   const FoundMachine whole_table = hw.exists() ? FoundMachine{} : machine_of_table(table, context);
   MachineColumn machines(context.machines);
-  PartNames parts;
+  LinkScorer scorer(context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    Message message{.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}};
-    const double measured = row.amount(time);
-    const FoundMachine& node = hw.exists() ? machines.of(row.text(hw)) : whole_table;
-    const std::int64_t in_one = node.machine == nullptr ? message.gpus : node.machine->gpus_per_node;
+    LinkRow read{.op = row.text(op),
+                 .message = {.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}},
+                 .measured_us = row.amount(time),
+                 .node = hw.exists() ? machines.of(row.text(hw)) : whole_table,
+                 .prose = table.comment("hardware")};
+    Message& message = read.message;
+    const Machine* node = read.node.machine;
+    const std::int64_t in_one = node == nullptr ? message.gpus : node->gpus_per_node;
     message.nodes = row.has(nodes) ? row.count(nodes, most_gpus) : (message.gpus + in_one - 1) / in_one;
-    const std::string said(hw.exists()               ? row.text(hw)
-                           : node.machine == nullptr ? std::string_view()
-                                                     : node.machine->name);
-    const bool back = held_back(link_group("collective", said, row.text(op), message.bytes.count));
-    if (!tally.takes(row, back)) {
-      continue;
-    }
-    if (const std::optional<LinkOp> known = op_in_table(row.text(op))) {
-      message.op = *known;
-      score_message(row, message, measured, node, back, table.comment("hardware"), context, parts, tally);
-    } else {
-      tally.skip(fmt::format("the model has no {}", row.text(op)));
-    }
+    const std::string_view ours = node == nullptr ? std::string_view() : node->name;
+    const std::string_view said = hw.exists() ? row.text(hw) : ours;
+    read.held_back = held_back(link_group("collective", said, read.op, message.bytes.count));
+    scorer.score(row, read);
   }
 }
 
@@ -185,27 +188,15 @@ void score_bus_rates(const Table& table, Context& context, Tally& tally) {
   const Column bytes = table.column("bytes");
   const Column rate = table.column("busbw_GBs");
   MachineColumn machines(context.machines);
-  PartNames parts;
+  LinkScorer scorer(context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    Message message{.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}};
-    const double gigabytes_per_second = row.amount(rate);
-    const bool back = held_back(link_group("collective_rate", row.text(hw), row.text(op), message.bytes.count));
-    if (!tally.takes(row, back)) {
-      continue;
-    }
-    const std::optional<LinkOp> known = op_in_table(row.text(op));
-    if (!known) {
-      tally.skip(fmt::format("the model has no {}", row.text(op)));
-      continue;
-    }
-    message.op = *known;
-    // What nccl-tests calls bus bandwidth: doc/PERFORMANCE.md there.
-    const double ranks = static_cast<double>(message.gpus);
-    const double wire = static_cast<double>(message.bytes.count) * (ranks - 1.0) / ranks *
-                        (message.op == LinkOp::all_reduce ? 2.0 : 1.0);
-    score_message(row, message, wire / gigabytes_per_second / 1e3, machines.of(row.text(hw)), back, {}, context, parts,
-                  tally);
+    LinkRow read{.op = row.text(op),
+                 .message = {.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}},
+                 .node = machines.of(row.text(hw))};
+    read.measured_us = microseconds_at(row.amount(rate), read.op, read.message);
+    read.held_back = held_back(link_group("collective_rate", row.text(hw), read.op, read.message.bytes.count));
+    scorer.score(row, read);
   }
 }
 
@@ -217,24 +208,18 @@ void score_exchanges(const Table& table, Context& context, Tally& tally) {
   const Column bytes = table.column("bytes");
   const Column time = table.column("median_us");
   MachineColumn machines(context.machines);
-  PartNames parts;
+  LinkScorer scorer(context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    Message message{.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}};
+    LinkRow read{.op = row.text(op),
+                 .message = {.gpus = row.count(gpus, most_gpus), .bytes = {row.size(bytes)}},
+                 .measured_us = row.amount(time),
+                 .node = machines.of(row.text(device)),
+                 .prose = row.text(device)};
     const std::int64_t share = row.count(in_a_node, most_gpus);
-    message.nodes = (message.gpus + share - 1) / share;
-    const double measured = row.amount(time);
-    const bool back = held_back(link_group("p2p", row.text(device), row.text(op), message.bytes.count));
-    if (!tally.takes(row, back)) {
-      continue;
-    }
-    if (const std::optional<LinkOp> known = op_in_table(row.text(op))) {
-      message.op = *known;
-      score_message(row, message, measured, machines.of(row.text(device)), back, row.text(device), context, parts,
-                    tally);
-    } else {
-      tally.skip(fmt::format("the model has no {}", row.text(op)));
-    }
+    read.message.nodes = (read.message.gpus + share - 1) / share;
+    read.held_back = held_back(link_group("p2p", row.text(device), read.op, read.message.bytes.count));
+    scorer.score(row, read);
   }
 }
 

@@ -2,13 +2,11 @@
 // The machines that the rows of one table name, each looked up once.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "model/dtype.h"
 #include "sim/score/kinds.h"
 
 namespace commfuse::score {
@@ -34,8 +32,5 @@ class MachineColumn {
 
 /// The machine that the comments of a table name, or else the name of its file.
 FoundMachine machine_of_table(const Table& table, const Context& context);
-
-/// Our name of what tables call bfloat16, float16, half, fp8_e4m3 and so on; nothing for other formats.
-std::optional<DType> dtype_in_table(std::string_view word);
 
 }  // namespace commfuse::score

@@ -7,30 +7,12 @@
 #include "model/fit/holdout.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
+#include "sim/score/sizes.h"
 #include "sim/score/slicing_penalty.h"
 
 namespace commfuse::score {
 
 namespace {
-
-/// Products of fp8 write bf16, as frameworks do; the others write what they read.
-GemmSize product_of(std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
-  GemmSize size{.m = m, .n = n, .k = k, .dtype = dtype};
-  if (dtype == DType::fp8) {
-    size.out = DType::bf16;
-  }
-  return size;
-}
-
-struct Columns {
-  explicit Columns(const Table& table)
-      : hw(table.column("hw")),
-        dtype(table.column("dtype")),
-        m(table.column("m")),
-        n(table.column("n")),
-        k(table.column("k")) {}
-  Column hw, dtype, m, n, k;
-};
 
 /// A row of either kind but for its time.
 struct ProductRow {
@@ -40,18 +22,14 @@ struct ProductRow {
 };
 
 /// Reads it and counts it where it cannot be scored; then `machine` is null.
-ProductRow read_product(Row& row, const Columns& columns, MachineColumn& machines, std::string_view kind,
+ProductRow read_product(Row& row, const ProductColumns& columns, MachineColumn& machines, std::string_view kind,
                         Tally& tally) {
-  const std::int64_t m = row.count(columns.m);
-  const std::int64_t n = row.count(columns.n);
-  const std::int64_t k = row.count(columns.k);
+  const GemmSize size = columns.size(row);
   const std::string_view hw = row.text(columns.hw);
   const std::string_view word = row.text(columns.dtype);
   const std::optional<DType> dtype = dtype_in_table(word);
   const std::string_view said = dtype ? name_of(*dtype) : word;
-  ProductRow read{.size = product_of(m, n, k, dtype.value_or(DType::bf16)),
-                  .machine = nullptr,
-                  .held_back = held_back(gemm_group(kind, hw, said, n, k))};
+  ProductRow read{.size = size, .machine = nullptr, .held_back = held_back(gemm_group(kind, hw, said, size.n, size.k))};
   if (!tally.takes(row, read.held_back)) {
     return read;
   }
@@ -73,7 +51,7 @@ double predicted_us(const Machine& machine, const GemmSize& size) {
 }  // namespace
 
 void score_products(const Table& table, Context& context, Tally& tally) {
-  const Columns columns(table);
+  const ProductColumns columns(table);
   const Column time = table.column("time_us");
   MachineColumn machines(context.machines);
   std::vector<TimedProduct> products;
@@ -95,7 +73,7 @@ void score_products(const Table& table, Context& context, Tally& tally) {
 }
 
 void score_best_products(const Table& table, Context& context, Tally& tally) {
-  const Columns columns(table);
+  const ProductColumns columns(table);
   const Column rate = table.column("tflops");
   MachineColumn machines(context.machines);
   for (std::size_t i = 0; i < table.rows(); ++i) {

@@ -11,6 +11,7 @@
 #include "model/config_error.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
+#include "sim/score/sizes.h"
 
 namespace commfuse::score {
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/cost/communication.h"
+#include "model/fit/nccl_tests.h"
 
 namespace commfuse {
 namespace {
@@ -128,10 +129,11 @@ TEST(LinkFit, from_the_text_of_nccl_tests_recovers_a_made_up_machine) {
     for (const int ranks : {2, 3, 4, 6, 8}) {
       std::vector<CollectiveRow> rows = truth;
       std::erase_if(rows, [&](const CollectiveRow& row) { return row.kind != kind || row.ranks != ranks; });
-      const std::vector<CollectiveRow> back =
-          collective_rows(read_nccl_tests(printed(program, ranks, rows), "made-up.txt"));
-      ASSERT_EQ(back.size(), rows.size());
-      read.insert(read.end(), back.begin(), back.end());
+      const NcclTestsRun run = read_nccl_tests(printed(program, ranks, rows), "made-up.txt");
+      ASSERT_EQ(run.rows.size(), rows.size());
+      for (const NcclTestsRow& row : run.rows) {
+        read.push_back({.kind = kind, .ranks = run.ranks, .total = Bytes{row.bytes}, .time_us = row.time_us});
+      }
     }
   }
   const CollectiveParameters found =
@@ -142,14 +144,6 @@ TEST(LinkFit, from_the_text_of_nccl_tests_recovers_a_made_up_machine) {
   expect_found(found.nccl->ll128->rate, found.nccl->ll128->rate.value.value, 250e9);
   expect_found(found.nccl->nvls->rate, found.nccl->nvls->rate.value.value, 200e9);
   expect_found(found.all_to_all->large.rate, found.all_to_all->large.rate.value.value, 240e9);
-}
-
-TEST(LinkFit, takes_send_and_receive_for_exchanges_and_other_programs_for_nothing) {
-  const NcclTestsRun sendrecv{.op = "sendrecv", .ranks = 2, .rows = {{.bytes = 4096, .time_us = 9.5}}};
-  EXPECT_EQ(peer_rows(sendrecv).size(), 1U);
-  EXPECT_EQ(peer_rows(sendrecv).front().bytes, Bytes{4096});
-  EXPECT_TRUE(collective_rows(sendrecv).empty());
-  EXPECT_TRUE(collective_rows({.op = "broadcast", .ranks = 2, .rows = sendrecv.rows}).empty());
 }
 
 TEST(LinkFit, leaves_what_no_row_depends_on_as_it_was) {

@@ -16,6 +16,7 @@
 #include "model/config_error.h"
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
+#include "model/fit/holdout.h"
 #include "sim/calibrate/observations.h"
 #include "sim/calibrate/residual_plot.h"
 
@@ -169,6 +170,37 @@ TEST_F(Calibrate, ProductsAreFittedFromATable) {
   const GemmParameters& fitted = machine.accelerator.matrix_units[index_of(DType::bf16)]->gemm;
   EXPECT_LT(off(fitted.ramp, gemm.ramp), 3.0);
   EXPECT_NEAR(fitted.burst_efficiency.value / gemm.burst_efficiency.value, 1.0, 0.05);
+}
+
+TEST_F(Calibrate, GroupsAreHeldOutByTheWordsOfTheTableAsScoreHoldsThemOut) {
+  std::string text = "hw,op,ngpus,bytes,time_us\n";
+  std::size_t kept_back = 0;
+  for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 30; bytes = bytes * 5 / 4) {
+    text += fmt::format("box,alltoall,8,{},{}\n", bytes, 20.0 + static_cast<double>(bytes) / 200e3);
+    kept_back += held_back(link_group("collective", "box", "alltoall", bytes)) ? 1 : 0;
+  }
+  const Calibration calibration =
+      calibrate(base(), "h100-sxm", "box", read_observations({write("a2a.csv", text)}, std::nullopt));
+  EXPECT_GT(kept_back, 0U);
+  EXPECT_EQ(calibration.parts.at(0).held_back.rows, kept_back);
+}
+
+TEST_F(Calibrate, WhatOneNodesFormulasDoNotSpeakOfIsLeftOutAndCounted) {
+  const Observations seen = read_observations({write("more.csv",
+                                                     "op,ngpus,bytes,time_us,nodes\n"
+                                                     "broadcast,8,4096,9.5,1\n"
+                                                     "all_gather,16,4096,9.5,2\n"
+                                                     "all_gather,8,0,9.5,1\n"
+                                                     "sendrecv,8,4096,9.5,1\n"
+                                                     "sendrecv,2,4096,9.5,1\n")},
+                                              std::nullopt);
+  EXPECT_EQ(seen.skipped,
+            (std::vector<std::string>{"more.csv: all_gather on 2 nodes, where a hardware file is of one (1 row)",
+                                      "more.csv: broadcast, which the model has not (1 row)",
+                                      "more.csv: exchanges of 8 GPUs, where a pair's are asked for (1 row)",
+                                      "more.csv: nothing is sent (1 row)"}));
+  EXPECT_EQ(seen.peers.rows.size(), 1U);
+  EXPECT_TRUE(seen.collectives.rows.empty());
 }
 
 TEST_F(Calibrate, RowsOfTwoMachinesAreNotMixed) {

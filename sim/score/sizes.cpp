@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/score/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace commfuse::score {
+
+namespace {
+
+template <class Ours, std::size_t n>
+std::optional<Ours> among(const std::array<std::pair<std::string_view, Ours>, n>& words, std::string_view word) {
+  const auto found = std::find_if(words.begin(), words.end(), [&](const auto& known) { return known.first == word; });
+  return found == words.end() ? std::nullopt : std::optional(found->second);
+}
+
+}  // namespace
+
+std::string_view name_of(LinkOp op) {
+  switch (op) {
+    case LinkOp::all_gather: return "all_gather";
+    case LinkOp::reduce_scatter: return "reduce_scatter";
+    case LinkOp::all_reduce: return "all_reduce";
+    case LinkOp::all_to_all: return "all_to_all";
+    case LinkOp::send_recv: return "send_recv";
+  }
+  return "";
+}
+
+std::optional<LinkOp> op_in_table(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, LinkOp>, 10> words{{{"all_gather", LinkOp::all_gather},
+                                                                       {"allgather", LinkOp::all_gather},
+                                                                       {"reduce_scatter", LinkOp::reduce_scatter},
+                                                                       {"reducescatter", LinkOp::reduce_scatter},
+                                                                       {"all_reduce", LinkOp::all_reduce},
+                                                                       {"allreduce", LinkOp::all_reduce},
+                                                                       {"all_to_all", LinkOp::all_to_all},
+                                                                       {"alltoall", LinkOp::all_to_all},
+                                                                       {"send_recv", LinkOp::send_recv},
+                                                                       {"sendrecv", LinkOp::send_recv}}};
+  return among(words, word);
+}
+
+std::optional<DType> dtype_in_table(std::string_view word) {
+  constexpr std::array<std::pair<std::string_view, DType>, 8> words{{{"bfloat16", DType::bf16},
+                                                                     {"float16", DType::fp16},
+                                                                     {"half", DType::fp16},
+                                                                     {"float8", DType::fp8},
+                                                                     {"fp8_e4m3", DType::fp8},
+                                                                     {"e4m3", DType::fp8},
+                                                                     {"float8_e4m3fn", DType::fp8},
+                                                                     {"float32", DType::fp32}}};
+  const std::optional<DType> dtype = among(words, word);
+  return dtype ? dtype : dtype_named(word);
+}
+
+ProductColumns::ProductColumns(const Table& table)
+    : hw(table.column("hw")),
+      dtype(table.column("dtype")),
+      m(table.column("m")),
+      n(table.column("n")),
+      k(table.column("k")) {}
+
+GemmSize ProductColumns::size(Row& row) const {
+  GemmSize size{.m = row.count(m),
+                .n = row.count(n),
+                .k = row.count(k),
+                .dtype = dtype_in_table(row.text(dtype)).value_or(DType::bf16)};
+  if (size.dtype == DType::fp8) {
+    size.out = DType::bf16;
+  }
+  return size;
+}
+
+AttentionColumns::AttentionColumns(const Table& table)
+    : hw(table.column("hw")),
+      batch(table.column("batch")),
+      seq(table.column("seqlen")),
+      heads(table.column("heads")),
+      kv_heads(table.column("kv_heads")),
+      head_dim(table.column("head_dim")),
+      dtype(table.column("dtype")) {}
+
+AttentionSize AttentionColumns::size(Row& row) const {
+  const AttentionSize size{.batch = row.count(batch),
+                           .seq = row.count(seq),
+                           .heads = row.count(heads),
+                           .kv_heads = row.count(kv_heads),
+                           .head_dim = row.count(head_dim),
+                           .dtype = dtype_in_table(row.text(dtype)).value_or(DType::bf16)};
+  if (row.is_sound() && size.heads % size.kv_heads != 0) {
+    row.fault(fmt::format("{} heads are no multiple of {} kv_heads", size.heads, size.kv_heads));
+  }
+  return size;
+}
+
+}  // namespace commfuse::score
