@@ -73,6 +73,10 @@ Json table_json(const TableScore& score) {
   if (!score.penalties.empty()) {
     object["slicing_penalty"] = penalties_json(score);
   }
+  if (score.steps) {
+    object["steps"] = {
+        {"n", score.steps->n}, {"mean", score.steps->mean}, {"rank_correlation", score.steps->rank_correlation}};
+  }
   if (score.variants) {
     object["ratio"] = summary_json(score.variants->ratio_errors);
     object["winners"] = {{"compared", score.variants->compared}, {"agreed", score.variants->agreed}};
@@ -137,6 +141,10 @@ std::string more_of(const TableScore& score) {
                          score.variants->ratio_errors);
     text += fmt::format("    the predicted winner is the measured one: {} of {}\n", score.variants->agreed,
                         score.variants->compared);
+  }
+  if (score.steps) {
+    text += fmt::format("    rows held out: mean {} %, rank correlation {:.4f}\n", percent(score.steps->mean),
+                        score.steps->rank_correlation);
   }
   for (const std::string& remark : score.remarks) {
     text += wrapped(remark, "    ", "      ");

@@ -47,6 +47,7 @@ ResultRow row_of(const Point& point) {
   row.jitter = point.jitter;
   row.seed = point.monte_carlo.seed;
   row.launch = word_of(launch_choices, point.price.launch);
+  row.attention_kernel = word_of(attention_choices, point.price.attention);
   return row;
 }
 

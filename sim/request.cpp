@@ -18,6 +18,23 @@ namespace commfuse {
 
 namespace {
 
+/// Throws ConfigError for whole models, and where a setting of theirs was chosen beside a layer.
+Scope layer_scope_of(const Settings& settings) {
+  if (is_whole_model(settings)) {
+    throw ConfigError(
+        fmt::format("scope {} is a whole model, which only `commfuse-sim run` plays; choose a layer's scope",
+                    settings.text("scope")));
+  }
+  for (const Field& field : run_fields()) {
+    const bool is_of_models = field.key.starts_with("parallel.") || field.key.starts_with("step.");
+    if (is_of_models && settings.at(field).text != field.preset) {
+      throw ConfigError(fmt::format("{}: scope {} has no use for {}; leave it out, or choose --scope step",
+                                    settings.at(field).origin.where, settings.text("scope"), field.key));
+    }
+  }
+  return *scope_named(settings.text("scope"));
+}
+
 constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 
 std::vector<const Strategy*> strategies_of(std::string_view list) {
@@ -141,15 +158,21 @@ MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const
           .samples = static_cast<std::size_t>(samples_of(settings))};
 }
 
+bool is_whole_model(const Settings& settings) {
+  const std::string& scope = settings.text("scope");
+  return std::find(whole_model_scopes.begin(), whole_model_scopes.end(), scope) != whole_model_scopes.end();
+}
+
 Point point_of(const Settings& settings, const Library& library) {
   Point point{.model = library.model(settings.text("model")), .machine = library.machine(settings.text("hardware"))};
-  point.scope = *scope_named(settings.text("scope"));
+  point.scope = layer_scope_of(settings);
   point.ranks = static_cast<std::int32_t>(settings.count("ranks"));
   point.batch = settings.count("batch");
   point.seq = settings.count("seq");
   point.dtype = *dtype_named(settings.text("dtype"));
   point.price.interference = chosen(interference_choices, settings.text("interference"));
   point.price.launch = chosen(launch_choices, settings.text("launch"));
+  point.price.attention = chosen(attention_choices, settings.text("attention_kernel"));
   point.evaluator = chosen(evaluator_choices, settings.text("evaluator"));
   point.symmetry = chosen(switch_choices, settings.text("symmetry"));
   point.jitter = settings.text("jitter");
@@ -181,7 +204,7 @@ bool names_strategies(const Settings& settings) {
 }
 
 std::vector<Candidates> candidates_of(const Settings& settings) {
-  const Scope scope = *scope_named(settings.text("scope"));
+  const Scope scope = layer_scope_of(settings);
   const bool each = chosen(variants_choices, settings.text("strategy.variants"));
   std::vector<Candidates> result;
   for (const Strategy* strategy : applicable(settings, scope)) {
@@ -198,7 +221,7 @@ std::vector<Candidates> candidates_of(const Settings& settings) {
 }
 
 std::vector<Candidates> plain_candidates_of(const Settings& settings) {
-  const Scope scope = *scope_named(settings.text("scope"));
+  const Scope scope = layer_scope_of(settings);
   const std::vector<SiteKind> kinds = kinds_of(scope);
   std::vector<Candidates> result;
   for (const Strategy* strategy : applicable(settings, scope)) {

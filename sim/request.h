@@ -50,7 +50,11 @@ class Library {
   std::vector<HandWritten> schedules_;
 };
 
-/// Requires that the library has loaded what the settings name. Whether the point is possible is not looked at.
+/// Whether the scope is a training step or a prefill, which sim/step predicts and not a Point.
+bool is_whole_model(const Settings& settings);
+
+/// Throws ConfigError for a whole model. Requires that the library has loaded what the settings name. Whether the point
+/// is possible is not looked at.
 Point point_of(const Settings& settings, const Library& library);
 
 /// As require_machine, and the tokens stay in the range of the arithmetic.

@@ -22,12 +22,17 @@ inline constexpr std::array interference_choices{Choice<Interference>{"static", 
                                                  Choice<Interference>{"none", Interference::none}};
 inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stream},
                                            Choice<Launch>{"graph", Launch::graph}};
+inline constexpr std::array attention_choices{Choice<AttentionKernel>{"fused", AttentionKernel::fused},
+                                              Choice<AttentionKernel>{"unfused", AttentionKernel::unfused}};
 inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluator::automatic},
                                               Choice<Evaluator>{"replay", Evaluator::replay},
                                               Choice<Evaluator>{"engine", Evaluator::engine}};
 inline constexpr std::array switch_choices{Choice<bool>{"on", true}, Choice<bool>{"off", false}};
 /// best: one row a strategy; all: one row a schedule.
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
+
+/// Scopes that are no program but composed of them (sim/step), beside all_scopes.
+inline constexpr std::array<std::string_view, 2> whole_model_scopes{"step", "prefill"};
 
 /// Settings are checked where they are written, so the word is one of the table.
 template <class Table>

@@ -17,6 +17,7 @@
 #include "model/config_error.h"
 #include "model/dtype.h"
 #include "model/schedule/scope.h"
+#include "model/workload/training_plan.h"
 
 namespace commfuse {
 
@@ -47,6 +48,12 @@ Words option_words() {
   return words_of(option);
 }
 
+Words scope_names() {
+  Words found = names<all_scopes>();
+  found.insert(found.end(), whole_model_scopes.begin(), whole_model_scopes.end());
+  return found;
+}
+
 Words strategy_names() {
   Words found{"all"};
   for (const Strategy& strategy : strategies()) {
@@ -57,6 +64,7 @@ Words strategy_names() {
 
 constexpr std::int64_t kibi = 1024;
 constexpr std::string_view what = "What is run";
+constexpr std::string_view whole = "Whole models: scope step or prefill";
 constexpr std::string_view which = "Which schedules";
 constexpr std::string_view how = "How it is played";
 
@@ -117,12 +125,106 @@ constexpr std::array fields{
     Field{.key = "scope",
           .flag = "scope",
           .group = what,
-          .doc = "How much of a layer: one site, or several in a chain",
+          .doc = "How much of a layer: one site, or several in a chain; or of the model",
           .preset = "mlp",
           .example = "mlp",
-          .choices = names<all_scopes>,
+          .choices = scope_names,
           .noun = "scope",
           .nouns = "scopes"},
+    Field{.key = "parallel.sequence_parallel",
+          .flag = "sequence-parallel",
+          .group = whole,
+          .doc = "Tensor ranks share the tokens of norms and residuals",
+          .preset = "on",
+          .example = "on",
+          .choices = words<switch_choices>},
+    Field{.key = "parallel.pipeline",
+          .flag = "pipeline",
+          .group = whole,
+          .doc = "Stages",
+          .preset = "1",
+          .example = "1",
+          .type = FieldType::count,
+          .most = kibi,
+          .unit = "stages",
+          .growth = Growth::by_one},
+    Field{.key = "parallel.interleave",
+          .flag = "interleave",
+          .group = whole,
+          .doc = "Pieces of the model a stage has",
+          .preset = "1",
+          .example = "1",
+          .type = FieldType::count,
+          .most = kibi,
+          .unit = "pieces",
+          .growth = Growth::by_one},
+    Field{.key = "parallel.data",
+          .flag = "data-parallel",
+          .group = whole,
+          .doc = "Replicas",
+          .preset = "1",
+          .example = "1",
+          .type = FieldType::count,
+          .most = kibi * kibi,
+          .unit = "replicas",
+          .growth = Growth::by_one},
+    Field{.key = "parallel.context",
+          .flag = "context",
+          .group = whole,
+          .doc = "Ranks that share the tokens of a sequence",
+          .preset = "1",
+          .example = "1",
+          .type = FieldType::count,
+          .most = kibi,
+          .unit = "ranks",
+          .growth = Growth::by_one},
+    Field{.key = "parallel.experts",
+          .flag = "expert-parallel",
+          .group = whole,
+          .doc = "Ranks that share the experts",
+          .preset = "1",
+          .example = "1",
+          .type = FieldType::count,
+          .most = kibi,
+          .unit = "ranks",
+          .growth = Growth::by_one},
+    Field{.key = "parallel.zero",
+          .flag = "zero",
+          .group = whole,
+          .doc = "What replicas share: 1 optimizer, 2 gradients too, 3 weights too",
+          .preset = "0",
+          .example = "0",
+          .type = FieldType::count,
+          .least = 0,
+          .most = 3,
+          .unit = "",
+          .growth = Growth::by_one},
+    Field{.key = "step.micro_batch",
+          .flag = "micro-batch",
+          .group = whole,
+          .doc = "Sequences of one pass; batch is that of all replicas",
+          .preset = "1",
+          .example = "1",
+          .type = FieldType::count,
+          .most = kibi * kibi,
+          .unit = "sequences",
+          .growth = Growth::by_one},
+    Field{.key = "step.recompute",
+          .flag = "recompute",
+          .group = whole,
+          .doc = "What the backward pass computes again",
+          .preset = "none",
+          .example = "none",
+          .choices = names<all_recomputes>,
+          .noun = "recomputation"},
+    Field{.key = "step.optimizer",
+          .flag = "optimizer",
+          .group = whole,
+          .doc = "Whose state is kept",
+          .preset = "adam",
+          .example = "adam",
+          .choices = names<all_optimizers>,
+          .noun = "optimizer"},
     Field{.key = "strategy.name",
           .flag = "strategy",
           .group = which,
@@ -250,6 +352,13 @@ constexpr std::array fields{
           .preset = "stream",
           .example = "graph",
           .choices = words<launch_choices>},
+    Field{.key = "attention_kernel",
+          .flag = "attention-kernel",
+          .group = how,
+          .doc = "fused: one kernel; unfused: the scores are written out",
+          .preset = "fused",
+          .example = "unfused",
+          .choices = words<attention_choices>},
     Field{.key = "jitter",
           .flag = "jitter",
           .group = how,

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <map>
 #include <utility>
 
 #include "model/config/catalogue.h"
 #include "model/config/files.h"
 #include "model/config/machine_wires.h"
 #include "model/config/quantity.h"
+#include "model/config/read_link.h"
 #include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
@@ -23,14 +26,9 @@ constexpr Range<double> share{0.0, 1.0};
 constexpr Range<double> tile_width{0.0, 4096.0};
 constexpr Range<double> relative_cost{0.0, 100.0};
 constexpr Range<std::int64_t> sm_range{1, 4096};
-constexpr Range<std::int64_t> cta_range{0, 4096};
 constexpr Range<std::int64_t> node_size_range{1, 1024};
 constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr Range<std::int64_t> nic_range{1, 1024};
-constexpr Range<std::int64_t> channel_range{1, 64};
-constexpr double nccl_estimate_error = 0.3;  // Against the public tables of A100, H100 and B200 nodes.
-constexpr BytesPerSecond never_felt{1e15};   // NCCL's estimates know no copy of the own share.
-constexpr double most_of_nvls = 7.0 / 8.0;   // Of eight ranks.
 constexpr int most_gpus = 32768;
 constexpr std::string_view hardware_schema = "commfuse.hardware/1";
 constexpr std::string_view cluster_schema = "commfuse.cluster/1";
@@ -85,6 +83,20 @@ AttentionParameters read_attention(YamlMap map) {
   return attention;
 }
 
+FrameworkKernels read_framework_kernels(YamlMap map) {
+  FrameworkKernels kernels;
+  kernels.floor = map.duration_parameter("floor");
+  kernels.sum_efficiency = map.number_parameter("sum_efficiency", efficiency);
+  kernels.cached_saving = map.number_parameter("cached_saving", share);
+  kernels.norm_efficiency = map.number_parameter("norm_efficiency", efficiency);
+  kernels.norm_step = map.duration_parameter("norm_step");
+  kernels.activation_efficiency = map.number_parameter("activation_efficiency", efficiency);
+  kernels.activation_step = map.duration_parameter("activation_step");
+  kernels.rotation_efficiency = map.number_parameter("rotation_efficiency", efficiency);
+  kernels.rotation_step = map.duration_parameter("rotation_step");
+  return kernels;
+}
+
 void read_matrix_units(YamlMap map, Accelerator& accelerator) {
   bool any = false;
   for (const DType dtype : all_dtypes) {
@@ -116,163 +128,11 @@ Accelerator read_accelerator(YamlMap map) {
   if (std::optional<YamlMap> attention = map.optional_map("attention")) {
     accelerator.attention = read_attention(*attention);
   }
+  if (std::optional<YamlMap> kernels = map.optional_map("framework_kernels")) {
+    accelerator.framework_kernels = read_framework_kernels(*kernels);
+  }
   read_matrix_units(map.map("matrix_units"), accelerator);
   return accelerator;
-}
-
-PeerParameters read_peer(YamlMap map) {
-  PeerParameters peer;
-  peer.latency = map.duration_parameter("latency");
-  peer.rate = map.bandwidth_parameter("rate");
-  peer.aggregate_rate = map.optional_value("aggregate_rate") ? map.bandwidth_parameter("aggregate_rate") : peer.rate;
-  peer.ctas = map.count_parameter("ctas", cta_range);
-  peer.issue_cost = map.duration_parameter("issue_cost");
-  if (std::optional<YamlMap> small = map.optional_map("small")) {
-    peer.small = SmallMessages{.up_to = small->size_parameter("up_to"),
-                               .latency = small->duration_parameter("latency"),
-                               .rate = small->bandwidth_parameter("rate")};
-  }
-  return peer;
-}
-
-void read_latencies_and_rates(YamlMap map, ProtocolParameters& protocol) {
-  protocol.base_latency = map.duration_parameter("base_latency");
-  protocol.step_latency = map.duration_parameter("step_latency");
-  protocol.rate = map.bandwidth_parameter("rate");
-  protocol.own_copy_rate = map.bandwidth_parameter("own_copy_rate");
-}
-
-ProtocolParameters read_protocol(YamlMap map) {
-  ProtocolParameters protocol;
-  read_latencies_and_rates(map, protocol);
-  protocol.ramp_size = map.size_parameter("ramp_size");
-  return protocol;
-}
-
-template <class Kind>
-Kind read_kind(YamlMap map, std::string_view key, std::optional<Kind> (*named)(std::string_view),
-               std::string_view choices) {
-  const std::string word = map.text(key);
-  const std::optional<Kind> kind = named(word);
-  if (!kind && !word.empty()) {
-    map.mistake(key, fmt::format("{} is not known to NCCL's tuner; choose {}", in_quotes(word), choices));
-  }
-  return kind.value_or(Kind{});
-}
-
-NcclTuning read_tuning(YamlMap map) {
-  NcclTuning tuning;
-  tuning.generation = read_kind(map, "generation", nccl_generation_named, "volta, ampere, hopper or blackwell");
-  tuning.wire = read_kind(map, "wire", nccl_wire_named, "nvlink or pcie");
-  tuning.channels = static_cast<int>(map.count("channels", channel_range));
-  tuning.channel_rate = map.bandwidth_parameter("channel_rate").value;
-  return tuning;
-}
-
-SwitchParameters read_switch(YamlMap map) {
-  SwitchParameters nvls;
-  nvls.base_latency = map.duration_parameter("base_latency");
-  nvls.rate = map.bandwidth_parameter("rate");
-  nvls.ramp_size = map.size_parameter("ramp_size");
-  return nvls;
-}
-
-/// What NCCL's own estimate says: the prior.
-ProtocolParameters estimated(const NcclTuning& tuning, NcclKernel kernel) {
-  const NcclEstimate estimate = nccl_estimate(tuning, kernel).value_or(NcclEstimate{.rate = tuning.channel_rate});
-  const auto parameter = [](auto value) {
-    return Parameter<decltype(value)>{
-        .value = value, .standard_error = nccl_estimate_error, .source = "NCCL 2.28.9, src/graph/tuning.cc"};
-  };
-  return {.base_latency = parameter(estimate.base_latency),
-          .step_latency = parameter(estimate.step_latency),
-          .rate = parameter(estimate.rate),
-          .own_copy_rate = parameter(never_felt),
-          .ramp_size = parameter(Bytes{0})};
-}
-
-NcclKernels read_nccl(YamlMap map) {
-  NcclKernels nccl;
-  nccl.tuning = read_tuning(map);
-  if (std::optional<YamlMap> ll = map.optional_map("ll")) {
-    read_latencies_and_rates(*ll, nccl.ll);
-    nccl.ll_fill = ll->size_parameter("fill_size");
-  } else {
-    nccl.ll = estimated(nccl.tuning, NcclKernel::ll);
-  }
-  if (std::optional<YamlMap> ll128 = map.optional_map("ll128")) {
-    nccl.ll128 = read_protocol(*ll128);
-  } else if (nccl_estimate(nccl.tuning, NcclKernel::ll128)) {
-    nccl.ll128 = estimated(nccl.tuning, NcclKernel::ll128);
-  }
-  if (std::optional<YamlMap> nvls = map.optional_map("nvls")) {
-    nccl.nvls = read_switch(*nvls);
-  } else if (nccl_estimate(nccl.tuning, NcclKernel::nvls)) {
-    const ProtocolParameters prior = estimated(nccl.tuning, NcclKernel::nvls);
-    nccl.nvls = SwitchParameters{prior.base_latency, prior.rate, prior.ramp_size};
-    nccl.nvls->rate.value.value *= most_of_nvls;
-  }
-  return nccl;
-}
-
-AllToAllParameters read_all_to_all(YamlMap map) {
-  AllToAllParameters direct;
-  direct.small_up_to = map.size_parameter("small_up_to");
-  read_latencies_and_rates(map.map("small"), direct.small);
-  direct.large = read_protocol(map.map("large"));
-  return direct;
-}
-
-TreeProtocol read_tree_protocol(YamlMap map) {
-  TreeProtocol protocol;
-  protocol.base_latency = map.duration_parameter("base_latency");
-  protocol.level_latency = map.duration_parameter("level_latency");
-  protocol.rate = map.bandwidth_parameter("rate");
-  return protocol;
-}
-
-TreeParameters read_tree_parameters(YamlMap map) {
-  TreeParameters tree{read_tree_protocol(map)};
-  tree.two_nodes_rate = map.bandwidth_parameter("two_nodes_rate");
-  tree.ramp_size = map.size_parameter("ramp_size");
-  if (std::optional<YamlMap> ll = map.optional_map("ll")) {
-    tree.ll = read_tree_protocol(*ll);
-  }
-  if (std::optional<YamlMap> ll128 = map.optional_map("ll128")) {
-    tree.ll128 = read_tree_protocol(*ll128);
-  }
-  return tree;
-}
-
-/// Where NCCL is described its estimates stand for a Simple that is left out.
-CollectiveParameters read_collective(YamlMap map) {
-  CollectiveParameters collective;
-  if (std::optional<YamlMap> nccl = map.optional_map("nccl")) {
-    collective.nccl = std::make_shared<const NcclKernels>(read_nccl(*nccl));
-  }
-  if (collective.nccl == nullptr || map.optional_value("base_latency")) {
-    static_cast<ProtocolParameters&>(collective) = read_protocol(map);
-  } else {
-    static_cast<ProtocolParameters&>(collective) = estimated(collective.nccl->tuning, NcclKernel::simple);
-  }
-  if (std::optional<YamlMap> direct = map.optional_map("all_to_all")) {
-    collective.all_to_all = std::make_shared<const AllToAllParameters>(read_all_to_all(*direct));
-  }
-  if (std::optional<YamlMap> tree = map.optional_map("tree")) {
-    collective.tree = std::make_shared<const TreeParameters>(read_tree_parameters(*tree));
-  }
-  collective.ctas = map.count_parameter("ctas", cta_range);
-  collective.issue_cost = map.duration_parameter("issue_cost");
-  return collective;
-}
-
-Link read_link(YamlMap map) {
-  Link link;
-  link.name = map.text("name");
-  link.nominal_rate = map.bandwidth_parameter("nominal_rate");
-  link.peer = read_peer(map.map("peer"));
-  link.collective = read_collective(map.map("collective"));
-  return link;
 }
 
 /// A list of names, or nothing.
@@ -320,7 +180,8 @@ struct Network {
   int nics_per_node = 0;
   Duration hop_latency{};
   FabricKind fabric = FabricKind::one_switch;
-  BytesPerSecond leaf_rate;  // of rails
+  BytesPerSecond leaf_rate;                    // of rails
+  std::map<int, CollectiveParameters> groups;  // as given, by GPUs of a node
 };
 
 /// The switches between the NICs: without `fabric` one that never blocks.
@@ -339,6 +200,18 @@ void read_fabric(YamlMap map, Network& network) {
   }
 }
 
+/// By GPUs of a node: `groups: {1: {...}}`.
+void read_groups(YamlMap map, Network& network) {
+  for (const std::string& key : map.keys()) {
+    int gpus = 0;
+    const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), gpus);
+    if (error != std::errc{} || end != key.data() + key.size() || gpus < 1) {
+      map.mistake(key, fmt::format("{} is no number of GPUs of a node; write as in 4", in_quotes(key)));
+    }
+    network.groups[gpus] = read_collective(map.map(key));
+  }
+}
+
 Network read_network(YamlFile& file, YamlMap root) {
   Network network;
   network.nodes = root.optional_value("nodes") ? static_cast<int>(root.count("nodes", node_range)) : 1;
@@ -354,7 +227,38 @@ Network read_network(YamlFile& file, YamlMap root) {
   network.nics_per_node = static_cast<int>(map.count("nics_per_node", nic_range));
   network.hop_latency = map.duration_parameter("hop_latency").value;
   read_fabric(map, network);
+  if (std::optional<YamlMap> groups = map.optional_map("groups")) {
+    read_groups(*groups, network);
+  }
   return network;
+}
+
+/// What a share of the NICs carries: no table says so.
+CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_all) {
+  CollectiveParameters part = with_rates(whole, of_all);
+  part.rate.provenance = Provenance::prior;
+  if (part.tree != nullptr) {
+    TreeParameters tree = *part.tree;
+    tree.rate.provenance = Provenance::prior;
+    if (tree.two_nodes_rate) {
+      tree.two_nodes_rate->provenance = Provenance::prior;
+    }
+    part.tree = std::make_shared<const TreeParameters>(std::move(tree));
+  }
+  return part;
+}
+
+/// Groups that have fewer GPUs on each node see what the file says, or else the share of the NICs that they reach.
+std::shared_ptr<const std::vector<CollectiveParameters>> network_groups_of(const Network& network, int gpus_per_node) {
+  auto groups = std::make_shared<std::vector<CollectiveParameters>>();
+  for (int gpus = 1; gpus < gpus_per_node; ++gpus) {
+    const auto given = network.groups.find(gpus);
+    groups->push_back(
+        given != network.groups.end()
+            ? given->second
+            : sharing_nics(network.link->collective, share_of_nics(gpus, gpus_per_node, network.nics_per_node)));
+  }
+  return groups;
 }
 
 /// Once both files are right; mistakes are noted in the one that holds the network.
@@ -366,6 +270,12 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
   }
   check_ctas(root.map("network"), *network.link, machine.accelerator.sms);
   check_aggregate(root.map("network").map("peer"), network.link->peer);
+  if (!network.groups.empty() && network.groups.rbegin()->first >= machine.gpus_per_node) {
+    root.map("network").mistake("groups", fmt::format("{} has {} GPUs a node; groups are of fewer, all of them are "
+                                                      "collective",
+                                                      machine.name, machine.gpus_per_node));
+  }
+  machine.network_groups = network_groups_of(network, machine.gpus_per_node);
   if (total_gpus(machine) > most_gpus) {
     root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,
                                       machine.gpus_per_node, total_gpus(machine), most_gpus));

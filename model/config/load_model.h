@@ -12,5 +12,6 @@ inline constexpr Range<std::int64_t> model_size_range{1, std::int64_t{1} << 20};
 inline constexpr Range<std::int64_t> vocab_range{1, std::int64_t{1} << 24};
 inline constexpr Range<std::int64_t> layer_range{1, 10'000};
 inline constexpr Range<std::int64_t> head_range{1, 4096};
+inline constexpr Range<std::int64_t> expert_range{1, 65'536};
 
 }  // namespace commfuse

@@ -50,10 +50,12 @@ double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, c
          std::ceil(tiles / sms) * to_seconds(parameters.tile_overhead.value);
 }
 
+QueryRows all_rows(const AttentionSize& size) { return {size.seq, size.seq, size.causal ? 0.5 : 1.0}; }
+
 }  // namespace
 
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms) {
-  return attention_time(accelerator, size, {size.seq, size.seq, size.causal ? 0.5 : 1.0}, sms);
+  return attention_time(accelerator, size, all_rows(size), sms);
 }
 
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms) {
@@ -64,13 +66,24 @@ Duration attention_time(const Accelerator& accelerator, const AttentionSize& siz
 }
 
 Duration unfused_attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms) {
-  const std::int64_t rows = size.batch * size.heads * size.seq;
+  return unfused_attention_time(accelerator, size, all_rows(size), sms);
+}
+
+Duration unfused_attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows,
+                                int sms) {
+  const std::int64_t queries = size.batch * size.heads * rows.queries;
   const Duration scores =
-      estimate_gemm(accelerator, {.m = rows, .n = size.seq, .k = size.head_dim, .dtype = size.dtype}, sms).time;
+      estimate_gemm(accelerator, {.m = queries, .n = rows.keys, .k = size.head_dim, .dtype = size.dtype}, sms).time;
   const Duration output =
-      estimate_gemm(accelerator, {.m = rows, .n = size.head_dim, .k = size.seq, .dtype = size.dtype}, sms).time;
-  const double touched = bytes_a_score * static_cast<double>(rows) * static_cast<double>(size.seq);
+      estimate_gemm(accelerator, {.m = queries, .n = size.head_dim, .k = rows.keys, .dtype = size.dtype}, sms).time;
+  const double touched = bytes_a_score * static_cast<double>(queries) * static_cast<double>(rows.keys);
   return scores + memory_bound_time(accelerator, Bytes{static_cast<std::int64_t>(touched)}, sms) + output;
+}
+
+Duration attention_time(const Accelerator& accelerator, AttentionKernel kernel, const AttentionSize& size,
+                        const QueryRows& rows, int sms) {
+  return kernel == AttentionKernel::fused ? attention_time(accelerator, size, rows, sms)
+                                          : unfused_attention_time(accelerator, size, rows, sms);
 }
 
 }  // namespace commfuse

@@ -45,7 +45,17 @@ struct QueryRows {
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows, int sms);
 
 /// Not fused: the product of queries and keys, a softmax that reads and writes every score, and the product with the
-/// values; a mask saves nothing. Scores are 16 bits wide.
+/// values, as Megatron-LM's core attention before FlashAttention (Korthikanti et al., 2022, figure 2). A mask saves
+/// nothing: all `keys` are multiplied. Scores are 16 bits wide; 8 bytes of traffic a score: softmax and dropout.
 Duration unfused_attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms);
+Duration unfused_attention_time(const Accelerator& accelerator, const AttentionSize& size, const QueryRows& rows,
+                                int sms);
+
+/// Which of the two.
+enum class AttentionKernel : std::uint8_t { fused, unfused };
+
+/// `attention_time` or `unfused_attention_time`.
+Duration attention_time(const Accelerator& accelerator, AttentionKernel kernel, const AttentionSize& size,
+                        const QueryRows& rows, int sms);
 
 }  // namespace commfuse

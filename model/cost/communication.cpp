@@ -39,20 +39,34 @@ double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
   return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
 }
 
-Duration by_tree(const TreeParameters& tree, int nodes, double total) {
-  const double rate = (nodes == 2 ? tree.two_nodes_rate : tree.rate).value.value;
-  const double levels = std::log2(nodes);
-  double least = tree_seconds(tree, levels, (total + ramp(total, tree.ramp_size)) / rate);
-  for (const std::optional<TreeProtocol>* other : {&tree.ll, &tree.ll128}) {
-    if (*other) {
-      least = std::min(least, tree_seconds(**other, levels, total / (*other)->rate.value.value));
-    }
-  }
-  return op_time(least, "a collective");
+/// By Simple.
+double simple_tree_seconds(const TreeParameters& tree, int nodes, double total) {
+  const double moving = (total + ramp(total, tree.ramp_size)) / rate_over(tree, nodes).value.value;
+  return tree_seconds(tree, std::log2(nodes), moving);
+}
+
+/// By another protocol, or Simple where that is not known.
+double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, int nodes,
+                          double total) {
+  return protocol ? tree_seconds(*protocol, std::log2(nodes), total / rate_over(*protocol, nodes).value.value)
+                  : simple_tree_seconds(tree, nodes, total);
+}
+
+Duration by_fastest_tree(const TreeParameters& tree, int nodes, double total) {
+  return op_time(std::min({simple_tree_seconds(tree, nodes, total), other_tree_seconds(tree, tree.ll, nodes, total),
+                           other_tree_seconds(tree, tree.ll128, nodes, total)}),
+                 "a collective");
+}
+
+Duration by_tree(const TreeParameters& tree, NcclKernel kernel, int nodes, double total) {
+  const double seconds = kernel == NcclKernel::tree_ll      ? other_tree_seconds(tree, tree.ll, nodes, total)
+                         : kernel == NcclKernel::tree_ll128 ? other_tree_seconds(tree, tree.ll128, nodes, total)
+                                                            : simple_tree_seconds(tree, nodes, total);
+  return op_time(seconds, "a collective");
 }
 
 /// `passes`: how often the ring goes round; 2 for all-reduce.
-Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes) {
+Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
   require_sizes(ranks, total);
   if (ranks == 1) {
     return Duration{0};
@@ -64,7 +78,9 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
   if (nccl == nullptr) {
     return by_protocol(parameters, steps, own);
   }
-  switch (nccl_choice(nccl->tuning, {.ranks = ranks, .passes = passes, .total = bytes})) {
+  const NcclKernel choice =
+      nccl_choice(nccl->tuning, {.ranks = ranks, .passes = passes, .total = bytes, .nodes = nodes});
+  switch (choice) {
     case NcclKernel::ll: {
       const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own * parameters.ctas.value);
       return by_protocol(nccl->ll, steps, std::max(own, full));
@@ -72,6 +88,11 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
     case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own);
     case NcclKernel::simple: return by_protocol(parameters, steps, own);
     case NcclKernel::nvls: return nccl->nvls ? in_the_switch(*nccl->nvls, bytes) : by_protocol(parameters, steps, own);
+    case NcclKernel::tree_ll:
+    case NcclKernel::tree_ll128:
+    case NcclKernel::tree_simple:
+      check(parameters.tree != nullptr, "who tells NCCL of a tree says what it takes");
+      return by_tree(*parameters.tree, choice, nodes, bytes);
   }
   return {};
 }
@@ -92,20 +113,20 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& shar
   return latency + op_time(static_cast<double>(bytes.count) / rate, "an exchange with one peer");
 }
 
-Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
-  return ring_time(parameters, ranks, total, 1);
+Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
+  return ring_time(parameters, ranks, total, 1, nodes);
 }
 
-Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total) {
-  return ring_time(parameters, ranks, total, 1);
+Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
+  return ring_time(parameters, ranks, total, 1, nodes);
 }
 
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
-  if (nodes > 1 && parameters.tree != nullptr) {
+  if (nodes > 1 && parameters.tree != nullptr && !nccl_chooses_trees(parameters)) {
     require_sizes(ranks, total);
-    return by_tree(*parameters.tree, nodes, static_cast<double>(total.count));
+    return by_fastest_tree(*parameters.tree, nodes, static_cast<double>(total.count));
   }
-  return ring_time(parameters, ranks, total, 2);
+  return ring_time(parameters, ranks, total, 2, nodes);
 }
 
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total) {

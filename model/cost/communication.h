@@ -41,14 +41,17 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& shar
 // across nodes by a tree:
 //
 //   time = base + (total + ramp) / rate
-//   time = base + log2(nodes) x level latency + (total + ramp) / rate, the least of the protocols'
+//   time = base + log2(nodes) x level latency + (total + ramp) / rate
+//
+// Between ring and tree and their protocols NCCL's estimates choose as well where the network knows NCCL's kernels;
+// where it has a tree alone, the tree's fastest protocol counts.
 
 /// ranks - 1 steps; wire = total x (ranks - 1) / ranks.
-Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total);
+Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// ranks - 1 steps; wire = total x (ranks - 1) / ranks.
-Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total);
+Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// A reduce-scatter and an all-gather in one launch: 2 (ranks - 1) steps; wire = 2 x total x (ranks - 1) / ranks. In
-/// the switch where NCCL would; by the tree where there is one and the ranks are on several nodes.
+/// the switch where NCCL would; on several nodes by the tree where there is one, or where NCCL would.
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// ranks - 1 steps, each to another peer; wire = total x (ranks - 1) / ranks. The size of what goes to one peer decides
 /// the protocol where the link knows two.

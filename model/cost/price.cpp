@@ -19,8 +19,8 @@ namespace {
 /// What one shape costs at a given SM budget, and an attention also by where its queries stand.
 class Pricer {
  public:
-  Pricer(const Program& program, const Sizes& sizes, const Machine& machine)
-      : program_(program), sizes_(sizes), machine_(machine) {
+  Pricer(const Program& program, const Sizes& sizes, const Machine& machine, AttentionKernel kernel)
+      : program_(program), sizes_(sizes), machine_(machine), kernel_(kernel) {
     for (const Shape& shape : program.unfused) {
       if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
         run_ += flops_of(size_of(*gemm));
@@ -43,7 +43,7 @@ class Pricer {
     }
     const double all = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
     const AttentionSize size = size_of(shape);
-    return attention_time(machine_.accelerator, size,
+    return attention_time(machine_.accelerator, kernel_, size,
                           {.queries = sizes_.elements(shape.queries) / size.batch,
                            .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
                            .share = seen / all},
@@ -95,11 +95,11 @@ class Pricer {
     const Bytes bytes = load(collective.rows, collective.columns, collective.wire);
     const int ranks = program_.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
     const CollectiveParameters& parameters = collective_over(machine_, 0, program_.mesh.ranks());
+    const int nodes = nodes_of(machine_, program_.mesh.ranks());
     switch (collective.kind) {
-      case CollectiveKind::all_gather: return all_gather_time(parameters, ranks, bytes);
-      case CollectiveKind::reduce_scatter: return reduce_scatter_time(parameters, ranks, bytes);
-      case CollectiveKind::all_reduce:
-        return all_reduce_time(parameters, ranks, bytes, nodes_of(machine_, program_.mesh.ranks()));
+      case CollectiveKind::all_gather: return all_gather_time(parameters, ranks, bytes, nodes);
+      case CollectiveKind::reduce_scatter: return reduce_scatter_time(parameters, ranks, bytes, nodes);
+      case CollectiveKind::all_reduce: return all_reduce_time(parameters, ranks, bytes, nodes);
       case CollectiveKind::all_to_all: return all_to_all_time(parameters, ranks, bytes);
     }
     return {};
@@ -107,7 +107,9 @@ class Pricer {
 
   [[nodiscard]] Duration of(const AttentionShape& attention, int sms) const {
     check(attention.queries == attention.keys, "a shape alone prices the attention of all queries");
-    return attention_time(machine_.accelerator, size_of(attention), sms);
+    const AttentionSize size = size_of(attention);
+    return kernel_ == AttentionKernel::fused ? attention_time(machine_.accelerator, size, sms)
+                                             : unfused_attention_time(machine_.accelerator, size, sms);
   }
 
   [[nodiscard]] AttentionSize size_of(const AttentionShape& attention) const {
@@ -130,6 +132,7 @@ class Pricer {
   const Program& program_;
   const Sizes& sizes_;
   const Machine& machine_;
+  AttentionKernel kernel_;
   Flops run_{};  // of the unfused products of a rank: strategies are compared on a chip that is equally hot
 };
 
@@ -286,10 +289,13 @@ void lean_on_protocol(const ProtocolParameters& protocol, const Lean& lean) {
 
 template <class Lean>
 void lean_on_tree(const TreeParameters& tree, const Lean& lean) {
-  lean(tree.two_nodes_rate, tree.ramp_size);
+  lean(tree.ramp_size);
   const auto lean_on = [&](const TreeProtocol& protocol) {
-    const auto& [base, level, rate] = protocol;
+    const auto& [base, level, rate, two_nodes_rate] = protocol;
     lean(base, level, rate);
+    if (two_nodes_rate) {
+      lean(*two_nodes_rate);
+    }
   };
   lean_on(tree);
   for (const auto* other : {&tree.ll, &tree.ll128}) {
@@ -313,6 +319,19 @@ void lean_on_nccl(const NcclKernels& nccl, bool is_all_reduce, const Lean& lean)
   }
 }
 
+template <class Lean>
+void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& lean) {
+  const auto& [peak, parameters] = accelerator.matrix_unit(dtype);
+  lean(peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
+  const auto& [loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join, burst,
+               sustained, burst_time, conversion] = parameters;
+  lean(loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join, burst,
+       sustained, burst_time);
+  if (conversion.value > 0.0) {
+    lean(conversion);
+  }
+}
+
 /// On every kernel that some size would take.
 template <class Lean>
 void lean_on_collective(const CollectiveParameters& collective, CollectiveKind kind, int nodes, const Lean& lean) {
@@ -323,13 +342,18 @@ void lean_on_collective(const CollectiveParameters& collective, CollectiveKind k
     lean(up_to);
     lean_on_protocol(small, lean);
     lean_on_protocol(large, lean);
-  } else if (is_all_reduce && nodes > 1 && collective.tree != nullptr) {
+    return;
+  }
+  const bool climbs = is_all_reduce && nodes > 1 && collective.tree != nullptr;
+  if (climbs) {
     lean_on_tree(*collective.tree, lean);
-  } else {
-    lean_on_protocol(collective, lean);
-    if (collective.nccl != nullptr) {
-      lean_on_nccl(*collective.nccl, is_all_reduce, lean);
-    }
+  }
+  if (climbs && !nccl_chooses_trees(collective)) {
+    return;
+  }
+  lean_on_protocol(collective, lean);
+  if (collective.nccl != nullptr) {
+    lean_on_nccl(*collective.nccl, is_all_reduce, lean);
   }
 }
 
@@ -340,7 +364,7 @@ Costs price(const Program& program, const std::vector<Meetings>& possible, const
   check(possible.size() == program.ops.size(), "meetings belong to the program");
   const std::vector<Meetings> alone(options.interference == Interference::dynamic ? possible.size() : 0);
   const std::vector<Meetings>& meetings = options.interference == Interference::dynamic ? alone : possible;
-  const Pricer pricer(program, sizes, machine);
+  const Pricer pricer(program, sizes, machine, options.attention);
   const KernelParts parts(program);
   Costs costs;
   costs.duration.reserve(program.ops.size());
@@ -402,15 +426,11 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
     if (in_kernel(program, op)) {
       lean(machine.link.nominal_rate);
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      const auto& [peak, parameters] = accelerator.matrix_unit(gemm->dtype);
-      lean(peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
-      const auto& [loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join,
-                   burst, sustained, burst_time, conversion] = parameters;
-      lean(loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join, burst,
-           sustained, burst_time);
-      if (conversion.value > 0.0) {
-        lean(conversion);
-      }
+      lean_on_products(accelerator, gemm->dtype, lean);
+    } else if (const auto* core = std::get_if<AttentionShape>(&shape);
+               core != nullptr && options.attention == AttentionKernel::unfused) {
+      lean_on_products(accelerator, core->dtype, lean);
+      lean(accelerator.memory_bound_efficiency);
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
       const auto& [overhead, loop, exponentials, width, tile, query, key, imbalance] = accelerator.attention;
       lean(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,

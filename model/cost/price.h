@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "model/cost/attention.h"
 #include "model/cost/costs.h"
 #include "model/hardware/machine.h"
 #include "model/schedule/order.h"
@@ -22,6 +23,7 @@ enum class Launch : std::uint8_t { stream, graph };
 struct PriceOptions {
   Interference interference = Interference::constant;
   Launch launch = Launch::stream;
+  AttentionKernel attention = AttentionKernel::fused;
   friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
 };
 

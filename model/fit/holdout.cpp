@@ -30,4 +30,8 @@ std::string attention_group(std::string_view kind, std::string_view machine, std
   return fmt::format("{}|{}|{}|{}|{}", kind, machine, heads, kv_heads, head_dim);
 }
 
+std::string framework_kernel_group(std::string_view machine, std::string_view op, std::int64_t width) {
+  return fmt::format("framework_kernel|{}|{}|{}", machine, op, width);
+}
+
 }  // namespace commfuse

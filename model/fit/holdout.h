@@ -30,4 +30,8 @@ std::string link_group(std::string_view kind, std::string_view machine, std::str
 std::string attention_group(std::string_view kind, std::string_view machine, std::int64_t heads, std::int64_t kv_heads,
                             std::int64_t head_dim);
 
+/// Rows of one memory-bound kernel and width, whatever their number: "framework_kernel|h100|mlp_act|11008", op as in
+/// the table.
+std::string framework_kernel_group(std::string_view machine, std::string_view op, std::int64_t width);
+
 }  // namespace commfuse

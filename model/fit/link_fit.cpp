@@ -167,11 +167,13 @@ void add_tree(Slots& slots, const std::string& name, TreeProtocol& protocol) {
   slots.add(name + "base_latency", protocol.base_latency);
   slots.add(name + "level_latency", protocol.level_latency);
   slots.add(name + "rate", protocol.rate);
+  if (protocol.two_nodes_rate) {
+    slots.add(name + "two_nodes_rate", *protocol.two_nodes_rate);
+  }
 }
 
 void add_tree(Slots& slots, TreeParameters& tree) {
   add_tree(slots, "tree.", static_cast<TreeProtocol&>(tree));
-  slots.add("tree.two_nodes_rate", tree.two_nodes_rate);
   slots.add("tree.ramp_size", tree.ramp_size);
   if (tree.ll) {
     add_tree(slots, "tree.ll.", *tree.ll);
@@ -227,8 +229,10 @@ double collective_microseconds(const CollectiveParameters& parameters, const Col
     return collective_microseconds(with_rates(parameters, row.rates), plain);
   }
   switch (row.kind) {
-    case CollectiveKind::all_gather: return to_microseconds(all_gather_time(parameters, row.ranks, row.total));
-    case CollectiveKind::reduce_scatter: return to_microseconds(reduce_scatter_time(parameters, row.ranks, row.total));
+    case CollectiveKind::all_gather:
+      return to_microseconds(all_gather_time(parameters, row.ranks, row.total, row.nodes));
+    case CollectiveKind::reduce_scatter:
+      return to_microseconds(reduce_scatter_time(parameters, row.ranks, row.total, row.nodes));
     case CollectiveKind::all_reduce:
       return to_microseconds(all_reduce_time(parameters, row.ranks, row.total, row.nodes));
     case CollectiveKind::all_to_all: return to_microseconds(all_to_all_time(parameters, row.ranks, row.total));

@@ -58,6 +58,15 @@ void add_nccl(Lines& lines, const NcclKernels& nccl) {
   lines.add("channel_rate",
             Parameter<BytesPerSecond>{
                 .value = nccl.tuning.channel_rate, .provenance = Provenance::prior, .source = "as the base has it"});
+  if (nccl.tuning.wire == NcclWire::network) {
+    if (nccl.tuning.tree_channels > 0) {
+      lines.add("tree_channels", std::to_string(nccl.tuning.tree_channels));
+    }
+    lines.add("ll128_across", std::string(nccl.tuning.ll128_across ? "true" : "false"));
+    lines.add("amd_hosts", std::string(nccl.tuning.amd_hosts ? "true" : "false"));
+    lines.add("tree_step", fmt::format("{} us", to_microseconds(nccl.tuning.tree_step)));
+    lines.add("tree_node_step", fmt::format("{} us", to_microseconds(nccl.tuning.tree_node_step)));
+  }
   lines.map("ll", [&] {
     add_latencies_and_rates(lines, nccl.ll);
     lines.add("fill_size", nccl.ll_fill);
@@ -78,11 +87,13 @@ void add_tree_protocol(Lines& lines, const TreeProtocol& protocol) {
   lines.add("base_latency", protocol.base_latency);
   lines.add("level_latency", protocol.level_latency);
   lines.add("rate", protocol.rate);
+  if (protocol.two_nodes_rate) {
+    lines.add("two_nodes_rate", *protocol.two_nodes_rate);
+  }
 }
 
 void add_tree(Lines& lines, const TreeParameters& tree) {
   add_tree_protocol(lines, tree);
-  lines.add("two_nodes_rate", tree.two_nodes_rate);
   lines.add("ramp_size", tree.ramp_size);
   if (tree.ll) {
     lines.map("ll", [&] { add_tree_protocol(lines, *tree.ll); });

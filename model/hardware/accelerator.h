@@ -56,6 +56,21 @@ struct AttentionParameters {
   Parameter<double> imbalance{0.6};   ///< Share of the longest tile's time for which SMs idle at the end.
 };
 
+/// Memory-bound kernels between the products of a serving framework, by their own time on the device: no launch, and
+/// no gap to the kernel before. model/cost/framework_kernel.h says how each enters; `efficiency` is a share of the HBM
+/// bandwidth, in (0, 1], and `step` what a thread block takes for 1024 elements of its row.
+struct FrameworkKernels {
+  Parameter<Duration> floor;         ///< Of every one.
+  Parameter<double> sum_efficiency;  ///< Of two tensors.
+  Parameter<double> cached_saving;   ///< Share of its time that a sum saves on bytes which the L2 still holds.
+  Parameter<double> norm_efficiency;
+  Parameter<Duration> norm_step;
+  Parameter<double> activation_efficiency;
+  Parameter<Duration> activation_step;
+  Parameter<double> rotation_efficiency;  ///< Rotary position embedding of queries and keys.
+  Parameter<Duration> rotation_step;
+};
+
 /// The matrix units of an accelerator for one dtype.
 struct MatrixUnit {
   Parameter<FlopsPerSecond> dense_peak;
@@ -77,6 +92,7 @@ struct Accelerator {
   Parameter<Duration> graph_launch_cost;      ///< Host lane: launching a whole captured graph, once.
   Parameter<Duration> graph_node_gap;         ///< Device: between two dependent nodes of a graph.
   AttentionParameters attention;
+  std::optional<FrameworkKernels> framework_kernels;  ///< Where somebody measured them.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 
   bool supports(DType dtype) const { return matrix_units[index_of(dtype)].has_value(); }

@@ -54,12 +54,18 @@ struct TreeProtocol {
   Parameter<Duration> base_latency;
   Parameter<Duration> level_latency;  ///< Once a doubling of the nodes.
   Parameter<BytesPerSecond> rate;     ///< Bytes of the tensor a second.
+  /// As rate, between two nodes, where no node passes on; without it rate.
+  std::optional<Parameter<BytesPerSecond>> two_nodes_rate = std::nullopt;
 };
 
-/// All-reduce across nodes by a tree of them. Of itself by NCCL's Simple; the fastest protocol counts.
+/// What a tree of so many nodes gets.
+inline const Parameter<BytesPerSecond>& rate_over(const TreeProtocol& tree, int nodes) {
+  return nodes == 2 && tree.two_nodes_rate ? *tree.two_nodes_rate : tree.rate;
+}
+
+/// All-reduce across nodes by a tree of them. Of itself by NCCL's Simple.
 struct TreeParameters : TreeProtocol {
-  Parameter<BytesPerSecond> two_nodes_rate;  ///< As rate, between two nodes, where no node passes on.
-  Parameter<Bytes> ramp_size;                ///< Of the tensor; as above.
+  Parameter<Bytes> ramp_size;  ///< Of the tensor; as above.
   std::optional<TreeProtocol> ll;
   std::optional<TreeProtocol> ll128;
 };
@@ -89,6 +95,12 @@ struct CollectiveParameters : ProtocolParameters {
   std::shared_ptr<const AllToAllParameters> all_to_all = nullptr;
   std::shared_ptr<const TreeParameters> tree = nullptr;  ///< Of a network.
 };
+
+/// Whether NCCL's estimates choose between the tree and the ring; else an all-reduce across nodes takes the tree there
+/// is.
+inline bool nccl_chooses_trees(const CollectiveParameters& collective) {
+  return collective.nccl != nullptr && collective.nccl->tuning.tree_channels > 0;
+}
 
 struct Link {
   std::string name;

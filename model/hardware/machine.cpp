@@ -83,11 +83,30 @@ const CollectiveParameters& collective_over(const Machine& machine, int first_gp
   return machine.network->collective;
 }
 
+const CollectiveParameters& collective_across(const Machine& machine, int gpus_of_a_node) {
+  check(machine.network.has_value(), "several nodes have a network");
+  check(gpus_of_a_node >= 1 && gpus_of_a_node <= machine.gpus_per_node, "a node has these GPUs");
+  return machine.network_groups == nullptr || gpus_of_a_node == machine.gpus_per_node
+             ? machine.network->collective
+             : (*machine.network_groups)[static_cast<std::size_t>(gpus_of_a_node - 1)];
+}
+
+double share_of_nics(int gpus, int gpus_per_node, int nics_per_node) {
+  check(gpus >= 1 && gpus_per_node >= gpus && nics_per_node >= 1, "a node has GPUs and NICs");
+  return std::max(1.0 / std::min(nics_per_node, gpus_per_node), static_cast<double>(gpus) / gpus_per_node);
+}
+
 CollectiveParameters with_rates(CollectiveParameters parameters, double times) {
   check(times > 0.0, "rates stay above 0");
   const auto raise = [times](ProtocolParameters& protocol) {
     protocol.rate.value.value *= times;
     protocol.own_copy_rate.value.value *= times;
+  };
+  const auto raise_tree = [times](TreeProtocol& protocol) {
+    protocol.rate.value.value *= times;
+    if (protocol.two_nodes_rate) {
+      protocol.two_nodes_rate->value.value *= times;
+    }
   };
   raise(parameters);
   if (parameters.nccl != nullptr) {
@@ -107,6 +126,16 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times) {
     raise(direct.small);
     raise(direct.large);
     parameters.all_to_all = std::make_shared<const AllToAllParameters>(std::move(direct));
+  }
+  if (parameters.tree != nullptr) {
+    TreeParameters tree = *parameters.tree;
+    raise_tree(tree);
+    for (std::optional<TreeProtocol>* other : {&tree.ll, &tree.ll128}) {
+      if (*other) {
+        raise_tree(**other);
+      }
+    }
+    parameters.tree = std::make_shared<const TreeParameters>(std::move(tree));
   }
   return parameters;
 }

@@ -35,6 +35,8 @@ struct Machine {
   std::shared_ptr<const PairPeers> pair_peers;  ///< Null: all pairs of a node are alike.
   /// Of GPUs 0 to i inside a node, by i; null where all groups are alike.
   std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives;
+  /// Across nodes, of groups that have so many GPUs on each, one up to all but one; null with one node.
+  std::shared_ptr<const std::vector<CollectiveParameters>> network_groups;
 };
 
 int total_gpus(const Machine& machine);
@@ -49,6 +51,14 @@ const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b)
 /// One collective over `gpus` GPUs from `first_gpu` on: inside a node, or across nodes. Where pairs differ, a group of
 /// so many counts as the first of its node. Requires gpus >= 1.
 const CollectiveParameters& collective_over(const Machine& machine, int first_gpu, int gpus);
+
+/// One collective across nodes over a group that has so many GPUs on each. Requires a network and 1 <= gpus_of_a_node
+/// <= gpus_per_node.
+const CollectiveParameters& collective_across(const Machine& machine, int gpus_of_a_node);
+
+/// The share of a node's NICs that so many of its GPUs reach: each has the one next to it. Requires at least one of
+/// each.
+double share_of_nics(int gpus, int gpus_per_node, int nics_per_node);
 
 /// The same with every rate so many times as high, NCCL's too; latencies stay. Requires times > 0.
 CollectiveParameters with_rates(CollectiveParameters parameters, double times);

@@ -2,6 +2,8 @@
 #include "model/hardware/nccl_tuning.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 
 #include "model/check.h"
 
@@ -13,56 +15,166 @@ constexpr int least_ranks_of_nvls = 5;
 constexpr double ring_share_of_ll = 0.5;      // Half of what LL sends are flags.
 constexpr double ring_share_of_ll128 = 0.92;  // 120 of 128 bytes, and a little.
 
-/// By generation, GB/s: LL in all; LL128 a channel; and the share of the ring's rate that sums in the switch get.
+constexpr double tree_share = 0.92;  // Of the channels' rate, as every sum goes up and comes down:
+constexpr double tree_passes = 2.0;
+constexpr double tree_share_of_ll = 1.0 / 3.8;
+constexpr double tree_share_of_ll128 = 120.0 / 128.0;
+constexpr double ll_step_among_nodes = 1.8;  // Times as long as in one node.
+constexpr double plateau = 1.4;              // An all-reduce by Simple round several nodes waits so much longer.
+
+/// By generation, GB/s: LL in one node; LL128 a channel; the share of the ring's rate that sums in the switch get; a
+/// channel of a tree, of two nodes and of more.
 struct Limits {
   double ll;
   double ll128_channel;
   double nvls_share;
+  std::array<double, 2> tree_channel;
 };
 
-constexpr std::array<Limits, 4> limits{
-    {{39.0, 20.0, 0.0}, {87.7, 20.0, 0.0}, {141.0, 36.7, 0.85}, {282.0, 73.4, 0.74}}};
+constexpr std::array<Limits, 4> limits{{{39.0, 20.0, 0.0, {18.5, 10.0}},
+                                        {87.7, 20.0, 0.0, {23.6, 17.8}},
+                                        {141.0, 36.7, 0.85, {41.4, 36.0}},
+                                        {282.0, 73.4, 0.74, {42.8, 24.0}}}};
 
-/// By kernel: microseconds once a call, and once a step over NVLink and over PCIe.
+/// LL across nodes, GB/s: two of them, and more.
+constexpr std::array<double, 2> ll_among_intel_hosts{39.0, 20.4};
+constexpr std::array<double, 2> ll_among_amd_hosts{22.5, 19.0};
+
+double most_of_ll(const NcclTuning& tuning, int nodes) {
+  if (tuning.wire != NcclWire::network) {
+    return 1e9 * limits[static_cast<std::size_t>(tuning.generation)].ll;
+  }
+  return 1e9 * (tuning.amd_hosts ? ll_among_amd_hosts : ll_among_intel_hosts)[nodes > 2 ? 1 : 0];
+}
+
+/// By kernel: microseconds once a call, and once a step over NVLink, over PCIe and between nodes. Of the tree by Simple
+/// the tuning says the steps.
 struct Latencies {
   double base;
   double nvlink_step;
   double pcie_step;
+  double network_step;
 };
 
-constexpr std::array<Latencies, 4> latencies{{{6.6, 0.6, 1.0}, {14.0, 1.9, 2.5}, {8.4, 3.4, 5.7}, {25.0, 0.0, 0.0}}};
+constexpr std::array<Latencies, 7> latencies{{{6.6, 0.6, 1.0, 2.7},
+                                              {14.0, 1.9, 2.5, 4.0},
+                                              {8.4, 3.4, 5.7, 14.0},
+                                              {25.0, 0.0, 0.0, 0.0},
+                                              {6.8, 0.6, 1.0, 5.0},
+                                              {14.0, 1.25, 1.9, 8.5},
+                                              {8.4, 0.0, 0.0, 0.0}}};
 
-constexpr std::array<NcclKernel, 4> all_kernels{NcclKernel::ll, NcclKernel::ll128, NcclKernel::simple,
-                                                NcclKernel::nvls};
+constexpr std::array<NcclKernel, 7> all_kernels{NcclKernel::ll,         NcclKernel::ll128,   NcclKernel::simple,
+                                                NcclKernel::nvls,       NcclKernel::tree_ll, NcclKernel::tree_ll128,
+                                                NcclKernel::tree_simple};
 
-/// Bytes a second; 0 where there is no such kernel.
-double rate_of(const NcclTuning& tuning, NcclKernel kernel) {
+constexpr std::size_t flat_kernels = 4;  // The first of them: no trees.
+
+/// "Trees are not perfectly sticking to the model for medium sizes": what NCCL takes off their rate, by LL, LL128 and
+/// Simple, for each doubling of 64 B.
+constexpr std::size_t corrected_sizes = 23;
+constexpr std::array<std::array<double, corrected_sizes>, 3> tree_corrections{
+    {{1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
+      0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0},
+     {1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6,
+      0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0},
+     {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
+      0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9}}};
+
+/// By how much: the least size counts where there is less.
+double tree_correction(NcclKernel kernel, double total) {
+  const std::size_t protocol = static_cast<std::size_t>(kernel) - static_cast<std::size_t>(NcclKernel::tree_ll);
+  const int doublings = total < 128.0 ? 0 : std::ilogb(total / 64.0);
+  const auto size = static_cast<std::size_t>(doublings);
+  return size < corrected_sizes ? tree_corrections[protocol][size] : 1.0;
+}
+
+/// Of a ring or the switch, bytes a second; 0 where there is no such kernel.
+double rate_of(const NcclTuning& tuning, NcclKernel kernel, int nodes) {
   const Limits& limit = limits[static_cast<std::size_t>(tuning.generation)];
   const double ring = tuning.channels * tuning.channel_rate.value;
   const bool is_nvlink = tuning.wire == NcclWire::nvlink;
+  const bool is_network = tuning.wire == NcclWire::network;
   switch (kernel) {
-    case NcclKernel::ll: return std::min(1e9 * limit.ll, ring_share_of_ll * ring);
+    case NcclKernel::ll: return std::min(most_of_ll(tuning, nodes), ring_share_of_ll * ring);
     case NcclKernel::ll128:
-      return is_nvlink ? std::min(ring_share_of_ll128 * ring, 1e9 * tuning.channels * limit.ll128_channel) : 0.0;
+      return is_nvlink || (is_network && tuning.ll128_across)
+                 ? std::min(ring_share_of_ll128 * ring, 1e9 * tuning.channels * limit.ll128_channel)
+                 : 0.0;
     case NcclKernel::simple: return ring;
     case NcclKernel::nvls: return is_nvlink ? limit.nvls_share * ring : 0.0;
+    default: return 0.0;
   }
-  return 0.0;
+}
+
+/// Of a tree: bytes of the tensor a second.
+double tree_rate_of(const NcclTuning& tuning, NcclKernel kernel, const NcclTask& task) {
+  const Limits& limit = limits[static_cast<std::size_t>(tuning.generation)];
+  const double channel = 1e9 * limit.tree_channel[task.nodes > 2 ? 1 : 0];
+  const double channels = std::min(tree_share * tuning.channel_rate.value, channel) * tuning.tree_channels;
+  double rate = channels;
+  if (kernel == NcclKernel::tree_ll) {
+    rate = std::min(channels * tree_share_of_ll, most_of_ll(tuning, task.nodes));
+  } else if (kernel == NcclKernel::tree_ll128) {
+    rate = tuning.ll128_across
+               ? std::min(channels * tree_share_of_ll128, 1e9 * tuning.tree_channels * limit.ll128_channel)
+               : 0.0;
+  }
+  return rate * tree_correction(kernel, task.total) / tree_passes;
 }
 
 double step_of(const NcclTuning& tuning, NcclKernel kernel) {
   const Latencies& latency = latencies[static_cast<std::size_t>(kernel)];
-  return tuning.wire == NcclWire::nvlink ? latency.nvlink_step : latency.pcie_step;
+  return tuning.wire == NcclWire::pcie ? latency.pcie_step : latency.nvlink_step;
 }
 
-/// Seconds; requires a rate above 0.
-double estimate(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel, double rate) {
+/// Microseconds of all steps of a ring.
+double ring_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
+  const Latencies& latency = latencies[static_cast<std::size_t>(kernel)];
   const int steps = task.passes * (task.ranks - 1);
-  const double base = latencies[static_cast<std::size_t>(kernel)].base;
-  if (kernel == NcclKernel::nvls) {
-    return 1e-6 * base + task.total * task.ranks / (rate * (task.ranks - 1));
+  if (tuning.wire != NcclWire::network) {
+    return latency.base + steps * step_of(tuning, kernel);
   }
-  return 1e-6 * (base + steps * step_of(tuning, kernel)) + task.total * steps / (rate * task.ranks);
+  const int between = std::min(steps, task.passes * (task.nodes - 1));
+  const double inside = step_of(tuning, kernel) * (kernel == NcclKernel::ll ? ll_step_among_nodes : 1.0);
+  const double once = latency.base + (steps - between) * inside + between * latency.network_step;
+  return kernel == NcclKernel::simple && task.passes == 2 ? plateau * once : once;
+}
+
+/// Microseconds of all steps of a tree, up and down.
+double tree_latency(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
+  const Latencies& latency = latencies[static_cast<std::size_t>(kernel)];
+  const bool is_simple = kernel == NcclKernel::tree_simple;
+  const double inside = is_simple                       ? to_microseconds(tuning.tree_step)
+                        : kernel == NcclKernel::tree_ll ? ll_step_among_nodes * latency.nvlink_step
+                                                        : latency.nvlink_step;
+  const double between = is_simple ? to_microseconds(tuning.tree_node_step) : latency.network_step;
+  const double ranks_of_a_node = std::max(1.0, static_cast<double>(task.ranks) / task.nodes);
+  return latency.base + tree_passes * ((ranks_of_a_node - 1.0) * inside + std::ilogb(task.nodes) * between);
+}
+
+bool may_climb(const NcclTuning& tuning, const NcclTask& task) {
+  return task.passes == 2 && task.nodes > 1 && tuning.tree_channels > 0;
+}
+
+/// Seconds; nothing where NCCL would not take the kernel. Of trees asked only where it may climb them.
+std::optional<double> estimate(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
+  if (kernel == NcclKernel::tree_ll || kernel == NcclKernel::tree_ll128 || kernel == NcclKernel::tree_simple) {
+    const double rate = tree_rate_of(tuning, kernel, task);
+    return rate > 0.0 ? std::optional(1e-6 * tree_latency(tuning, task, kernel) + task.total / rate) : std::nullopt;
+  }
+  const double rate = rate_of(tuning, kernel, task.nodes);
+  if (rate <= 0.0) {
+    return std::nullopt;
+  }
+  if (kernel == NcclKernel::nvls) {
+    const bool sums = task.passes == 2 && task.ranks >= least_ranks_of_nvls;
+    return sums ? std::optional(1e-6 * latencies[static_cast<std::size_t>(kernel)].base +
+                                task.total * task.ranks / (rate * (task.ranks - 1)))
+                : std::nullopt;
+  }
+  const int steps = task.passes * (task.ranks - 1);
+  return 1e-6 * ring_latency(tuning, task, kernel) + task.total * steps / (rate * task.ranks);
 }
 
 template <class Kind, std::size_t count>
@@ -85,7 +197,14 @@ std::string_view name_of(NcclGeneration generation) {
 
 std::optional<NcclGeneration> nccl_generation_named(std::string_view name) { return named(all_nccl_generations, name); }
 
-std::string_view name_of(NcclWire wire) { return wire == NcclWire::nvlink ? "nvlink" : "pcie"; }
+std::string_view name_of(NcclWire wire) {
+  switch (wire) {
+    case NcclWire::nvlink: return "nvlink";
+    case NcclWire::pcie: return "pcie";
+    case NcclWire::network: return "network";
+  }
+  return "";
+}
 
 std::optional<NcclWire> nccl_wire_named(std::string_view name) { return named(all_nccl_wires, name); }
 
@@ -95,12 +214,15 @@ std::string_view name_of(NcclKernel kernel) {
     case NcclKernel::ll128: return "ring, LL128";
     case NcclKernel::simple: return "ring, Simple";
     case NcclKernel::nvls: return "NVLS";
+    case NcclKernel::tree_ll: return "tree, LL";
+    case NcclKernel::tree_ll128: return "tree, LL128";
+    case NcclKernel::tree_simple: return "tree, Simple";
   }
   return "";
 }
 
 std::optional<NcclEstimate> nccl_estimate(const NcclTuning& tuning, NcclKernel kernel) {
-  const double rate = rate_of(tuning, kernel);
+  const double rate = rate_of(tuning, kernel, tuning.wire == NcclWire::network ? 2 : 1);
   if (rate <= 0.0) {
     return std::nullopt;
   }
@@ -112,17 +234,12 @@ std::optional<NcclEstimate> nccl_estimate(const NcclTuning& tuning, NcclKernel k
 NcclKernel nccl_choice(const NcclTuning& tuning, const NcclTask& task) {
   check(task.ranks >= 2, "NCCL chooses for at least two ranks");
   NcclKernel best = NcclKernel::simple;
-  double least = 0.0;
-  bool any = false;
-  for (const NcclKernel kernel : all_kernels) {
-    const double rate = rate_of(tuning, kernel);
-    if (rate <= 0.0 || (kernel == NcclKernel::nvls && (task.passes < 2 || task.ranks < least_ranks_of_nvls))) {
-      continue;
-    }
-    if (const double time = estimate(tuning, task, kernel, rate); !any || time < least) {
+  std::optional<double> least;
+  for (const NcclKernel kernel :
+       std::span(all_kernels).first(may_climb(tuning, task) ? all_kernels.size() : flat_kernels)) {
+    if (const std::optional<double> time = estimate(tuning, task, kernel); time && (!least || *time < *least)) {
       best = kernel;
       least = time;
-      any = true;
     }
   }
   return best;

@@ -184,6 +184,8 @@ constexpr std::array columns{
         "seed", "of the draws; where there are samples",
         [](const Row& row) -> Value { return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{}; }},
     ResultColumn{"launch", "host issue: op by op, or one graph", [](const Row& row) -> Value { return row.launch; }},
+    ResultColumn{"attention_kernel", "fused, or with scores written out",
+                 [](const Row& row) -> Value { return unless_empty(row.attention_kernel); }},
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first",
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }},
     ResultColumn{"schedule_sha256", "digest of the schedule's canonical text",

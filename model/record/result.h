@@ -51,6 +51,7 @@ struct ResultRow {
   std::uint64_t seed = 0;
   std::string interference;
   std::string launch;
+  std::string attention_kernel;
   std::string leans_on;  // provenance kinds, weakest first: "prior+fitted"
 
   [[nodiscard]] bool feasible() const { return reason.empty(); }

@@ -59,6 +59,13 @@ struct PenaltyScore {
   std::vector<double> held_out_of_no_penalty;
 };
 
+/// Of a table of training steps, over the rows that no fit has seen.
+struct StepScore {
+  std::int64_t n = 0;
+  double mean = 0.0;              ///< Of the error.
+  double rank_correlation = 0.0;  ///< Spearman's, of measured and predicted times.
+};
+
 struct TableScore {
   std::string table;                  ///< File name.
   std::string path;                   ///< As the user named it, or the folder it was found in.
@@ -78,6 +85,7 @@ struct TableScore {
   std::int64_t fault_count = 0;
   std::optional<VariantScore> variants;
   std::vector<PenaltyScore> penalties;
+  std::optional<StepScore> steps;
 
   [[nodiscard]] std::int64_t skipped_rows() const {
     std::int64_t rows_skipped = 0;

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/schedule/scope.h"
 
+#include <fmt/format.h>
+
 #include <string>
+
+#include "model/config_error.h"
 
 namespace commfuse {
 
@@ -44,6 +48,18 @@ Operation data_parallel_mlp() {
       {layer("up", SiteKind::weight_ag_gemm, "hidden", "ffn"), layer("down", SiteKind::weight_ag_gemm, "ffn", "hidden"),
        layer("down_backward", SiteKind::gradient_rs, "ffn", "hidden"),
        layer("up_backward", SiteKind::gradient_rs, "hidden", "ffn")}};
+}
+
+/// Sites are products of dense layers with plain attention.
+void require_dense(Scope scope, const Transformer& model) {
+  for (const SiteName site : sites_of(scope)) {
+    const bool is_mlp = site == SiteName::gate_up || site == SiteName::down;
+    if (is_mlp ? model.experts.has_value() : model.latent.has_value()) {
+      throw ConfigError(fmt::format("scope {} needs {}, and {} has {}; choose another scope or a dense model",
+                                    name_of(scope), is_mlp ? "a plain MLP" : "plain attention", model.name,
+                                    is_mlp ? "experts" : "latent attention"));
+    }
+  }
 }
 
 SiteKind backward_of(SiteKind kind) {
@@ -187,6 +203,7 @@ Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
 }
 
 void require_divisible(Scope scope, const Transformer& model, const Load& load, int ranks) {
+  require_dense(scope, model);
   for (const SiteName site : sites_of(scope)) {
     require_divisible(model, site, load.tokens(), ranks);
   }

@@ -11,6 +11,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/fit/attention_fit.h"
+#include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
 #include "model/fit/holdout.h"
 #include "model/fit/link_fit.h"
@@ -23,6 +24,7 @@ namespace {
 // As many rows as the formulas have parameters, and some more, must be left when the held-back ones are taken away.
 constexpr std::size_t least_products = 50;
 constexpr std::size_t least_attention = 30;
+constexpr std::size_t least_kernels = 100;
 constexpr std::size_t least_collectives = 40;
 constexpr std::size_t least_exchanges = 12;
 
@@ -104,6 +106,18 @@ class Calibrator {
     attention_ = fmt::format("  attention:\n{}{}", comment(part, 4), part.yaml);
   }
 
+  void kernels() {
+    const auto& [rows, source] = seen_.kernels;
+    if (rows.empty() || !is_enough("memory-bound kernels", source, rows.size(), least_kernels)) {
+      return;
+    }
+    try {
+      add_kernels(fit_framework_kernels(base_.accelerator, rows, machine_, source));
+    } catch (const ConfigError& error) {  // all rows of one kernel may be held out
+      result_.skipped.emplace_back(error.what());
+    }
+  }
+
   void collectives() {
     const auto& [rows, source] = seen_.collectives;
     const auto [is_back, to_fit] = split<CollectiveRow>(rows, [&](const ObservedCollective& one) {
@@ -143,8 +157,8 @@ class Calibrator {
         "# {} as calibrated by `commfuse-sim calibrate`; what stands not here is as in {}.\n"
         "schema: commfuse.hardware/1\nname: {}\nextends: {}\n",
         name, base_name, name, base_name);
-    if (!units_.empty() || !attention_.empty()) {
-      result_.yaml += "\naccelerator:\n" + attention_ + (units_.empty() ? "" : "  matrix_units:\n" + units_);
+    if (!units_.empty() || !attention_.empty() || !kernels_.empty()) {
+      result_.yaml += "\naccelerator:\n" + attention_ + kernels_ + (units_.empty() ? "" : "  matrix_units:\n" + units_);
     }
     result_.yaml += link_.empty() ? "" : "\nlink:\n" + link_;
     return std::move(result_);
@@ -157,6 +171,18 @@ class Calibrator {
           fmt::format("{} ({}): {} rows, where a fit needs {}; measure more sizes", name, source, rows, least));
     }
     return rows >= least;
+  }
+
+  void add_kernels(const FrameworkKernelFit& fit) {
+    Accelerator fitted = base_.accelerator;
+    fitted.framework_kernels = fit.parameters;
+    FittedPart& part = add_part("memory-bound kernels", seen_.kernels.source, fit.fit.parameters);
+    for (const auto& [op, size, time] : seen_.kernels.rows) {
+      part.residuals.push_back({to_microseconds(time), to_microseconds(framework_kernel_time(fitted, size)),
+                                held_back(framework_kernel_group(machine_, op, size.width))});
+    }
+    conclude(part, framework_kernels_yaml(fit.parameters, 4));
+    kernels_ = fmt::format("  framework_kernels:\n{}{}", comment(part, 4), part.yaml);
   }
 
   FittedPart& add_part(std::string name, const std::string& source, std::vector<FittedParameter> parameters) {
@@ -180,7 +206,7 @@ class Calibrator {
   const Observations& seen_;
   std::string machine_;
   Calibration result_;
-  std::string units_, attention_, link_;  // lines of the file
+  std::string units_, attention_, kernels_, link_;  // lines of the file
 };
 
 }  // namespace
@@ -192,6 +218,7 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
     calibrator.products(dtype);
   }
   calibrator.attention();
+  calibrator.kernels();
   calibrator.collectives();
   calibrator.exchanges();
   Calibration calibration = std::move(calibrator).calibration(base_name, name);

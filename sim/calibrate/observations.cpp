@@ -12,6 +12,7 @@
 #include "model/config_error.h"
 #include "model/fit/nccl_tests.h"
 #include "sim/score/kinds.h"
+#include "sim/score/layer_columns.h"
 #include "sim/score/row.h"
 #include "sim/score/sizes.h"
 #include "sim/score/table.h"
@@ -42,13 +43,16 @@ class Reader {
       read_rows(table, "hw", [&](Row& row, const Table& of) { read_product(row, of); });
     } else if (kind->name == "attention") {
       read_rows(table, "hw", [&](Row& row, const Table& of) { read_attention(row, of); });
+    } else if (kind->name == "gemm_layer") {
+      const std::map<std::int64_t, score::LayerWidths> widths = score::layer_widths_in(table);
+      read_rows(table, "hw", [&](Row& row, const Table& of) { read_kernel(row, of, widths); });
     } else if (kind->name == "collective") {
       read_rows(table, "hw", [&](Row& row, const Table& of) { read_collective(row, of); });
     } else if (kind->name == "p2p") {
       read_rows(table, "device", [&](Row& row, const Table& of) { read_exchange(row, of); });
     } else {
-      throw ConfigError(fmt::format("{}: a table of another kind than products, attention and messages; leave it out",
-                                    path.string()));
+      throw ConfigError(fmt::format(
+          "{}: a table of another kind than products, attention, layers and messages; leave it out", path.string()));
     }
   }
 
@@ -99,6 +103,26 @@ class Reader {
     const double time = row.amount(table.column("time_us"));
     if (row.is_sound()) {
       add(seen_.attention, MeasuredAttention{size, from_seconds(1e-6 * time)});
+    }
+  }
+
+  /// Products of a layer are passed over: they may be of an older library than those of the tables of products.
+  void read_kernel(Row& row, const Table& table, const std::map<std::int64_t, score::LayerWidths>& widths) {
+    const score::LayerColumns columns(table);
+    const std::string op(row.text(columns.op));
+    const std::int64_t rows = row.count(columns.m);
+    const double time = row.amount(columns.time);
+    const auto known = widths.find(row.count(columns.tp));
+    if (!row.is_sound() || row.has(columns.n) || row.has(columns.k)) {
+      return;
+    }
+    const std::optional<FrameworkKernelSize> size =
+        known == widths.end() ? std::nullopt
+                              : score::framework_kernel_of(op, rows, known->second, score::dtype_of_layer(table));
+    if (!size) {
+      pass_over(fmt::format("{}: {}, of which the table does not tell what it moves", name_, op));
+    } else {
+      add(seen_.kernels, MeasuredFrameworkKernel{op, *size, from_seconds(1e-6 * time)});
     }
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured on one machine, gathered from files: tables of products, attention and messages, and what
+// What was measured on one machine, gathered from files: tables of products, attention, memory-bound
+// kernels and messages, and what
 // nccl-tests prints.
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "model/dtype.h"
 #include "model/fit/attention_fit.h"
+#include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
 #include "model/fit/link_fit.h"
 
@@ -37,6 +39,7 @@ struct Observations {
   std::string machine;                                             ///< As the tables call it; may be empty.
   std::array<Measurements<MeasuredGemm>, all_dtypes.size()> gemm;  ///< By dtype.
   Measurements<MeasuredAttention> attention;
+  Measurements<MeasuredFrameworkKernel> kernels;
   Measurements<ObservedCollective> collectives;
   Measurements<ObservedExchange> peers;
   std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong; they are left out.

@@ -23,7 +23,8 @@ namespace {
 using Rows = std::vector<ResultRow>;
 
 auto heading_key(const ResultRow& row) {
-  return std::tie(row.model, row.hardware, row.scope, row.batch, row.dtype, row.interference, row.launch, row.faults);
+  return std::tie(row.model, row.hardware, row.scope, row.batch, row.dtype, row.interference, row.launch,
+                  row.attention_kernel, row.faults);
 }
 
 /// What the table's own heading does not say.
@@ -31,6 +32,7 @@ std::string heading_of(const ResultRow& row) {
   const bool usual = row.interference == "static" && row.launch == "stream";
   const bool faults = !row.faults.empty() && row.faults != "none";
   return (usual ? "" : fmt::format("interference {}, launch {}\n", row.interference, row.launch)) +
+         (row.attention_kernel == "unfused" ? "attention kernel unfused\n" : "") +
          (faults ? fmt::format("faults {}\n", row.faults) : "");
 }
 

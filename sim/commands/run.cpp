@@ -16,6 +16,7 @@
 #include "sim/commands/commands.h"
 #include "sim/commands/render.h"
 #include "sim/commands/run_lab.h"
+#include "sim/commands/run_steps.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/traced.h"
@@ -78,6 +79,16 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
   }
 }
 
+void require_no_drawing(const RunRequest& request) {
+  for (const auto& [flag, given] :
+       {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
+        std::pair("--schedule", !request.schedules.files.empty())}) {
+    if (given) {
+      throw ConfigError(fmt::format("{}: a whole model has no such thing; leave it out", flag));
+    }
+  }
+}
+
 int run(const RunRequest& request) {
   const Render render = renderer(request.format);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
@@ -87,8 +98,12 @@ int run(const RunRequest& request) {
   Grid grid = grid_of(request.settings);
   fit(grid, *schedules, names_strategies(grid));
   Library library = library_of(grid);
-  library.add(*std::move(schedules));
   const std::vector<Settings> points = points_of(grid);
+  if (std::any_of(points.begin(), points.end(), is_whole_model)) {
+    require_no_drawing(request);
+    return run_steps(points, library, request.format);
+  }
+  library.add(*std::move(schedules));
   for (const auto& [flag, path] : {std::pair("--trace", &request.trace), std::pair("--figure", &request.figure)}) {
     if (!path->empty() && points.size() != 1) {
       throw ConfigError(fmt::format("{}: there are {} points; choose one, or leave it out", flag, points.size()));
@@ -146,6 +161,7 @@ void add_run(CLI::App& app, int& status) {
       "  commfuse-sim run --seq 8K --strategy sliced,commfuse --variants all -o csv\n"
       "  commfuse-sim run --seq 32K --trace 32K.json.gz\n"
       "  commfuse-sim run configs/lab/fa.yaml --set ranks=1024\n"
+      "  commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K\n"
       "  commfuse-sim run --schedule mine.yaml --strategy all --seq 8K");
   command->callback([request, &status] { status = request->file.empty() ? run(*request) : run_file(*request); });
 }

@@ -181,7 +181,8 @@ int export_schedule(const ExportRequest& request) {
 }
 
 bool selects_or_prices(const Field& field) {
-  constexpr std::array<std::string_view, 5> prices{"hardware", "batch", "seq", "interference", "launch"};
+  constexpr std::array<std::string_view, 6> prices{"hardware",     "batch",  "seq",
+                                                   "interference", "launch", "attention_kernel"};
   return selects_a_schedule(field) || std::find(prices.begin(), prices.end(), field.key) != prices.end();
 }
 

@@ -11,7 +11,8 @@ namespace commfuse::score {
 
 namespace {
 
-constexpr std::string_view whole_models = "training steps come with whole models; what is predicted today are layers";
+constexpr std::string_view whole_models =
+    "training steps of machines, layers or recipes that the table does not tell enough of, or that are no GPUs";
 
 std::vector<Kind> scored_kinds() {
   return {
@@ -41,8 +42,29 @@ std::vector<Kind> scored_kinds() {
       {"training_step",
        {"n_gpus", "global_batch", "micro_batch", "hidden_size", "attention_heads", "n_layers", "sequence_length",
         "tensor_parallelism", "data_parallelism", "pipeline_parallelism", "iteration_time_ms"},
-       nullptr,
-       whole_models},
+       score_gpt_steps,
+       {}},
+      {"training_step",
+       {"hidden", "heads", "layers", "seq_len", "tp", "pp", "interleave", "gbs", "mbs", "iter_s_full_recompute",
+        "iter_s_seqpar_selective"},
+       score_recomputed_steps,
+       {}},
+      {"training_step",
+       {"heads", "hidden", "layers", "tp", "pp", "dp", "batch", "seq", "vocab", "tflops_per_gpu", "mfu_pct"},
+       score_weak_scaling,
+       {}},
+      {"training_step",
+       {"model", "gpus", "tp", "cp", "pp", "seq", "batch_per_dp", "tflops_per_gpu", "bf16_mfu_pct", "hardware"},
+       score_llama_steps,
+       {}},
+      {"training_step",
+       {"model", "gpus", "gbs", "mbs", "seq_len", "tp", "pp", "cp", "vp", "ep", "tokens_s_gpu"},
+       score_recipes,
+       {}},
+      {"layer_passes",
+       {"model", "experiment", "tp", "micro_batch", "seq", "hidden", "forward_ms", "backward_ms"},
+       score_layer_passes,
+       {}},
   };
 }
 
@@ -61,7 +83,6 @@ std::vector<Kind> known_tables() {
       {"training_step", {"iter_ms"}, nullptr, whole_models},
       {"training_step", {"MFU", "HFU"}, nullptr, whole_models},
       {"training_step", {"case", "step_s"}, nullptr, whole_models},
-      {"training_step", {"forward_ms", "backward_ms"}, nullptr, whole_models},
       {{}, {"e2e_gain_pct"}, nullptr, gains},
       {{}, {"training_speedup"}, nullptr, gains},
       {{}, {"claim", "trust"}, nullptr, gains},
@@ -78,7 +99,10 @@ std::vector<Kind> known_tables() {
       {{}, {"BL", "hidden_size"}, nullptr, eager},
       {{}, {"num_tokens", "hidden_size", "num_tokens_per_gpu"}, nullptr, eager},
       {{}, {"serial_tps", "overlapped_tps"}, nullptr, "throughput of a serving engine over mixed batches"},
-      {{}, {"torch_gemm_ms", "flux_total_ms"}, nullptr, "no hardware file describes an L20"},
+      {{},
+       {"torch_gemm_ms", "flux_total_ms"},
+       nullptr,
+       "products and collectives of an L20, for which there are priors alone"},
       {{}, {"torch_ms"}, nullptr, "a baseline that its authors print with two values for the same work"},
       {{}, {"accelerator", "bf16", "hbm_gb"}, nullptr, "data sheets, no measurements"},
   };

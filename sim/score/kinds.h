@@ -52,5 +52,11 @@ void score_ag_gemm(const Table& table, Context& context, Tally& tally);
 void score_prefill(const Table& table, Context& context, Tally& tally);
 void score_gemm_ar(const Table& table, Context& context, Tally& tally);
 void score_schedules(const Table& table, Context& context, Tally& tally);
+void score_gpt_steps(const Table& table, Context& context, Tally& tally);
+void score_recomputed_steps(const Table& table, Context& context, Tally& tally);
+void score_weak_scaling(const Table& table, Context& context, Tally& tally);
+void score_llama_steps(const Table& table, Context& context, Tally& tally);
+void score_recipes(const Table& table, Context& context, Tally& tally);
+void score_layer_passes(const Table& table, Context& context, Tally& tally);
 
 }  // namespace commfuse::score

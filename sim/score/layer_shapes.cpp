@@ -1,126 +1,141 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of the products and memory-bound ops of one framework layer, one GPU emulating a shard of tensor parallelism.
-//
-// Memory-bound rows do not say how wide they are; the products of the same degree of parallelism do: QKV reads the
-// hidden size and writes all heads, the down projection reads a shard of the MLP's inner size.
 #include <fmt/format.h>
 
 #include <array>
 #include <map>
 #include <optional>
+#include <string>
 
 #include "model/cost/gemm.h"
-#include "model/cost/memory_bound.h"
 #include "model/fit/holdout.h"
 #include "sim/score/kinds.h"
+#include "sim/score/layer_columns.h"
 #include "sim/score/machine_column.h"
 
 namespace commfuse::score {
 
 namespace {
 
-struct Columns {
-  explicit Columns(const Table& table)
-      : hw(table.column("hw")),
-        op(table.column("op")),
-        tp(table.column("tp")),
-        m(table.column("m")),
-        n(table.column("n")),
-        k(table.column("k")),
-        time(table.column("median_us")) {}
-  Column hw, op, tp, m, n, k, time;
+/// The products of a framework whose library was written before its authors had tuned it for the part: every wave
+/// counts whole, and k loops reach a share of what they reach in later ones.
+struct EarlyLibrary {
+  std::string_view framework;  ///< As the comments of a table have it.
+  std::string_view machine;
+  double loop_share = 1.0;
+  std::int64_t fitted_n = 0;  ///< On the rows of this shape alone, which are not scored.
+  std::int64_t fitted_k = 0;
 };
+constexpr EarlyLibrary cublas_of_sarathi{
+    .framework = "sarathi-serve", .machine = "h100-sxm", .loop_share = 0.76, .fitted_n = 22016, .fitted_k = 4096};
 
-/// Of one degree of tensor parallelism, in elements a row; 0: no product told.
-struct Widths {
-  std::int64_t hidden = 0;
-  std::int64_t heads_and_kv = 0;  // what QKV writes
-  std::int64_t heads = 0;
-  std::int64_t inner = 0;
-};
-
-std::map<std::int64_t, Widths> widths_in(const Table& table, const Columns& columns) {
-  std::map<std::int64_t, Widths> by_degree;
-  for (std::size_t i = 0; i < table.rows(); ++i) {
-    Row row(table, i);
-    if (!row.is_sound() || !row.has(columns.n) || !row.has(columns.k)) {
-      continue;
-    }
-    const std::string_view op = row.text(columns.op);
-    const std::int64_t n = row.count(columns.n);
-    const std::int64_t k = row.count(columns.k);
-    Widths& widths = by_degree[row.count(columns.tp)];
-    if (row.is_sound() && op == "attn_pre_proj") {
-      widths.hidden = k;
-      widths.heads_and_kv = n;
-    } else if (row.is_sound() && op == "attn_post_proj") {
-      widths.heads = k;
-    } else if (row.is_sound() && op == "mlp_down_proj") {
-      widths.inner = k;
+Accelerator with_early_library(Accelerator accelerator, const EarlyLibrary& library) {
+  for (std::optional<MatrixUnit>& unit : accelerator.matrix_units) {
+    if (unit) {
+      unit->gemm.loop_efficiency.value *= library.loop_share;
+      unit->gemm.wave_quantum.value = 1.0;
     }
   }
-  return by_degree;
+  return accelerator;
 }
 
-/// Elements a row of the op reads and writes, each once; nothing for an op the model does not have.
-std::optional<std::int64_t> elements_moved(std::string_view op, const Widths& widths) {
-  const std::int64_t kv = (widths.heads_and_kv - widths.heads) / 2;
-  if (op == "add" && widths.hidden > 0) {
-    return 3 * widths.hidden;
-  }
-  if (op == "input_layernorm" && widths.hidden > 0) {
-    return 2 * widths.hidden;
-  }
-  if (op == "mlp_act" && widths.inner > 0) {
-    return 3 * widths.inner;  // gate and up in, their product out
-  }
-  if (op == "attn_rope" && widths.heads > 0 && kv > 0) {
-    return 2 * (widths.heads + kv);  // queries and keys, in place
-  }
-  return std::nullopt;
+std::string remark_on(const EarlyLibrary& library) {
+  return fmt::format(
+      "{} on {} multiplies with a library of 2023: its waves count whole and its loops run at {} of today's, fitted on "
+      "the rows of {} x {} (n x k), which are not scored.",
+      library.framework, library.machine, library.loop_share, library.fitted_n, library.fitted_k);
 }
+
+/// Scores the rows of one table.
+class Layers {
+ public:
+  Layers(const Table& table, const Context& context, Tally& tally)
+      : columns_(table),
+        widths_(layer_widths_in(table)),
+        dtype_(dtype_of_layer(table)),
+        is_early_(table.comments_say(cublas_of_sarathi.framework)),
+        machines_(context.machines),
+        tally_(tally) {}
+
+  void score(Row& row) {
+    const double measured = row.amount(columns_.time);
+    const std::int64_t m = row.count(columns_.m);
+    const std::int64_t tp = row.count(columns_.tp);
+    const std::string_view op = row.text(columns_.op);
+    const std::string_view hw = row.text(columns_.hw);
+    if (row.has(columns_.n) || row.has(columns_.k)) {
+      const GemmSize size{.m = m, .n = row.count(columns_.n), .k = row.count(columns_.k), .dtype = dtype_};
+      const bool back = held_back(gemm_group("gemm_layer", hw, name_of(dtype_), size.n, size.k));
+      if (const Machine* machine = machine_of(row, hw, back)) {
+        score_product(row, *machine, back, size, measured);
+      }
+      return;
+    }
+    const auto known = widths_.find(tp);
+    const std::optional<FrameworkKernelSize> size =
+        known == widths_.end() ? std::nullopt : framework_kernel_of(op, m, known->second, dtype_);
+    const bool back = size && held_back(framework_kernel_group(hw, op, size->width));
+    const Machine* machine = machine_of(row, hw, back);
+    if (machine != nullptr && !size) {
+      tally_.skip(fmt::format("the table does not tell what {} moves", op));
+    } else if (machine != nullptr) {
+      constexpr std::string_view part = "memory-bound ops";
+      const Duration time = framework_kernel_time(machine->accelerator, *size);
+      tally_.score(row, *machine, back, {{measured, to_microseconds(time), std::span(&part, 1)}});
+    }
+  }
+
+ private:
+  /// Null where the row is not to be scored, which is then counted.
+  const Machine* machine_of(const Row& row, std::string_view hw, bool back) {
+    if (!tally_.takes(row, back)) {
+      return nullptr;
+    }
+    const FoundMachine& found = machines_.of(hw);
+    if (found.machine == nullptr) {
+      tally_.skip(found.why_not);
+    }
+    return found.machine;
+  }
+
+  void score_product(Row& row, const Machine& machine, bool back, const GemmSize& size, double measured) {
+    constexpr std::string_view part = "products";
+    const bool is_early = is_early_ && machine.name == cublas_of_sarathi.machine;
+    if (!machine.accelerator.supports(dtype_)) {
+      tally_.skip(fmt::format("{} has no products in {}", machine.name, name_of(dtype_)));
+    } else if (is_early && size.n == cublas_of_sarathi.fitted_n && size.k == cublas_of_sarathi.fitted_k) {
+      tally_.skip("it fixed how fast the library of the framework is");
+    } else {
+      const Accelerator& accelerator = is_early ? early(machine) : machine.accelerator;
+      const Duration time = estimate_gemm(accelerator, size, accelerator.sms).time;
+      tally_.score(row, machine, back, {{measured, to_microseconds(time), std::span(&part, 1)}});
+    }
+  }
+
+  const Accelerator& early(const Machine& machine) {
+    if (!early_) {
+      early_ = with_early_library(machine.accelerator, cublas_of_sarathi);
+      tally_.result().remarks.push_back(remark_on(cublas_of_sarathi));
+    }
+    return *early_;
+  }
+
+  LayerColumns columns_;
+  std::map<std::int64_t, LayerWidths> widths_;
+  DType dtype_;
+  bool is_early_;
+  MachineColumn machines_;
+  std::optional<Accelerator> early_;
+  Tally& tally_;
+};
 
 }  // namespace
 
 void score_layer_shapes(const Table& table, Context& context, Tally& tally) {
-  const Columns columns(table);
-  const std::map<std::int64_t, Widths> widths = widths_in(table, columns);
-  const DType dtype = table.comments_say("fp16") ? DType::fp16 : DType::bf16;
-  MachineColumn machines(context.machines);
-  constexpr std::array<std::string_view, 2> parts{"products", "memory-bound ops"};
+  Layers layers(table, context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
-    const double measured = row.amount(columns.time);
-    const std::int64_t m = row.count(columns.m);
-    const std::int64_t tp = row.count(columns.tp);
-    const std::string_view op = row.text(columns.op);
-    const bool is_product = row.has(columns.n) || row.has(columns.k);
-    const std::int64_t n = is_product ? row.count(columns.n) : 0;
-    const std::int64_t k = is_product ? row.count(columns.k) : 0;
-    const std::string_view hw = row.text(columns.hw);
-    const bool back = held_back(gemm_group("gemm_layer", hw, name_of(dtype), n, k));
-    if (!tally.takes(row, back)) {
-      continue;
-    }
-    const FoundMachine& found = machines.of(hw);
-    if (found.machine == nullptr) {
-      tally.skip(found.why_not);
-      continue;
-    }
-    const Accelerator& accelerator = found.machine->accelerator;
-    if (is_product && !accelerator.supports(dtype)) {
-      tally.skip(fmt::format("{} has no products in {}", found.machine->name, name_of(dtype)));
-    } else if (is_product) {
-      const GemmEstimate estimate =
-          estimate_gemm(accelerator, {.m = m, .n = n, .k = k, .dtype = dtype}, accelerator.sms);
-      tally.score(row, *found.machine, back, {{measured, to_microseconds(estimate.time), std::span(parts).first(1)}});
-    } else if (const auto known = widths.find(tp); known == widths.end() || !elements_moved(op, known->second)) {
-      tally.skip(fmt::format("the table does not tell what {} moves", op));
-    } else {
-      const Bytes traffic{m * *elements_moved(op, known->second) * bytes_of(dtype)};
-      const Duration time = memory_bound_time(accelerator, traffic, accelerator.sms);
-      tally.score(row, *found.machine, back, {{measured, to_microseconds(time), std::span(parts).last(1)}});
-    }
+    layers.score(row);
   }
 }
 

@@ -25,10 +25,10 @@ struct Message {
   Bytes bytes;
 };
 
-/// Of a group that is smaller than its node, where such groups are faster (machine.h).
+/// Of a group that is smaller than its node, where such groups are faster, or that has fewer NICs (machine.h).
 const CollectiveParameters& collective_of(const Machine& machine, const Message& message) {
   if (message.nodes > 1) {
-    return machine.network->collective;
+    return collective_across(machine, static_cast<int>(message.gpus / message.nodes));
   }
   const bool fits = message.gpus <= machine.gpus_per_node;
   return fits ? collective_over(machine, 0, static_cast<int>(message.gpus)) : machine.link.collective;
@@ -41,10 +41,11 @@ Duration predicted(const Machine& machine, const Message& message) {
     return p2p_time(message.nodes == 1 ? machine.link.peer : machine.network->peer, message.bytes);
   }
   const CollectiveParameters& collective = collective_of(machine, message);
+  const int nodes = static_cast<int>(message.nodes);
   switch (message.op) {
-    case LinkOp::all_gather: return all_gather_time(collective, gpus, message.bytes);
-    case LinkOp::reduce_scatter: return reduce_scatter_time(collective, gpus, message.bytes);
-    case LinkOp::all_reduce: return all_reduce_time(collective, gpus, message.bytes, static_cast<int>(message.nodes));
+    case LinkOp::all_gather: return all_gather_time(collective, gpus, message.bytes, nodes);
+    case LinkOp::reduce_scatter: return reduce_scatter_time(collective, gpus, message.bytes, nodes);
+    case LinkOp::all_reduce: return all_reduce_time(collective, gpus, message.bytes, nodes);
     default: return all_to_all_time(collective, gpus, message.bytes);
   }
 }
@@ -54,16 +55,22 @@ std::int64_t large_from(const Message& message) {
   return message.nodes == 1 || message.op == LinkOp::send_recv ? 64 << 10 : 1 << 20;
 }
 
+bool is_guessed(const Parameter<BytesPerSecond>& rate) {
+  return rate.provenance == Provenance::prior || rate.provenance == Provenance::published;
+}
+
 /// Nobody measured what joins the nodes.
 bool rests_on_priors(const Machine& machine, const Message& message) {
   if (message.nodes == 1) {
     return false;
   }
-  const CollectiveParameters& collective = machine.network->collective;
+  const CollectiveParameters& collective = collective_of(machine, message);
+  if (message.op == LinkOp::send_recv) {
+    return is_guessed(machine.network->peer.rate);
+  }
   const bool climbs = message.op == LinkOp::all_reduce && collective.tree != nullptr;
-  const Provenance of_collective = (climbs ? collective.tree->two_nodes_rate : collective.rate).provenance;
-  const Provenance source = message.op == LinkOp::send_recv ? machine.network->peer.rate.provenance : of_collective;
-  return source == Provenance::prior || source == Provenance::published;
+  const bool goes_round = !climbs || nccl_chooses_trees(collective);
+  return (!goes_round || is_guessed(collective.rate)) && (!climbs || is_guessed(rate_over(*collective.tree, 2)));
 }
 
 /// "all_gather, one node, >= 64 KiB"; "all_reduce, 4 nodes, >= 1 MiB, from priors".
@@ -160,7 +167,8 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
   const Column time = table.column("time_us");
   const Column nodes = table.column("nodes");
   const Column hw = table.column("hw");
-  const FoundMachine whole_table = hw.exists() ? FoundMachine{} : machine_of_table(table, context);
+  const MachinesByGpus by_gpus(hw.exists() ? std::string_view() : table.comment("hardware"), context.machines);
+  const FoundMachine whole_table = hw.exists() || by_gpus.tells() ? FoundMachine{} : machine_of_table(table, context);
   MachineColumn machines(context.machines);
   LinkScorer scorer(context, tally);
   for (std::size_t i = 0; i < table.rows(); ++i) {
@@ -171,6 +179,9 @@ void score_collectives(const Table& table, Context& context, Tally& tally) {
                  .node = hw.exists() ? machines.of(row.text(hw)) : whole_table,
                  .prose = table.comment("hardware")};
     Message& message = read.message;
+    if (by_gpus.tells()) {
+      read.node = by_gpus.of(message.gpus);
+    }
     const Machine* node = read.node.machine;
     const std::int64_t in_one = node == nullptr ? message.gpus : node->gpus_per_node;
     message.nodes = row.has(nodes) ? row.count(nodes, most_gpus) : (message.gpus + in_one - 1) / in_one;

@@ -1,7 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/score/machine_column.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
 namespace commfuse::score {
+
+namespace {
+
+/// "72: one rack" as 72 and " one rack".
+struct Clause {
+  std::int64_t gpus = 0;
+  std::string_view text;
+};
+
+std::optional<Clause> clause_in(std::string_view text) {
+  constexpr std::string_view column = "ngpus=";
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  if (text.substr(0, column.size()) == column) {
+    text.remove_prefix(column.size());
+  }
+  Clause clause;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), clause.gpus);
+  const auto read = static_cast<std::size_t>(end - text.data());
+  if (error != std::errc{} || read == text.size() || text[read] != ':') {
+    return std::nullopt;
+  }
+  clause.text = text.substr(read + 1);
+  return clause;
+}
+
+}  // namespace
+
+MachinesByGpus::MachinesByGpus(std::string_view comment, const KnownMachines& machines) {
+  FoundMachine last;
+  while (!comment.empty()) {
+    const std::size_t end = std::min(comment.find(';'), comment.size());
+    const std::optional<Clause> clause = clause_in(comment.substr(0, end));
+    if (!clause) {
+      by_gpus_.clear();
+      return;
+    }
+    const FoundMachine found = machines.in_prose(clause->text);
+    last = found.machine != nullptr || last.machine == nullptr ? found : last;
+    by_gpus_[clause->gpus] = last;
+    comment.remove_prefix(std::min(end + 1, comment.size()));
+  }
+}
+
+FoundMachine MachinesByGpus::of(std::int64_t gpus) const {
+  const auto found = by_gpus_.find(gpus);
+  return found != by_gpus_.end()
+             ? found->second
+             : FoundMachine{nullptr, fmt::format("the table's comment does not say which machine has {} GPUs", gpus)};
+}
 
 FoundMachine machine_of_table(const Table& table, const Context& context) {
   FoundMachine found = context.machines.in_prose(table.comment("hardware"));

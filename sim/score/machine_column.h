@@ -2,6 +2,8 @@
 // The machines that the rows of one table name, each looked up once.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,5 +34,17 @@ class MachineColumn {
 
 /// The machine that the comments of a table name, or else the name of its file.
 FoundMachine machine_of_table(const Table& table, const Context& context);
+
+/// The machine of a row where the comment tells rows apart by their GPUs, "ngpus=64: 8 nodes of H100; 72: one GB200
+/// rack; 144: two racks": what names no machine has the one before. Nothing where the comment is not such a list.
+class MachinesByGpus {
+ public:
+  MachinesByGpus(std::string_view comment, const KnownMachines& machines);
+  [[nodiscard]] bool tells() const { return !by_gpus_.empty(); }
+  [[nodiscard]] FoundMachine of(std::int64_t gpus) const;
+
+ private:
+  std::map<std::int64_t, FoundMachine> by_gpus_;
+};
 
 }  // namespace commfuse::score

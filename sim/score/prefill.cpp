@@ -183,6 +183,8 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       tally.skip(found.why_not);
     } else if (shape == nullptr) {
       tally.skip(fmt::format("no model file is called as {}", row.text(model)));
+    } else if (shape->experts || shape->latent) {
+      tally.skip(fmt::format("layers of {} are no dense ones with plain attention", shape->name));
     } else if (degree > found.machine->gpus_per_node || shape->heads % degree != 0 || shape->ffn % degree != 0) {
       tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, found.machine->name));
     } else if (prompt == vllm.fitted_tokens && degree == vllm.fitted_ranks) {

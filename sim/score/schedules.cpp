@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "model/config/catalogue.h"
+#include "model/config/choices.h"
 #include "model/config_error.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
@@ -36,9 +37,20 @@ struct Columns {
         dtype(table.column("dtype")),
         strategy(table.column("strategy")),
         slices(table.column("slices")),
+        attention(table.column("attention_kernel")),
         time(table.column("time_us")) {}
-  Column hw, model, scope, ranks, batch, seq, dtype, strategy, slices, time;
+  Column hw, model, scope, ranks, batch, seq, dtype, strategy, slices, attention, time;
 };
+
+/// Throws ConfigError for a word that is no kind of kernel.
+AttentionKernel attention_named(std::string_view word) {
+  for (const auto& [known, kernel] : attention_choices) {
+    if (known == word) {
+      return kernel;
+    }
+  }
+  throw ConfigError(fmt::format("{} is no kind of attention kernel", word));
+}
 
 /// What a row asks for. Throws ConfigError for what the model does not have.
 Prediction predicted(Row& row, const Columns& columns, const Point& point, Predictor& predictor) {
@@ -97,6 +109,9 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
       const std::optional<DType> dtype = dtype_in_table(row.text(columns.dtype));
       if (!scope || !dtype) {
         throw ConfigError(fmt::format("{} in {} is no scope that is known", scope_word, row.text(columns.dtype)));
+      }
+      if (row.has(columns.attention)) {
+        point.price.attention = attention_named(row.text(columns.attention));
       }
       point.scope = *scope;
       point.dtype = *dtype;

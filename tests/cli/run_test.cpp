@@ -21,9 +21,11 @@ struct Mistake {
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown =
       "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, "
+      "--sequence-parallel, --pipeline, --interleave, --data-parallel, --context, --expert-parallel, --zero, "
+      "--micro-batch, --recompute, --optimizer, "
       "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
-      "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, --jitter, --faults, --samples, "
-      "--seed, "
+      "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, "
+      "--attention-kernel, --jitter, --faults, --samples, --seed, "
       "--evaluator, --symmetry, --threads, "
       "--config, --set, --schedule, --size, --axis, --output, --trace, --figure";
   const Mistake mistakes[] = {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "model/config/choices.h"
 #include "model/config/suggest.h"
 #include "model/dtype.h"
 #include "model/schedule/scope.h"
@@ -40,7 +41,7 @@ TEST_F(FieldTest, EveryEntryIsComplete) {
 
 TEST_F(FieldTest, ChoicesAreTheCodesOwnLists) {
   const auto all = find_field("scope")->choices();
-  ASSERT_EQ(all.size(), all_scopes.size());
+  ASSERT_EQ(all.size(), all_scopes.size() + whole_model_scopes.size());
   for (const Scope scope : all_scopes) {
     EXPECT_EQ(refusal("scope", name_of(scope)), "accepted");
   }
@@ -87,6 +88,7 @@ TEST_F(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
   EXPECT_EQ(refusal("strategy.add_lane", "comm"), "'comm' is no lane for adds; known lanes: compute, aux");
   EXPECT_EQ(refusal("interference", "x"), "'x' is no choice; known choices: static, dynamic, none");
   EXPECT_EQ(refusal("launch", "x"), "'x' is no choice; known choices: stream, graph");
+  EXPECT_EQ(refusal("attention_kernel", "x"), "'x' is no choice; known choices: fused, unfused");
   EXPECT_EQ(refusal("evaluator", "x"), "'x' is no evaluator; known evaluators: auto, replay, engine");
   EXPECT_EQ(refusal("dtype", ""), "'' is no dtype; known dtypes: bf16, fp16, fp32, fp8");
 }

@@ -8,9 +8,11 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/cost/communication.h"
 
 namespace commfuse {
 namespace {
@@ -195,7 +197,8 @@ TEST_F(LoadMachineTest, mistakes_about_nccl_are_found_where_they_are_written) {
             place("generation: hopper", 19) +
                 "'tesla' is not known to NCCL's tuner; choose volta, ampere, hopper or blackwell");
   EXPECT_EQ(refusal(h100, "wire: nvlink", "wire: copper"),
-            place("wire: nvlink", 13) + "'copper' is not known to NCCL's tuner; choose nvlink or pcie");
+            place("wire: nvlink", 13) +
+                "'copper' is not known to NCCL's tuner; choose nvlink, pcie, or network between nodes");
   EXPECT_EQ(refusal(h100, "channels: 12", "channels: 65"),
             place("channels: 12", 17) + "'channels' is 65; choose 1 to 64");
   EXPECT_EQ(refusal("clusters/dgx-h100-x2.yaml", "up_to: {value: 2 MiB", "up_to: {value: 2 us").substr(0, 15),
@@ -205,10 +208,50 @@ TEST_F(LoadMachineTest, mistakes_about_nccl_are_found_where_they_are_written) {
 TEST_F(LoadMachineTest, a_network_knows_trees_and_small_messages) {
   const Machine machine = load_machine("dgx-h100-x2");
   ASSERT_NE(machine.network->collective.tree, nullptr);
-  EXPECT_GT(machine.network->collective.tree->two_nodes_rate.value.value,
+  EXPECT_GT(machine.network->collective.tree->two_nodes_rate->value.value,
             machine.network->collective.tree->rate.value.value);
   ASSERT_TRUE(machine.network->peer.small.has_value());
   EXPECT_EQ(machine.network->peer.small->up_to.value, Bytes{std::int64_t{1} << 21});
+}
+
+TEST_F(LoadMachineTest, groups_of_fewer_gpus_a_node_are_as_written_or_have_their_share_of_the_nics) {
+  const Machine written = load_machine("a100-100g-x2");
+  EXPECT_EQ(collective_across(written, 1).rate.provenance, Provenance::fitted);
+  EXPECT_GT(collective_across(written, 4).tree->two_nodes_rate->value.value,
+            collective_across(written, 2).tree->two_nodes_rate->value.value);
+  EXPECT_EQ(&collective_across(written, 8), &written.network->collective);
+  const Machine left_out = load_machine("dgx-h100-x2");
+  const CollectiveParameters& whole = left_out.network->collective;
+  EXPECT_EQ(collective_across(left_out, 2).rate.value.value, whole.rate.value.value / 4);
+  EXPECT_EQ(collective_across(left_out, 2).tree->two_nodes_rate->value.value,
+            whole.tree->two_nodes_rate->value.value / 4);
+  EXPECT_EQ(collective_across(left_out, 2).tree->two_nodes_rate->provenance, Provenance::prior);
+  EXPECT_EQ(collective_across(left_out, 2).tree->base_latency.value, whole.tree->base_latency.value);
+}
+
+TEST_F(LoadMachineTest, mistakes_about_kernels_among_nodes_are_found_where_they_are_written) {
+  const std::string cluster = "clusters/a100-100g-x2.yaml";
+  const auto refused = [&](const std::string& text, const std::string& with) {
+    const std::string said = refusal(cluster, text, with);
+    return said.substr(said.find(' ') + 1);
+  };
+  EXPECT_EQ(refused("    1:\n", "    8:\n"),
+            "a100-100g-x2 has 8 GPUs a node; groups are of fewer, all of them are collective");
+  EXPECT_EQ(refused("    1:\n", "    one:\n"), "'one' is no number of GPUs of a node; write as in 4");
+  EXPECT_EQ(refused("      ll128_across: false", "      ll128_across: perhaps").substr(0, 9), "'perhaps'");
+}
+
+TEST_F(LoadMachineTest, the_machines_that_the_project_promises_are_there) {
+  const std::vector<std::string> promised{
+      "a100-sxm-40", "a100-sxm-80", "a100-pcie",         "h100-sxm", "h100-pcie", "h800-sxm",
+      "h20-sxm",     "h200-sxm",    "b200-sxm",          "gb200",    "mi300x",    "l40s-pcie",
+      "tpu-v5p",     "gh200",       "pcie-rtx-pro-6000", "b300-sxm", "h100-nvl",  "ascend-910b-mesh"};
+  for (const std::string& name : promised) {
+    const Machine machine = load_machine(name);
+    EXPECT_EQ(machine.name, name);
+    EXPECT_TRUE(machine.accelerator.supports(DType::bf16)) << name;
+    EXPECT_GT(all_reduce_time(collective_over(machine, 0, 2), 2, Bytes{1 << 20}), Duration{1}) << name;
+  }
 }
 
 class LoadMachineFromWiresTest : public LoadMachineTest {
@@ -328,7 +371,7 @@ TEST_F(LoadMachineTest, rails_need_the_rate_of_a_leaf) {
             "machine.yaml:11:11: 'railways' is no fabric; choose one_switch or rails");
   EXPECT_EQ(refusal(changed(cluster, "nics_per_node: 8\n", "nics_per_node: 8\n  leaf_rate: 1\n")),
             "machine.yaml:11:3: unknown key 'leaf_rate'; known keys: name, nominal_rate, peer, collective, "
-            "nics_per_node, hop_latency, fabric");
+            "nics_per_node, hop_latency, fabric, groups");
   EXPECT_EQ(refusal(cluster, "nics_per_node: 8\n",
                     "nics_per_node: 8\n  fabric: rails\n  leaf_rate: {value: 0 GB/s, provenance: \"prior: a test\"}\n"),
             "machine.yaml:12:22: 'value' is 0 B/s; choose a bandwidth above 0");

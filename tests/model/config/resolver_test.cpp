@@ -81,23 +81,25 @@ TEST_F(ResolverTest, EveryMistakeIsToldWhereItWasWrittenAlsoWhenItIsOverridden) 
   resolver.read_set("strategy=sliced");
   resolver.read_set("colour=red");
   resolver.read_flag(*find_field("seq"), "z");
-  EXPECT_EQ(
-      mistakes(resolver),
-      "a.yaml:1:6: 'many' is not a whole number; write one, such as 4K\n"
-      "a.yaml:2:1: unknown setting 'rnks'; did you mean 'ranks'?\n"
-      "absent.yaml: cannot be read (No such file or directory); check the path\n"
-      "COMMFUSE_SEQ: 'x' is not a whole number; write one, such as 4K\n"
-      "unknown environment variable 'COMMFUSE_SHEQ'; did you mean 'COMMFUSE_SEQ'?\n"
-      "--set seq=y: 'y' is not a whole number; write one, such as 4K\n"
-      "--set sqe=8K: unknown setting 'sqe'; did you mean 'seq'?\n"
-      "--set seq: it has no '='; write a setting and its value, as in --set seq=8K\n"
-      "--set strategy=sliced: 'strategy' holds several settings; name one, as in strategy.name\n"
-      "--set colour=red: unknown setting 'colour'; known settings: model, hardware, ranks, seq, batch, dtype, "
-      "scope, strategy.name, strategy.variants, strategy.slices, strategy.sub_slices, strategy.form, "
-      "strategy.add_lane, strategy.sum, strategy.lanes, strategy.directions, strategy.group, strategy.inner, "
-      "strategy.attention, strategy.shuffles, strategy.regather, interference, launch, jitter, faults, samples, seed, "
-      "evaluator, symmetry, threads\n"
-      "--seq: 'z' is not a whole number; write one, such as 4K");
+  EXPECT_EQ(mistakes(resolver),
+            "a.yaml:1:6: 'many' is not a whole number; write one, such as 4K\n"
+            "a.yaml:2:1: unknown setting 'rnks'; did you mean 'ranks'?\n"
+            "absent.yaml: cannot be read (No such file or directory); check the path\n"
+            "COMMFUSE_SEQ: 'x' is not a whole number; write one, such as 4K\n"
+            "unknown environment variable 'COMMFUSE_SHEQ'; did you mean 'COMMFUSE_SEQ'?\n"
+            "--set seq=y: 'y' is not a whole number; write one, such as 4K\n"
+            "--set sqe=8K: unknown setting 'sqe'; did you mean 'seq'?\n"
+            "--set seq: it has no '='; write a setting and its value, as in --set seq=8K\n"
+            "--set strategy=sliced: 'strategy' holds several settings; name one, as in strategy.name\n"
+            "--set colour=red: unknown setting 'colour'; known settings: model, hardware, ranks, seq, batch, dtype, "
+            "scope, "
+            "parallel.sequence_parallel, parallel.pipeline, parallel.interleave, parallel.data, parallel.context, "
+            "parallel.experts, parallel.zero, step.micro_batch, step.recompute, step.optimizer, "
+            "strategy.name, strategy.variants, strategy.slices, strategy.sub_slices, strategy.form, "
+            "strategy.add_lane, strategy.sum, strategy.lanes, strategy.directions, strategy.group, strategy.inner, "
+            "strategy.attention, strategy.shuffles, strategy.regather, interference, launch, attention_kernel, "
+            "jitter, faults, samples, seed, evaluator, symmetry, threads\n"
+            "--seq: 'z' is not a whole number; write one, such as 4K");
 }
 
 TEST_F(ResolverTest, PathsInAFileStartAtItsFolder) {
@@ -139,6 +141,18 @@ TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
             "batch: 1                   # default\n"
             "dtype: bf16                # default\n"
             "scope: mlp                 # default\n"
+            "parallel:\n"
+            "  sequence_parallel: on      # default\n"
+            "  pipeline: 1                # default\n"
+            "  interleave: 1              # default\n"
+            "  data: 1                    # default\n"
+            "  context: 1                 # default\n"
+            "  experts: 1                 # default\n"
+            "  zero: 0                    # default\n"
+            "step:\n"
+            "  micro_batch: 1             # default\n"
+            "  recompute: none            # default\n"
+            "  optimizer: adam            # default\n"
             "strategy:\n"
             "  name: \"sliced,serial\"      # --set strategy.name=sliced,serial\n"
             "  variants: best             # default\n"
@@ -156,6 +170,7 @@ TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
             "  # regather: left open\n"
             "interference: static       # default\n"
             "launch: stream             # default\n"
+            "attention_kernel: fused    # default\n"
             "jitter: none               # default\n"
             "faults: none               # default\n"
             "# samples: left open\n"

@@ -105,6 +105,21 @@ TEST(UnfusedAttentionTime, WritesTheScoresOut) {
   EXPECT_GT(unfused_attention_time(machine.accelerator, size, 132), attention_time(machine.accelerator, size, 132));
 }
 
+TEST(UnfusedAttentionTime, OfSomeQueriesMultipliesAllKeysThatSomeSee) {
+  const Machine machine = h100();
+  const AttentionSize size{.batch = 2, .seq = 4096, .heads = 8, .kv_heads = 8};
+  const QueryRows second{.queries = 1024, .keys = 2048, .share = 3.0 / 32.0};
+  const Duration scores = estimate_gemm(machine.accelerator, {.m = 16384, .n = 2048, .k = 128}, 132).time;
+  const Duration output = estimate_gemm(machine.accelerator, {.m = 16384, .n = 128, .k = 2048}, 132).time;
+  const Duration softmax = memory_bound_time(machine.accelerator, Bytes{std::int64_t{8} * 16384 * 2048}, 132);
+  EXPECT_EQ(unfused_attention_time(machine.accelerator, size, second, 132), scores + softmax + output);
+  for (const AttentionKernel kernel : {AttentionKernel::fused, AttentionKernel::unfused}) {
+    EXPECT_EQ(attention_time(machine.accelerator, kernel, size, second, 132),
+              kernel == AttentionKernel::fused ? attention_time(machine.accelerator, size, second, 132)
+                                               : unfused_attention_time(machine.accelerator, size, second, 132));
+  }
+}
+
 TEST(AttentionTime, OfTheSlicesIsNoLessThanThatOfTheWhole) {
   const Machine machine = h100();
   for (const bool causal : {true, false}) {
@@ -161,6 +176,22 @@ TEST(PriceByQuery, IsThatOfTheSliceWhereTheRankStands) {
           << rank << " " << step;
     }
   }
+}
+
+TEST(PriceByQuery, UnfusedIsThatOfTheSliceWithScoresWrittenOut) {
+  const Machine machine = h100();
+  const PriceOptions options{.interference = Interference::none, .attention = AttentionKernel::unfused};
+  const Priced priced(4, AttentionCut::by_query, machine, options);
+  const AttentionSize size{.batch = 2, .seq = 65536, .heads = 16, .kv_heads = 2};
+  const std::vector<std::size_t> cores = priced.cores();
+  ASSERT_EQ(cores.size(), 4U);
+  for (std::int32_t step = 0; step < 4; ++step) {
+    EXPECT_EQ(priced.costs.of(0, cores[static_cast<std::size_t>(step)]),
+              unfused_attention_time(machine.accelerator, size, slice_of(size, (1 + step) % 4, 4), 132));
+  }
+  const Priced fused(4, AttentionCut::by_query, machine, {.interference = Interference::none});
+  EXPECT_EQ(priced.costs.compute - fused.costs.compute,
+            unfused_attention_time(machine.accelerator, size, 132) - attention_time(machine.accelerator, size, 132));
 }
 
 TEST(PriceByQuery, InZigZagIsNearlyTheSameOnAllRanks) {

@@ -126,13 +126,53 @@ TEST(CollectiveTime, all_to_all_goes_by_what_one_peer_gets) {
 TEST(CollectiveTime, all_reduce_climbs_a_tree_of_nodes_by_the_fastest_protocol) {
   CollectiveParameters collective = nccl_on_h100();
   TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = {100e9}}}};
-  tree.two_nodes_rate.value = {200e9};
+  tree.two_nodes_rate.emplace().value = {200e9};
   tree.ll = TreeProtocol{{.value = 10us}, {.value = 5us}, {.value = {1e9}}};
   collective.tree = std::make_shared<const TreeParameters>(tree);
   EXPECT_EQ(all_reduce_time(collective, 16, Bytes{4'000'000}, 2), Duration{80us});   // 50 + 10 + 4 MB at 200 GB/s
   EXPECT_EQ(all_reduce_time(collective, 64, Bytes{4'000'000}, 8), Duration{120us});  // 50 + 30 + 4 MB at 100 GB/s
   EXPECT_EQ(all_reduce_time(collective, 16, Bytes{10'000}, 2), Duration{25us});      // 10 + 5 + 10 kB at 1 GB/s
   EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{324us});    // in one node as before
+}
+
+/// Four ranks on two nodes, whose tree NCCL takes from 8 to 16 MiB alone (nccl_tuning_test.cpp).
+CollectiveParameters nccl_among_nodes() {
+  NcclKernels kernels;
+  kernels.tuning = {.generation = NcclGeneration::ampere,
+                    .wire = NcclWire::network,
+                    .channels = 2,
+                    .channel_rate = {12e9},
+                    .tree_channels = 4,
+                    .ll128_across = false,
+                    .amd_hosts = true,
+                    .tree_step = 28us,
+                    .tree_node_step = 28us};
+  kernels.ll = protocol(1us, 0us, 1.0);
+  CollectiveParameters collective{protocol(3us, 0us, 6.0)};
+  collective.nccl = std::make_shared<const NcclKernels>(kernels);
+  TreeParameters tree{{{.value = 20us}, {.value = 30us}, {.value = {1e9}}}};
+  tree.two_nodes_rate.emplace().value = {8e9};
+  collective.tree = std::make_shared<const TreeParameters>(tree);
+  return collective;
+}
+
+TEST(CollectiveTime, among_nodes_goes_round_or_climbs_as_nccl_would) {
+  const CollectiveParameters collective = nccl_among_nodes();
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{4'000'000}, 2), Duration{1003us});   // 6 MB at 6 GB/s
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{12'000'000}, 2), Duration{1550us});  // 12 MB at 8 GB/s
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{20'000'000}, 2), Duration{5003us});  // 30 MB at 6 GB/s
+  EXPECT_EQ(all_gather_time(collective, 4, Bytes{12'000'000}, 2), Duration{1503us});  // 9 MB at 6 GB/s
+  EXPECT_EQ(reduce_scatter_time(collective, 4, Bytes{40'000}, 2), Duration{31us});    // 30 kB at 1 GB/s
+}
+
+TEST(CollectiveTime, of_a_tree_is_faster_between_two_nodes_by_each_protocol) {
+  CollectiveParameters collective = plain_link().collective;
+  TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = {1e9}}}};
+  tree.ll128 = TreeProtocol{{.value = 10us}, {.value = 5us}, {.value = {50e9}}};
+  tree.ll128->two_nodes_rate.emplace().value = {100e9};
+  collective.tree = std::make_shared<const TreeParameters>(tree);
+  EXPECT_EQ(all_reduce_time(collective, 16, Bytes{1'000'000}, 2), Duration{25us});
+  EXPECT_EQ(all_reduce_time(collective, 32, Bytes{1'000'000}, 4), Duration{40us});
 }
 
 TEST(CollectiveTime, one_rank_has_nothing_to_do) {

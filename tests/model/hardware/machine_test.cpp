@@ -53,6 +53,36 @@ TEST(CollectiveOver, is_the_networks_as_soon_as_one_gpu_is_in_another_node) {
   EXPECT_EQ(collective_over(machine, 3, 1).rate.value, gigabytes(200));
 }
 
+TEST(ShareOfNics, is_that_of_the_gpus_and_one_nic_at_least) {
+  EXPECT_EQ(share_of_nics(8, 8, 8), 1.0);
+  EXPECT_EQ(share_of_nics(1, 8, 8), 0.125);
+  EXPECT_EQ(share_of_nics(1, 8, 2), 0.5);
+  EXPECT_EQ(share_of_nics(6, 8, 2), 0.75);
+  EXPECT_EQ(share_of_nics(1, 4, 16), 0.25);
+}
+
+TEST(CollectiveAcross, is_what_a_group_with_so_many_gpus_of_a_node_sees) {
+  Machine machine = two_nodes();
+  EXPECT_EQ(&collective_across(machine, 2), &machine.network->collective);  // nothing is said of groups
+  machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
+      std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
+  EXPECT_EQ(collective_across(machine, 1).rate.value, gigabytes(10));
+  EXPECT_EQ(collective_across(machine, 3).rate.value, gigabytes(30));
+  EXPECT_EQ(&collective_across(machine, 4), &machine.network->collective);
+}
+
+TEST(WithRates, raises_a_tree_too) {
+  CollectiveParameters collective = link(1, 10).collective;
+  TreeParameters tree{{{.value = 50us}, {.value = 10us}, {.value = gigabytes(1)}}};
+  tree.ll = TreeProtocol{{}, {}, {.value = gigabytes(2)}, Parameter<BytesPerSecond>{.value = gigabytes(4)}};
+  collective.tree = std::make_shared<const TreeParameters>(tree);
+  const CollectiveParameters half = with_rates(collective, 0.5);
+  EXPECT_EQ(half.tree->rate.value, gigabytes(0.5));
+  EXPECT_EQ(half.tree->ll->rate.value, gigabytes(1));
+  EXPECT_EQ(half.tree->ll->two_nodes_rate->value, gigabytes(2));
+  EXPECT_EQ(half.tree->level_latency.value, Duration{10us});
+}
+
 TEST(PeerBetween, a_ring_on_a_mesh_uses_one_wire_where_a_collective_uses_all) {
   // Eight on a mesh of 28 GB/s wires. A ring step of 28 MB takes 5 us + 1 ms, whoever the two are; a collective whose
   // rate is the sum of seven wires moves seven such blocks in 10 us + 1 ms.

@@ -58,6 +58,69 @@ TEST(NcclChoice, sums_in_the_switch_large_tensors_of_five_ranks_and_more) {
   EXPECT_EQ(choice(a100, 8, 1e9), NcclKernel::simple);
 }
 
+// Two rings and a tree of four channels, as two NICs of 100 Gbit/s let NCCL find them; trees as 2.17 counted them.
+constexpr NcclTuning two_nics{.generation = NcclGeneration::ampere,
+                              .wire = NcclWire::network,
+                              .channels = 2,
+                              .channel_rate = {12e9},
+                              .tree_channels = 4,
+                              .ll128_across = false,
+                              .amd_hosts = true,
+                              .tree_step = 28us,
+                              .tree_node_step = 28us};
+
+NcclKernel among_nodes(int ranks, int mebibytes, const NcclTuning& tuning = two_nics) {
+  return nccl_choice(tuning, {.ranks = ranks, .passes = 2, .total = 1048576.0 * mebibytes, .nodes = 2});
+}
+
+TEST(NcclChoice, of_four_ranks_on_two_nodes_climbs_the_tree_for_one_doubling_of_sizes) {
+  // Ring: 1.4 x (8.4 + 4 x 3.4 + 2 x 14) = 70 us and 2/3 of 24 GB/s. Tree: 8.4 + 2 x (28 + 28) = 120.4 us and half of
+  // 0.92 of 48 GB/s, corrected by 0.7, by 0.8 from 8 MiB on and by 0.7 from 16 MiB on: 15.5, 17.7, 15.5 against 16
+  // GB/s.
+  EXPECT_EQ(among_nodes(4, 7), NcclKernel::simple);
+  EXPECT_EQ(among_nodes(4, 9), NcclKernel::tree_simple);
+  EXPECT_EQ(among_nodes(4, 15), NcclKernel::tree_simple);
+  EXPECT_EQ(among_nodes(4, 17), NcclKernel::simple);
+}
+
+TEST(NcclChoice, among_nodes_waits_for_steps_of_the_tree_and_of_the_ring) {
+  // Of sixteen ranks the tree has 8.4 + 2 x 8 x 28 = 456.4 us, the ring 1.4 x (8.4 + 28 x 3.4 + 28) = 184.2 us and 8/15
+  // of 24 GB/s: they meet at 12.1 MiB where the tree is corrected by 0.8 and at 19.3 MiB where it is by 0.7.
+  EXPECT_EQ(among_nodes(16, 12), NcclKernel::simple);
+  EXPECT_EQ(among_nodes(16, 13), NcclKernel::tree_simple);
+  EXPECT_EQ(among_nodes(16, 15), NcclKernel::tree_simple);
+  EXPECT_EQ(among_nodes(16, 17), NcclKernel::simple);
+  EXPECT_EQ(among_nodes(16, 19), NcclKernel::simple);
+  EXPECT_EQ(among_nodes(16, 20), NcclKernel::tree_simple);
+  NcclTuning newer = two_nics;
+  newer.tree_step = 4us;
+  newer.tree_node_step = 14us;
+  EXPECT_EQ(among_nodes(16, 12, newer), NcclKernel::tree_simple);
+}
+
+TEST(NcclChoice, takes_no_tree_but_for_all_reduce_and_where_there_is_one) {
+  const NcclTask gather{.ranks = 4, .passes = 1, .total = 9.0 * 1048576, .nodes = 2};
+  EXPECT_EQ(nccl_choice(two_nics, gather), NcclKernel::simple);
+  NcclTuning rings_only = two_nics;
+  rings_only.tree_channels = 0;
+  EXPECT_EQ(among_nodes(4, 9, rings_only), NcclKernel::simple);
+}
+
+TEST(NcclChoice, of_an_all_gather_among_intel_hosts_goes_to_simple_above_two_mebibytes) {
+  // Sixteen ranks, eight NICs: LL 6.6 + 14 x 1.08 + 2.7 = 24.4 us at 39 GB/s, Simple 8.4 + 14 x 3.4 + 14 = 70 us at
+  // 384.
+  const NcclTuning pods{.generation = NcclGeneration::blackwell,
+                        .wire = NcclWire::network,
+                        .channels = 8,
+                        .channel_rate = {48e9},
+                        .ll128_across = false};
+  const auto choice = [&](double total) {
+    return nccl_choice(pods, {.ranks = 16, .passes = 1, .total = total, .nodes = 2});
+  };
+  EXPECT_EQ(choice(2.09e6), NcclKernel::ll);
+  EXPECT_EQ(choice(2.2e6), NcclKernel::simple);
+}
+
 TEST(NcclTuning, reads_the_names_it_writes) {
   for (const NcclGeneration generation : all_nccl_generations) {
     EXPECT_EQ(nccl_generation_named(name_of(generation)), generation);

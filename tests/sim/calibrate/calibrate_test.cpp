@@ -15,6 +15,7 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/cost/communication.h"
+#include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
 #include "sim/calibrate/observations.h"
@@ -170,6 +171,45 @@ TEST_F(Calibrate, ProductsAreFittedFromATable) {
   const GemmParameters& fitted = machine.accelerator.matrix_units[index_of(DType::bf16)]->gemm;
   EXPECT_LT(off(fitted.ramp, gemm.ramp), 3.0);
   EXPECT_NEAR(fitted.burst_efficiency.value / gemm.burst_efficiency.value, 1.0, 0.05);
+}
+
+TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
+  Accelerator truth = base().accelerator;
+  FrameworkKernels& kernels = truth.framework_kernels.value();
+  kernels.norm_step.value = kernels.norm_step.value * 2;
+  kernels.activation_efficiency.value = 0.4;
+  Noise noise;
+  std::string text = "# software: fp16\nhw,op,tp,m,n,k,median_us\n";
+  const auto add = [&](const char* op, std::int64_t tp, const FrameworkKernelSize& size) {
+    text += fmt::format("mine,{},{},{},,,{:.4f}\n", op, tp, size.rows,
+                        noise.factor() * to_microseconds(framework_kernel_time(truth, size)));
+  };
+  for (const std::int64_t tp : {1, 2, 4, 8}) {
+    text += fmt::format("mine,attn_pre_proj,{0},64,{1},4096,20\nmine,attn_post_proj,{0},64,4096,{2},20\n", tp,
+                        12288 / tp, 4096 / tp);
+    text += fmt::format("mine,mlp_down_proj,{},64,4096,{},20\n", tp, 11008 / tp);
+    for (std::int64_t m = 8; m <= 4096; m += 136) {
+      const std::int64_t inner = 11008 / tp;
+      const std::int64_t heads = 8192 / tp;  // queries and keys
+      add("add", tp, {.rows = m, .width = 4096, .traffic = Bytes{3 * 2 * m * 4096}});
+      add("input_layernorm", tp,
+          {.kernel = FrameworkKernel::norm, .rows = m, .width = 4096, .traffic = Bytes{2 * 2 * m * 4096}});
+      add("mlp_act", tp,
+          {.kernel = FrameworkKernel::activation, .rows = m, .width = inner, .traffic = Bytes{3 * 2 * m * inner}});
+      add("attn_rope", tp,
+          {.kernel = FrameworkKernel::rotation, .rows = m, .width = heads, .traffic = Bytes{2 * 2 * m * heads}});
+    }
+  }
+  const Calibration calibration =
+      calibrate(base(), "h100-sxm", "mine", read_observations({write("layer.csv", text)}, std::nullopt));
+  ASSERT_EQ(calibration.parts.size(), 1U);
+  EXPECT_EQ(calibration.parts[0].name, "memory-bound kernels");
+  EXPECT_GT(calibration.parts[0].held_back.rows, 0U);
+  EXPECT_LT(calibration.parts[0].held_back.median, 0.02);
+  const Machine machine = load_machine(write("mine.yaml", calibration.yaml).string());
+  const FrameworkKernels& fitted = machine.accelerator.framework_kernels.value();
+  EXPECT_NEAR(to_seconds(fitted.norm_step.value) / to_seconds(kernels.norm_step.value), 1.0, 0.05);
+  EXPECT_NEAR(fitted.activation_efficiency.value, 0.4, 0.01);
 }
 
 TEST_F(Calibrate, GroupsAreHeldOutByTheWordsOfTheTableAsScoreHoldsThemOut) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/score/machine_column.h"
+
 namespace commfuse::score {
 namespace {
 
@@ -66,6 +68,22 @@ TEST(KnownMachines, ProseNamesOneMachineSomewhere) {
   EXPECT_EQ(in_prose("ngpus=64: 8x H100; 72: one GB200 NVL72 rack"),
             "the table names several machines, gb200 and h100-sxm, and no column tells which");
   EXPECT_EQ(in_prose("some cluster"), "no hardware file is known by what the table says of its machine");
+}
+
+TEST(MachinesByGpus, AreToldByACommentThatListsThem) {
+  const KnownMachines machines = some_machines();
+  const MachinesByGpus by_gpus("ngpus=64: 8 nodes x 8 H100; 128: twice as many (InfiniBand); 4: one A100 box",
+                               machines);
+  ASSERT_TRUE(by_gpus.tells());
+  EXPECT_EQ(by_gpus.of(64).machine->name, "h100-sxm");
+  EXPECT_EQ(by_gpus.of(128).machine->name, "h100-sxm");  // names none: the one before
+  EXPECT_EQ(by_gpus.of(4).machine->name, "a100-sxm-80");
+  EXPECT_EQ(by_gpus.of(8).why_not, "the table's comment does not say which machine has 8 GPUs");
+  const MachinesByGpus of_nobody("ngpus=2: something", machines);
+  EXPECT_EQ(of_nobody.of(2).machine, nullptr);
+  for (const char* comment : {"", "8x H100, one node", "ngpus=64: H100; then A100", "ngpus=: H100", "64"}) {
+    EXPECT_FALSE(MachinesByGpus(comment, machines).tells()) << comment;
+  }
 }
 
 TEST(KnownMachines, SeveralNodesAreTheClusterThatIsNamedElseThePlainOne) {

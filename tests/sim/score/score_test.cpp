@@ -10,6 +10,7 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/cost/communication.h"
+#include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
 
@@ -89,12 +90,12 @@ TEST(Score, AHeaderThatIsWrongIsSaidAndNothingIsScored) {
 
 TEST(Score, WhatTheModelLacksIsSkippedAndCounted) {
   const std::string text = std::string(gemm_header) + gemm_row(1024, 4096, 4096, 1.0) +
-                           "Gaudi 2,bf16,1024,4096,4096,100\nGaudi 2,bf16,2048,4096,4096,200\nH100,int4,8,8,8,3\n";
+                           "Wafer 3,bf16,1024,4096,4096,100\nWafer 3,bf16,2048,4096,4096,200\nH100,int4,8,8,8,3\n";
   const TableScore score = score_text(text, "x.csv", {});
   EXPECT_EQ(score.scored, 1);
   EXPECT_EQ(score.skipped_rows(), 3);
   ASSERT_EQ(score.skipped.size(), 2U);
-  EXPECT_EQ(score.skipped[0].reason, "no hardware file is known as 'Gaudi 2'");
+  EXPECT_EQ(score.skipped[0].reason, "no hardware file is known as 'Wafer 3'");
   EXPECT_EQ(score.skipped[0].rows, 2);
   EXPECT_EQ(score.skipped[1].reason, "h100-sxm has no products in int4");
 }
@@ -178,6 +179,55 @@ TEST(Score, MemoryBoundOpsTakeTheirWidthsFromTheProductsBeside) {
   ASSERT_EQ(score.skipped.size(), 2U);
   EXPECT_EQ(score.skipped[0].reason, "the table does not tell what add moves");
   EXPECT_EQ(score.skipped[1].reason, "the table does not tell what gelu moves");
+  const Machine machine = load_machine("h100-sxm");
+  const FrameworkKernelSize sum{.rows = 4096, .width = 4096, .traffic = Bytes{3 * 4096 * 4096 * 2}};
+  EXPECT_NEAR(score.errors[0], std::abs(to_microseconds(framework_kernel_time(machine.accelerator, sum)) / 40.0 - 1.0),
+              1e-9);
+}
+
+TEST(Score, AnEarlyLibraryIsDeclaredAndTheRowsThatFixedItAreNotScored) {
+  const std::string rows =
+      "hw,op,tp,m,n,k,median_us\nh100,mlp_up_proj,1,4096,22016,4096,1000\n"
+      "h100,attn_post_proj,1,640,4096,4096,46\n";
+  const TableScore later = score_text("# software: fp16\n" + rows, "x.csv", {});
+  EXPECT_EQ(later.scored, 2);
+  EXPECT_TRUE(later.remarks.empty());
+  const TableScore early = score_text("# software: fp16, via sarathi-serve\n" + rows, "x.csv", {});
+  EXPECT_EQ(early.scored, 1);
+  ASSERT_EQ(early.skipped.size(), 1U);
+  EXPECT_EQ(early.skipped[0].reason, "it fixed how fast the library of the framework is");
+  ASSERT_EQ(early.remarks.size(), 1U);
+  EXPECT_NE(early.remarks[0].find("waves count whole and its loops run at 0.76"), std::string::npos);
+  EXPECT_LT(early.errors[0], later.errors[1]);  // 160 tiles of 128 x 128: two waves, not 1.2
+}
+
+TEST(Score, TheBestOfASearchIsHeldAgainstTheBestThatTheModelFinds) {
+  // A shape that no search would end with: what it says beside its rate does not matter.
+  const std::string header = "hw,dtype,m,n,k,tflops,efficiency_pct\n";
+  const TableScore odd = score_text(header + "NVIDIA H100 SXM,bf16,64,64,64,700,70\n", "x.csv", {});
+  const TableScore good = score_text(header + "NVIDIA H100 SXM,bf16,2048,2048,13312,700,70\n", "x.csv", {});
+  EXPECT_EQ(odd.kind, "gemm_best");
+  ASSERT_EQ(odd.errors.size(), 1U);
+  ASSERT_EQ(good.errors.size(), 1U);
+  EXPECT_NEAR(odd.errors[0], good.errors[0], 1e-9);
+  const double best = 700.0 / (1.0 - good.errors[0]);  // the model finds a faster one than this
+  const double at_shape = 2.0 * 2048 * 2048 * 13312 / product_us(2048, 2048, 13312) / 1e6;
+  EXPECT_GT(best, 700.0);
+  EXPECT_GE(best, 0.9999 * at_shape);
+}
+
+TEST(Score, AttentionOfAScheduleMayBeUnfused) {
+  const auto error_of = [](const char* kernel) {
+    const TableScore score =
+        score_text(fmt::format("hw,model,scope,ranks,batch,seq,dtype,strategy,attention_kernel,time_us\n"
+                               "a100-sxm-80,megatron-22b,layer,8,4,2048,fp16,serial,{},20000\n",
+                               kernel),
+                   "x.csv", {});
+    return score.errors.empty() ? -1.0 : score.errors[0];
+  };
+  EXPECT_LT(error_of("unfused"), error_of("fused"));  // both are far below 20 ms
+  EXPECT_EQ(error_of("fused"), error_of(""));
+  EXPECT_EQ(error_of("half"), -1.0);
 }
 
 TEST(Score, NamedSchedulesTellTheWinner) {
@@ -196,15 +246,27 @@ TEST(Score, NamedSchedulesTellTheWinner) {
   EXPECT_EQ(score.variants->ratio_errors.size(), 1U);
 }
 
-TEST(Score, TrainingStepsWaitForWholeModels) {
-  const TableScore score = score_text(
-      "n_gpus,global_batch,micro_batch,hidden_size,attention_heads,n_layers,sequence_length,tensor_parallelism,"
-      "data_parallelism,pipeline_parallelism,iteration_time_ms\n2,16,8,1024,16,24,1024,1,1,2,372.1\n",
-      "x.csv", {});
+constexpr std::string_view steps_header =
+    "# hardware: up to 8 A100 GPUs in one node\n"
+    "n_gpus,global_batch,micro_batch,hidden_size,attention_heads,n_layers,sequence_length,tensor_parallelism,"
+    "data_parallelism,pipeline_parallelism,iteration_time_ms\n";
+
+TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
+  const TableScore score = score_text(std::string(steps_header) +
+                                          "2,16,8,1024,16,24,1024,1,1,2,372.1\n8,32,4,1024,16,24,1024,2,2,2,219.7\n"
+                                          "4,32,2,2048,16,16,1024,1,4,1,406.4\n",
+                                      "x.csv", {});
   EXPECT_EQ(score.kind, "training_step");
-  EXPECT_EQ(score.scored, 0);
-  EXPECT_EQ(score.skipped_rows(), 1);
-  EXPECT_NE(score.note.find("whole models"), std::string::npos);
+  EXPECT_EQ(score.scored, 3);
+  EXPECT_LT(summary_of(score.errors).max, 0.3);
+  ASSERT_TRUE(score.steps.has_value());
+  EXPECT_EQ(score.steps->rank_correlation, 1.0);
+}
+
+TEST(Score, ATrainingStepThatCannotBeSpreadIsSkippedWithTheTwoSettings) {
+  const TableScore score = score_text(std::string(steps_header) + "3,16,8,1024,16,24,1024,3,1,1,372.1\n", "x.csv", {});
+  ASSERT_EQ(score.skipped.size(), 1U);
+  EXPECT_NE(score.skipped.front().reason.find("heads 16 is no multiple of tensor parallelism 3"), std::string::npos);
 }
 
 TEST(Score, WhatTheProjectBringsAlongIsScored) {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many configurations of a training step a core predicts a second: GPT-3 175B, TP 8 x PP 8, micro-batches and
+// recomputation changing from one to the next. Bar: 2,000 (Calculon, a closed form in Python: 134). `items_per_second`
+// is the figure; once with schedules played anew for each, once with shapes that come back looked up.
+#include <benchmark/benchmark.h>
+
+#include "model/config/catalogue.h"
+#include "model/schedule/strategies.h"
+#include "sim/step/step.h"
+
+namespace commfuse {
+namespace {
+
+void predict_steps(benchmark::State& state) {
+  const bool anew = state.range(0) != 0;
+  const Transformer model = load_model("gpt-3-175b");
+  StepPoint point{.model = &model};
+  point.plan = {.tensor = 8, .sequence_parallel = true, .pipeline = 8, .global_batch = 64, .seq = 2048};
+  const Machine machine = resized(load_machine("dgx-a100-x2"), point.plan);
+  point.machine = &machine;
+  point.strategy = find_strategy("serial");
+  StructureCache structures;
+  SiteTimes sites(structures, machine);
+  std::int64_t number = 0;
+  for (auto _ : state) {
+    if (anew) {
+      sites.forget();
+    }
+    point.plan.micro_batch = std::int64_t{1} << (number % 3);
+    point.plan.interleave = number % 2 == 0 ? 1 : 3;
+    point.plan.recompute = all_recomputes[static_cast<std::size_t>(number % 3)];
+    ++number;
+    benchmark::DoNotOptimize(predict_step(point, sites));
+  }
+  state.SetItemsProcessed(number);
+  state.SetLabel(anew ? "schedules played anew" : "shapes looked up");
+}
+BENCHMARK(predict_steps)->Arg(1)->Arg(0)->Unit(benchmark::kMicrosecond);
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/read_link.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/config/suggest.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr Range<std::int64_t> cta_range{0, 4096};
+constexpr Range<std::int64_t> channel_range{1, 64};
+constexpr double nccl_estimate_error = 0.3;  // Against the public tables of A100, H100 and B200 nodes.
+constexpr BytesPerSecond never_felt{1e15};   // NCCL's estimates know no copy of the own share.
+constexpr double most_of_nvls = 7.0 / 8.0;   // Of eight ranks.
+
+PeerParameters read_peer(YamlMap map) {
+  PeerParameters peer;
+  peer.latency = map.duration_parameter("latency");
+  peer.rate = map.bandwidth_parameter("rate");
+  peer.aggregate_rate = map.optional_value("aggregate_rate") ? map.bandwidth_parameter("aggregate_rate") : peer.rate;
+  peer.ctas = map.count_parameter("ctas", cta_range);
+  peer.issue_cost = map.duration_parameter("issue_cost");
+  if (std::optional<YamlMap> small = map.optional_map("small")) {
+    peer.small = SmallMessages{.up_to = small->size_parameter("up_to"),
+                               .latency = small->duration_parameter("latency"),
+                               .rate = small->bandwidth_parameter("rate")};
+  }
+  return peer;
+}
+
+void read_latencies_and_rates(YamlMap map, ProtocolParameters& protocol) {
+  protocol.base_latency = map.duration_parameter("base_latency");
+  protocol.step_latency = map.duration_parameter("step_latency");
+  protocol.rate = map.bandwidth_parameter("rate");
+  protocol.own_copy_rate = map.bandwidth_parameter("own_copy_rate");
+}
+
+ProtocolParameters read_protocol(YamlMap map) {
+  ProtocolParameters protocol;
+  read_latencies_and_rates(map, protocol);
+  protocol.ramp_size = map.size_parameter("ramp_size");
+  return protocol;
+}
+
+template <class Kind>
+Kind read_kind(YamlMap map, std::string_view key, std::optional<Kind> (*named)(std::string_view),
+               std::string_view choices) {
+  const std::string word = map.text(key);
+  const std::optional<Kind> kind = named(word);
+  if (!kind && !word.empty()) {
+    map.mistake(key, fmt::format("{} is not known to NCCL's tuner; choose {}", in_quotes(word), choices));
+  }
+  return kind.value_or(Kind{});
+}
+
+/// What NCCL knows of trees of nodes; what is left out is as in 2.28.9.
+void read_tree_tuning(YamlMap map, NcclTuning& tuning) {
+  if (map.optional_value("tree_channels")) {
+    tuning.tree_channels = static_cast<int>(map.count("tree_channels", channel_range));
+  }
+  if (map.optional_value("ll128_across")) {
+    tuning.ll128_across = map.boolean("ll128_across");
+  }
+  if (map.optional_value("amd_hosts")) {
+    tuning.amd_hosts = map.boolean("amd_hosts");
+  }
+  if (map.optional_value("tree_step")) {
+    tuning.tree_step = map.duration("tree_step");
+  }
+  if (map.optional_value("tree_node_step")) {
+    tuning.tree_node_step = map.duration("tree_node_step");
+  }
+}
+
+NcclTuning read_tuning(YamlMap map) {
+  NcclTuning tuning;
+  tuning.generation = read_kind(map, "generation", nccl_generation_named, "volta, ampere, hopper or blackwell");
+  tuning.wire = read_kind(map, "wire", nccl_wire_named, "nvlink, pcie, or network between nodes");
+  tuning.channels = static_cast<int>(map.count("channels", channel_range));
+  tuning.channel_rate = map.bandwidth_parameter("channel_rate").value;
+  if (tuning.wire == NcclWire::network) {
+    read_tree_tuning(map, tuning);
+  }
+  return tuning;
+}
+
+SwitchParameters read_switch(YamlMap map) {
+  SwitchParameters nvls;
+  nvls.base_latency = map.duration_parameter("base_latency");
+  nvls.rate = map.bandwidth_parameter("rate");
+  nvls.ramp_size = map.size_parameter("ramp_size");
+  return nvls;
+}
+
+/// What NCCL's own estimate says: the prior.
+ProtocolParameters estimated(const NcclTuning& tuning, NcclKernel kernel) {
+  const NcclEstimate estimate = nccl_estimate(tuning, kernel).value_or(NcclEstimate{.rate = tuning.channel_rate});
+  const auto parameter = [](auto value) {
+    return Parameter<decltype(value)>{
+        .value = value, .standard_error = nccl_estimate_error, .source = "NCCL 2.28.9, src/graph/tuning.cc"};
+  };
+  return {.base_latency = parameter(estimate.base_latency),
+          .step_latency = parameter(estimate.step_latency),
+          .rate = parameter(estimate.rate),
+          .own_copy_rate = parameter(never_felt),
+          .ramp_size = parameter(Bytes{0})};
+}
+
+NcclKernels read_nccl(YamlMap map) {
+  NcclKernels nccl;
+  nccl.tuning = read_tuning(map);
+  if (nccl.tuning.wire == NcclWire::network && !map.has("ll")) {
+    map.mistake("", "between nodes NCCL's estimate of LL depends on their number; write what ll takes");
+  }
+  if (std::optional<YamlMap> ll = map.optional_map("ll")) {
+    read_latencies_and_rates(*ll, nccl.ll);
+    nccl.ll_fill = ll->size_parameter("fill_size");
+  } else {
+    nccl.ll = estimated(nccl.tuning, NcclKernel::ll);
+  }
+  if (std::optional<YamlMap> ll128 = map.optional_map("ll128")) {
+    nccl.ll128 = read_protocol(*ll128);
+  } else if (nccl_estimate(nccl.tuning, NcclKernel::ll128)) {
+    nccl.ll128 = estimated(nccl.tuning, NcclKernel::ll128);
+  }
+  if (std::optional<YamlMap> nvls = map.optional_map("nvls")) {
+    nccl.nvls = read_switch(*nvls);
+  } else if (nccl_estimate(nccl.tuning, NcclKernel::nvls)) {
+    const ProtocolParameters prior = estimated(nccl.tuning, NcclKernel::nvls);
+    nccl.nvls = SwitchParameters{prior.base_latency, prior.rate, prior.ramp_size};
+    nccl.nvls->rate.value.value *= most_of_nvls;
+  }
+  return nccl;
+}
+
+AllToAllParameters read_all_to_all(YamlMap map) {
+  AllToAllParameters direct;
+  direct.small_up_to = map.size_parameter("small_up_to");
+  read_latencies_and_rates(map.map("small"), direct.small);
+  direct.large = read_protocol(map.map("large"));
+  return direct;
+}
+
+TreeProtocol read_tree_protocol(YamlMap map) {
+  TreeProtocol protocol;
+  protocol.base_latency = map.duration_parameter("base_latency");
+  protocol.level_latency = map.duration_parameter("level_latency");
+  protocol.rate = map.bandwidth_parameter("rate");
+  if (map.optional_value("two_nodes_rate")) {
+    protocol.two_nodes_rate = map.bandwidth_parameter("two_nodes_rate");
+  }
+  return protocol;
+}
+
+TreeParameters read_tree_parameters(YamlMap map) {
+  TreeParameters tree{read_tree_protocol(map)};
+  tree.ramp_size = map.size_parameter("ramp_size");
+  if (std::optional<YamlMap> ll = map.optional_map("ll")) {
+    tree.ll = read_tree_protocol(*ll);
+  }
+  if (std::optional<YamlMap> ll128 = map.optional_map("ll128")) {
+    tree.ll128 = read_tree_protocol(*ll128);
+  }
+  return tree;
+}
+
+}  // namespace
+
+CollectiveParameters read_collective(YamlMap map) {
+  CollectiveParameters collective;
+  if (std::optional<YamlMap> nccl = map.optional_map("nccl")) {
+    collective.nccl = std::make_shared<const NcclKernels>(read_nccl(*nccl));
+  }
+  if (collective.nccl == nullptr || map.optional_value("base_latency")) {
+    static_cast<ProtocolParameters&>(collective) = read_protocol(map);
+  } else {
+    static_cast<ProtocolParameters&>(collective) = estimated(collective.nccl->tuning, NcclKernel::simple);
+  }
+  if (std::optional<YamlMap> direct = map.optional_map("all_to_all")) {
+    collective.all_to_all = std::make_shared<const AllToAllParameters>(read_all_to_all(*direct));
+  }
+  if (std::optional<YamlMap> tree = map.optional_map("tree")) {
+    collective.tree = std::make_shared<const TreeParameters>(read_tree_parameters(*tree));
+  }
+  collective.ctas = map.count_parameter("ctas", cta_range);
+  collective.issue_cost = map.duration_parameter("issue_cost");
+  if (nccl_chooses_trees(collective) && collective.tree == nullptr) {
+    map.mistake("nccl", "tree_channels let NCCL choose a tree; write what tree takes, or leave them out");
+  }
+  return collective;
+}
+
+Link read_link(YamlMap map) {
+  Link link;
+  link.name = map.text("name");
+  link.nominal_rate = map.bandwidth_parameter("nominal_rate");
+  link.peer = read_peer(map.map("peer"));
+  link.collective = read_collective(map.map("collective"));
+  return link;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/workload/memory.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/check.h"
+#include "model/workload/parameters.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::int64_t width = 2;  // bytes of an activation; those of fp8 products are kept in 16 bits
+
+std::int64_t optimizer_bytes(Optimizer optimizer) { return optimizer == Optimizer::adam ? 12 : 8; }
+
+bool is_mixture(const Transformer& model, std::int64_t layer) {
+  return model.experts && layer >= model.experts->dense_layers;
+}
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+/// Bytes of a token's MLP that tensor ranks share: of each first product's output and of what the last one reads.
+std::int64_t mlp_bytes(const Transformer& model, bool mixture) {
+  const std::int64_t ffn = mixture ? (model.experts->active + model.experts->shared) * model.experts->ffn : model.ffn;
+  const std::int64_t products = model.gated_mlp ? 3 : 2;
+  return width * products * ffn;
+}
+
+/// Parameters of a layer on one GPU: experts over expert ranks and tensor ranks, norms whole.
+std::int64_t layer_on_gpu(const Transformer& model, const TrainingPlan& plan, bool mixture) {
+  const LayerParameters layer = layer_parameters(model, mixture);
+  const std::int64_t a_norm = model.norm == Norm::layer ? 2 : 1;
+  const std::int64_t norms = 2 * a_norm * model.hidden;
+  return norms + ceil_div(layer.attention + layer.mlp - norms, plan.tensor) +
+         ceil_div(layer.routed_experts, plan.tensor * plan.expert);
+}
+
+/// Micro-batches whose activations a piece keeps at the most.
+double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
+  const auto stages = static_cast<double>(plan.pipeline);
+  const auto passes = static_cast<double>(plan.micro_batches());
+  if (plan.interleave == 1) {
+    return std::min(passes, stages - static_cast<double>(stage));
+  }
+  // Warm-up passes of Megatron's interleaved schedule and the one under way, spread over a stage's pieces.
+  const auto pieces = static_cast<double>(plan.interleave);
+  const double warm_up = 2.0 * (stages - static_cast<double>(stage) - 1.0) + (pieces - 1.0) * stages + 1.0;
+  return std::min(passes, warm_up / pieces);
+}
+
+Bytes rounded(double bytes) { return Bytes{std::llround(bytes)}; }
+
+}  // namespace
+
+Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, bool mixture) {
+  const std::int64_t tokens = plan.tokens_per_pass();
+  const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
+  if (plan.recompute == Recompute::full) {
+    return Bytes{ceil_div(width * tokens * model.hidden, sharers)};
+  }
+  const std::int64_t masks = plan.dropout ? 2 * model.hidden : 0;
+  const std::int64_t everywhere = 4 * width * model.hidden + masks;
+  const std::int64_t heads =
+      model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
+  const std::int64_t keys = model.latent ? heads : model.kv_heads * model.head_dim;
+  const std::int64_t shared = 2 * width * (heads + keys) + mlp_bytes(model, mixture);
+  std::int64_t scores = 0;
+  if (!plan.fused_attention && plan.recompute == Recompute::none) {
+    scores = (plan.dropout ? 2 * width + 1 : width) * model.heads * plan.seq;
+  }
+  return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * (shared + scores), plan.tensor)};
+}
+
+std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
+  check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
+  const std::vector<std::int64_t> pieces = layers_by_piece(model, plan);
+  std::int64_t parameters = 0;
+  std::int64_t layer = 0;
+  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+    const bool is_ours = static_cast<std::int64_t>(piece) % plan.pipeline == stage;
+    for (std::int64_t i = 0; i < pieces[piece]; ++i, ++layer) {
+      parameters += is_ours ? layer_on_gpu(model, plan, is_mixture(model, layer)) : 0;
+    }
+  }
+  const ModelParameters all = parameters_of(model);
+  const bool is_first = stage == 0;
+  const bool is_last = stage == plan.pipeline - 1;
+  if (model.state_space) {  // spread evenly
+    parameters += ceil_div(model.state_space->layers * state_space_parameters(model), plan.tensor * plan.pipeline);
+  }
+  if (is_first) {
+    parameters += ceil_div(all.embedding, plan.tensor);
+  }
+  if (is_last) {
+    const std::int64_t logits = model.tied_embeddings && !is_first ? model.vocab * model.hidden : all.logits;
+    parameters += ceil_div(logits, plan.tensor) + all.final_norm;
+  }
+  return parameters;
+}
+
+StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
+  const std::int64_t parameters = parameters_on_gpu(model, plan, stage);
+  const auto shared_from = [&](Zero zero, std::int64_t bytes) {
+    return Bytes{ceil_div(parameters * bytes, plan.zero >= zero ? plan.replicas() : 1)};
+  };
+  StepMemory memory;
+  memory.weights = shared_from(Zero::weights, bytes_of(plan.dtype) == 1 ? width : bytes_of(plan.dtype));
+  memory.gradients = shared_from(Zero::gradients, bytes_of(plan.gradient_dtype));
+  memory.optimizer = shared_from(Zero::optimizer, optimizer_bytes(plan.optimizer));
+
+  const std::vector<std::int64_t> pieces = layers_by_piece(model, plan);
+  double of_layers = 0.0;
+  std::int64_t layer = 0;
+  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+    const bool is_ours = static_cast<std::int64_t>(piece) % plan.pipeline == stage;
+    for (std::int64_t i = 0; i < pieces[piece]; ++i, ++layer) {
+      if (is_ours) {
+        of_layers += static_cast<double>(layer_activations(model, plan, is_mixture(model, layer)).count);
+      }
+    }
+  }
+  const std::int64_t tokens = plan.tokens_per_pass();
+  const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
+  double activations = of_layers * passes_under_way(plan, stage);
+  if (stage == 0 && plan.dropout) {
+    activations += static_cast<double>(std::min(plan.pipeline, plan.micro_batches())) *
+                   static_cast<double>(ceil_div(tokens * model.hidden, sharers));
+  }
+  if (stage == plan.pipeline - 1) {  // last norm, input of the logits, logits in fp32
+    activations += static_cast<double>(ceil_div(2 * width * tokens * model.hidden, sharers) +
+                                       ceil_div(4 * tokens * model.vocab, plan.tensor));
+  }
+  memory.activations = rounded(activations);
+  return memory;
+}
+
+StepMemory largest_step_memory(const Transformer& model, const TrainingPlan& plan) {
+  StepMemory largest;
+  for (std::int64_t stage = 0; stage < plan.pipeline; ++stage) {
+    const StepMemory memory = step_memory(model, plan, stage);
+    if (memory.total() > largest.total()) {
+      largest = memory;
+    }
+  }
+  return largest;
+}
+
+}  // namespace commfuse

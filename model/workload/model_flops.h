@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// FLOPs of a model: what a training step or a forward pass must do (model FLOPs), and what the machine does when it
+// computes activations again (hardware FLOPs).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "model/units.h"
+#include "model/workload/transformer.h"
+
+namespace commfuse {
+
+/// Whether the scores behind a causal mask count. Papers differ: Narayanan et al. 2021 and Korthikanti et al. 2022
+/// count all of them; this project's layers count half.
+enum class AttentionCount : std::uint8_t { full, causal };
+
+/// What the backward pass computes again. none: nothing. selective: the attention core (Korthikanti et al. 2022,
+/// section 5). full: every layer, from its input.
+enum class Recompute : std::uint8_t { none, selective, full };
+
+inline constexpr std::array all_recomputes{Recompute::none, Recompute::selective, Recompute::full};
+
+std::string_view name_of(Recompute recompute);
+std::optional<Recompute> recompute_named(std::string_view name);
+
+/// Some sequences of the same length.
+struct Tokens {
+  std::int64_t sequences = 1;
+  std::int64_t seq = 1;
+  [[nodiscard]] std::int64_t count() const { return sequences * seq; }
+};
+
+/// One forward pass, by part. Products: 2 x tokens x weights that a token goes through; the attention core
+/// 4 x tokens x seq x heads x head_dim (both products; half of it causal; Korthikanti et al. 2022, appendix A);
+/// a Mamba-2 layer its two projections and 2 x 3 x tokens x inner x state for its recurrence (Dao and Gu 2024, section
+/// 6: state update and output, one multiply-add each, and the decay); norms, activations and embeddings are not
+/// counted.
+struct ForwardFlops {
+  Flops layers;     ///< Without the attention core.
+  Flops attention;  ///< The attention core.
+  Flops logits;
+  [[nodiscard]] Flops total() const { return layers + attention + logits; }
+};
+
+ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, AttentionCount count);
+
+/// Of a training step: forward once, backward twice. For GPT with full attention it is
+/// 72 B s l h^2 (1 + s / (6 h) + V / (12 h l)), Korthikanti et al. 2022, equation 7.
+Flops training_flops(const Transformer& model, const Tokens& tokens, AttentionCount count);
+
+/// The same and what is computed again. With full recomputation it is 96 B s l h^2 (1 + s / (6 h) + V / (16 l h)),
+/// Narayanan et al. 2021, equation 3; with selective one Korthikanti et al. 2022, equation 8.
+Flops hardware_flops(const Transformer& model, const Tokens& tokens, AttentionCount count, Recompute recompute);
+
+}  // namespace commfuse

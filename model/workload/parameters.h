@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// How many parameters a model has, by where they are.
+#pragma once
+
+#include <cstdint>
+
+#include "model/workload/transformer.h"
+
+namespace commfuse {
+
+/// Of one layer. Norms count where they stand: one before attention, one before the MLP.
+struct LayerParameters {
+  std::int64_t attention = 0;
+  std::int64_t mlp = 0;             ///< Dense, or the router with the shared experts.
+  std::int64_t routed_experts = 0;  ///< All of them.
+  std::int64_t active_experts = 0;  ///< Those that one token goes through.
+
+  [[nodiscard]] std::int64_t total() const { return attention + mlp + routed_experts; }
+  [[nodiscard]] std::int64_t active() const { return attention + mlp + active_experts; }
+};
+
+/// Of a layer whose MLP is dense, or a mixture where `mixture`. Requires experts for a mixture.
+///
+/// Attention: hidden x (heads + 2 kv_heads) x head_dim, and heads x head_dim x hidden; for multi-head latent attention
+/// the two narrow products each of queries and of keys with values (DeepSeek-V2, 2024, appendix C). MLP: 2 or, gated,
+/// 3 x hidden x ffn. Biases and norms as the model has them.
+LayerParameters layer_parameters(const Transformer& model, bool mixture);
+
+/// Of one Mamba-2 layer: in-projection (2 inner + 2 groups x state + heads columns), convolution, A, D and the bias of
+/// dt by head, gated norm, out-projection, norm. Requires state_space.
+std::int64_t state_space_parameters(const Transformer& model);
+
+struct ModelParameters {
+  std::int64_t embedding = 0;  ///< Of tokens and of positions.
+  std::int64_t layers = 0;
+  std::int64_t logits = 0;  ///< 0 where they use the embedding's weight.
+  std::int64_t final_norm = 0;
+  std::int64_t active_layers = 0;  ///< Those that one token goes through.
+
+  [[nodiscard]] std::int64_t total() const { return embedding + layers + logits + final_norm; }
+  /// As papers count "active" ones: embedding and logits are in.
+  [[nodiscard]] std::int64_t active() const { return embedding + active_layers + logits + final_norm; }
+};
+
+ModelParameters parameters_of(const Transformer& model);
+
+}  // namespace commfuse

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/workload/training_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/check.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+/// A setting and its value, as a message names it.
+struct Named {
+  std::string_view what;
+  std::int64_t value = 0;
+};
+
+void require_multiple(const Named& whole, const Named& part, std::string_view remedy) {
+  if (whole.value % part.value != 0) {
+    throw ConfigError(
+        fmt::format("{} {} is no multiple of {} {}; {}", whole.what, whole.value, part.what, part.value, remedy));
+  }
+}
+
+bool splits_into(std::int64_t layers, std::int64_t pieces) {
+  return layers % pieces == 0 || (pieces > 1 && (layers + 2) % pieces == 0);
+}
+
+void require_pipeline(const Transformer& model, const TrainingPlan& plan) {
+  if (plan.interleave > 1 && plan.pipeline == 1) {
+    throw ConfigError(
+        fmt::format("interleave {} needs several stages, and pipeline is 1; leave interleave at 1", plan.interleave));
+  }
+  const std::int64_t pieces = plan.pipeline * plan.interleave;
+  if (!splits_into(model.layers, pieces)) {
+    throw ConfigError(
+        fmt::format("{} layers of {} do not split over pipeline {} x interleave {} pieces; choose pieces "
+                    "that divide {} or {}",
+                    model.layers, model.name, plan.pipeline, plan.interleave, model.layers, model.layers + 2));
+  }
+  if (plan.interleave > 1) {
+    require_multiple({"the number of micro-batches", plan.micro_batches()}, {"pipeline", plan.pipeline},
+                     "choose another global batch, or interleave 1");
+  }
+}
+
+void require_experts(const Transformer& model, const TrainingPlan& plan) {
+  if (plan.expert > 1 && !model.experts) {
+    throw ConfigError(
+        fmt::format("expert parallelism {} needs experts, and {} has none; choose 1", plan.expert, model.name));
+  }
+  if (model.experts) {
+    require_multiple({"the number of experts", model.experts->count}, {"expert parallelism", plan.expert},
+                     "choose one that divides it");
+    require_multiple({"the number of replicas (data x context)", plan.replicas()}, {"expert parallelism", plan.expert},
+                     "choose one that divides it");
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(Optimizer optimizer) {
+  switch (optimizer) {
+    case Optimizer::adam: return "adam";
+    case Optimizer::sgd: return "sgd";
+  }
+  return "";
+}
+
+std::optional<Optimizer> optimizer_named(std::string_view name) {
+  const auto* const found =
+      std::find_if(all_optimizers.begin(), all_optimizers.end(), [&](Optimizer one) { return name_of(one) == name; });
+  return found == all_optimizers.end() ? std::nullopt : std::optional(*found);
+}
+
+void require_possible(const Transformer& model, const TrainingPlan& plan) {
+  const Named tensor{"tensor parallelism", plan.tensor};
+  constexpr std::string_view fewer = "choose tensor ranks that divide it";
+  require_multiple({"the number of heads", model.heads}, tensor, fewer);
+  require_multiple({"the number of kv heads", model.kv_heads}, tensor, fewer);
+  require_multiple({"the number of ffn columns", model.experts ? model.experts->ffn : model.ffn}, tensor, fewer);
+  require_multiple({"seq", plan.seq}, {"context parallelism", plan.context}, "choose another sequence length");
+  if (plan.sequence_parallel) {
+    require_multiple({"the number of tokens of a pass", plan.tokens_per_pass()}, tensor,
+                     "choose another sequence length, or no sequence parallelism");
+  }
+  require_multiple({"global batch", plan.global_batch},
+                   {"data parallelism x micro-batch", plan.data * plan.micro_batch}, "choose a multiple of it");
+  require_pipeline(model, plan);
+  require_experts(model, plan);
+}
+
+std::vector<std::int64_t> layers_by_piece(const Transformer& model, const TrainingPlan& plan) {
+  const std::int64_t pieces = plan.pipeline * plan.interleave;
+  check(splits_into(model.layers, pieces), "the layers split over the pieces");
+  const bool is_even = model.layers % pieces == 0;
+  std::vector<std::int64_t> layers(static_cast<std::size_t>(pieces), (model.layers + (is_even ? 0 : 2)) / pieces);
+  if (!is_even) {
+    --layers.front();
+    --layers.back();
+  }
+  return layers;
+}
+
+}  // namespace commfuse

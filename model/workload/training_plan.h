@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a training step is spread over GPUs and over time: degrees of parallelism, batches, what is kept and what is
+// computed again.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "model/dtype.h"
+#include "model/workload/model_flops.h"
+#include "model/workload/transformer.h"
+
+namespace commfuse {
+
+/// What all data-parallel ranks hold one part of each (Rajbhandari et al., "ZeRO", 2020, section 5): nothing, the
+/// optimizer's state, its gradients too, the weights too.
+enum class Zero : std::uint8_t { none, optimizer, gradients, weights };
+
+enum class Optimizer : std::uint8_t {
+  adam,  ///< A copy of the weights and two moments, fp32.
+  sgd    ///< A copy of the weights and a momentum, fp32.
+};
+
+inline constexpr std::array all_optimizers{Optimizer::adam, Optimizer::sgd};
+std::string_view name_of(Optimizer optimizer);
+std::optional<Optimizer> optimizer_named(std::string_view name);
+
+struct TrainingPlan {
+  std::int64_t tensor = 1;         ///< Ranks that share each product. Innermost, so inside a node where it fits.
+  bool sequence_parallel = false;  ///< The same ranks share the tokens of norms and residuals.
+  std::int64_t pipeline = 1;       ///< Stages.
+  std::int64_t interleave = 1;     ///< Pieces of the model a stage has.
+  std::int64_t data = 1;           ///< Replicas.
+  std::int64_t context = 1;        ///< Ranks that share the tokens of a sequence.
+  std::int64_t expert = 1;         ///< Ranks among data and context that share the experts.
+  Zero zero = Zero::none;
+
+  std::int64_t global_batch = 1;  ///< Sequences of a step, all replicas together.
+  std::int64_t micro_batch = 1;   ///< Sequences of one pass of a replica.
+  std::int64_t seq = 2048;
+
+  Recompute recompute = Recompute::none;
+  bool fused_attention = true;  ///< Scores are never written out (FlashAttention).
+  bool dropout = false;         ///< Behind attention and MLP, and on scores where those are written out.
+  Optimizer optimizer = Optimizer::adam;
+  DType dtype = DType::bf16;           ///< Of weights, activations and the wire.
+  DType gradient_dtype = DType::bf16;  ///< Gradients are summed up in it.
+  bool overlap_gradients = true;       ///< Reduced beside the backward pass, bucket by bucket; else behind it.
+
+  [[nodiscard]] std::int64_t gpus() const { return tensor * pipeline * data * context; }
+  /// Ranks that hold the same weights.
+  [[nodiscard]] std::int64_t replicas() const { return data * context; }
+  [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
+  /// Of one pass on one rank, before tensor ranks share them.
+  [[nodiscard]] std::int64_t tokens_per_pass() const { return micro_batch * seq / context; }
+};
+
+/// Throws ConfigError, one sentence that names the two settings that clash and a remedy.
+void require_possible(const Transformer& model, const TrainingPlan& plan);
+
+/// Layers of each piece of the model, in order; the stage of piece i is i mod pipeline. Even, or with one layer less in
+/// the first and in the last piece, where embedding and logits stand for a layer each, even if none is left (as in
+/// Llama 3 405B: Llama team, 2024, section 3.3.2). Requires a possible plan.
+std::vector<std::int64_t> layers_by_piece(const Transformer& model, const TrainingPlan& plan);
+
+}  // namespace commfuse

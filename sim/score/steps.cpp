@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tables of training steps. What a table does not say is assumed and said in its remarks.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "model/fit/holdout.h"
+#include "model/schedule/strategies.h"
+#include "sim/score/machine_column.h"
+#include "sim/score/model_column.h"
+#include "sim/score/step_case.h"
+
+namespace commfuse::score {
+
+namespace {
+
+/// GPT as Megatron-LM trains it.
+Transformer gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t vocab, std::int64_t seq) {
+  return {.name = fmt::format("gpt of {} x {}", layers, hidden),
+          .layers = layers,
+          .hidden = hidden,
+          .ffn = 4 * hidden,
+          .heads = heads,
+          .kv_heads = heads,
+          .head_dim = std::max<std::int64_t>(1, hidden / heads),
+          .vocab = vocab,
+          .norm = Norm::layer,
+          .biases = true,
+          .positions = seq};
+}
+
+/// Spearman's: of the places in both orders.
+double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
+  std::array<std::vector<double>, 2> places;
+  for (std::size_t side = 0; side < 2; ++side) {
+    std::vector<std::size_t> order(pairs.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return pairs[a][side] < pairs[b][side]; });
+    places[side].resize(pairs.size());
+    for (std::size_t place = 0; place < order.size(); ++place) {
+      places[side][order[place]] = static_cast<double>(place);
+    }
+  }
+  double squares = 0.0;
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    squares += (places[0][i] - places[1][i]) * (places[0][i] - places[1][i]);
+  }
+  const auto n = static_cast<double>(pairs.size());
+  return n < 2.0 ? 0.0 : 1.0 - 6.0 * squares / (n * (n * n - 1.0));
+}
+
+/// Megatron-DeepSpeed as vTrain ran it (VIA-Research/vTrain, src/model): an unfused core with dropout, PyTorch's loss
+/// in 16 bits, a vocabulary that is not padded, gradients reduced behind the backward pass. What issuing a kernel takes
+/// is the one constant that is fitted: the mean error over one group of rows in 25 is least.
+constexpr std::int64_t vtrain_vocab = 50257;
+constexpr std::int64_t one_group_in = 25;
+
+Framework vtrain_framework() {
+  Framework framework;
+  framework.issue = {std::chrono::nanoseconds(71'500), 0.03, Provenance::fitted, "e2e_vtrain_megatron_a100_1node.csv"};
+  framework.host_runs_ahead = false;
+  framework.overlaps_backward = false;
+  framework.loss_bytes = 14.0;
+  return framework;
+}
+
+struct GptColumns {
+  explicit GptColumns(const Table& table)
+      : global_batch(table.column("global_batch")),
+        micro_batch(table.column("micro_batch")),
+        hidden(table.column("hidden_size")),
+        heads(table.column("attention_heads")),
+        layers(table.column("n_layers")),
+        seq(table.column("sequence_length")),
+        tensor(table.column("tensor_parallelism")),
+        data(table.column("data_parallelism")),
+        pipeline(table.column("pipeline_parallelism")) {}
+  Column global_batch, micro_batch, hidden, heads, layers, seq, tensor, data, pipeline;
+
+  [[nodiscard]] StepCase read(Row& row) const {
+    StepCase one;
+    const std::int64_t length = row.count(seq);
+    one.model = gpt(row.count(layers), row.count(hidden), row.count(heads), vtrain_vocab, length);
+    one.plan = {.tensor = row.count(tensor, most_gpus),
+                .pipeline = row.count(pipeline, most_gpus),
+                .data = row.count(data, most_gpus),
+                .global_batch = row.count(global_batch),
+                .micro_batch = row.count(micro_batch),
+                .seq = length,
+                .recompute = Recompute::full,
+                .fused_attention = false,
+                .dropout = true,
+                .dtype = DType::fp16,
+                .gradient_dtype = DType::fp16,
+                .overlap_gradients = false};
+    one.framework = vtrain_framework();
+    one.strategy = find_strategy("serial");
+    one.gpus_differ = false;  // its times are sums, without any spread
+    return one;
+  }
+};
+
+/// Rows of one shape, spread in one way, whatever the batch.
+std::string group_of_step(const StepCase& one) {
+  return fmt::format("training_step|{}|{}|{}|{}|{}|{}", one.model.hidden, one.model.layers, one.plan.tensor,
+                     one.plan.data, one.plan.pipeline, one.plan.micro_batch);
+}
+
+/// 32-bit sums of gradients, an optimizer whose state replicas share, a fused core: Megatron-Core.
+TrainingPlan megatron_core_plan(std::int64_t tensor) {
+  return {.tensor = tensor, .sequence_parallel = tensor > 1, .zero = Zero::optimizer, .gradient_dtype = DType::fp32};
+}
+
+constexpr std::string_view overlapped_tensor =
+    "Tensor parallelism as `sliced`, its best k at every site (the tables say: tp-comm-overlap). ";
+
+/// Seconds that so many FLOPs take at a rate of 1e12 a second and GPU.
+double seconds_at(Flops flops, double tflops, const TrainingPlan& plan) {
+  return flops.count / (tflops * 1e12 * static_cast<double>(plan.gpus()));
+}
+
+/// One time of a row against a step.
+bool score_step(Tally& tally, const Row& row, const StepScorer::Answer& answer, double measured_seconds, bool held_out,
+                std::string_view part) {
+  if (!answer.step) {
+    tally.skip(answer.why_not);
+    return false;
+  }
+  return tally.score(row, *answer.machine, held_out,
+                     {{1e6 * measured_seconds, to_microseconds(answer.step->time), std::span(&part, 1)}});
+}
+
+}  // namespace
+
+void score_gpt_steps(const Table& table, Context& context, Tally& tally) {
+  const GptColumns columns(table);
+  const Column time = table.column("iteration_time_ms");
+  const FoundMachine node = machine_of_table(table, context);
+  StepScorer scorer(context);
+  std::vector<std::array<double, 2>> pairs;
+  double sum = 0.0;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const StepCase one = columns.read(row);
+    const double measured = 1e-3 * row.amount(time);
+    const bool held_out = fnv1a(group_of_step(one)) % one_group_in != 0;
+    if (!tally.takes(row, held_out)) {
+      continue;
+    }
+    const StepScorer::Answer answer = scorer.predict(one, node, table.comment("hardware"));
+    const std::string part = fmt::format("TP {}", one.plan.tensor);
+    if (score_step(tally, row, answer, measured, held_out, part) && held_out) {
+      pairs.push_back({measured, to_seconds(answer.step->time)});
+      sum += std::abs(pairs.back()[1] / pairs.back()[0] - 1.0);
+    }
+  }
+  if (!pairs.empty()) {
+    tally.result().steps = StepScore{static_cast<std::int64_t>(pairs.size()), sum / static_cast<double>(pairs.size()),
+                                     rank_correlation(pairs)};
+  }
+  tally.result().remarks.push_back(fmt::format(
+      "One constant is fitted, what the host takes to issue a kernel: {:.1f} us, on one group of rows in {} (shape and "
+      "parallelism), by a hash of its key. The times of this table are sums over layers and micro-batches to within a "
+      "few thousandths and carry no noise, so no host runs ahead of its GPU in it. The vocabulary of {} is not aligned "
+      "on one tensor rank: these products take (16 / alignment in bytes)^{} times as long, a prior.",
+      to_microseconds(vtrain_framework().issue.value), one_group_in, vtrain_vocab,
+      vtrain_framework().misaligned_power.value));
+}
+
+/// Korthikanti et al. 2022, table 5: full recomputation without sequence parallelism, selective with.
+void score_recomputed_steps(const Table& table, Context& context, Tally& tally) {
+  const Column full = table.column("iter_s_full_recompute");
+  const Column selective = table.column("iter_s_seqpar_selective");
+  const FoundMachine node = machine_of_table(table, context);
+  StepScorer scorer(context);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    StepCase one;
+    const std::int64_t seq = row.count(table.column("seq_len"));
+    one.model = gpt(row.count(table.column("layers")), row.count(table.column("hidden")),
+                    row.count(table.column("heads")), 51200, seq);
+    one.plan = {.tensor = row.count(table.column("tp"), most_gpus),
+                .pipeline = row.count(table.column("pp"), most_gpus),
+                .interleave = row.count(table.column("interleave")),
+                .global_batch = row.count(table.column("gbs")),
+                .micro_batch = row.count(table.column("mbs")),
+                .seq = seq,
+                .recompute = Recompute::full,
+                .fused_attention = false,
+                .dropout = true,
+                .dtype = DType::fp16,
+                .gradient_dtype = DType::fp32};
+    const double full_seconds = row.amount(full);
+    const double selective_seconds = row.amount(selective);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    const StepScorer::Answer without = scorer.predict(one, node, table.comment("hardware"));
+    one.plan.sequence_parallel = true;
+    one.plan.recompute = Recompute::selective;
+    const StepScorer::Answer with = scorer.predict(one, node, table.comment("hardware"));
+    if (!without.step || !with.step) {
+      tally.skip(without.step ? with.why_not : without.why_not);
+      continue;
+    }
+    constexpr std::array<std::string_view, 2> parts{"full recomputation", "selective, sequence parallelism"};
+    const std::span<const std::string_view> names(parts);
+    const double a = to_microseconds(without.step->time);
+    const double b = to_microseconds(with.step->time);
+    if (tally.score(row, *with.machine, true,
+                    {{1e6 * full_seconds, a, names.first(1)}, {1e6 * selective_seconds, b, names.last(1)}})) {
+      tally.compare(selective_seconds / full_seconds, b / a);
+    }
+  }
+  tally.result().remarks.push_back("Unfused attention with dropout; nothing is fitted to training steps here: " +
+                                   std::string("issuing a kernel takes 12 us, a prior. ") + remark_on_spread());
+}
+
+/// Megatron-Core's weak scaling on H100: FLOPs as Korthikanti's equation 7, all scores counted.
+void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
+  const Column rate = table.column("tflops_per_gpu");
+  const FoundMachine node = machine_of_table(table, context);
+  StepScorer scorer(context);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    StepCase one;
+    const std::int64_t seq = row.count(table.column("seq"));
+    one.model = gpt(row.count(table.column("layers")), row.count(table.column("hidden")),
+                    row.count(table.column("heads")), row.count(table.column("vocab")), seq);
+    one.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
+    one.plan.pipeline = row.count(table.column("pp"), most_gpus);
+    one.plan.data = row.count(table.column("dp"), most_gpus);
+    one.plan.global_batch = row.count(table.column("batch"));
+    one.plan.seq = seq;
+    one.strategy = find_strategy("sliced");
+    const double tflops = row.amount(rate);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    const Flops flops = training_flops(one.model, {one.plan.global_batch, seq}, AttentionCount::full);
+    score_step(tally, row, scorer.predict(one, node, table.comment("hardware")), seconds_at(flops, tflops, one.plan),
+               true, "step");
+  }
+  tally.result().remarks.push_back(
+      std::string(overlapped_tensor) +
+      "What the table does not say is taken at its least: micro-batches of one sequence, pipelines not interleaved. " +
+      remark_on_spread());
+}
+
+/// Table 4 of "The Llama 3 Herd of Models", 2024: one layer a piece of the pipeline (its section 3.3.2).
+void score_llama_steps(const Table& table, Context& context, Tally& tally) {
+  const Column rate = table.column("tflops_per_gpu");
+  const Column mfu = table.column("bf16_mfu_pct");
+  ModelColumn models;
+  StepScorer scorer(context);
+  double worst = 0.0;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const Transformer* model = models.of("llama-3.1-" + std::string(row.text(table.column("model"))));
+    StepCase one;
+    const std::int64_t gpus = row.count(table.column("gpus"), most_gpus);
+    one.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
+    one.plan.context = row.count(table.column("cp"), most_gpus);
+    one.plan.pipeline = row.count(table.column("pp"), most_gpus);
+    one.plan.zero = Zero::gradients;
+    one.plan.data = std::max<std::int64_t>(1, gpus / (one.plan.tensor * one.plan.context * one.plan.pipeline));
+    one.plan.global_batch = one.plan.data * row.count(table.column("batch_per_dp"));
+    one.plan.seq = row.count(table.column("seq"));
+    one.strategy = find_strategy("serial");
+    const double tflops = row.amount(rate);
+    const double measured_mfu = row.amount(mfu) / 100.0;
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    if (model == nullptr) {
+      tally.skip("no model file is called so");
+      continue;
+    }
+    one.model = *model;
+    one.plan.interleave = std::max<std::int64_t>(1, (model->layers + 2) / one.plan.pipeline);
+    const std::string_view prose = row.text(table.column("hardware"));
+    FoundMachine node = context.machines.in_prose(prose.substr(0, prose.find('-')));
+    const StepScorer::Answer answer = scorer.predict(one, node, prose);
+    const Flops flops = training_flops(one.model, {one.plan.global_batch, one.plan.seq}, AttentionCount::causal);
+    if (score_step(tally, row, answer, seconds_at(flops, tflops, one.plan), true, "step")) {
+      worst = std::max(worst, std::abs(answer.step->mfu - measured_mfu));
+    }
+  }
+  tally.result().remarks.push_back(
+      fmt::format(
+          "At most {:.1f} points of MFU off, scores counted causally. Tensor parallelism as `serial`: the paper "
+          "names no overlap of it. Replicas are what the numbers of GPUs leave. ",
+          100.0 * worst) +
+      remark_on_spread());
+}
+
+/// NVIDIA's recipes: tokens a second and GPU of named models.
+void score_recipes(const Table& table, Context& context, Tally& tally) {
+  const Column rate = table.column("tokens_s_gpu");
+  const Column system = table.column("system");
+  const Column precision = table.column("precision");
+  const Column pieces = table.column("vp");
+  const Column experts = table.column("ep");
+  ModelColumn models;
+  MachineColumn machines(context.machines);
+  const FoundMachine of_table = machine_of_table(table, context);
+  StepScorer scorer(context);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    if (!row.is_sound()) {
+      tally.takes(row, true);
+      continue;
+    }
+    if (row.text(table.column("kind")).find("LoRA") != std::string_view::npos ||
+        row.text(table.column("kind")).find("SFT") != std::string_view::npos) {
+      tally.skip("fine-tuning, whose sequences are packed");
+      continue;
+    }
+    std::string name(row.text(table.column("model")));
+    if (name.rfind("System", 0) == 0) {
+      tally.skip("its columns are shifted by one: the row names no model");
+      continue;
+    }
+    const FoundMachine node = system.exists() ? machines.of(row.text(system)) : of_table;
+    if (node.machine == nullptr) {
+      tally.skip(node.why_not);
+      continue;
+    }
+    const Transformer* model = models.of(name);
+    if (model == nullptr && name.rfind("LLAMA3", 0) == 0) {  // the shape of 3.1
+      model = models.of("llama-3.1" + name.substr(6));
+    }
+    if (model == nullptr) {
+      tally.skip(fmt::format("no model file is called as {}", name));
+      continue;
+    }
+    if (node.machine->accelerator.name.find("H100") == std::string::npos) {
+      tally.skip("another GPU than the H100, in number formats that hardware files do not have");
+      continue;
+    }
+    const auto count_or_one = [&](const Column& column) {
+      const std::string_view text = row.text(column);
+      return text.empty() || text == "n/a" ? std::int64_t{1} : row.count(column, most_gpus);
+    };
+    StepCase one;
+    one.model = *model;
+    const std::int64_t gpus = row.count(table.column("gpus"), most_gpus);
+    one.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
+    one.plan.pipeline = row.count(table.column("pp"), most_gpus);
+    one.plan.context = row.count(table.column("cp"), most_gpus);
+    one.plan.interleave = one.plan.pipeline > 1 ? count_or_one(pieces) : 1;
+    one.plan.expert = count_or_one(experts);
+    one.plan.data = std::max<std::int64_t>(1, gpus / (one.plan.tensor * one.plan.context * one.plan.pipeline));
+    one.plan.global_batch = row.count(table.column("gbs"));
+    one.plan.micro_batch = row.count(table.column("mbs"));
+    one.plan.seq = row.count(table.column("seq_len"));
+    const std::string_view format = precision.exists() ? row.text(precision) : "FP8";
+    one.plan.dtype = format == "BF16" ? DType::bf16 : DType::fp8;
+    one.strategy = find_strategy("sliced");
+    const double tokens = row.amount(rate);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    const double seconds =
+        static_cast<double>(one.plan.global_batch * one.plan.seq) / (tokens * static_cast<double>(one.plan.gpus()));
+    score_step(tally, row, scorer.predict(one, node, table.comment("hardware")), seconds, true,
+               format == "BF16" ? "bf16" : "fp8");
+  }
+  tally.result().remarks.push_back(
+      "Products are in fp8, activations and what tensor ranks exchange in 16 bits. Their collectives run beside "
+      "backward "
+      "products but not beside forward ones, since schedules are played in 16 bits only; conversions are not priced. "
+      "Nothing is computed again. " +
+      remark_on_spread());
+}
+
+/// Korthikanti et al. 2022, table 4: one layer forward and backward.
+void score_layer_passes(const Table& table, Context& context, Tally& tally) {
+  const Column forward = table.column("forward_ms");
+  const Column backward = table.column("backward_ms");
+  const FoundMachine node = context.machines.in_prose("A100");
+  StepScorer scorer(context);
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    Row row(table, i);
+    const std::string_view experiment = row.text(table.column("experiment"));
+    const auto says = [&](std::string_view word) { return experiment.find(word) != std::string_view::npos; };
+    StepCase one;
+    const std::int64_t seq = row.count(table.column("seq"));
+    one.model = gpt(48, row.count(table.column("hidden")), 64, 51200, seq);
+    one.plan = {.tensor = row.count(table.column("tp"), most_gpus),
+                .sequence_parallel = says("sequence"),
+                .global_batch = row.count(table.column("micro_batch")),
+                .micro_batch = row.count(table.column("micro_batch")),
+                .seq = seq,
+                .fused_attention = false,
+                .dropout = true,
+                .dtype = DType::fp16,
+                .gradient_dtype = DType::fp32};
+    one.plan.recompute = says("full recompute") ? Recompute::full
+                         : says("selective")    ? Recompute::selective
+                                                : Recompute::none;
+    const double there = row.amount(forward);
+    const double back = row.amount(backward);
+    if (!tally.takes(row, true)) {
+      continue;
+    }
+    const StepScorer::Answer answer = scorer.predict(one, node, {});
+    if (!answer.layer) {
+      tally.skip(answer.why_not);
+      continue;
+    }
+    const double a = to_microseconds(answer.layer->first);
+    const double b = to_microseconds(answer.layer->second);
+    constexpr std::array<std::string_view, 3> parts{"forward", "backward", "both"};
+    const std::span<const std::string_view> names(parts);
+    tally.score(row, *answer.machine, true,
+                {{1e3 * there, a, names.subspan(0, 1)},
+                 {1e3 * back, b, names.subspan(1, 1)},
+                 {1e3 * (there + back), a + b, names.subspan(2, 1)}});
+  }
+  tally.result().remarks.emplace_back("The layers of the 22B model: 64 heads, unfused attention with dropout.");
+}
+
+}  // namespace commfuse::score

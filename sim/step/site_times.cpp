@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/step/site_times.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <vector>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+void issue_free(Link& link) {
+  link.peer.issue_cost.value = Duration::zero();
+  link.collective.issue_cost.value = Duration::zero();
+}
+
+/// A step lasts far longer than a burst, so all its products run at the sustained share of power.
+void heat(MatrixUnit& unit) {
+  unit.gemm.burst_efficiency.value *= unit.gemm.sustained_share.value;
+  unit.gemm.sustained_share.value = 1.0;
+}
+
+}  // namespace
+
+SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine) : predictor_(structures), machine_(machine) {
+  machine_.accelerator.launch_cost.value = Duration::zero();
+  machine_.accelerator.event_cost.value = Duration::zero();
+  for (std::optional<MatrixUnit>& unit : machine_.accelerator.matrix_units) {
+    if (unit) {
+      heat(*unit);
+    }
+  }
+  issue_free(machine_.link);
+  if (machine_.network) {
+    issue_free(*machine_.network);
+  }
+}
+
+SiteTime SiteTimes::of(const SitePoint& point) {
+  const Transformer& model = *point.model;
+  const Key key{point.scope, point.ranks, point.tokens,   point.dtype,    point.strategy, model.hidden,
+                model.ffn,   model.heads, model.kv_heads, model.head_dim, model.gated_mlp};
+  if (const auto known = known_.find(key); known != known_.end()) {
+    return known->second;
+  }
+  const std::vector<SiteKind> kinds = kinds_of(point.scope);
+  if (!applies(*point.strategy, kinds)) {
+    throw ConfigError(fmt::format("strategy {} has no schedule for {}; choose another strategy, such as serial",
+                                  point.strategy->name, name_of(point.scope)));
+  }
+  Point played{.model = model, .machine = machine_};
+  played.scope = point.scope;
+  played.ranks = point.ranks;
+  played.seq = point.tokens;
+  played.dtype = point.dtype;
+  const Prediction best =
+      predictor_.predict_best(played, *point.strategy, schedules_to_try(*point.strategy, kinds, point.ranks));
+  const SiteTime time{best.analysis.critical.makespan, static_cast<std::int64_t>(best.structure->program().ops.size())};
+  return known_.emplace(key, time).first->second;
+}
+
+}  // namespace commfuse

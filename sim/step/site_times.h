@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a product with its collective takes under a strategy: the schedule is played by the evaluators, once a shape.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "model/schedule/scope.h"
+#include "sim/predict.h"
+
+namespace commfuse {
+
+/// A site of one micro-batch under sequence parallelism.
+struct SitePoint {
+  const Transformer* model = nullptr;
+  Scope scope = Scope::qkv;
+  std::int32_t ranks = 1;
+  std::int64_t tokens = 1;
+  DType dtype = DType::bf16;
+  const Strategy* strategy = nullptr;
+};
+
+struct SiteTime {
+  Duration time{};
+  std::int64_t kernels = 0;  ///< That a rank's host issues.
+};
+
+/// On one machine. Keeps what it has played: a shape that comes back costs a look-up.
+class SiteTimes {
+ public:
+  SiteTimes(StructureCache& structures, const Machine& machine);
+
+  /// The fastest schedule of the strategy, on a chip that has run hot and with a host that issues in no time: a step
+  /// counts issuing apart. Throws ConfigError where the strategy has no schedule for the site or for its tokens.
+  SiteTime of(const SitePoint& point);
+
+  /// Sites played so far, not looked up.
+  [[nodiscard]] std::int64_t played() const { return static_cast<std::int64_t>(known_.size()); }
+  void forget() { known_.clear(); }
+
+ private:
+  /// Scope, ranks, tokens, dtype and strategy; what of the model counts: hidden, ffn, heads, kv heads, head_dim, gate.
+  using Key = std::tuple<Scope, std::int32_t, std::int64_t, DType, const Strategy*, std::int64_t, std::int64_t,
+                         std::int64_t, std::int64_t, std::int64_t, bool>;
+  Predictor predictor_;
+  Machine machine_;  ///< Hot, and its host issues in no time.
+  std::map<Key, SiteTime> known_;
+};
+
+}  // namespace commfuse

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/step/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/cost/gemm.h"
+#include "model/random/quantile_table.h"
+#include "sim/step/group_link.h"
+#include "sim/step/pipeline.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Layers of a piece: dense ones, and those with a mixture of experts.
+struct LayerCount {
+  std::int64_t dense = 0;
+  std::int64_t mixture = 0;
+};
+
+std::vector<LayerCount> count_layers(const Transformer& model, const TrainingPlan& plan) {
+  std::vector<LayerCount> counts;
+  std::int64_t first = 0;
+  for (const std::int64_t layers : layers_by_piece(model, plan)) {
+    const std::int64_t dense_in_all = model.experts ? model.experts->dense_layers : model.layers;
+    const std::int64_t dense = std::clamp<std::int64_t>(dense_in_all - first, 0, layers);
+    counts.push_back({dense, layers - dense});
+    first += layers;
+  }
+  return counts;
+}
+
+Stream repeated(const Stream& one, std::int64_t times) {
+  Stream all;
+  for (std::int64_t i = 0; i < times; ++i) {
+    all = all.then(one);
+  }
+  return all;
+}
+
+/// Passes of a layer, each kind priced once.
+struct LayerPasses {
+  Stream forward;
+  Stream backward;
+};
+
+/// A layer's weights that replicas share are gathered before each pass and their gradients scattered behind it, beside
+/// the layer before or behind: the longer of the two counts.
+Stream beside(Stream stream, Duration communication) {
+  const Duration more = std::max(Duration::zero(), communication - stream.device);
+  stream.device += more;
+  stream.end += more;
+  return stream;
+}
+
+class Step {
+ public:
+  Step(const StepPoint& point, SiteTimes& sites)
+      : point_(point),
+        model_(*point.model),
+        plan_(point.plan),
+        costs_(point, sites),
+        counts_(count_layers(model_, plan_)),
+        replicas_(group_of(*point.machine, plan_.tensor, plan_.replicas())) {}
+
+  StepPrediction predict() {
+    const std::vector<StageTimes> stages = play(pipeline());
+    StepPrediction prediction;
+    for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
+      const StageTimes& times = stages[static_cast<std::size_t>(stage)];
+      const StepBreakdown parts = slowed(breakdown(stage, times));
+      const Duration total = parts.compute + parts.waiting + parts.gradients + parts.optimizer;
+      if (total > prediction.time) {
+        prediction.time = total;
+        prediction.parts = parts;
+      }
+    }
+    return prediction;
+  }
+
+ private:
+  Pipeline pipeline() {
+    const bool has_mixture =
+        std::any_of(counts_.begin(), counts_.end(), [](const auto& one) { return one.mixture > 0; });
+    const bool has_dense = std::any_of(counts_.begin(), counts_.end(), [](const auto& one) { return one.dense > 0; });
+    const LayerPasses dense = has_dense ? passes(false) : LayerPasses{};
+    const LayerPasses mixture = has_mixture ? passes(true) : LayerPasses{};
+    Pipeline pipeline{plan_.pipeline, plan_.interleave, plan_.micro_batches(), {}, Duration::zero()};
+    for (const LayerCount& count : counts_) {
+      pipeline.pieces.push_back(
+          {repeated(dense.forward, count.dense).then(repeated(mixture.forward, count.mixture)),
+           repeated(mixture.backward, count.mixture).then(repeated(dense.backward, count.dense))});
+    }
+    Piece& first = pipeline.pieces.front();
+    first.forward = begun(costs_.embedding_forward()).then(first.forward);
+    first.backward = first.backward.then(begun(costs_.embedding_backward()));
+    Piece& last = pipeline.pieces.back();
+    last.forward = last.forward.then(begun(costs_.logits_forward()));
+    last.backward = begun(costs_.logits_backward()).then(last.backward);
+    if (plan_.pipeline > 1) {
+      const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
+      pipeline.send = send_time(*point_.machine, plan_.gpus() / plan_.pipeline,
+                                Bytes{2 * plan_.tokens_per_pass() * model_.hidden / sharers});
+    }
+    return pipeline;
+  }
+
+  /// All ranks wait for the slowest, whose kernels take longer.
+  [[nodiscard]] StepBreakdown slowed(StepBreakdown parts) const {
+    const double factor = slowest_of(plan_.gpus(), point_.rank_sigma);
+    if (factor != 1.0) {
+      for (Duration* part : {&parts.compute, &parts.waiting, &parts.optimizer}) {
+        *part = from_seconds(factor * to_seconds(*part));
+      }
+    }
+    return parts;
+  }
+
+  [[nodiscard]] Stream begun(const Stream& stream) const {
+    return point_.framework.host_runs_ahead ? stream : stream.in_step();
+  }
+
+  LayerPasses passes(bool mixture) {
+    LayerPasses layer{begun(costs_.forward(mixture)), begun(costs_.backward(mixture))};
+    if (plan_.zero == Zero::weights && replicas_.ranks > 1) {
+      const Bytes weights = layer_bytes(DType::bf16);
+      const Duration gathered = replicas_.all_gather(weights);
+      layer.forward = beside(layer.forward, gathered);
+      layer.backward = beside(layer.backward, gathered + replicas_.reduce_scatter(layer_bytes(plan_.gradient_dtype)));
+    }
+    return layer;
+  }
+
+  /// Of one layer of the first stage, on one GPU.
+  [[nodiscard]] Bytes layer_bytes(DType dtype) const {
+    std::int64_t layers = 0;
+    for (std::size_t piece = 0; piece < counts_.size(); piece += static_cast<std::size_t>(plan_.pipeline)) {
+      layers += counts_[piece].dense + counts_[piece].mixture;
+    }
+    return Bytes{parameters_on_gpu(model_, plan_, 0) / std::max<std::int64_t>(1, layers) * bytes_of(dtype)};
+  }
+
+  /// The replicas' reduction of so many gradients: summed, or where an optimizer owns a part of them, scattered.
+  [[nodiscard]] Duration reduction(std::int64_t parameters) const {
+    if (replicas_.ranks == 1 || plan_.zero == Zero::weights) {
+      return Duration::zero();
+    }
+    const Bytes bytes{parameters * bytes_of(plan_.gradient_dtype)};
+    return plan_.zero == Zero::none ? replicas_.all_reduce(bytes) : replicas_.reduce_scatter(bytes);
+  }
+
+  /// When the gradients of a stage are reduced: layer by layer as they become final, or all behind the last pass.
+  [[nodiscard]] Duration reduced(const StageTimes& times, std::int64_t parameters) const {
+    if (!plan_.overlap_gradients) {
+      return times.end + reduction(parameters);
+    }
+    std::int64_t layers = 0;
+    for (const LastBackward& last : times.last_backward) {
+      layers += std::max<std::int64_t>(1, layers_of(last.piece));
+    }
+    const Duration bucket = reduction(parameters / layers);
+    Duration done{};
+    for (const LastBackward& last : times.last_backward) {
+      const std::int64_t pieces = std::max<std::int64_t>(1, layers_of(last.piece));
+      for (std::int64_t i = 1; i <= pieces; ++i) {
+        const Duration final = last.start + (last.end - last.start) * i / pieces;
+        done = std::max(done, final) + bucket;
+      }
+    }
+    return std::max(done, times.end);
+  }
+
+  [[nodiscard]] std::int64_t layers_of(std::int64_t piece) const {
+    const LayerCount& count = counts_[static_cast<std::size_t>(piece)];
+    return count.dense + count.mixture;
+  }
+
+  [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) const {
+    const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
+    const bool shares_state = plan_.zero != Zero::none && replicas_.ranks > 1;
+    StepBreakdown parts;
+    parts.compute = times.busy;
+    parts.waiting = times.end - times.busy;
+    parts.gradients = reduced(times, parameters) - times.end;
+    parts.optimizer = costs_.optimizer(shares_state ? parameters / replicas_.ranks : parameters);
+    if (shares_state && plan_.zero != Zero::weights) {
+      // New weights are gathered behind the step, or beside the next forward pass but for the first layer's.
+      const Bytes weights{2 * parameters};
+      parts.gradients +=
+          plan_.overlap_gradients ? replicas_.all_gather(layer_bytes(DType::bf16)) : replicas_.all_gather(weights);
+    }
+    return parts;
+  }
+
+  const StepPoint& point_;
+  const Transformer& model_;
+  const TrainingPlan& plan_;
+  LayerCost costs_;
+  std::vector<LayerCount> counts_;  // by piece
+  Group replicas_;
+};
+
+double peak_of(const StepPoint& point) {
+  return static_cast<double>(point.plan.gpus()) * point.machine->accelerator.dense_peak(point.plan.dtype).value;
+}
+
+}  // namespace
+
+double slowest_of(std::int64_t gpus, double sigma) {
+  const auto n = static_cast<double>(gpus);
+  return gpus <= 1 || sigma <= 0.0 ? 1.0 : lognormal(sigma)(0.625 / (n + 0.25), true);
+}
+
+Machine resized(Machine machine, const TrainingPlan& plan) {
+  const std::int64_t nodes = (plan.gpus() + machine.gpus_per_node - 1) / machine.gpus_per_node;
+  if (machine.network) {
+    machine.nodes = static_cast<int>(nodes);
+  } else if (nodes > 1) {
+    throw ConfigError(
+        fmt::format("tensor x pipeline x data x context is {} GPUs, and {} is one node of {}; choose a "
+                    "cluster, such as dgx-h100-x2",
+                    plan.gpus(), machine.name, machine.gpus_per_node));
+  }
+  return machine;
+}
+
+void require_possible(const StepPoint& point) {
+  require_possible(*point.model, point.plan);
+  require_supported(point.machine->accelerator, point.plan.dtype);
+  if (point.plan.gpus() > total_gpus(*point.machine)) {
+    throw ConfigError(fmt::format("tensor x pipeline x data x context is {} GPUs, and {} has {}; choose fewer",
+                                  point.plan.gpus(), point.machine->name, total_gpus(*point.machine)));
+  }
+  if (point.model->latent || point.model->state_space) {
+    throw ConfigError(fmt::format("layers of {} with {} have no time yet; choose another model", point.model->name,
+                                  point.model->latent ? "latent attention" : "a state space"));
+  }
+  if (point.plan.context > 1 && !point.plan.fused_attention) {
+    throw ConfigError(
+        fmt::format("context parallelism {} needs fused attention; choose it, or context 1", point.plan.context));
+  }
+}
+
+StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
+  StepPrediction prediction = Step(point, sites).predict();
+  const TrainingPlan& plan = point.plan;
+  const Tokens tokens{plan.global_batch, plan.seq};
+  const double seconds = to_seconds(prediction.time);
+  const double possible = seconds * peak_of(point);
+  prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
+  prediction.mfu = training_flops(*point.model, tokens, AttentionCount::causal).count / possible;
+  prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, plan.recompute).count / possible;
+  prediction.memory = largest_step_memory(*point.model, plan);
+  prediction.fits = prediction.memory.total() <= point.machine->accelerator.hbm_capacity;
+  return prediction;
+}
+
+PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
+  const TrainingPlan& plan = point.plan;
+  const Transformer& model = *point.model;
+  LayerCost costs(point, sites);
+  const LayerCount count = count_layers(model, plan).front();
+  Stream pass = costs.embedding_forward();
+  if (count.dense > 0) {
+    pass = pass.then(repeated(costs.forward(false), count.dense));
+  }
+  if (count.mixture > 0) {
+    pass = pass.then(repeated(costs.forward(true), count.mixture));
+  }
+  const Accelerator& accelerator = point.machine->accelerator;
+  const GemmSize logits{.m = plan.micro_batch, .n = model.vocab / plan.tensor, .k = model.hidden, .dtype = plan.dtype};
+  pass.add(point.framework.issue.value, estimate_gemm(accelerator, logits, accelerator.sms).time);
+  const Tokens tokens{plan.micro_batch, plan.seq};
+  const ForwardFlops flops = forward_flops(model, tokens, AttentionCount::causal);
+  PrefillPrediction prediction;
+  prediction.time = pass.after({}, Duration::zero()).device;
+  const double seconds = to_seconds(prediction.time);
+  prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
+  prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
+  return prediction;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A training step of a whole model: layers are priced once a shape, the pipeline is played pass by pass, gradients are
+// reduced beside the last backward pass. docs/decisions/0019 says what is simulated, composed and neglected.
+#pragma once
+
+#include <cstdint>
+
+#include "model/units.h"
+#include "model/workload/memory.h"
+#include "sim/step/layer_cost.h"
+
+namespace commfuse {
+
+/// Where the time of the slowest stage goes; the parts add up to the step.
+struct StepBreakdown {
+  Duration compute{};    ///< Device time of its passes: kernels and the collectives between them.
+  Duration waiting{};    ///< Pipeline bubble, sends, and a host that is slower than the device.
+  Duration gradients{};  ///< Their reduction, as far as it shows behind the last backward pass; weights gathered.
+  Duration optimizer{};
+};
+
+/// How much slower than the median the slowest of so many GPUs is, in the mean, where the speeds of GPUs are lognormal:
+/// exp(sigma x q), with q the standard normal quantile at (n - 0.375) / (n + 0.25) (Blom 1958). All wait for it in
+/// every step. 1 for one GPU or sigma 0.
+double slowest_of(std::int64_t gpus, double sigma);
+
+struct StepPrediction {
+  Duration time{};
+  StepBreakdown parts;
+  double tokens_per_second = 0.0;
+  double mfu = 0.0;   ///< Model FLOPs, attention counted causally, over the dense peak of all GPUs.
+  double hfu = 0.0;   ///< With what is computed again.
+  StepMemory memory;  ///< Of the GPU that needs the most.
+  bool fits = true;   ///< Its memory.
+};
+
+/// With as many nodes as the plan needs: a machine of several nodes is made larger or smaller, a single node stays.
+/// Throws ConfigError where the plan does not fit a single node.
+Machine resized(Machine machine, const TrainingPlan& plan);
+
+/// Throws ConfigError: what require_possible of a plan throws, a plan that does not fit the machine, a dtype that it
+/// lacks, and models with layers that are not priced (latent attention, state space).
+void require_possible(const StepPoint& point);
+
+/// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.
+StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
+
+/// A forward pass over the prompts of a micro-batch on one stage, without pipeline and loss: tensor ranks share it.
+struct PrefillPrediction {
+  Duration time{};
+  double tokens_per_second = 0.0;
+  double mfu = 0.0;
+};
+
+/// Logits are those of the last token of each sequence. Requires a possible point with one stage.
+PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites);
+
+}  // namespace commfuse

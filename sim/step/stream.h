@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels that one host issues one after the other to one in-order stream, as an element of the max-plus algebra: what
+// a pass over many equal layers takes follows from one layer, exactly, without playing every kernel again.
+#pragma once
+
+#include <algorithm>
+
+#include "model/units.h"
+
+namespace commfuse {
+
+/// Where host and device are.
+struct StreamState {
+  Duration host{};
+  Duration device{};
+};
+
+/// A row of kernels. Kernel k starts when the host has issued it and the device has done with those before it.
+struct Stream {
+  Duration host{};    ///< What the host takes to issue all of them.
+  Duration device{};  ///< What the device takes for all of them.
+  Duration
+      end{};  ///< When the last one ends at the earliest, from the host's first issue: host bound kernels show here.
+
+  /// One more kernel.
+  void add(Duration issue, Duration time) {
+    host += issue;
+    device += time;
+    end = std::max(end + time, host + time);
+  }
+  /// Work of the host alone.
+  void add_host(Duration issue) { host += issue; }
+
+  /// This row and then another one.
+  [[nodiscard]] Stream then(const Stream& next) const {
+    return {host + next.host, device + next.device, std::max(end + next.device, host + next.end)};
+  }
+
+  /// The same where the host waits for its end, and so did before it for that of the rows before.
+  [[nodiscard]] Stream in_step() const {
+    const Duration both = std::max(std::max(host, device), end);
+    return {both, both, both};
+  }
+
+  /// Where host and device are after it, when its input arrives at `input`.
+  [[nodiscard]] StreamState after(const StreamState& state, Duration input) const {
+    return {state.host + host, std::max(std::max(state.device, input) + device, state.host + end)};
+  }
+};
+
+}  // namespace commfuse

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim run --scope step|prefill as a person meets it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+using nlohmann::json;
+
+const std::string gpt =
+    "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-a100-x2 --dtype fp16 --pipeline 8 --batch 64 "
+    "--seq 2K ";
+
+TEST(CommfuseSimRunStep, TellsTimeUseAndMemoryOfAWholeModel) {
+  const Outcome run = run_program(gpt + "--recompute full --strategy serial -o json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json rows = json::parse(run.out);
+  ASSERT_EQ(rows.size(), 1U);
+  const json& row = rows.front();
+  EXPECT_EQ(row.at("schema"), "commfuse.step/1");
+  EXPECT_EQ(row.at("gpus"), 64);
+  const double parts = row.at("compute_ms").get<double>() + row.at("waiting_ms").get<double>() +
+                       row.at("gradients_ms").get<double>() + row.at("optimizer_ms").get<double>();
+  EXPECT_NEAR(parts, row.at("time_ms").get<double>(), 1e-6);
+  EXPECT_GT(row.at("hfu").get<double>(), row.at("mfu").get<double>());
+  EXPECT_TRUE(row.at("fits").get<bool>());
+}
+
+TEST(CommfuseSimRunStep, SetsStrategiesSideBySideAndSaysWhenMemoryDoesNotSuffice) {
+  const Outcome run = run_program(gpt + "--strategy serial,sliced --micro-batch 8");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("64 GPUs (8 tensor x 8 pipeline)"), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("sliced"), std::string::npos);
+  EXPECT_NE(run.out.find("out of memory"), std::string::npos);
+}
+
+TEST(CommfuseSimRunStep, PassesPromptsThroughAWholeModel) {
+  const Outcome run =
+      run_program("commfuse-sim run --scope prefill --seq 8K --strategy serial --axis ranks=2,4,8 -o csv");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4);  // a header and three points
+}
+
+TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
+  struct Mistake {
+    std::string arguments;
+    const char* message;
+  };
+  for (const Mistake& mistake :
+       {Mistake{gpt + "--ranks 64 --batch 64",
+                "the number of heads 96 is no multiple of tensor parallelism 64; choose tensor ranks that divide it"},
+        Mistake{gpt + "--data-parallel 3",
+                "global batch 64 is no multiple of data parallelism x micro-batch 3; choose a multiple of it"},
+        Mistake{gpt + "--slices 4", "whole models take the best schedule of a strategy at every site"},
+        Mistake{"commfuse-sim run --scope step --pipeline 4 --batch 4",
+                "tensor x pipeline x data x context is 32 GPUs, and h100-sxm is one node of 8; choose a cluster"},
+        Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp has no use for parallel.pipeline"},
+        Mistake{gpt + "--trace t.json", "--trace: a whole model has no such thing; leave it out"}}) {
+    const Outcome run = run_program(mistake.arguments);
+    EXPECT_EQ(run.code, 2) << mistake.arguments;
+    EXPECT_NE(run.err.find(mistake.message), std::string::npos) << run.err;
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/framework_kernel_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/random/philox.h"
+
+namespace commfuse {
+namespace {
+
+Accelerator h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml").accelerator; }
+
+std::vector<MeasuredFrameworkKernel> measured_on(const Accelerator& accelerator, double noise) {
+  const std::vector<std::pair<FrameworkKernel, std::int64_t>> kernels{{FrameworkKernel::sum, 3},
+                                                                      {FrameworkKernel::norm, 2},
+                                                                      {FrameworkKernel::activation, 3},
+                                                                      {FrameworkKernel::rotation, 2}};
+  const std::vector<std::string> ops{"add", "input_layernorm", "mlp_act", "attn_rope"};
+  std::vector<MeasuredFrameworkKernel> rows;
+  for (std::size_t i = 0; i < kernels.size(); ++i) {
+    for (const std::int64_t width : {1024, 2048, 4096, 5120, 8192, 14336}) {
+      for (std::int64_t m = 16; m <= 4096; m += 120) {
+        const FrameworkKernelSize size{
+            .kernel = kernels[i].first, .rows = m, .width = width, .traffic = Bytes{kernels[i].second * m * width * 2}};
+        const PhiloxWords words = philox({static_cast<std::uint32_t>(rows.size()), 0, 0, 0}, 9);
+        const double factor = std::exp(noise * (2.0 * words[0] / 4294967296.0 - 1.0));
+        rows.push_back({ops[i], size, from_seconds(factor * to_seconds(framework_kernel_time(accelerator, size)))});
+      }
+    }
+  }
+  return rows;
+}
+
+TEST(FitFrameworkKernels, FindsTheParametersThatMadeTheRows) {
+  Accelerator machine = h100();
+  FrameworkKernels& made = *machine.framework_kernels;
+  made.floor.value = from_seconds(2e-6);
+  made.norm_efficiency.value = 0.35;
+  made.activation_step.value = from_seconds(0.8e-6);
+  const FrameworkKernelFit fit = fit_framework_kernels(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
+  EXPECT_GT(fit.held_back.rows, 30);
+  EXPECT_LT(fit.held_back.median, 0.02);
+  EXPECT_NEAR(to_microseconds(fit.parameters.floor.value), 2.0, 0.1);
+  EXPECT_NEAR(fit.parameters.norm_efficiency.value, 0.35, 0.01);
+  EXPECT_NEAR(to_microseconds(fit.parameters.activation_step.value), 0.8, 0.04);
+  EXPECT_EQ(fit.parameters.floor.source, "mine.csv");
+  EXPECT_NE(framework_kernels_yaml(fit.parameters, 4).find("    norm_step: {value: "), std::string::npos);
+}
+
+TEST(FitFrameworkKernels, WantsAllFourKernels) {
+  std::vector<MeasuredFrameworkKernel> rows = measured_on(h100(), 0.0);
+  std::erase_if(rows, [](const auto& row) { return row.size.kernel == FrameworkKernel::rotation; });
+  try {
+    fit_framework_kernels(h100(), rows, "mine", "mine.csv");
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "mine.csv lacks one of sum, norm, activation and rotation; measure them at several widths");
+  }
+  rows.resize(10);
+  EXPECT_THROW(fit_framework_kernels(h100(), rows, "mine", "mine.csv"), ConfigError);
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory against the tables and figures of the papers that the formulas come from.
+#include "model/workload/memory.h"
+
+#include <gtest/gtest.h>
+
+#include "model/workload/parameters.h"
+
+namespace commfuse {
+namespace {
+
+const Transformer gpt_22b{.layers = 48,
+                          .hidden = 6144,
+                          .ffn = 24576,
+                          .heads = 64,
+                          .kv_heads = 64,
+                          .head_dim = 96,
+                          .vocab = 51200,
+                          .norm = Norm::layer,
+                          .biases = true,
+                          .tied_embeddings = true,
+                          .positions = 2048};
+constexpr std::int64_t sbh = 2048 * 4 * 6144;  // of a micro-batch of 4
+
+TrainingPlan korthikanti(std::int64_t tensor, bool sequence_parallel, Recompute recompute) {
+  return {.tensor = tensor,
+          .sequence_parallel = sequence_parallel,
+          .global_batch = 4,
+          .micro_batch = 4,
+          .recompute = recompute,
+          .fused_attention = false,
+          .dropout = true};
+}
+
+std::int64_t activations(std::int64_t tensor, bool sequence_parallel, Recompute recompute) {
+  return layer_activations(gpt_22b, korthikanti(tensor, sequence_parallel, recompute), false).count;
+}
+
+// Table 2 of Korthikanti et al. 2022; 5 a s / h is 5 x 64 x 2048 / 6144 = 320 / 3.
+TEST(LayerActivations, are_the_rows_of_korthikanti_table_2) {
+  constexpr std::int64_t scores = sbh / 3 * 320;
+  EXPECT_EQ(activations(1, false, Recompute::none), 34 * sbh + scores);
+  EXPECT_EQ(activations(8, false, Recompute::none), 10 * sbh + 3 * sbh + scores / 8);
+  EXPECT_EQ(activations(8, true, Recompute::none), 34 * sbh / 8 + scores / 8);
+  EXPECT_EQ(activations(8, false, Recompute::selective), 13 * sbh);
+  EXPECT_EQ(activations(8, true, Recompute::selective), 34 * sbh / 8);
+  EXPECT_EQ(activations(8, false, Recompute::full), 2 * sbh);
+}
+
+TEST(LayerActivations, of_a_fused_core_without_dropout_hold_no_scores_and_no_masks) {
+  TrainingPlan plan = korthikanti(1, false, Recompute::none);
+  plan.fused_attention = true;
+  plan.dropout = false;
+  EXPECT_EQ(layer_activations(gpt_22b, plan, false).count, 32 * sbh);
+}
+
+TEST(LayerActivations, of_grouped_queries_and_a_gated_mlp_count_what_is_kept) {
+  const Transformer llama{.layers = 80,
+                          .hidden = 8192,
+                          .ffn = 28672,
+                          .heads = 64,
+                          .kv_heads = 8,
+                          .head_dim = 128,
+                          .vocab = 128256,
+                          .gated_mlp = true};
+  const TrainingPlan plan{.seq = 1};  // one token
+  // 8 h, queries and output 4 x 8192, keys and values 4 x 1024, gate, up and their product 6 x 28672
+  EXPECT_EQ(layer_activations(llama, plan, false).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
+}
+
+// Figure 1 of Rajbhandari et al. 2020: 7.5 billion parameters on 64 ranks.
+TEST(StepMemory, of_zero_is_120_31_4_16_6_and_1_9_gigabytes) {
+  // A layer of 12 h^2 weights and no logits of its own: 7.5e9 = layers x 12 h^2 about.
+  const Transformer model{.layers = 36,
+                          .hidden = 4096,
+                          .ffn = 16384,
+                          .heads = 32,
+                          .kv_heads = 32,
+                          .head_dim = 128,
+                          .vocab = 51200,
+                          .tied_embeddings = true};
+  const double parameters = static_cast<double>(parameters_of(model).total());
+  const auto gigabytes = [&](Zero zero) {
+    const TrainingPlan plan{.data = 64, .zero = zero, .global_batch = 64};
+    const StepMemory memory = step_memory(model, plan, 0);
+    return static_cast<double>((memory.weights + memory.gradients + memory.optimizer).count) * 7.5 / parameters;
+  };
+  EXPECT_NEAR(gigabytes(Zero::none), 120.0, 1e-6);
+  EXPECT_NEAR(gigabytes(Zero::optimizer), 31.4, 0.05);
+  EXPECT_NEAR(gigabytes(Zero::gradients), 16.6, 0.05);
+  EXPECT_NEAR(gigabytes(Zero::weights), 1.9, 0.05);
+}
+
+TEST(StepMemory, of_an_interleaved_pipeline_grows_as_korthikanti_says) {
+  TrainingPlan plan = korthikanti(8, true, Recompute::selective);
+  plan.pipeline = 4;
+  plan.global_batch = 64;
+  plan.dropout = false;
+  const double plain = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
+  plan.interleave = 3;
+  const double interleaved = static_cast<double>(step_memory(gpt_22b, plan, 0).activations.count);
+  EXPECT_NEAR(interleaved / plain, 1.0 + 3.0 / (4.0 * 3.0), 1e-12);  // 1 + (p - 1) / (p m)
+}
+
+TEST(StepMemory, of_all_stages_holds_all_parameters) {
+  TrainingPlan plan = korthikanti(1, false, Recompute::none);
+  plan.pipeline = 4;
+  std::int64_t sum = 0;
+  for (std::int64_t stage = 0; stage < 4; ++stage) {
+    sum += parameters_on_gpu(gpt_22b, plan, stage);
+  }
+  // The last stage has a copy of the tied embedding.
+  EXPECT_EQ(sum, parameters_of(gpt_22b).total() + gpt_22b.vocab * gpt_22b.hidden);
+}
+
+}  // namespace
+}  // namespace commfuse

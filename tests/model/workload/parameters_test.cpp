@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters against published counts.
+#include "model/workload/parameters.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "model/config/catalogue.h"
+
+namespace commfuse {
+namespace {
+
+class ParametersTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
+};
+
+TEST_F(ParametersTest, of_llama_are_those_of_the_published_weights) {
+  EXPECT_EQ(parameters_of(load_model("llama-3.1-8b")).total(), 8'030'261'248);
+  EXPECT_EQ(parameters_of(load_model("llama-3.1-70b")).total(), 70'553'706'496);
+  EXPECT_EQ(parameters_of(load_model("llama-3.1-405b")).total(), 405'853'388'800);
+}
+
+TEST_F(ParametersTest, of_gpt_3_are_174_6_billion) {
+  Transformer model = load_model("gpt-3-175b");
+  model.vocab = 50257;                                                              // before padding
+  EXPECT_NEAR(static_cast<double>(parameters_of(model).total()), 174.6e9, 0.05e9);  // Brown et al. 2020, table D.1
+}
+
+TEST_F(ParametersTest, of_gpt_2_xl_are_those_of_the_published_weights) {
+  EXPECT_EQ(parameters_of(load_model("gpt-2-xl")).total(), 1'557'611'200);
+}
+
+TEST_F(ParametersTest, of_qwen_with_biases_of_queries_keys_and_values_are_those_of_the_published_weights) {
+  EXPECT_EQ(parameters_of(load_model("qwen2.5-7b")).total(), 7'615'616'512);
+}
+
+TEST_F(ParametersTest, of_mixtral_are_46_7_billion_of_which_a_token_meets_12_9) {
+  const ModelParameters count = parameters_of(load_model("mixtral-8x7b"));
+  EXPECT_EQ(count.total(), 46'702'792'704);
+  EXPECT_NEAR(static_cast<double>(count.active()), 12.9e9, 0.05e9);
+}
+
+TEST_F(ParametersTest, of_deepseek_v3_are_671_billion_of_which_a_token_meets_37) {
+  const ModelParameters count = parameters_of(load_model("deepseek-v3"));
+  EXPECT_NEAR(static_cast<double>(count.total()), 671e9, 0.1e9);
+  EXPECT_NEAR(static_cast<double>(count.active()), 37e9, 0.6e9);  // with the embedding, 37.55
+}
+
+TEST_F(ParametersTest, of_qwen3_30b_a3b_are_30_5_billion_of_which_a_token_meets_3_3) {
+  const ModelParameters count = parameters_of(load_model("qwen3-30b-a3b"));
+  EXPECT_NEAR(static_cast<double>(count.total()), 30.5e9, 0.05e9);
+  EXPECT_NEAR(static_cast<double>(count.active()), 3.3e9, 0.06e9);
+}
+
+TEST(StateSpaceParameters, of_mamba_2_2_7b_are_those_of_the_published_weights) {
+  // state-spaces/mamba2-2.7b: 64 layers, d_model 2560, expand 2, d_state 128, headdim 64, one group, d_conv 4.
+  const Transformer model{.hidden = 2560,
+                          .vocab = 50288,
+                          .state_space = StateSpace{.layers = 64, .inner = 5120, .head_dim = 64, .state = 128}};
+  // in 2560 x 10576, convolution 5376 x 5, three of 80 heads, two norms, out 5120 x 2560
+  EXPECT_EQ(state_space_parameters(model), 27'074'560 + 26'880 + 240 + 5120 + 2560 + 13'107'200);
+  EXPECT_NEAR(static_cast<double>(64 * state_space_parameters(model) + model.vocab * model.hidden), 2.70e9, 0.01e9);
+}
+
+}  // namespace
+}  // namespace commfuse

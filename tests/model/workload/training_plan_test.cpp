@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/workload/training_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+const Transformer llama_405b{.name = "llama",
+                             .layers = 126,
+                             .hidden = 16384,
+                             .ffn = 53248,
+                             .heads = 128,
+                             .kv_heads = 8,
+                             .head_dim = 128,
+                             .vocab = 128256,
+                             .gated_mlp = true};
+
+std::string refusal(const TrainingPlan& plan, const Transformer& model = llama_405b) {
+  try {
+    require_possible(model, plan);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(TrainingPlan, of_llama_405b_gives_the_first_and_the_last_stage_one_layer_less) {
+  const TrainingPlan plan{.tensor = 8, .pipeline = 16, .data = 128, .global_batch = 2048, .seq = 8192};
+  EXPECT_EQ(refusal(plan), "accepted");
+  EXPECT_EQ(plan.gpus(), 16384);
+  EXPECT_EQ(plan.micro_batches(), 16);
+  const std::vector<std::int64_t> layers = layers_by_piece(llama_405b, plan);
+  EXPECT_EQ(layers.front(), 7);
+  EXPECT_EQ(layers[1], 8);
+  EXPECT_EQ(layers.back(), 7);
+}
+
+TEST(TrainingPlan, names_the_two_settings_that_clash) {
+  EXPECT_EQ(refusal({.tensor = 16}),
+            "the number of kv heads 8 is no multiple of tensor parallelism 16; choose tensor ranks that divide it");
+  EXPECT_EQ(refusal({.data = 2, .global_batch = 9, .micro_batch = 4}),
+            "global batch 9 is no multiple of data parallelism x micro-batch 8; choose a multiple of it");
+  EXPECT_EQ(refusal({.pipeline = 5, .global_batch = 5}),
+            "126 layers of llama do not split over pipeline 5 x interleave 1 pieces; choose pieces that divide 126 or "
+            "128");
+  EXPECT_EQ(refusal({.pipeline = 7, .interleave = 2, .global_batch = 8}),
+            "the number of micro-batches 8 is no multiple of pipeline 7; choose another global batch, or interleave 1");
+  EXPECT_EQ(refusal({.interleave = 2}), "interleave 2 needs several stages, and pipeline is 1; leave interleave at 1");
+  EXPECT_EQ(refusal({.tensor = 8, .sequence_parallel = true, .seq = 12}),
+            "the number of tokens of a pass 12 is no multiple of tensor parallelism 8; choose another sequence length, "
+            "or no sequence parallelism");
+  EXPECT_EQ(refusal({.data = 2, .expert = 2, .global_batch = 2}),
+            "expert parallelism 2 needs experts, and llama has none; choose 1");
+}
+
+}  // namespace
+}  // namespace commfuse

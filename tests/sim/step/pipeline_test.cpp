@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pipelines against their closed forms, and streams of kernels against playing every kernel.
+#include "sim/step/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+#include <vector>
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+Stream device_only(Duration time) {
+  Stream stream;
+  stream.add(Duration::zero(), time);
+  return stream;
+}
+
+Pipeline even(std::int64_t stages, std::int64_t interleave, std::int64_t micro_batches) {
+  const Piece piece{device_only(10us / interleave), device_only(20us / interleave)};
+  return {stages, interleave, micro_batches, std::vector<Piece>(static_cast<std::size_t>(stages * interleave), piece),
+          Duration::zero()};
+}
+
+Duration last_end(const Pipeline& pipeline) {
+  Duration last{};
+  for (const StageTimes& stage : play(pipeline)) {
+    last = std::max(last, stage.end);
+  }
+  return last;
+}
+
+// Narayanan et al. 2021, section 2.2: the bubble is (p - 1) / m of the work, interleaved (p - 1) / (m v).
+TEST(Pipeline, of_1f1b_takes_micro_batches_and_stages_less_one) {
+  for (const std::int64_t stages : {1, 2, 4, 7}) {
+    for (const std::int64_t micro_batches : {1, 2, 8, 13}) {
+      EXPECT_EQ(last_end(even(stages, 1, micro_batches)), (micro_batches + stages - 1) * Duration(30us));
+    }
+  }
+}
+
+TEST(Pipeline, interleaved_has_a_bubble_smaller_by_the_pieces_of_a_stage) {
+  EXPECT_EQ(last_end(even(4, 2, 8)), 8 * Duration(30us) + 3 * Duration(15us));
+  EXPECT_EQ(last_end(even(2, 5, 4)), 4 * Duration(30us) + 1 * Duration(6us));
+  EXPECT_EQ(last_end(even(8, 2, 64)), 64 * Duration(30us) + 7 * Duration(15us));
+}
+
+TEST(Pipeline, of_one_micro_batch_sends_forth_and_back) {
+  Pipeline pipeline = even(4, 1, 1);
+  pipeline.send = 1us;
+  EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 6 * Duration(1us));
+}
+
+TEST(Pipeline, is_as_fast_as_its_slowest_stage) {
+  Pipeline pipeline = even(3, 1, 100);
+  pipeline.pieces[1] = {device_only(20us), device_only(40us)};
+  // Before it a forward pass fills the pipeline, after it a backward pass drains it; once it waits, 10 us, for its
+  // first gradient, since 1F1B lets it run no more than two micro-batches ahead.
+  EXPECT_EQ(last_end(pipeline), 10us + 100 * Duration(60us) + 10us + 20us);
+}
+
+TEST(Pipeline, tells_the_last_backward_pass_of_every_piece) {
+  const std::vector<StageTimes> stages = play(even(2, 2, 2));
+  ASSERT_EQ(stages[0].last_backward.size(), 2U);
+  EXPECT_EQ(stages[0].last_backward[0].piece, 2);
+  EXPECT_EQ(stages[0].last_backward[1].piece, 0);
+  EXPECT_EQ(stages[0].last_backward[1].end, stages[0].end);
+  EXPECT_EQ(stages[0].busy, 2 * Duration(30us));
+}
+
+/// The end of kernels played one by one.
+StreamState played(StreamState state, const std::vector<std::array<Duration, 2>>& kernels) {
+  for (const auto& [issue, time] : kernels) {
+    state.host += issue;
+    state.device = std::max(state.host, state.device) + time;
+  }
+  return state;
+}
+
+TEST(Stream, of_repeated_layers_ends_when_every_kernel_played_ends) {
+  const std::vector<std::array<Duration, 2>> layer{{4us, 1us}, {4us, 30us}, {4us, 2us}, {9us, 3us}, {4us, 1us}};
+  Stream one;
+  for (const auto& [issue, time] : layer) {
+    one.add(issue, time);
+  }
+  for (const Duration device : {Duration(0us), Duration(25us), Duration(300us)}) {
+    StreamState kernel_by_kernel{0us, device};
+    Stream all;
+    for (int i = 0; i < 12; ++i) {
+      kernel_by_kernel = played(kernel_by_kernel, layer);
+      all = all.then(one);
+    }
+    const StreamState at_once = all.after({0us, device}, Duration::zero());
+    EXPECT_EQ(at_once.host, kernel_by_kernel.host);
+    EXPECT_EQ(at_once.device, kernel_by_kernel.device);
+  }
+}
+
+TEST(Stream, of_a_slow_host_takes_what_issuing_takes_and_the_last_kernel) {
+  Stream stream;
+  for (int i = 0; i < 10; ++i) {
+    stream.add(20us, 5us);
+  }
+  EXPECT_EQ(stream.after({}, Duration::zero()).device, Duration(10 * 20us + 5us));
+}
+
+}  // namespace
+}  // namespace commfuse
