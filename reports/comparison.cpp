@@ -69,7 +69,14 @@ std::string block(Rows rows) {
     text += fmt::format(line, name, unit.text(parts.makespan), unit.text(parts.exposed), unit.text(parts.head),
                         unit.text(parts.bubble), unit.text(parts.tail), fmt::format("{:.1f}%", 100.0 * row.mfu));
   }
-  return text + wrapped(verdict(rows), "  ", "  ");
+  text += wrapped(verdict(rows), "  ", "  ");
+  if (const std::string errors = errors_in_words(rows); !errors.empty()) {
+    text += wrapped(errors, "  ", "  ");
+  }
+  if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
+    text += wrapped(fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; ")), "  ", "  ");
+  }
+  return text;
 }
 
 /// "8.2% less time than sliced".
@@ -93,7 +100,7 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
 /// All others while they are three, else the next two and the slowest.
 std::string lead_in_words(const std::vector<const ResultRow*>& order, Rows rows) {
   constexpr std::size_t most = 3;
-  std::string text = fmt::format("{} wins: ", short_label(*order[0], rows));
+  std::string text = fmt::format("{} wins{}: ", short_label(*order[0], rows), sure_in_words(*order[0]));
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (order.size() > most + 1 && i == most) {
       return text + fmt::format(" and {}.", saved(*order.back(), *order[0],

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 namespace commfuse::reports {
 
@@ -37,6 +40,48 @@ std::string short_label(const ResultRow& row, Rows rows) {
   const auto same =
       std::count_if(rows.begin(), rows.end(), [&](const ResultRow& r) { return r.strategy == row.strategy; });
   return same > 1 ? label(row) : row.strategy;
+}
+
+std::string sure_in_words(const ResultRow& winner) {
+  if (!winner.win_probability) {
+    return {};
+  }
+  constexpr double most = 0.995;  // What is left out of the model is no smaller.
+  const double percent = 100.0 * *winner.win_probability;
+  return *winner.win_probability >= most ? std::string{" (over 99% sure)"} : fmt::format(" ({:.0f}% sure)", percent);
+}
+
+std::string errors_in_words(Rows rows) {
+  std::optional<std::pair<double, double>> range;
+  for (const ResultRow& row : rows) {
+    if (row.feasible() && row.makespan_error) {
+      const double percent = 100.0 * *row.makespan_error;
+      range = range ? std::pair{std::min(range->first, percent), std::max(range->second, percent)}
+                    : std::pair{percent, percent};
+    }
+  }
+  if (!range) {
+    return {};
+  }
+  const std::string least = fmt::format("{:.1f}", range->first);
+  const std::string most = fmt::format("{:.1f}", range->second);
+  return fmt::format("One standard error of a time: {}{}%.", least == most ? "" : least + " to ", most);
+}
+
+std::vector<std::string> warnings_of(Rows rows) {
+  constexpr std::string_view between = "; ";
+  std::vector<std::string> all;
+  for (const ResultRow& row : rows) {
+    for (std::string_view rest = row.warnings; !rest.empty();) {
+      const std::size_t end = std::min(rest.find(between), rest.size());
+      const std::string one{rest.substr(0, end)};
+      rest.remove_prefix(std::min(end + between.size(), rest.size()));
+      if (std::find(all.begin(), all.end(), one) == all.end()) {
+        all.push_back(one);
+      }
+    }
+  }
+  return all;
 }
 
 Unit::Unit(Rows rows) {

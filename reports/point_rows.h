@@ -20,6 +20,15 @@ std::string label(const ResultRow& row);
 /// The strategy alone where that tells it from the other rows, else with its parameters.
 std::string short_label(const ResultRow& row, Rows rows);
 
+/// " (91% sure)" behind who wins; empty where nobody asked how sure.
+std::string sure_in_words(const ResultRow& winner);
+
+/// "One standard error of a time: 4.1 to 6.3%." over the rows that say so; empty where none does.
+std::string errors_in_words(Rows rows);
+
+/// Every warning of the rows once, in their order.
+std::vector<std::string> warnings_of(Rows rows);
+
 /// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.
 struct Unit {
   explicit Unit(Rows rows);

@@ -17,6 +17,7 @@ using Json = nlohmann::ordered_json;
 void add_summary(Json& object, const std::vector<double>& errors) {
   const ErrorSummary summary = summary_of(errors);
   object["median"] = summary.n > 0 ? Json(summary.median) : Json();
+  object["p68"] = summary.n > 0 ? Json(summary.p68) : Json();
   object["p90"] = summary.n > 0 ? Json(summary.p90) : Json();
   object["max"] = summary.n > 0 ? Json(summary.max) : Json();
 }

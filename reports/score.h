@@ -13,7 +13,7 @@ namespace commfuse::reports {
 std::string score_table(std::span<const TableScore> scores);
 
 /// One object: `schema`, `tables` (one object each, errors as fractions) and `kinds` (the errors of all tables of a
-/// kind together). `median`, `p90` and `max` are null where nothing was scored.
+/// kind together). `median`, `p68`, `p90` and `max` are null where nothing was scored.
 std::string score_json(std::span<const TableScore> scores);
 
 /// Faulty rows as `path:line: reason`, one a line.

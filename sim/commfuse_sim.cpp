@@ -15,11 +15,13 @@ int main(int argc, char** argv) {
       "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"
       "  commfuse-sim run --model llama-3.1-8b --axis seq=1K..128K --axis ranks=2,4,8\n"
       "  commfuse-sim sweep configs/sweeps/llama-mlp.yaml --out out/llama-mlp\n"
+      "  commfuse-sim why --model llama-3.1-70b --seq 8K\n"
       "  commfuse-sim config explain strategy.name\n\n" +
       commfuse::exit_codes_in_words());
   int status = commfuse::exit_code::done;
   commfuse::sim::add_run(app, status);
   commfuse::sim::add_sweep(app, status);
+  commfuse::sim::add_why(app, status);
   commfuse::sim::add_score(app, status);
   commfuse::sim::add_calibrate(app, status);
   commfuse::sim::add_schedule(app, status);

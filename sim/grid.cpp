@@ -10,6 +10,7 @@
 
 #include "model/config/choices.h"
 #include "model/config_error.h"
+#include "model/cost/priced_shape.h"
 #include "model/schedule/text.h"
 
 namespace commfuse {
@@ -83,49 +84,89 @@ ResultRow infeasible_row(const Point& point, const Candidates& candidate, const 
   return row;
 }
 
-ResultRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
+/// A row, and what its time hangs on; nothing where nobody asks.
+struct PlayedRow {
+  ResultRow row;
+  Uncertainty uncertainty{};
+};
+
+/// All that a prediction says of itself.
+PlayedRow played_row(const Point& point, Prediction& prediction, Predictor& predictor) {
+  predictor.add_tails(point, prediction);
+  PlayedRow played{row_of(point, prediction)};
+  if (point.raised != nullptr) {
+    const Program& program = prediction.structure->program();
+    played.uncertainty = predictor.uncertainty(point, prediction);
+    played.row.makespan_error = error_of(played.uncertainty);
+    played.row.warnings = fmt::format("{}", fmt::join(outside_fit(program, prediction.sizes, point.machine), "; "));
+  }
+  return played;
+}
+
+PlayedRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
   try {
     require_runnable(point);
     Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
-    predictor.add_tails(point, best);
-    ResultRow row = row_of(point, best);
-    put_schedule(row, point.scope, *best.strategy, best.options);
-    return row;
+    PlayedRow played = played_row(point, best, predictor);
+    put_schedule(played.row, point.scope, *best.strategy, best.options);
+    return played;
   } catch (const ConfigError& error) {
-    return infeasible_row(point, candidate, error.what());
+    return {infeasible_row(point, candidate, error.what())};
   }
 }
 
-ResultRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
-  ResultRow row = row_of(point);
+PlayedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
+  PlayedRow played{row_of(point)};
   try {
     require_playable(point);
     Prediction prediction = predictor.predict(point, schedule);
-    predictor.add_tails(point, prediction);
-    row = row_of(point, prediction);
+    played = played_row(point, prediction, predictor);
   } catch (const ConfigError& error) {
-    row.reason = error.what();
+    played.row.reason = error.what();
   }
+  ResultRow& row = played.row;
   row.scope = schedule.scope ? name_of(*schedule.scope) : own_work;
   row.strategy = schedule.program().name;
   row.parameters = schedule.file;
-  return row;
+  return played;
+}
+
+/// A schedule that can be had: one of those among which one wins.
+bool competes(const ResultRow& row) {
+  return row.feasible() && !row.bound && row.analysis.critical.makespan > Duration{};
+}
+
+/// Of each that competes against the fastest of the others, as predicted.
+void add_win_probabilities(std::vector<PlayedRow>& played) {
+  const auto makespan = [](const PlayedRow& one) { return one.row.analysis.critical.makespan; };
+  for (PlayedRow& one : played) {
+    const PlayedRow* other = nullptr;
+    for (const PlayedRow& rival : played) {
+      if (&rival != &one && competes(rival.row) && (other == nullptr || makespan(rival) < makespan(*other))) {
+        other = &rival;
+      }
+    }
+    if (other != nullptr && competes(one.row) && one.row.makespan_error) {
+      one.row.win_probability =
+          probability_shorter(makespan(one), one.uncertainty, makespan(*other), other->uncertainty);
+    }
+  }
 }
 
 bool runs_generated(const Settings& settings, const Library& library) {
   return library.schedules().empty() || names_strategies(settings);
 }
 
-std::vector<ResultRow> run_generated(const Settings& settings, const Point& point, Predictor& predictor) {
-  std::vector<ResultRow> rows;
+std::vector<PlayedRow> run_generated(const Settings& settings, const Point& point, Predictor& predictor) {
+  std::vector<PlayedRow> rows;
   try {
     for (const Candidates& candidate : candidates_of(settings)) {
       rows.push_back(run_candidate(point, candidate, predictor));
     }
   } catch (const ConfigError& error) {  // No schedule at all: the settings clash.
-    rows.push_back(row_of(point));
-    rows.back().strategy = settings.text("strategy.name");
-    rows.back().reason = error.what();
+    rows.push_back({row_of(point)});
+    rows.back().row.strategy = settings.text("strategy.name");
+    rows.back().row.reason = error.what();
   }
   return rows;
 }
@@ -133,14 +174,20 @@ std::vector<ResultRow> run_generated(const Settings& settings, const Point& poin
 /// The generated schedules, then those of files that belong to the point.
 std::vector<ResultRow> run_point(const Settings& settings, const Library& library, Predictor& predictor) {
   const Point point = point_of(settings, library);
-  std::vector<ResultRow> rows;
+  std::vector<PlayedRow> played;
   if (runs_generated(settings, library)) {
-    rows = run_generated(settings, point, predictor);
+    played = run_generated(settings, point, predictor);
   }
   for (const HandWritten& schedule : library.schedules()) {
     if (belongs(schedule, point)) {
-      rows.push_back(run_file(point, schedule, predictor));
+      played.push_back(run_file(point, schedule, predictor));
     }
+  }
+  add_win_probabilities(played);
+  std::vector<ResultRow> rows;
+  rows.reserve(played.size());
+  for (PlayedRow& one : played) {
+    rows.push_back(std::move(one.row));
   }
   return rows;
 }

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "model/analysis/breakdown.h"
+#include "model/analysis/uncertainty.h"
 #include "model/cost/price.h"
 #include "model/hardware/machine.h"
+#include "model/hardware/raised.h"
 #include "model/record/evaluator.h"
 #include "model/workload/transformer.h"
 #include "sim/engine/engine.h"
@@ -39,6 +41,8 @@ struct Point {
   MonteCarloOptions monte_carlo;
   std::string fault_file = "none";         ///< its name
   std::shared_ptr<const Faults> faults{};  ///< null: nothing goes wrong
+  /// The machine, one parameter higher by its error each time; null: nobody asks how sure a time is.
+  std::shared_ptr<const std::vector<RaisedMachine>> raised{};
 
   /// Rates change at run time, which only the engine can play.
   [[nodiscard]] bool needs_engine() const { return faults != nullptr || price.interference == Interference::dynamic; }
@@ -68,6 +72,10 @@ struct Prediction {
   const Structure* structure = nullptr;     // lives as long as the cache, or the file's schedule
 };
 
+/// What the ops cost on a machine when rates stay fixed: with `constant` interference in place of `dynamic`, without
+/// faults. Requires a structure and sizes of the point.
+Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes);
+
 /// Runs points on one thread; keeps the evaluators' memory between them.
 class Predictor {
  public:
@@ -81,6 +89,13 @@ class Predictor {
 
   /// Adds what jitter does to it: nothing where the point has none.
   void add_tails(const Point& point, Prediction& prediction);
+
+  /// How sure the makespan is: what errors of parameters and of fits do to it, at prices that stay fixed. Nothing where
+  /// nobody asks.
+  Uncertainty uncertainty(const Point& point, const Prediction& prediction);
+
+  /// Makespan at such prices. Requires a structure of the point.
+  Duration static_makespan(const Point& point, const Structure& structure, const Costs& costs);
 
   /// Of a schedule from a file that belongs to the point. Throws ConfigError as sizes_at. Requires a machine that the
   /// point fits.

@@ -140,7 +140,12 @@ void Library::load(const Settings& settings) {
 }
 
 void Library::load_model(const std::string& name) { models_.emplace(name, commfuse::load_model(name)); }
-void Library::load_machine(const std::string& name) { machines_.emplace(name, commfuse::load_machine(name)); }
+
+void Library::load_machine(const std::string& name) {
+  Machine machine = commfuse::load_machine(name);
+  auto raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
+  machines_.emplace(name, LoadedMachine{std::move(machine), std::move(raised)});
+}
 
 void Library::load_jitter(const std::string& name) { jitters_.emplace(name, load_jitter_tables(name)); }
 
@@ -174,6 +179,9 @@ Point point_of(const Settings& settings, const Library& library) {
   point.price.launch = chosen(launch_choices, settings.text("launch"));
   point.price.attention = chosen(attention_choices, settings.text("attention_kernel"));
   point.evaluator = chosen(evaluator_choices, settings.text("evaluator"));
+  if (chosen(switch_choices, settings.text("uncertainty"))) {
+    point.raised = library.raised(settings.text("hardware"));
+  }
   point.symmetry = chosen(switch_choices, settings.text("symmetry"));
   point.jitter = settings.text("jitter");
   point.fault_file = settings.text("faults");

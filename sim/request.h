@@ -36,7 +36,11 @@ class Library {
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
-  [[nodiscard]] const Machine& machine(const std::string& name) const { return machines_.at(name); }
+  [[nodiscard]] const Machine& machine(const std::string& name) const { return machines_.at(name).machine; }
+  /// The machine, one parameter higher by its error each time.
+  [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const std::string& name) const {
+    return machines_.at(name).raised;
+  }
   [[nodiscard]] const LoadedJitter& jitter(const std::string& name) const { return jitters_.at(name); }
   /// Null where nothing goes wrong.
   [[nodiscard]] std::shared_ptr<const Faults> faults(const std::string& name) const { return faults_.at(name); }
@@ -44,7 +48,11 @@ class Library {
 
  private:
   std::map<std::string, Transformer> models_;
-  std::map<std::string, Machine> machines_;
+  struct LoadedMachine {
+    Machine machine;
+    std::shared_ptr<const std::vector<RaisedMachine>> raised;
+  };
+  std::map<std::string, LoadedMachine> machines_;
   std::map<std::string, LoadedJitter> jitters_;
   std::map<std::string, std::shared_ptr<const Faults>> faults_;
   std::vector<HandWritten> schedules_;

@@ -11,6 +11,7 @@
 #include "model/config/files.h"
 #include "model/config/machine_wires.h"
 #include "model/config/quantity.h"
+#include "model/config/read_fit_scope.h"
 #include "model/config/read_link.h"
 #include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
@@ -102,8 +103,9 @@ void read_matrix_units(YamlMap map, Accelerator& accelerator) {
   for (const DType dtype : all_dtypes) {
     if (std::optional<YamlMap> unit = map.optional_map(name_of(dtype))) {
       any = true;
-      accelerator.matrix_units[index_of(dtype)] =
-          MatrixUnit{.dense_peak = unit->compute_rate_parameter("dense_peak"), .gemm = read_gemm(unit->map("gemm"))};
+      accelerator.matrix_units[index_of(dtype)] = MatrixUnit{.dense_peak = unit->compute_rate_parameter("dense_peak"),
+                                                             .gemm = read_gemm(unit->map("gemm")),
+                                                             .fit = read_fit_scope(*unit)};
     }
   }
   if (!any) {
@@ -127,6 +129,7 @@ Accelerator read_accelerator(YamlMap map) {
   accelerator.graph_node_gap = map.duration_parameter("graph_node_gap");
   if (std::optional<YamlMap> attention = map.optional_map("attention")) {
     accelerator.attention = read_attention(*attention);
+    accelerator.attention_fit = read_fit_scope(*attention);
   }
   if (std::optional<YamlMap> kernels = map.optional_map("framework_kernels")) {
     accelerator.framework_kernels = read_framework_kernels(*kernels);

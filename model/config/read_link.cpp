@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/config/read_fit_scope.h"
 #include "model/config/suggest.h"
 
 namespace commfuse {
@@ -32,6 +33,7 @@ PeerParameters read_peer(YamlMap map) {
                                .latency = small->duration_parameter("latency"),
                                .rate = small->bandwidth_parameter("rate")};
   }
+  peer.fit = read_fit_scope(map);
   return peer;
 }
 
@@ -191,6 +193,7 @@ CollectiveParameters read_collective(YamlMap map) {
   }
   collective.ctas = map.count_parameter("ctas", cta_range);
   collective.issue_cost = map.duration_parameter("issue_cost");
+  collective.fit = read_fit_scope(map);
   if (nccl_chooses_trees(collective) && collective.tree == nullptr) {
     map.mistake("nccl", "tree_channels let NCCL choose a tree; write what tree takes, or leave them out");
   }

@@ -74,13 +74,12 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
   const int steps = passes * (ranks - 1);
   const auto bytes = static_cast<double>(total.count);
   const double own = bytes / ranks;
-  const NcclKernels* nccl = parameters.nccl.get();
-  if (nccl == nullptr) {
+  const std::optional<NcclKernel> choice = kernel_taken(parameters, ranks, total, passes, nodes);
+  if (!choice) {
     return by_protocol(parameters, steps, own);
   }
-  const NcclKernel choice =
-      nccl_choice(nccl->tuning, {.ranks = ranks, .passes = passes, .total = bytes, .nodes = nodes});
-  switch (choice) {
+  const NcclKernels* nccl = parameters.nccl.get();
+  switch (*choice) {
     case NcclKernel::ll: {
       const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own * parameters.ctas.value);
       return by_protocol(nccl->ll, steps, std::max(own, full));
@@ -92,12 +91,21 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
       check(parameters.tree != nullptr, "who tells NCCL of a tree says what it takes");
-      return by_tree(*parameters.tree, choice, nodes, bytes);
+      return by_tree(*parameters.tree, *choice, nodes, bytes);
   }
   return {};
 }
 
 }  // namespace
+
+std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, int ranks, Bytes total, int passes,
+                                       int nodes) {
+  if (parameters.nccl == nullptr || ranks == 1) {
+    return std::nullopt;
+  }
+  return nccl_choice(parameters.nccl->tuning,
+                     {.ranks = ranks, .passes = passes, .total = static_cast<double>(total.count), .nodes = nodes});
+}
 
 Duration p2p_time(const PeerParameters& peer, Bytes bytes) { return p2p_time(peer, bytes, {}); }
 

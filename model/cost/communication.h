@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "model/hardware/link.h"
 #include "model/units.h"
@@ -45,6 +46,11 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& shar
 //
 // Between ring and tree and their protocols NCCL's estimates choose as well where the network knows NCCL's kernels;
 // where it has a tree alone, the tree's fastest protocol counts.
+
+/// The kernel that NCCL takes to go round so many `passes` times, 2 of an all-reduce; nothing where its kernels are not
+/// known or there is one rank: the ring, or across nodes the fastest tree of an all-reduce.
+std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, int ranks, Bytes total, int passes,
+                                       int nodes);
 
 /// ranks - 1 steps; wire = total x (ranks - 1) / ranks.
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);

@@ -8,6 +8,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/shape_sizes.h"
 #include "model/cost/wires.h"
 #include "model/schedule/lower.h"
 #include "model/schedule/matching.h"
@@ -20,13 +21,7 @@ namespace {
 class Pricer {
  public:
   Pricer(const Program& program, const Sizes& sizes, const Machine& machine, AttentionKernel kernel)
-      : program_(program), sizes_(sizes), machine_(machine), kernel_(kernel) {
-    for (const Shape& shape : program.unfused) {
-      if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-        run_ += flops_of(size_of(*gemm));
-      }
-    }
-  }
+      : program_(program), sizes_(sizes), machine_(machine), kernel_(kernel), run_(unfused_products(program, sizes)) {}
 
   /// A query of block row j of N sees j blocks of keys and half of its own under a causal mask: (2j + 1) / 2N^2 of all
   /// scores (method.md 1.4).
@@ -42,7 +37,7 @@ class Pricer {
       last = std::max(last, shape.causal ? first[i] + queries[i].rows : shape.keys.blocks);
     }
     const double all = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
-    const AttentionSize size = size_of(shape);
+    const AttentionSize size = attention_size(shape, sizes_);
     return attention_time(machine_.accelerator, kernel_, size,
                           {.queries = sizes_.elements(shape.queries) / size.batch,
                            .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
@@ -57,42 +52,27 @@ class Pricer {
   /// On a lane of kind kernel: bytes at the data sheet's rate; what is added up is added in passing.
   [[nodiscard]] Duration time_in_kernel(const Shape& shape) const {
     const auto* exchange = std::get_if<ExchangeShape>(&shape);
-    return exchange == nullptr
-               ? Duration::zero()
-               : load(exchange->rows, exchange->columns, exchange->wire) / machine_.link.nominal_rate.value;
+    return exchange == nullptr ? Duration::zero() : load_of(*exchange, sizes_) / machine_.link.nominal_rate.value;
   }
 
  private:
   /// Of a part: what its whole kernel costs.
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
-    GemmSize size = size_of(gemm);
+    GemmSize size = gemm_size(gemm, sizes_);
     size.run = run_;
     return estimate_gemm(machine_.accelerator, size, sms).time;
   }
 
-  [[nodiscard]] GemmSize size_of(const GemmShape& gemm) const {
-    return {.m = sizes_.elements(gemm.kernel_m.blocks == 0 ? gemm.m : gemm.kernel_m),
-            .n = sizes_.elements(gemm.n),
-            .k = sizes_.elements(gemm.k),
-            .dtype = gemm.dtype,
-            .out = gemm.out,
-            .accumulate = gemm.accumulate};
-  }
-
   [[nodiscard]] Duration of(const ElementwiseShape& elementwise, int sms) const {
-    const std::int64_t out = sizes_.elements(elementwise.rows) * sizes_.elements(elementwise.columns);
-    const std::int64_t width = elementwise.function == Function::swiglu ? 2 : 1;
-    const std::int64_t read = elementwise.inputs * width;
-    const Bytes traffic{(read + 1) * out * bytes_of(elementwise.dtype)};
-    return memory_bound_time(machine_.accelerator, traffic, sms);
+    return memory_bound_time(machine_.accelerator, traffic_of(elementwise, sizes_), sms);
   }
 
   [[nodiscard]] Duration of(const ExchangeShape& exchange, int) const {
-    return p2p_time(machine_.link, load(exchange.rows, exchange.columns, exchange.wire));
+    return p2p_time(machine_.link, load_of(exchange, sizes_));
   }
 
   [[nodiscard]] Duration of(const CollectiveShape& collective, int) const {
-    const Bytes bytes = load(collective.rows, collective.columns, collective.wire);
+    const Bytes bytes = load_of(collective, sizes_);
     const int ranks = program_.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
     const CollectiveParameters& parameters = collective_over(machine_, 0, program_.mesh.ranks());
     const int nodes = nodes_of(machine_, program_.mesh.ranks());
@@ -107,33 +87,16 @@ class Pricer {
 
   [[nodiscard]] Duration of(const AttentionShape& attention, int sms) const {
     check(attention.queries == attention.keys, "a shape alone prices the attention of all queries");
-    const AttentionSize size = size_of(attention);
+    const AttentionSize size = attention_size(attention, sizes_);
     return kernel_ == AttentionKernel::fused ? attention_time(machine_.accelerator, size, sms)
                                              : unfused_attention_time(machine_.accelerator, size, sms);
-  }
-
-  [[nodiscard]] AttentionSize size_of(const AttentionShape& attention) const {
-    const std::int64_t head = sizes_.block[position(attention.head)];
-    const std::int64_t batch = sizes_.block[position(attention.batch)];
-    const std::int64_t width = sizes_.elements(attention.columns);
-    return {.batch = batch,
-            .seq = sizes_.elements(attention.keys) / batch,
-            .heads = width / head,
-            .kv_heads = (sizes_.elements(attention.qkv) - width) / 2 / head,
-            .head_dim = head,
-            .causal = attention.causal,
-            .dtype = attention.dtype};
-  }
-
-  [[nodiscard]] Bytes load(Extent rows, Extent columns, DType wire) const {
-    return {sizes_.elements(rows) * sizes_.elements(columns) * bytes_of(wire)};
   }
 
   const Program& program_;
   const Sizes& sizes_;
   const Machine& machine_;
   AttentionKernel kernel_;
-  Flops run_{};  // of the unfused products of a rank: strategies are compared on a chip that is equally hot
+  Flops run_;  // of the unfused products of a rank: strategies are compared on a chip that is equally hot
 };
 
 bool in_kernel(const Program& program, std::size_t op) {
@@ -182,17 +145,6 @@ class KernelParts {
 /// Rank r runs on GPU r.
 bool crosses_nodes(const Program& program, const Machine& machine) {
   return program.mesh.ranks() > machine.gpus_per_node;
-}
-
-/// SMs left to a kernel beside the communication it may meet.
-int sm_budget(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference) {
-  if (interference == Interference::none) {
-    return machine.accelerator.sms;
-  }
-  const CollectiveParameters& ring = collective_over(machine, 0, program.mesh.ranks());
-  const int exchange = meetings.exchange ? machine.link.peer.ctas.value : 0;
-  const int collective = meetings.collective ? ring.ctas.value : 0;
-  return std::max(1, machine.accelerator.sms - std::max(exchange, collective));
 }
 
 /// Host time to issue an op from a stream: its call, and an event for every wait on another lane.
@@ -252,7 +204,7 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
       if (!program.ops[op].where.holds(here)) {
         continue;
       }
-      const int sms = sm_budget(program, machine, meetings[op], interference);
+      const int sms = sms_left(program, machine, meetings[op], interference);
       costs.by_rank[first + op] = pricer.attention(program.ops[op], here, sms);
       costs.undisturbed_by_rank[first + op] = pricer.attention(program.ops[op], here, machine.accelerator.sms);
     }
@@ -321,7 +273,7 @@ void lean_on_nccl(const NcclKernels& nccl, bool is_all_reduce, const Lean& lean)
 
 template <class Lean>
 void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& lean) {
-  const auto& [peak, parameters] = accelerator.matrix_unit(dtype);
+  const auto& [peak, parameters, fit] = accelerator.matrix_unit(dtype);
   lean(peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
   const auto& [loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join, burst,
                sustained, burst_time, conversion] = parameters;
@@ -359,6 +311,26 @@ void lean_on_collective(const CollectiveParameters& collective, CollectiveKind k
 
 }  // namespace
 
+int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference) {
+  if (interference == Interference::none) {
+    return machine.accelerator.sms;
+  }
+  const CollectiveParameters& ring = collective_over(machine, 0, program.mesh.ranks());
+  const int exchange = meetings.exchange ? machine.link.peer.ctas.value : 0;
+  const int collective = meetings.collective ? ring.ctas.value : 0;
+  return std::max(1, machine.accelerator.sms - std::max(exchange, collective));
+}
+
+Flops unfused_products(const Program& program, const Sizes& sizes) {
+  Flops sum{};
+  for (const Shape& shape : program.unfused) {
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      sum += flops_of(gemm_size(*gemm, sizes));
+    }
+  }
+  return sum;
+}
+
 Costs price(const Program& program, const std::vector<Meetings>& possible, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options) {
   check(possible.size() == program.ops.size(), "meetings belong to the program");
@@ -374,12 +346,12 @@ Costs price(const Program& program, const std::vector<Meetings>& possible, const
   std::vector<std::array<Duration, 4>> known(program.shapes.size(), {unknown, unknown, unknown, unknown});
   const auto time = [&](const Op& op, const Meetings& met) {
     if (op.kind == OpKind::attention) {
-      const int sms = sm_budget(program, machine, met, options.interference);
+      const int sms = sms_left(program, machine, met, options.interference);
       return pricer.attention(op, first_taking_part(program, op), sms);
     }
     Duration& cost = known[op.shape][(met.exchange ? 1U : 0U) + (met.collective ? 2U : 0U)];
     if (cost == unknown) {
-      cost = pricer.time(program.shapes[op.shape], sm_budget(program, machine, met, options.interference));
+      cost = pricer.time(program.shapes[op.shape], sms_left(program, machine, met, options.interference));
     }
     return cost;
   };
@@ -409,7 +381,7 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
   };
   const bool shared = shares_wires(program);
   const auto lean_on_peer = [&](const PeerParameters& peer) {
-    const auto& [latency, rate, aggregate, ctas, issue, small] = peer;
+    const auto& [latency, rate, aggregate, ctas, issue, small, fit] = peer;
     lean(latency, rate, ctas, issue);
     if (small) {
       const auto& [up_to, small_latency, small_rate] = *small;

@@ -32,6 +32,12 @@ struct PriceOptions {
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options);
 
+/// SMs left to a kernel beside the communication it may meet.
+int sms_left(const Program& program, const Machine& machine, const Meetings& meetings, Interference interference);
+
+/// FLOPs of the products of a rank, uncut: how hot the chip runs.
+Flops unfused_products(const Program& program, const Sizes& sizes);
+
 /// Which kinds of parameters the prices of a program rest on, by Provenance.
 std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,
                                                   const PriceOptions& options);

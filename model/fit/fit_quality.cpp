@@ -11,6 +11,7 @@ FitQuality fit_quality(const std::vector<double>& errors) {
   }
   return {.rows = errors.size(),
           .median = quantile(errors, 0.5),
+          .p68 = quantile(errors, 0.68),
           .p90 = quantile(errors, 0.9),
           .max = quantile(errors, 1.0)};
 }

@@ -11,6 +11,7 @@ namespace commfuse {
 struct FitQuality {
   std::size_t rows = 0;
   double median = 0.0;
+  double p68 = 0.0;  ///< As a standard error: two thirds are off by no more.
   double p90 = 0.0;
   double max = 0.0;
 };

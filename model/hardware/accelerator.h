@@ -7,6 +7,7 @@
 #include <string>
 
 #include "model/dtype.h"
+#include "model/hardware/fit_scope.h"
 #include "model/hardware/parameter.h"
 #include "model/units.h"
 
@@ -75,6 +76,7 @@ struct FrameworkKernels {
 struct MatrixUnit {
   Parameter<FlopsPerSecond> dense_peak;
   GemmParameters gemm;
+  FitScope fit;
 };
 
 /// Valid for ever after `load_machine`: counts and rates are positive, efficiencies lie in (0, 1].
@@ -92,6 +94,7 @@ struct Accelerator {
   Parameter<Duration> graph_launch_cost;      ///< Host lane: launching a whole captured graph, once.
   Parameter<Duration> graph_node_gap;         ///< Device: between two dependent nodes of a graph.
   AttentionParameters attention;
+  FitScope attention_fit;
   std::optional<FrameworkKernels> framework_kernels;  ///< Where somebody measured them.
   std::array<std::optional<MatrixUnit>, all_dtypes.size()> matrix_units;
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "model/hardware/fit_scope.h"
 #include "model/hardware/nccl_tuning.h"
 #include "model/hardware/parameter.h"
 #include "model/units.h"
@@ -30,6 +31,7 @@ struct PeerParameters {
   Parameter<int> ctas;                                ///< SMs the kernel holds while it runs; 0 for copy engines.
   Parameter<Duration> issue_cost;                     ///< Host lane: issuing one grouped send and receive.
   std::optional<SmallMessages> small = std::nullopt;  ///< Without it latency and rate hold for every size.
+  FitScope fit{};
 };
 
 /// A ring, or steps to every peer in turn, by one protocol; model/cost/communication.h says how each enters.
@@ -94,6 +96,7 @@ struct CollectiveParameters : ProtocolParameters {
   std::shared_ptr<const NcclKernels> nccl = nullptr;
   std::shared_ptr<const AllToAllParameters> all_to_all = nullptr;
   std::shared_ptr<const TreeParameters> tree = nullptr;  ///< Of a network.
+  FitScope fit{};
 };
 
 /// Whether NCCL's estimates choose between the tree and the ring; else an all-reduce across nodes takes the tree there

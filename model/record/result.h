@@ -44,6 +44,10 @@ struct ResultRow {
   double mfu = 0.0;
   Bytes buffers;
   std::optional<Tails> tails{};  // of runs under jitter
+  // How sure that is, where somebody asked.
+  std::optional<double> makespan_error{};   // one standard error, relative
+  std::optional<double> win_probability{};  // of being faster than the fastest other schedule of the point
+  std::string warnings;                     // what lies outside what was measured, "; " between
   // How.
   std::string evaluator;
   std::string jitter;

@@ -24,6 +24,7 @@ ErrorSummary summary_of(std::vector<double> errors) {
   std::sort(errors.begin(), errors.end());
   return {.n = static_cast<std::int64_t>(errors.size()),
           .median = percentile_of(errors, 0.5),
+          .p68 = percentile_of(errors, 0.68),
           .p90 = percentile_of(errors, 0.9),
           .max = errors.back()};
 }

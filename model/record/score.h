@@ -16,6 +16,7 @@ inline constexpr std::string_view score_schema = "commfuse.score/1";
 struct ErrorSummary {
   std::int64_t n = 0;
   double median = 0.0;
+  double p68 = 0.0;  ///< As a standard error: two thirds are off by no more.
   double p90 = 0.0;
   double max = 0.0;
 };

@@ -41,6 +41,10 @@ constexpr std::array words{
         "bound", "Bound",
         "The time with free communication: no schedule of this strategy can be faster. Communication still meets "
         "and is still issued by the host."},
+    Definition{"error", "Error",
+               "One standard error of the time, carried from those of the parameters and from what fits leave. Errors "
+               "that two "
+               "strategies share cancel between them, so a winner can be surer than its time."},
     Definition{"behind", "Behind", "How much longer than the fastest strategy of the same point."},
     Definition{"close", "Too close to call",
                "Times less than 2% apart. The model does not tell such strategies apart, so none is named the winner."},

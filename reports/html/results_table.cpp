@@ -11,6 +11,7 @@
 #include "reports/figure/markup.h"
 #include "reports/figure/wording.h"
 #include "reports/html/definitions.h"
+#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
@@ -27,7 +28,7 @@ constexpr std::array time_columns{
     TimeColumn{"exposed", &Breakdown::exposed}, TimeColumn{"head", &Breakdown::head},
     TimeColumn{"bubble", &Breakdown::bubble},   TimeColumn{"tail", &Breakdown::tail},
 };
-constexpr std::size_t columns = time_columns.size() + 5;  // strategy, time, behind, MFU, bound
+constexpr std::size_t columns = time_columns.size() + 6;  // strategy, time, error, behind, MFU, bound
 
 // In microseconds always, as in CSV and JSON, so that all points of a table compare.
 constexpr std::string_view unit = "\xc2\xb5s";
@@ -37,8 +38,8 @@ std::string header() {
   const auto cell = [](std::string_view id, std::string_view of_unit) {
     return fmt::format("<th scope=\"col\">{}<span class=\"unit\">{}</span></th>", defined(id), of_unit);
   };
-  std::string html =
-      "<thead><tr><th scope=\"col\">Strategy</th>" + cell("time", unit) + cell("behind", "%") + cell("mfu", "%");
+  std::string html = "<thead><tr><th scope=\"col\">Strategy</th>" + cell("time", unit) + cell("error", "%") +
+                     cell("behind", "%") + cell("mfu", "%");
   for (const TimeColumn& column : time_columns) {
     html += cell(column.definition, unit);
   }
@@ -67,6 +68,7 @@ std::string row_html(const PointView& point, const ResultRow& row) {
   const double behind = times_slower(row, *point.ranking.front()) - 1.0;
   const auto cell = [&](const std::string& text) { html += fmt::format("<td>{}</td>", text); };
   cell(digits(makespan_of(row)));
+  cell(row.makespan_error ? fmt::format("\xc2\xb1{:.1f}", 100.0 * *row.makespan_error) : "\xe2\x80\x94");
   cell(&row == point.ranking.front() ? "\xe2\x80\x94" : fmt::format("{:+.1f}", 100.0 * behind));
   cell(fmt::format("{:.1f}", 100.0 * row.mfu));
   for (const TimeColumn& column : time_columns) {
@@ -79,7 +81,11 @@ std::string row_html(const PointView& point, const ResultRow& row) {
 std::string verdict_of(const PointView& point) {
   std::vector<ResultRow> rows;
   std::copy_if(point.rows.begin(), point.rows.end(), std::back_inserter(rows), has_result);
-  return rows.size() < 2 ? std::string{} : verdict(rows);
+  std::string text = rows.size() < 2 ? std::string{} : verdict(rows);
+  if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
+    text += fmt::format("{}Beyond the fit: {}.", text.empty() ? "" : " ", fmt::join(warnings, "; "));
+  }
+  return text;
 }
 
 std::string point_html(const PointView& point) {

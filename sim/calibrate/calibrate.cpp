@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "model/config_error.h"
@@ -11,6 +12,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/fit/attention_fit.h"
+#include "model/fit/fit_scope_yaml.h"
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
 #include "model/fit/holdout.h"
@@ -83,9 +85,12 @@ class Calibrator {
     for (const auto& [size, time] : rows) {
       part.residuals.push_back({to_microseconds(time), to_microseconds(estimate_gemm(fitted, size, fitted.sms).time),
                                 held_back(gemm_group("gemm", machine_, name_of(dtype), size.n, size.k))});
+      widen(part.scope, FitSize::m, size.m);
+      widen(part.scope, FitSize::n, size.n);
+      widen(part.scope, FitSize::k, size.k);
     }
-    conclude(part, gemm_yaml(fit.parameters, 8));
-    units_ += fmt::format("    {}:\n{}      gemm:\n{}", name_of(dtype), comment(part, 6), part.yaml);
+    conclude(part, "      gemm:\n" + gemm_yaml(fit.parameters, 8), 6);
+    units_ += fmt::format("    {}:\n{}{}", name_of(dtype), comment(part, 6), part.yaml);
   }
 
   void attention() {
@@ -101,8 +106,9 @@ class Calibrator {
       part.residuals.push_back(
           {to_microseconds(time), to_microseconds(attention_time(fitted, size, fitted.sms)),
            held_back(attention_group("attention", machine_, size.heads, size.kv_heads, size.head_dim))});
+      widen(part.scope, FitSize::seq, size.seq);
     }
-    conclude(part, attention_yaml(fit.parameters, 4));
+    conclude(part, attention_yaml(fit.parameters, 4), 4);
     attention_ = fmt::format("  attention:\n{}{}", comment(part, 4), part.yaml);
   }
 
@@ -130,8 +136,10 @@ class Calibrator {
     FittedPart& part = add_part("collectives", source, fit.report.parameters);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back({rows[i].row.time_us, collective_microseconds(fit.parameters, rows[i].row), is_back[i]});
+      widen(part.scope, FitSize::bytes, rows[i].row.total.count);
+      widen(part.scope, FitSize::ranks, rows[i].row.ranks);
     }
-    conclude(part, collective_yaml(fit.parameters, 4));
+    conclude(part, collective_yaml(fit.parameters, 4), 4);
     link_ += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
   }
 
@@ -147,8 +155,9 @@ class Calibrator {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back(
           {rows[i].row.time_us, to_microseconds(p2p_time(fit.parameters, rows[i].row.bytes)), is_back[i]});
+      widen(part.scope, FitSize::bytes, rows[i].row.bytes.count);
     }
-    conclude(part, peer_yaml(fit.parameters, 4));
+    conclude(part, peer_yaml(fit.parameters, 4), 4);
     link_ = fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml) + link_;
   }
 
@@ -181,19 +190,28 @@ class Calibrator {
       part.residuals.push_back({to_microseconds(time), to_microseconds(framework_kernel_time(fitted, size)),
                                 held_back(framework_kernel_group(machine_, op, size.width))});
     }
-    conclude(part, framework_kernels_yaml(fit.parameters, 4));
+    conclude(part, framework_kernels_yaml(fit.parameters, 4), std::nullopt);
     kernels_ = fmt::format("  framework_kernels:\n{}{}", comment(part, 4), part.yaml);
   }
 
   FittedPart& add_part(std::string name, const std::string& source, std::vector<FittedParameter> parameters) {
-    return result_.parts.emplace_back(FittedPart{
-        .name = std::move(name), .source = source, .parameters = std::move(parameters), .residuals = {}, .yaml = {}});
+    return result_.parts.emplace_back(FittedPart{.name = std::move(name),
+                                                 .source = source,
+                                                 .parameters = std::move(parameters),
+                                                 .residuals = {},
+                                                 .scope = {},
+                                                 .yaml = {}});
   }
 
-  static void conclude(FittedPart& part, std::string yaml) {
+  /// `indent` is that of the map `fit`, where the part has one.
+  static void conclude(FittedPart& part, std::string yaml, std::optional<int> indent) {
     part.fitted = quality_of(part.residuals, false);
     part.held_back = quality_of(part.residuals, true);
     part.yaml = std::move(yaml);
+    if (indent) {
+      part.scope.residual = residual_of(part.fitted, part.held_back);
+      part.yaml += fit_scope_yaml(part.scope, *indent);
+    }
   }
 
   static std::string comment(const FittedPart& part, int indent) {

@@ -27,6 +27,7 @@ struct FittedPart {
   std::vector<Residual> residuals;
   FitQuality fitted;     ///< On the rows of the fit.
   FitQuality held_back;  ///< On those that model/fit/holdout.h keeps back.
+  FitScope scope;        ///< What is left, and over which sizes.
   std::string yaml;      ///< Its lines, for where they belong in the file.
 };
 

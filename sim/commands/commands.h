@@ -15,5 +15,6 @@ void add_schedule(CLI::App& app, int& status);
 void add_score(CLI::App& app, int& status);
 void add_sweep(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
+void add_why(CLI::App& app, int& status);
 
 }  // namespace commfuse::sim

@@ -21,13 +21,6 @@ namespace commfuse::sim {
 
 namespace {
 
-Settings settings_of(const OneScheduleArguments& arguments) {
-  Resolver resolver;
-  read_files(arguments.settings, resolver);
-  read_above_files(arguments.settings, resolver);
-  return resolver.finish();
-}
-
 void put_costs(const Point& point, OneSchedule& schedule) {
   if (point.needs_engine()) {
     throw ConfigError("an export has one price an op; leave out faults, and choose --interference static or none");
@@ -77,7 +70,7 @@ OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   if (!arguments.files.sizes.empty()) {
     throw ConfigError("--size: the model gives all sizes of a generated schedule; leave it out, or name a file");
   }
-  const Settings settings = settings_of(arguments);
+  const Settings settings = settings_of(arguments.settings);
   Library library;
   library.load(settings);
   const Point point = point_of(settings, library);
@@ -118,7 +111,7 @@ std::optional<OneSchedule> priced_file(const OneScheduleArguments& arguments) {
     return std::nullopt;
   }
   Grid grid;
-  grid.settings = settings_of(arguments);
+  grid.settings = settings_of(arguments.settings);
   if (names_strategies(grid.settings)) {
     throw ConfigError("a strategy chooses among generated schedules; leave it out, or the file");
   }

@@ -24,11 +24,8 @@ namespace {
 constexpr std::array<std::string_view, 7> taken{"faults", "ranks",   "evaluator", "symmetry",
                                                 "jitter", "samples", "seed"};
 
-Settings settings_of(const SettingArguments& arguments) {
-  Resolver resolver;
-  read_files(arguments, resolver);
-  read_above_files(arguments, resolver);
-  Settings settings = resolver.finish();
+Settings lab_settings_of(const SettingArguments& arguments) {
+  Settings settings = settings_of(arguments);
   for (const Field& field : run_fields()) {
     const Origin& origin = settings.at(field).origin;
     const bool asked = origin.source != Source::preset && origin.source != Source::environment;
@@ -98,7 +95,7 @@ bool is_lab(const std::string& path) {
 int run_lab_file(const std::string& path, const SettingArguments& arguments, std::string_view format) {
   constexpr std::array<std::string_view, 2> formats{"table", "json"};
   require_word("--output", format, formats, "format");
-  const Settings settings = settings_of(arguments);
+  const Settings settings = lab_settings_of(arguments);
   LabWorkload lab = load_lab(path);
   if (settings.at(*find_field("ranks")).origin.source != Source::preset) {
     lab.ranks = static_cast<std::int32_t>(settings.count("ranks"));

@@ -56,10 +56,7 @@ int show_files(const ShowRequest& request) {
 }
 
 void show_generated(const ShowRequest& request) {
-  Resolver resolver;
-  read_files(request.settings, resolver);
-  read_above_files(request.settings, resolver);
-  const Settings settings = resolver.finish();
+  const Settings settings = settings_of(request.settings);
   Library library;
   library.load(settings);
   const Point point = point_of(settings, library);

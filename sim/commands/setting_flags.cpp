@@ -82,6 +82,13 @@ void read_above_files(const SettingArguments& arguments, Resolver& resolver) {
   }
 }
 
+Settings settings_of(const SettingArguments& arguments) {
+  Resolver resolver;
+  read_files(arguments, resolver);
+  read_above_files(arguments, resolver);
+  return resolver.finish();
+}
+
 void require_word(std::string_view flag, std::string_view word, std::span<const std::string_view> known,
                   std::string_view noun) {
   if (std::find(known.begin(), known.end(), word) == known.end()) {

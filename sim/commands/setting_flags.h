@@ -31,6 +31,9 @@ void read_files(const SettingArguments& arguments, Resolver& resolver);
 /// What takes precedence over files: environment, --set, flags.
 void read_above_files(const SettingArguments& arguments, Resolver& resolver);
 
+/// All of it together. Throws ConfigError with every mistake.
+Settings settings_of(const SettingArguments& arguments);
+
 /// Throws ConfigError unless `word` is one of the known.
 void require_word(std::string_view flag, std::string_view word, std::span<const std::string_view> known,
                   std::string_view noun);

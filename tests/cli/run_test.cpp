@@ -26,7 +26,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
       "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, "
       "--attention-kernel, --jitter, --faults, --samples, --seed, "
-      "--evaluator, --symmetry, --threads, "
+      "--uncertainty, --evaluator, --symmetry, --threads, "
       "--config, --set, --schedule, --size, --axis, --output, --trace, --figure";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
@@ -260,7 +260,7 @@ TEST(CommfuseSimRun, TheTableFitsEightyColumnsAndNamesAWinner) {
   for (std::size_t end = 0; (end = outcome.out.find('\n', start)) != std::string::npos; start = end + 1) {
     EXPECT_LE(end - start, 80U) << outcome.out.substr(start, end - start);
   }
-  EXPECT_NE(outcome.out.find(" wins: "), std::string::npos);
+  EXPECT_NE(outcome.out.find("% sure): "), std::string::npos);
   EXPECT_EQ(outcome.out.find("fused_kernel wins"), std::string::npos);  // a bound
   EXPECT_NE(outcome.out.find("Of 24 points"), std::string::npos);
 }

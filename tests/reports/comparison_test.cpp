@@ -37,6 +37,31 @@ TEST(Comparison, TheWinnerIsNamedWithWhatItSaves) {
   EXPECT_EQ(verdict(rows), "commfuse wins: 20.0% less time than sliced, 50.0% less time than serial.");
 }
 
+TEST(Comparison, TheWinnerSaysHowSureItIs) {
+  std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
+  rows[0].makespan_error = 0.041;
+  rows[1].makespan_error = 0.0632;
+  rows[1].win_probability = 0.912;
+  EXPECT_EQ(verdict(rows), "commfuse wins (91% sure): 50.0% less time than serial.");
+  EXPECT_NE(comparison_table(rows).find("\n  One standard error of a time: 4.1 to 6.3%.\n"), std::string::npos);
+  rows[1].win_probability = 0.997;
+  EXPECT_EQ(verdict(rows), "commfuse wins (over 99% sure): 50.0% less time than serial.");
+  rows[1].makespan_error = 0.0411;
+  EXPECT_NE(comparison_table(rows).find("\n  One standard error of a time: 4.1%.\n"), std::string::npos);
+}
+
+TEST(Comparison, WhatLiesBeyondTheFitIsToldOnceAPoint) {
+  std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
+  rows[0].warnings = "m 128K: products were measured up to 16K";
+  rows[1].warnings = "ranks 5: collectives were measured up to 4; m 128K: products were measured up to 16K";
+  const std::string table = comparison_table(rows);
+  EXPECT_TRUE(
+      table.ends_with("  commfuse wins: 50.0% less time than serial.\n"
+                      "  Beyond the fit: m 128K: products were measured up to 16K; ranks 5: collectives\n"
+                      "  were measured up to 4.\n"))
+      << table;
+}
+
 TEST(Comparison, BelowTwoPercentNobodyWins) {
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1019us), row("commfuse", "ring", 1000us)};
   EXPECT_EQ(verdict(rows), "Too close to call: commfuse and sliced are within 1.9%.");
@@ -106,7 +131,7 @@ TEST(Rows, CsvHasAHeaderAndOneLineARow) {
   const std::string csv = to_csv(rows);
   EXPECT_EQ(csv.rfind("schema,model_version,model,hardware,scope,ranks,batch,seq,dtype,strategy,slices,", 0), 0U);
   EXPECT_NE(
-      csv.find("\r\ncommfuse.result/1,1,llama-3.1-70b,h100-sxm,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,ok,,1250,900,"),
+      csv.find("\r\ncommfuse.result/1,1,llama-3.1-70b,h100-sxm,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,ok,,1250,,,900,"),
       std::string::npos)
       << csv;
 }

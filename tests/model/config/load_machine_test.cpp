@@ -89,6 +89,17 @@ TEST_F(LoadMachineTest, every_machine_of_the_catalogue_is_wired_up) {
   }
 }
 
+TEST_F(LoadMachineTest, what_a_fit_leaves_stands_beside_its_parameters) {
+  const std::string path =
+      changed("hardware/h100-pcie.yaml",
+              "    rate:", "    fit: {residual: 0.07, seen: {bytes: {least: 8, most: 1048576}}}\n    rate:");
+  const FitScope fit = load_machine(path).link.peer.fit;
+  EXPECT_EQ(fit.residual, 0.07);
+  EXPECT_EQ(fit.range(FitSize::bytes), (SeenRange{8, 1048576}));
+  EXPECT_EQ(fit.range(FitSize::ranks), std::nullopt);
+  EXPECT_EQ(load_machine("h100-pcie").link.peer.fit, FitScope{});  // nobody looked
+}
+
 TEST_F(LoadMachineTest, clusters_are_found_after_hardware_and_are_no_nodes) {
   EXPECT_EQ(find_config(Catalogue::hardware, "h100-sxm"), fs::path(configs + "/hardware/h100-sxm.yaml"));
   EXPECT_EQ(find_config(Catalogue::hardware, "dgx-h100-x2"), fs::path(configs + "/clusters/dgx-h100-x2.yaml"));

@@ -98,7 +98,7 @@ TEST_F(ResolverTest, EveryMistakeIsToldWhereItWasWrittenAlsoWhenItIsOverridden) 
             "strategy.name, strategy.variants, strategy.slices, strategy.sub_slices, strategy.form, "
             "strategy.add_lane, strategy.sum, strategy.lanes, strategy.directions, strategy.group, strategy.inner, "
             "strategy.attention, strategy.shuffles, strategy.regather, interference, launch, attention_kernel, "
-            "jitter, faults, samples, seed, evaluator, symmetry, threads\n"
+            "jitter, faults, samples, seed, uncertainty, evaluator, symmetry, threads\n"
             "--seq: 'z' is not a whole number; write one, such as 4K");
 }
 
@@ -175,6 +175,7 @@ TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
             "faults: none               # default\n"
             "# samples: left open\n"
             "seed: 1                    # default\n"
+            "uncertainty: on            # default\n"
             "evaluator: auto            # default\n"
             "symmetry: on               # default\n"
             "threads: 0                 # default\n");

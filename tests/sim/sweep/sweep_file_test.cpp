@@ -175,6 +175,7 @@ TEST_F(SweepFileTest, WrittenOutItReadsBackTheSame) {
             "  faults: none\n"
             "  # samples: left open\n"
             "  seed: 1\n"
+            "  uncertainty: on\n"
             "  evaluator: auto\n"
             "axes:\n"
             "  - zip: {seq: [1K, 2K, 4K], batch: [4, 2, 1]}\n"

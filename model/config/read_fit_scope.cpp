@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/read_fit_scope.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+namespace commfuse {
+
+namespace {
+
+constexpr Range<double> residual_range{0.0, 1.0};
+constexpr Range<std::int64_t> size_range{0, std::numeric_limits<std::int64_t>::max()};
+
+SeenRange read_seen(YamlMap map) {
+  const SeenRange seen{.least = map.count("least", size_range), .most = map.count("most", size_range)};
+  if (seen.least > seen.most) {
+    map.mistake("least", fmt::format("{} is above most, {}; write the smallest size that was measured as least",
+                                     seen.least, seen.most));
+  }
+  return seen;
+}
+
+}  // namespace
+
+FitScope read_fit_scope(YamlMap parent) {
+  FitScope scope;
+  std::optional<YamlMap> fit = parent.optional_map("fit");
+  if (!fit) {
+    return scope;
+  }
+  scope.residual = fit->number("residual", residual_range);
+  if (std::optional<YamlMap> seen = fit->optional_map("seen")) {
+    for (const FitSize size : all_fit_sizes) {
+      if (std::optional<YamlMap> range = seen->optional_map(name_of(size))) {
+        scope.seen[static_cast<std::size_t>(size)] = read_seen(*range);
+      }
+    }
+  }
+  return scope;
+}
+
+}  // namespace commfuse

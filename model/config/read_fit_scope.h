@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The map `fit` beside a group of fitted parameters: {residual: 0.05, seen: {m: {least: 1, most: 32768}}}.
+#pragma once
+
+#include "model/config/yaml_reader.h"
+#include "model/hardware/fit_scope.h"
+
+namespace commfuse {
+
+/// Of a map that may have the field `fit`; its defaults where it has none. Mistakes are noted in the file.
+FitScope read_fit_scope(YamlMap parent);
+
+}  // namespace commfuse

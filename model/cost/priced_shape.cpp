@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/priced_shape.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "model/config/quantity.h"
+#include "model/cost/shape_sizes.h"
+
+namespace commfuse {
+
+namespace {
+
+std::int64_t& put(PricedShape& shape, FitSize size) { return shape.size[static_cast<std::size_t>(size)]; }
+std::int64_t get(const PricedShape& shape, FitSize size) { return shape.size[static_cast<std::size_t>(size)]; }
+
+PricedKind kind_of(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::all_gather: return PricedKind::all_gather;
+    case CollectiveKind::reduce_scatter: return PricedKind::reduce_scatter;
+    case CollectiveKind::all_reduce: return PricedKind::all_reduce;
+    case CollectiveKind::all_to_all: return PricedKind::all_to_all;
+  }
+  return PricedKind::all_gather;
+}
+
+/// What the rows of its tables are called.
+std::string_view rows_of(PricedKind kind) {
+  switch (kind) {
+    case PricedKind::product: return "products";
+    case PricedKind::attention: return "attention";
+    case PricedKind::memory_bound: return "memory-bound kernels";
+    case PricedKind::exchange: return "exchanges";
+    default: return "collectives";
+  }
+}
+
+std::string in_words(FitSize size, std::int64_t value) {
+  return size == FitSize::bytes ? format_size(Bytes{value}) : format_count(value);
+}
+
+/// The sizes of one kind among all shapes of a program that leave what was seen, one sentence at most: the farthest.
+class Leaving {
+ public:
+  void note(PricedKind kind, FitSize size, std::int64_t value, const SeenRange& seen) {
+    const bool exact = size == FitSize::ranks;
+    const bool below = value < (exact ? seen.least : seen.least / 2 + seen.least % 2);
+    const bool above = exact ? value > seen.most : value / 2 > seen.most || (value / 2 == seen.most && value % 2 == 1);
+    if (!below && !above) {
+      return;
+    }
+    auto [place, is_new] = farthest_.try_emplace({rows_of(kind), size, above}, value, seen);
+    if (!is_new && (above ? value > place->second.first : value < place->second.first)) {
+      place->second = {value, seen};
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> sentences() const {
+    std::vector<std::string> all;
+    for (const auto& [key, what] : farthest_) {
+      const auto& [rows, size, above] = key;
+      all.push_back(fmt::format("{} {}: {} were measured {} {}", name_of(size), in_words(size, what.first), rows,
+                                above ? "up to" : "from",
+                                in_words(size, above ? what.second.most : what.second.least)));
+      if (rows == "attention") {
+        const auto were = all.back().find(" were ");
+        all.back().replace(were, 6, " was ");
+      }
+    }
+    return all;
+  }
+
+ private:
+  using Key = std::tuple<std::string_view, FitSize, bool>;
+  std::map<Key, std::pair<std::int64_t, SeenRange>> farthest_;
+};
+
+}  // namespace
+
+std::string_view name_of(PricedKind kind) {
+  switch (kind) {
+    case PricedKind::product: return "product";
+    case PricedKind::attention: return "attention";
+    case PricedKind::memory_bound: return "memory-bound";
+    case PricedKind::exchange: return "exchange";
+    case PricedKind::all_gather: return "all-gather";
+    case PricedKind::reduce_scatter: return "reduce-scatter";
+    case PricedKind::all_reduce: return "all-reduce";
+    case PricedKind::all_to_all: return "all-to-all";
+  }
+  return "";
+}
+
+PricedShape priced_shape(const Program& program, const Shape& shape, const Sizes& sizes) {
+  PricedShape priced;
+  if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+    const GemmSize size = gemm_size(*gemm, sizes);
+    priced.dtype = gemm->dtype;
+    put(priced, FitSize::m) = size.m;
+    put(priced, FitSize::n) = size.n;
+    put(priced, FitSize::k) = size.k;
+  } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
+    priced.kind = PricedKind::attention;
+    priced.dtype = attention->dtype;
+    put(priced, FitSize::seq) = attention_size(*attention, sizes).seq;
+    put(priced, FitSize::m) = sizes.elements(attention->queries);
+  } else if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+    priced.kind = PricedKind::memory_bound;
+    put(priced, FitSize::bytes) = traffic_of(*elementwise, sizes).count;
+  } else if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+    priced.kind = PricedKind::exchange;
+    put(priced, FitSize::bytes) = load_of(*exchange, sizes).count;
+  } else {
+    const auto& collective = std::get<CollectiveShape>(shape);
+    priced.kind = kind_of(collective.kind);
+    put(priced, FitSize::bytes) = load_of(collective, sizes).count;
+    put(priced, FitSize::ranks) = program.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+  }
+  return priced;
+}
+
+std::string in_words(const PricedShape& shape) {
+  switch (shape.kind) {
+    case PricedKind::product:
+      return fmt::format("product {} x {} x {}", format_count(get(shape, FitSize::m)),
+                         format_count(get(shape, FitSize::n)), format_count(get(shape, FitSize::k)));
+    case PricedKind::attention: return fmt::format("attention of {} query rows", format_count(get(shape, FitSize::m)));
+    default: return fmt::format("{} of {}", name_of(shape.kind), format_size(Bytes{get(shape, FitSize::bytes)}));
+  }
+}
+
+FitScope fit_of(const PricedShape& shape, const Machine& machine, int ranks) {
+  switch (shape.kind) {
+    case PricedKind::product: return machine.accelerator.matrix_unit(shape.dtype).fit;
+    case PricedKind::attention: return machine.accelerator.attention_fit;
+    case PricedKind::memory_bound: return {};
+    case PricedKind::exchange:
+      return ranks > machine.gpus_per_node && machine.network ? machine.network->peer.fit : machine.link.peer.fit;
+    default: return collective_over(machine, 0, ranks).fit;
+  }
+}
+
+std::vector<std::string> outside_fit(const Program& program, const Sizes& sizes, const Machine& machine) {
+  Leaving leaving;
+  const int ranks = program.mesh.ranks();
+  for (const Shape& shape : program.shapes) {
+    const PricedShape priced = priced_shape(program, shape, sizes);
+    const FitScope fit = fit_of(priced, machine, ranks);
+    for (const FitSize size : all_fit_sizes) {
+      const bool asked = priced.kind != PricedKind::attention || size == FitSize::seq;
+      if (asked && fit.range(size) && get(priced, size) > 0) {
+        leaving.note(priced.kind, size, get(priced, size), *fit.range(size));
+      }
+    }
+  }
+  return leaving.sentences();
+}
+
+}  // namespace commfuse

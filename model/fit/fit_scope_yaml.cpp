@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/fit_scope_yaml.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace commfuse {
+
+void widen(FitScope& scope, FitSize size, std::int64_t value) {
+  std::optional<SeenRange>& range = scope.seen[static_cast<std::size_t>(size)];
+  range = range ? SeenRange{std::min(range->least, value), std::max(range->most, value)} : SeenRange{value, value};
+}
+
+double residual_of(const FitQuality& fitted, const FitQuality& held_back) {
+  return std::min(1.0, held_back.rows > 0 ? held_back.p68 : fitted.p68);
+}
+
+std::string fit_scope_yaml(const FitScope& scope, int indent) {
+  std::string text = fmt::format("{0:{1}}fit:\n{0:{1}}  residual: {2:.4f}\n", "", indent, scope.residual);
+  std::string sizes;
+  for (const FitSize size : all_fit_sizes) {
+    if (const std::optional<SeenRange>& range = scope.range(size)) {
+      sizes +=
+          fmt::format("{:{}}    {}: {{least: {}, most: {}}}\n", "", indent, name_of(size), range->least, range->most);
+    }
+  }
+  return text + (sizes.empty() ? "" : fmt::format("{:{}}  seen:\n{}", "", indent, sizes));
+}
+
+}  // namespace commfuse

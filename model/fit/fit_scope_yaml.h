@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a fit leaves and saw, as a hardware file has it.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/fit/fit_quality.h"
+#include "model/hardware/fit_scope.h"
+
+namespace commfuse {
+
+/// Widens the range of a size so that it holds the value.
+void widen(FitScope& scope, FitSize size, std::int64_t value);
+
+/// What the rows that were held back say is left, those of the fit where none were: two thirds are off by no more.
+double residual_of(const FitQuality& fitted, const FitQuality& held_back);
+
+/// `fit: {residual: 0.047, seen: {m: {least: 1, most: 32768}}}` behind `indent` spaces, a line a size. Ends with a line
+/// break.
+std::string fit_scope_yaml(const FitScope& scope, int indent);
+
+}  // namespace commfuse

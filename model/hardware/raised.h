@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A machine of which one parameter is another: what a time hangs on, and how far errors carry.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/hardware/machine.h"
+
+namespace commfuse {
+
+/// A parameter by its place in the file: "accelerator.matrix_units.bf16.gemm.ramp", "network.collective.rate".
+struct NamedParameter {
+  std::string name;
+  double standard_error = 0.0;
+  Provenance provenance = Provenance::prior;
+  std::string source;
+};
+
+/// All of them, in the order of the files. What is worked out from a link for pairs or groups of GPUs has no entry of
+/// its own: it moves with the link's.
+std::vector<NamedParameter> parameters_of(const Machine& machine);
+
+/// The machine with the parameter of that name so much higher: 0.01 is 1 %. Rounded to whole picoseconds and bytes.
+/// Aborts where there is none.
+Machine raised(const Machine& machine, std::string_view name, double share);
+
+/// One parameter higher by its own standard error.
+struct RaisedMachine {
+  std::size_t parameter = 0;  ///< Its place in parameters_of.
+  Machine machine;
+};
+
+/// One a parameter that has an error.
+std::vector<RaisedMachine> raised_by_error(const Machine& machine);
+
+}  // namespace commfuse

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/columns.h"
+#include "model/config/quantity.h"
+#include "model/wrapped.h"
+#include "reports/point_rows.h"
+#include "reports/rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr std::array all_path_kinds{PathKind::essential, PathKind::local, PathKind::communication, PathKind::issue};
+constexpr double smallest_shown = 0.0005;  // of ln(makespan): below, a row of the table would read 0.0%
+
+// --- text ------------------------------------------------------------------------------------------------------------
+
+std::string head(const Explanation& explanation, const Unit& unit) {
+  const ResultRow& row = explanation.row;
+  const std::string about =
+      fmt::format("{} {} on {}, ranks {}, batch {}, seq {}, {}", row.model, row.scope, row.hardware, row.ranks,
+                  format_count(row.batch), format_count(row.seq), row.dtype);
+  const std::string error =
+      row.makespan_error ? fmt::format(", one standard error {:.1f}%", 100.0 * *row.makespan_error) : std::string{};
+  std::string text = wrapped(about, "", "  ");
+  text += wrapped(fmt::format("{} takes {} {}{}; MFU {:.1f}%.", label(row), unit.text(row.analysis.critical.makespan),
+                              unit.name(), error, 100.0 * row.mfu),
+                  "", "  ");
+  return text + (explanation.verdict.empty() ? std::string{} : wrapped(explanation.verdict, "", "  "));
+}
+
+std::string parts(const Explanation& explanation, const Unit& unit) {
+  const Breakdown& row = explanation.row.analysis.critical;
+  std::string text = fmt::format("\nWhere the {} go\n", unit.in_milliseconds ? "milliseconds" : "microseconds");
+  const auto one = [&](Duration part, std::string_view name, std::string_view what) {
+    if (part != Duration{}) {
+      text += fmt::format("  {:>10}  {:<9} {}\n", unit.text(part), name, what);
+    }
+  };
+  one(row.compute, "compute", "essential work, uncut and undisturbed");
+  one(row.slicing, "slicing", "what cutting it costs");
+  one(row.stretch, "stretch", "what interference adds to it");
+  one(row.local, "local", "adds, packs and copies of the strategy");
+  one(row.exposed, "exposed", "nothing of that is running");
+  double all = 0.0;
+  for (const Duration time : explanation.on_path) {
+    all += to_seconds(time);
+  }
+  std::string path;
+  for (const PathKind kind : all_path_kinds) {
+    const double time = to_seconds(explanation.on_path[static_cast<std::size_t>(kind)]);
+    if (time > 0.0) {
+      path += fmt::format("{}{} {:.1f}%", path.empty() ? "" : ", ", name_of(kind), 100.0 * time / all);
+    }
+  }
+  return text + (path.empty() ? "" : wrapped(fmt::format("The critical path is {}.", path), "  ", "  "));
+}
+
+std::string ops(const Explanation& explanation, const Unit& unit) {
+  std::string text = fmt::format("\nWhat the ops of its critical rank cost, as priced ({})\n", unit.name());
+  text += fmt::format("  {:>5}  {:>14}  {:>10}  {}\n", "times", "each", "together", "op");
+  for (const ExplainedOp& op : explanation.ops) {
+    const std::string each = op.shortest == op.longest
+                                 ? unit.text(op.shortest)
+                                 : fmt::format("{}..{}", unit.text(op.shortest), unit.text(op.longest));
+    text += fmt::format("  {:>5}  {:>14}  {:>10}  {}\n", op.count, each, unit.text(op.together), op.shape);
+    text += op.how.empty() ? "" : wrapped(op.how, "           ", "           ");
+  }
+  return text;
+}
+
+std::string_view short_name(std::string_view name) {
+  constexpr std::string_view common = "accelerator.";
+  return name.starts_with(common) ? name.substr(common.size()) : name;
+}
+
+std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+
+std::string hold_line(const Hold& hold) {
+  constexpr std::size_t name_width = 42;
+  const std::string nudged = hold.elasticity ? fmt::format("{:+.2f}%", *hold.elasticity) : std::string{};
+  return fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", nudged,
+                     hold.standard_error > 0.0 ? fmt::format("{:.1f}%", 100.0 * hold.standard_error) : "",
+                     hold.effect != 0.0 ? signed_percent(hold.effect) : "",
+                     hold.provenance ? name_of(*hold.provenance) : "residual",
+                     cut(std::string{short_name(hold.name)}, name_width));
+}
+
+std::string holds(const Explanation& explanation, std::size_t most) {
+  constexpr double a_percent = 0.01;
+  std::string text = "\nWhat the time hangs on: a parameter 1% higher, or higher by its standard error\n";
+  text += fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", "+1%", "error", "effect", "from", "parameter");
+  std::size_t shown = 0;
+  for (const Hold& hold : explanation.holds) {
+    const bool felt = std::abs(hold.effect) >= smallest_shown ||
+                      std::abs(hold.elasticity.value_or(0.0)) * a_percent >= smallest_shown;
+    if (felt && shown < most) {
+      text += hold_line(hold);
+      ++shown;
+    }
+  }
+  return text;
+}
+
+/// Those that move the time and are judgement alone.
+std::string priors(const Explanation& explanation) {
+  constexpr double felt = 0.01;  // a hundredth of what the parameter changes by
+  std::string names;
+  std::size_t count = 0;
+  for (const Hold& hold : explanation.holds) {
+    if (hold.provenance == Provenance::prior && std::abs(hold.elasticity.value_or(0.0)) >= felt) {
+      names += fmt::format("{}{}", names.empty() ? "" : ", ", short_name(hold.name));
+      ++count;
+    }
+  }
+  if (count == 0) {
+    return wrapped("Every parameter that moves the time was published, fitted or measured.", "", "  ");
+  }
+  return wrapped(fmt::format("Judgement alone, nothing measured behind {}: {}.", count == 1 ? "it" : "them", names), "",
+                 "  ");
+}
+
+// --- JSON ------------------------------------------------------------------------------------------------------------
+
+nlohmann::ordered_json op_json(const ExplainedOp& op) {
+  return {{"shape", op.shape},
+          {"how", op.how},
+          {"kind", name_of(op.kind)},
+          {"count", op.count},
+          {"shortest_us", to_microseconds(op.shortest)},
+          {"longest_us", to_microseconds(op.longest)},
+          {"together_us", to_microseconds(op.together)}};
+}
+
+nlohmann::ordered_json hold_json(const Hold& hold) {
+  nlohmann::ordered_json json{{"name", hold.name}};
+  json["provenance"] = hold.provenance ? nlohmann::ordered_json(name_of(*hold.provenance)) : nlohmann::ordered_json();
+  json["source"] = hold.source;
+  json["elasticity"] = hold.elasticity ? nlohmann::ordered_json(*hold.elasticity) : nlohmann::ordered_json();
+  json["standard_error"] = hold.standard_error;
+  json["effect"] = hold.effect;
+  return json;
+}
+
+}  // namespace
+
+std::string why_text(const Explanation& explanation, std::size_t most) {
+  const Rows rows(&explanation.row, 1);
+  const Unit unit(rows);
+  std::string text = head(explanation, unit) + parts(explanation, unit) + ops(explanation, unit);
+  if (!explanation.holds.empty()) {
+    text += holds(explanation, most) + "\n" + priors(explanation);
+  }
+  if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
+    text += wrapped(fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; ")), "", "  ");
+  }
+  return text;
+}
+
+std::string why_json(const Explanation& explanation) {
+  nlohmann::ordered_json json{{"schema", "commfuse.why/1"}};
+  json["result"] = nlohmann::ordered_json::parse(to_json_lines(std::span(&explanation.row, 1)));
+  json["verdict"] = explanation.verdict;
+  json["ops"] = nlohmann::ordered_json::array();
+  for (const ExplainedOp& op : explanation.ops) {
+    json["ops"].push_back(op_json(op));
+  }
+  for (const PathKind kind : all_path_kinds) {
+    json["critical_path_us"][std::string{name_of(kind)}] =
+        to_microseconds(explanation.on_path[static_cast<std::size_t>(kind)]);
+  }
+  json["holds"] = nlohmann::ordered_json::array();
+  for (const Hold& hold : explanation.holds) {
+    json["holds"].push_back(hold_json(hold));
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace commfuse::reports

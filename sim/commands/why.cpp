@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim why: one prediction taken apart.
+#include "sim/why/why.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "model/check.h"
+#include "model/config/command_line.h"
+#include "model/config_error.h"
+#include "reports/comparison.h"
+#include "reports/why.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/grid.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+struct WhyRequest {
+  SettingArguments settings;
+  std::string format = "text";
+  std::size_t most = 12;
+};
+
+/// One row a strategy, or a schedule. Throws ConfigError for the first that was asked for and cannot be run.
+std::vector<ResultRow> rows_of(const Settings& settings, const Library& library) {
+  require_all_runnable({settings}, library);
+  std::vector<ResultRow> rows = run_points({settings}, library, {.threads = 1}).front();
+  for (const ResultRow& row : rows) {
+    if (!row.feasible()) {
+      throw ConfigError(row.reason);
+    }
+  }
+  check(!rows.empty(), "settings that can be run have a schedule");
+  return rows;
+}
+
+const ResultRow& fastest(const std::vector<ResultRow>& rows) {
+  const ResultRow* best = nullptr;
+  for (const ResultRow& row : rows) {
+    if (reports::can_win(row, rows) &&
+        (best == nullptr || row.analysis.critical.makespan < best->analysis.critical.makespan)) {
+      best = &row;
+    }
+  }
+  check(best != nullptr, "among rows one can win");
+  return *best;
+}
+
+int why(const WhyRequest& request) {
+  constexpr std::array<std::string_view, 2> formats{"text", "json"};
+  require_word("--output", request.format, formats, "format");
+  const Settings settings = settings_of(request.settings);
+  Library library;
+  library.load(settings);
+  const Point point = point_of(settings, library);
+  const std::vector<ResultRow> rows = rows_of(settings, library);
+  const ResultRow& row = fastest(rows);
+  StructureCache structures;
+  Predictor predictor(structures);
+  const Prediction prediction = predictor.predict(point, *find_strategy(row.strategy), row.options);
+  Explanation explanation = explain(point, prediction, predictor);
+  explanation.row = row;
+  explanation.verdict = rows.size() > 1 ? reports::verdict(rows) : std::string{};
+  fmt::print("{}",
+             request.format == "json" ? reports::why_json(explanation) : reports::why_text(explanation, request.most));
+  return exit_code::done;
+}
+
+}  // namespace
+
+void add_why(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("why", "Take one prediction apart: what it is made of and what it hangs on");
+  const auto request = std::make_shared<WhyRequest>();
+  add_setting_flags(*command, request->settings);
+  command->add_option("-o,--output", request->format, "text, json")
+      ->group("Grid and output")
+      ->type_name("FORMAT")
+      ->capture_default_str()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command->add_option("--most", request->most, "text: so many of the parameters that the time hangs on")
+      ->group("Grid and output")
+      ->type_name("COUNT")
+      ->capture_default_str()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  command->footer(
+      "Of several strategies the fastest is taken apart; --strategy chooses another.\n\n"
+      "Examples:\n"
+      "  commfuse-sim why --model llama-3.1-70b --hardware h100-sxm --seq 8K\n"
+      "  commfuse-sim why --strategy serial --seq 8K --most 30\n"
+      "  commfuse-sim why --strategy sliced --slices 8 -o json");
+  command->callback([request, &status] { status = why(*request); });
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "sim/predict.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Whether two runs at these prices are one.
+bool same(const Costs& a, const Costs& b) {
+  return a.duration == b.duration && a.by_rank == b.by_rank && a.issue == b.issue;
+}
+
+/// The ops of each shape that the cost model is asked for.
+std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& program, const Sizes& sizes) {
+  std::vector<PricedShape> shapes;
+  for (const Shape& shape : program.shapes) {
+    shapes.push_back(priced_shape(program, shape, sizes));
+  }
+  std::map<PricedShape, std::vector<std::size_t>> ops;
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    ops[shapes[program.ops[op].shape]].push_back(op);
+  }
+  return ops;
+}
+
+Costs with_longer(Costs costs, const std::vector<std::size_t>& ops, double share) {
+  const auto lengthen = [share](Duration& time) {
+    time += Duration{std::llround(static_cast<double>(time.count()) * share)};
+  };
+  for (const std::size_t op : ops) {
+    lengthen(costs.duration[op]);
+    for (std::size_t i = op; i < costs.by_rank.size(); i += costs.duration.size()) {
+      lengthen(costs.by_rank[i]);
+    }
+  }
+  return costs;
+}
+
+}  // namespace
+
+Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes) {
+  PriceOptions options = point.price;
+  if (options.interference == Interference::dynamic) {
+    options.interference = Interference::constant;
+  }
+  return price(structure.program(), structure.meetings, sizes, machine, options);
+}
+
+Duration Predictor::static_makespan(const Point& point, const Structure& structure, const Costs& costs) {
+  const Replay::Ranks ranks =
+      point.symmetry && alike(structure.tape, costs) ? Replay::Ranks::first : Replay::Ranks::all;
+  return replay_.makespan(structure.program(), structure.tape, costs, ranks);
+}
+
+Uncertainty Predictor::uncertainty(const Point& point, const Prediction& prediction) {
+  Uncertainty all;
+  if (point.raised == nullptr) {
+    return all;
+  }
+  const Structure& structure = *prediction.structure;
+  const Sizes& sizes = prediction.sizes;
+  const Costs costs = static_costs(point, point.machine, structure, sizes);
+  const Duration nominal = static_makespan(point, structure, costs);
+  if (nominal == Duration{}) {
+    return all;  // a file may hold no op
+  }
+  const auto doubt = [&](const DoubtOf& of, const Costs& other) {
+    const Duration time = static_makespan(point, structure, other);
+    if (time != nominal && time > Duration{}) {
+      all.doubts.push_back({of, std::log(to_seconds(time) / to_seconds(nominal))});
+    }
+  };
+  for (const RaisedMachine& raised : *point.raised) {
+    const Costs other = static_costs(point, raised.machine, structure, sizes);
+    if (!same(other, costs)) {
+      doubt(raised.parameter, other);
+    }
+  }
+  const int ranks = structure.program().mesh.ranks();
+  for (const auto& [shape, ops] : ops_by_shape(structure.program(), sizes)) {
+    doubt(shape, with_longer(costs, ops, fit_of(shape, point.machine, ranks).residual));
+  }
+  return all;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/why/how.h"
+
+#include <fmt/format.h>
+
+#include "model/cost/communication.h"
+#include "model/cost/gemm.h"
+#include "model/cost/shape_sizes.h"
+
+namespace commfuse {
+
+namespace {
+
+std::string_view limit_of(const GemmEstimate& estimate, const Accelerator& accelerator) {
+  if (estimate.time == accelerator.kernel_floor.value) {
+    return "the shortest kernel sets the time";
+  }
+  if (estimate.memory_bound) {
+    return "HBM traffic sets the time";
+  }
+  return estimate.power_bound ? "power sets the time" : "the k loops set the time";
+}
+
+std::string of_product(const Accelerator& accelerator, const GemmSize& size, int sms) {
+  const GemmEstimate estimate = estimate_gemm(accelerator, size, sms);
+  const std::string splits = estimate.splits > 1 ? fmt::format(", k in {} parts", estimate.splits) : std::string{};
+  const std::string waves = estimate.waves == 1 ? fmt::format("one wave, {:.0f}% full", 100.0 * estimate.last_wave_fill)
+                                                : fmt::format("{} waves, the last {:.0f}% full", estimate.waves,
+                                                              100.0 * estimate.last_wave_fill);
+  const std::string held =
+      sms < accelerator.sms ? fmt::format(" on {} of {} SMs", sms, accelerator.sms) : std::string{};
+  return fmt::format("tile {} x {}{}, {}{}; {}", estimate.tile_m, estimate.tile_n, splits, waves, held,
+                     limit_of(estimate, accelerator));
+}
+
+std::string_view in_words(NcclKernel kernel) {
+  switch (kernel) {
+    case NcclKernel::ll: return "NCCL's ring by LL";
+    case NcclKernel::ll128: return "NCCL's ring by LL128";
+    case NcclKernel::simple: return "NCCL's ring by Simple";
+    case NcclKernel::nvls: return "sums in the switch (NVLS)";
+    case NcclKernel::tree_ll: return "NCCL's tree by LL";
+    case NcclKernel::tree_ll128: return "NCCL's tree by LL128";
+    case NcclKernel::tree_simple: return "NCCL's tree by Simple";
+  }
+  return "";
+}
+
+std::string of_collective(const Machine& machine, const CollectiveShape& shape, int ranks, int all_ranks, Bytes bytes) {
+  const CollectiveParameters& parameters = collective_over(machine, 0, all_ranks);
+  const int nodes = nodes_of(machine, all_ranks);
+  const bool is_all_reduce = shape.kind == CollectiveKind::all_reduce;
+  if (shape.kind == CollectiveKind::all_to_all && parameters.all_to_all != nullptr) {
+    const bool small = bytes.count / ranks <= parameters.all_to_all->small_up_to.value.count;
+    return fmt::format("direct, by the protocol for {} messages", small ? "small" : "large");
+  }
+  if (is_all_reduce && nodes > 1 && parameters.tree != nullptr && !nccl_chooses_trees(parameters)) {
+    return "the fastest tree of nodes";
+  }
+  const auto kernel = kernel_taken(parameters, ranks, bytes, is_all_reduce ? 2 : 1, nodes);
+  return std::string{kernel ? in_words(*kernel) : "ring"};
+}
+
+std::string of_exchange(const Machine& machine, int ranks, Bytes bytes) {
+  const bool crosses = ranks > machine.gpus_per_node && machine.network;
+  const PeerParameters& peer = crosses ? machine.network->peer : machine.link.peer;
+  const bool small = peer.small && bytes <= peer.small->up_to.value;
+  return fmt::format("{}{}", crosses ? "over the network where nodes meet" : machine.link.name,
+                     small ? ", small messages" : "");
+}
+
+}  // namespace
+
+std::string how(const Point& point, const Structure& structure, const Sizes& sizes, std::size_t op) {
+  const Program& program = structure.program();
+  const Shape& shape = program.shapes[program.ops[op].shape];
+  const Machine& machine = point.machine;
+  if (program.lanes[program.ops[op].lane].kind == LaneKind::kernel) {
+    return "inside a kernel, at the data sheet's rate";
+  }
+  const Interference interference =
+      point.price.interference == Interference::dynamic ? Interference::none : point.price.interference;
+  const int sms = sms_left(program, machine, structure.meetings[op], interference);
+  if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+    GemmSize size = gemm_size(*gemm, sizes);
+    size.run = unfused_products(program, sizes);
+    return of_product(machine.accelerator, size, sms);
+  }
+  if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
+    const std::string_view kernel = point.price.attention == AttentionKernel::fused ? "fused" : "unfused";
+    return fmt::format("{}, {}", kernel, attention->causal ? "causal: the price hangs on where queries stand" : "full");
+  }
+  if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+    return of_exchange(machine, program.mesh.ranks(), load_of(*exchange, sizes));
+  }
+  if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+    const int ranks = program.mesh.axes[static_cast<std::size_t>(collective->axis)].extent;
+    return of_collective(machine, *collective, ranks, program.mesh.ranks(), load_of(*collective, sizes));
+  }
+  return "HBM traffic sets the time";
+}
+
+}  // namespace commfuse

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cost model chose for an op, in words.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "sim/predict.h"
+
+namespace commfuse {
+
+/// "tile 128 x 256, 26 waves, the last 48% full; power sets the time", "ring, LL128". Empty where there is no choice.
+std::string how(const Point& point, const Structure& structure, const Sizes& sizes, std::size_t op);
+
+}  // namespace commfuse

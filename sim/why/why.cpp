@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/why/why.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "model/analysis/critical_path.h"
+#include "sim/why/how.h"
+
+namespace commfuse {
+
+namespace {
+
+PathKind kind_of(Purpose purpose) {
+  switch (purpose) {
+    case Purpose::essential: return PathKind::essential;
+    case Purpose::communication: return PathKind::communication;
+    default: return PathKind::local;
+  }
+}
+
+/// By shape and what is said of it, so that a product with fewer SMs stands apart.
+std::vector<ExplainedOp> ops_of(const Point& point, const Prediction& prediction, const Costs& costs) {
+  const Program& program = prediction.structure->program();
+  const Rank rank = prediction.analysis.critical_rank;
+  const Coordinates here = program.mesh.coordinates(rank);
+  std::map<std::pair<std::string, std::string>, ExplainedOp> by_shape;
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (!program.ops[op].where.holds(here)) {
+      continue;
+    }
+    const PricedShape shape = priced_shape(program, program.shapes[program.ops[op].shape], prediction.sizes);
+    const Duration time = costs.of(rank, op);
+    std::pair key{in_words(shape), how(point, *prediction.structure, prediction.sizes, op)};
+    auto [place, is_new] = by_shape.try_emplace(key);
+    ExplainedOp& one = place->second;
+    if (is_new) {
+      one = {.shape = key.first, .how = key.second, .kind = kind_of(program.ops[op].purpose), .shortest = time};
+    }
+    ++one.count;
+    one.shortest = std::min(one.shortest, time);
+    one.longest = std::max(one.longest, time);
+    one.together += time;
+  }
+  std::vector<ExplainedOp> ops;
+  for (auto& [key, one] : by_shape) {
+    ops.push_back(std::move(one));
+  }
+  std::stable_sort(ops.begin(), ops.end(),
+                   [](const ExplainedOp& a, const ExplainedOp& b) { return a.together > b.together; });
+  return ops;
+}
+
+/// What the run's time is the sum of, as it is played at prices that stay fixed.
+std::array<Duration, path_kinds> path_of(const Point& point, const Prediction& prediction, const Costs& costs,
+                                         Predictor& predictor) {
+  Point still = point;
+  still.faults = nullptr;
+  still.price.interference =
+      point.price.interference == Interference::dynamic ? Interference::constant : point.price.interference;
+  const Structure& structure = *prediction.structure;
+  const Timeline timeline = predictor.timeline(still, structure, prediction.sizes);
+  const CriticalPath path = critical_path(structure.plan.lowered, costs, timeline);
+  return shares_of(path, structure.program().mesh.ranks()).by_kind;
+}
+
+class Holds {
+ public:
+  Holds(const Point& point, const Prediction& prediction, const Costs& costs, Predictor& predictor)
+      : point_(point), prediction_(prediction), predictor_(predictor), nominal_(makespan(costs)) {}
+
+  [[nodiscard]] std::vector<Hold> find(const Uncertainty& uncertainty) const {
+    std::vector<Hold> all;
+    if (nominal_ == Duration{}) {
+      return all;
+    }
+    const std::vector<NamedParameter> parameters = parameters_of(point_.machine);
+    std::map<std::size_t, double> effects;
+    for (const Doubt& doubt : uncertainty.doubts) {
+      if (const auto* parameter = std::get_if<std::size_t>(&doubt.of)) {
+        effects[*parameter] = doubt.effect;
+      } else {
+        all.push_back(of_shape(std::get<PricedShape>(doubt.of), doubt.effect));
+      }
+    }
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const double elasticity = elasticity_of(parameters[i].name);
+      if (elasticity != 0.0 || effects.contains(i)) {
+        all.push_back({.name = parameters[i].name,
+                       .provenance = parameters[i].provenance,
+                       .source = parameters[i].source,
+                       .elasticity = elasticity,
+                       .standard_error = parameters[i].standard_error,
+                       .effect = effects.contains(i) ? effects[i] : 0.0});
+      }
+    }
+    std::stable_sort(all.begin(), all.end(), [](const Hold& a, const Hold& b) {
+      const auto size = [](const Hold& one) {
+        return std::pair{std::abs(one.effect), std::abs(one.elasticity.value_or(0.0))};
+      };
+      return size(a) > size(b);
+    });
+    return all;
+  }
+
+ private:
+  [[nodiscard]] Duration makespan(const Costs& costs) const {
+    return predictor_.static_makespan(point_, *prediction_.structure, costs);
+  }
+
+  [[nodiscard]] double elasticity_of(const std::string& parameter) const {
+    constexpr double nudge = 0.01;
+    const Machine machine = raised(point_.machine, parameter, nudge);
+    const Duration time = makespan(static_costs(point_, machine, *prediction_.structure, prediction_.sizes));
+    return std::log(to_seconds(time) / to_seconds(nominal_)) / std::log(1.0 + nudge);
+  }
+
+  [[nodiscard]] Hold of_shape(const PricedShape& shape, double effect) const {
+    const int ranks = prediction_.structure->program().mesh.ranks();
+    return {.name = in_words(shape), .standard_error = fit_of(shape, point_.machine, ranks).residual, .effect = effect};
+  }
+
+  const Point& point_;
+  const Prediction& prediction_;
+  Predictor& predictor_;
+  Duration nominal_;
+};
+
+}  // namespace
+
+Explanation explain(const Point& point, const Prediction& prediction, Predictor& predictor) {
+  const Costs costs = static_costs(point, point.machine, *prediction.structure, prediction.sizes);
+  Explanation explanation;
+  explanation.ops = ops_of(point, prediction, costs);
+  explanation.on_path = path_of(point, prediction, costs, predictor);
+  explanation.holds = Holds(point, prediction, costs, predictor).find(predictor.uncertainty(point, prediction));
+  return explanation;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+TEST(CommfuseSimWhy, TakesTheFastestApartAndSaysAmongWhom) {
+  const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 8");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("sure)"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\nWhat the time hangs on"), std::string::npos);
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(CommfuseSimWhy, ItsResultIsTheRowOfRun) {
+  const Outcome why = run_program("commfuse-sim why --seq 8K --strategy serial -o json");
+  const Outcome run = run_program("commfuse-sim run --seq 8K --strategy serial -o jsonl");
+  ASSERT_EQ(why.code, 0) << why.err;
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(nlohmann::json::parse(why.out)["result"], nlohmann::json::parse(run.out));
+}
+
+TEST(CommfuseSimWhy, AWholeModelIsNotForIt) {
+  const Outcome outcome = run_program("commfuse-sim why --scope step");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("scope step is a whole model"), std::string::npos) << outcome.err;
+}
+
+}  // namespace
+}  // namespace commfuse::test

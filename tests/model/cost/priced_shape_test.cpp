@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/priced_shape.h"
+
+#include <gtest/gtest.h>
+
+#include "model/config/catalogue.h"
+#include "model/schedule/scope.h"
+
+namespace commfuse {
+namespace {
+
+/// The MLP of Llama-3.1-70B on 8 ranks by one schedule.
+struct Mlp {
+  explicit Mlp(const char* strategy, std::int64_t seq = 4096)
+      : program(generate(operation_of(Scope::mlp, true), Mesh{{{"tp", 8}}}, 0, *find_strategy(strategy), {})),
+        sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
+                                                {.seq = seq}))) {}
+  [[nodiscard]] std::vector<std::string> words() const {
+    std::vector<std::string> all;
+    for (const Shape& shape : program.shapes) {
+      all.push_back(in_words(priced_shape(program, shape, sizes)));
+    }
+    return all;
+  }
+  Program program;
+  Sizes sizes;
+};
+
+Machine h100() { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"); }
+
+TEST(PricedShape, ShapesAreToldInTheSizesOfTheCostModel) {
+  // 4096 tokens of 8192 numbers: 64 MiB; a gated MLP's two halves of 28672 / 8 columns.
+  const std::vector<std::string> words = Mlp("serial").words();
+  EXPECT_EQ(words, (std::vector<std::string>{"all-gather of 64 MiB", "product 4K x 7K x 8K", "memory-bound of 84 MiB",
+                                             "product 4K x 8K x 3584", "reduce-scatter of 64 MiB"}));
+}
+
+TEST(PricedShape, EachKindHasTheFitThatPricesIt) {
+  Machine machine = h100();
+  machine.accelerator.matrix_units[index_of(DType::bf16)]->fit.residual = 0.01;
+  machine.accelerator.attention_fit.residual = 0.02;
+  machine.link.peer.fit.residual = 0.03;
+  machine.link.collective.fit.residual = 0.04;
+  const auto residual = [&](PricedKind kind) { return fit_of({.kind = kind}, machine, 8).residual; };
+  EXPECT_EQ(residual(PricedKind::product), 0.01);
+  EXPECT_EQ(residual(PricedKind::attention), 0.02);
+  EXPECT_EQ(residual(PricedKind::exchange), 0.03);
+  EXPECT_EQ(residual(PricedKind::all_to_all), 0.04);
+  EXPECT_EQ(residual(PricedKind::memory_bound), FitScope{}.residual);
+}
+
+TEST(PricedShape, AcrossNodesTheNetworkAnswers) {
+  Machine machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/clusters/dgx-h100-x2.yaml");
+  machine.network->peer.fit.residual = 0.5;
+  machine.network->collective.fit.residual = 0.25;
+  EXPECT_EQ(fit_of({.kind = PricedKind::exchange}, machine, 16).residual, 0.5);
+  EXPECT_EQ(fit_of({.kind = PricedKind::all_gather}, machine, 16).residual, 0.25);
+  EXPECT_EQ(fit_of({.kind = PricedKind::exchange}, machine, 8).residual, machine.link.peer.fit.residual);
+}
+
+TEST(PricedShape, HalfAndTwiceWhatWasSeenIsTheFitsAndBeyondIsTold) {
+  Machine machine = h100();
+  const Mlp mlp("serial");
+  FitScope& fit = machine.accelerator.matrix_units[index_of(DType::bf16)]->fit;
+  fit.seen = {};
+  machine.link.collective.fit.seen = {};
+  EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());  // nobody looked
+  const auto sees = [&](FitSize size, std::int64_t least, std::int64_t most) {
+    fit.seen[static_cast<std::size_t>(size)] = SeenRange{least, most};
+  };
+  sees(FitSize::m, 1, 2048);
+  sees(FitSize::k, 7168, 16384);
+  EXPECT_TRUE(outside_fit(mlp.program, mlp.sizes, machine).empty());
+  sees(FitSize::m, 1, 2047);
+  sees(FitSize::k, 7169, 16384);  // half of it, rounded up, is 3585, and one k is 3584
+  EXPECT_EQ(outside_fit(mlp.program, mlp.sizes, machine),
+            (std::vector<std::string>{"m 4K: products were measured up to 2047",
+                                      "k 3584: products were measured from 7169"}));
+  sees(FitSize::m, 1, 8192);
+  sees(FitSize::k, 1, 16384);
+  machine.link.collective.fit.seen[static_cast<std::size_t>(FitSize::ranks)] = SeenRange{2, 4};
+  EXPECT_EQ(outside_fit(mlp.program, mlp.sizes, machine),
+            std::vector<std::string>{"ranks 8: collectives were measured up to 4"});
+}
+
+}  // namespace
+}  // namespace commfuse

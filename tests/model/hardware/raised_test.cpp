@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hardware/raised.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "model/config/catalogue.h"
+#include "model/cost/communication.h"
+
+namespace commfuse {
+namespace {
+
+Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+
+TEST(Raised, EveryParameterHasOneNameAndItsPlaceInTheFile) {
+  const std::vector<NamedParameter> all = parameters_of(machine("clusters/dgx-h100-x2.yaml"));
+  std::set<std::string> names;
+  for (const NamedParameter& one : all) {
+    EXPECT_TRUE(names.insert(one.name).second) << one.name;
+  }
+  for (const char* name :
+       {"accelerator.hbm_bandwidth", "accelerator.matrix_units.bf16.gemm.loop_efficiency",
+        "accelerator.attention.overhead", "link.peer.rate", "link.collective.nccl.ll.fill_size",
+        "link.collective.nccl.nvls.rate", "network.peer.latency", "network.collective.tree.level_latency"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+TEST(Raised, OneParameterMovesAndNoOther) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Machine higher = raised(h100, "link.peer.rate", 0.25);
+  EXPECT_EQ(higher.link.peer.rate.value.value, 1.25 * h100.link.peer.rate.value.value);
+  EXPECT_EQ(higher.link.peer.latency.value, h100.link.peer.latency.value);
+  const std::vector<NamedParameter> all = parameters_of(h100);
+  for (const NamedParameter& one : all) {  // 0 leaves every number as it is
+    EXPECT_EQ(raised(h100, one.name, 0.0).link.collective.nccl->ll.rate.value.value,
+              h100.link.collective.nccl->ll.rate.value.value);
+  }
+  // What the machine shares with copies of itself stays.
+  const Machine ll = raised(h100, "link.collective.nccl.ll.rate", 0.5);
+  EXPECT_EQ(ll.link.collective.nccl->ll.rate.value.value, 1.5 * h100.link.collective.nccl->ll.rate.value.value);
+  EXPECT_NE(ll.link.collective.nccl, h100.link.collective.nccl);
+}
+
+TEST(Raised, TimesAreRoundedToAPicosecond) {
+  Machine h100 = machine("hardware/h100-sxm.yaml");
+  h100.link.peer.latency.value = Duration{333};
+  EXPECT_EQ(raised(h100, "link.peer.latency", 0.01).link.peer.latency.value, Duration{336});
+}
+
+TEST(Raised, WhatPairsAndGroupsSeeMovesWithTheLink) {
+  const Machine mesh = machine("hardware/pcie-rtx-pro-6000.yaml");
+  ASSERT_NE(mesh.pair_peers, nullptr);
+  ASSERT_NE(mesh.group_collectives, nullptr);
+  const Machine higher = raised(mesh, "link.peer.rate", 0.5);
+  for (std::size_t kind = 0; kind < mesh.pair_peers->kinds.size(); ++kind) {
+    EXPECT_EQ(higher.pair_peers->kinds[kind].rate.value.value, 1.5 * mesh.pair_peers->kinds[kind].rate.value.value);
+  }
+  const Machine faster = raised(mesh, "link.collective.rate", 0.5);
+  for (std::size_t group = 0; group < mesh.group_collectives->size(); ++group) {
+    EXPECT_EQ((*faster.group_collectives)[group].rate.value.value,
+              1.5 * (*mesh.group_collectives)[group].rate.value.value);
+  }
+}
+
+TEST(Raised, OnlyWhatHasAnErrorIsInDoubt) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const std::vector<NamedParameter> all = parameters_of(h100);
+  const std::vector<RaisedMachine> doubtful = raised_by_error(h100);
+  EXPECT_EQ(doubtful.size(), static_cast<std::size_t>(std::count_if(
+                                 all.begin(), all.end(), [](const auto& one) { return one.standard_error > 0.0; })));
+  EXPECT_GT(doubtful.size(), 20U);
+}
+
+TEST(RaisedDeathTest, AnUnknownNameIsOurMistake) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  EXPECT_DEATH(raised(h100, "link.peer.speed", 0.1), "the machine has this parameter");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/config/catalogue.h"
+#include "model/config/resolver.h"
+#include "sim/grid.h"
+#include "sim/predict.h"
+#include "sim/why/why.h"
+
+namespace commfuse {
+namespace {
+
+/// The MLP of Llama-3.1-70B on eight H100 of which only the named parameter is in doubt, by a tenth, and no fit leaves
+/// anything.
+Point point_in_doubt(const char* parameter) {
+  Point point{.model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
+              .machine = load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/h100-sxm.yaml"),
+              .seq = 8192};
+  Machine& machine = point.machine;
+  machine.accelerator.matrix_units[index_of(DType::bf16)]->fit.residual = 0.0;
+  machine.link.peer.fit.residual = 0.0;
+  machine.link.collective.fit.residual = 0.0;
+  point.raised = std::make_shared<const std::vector<RaisedMachine>>(
+      1, RaisedMachine{.parameter = 7, .machine = raised(machine, parameter, 0.1)});
+  return point;
+}
+
+struct Played {
+  Played(const Point& point, const char* strategy)
+      : predictor(structures), prediction(predictor.predict(point, *find_strategy(strategy), {})) {}
+  StructureCache structures;
+  Predictor predictor;
+  Prediction prediction;
+};
+
+/// What is left of memory-bound kernels is judgement, so every schedule has that.
+bool is_parameter(const Doubt& doubt) { return std::holds_alternative<std::size_t>(doubt.of); }
+
+TEST(Uncertainty, AnErrorOfAParameterIsPlayedThrough) {
+  const Point point = point_in_doubt("link.collective.rate");
+  Played serial(point, "serial");
+  const Uncertainty uncertainty = serial.predictor.uncertainty(point, serial.prediction);
+  ASSERT_TRUE(is_parameter(uncertainty.doubts.front()));
+  EXPECT_EQ(std::get<std::size_t>(uncertainty.doubts.front().of), 7U);
+  Point faster = point;
+  faster.machine = point.raised->front().machine;
+  const Duration time = serial.predictor.predict(faster, *find_strategy("serial"), {}).analysis.critical.makespan;
+  EXPECT_EQ(uncertainty.doubts.front().effect,
+            std::log(to_seconds(time) / to_seconds(serial.prediction.analysis.critical.makespan)));
+  EXPECT_LT(uncertainty.doubts.front().effect, -0.01);
+}
+
+TEST(Uncertainty, WhatAScheduleDoesNotUseIsNoDoubtOfIt) {
+  const Point point = point_in_doubt("link.collective.rate");
+  Played ring(point, "commfuse");
+  for (const Doubt& doubt : ring.predictor.uncertainty(point, ring.prediction).doubts) {
+    EXPECT_FALSE(is_parameter(doubt));
+  }
+}
+
+TEST(Uncertainty, WhatAFitLeavesOfAShapeLengthensAllItsOps) {
+  Point point = point_in_doubt("link.peer.rate");
+  point.machine.accelerator.matrix_units[index_of(DType::bf16)]->fit.residual = 0.1;
+  Played serial(point, "serial");
+  const Uncertainty uncertainty = serial.predictor.uncertainty(point, serial.prediction);
+  // Serial: two products, one activation between them; each product adds a tenth of itself.
+  double products = 0.0;
+  for (const Doubt& doubt : uncertainty.doubts) {
+    const auto* shape = std::get_if<PricedShape>(&doubt.of);
+    ASSERT_NE(shape, nullptr);
+    products += shape->kind == PricedKind::product ? std::exp(doubt.effect) - 1.0 : 0.0;
+  }
+  const Structure& structure = *serial.prediction.structure;
+  const Costs costs = static_costs(point, point.machine, structure, serial.prediction.sizes);
+  double expected = 0.0;
+  for (std::size_t op = 0; op < costs.duration.size(); ++op) {
+    expected += structure.program().ops[op].kind == OpKind::gemm ? 0.1 * to_seconds(costs.duration[op]) : 0.0;
+  }
+  EXPECT_NEAR(products, expected / to_seconds(serial.prediction.analysis.critical.makespan), 1e-9);
+}
+
+TEST(Uncertainty, NobodyAsksNothingIsSaid) {
+  Point point = point_in_doubt("link.peer.rate");
+  point.raised = nullptr;
+  Played serial(point, "serial");
+  EXPECT_TRUE(serial.predictor.uncertainty(point, serial.prediction).doubts.empty());
+}
+
+TEST(Uncertainty, DynamicInterferenceIsDoubtedAtFixedPrices) {
+  Point point = point_in_doubt("link.peer.rate");
+  Played fixed(point, "commfuse");
+  const Uncertainty expected = fixed.predictor.uncertainty(point, fixed.prediction);
+  point.price.interference = Interference::dynamic;
+  Played dynamic(point, "commfuse");
+  EXPECT_EQ(error_of(dynamic.predictor.uncertainty(point, dynamic.prediction)), error_of(expected));
+}
+
+/// Rows of the given settings.
+std::vector<ResultRow> rows_of(const std::vector<std::string>& sets) {
+  Resolver resolver;
+  for (const std::string& set : sets) {
+    resolver.read_set(set);
+  }
+  const Settings settings = resolver.finish();
+  Library library;
+  library.load(settings);
+  return run_points({settings}, library, {.threads = 1}).front();
+}
+
+TEST(Uncertainty, OfTheTwoFastestTheChancesAreOne) {
+  std::vector<ResultRow> rows = rows_of({"seq=8K", "ranks=8"});
+  std::erase_if(rows, [](const ResultRow& row) { return row.bound; });
+  std::sort(rows.begin(), rows.end(), [](const ResultRow& a, const ResultRow& b) {
+    return a.analysis.critical.makespan < b.analysis.critical.makespan;
+  });
+  ASSERT_GT(rows.size(), 2U);
+  EXPECT_GE(*rows[0].win_probability, 0.5);
+  EXPECT_NEAR(*rows[0].win_probability + *rows[1].win_probability, 1.0, 1e-12);
+  for (const ResultRow& row : rows) {
+    EXPECT_GT(*row.makespan_error, 0.0);
+    EXPECT_LT(*row.makespan_error, 0.5);
+  }
+}
+
+TEST(Uncertainty, OffLeavesTheColumnsEmpty) {
+  for (const ResultRow& row : rows_of({"seq=8K", "uncertainty=off"})) {
+    EXPECT_FALSE(row.makespan_error || row.win_probability);
+    EXPECT_TRUE(row.warnings.empty());
+  }
+}
+
+TEST(Why, ItsPathIsTheMakespanAndItsOpsAreThoseOfTheRank) {
+  Point point = point_in_doubt("link.collective.rate");
+  point.price.interference = Interference::none;
+  for (const char* strategy : {"serial", "commfuse", "sliced"}) {
+    Played played(point, strategy);
+    const Explanation explanation = explain(point, played.prediction, played.predictor);
+    Duration path{};
+    for (const Duration time : explanation.on_path) {
+      path += time;
+    }
+    EXPECT_EQ(path, played.prediction.analysis.critical.makespan) << strategy;
+    std::size_t ops = 0;
+    for (const ExplainedOp& op : explanation.ops) {
+      ops += op.count;
+    }
+    EXPECT_EQ(ops, played.prediction.structure->program().ops.size()) << strategy;
+  }
+}
+
+TEST(Why, ARateOfTheWireTheSerialScheduleWaitsForHasANegativeElasticity) {
+  const Point point = point_in_doubt("link.collective.rate");
+  Played serial(point, "serial");
+  const Explanation explanation = explain(point, serial.prediction, serial.predictor);
+  const auto find = [&](const std::string& name) {
+    return std::find_if(explanation.holds.begin(), explanation.holds.end(),
+                        [&](const Hold& hold) { return hold.name == name; });
+  };
+  const auto rate = find("link.collective.rate");
+  ASSERT_NE(rate, explanation.holds.end());
+  EXPECT_LT(*rate->elasticity, -0.1);
+  EXPECT_GT(*rate->elasticity, -1.0);
+  EXPECT_EQ(find("link.peer.rate"), explanation.holds.end());  // it exchanges nothing
+}
+
+}  // namespace
+}  // namespace commfuse
