@@ -12,6 +12,7 @@ int main(int argc, char** argv) {
       "Examples:\n"
       "  commfuse-validate check --strategy all --ranks 1..8\n"
       "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
+      "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
       "  commfuse-validate version\n\n" +
       commfuse::exit_codes_in_words());
   int status = commfuse::exit_code::done;

@@ -148,6 +148,33 @@ TEST(ValidateCheck, HelpShowsExamplesAndExitCodes) {
             std::string::npos);
 }
 
+TEST(ValidateCheck, ThreadsGiveTheInterpretersBits) {
+  const Outcome outcome = run_program(
+      "commfuse-validate check --executor cpu --strategy commfuse,serial --ranks 2,3 --scope ag_gemm,gemm_rs "
+      "--chaos 5 -o json");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  const auto rows = nlohmann::json::parse(outcome.out);
+  EXPECT_GT(rows.size(), 8U);
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.at("executor"), "cpu");
+    EXPECT_EQ(row.at("ok"), true);
+    for (const char* level : {"moved", "same_order", "integer", "bound"}) {
+      EXPECT_EQ(row.at(std::string(level) + "_wrong"), 0);
+      EXPECT_GT(row.at(std::string(level) + "_elements"), 0);
+    }
+  }
+  const Outcome table =
+      run_program("commfuse-validate check --executor cpu --strategy serial --ranks 2 --scope ag_gemm");
+  EXPECT_EQ(table.code, 0);
+  EXPECT_NE(table.out.find("proof  T0     T1     T-int  T2     T3\n"), std::string::npos) << table.out;
+}
+
+TEST(ValidateCheck, ExecutorsAndSeedsAreChecked) {
+  EXPECT_EQ(refusal("--executor cpus"), "--executor does not know 'cpus'; did you mean 'cpu'?\n");
+  EXPECT_EQ(refusal("--chaos 0"), "--chaos: '0' is not a whole number of at least 1; write one, as in --chaos 1\n");
+}
+
 TEST(ValidateVersion, SaysWhatWasFound) {
   const Outcome outcome = run_program("commfuse-validate version");
   EXPECT_EQ(outcome.code, 0);

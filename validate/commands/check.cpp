@@ -15,6 +15,7 @@
 #include "model/config_error.h"
 #include "model/schedule/scope.h"
 #include "validate/commands/commands.h"
+#include "validate/cpu/cpu_executor.h"
 #include "validate/reference/check_rows.h"
 #include "validate/reference/rounding.h"
 
@@ -31,7 +32,14 @@ struct CheckRequest {
   std::string dtype = "bf16";
   std::string seed = "1";
   std::string format = "table";
+  std::string executor = "reference";
+  std::string chaos = "1";
+  bool thorough = false;
 };
+
+constexpr int seeds_of_chaos = 20;
+constexpr int many_seeds_of_chaos = 200;
+constexpr std::array<std::string_view, 2> executors{"reference", "cpu"};
 
 using Render = std::string (*)(std::span<const CheckResult>);
 constexpr std::array renderers{std::pair<std::string_view, Render>{"table", to_table},
@@ -114,13 +122,27 @@ DType dtype_of(const std::string& name) {
   return kinds[chosen_one("--dtype", name, names, "dtypes")];
 }
 
-std::uint64_t seed_of(const std::string& text) {
+std::uint64_t seed_of(std::string_view flag, const std::string& text, std::int64_t least) {
   const std::optional<std::int64_t> seed = parse_integer(text);
-  if (!seed || *seed < 0) {
-    throw ConfigError(
-        fmt::format("--seed: {} is not a whole number of at least 0; write one, as in --seed 1", in_quotes(text)));
+  if (!seed || *seed < least) {
+    throw ConfigError(fmt::format("{}: {} is not a whole number of at least {}; write one, as in {} 1", flag,
+                                  in_quotes(text), least, flag));
   }
   return static_cast<std::uint64_t>(*seed);
+}
+
+CheckHow how_of(const CheckRequest& request) {
+  const std::uint64_t chaos = seed_of("--chaos", request.chaos, 1);
+  if (chosen_one("--executor", request.executor, executors, "executors") == 0) {
+    return {};
+  }
+  const MakeExecutor threads = [](Lowered lowered, Sizes sizes) {
+    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
+  };
+  return {.name = request.executor,
+          .executor = threads,
+          .orders = request.thorough ? many_seeds_of_chaos : seeds_of_chaos,
+          .chaos = chaos};
 }
 
 Render renderer_of(const std::string& format) {
@@ -134,7 +156,7 @@ std::vector<CheckPoint> points_of(const CheckRequest& request) {
       parse_whole_numbers(request.ranks, {.flag = "--ranks", .lowest = 1, .highest = most_ranks});
   const std::vector<const Strategy*> all_strategies = strategies_of(request.strategy);
   const StrategyOptions fixed{.dtype = dtype_of(request.dtype)};
-  const std::uint64_t seed = seed_of(request.seed);
+  const std::uint64_t seed = seed_of("--seed", request.seed, 0);
   std::vector<CheckPoint> points;
   for (const CheckedOperation* operation : operations_of(request.scope)) {
     for (const std::int32_t ranks : all_ranks) {
@@ -151,7 +173,7 @@ std::vector<CheckPoint> points_of(const CheckRequest& request) {
 
 /// Throws ConfigError with the mistakes of every file.
 std::vector<CheckPoint> points_of_files(const CheckRequest& request) {
-  const std::uint64_t seed = seed_of(request.seed);
+  const std::uint64_t seed = seed_of("--seed", request.seed, 0);
   std::vector<CheckPoint> points;
   std::string mistakes;
   for (const std::string& file : request.files) {
@@ -169,9 +191,10 @@ std::vector<CheckPoint> points_of_files(const CheckRequest& request) {
 
 int run(const CheckRequest& request) {
   const Render render = renderer_of(request.format);
+  const CheckHow how = how_of(request);
   std::vector<CheckResult> results;
   for (const CheckPoint& point : request.files.empty() ? points_of(request) : points_of_files(request)) {
-    results.push_back(check_point(point));
+    results.push_back(check_point(point, how));
   }
   fmt::print("{}", render(results));
   fmt::print(stderr, "{}", findings_in_words(results));
@@ -201,17 +224,28 @@ void add_check(CLI::App& app, int& status) {
       ->capture_default_str();
   command->add_option("--dtype", request->dtype, "bf16, fp16, fp32")->capture_default_str();
   command->add_option("--seed", request->seed, "Of the random data")->capture_default_str();
+  command->add_option("--executor", request->executor, "reference, or cpu: ranks and lanes are threads")
+      ->capture_default_str();
+  command
+      ->add_option("--chaos", request->chaos,
+                   "Of an executor: the first of 20 seeds of yields and waits of up to 20 us that are thrown in")
+      ->capture_default_str();
+  command->add_flag("--long", request->thorough, "Of an executor: 200 seeds instead of 20");
   command->add_option("-o,--output", request->format, "table, json, csv")->capture_default_str();
   command->footer(
       "A row is right when the program is proved, integer data gives bit for bit the\n"
       "unfused result in several orders of its ops, random data gives it bit for bit\n"
       "where no sum is cut, and stays inside the error bound (bound: the largest error\n"
-      "in units of it).\n\n"
+      "in units of it). With an executor the columns are levels, all but T0 on computed\n"
+      "values: T0 bytes moved are the same, T1 all memory is bit for bit that of the\n"
+      "sequential interpreter under every seed of chaos, T-int integers are exact, T2\n"
+      "where no sum is cut bit for bit the unfused result, T3 inside the bound.\n\n"
       "Examples:\n"
       "  commfuse-validate check --strategy all --ranks 1..8\n"
       "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
       "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n"
-      "  commfuse-validate check configs/schedules/doubling.yaml\n\n"
+      "  commfuse-validate check configs/schedules/doubling.yaml\n"
+      "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n\n"
       "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed.");
   command->callback([request, command, &status] {
     require_no_choice(*command, *request);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/reference/arithmetic.h"
 
+#include <Eigen/Core>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -94,6 +95,19 @@ Matrix<Number> apply_to(Function function, Functions functions, std::int64_t blo
 
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b) { return product_of(a, b); }
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b) { return product_of(a, b); }
+
+Matrix<float> product(Products how, const Matrix<float>& a, const Matrix<float>& b) {
+  if (how == Products::ascending) {
+    return product(a, b);
+  }
+  check(a.columns() == b.rows(), "a product contracts equal extents");
+  using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+  Matrix<float> out(a.rows(), b.columns());
+  Eigen::Map<RowMajor>(out.values().data(), out.rows(), out.columns()).noalias() =
+      Eigen::Map<const RowMajor>(a.values().data(), a.rows(), a.columns()) *
+      Eigen::Map<const RowMajor>(b.values().data(), b.rows(), b.columns());
+  return out;
+}
 
 Matrix<double> widened(const Matrix<float>& narrow) {
   Matrix<double> wide(narrow.rows(), narrow.columns());

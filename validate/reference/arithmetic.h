@@ -17,12 +17,21 @@ enum class Functions : std::uint8_t {
   /// swiglu is relu(gate) * up, gelu is relu, norm the negative, residual the sum, all clipped to [-2, 2].
   /// They move data just as the real ones do.
   integer,
+  /// Nothing is computed, bytes are only moved: products, functions, sums and collectives that add are left out.
+  none,
+};
+
+/// How products are summed; both take a block of rows to the same bits as the same rows of the whole product.
+enum class Products : std::uint8_t {
+  ascending,  ///< over k in ascending order: simple, and blocks of columns have the same bits too
+  blocked,    ///< as Eigen does, many times as fast; the order may differ from machine to machine
 };
 
 /// Each element is summed over k in ascending order, in fp32: a block of rows or columns of a product has the same bits
 /// as the product of the blocks.
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
+Matrix<float> product(Products how, const Matrix<float>& a, const Matrix<float>& b);
 
 /// Rows become columns.
 template <class Number>

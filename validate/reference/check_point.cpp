@@ -105,11 +105,14 @@ std::vector<Sizes> checked_sizes(const Program& program) {
   return all;
 }
 
-CheckResult check_point(const CheckPoint& point) {
+CheckResult check_point(const CheckPoint& point) { return check_point(point, {}); }
+
+CheckResult check_point(const CheckPoint& point, const CheckHow& how) {
   check(point.ranks <= most_ranks, "a point has at most most_ranks ranks");
   const auto program = std::make_shared<const Program>(program_of(point));
   CheckResult result{
       .point = point,
+      .executor = how.name,
       .parameters = point.file ? point.file->name()
                                : parameters_of(*point.strategy, kinds_of(point.operation->operation), point.options),
       .ops = static_cast<std::int64_t>(program->ops.size())};
@@ -118,7 +121,8 @@ CheckResult check_point(const CheckPoint& point) {
   }
   if (result.findings.empty()) {
     for (const Sizes& sizes : point.file ? sizes_for(*point.file, point.seed) : checked_sizes(*program)) {
-      result.verdict += verify(program, sizes, {.seed = point.seed});
+      result.verdict += verify(
+          program, sizes, {.seed = point.seed, .orders = how.orders, .executor = how.executor, .chaos = how.chaos});
     }
   }
   return result;

@@ -43,6 +43,7 @@ CheckPoint point_of(ScheduleFile file, std::uint64_t seed);
 
 struct CheckResult {
   CheckPoint point;
+  std::string executor = "reference";
   std::string parameters;             // of the strategy, in words; empty when there are none
   std::int64_t ops = 0;               // of one rank
   std::vector<std::string> findings;  // sentences; empty: proved, and only then is it run
@@ -59,5 +60,14 @@ std::vector<Sizes> checked_sizes(const Program& program);
 
 /// Of a file it throws ConfigError as sizes_for.
 CheckResult check_point(const CheckPoint& point);
+
+/// Who is to run the points, and in how many orders.
+struct CheckHow {
+  std::string name = "reference";
+  MakeExecutor executor{};
+  int orders = 4;
+  std::uint64_t chaos = 1;
+};
+CheckResult check_point(const CheckPoint& point, const CheckHow& how);
 
 }  // namespace commfuse::validate

@@ -50,9 +50,11 @@ Json if_run(const CheckResult& result, Number value) {
   return was_run(result) ? Json(value) : Json();
 }
 
-/// Null also where equal bits are not asked for.
-Json of_bits(const CheckResult& result, std::int64_t Tally::*number) {
-  return result.verdict.bitwise ? if_run(result, (*result.verdict.bitwise).*number) : Json();
+/// Null also where the level is not asked for.
+template <std::optional<Tally> Verdict::*level, std::int64_t Tally::*number>
+Json of_level(const CheckResult& result) {
+  const std::optional<Tally>& tally = result.verdict.*level;
+  return tally ? if_run(result, (*tally).*number) : Json();
 }
 
 template <Option which>
@@ -94,11 +96,16 @@ constexpr std::array columns{
     Column{"finding", [](const CheckResult& r) { return r.findings.empty() ? Json() : Json(r.findings.front()); }},
     Column{"integer_elements", [](const CheckResult& r) { return if_run(r, r.verdict.integers.elements); }},
     Column{"integer_wrong", [](const CheckResult& r) { return if_run(r, r.verdict.integers.wrong); }},
-    Column{"bitwise_elements", [](const CheckResult& r) { return of_bits(r, &Tally::elements); }},
-    Column{"bitwise_wrong", [](const CheckResult& r) { return of_bits(r, &Tally::wrong); }},
+    Column{"bitwise_elements", of_level<&Verdict::bitwise, &Tally::elements>},
+    Column{"bitwise_wrong", of_level<&Verdict::bitwise, &Tally::wrong>},
     Column{"bound_elements", [](const CheckResult& r) { return if_run(r, r.verdict.bound.elements); }},
     Column{"bound_wrong", [](const CheckResult& r) { return if_run(r, r.verdict.bound.wrong); }},
     Column{"bound_worst", [](const CheckResult& r) { return if_run(r, r.verdict.bound.worst); }},
+    Column{"executor", [](const CheckResult& r) { return Json(r.executor); }},
+    Column{"moved_elements", of_level<&Verdict::moved, &Tally::elements>},
+    Column{"moved_wrong", of_level<&Verdict::moved, &Tally::wrong>},
+    Column{"same_order_elements", of_level<&Verdict::same_order, &Tally::elements>},
+    Column{"same_order_wrong", of_level<&Verdict::same_order, &Tally::wrong>},
 };
 
 std::string csv_cell(const Json& value) {
@@ -130,6 +137,10 @@ std::string level(const CheckResult& result, const std::optional<Tally>& tally, 
   return tally->ok() ? right : fmt::format("{} wrong", tally->wrong);
 }
 
+bool of_executor(std::span<const CheckResult> results) {
+  return !results.empty() && results.front().executor != CheckResult{}.executor;
+}
+
 std::string summary(std::span<const CheckResult> results) {
   std::int64_t failed = 0;
   Verdict all;
@@ -140,32 +151,62 @@ std::string summary(std::span<const CheckResult> results) {
   if (failed > 0) {
     return fmt::format("{} of {} schedules failed\n", failed, results.size());
   }
+  if (of_executor(results)) {
+    return fmt::format("{} schedules right on {}: {} elements as the interpreter's, {} moved, {} in bound\n",
+                       results.size(), results.front().executor, all.same_order.value_or(Tally{}).elements,
+                       all.moved.value_or(Tally{}).elements, all.bound.elements);
+  }
   return fmt::format("{} schedules right: {} integers exact, {} bitwise, {} in bound\n", results.size(),
                      all.integers.elements, all.bitwise.value_or(Tally{}).elements, all.bound.elements);
 }
+
+/// What is right or wrong about a schedule, in columns.
+struct Verdicts {
+  std::string_view head;
+  std::string (*row)(const CheckResult&);
+  std::size_t room;  // for operation and schedule
+};
+
+std::string row_of_reference(const CheckResult& result) {
+  const Verdict& verdict = result.verdict;
+  return fmt::format("  {:<5}  {:<8}  {:<8}  {}\n", was_run(result) ? "ok" : "no", level(result, verdict.integers),
+                     level(result, verdict.bitwise),
+                     level(result, verdict.bound, fmt::format("{:.2f}", verdict.bound.worst)));
+}
+
+/// By the names of the levels; how many elements were wrong stands in JSON and CSV.
+std::string row_of_executor(const CheckResult& result) {
+  const Verdict& verdict = result.verdict;
+  const auto cell = [&](const std::optional<Tally>& tally, const std::string& right = "ok") {
+    return !was_run(result) || !tally ? "-" : tally->ok() ? right : "wrong";
+  };
+  return fmt::format("  {:<5}  {:<5}  {:<5}  {:<5}  {:<5}  {}\n", was_run(result) ? "ok" : "no", cell(verdict.moved),
+                     cell(verdict.same_order), cell(verdict.integers), cell(verdict.bitwise),
+                     cell(verdict.bound, fmt::format("{:.2f}", verdict.bound.worst)));
+}
+
+constexpr Verdicts of_reference{"  proof  integers  bitwise   bound\n", row_of_reference, 34};
+constexpr Verdicts of_executors{"  proof  T0     T1     T-int  T2     T3\n", row_of_executor, 29};
 
 }  // namespace
 
 std::string to_table(std::span<const CheckResult> results) {
   constexpr auto what = "{:<{}}  {:>5}  {:<{}}";
-  constexpr auto verdicts = "  {:<5}  {:<8}  {:<8}  {}\n";
+  const Verdicts& verdicts = of_executor(results) ? of_executors : of_reference;
   std::size_t name = 10;
   for (const CheckResult& result : results) {
     name = std::max(name, operation_of(result).size());
   }
-  const std::size_t width = name < 24 ? 34 - name : 10;  // a longer schedule has a line of its own
-  std::string text = fmt::format(what, "operation", name, "ranks", "schedule", width) +
-                     fmt::format(verdicts, "proof", "integers", "bitwise", "bound");
+  const std::size_t width =
+      name + 10 < verdicts.room ? verdicts.room - name : 10;  // a longer schedule has a line of its own
+  std::string text = fmt::format(what, "operation", name, "ranks", "schedule", width) + std::string(verdicts.head);
   for (const CheckResult& result : results) {
-    const Verdict& verdict = result.verdict;
     const std::string schedule = cut(schedule_of(result), 71 - name);
     text += fmt::format(what, operation_of(result), name, result.point.ranks, schedule, width);
     if (schedule.size() > width) {
       text += "\n" + fmt::format(what, "", name, "", "", width);
     }
-    text += fmt::format(verdicts, was_run(result) ? "ok" : "no", level(result, verdict.integers),
-                        level(result, verdict.bitwise),
-                        level(result, verdict.bound, fmt::format("{:.2f}", verdict.bound.worst)));
+    text += verdicts.row(result);
   }
   return text + summary(results);
 }

@@ -10,7 +10,7 @@
 namespace commfuse::validate {
 
 /// One line a row, or two where the schedule has a long name, at most 80 columns, and a summary line. `bound` is the
-/// largest error in units of its bound.
+/// largest error in units of its bound. Of an executor the columns are the levels: T0, T1, T-int, T2, T3.
 std::string to_table(std::span<const CheckResult> results);
 /// An array of objects, one a line, each with "schema":"commfuse.check/1". What does not apply is null.
 std::string to_json(std::span<const CheckResult> results);

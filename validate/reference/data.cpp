@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/reference/data.h"
 
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
 #include "model/check.h"
 #include "validate/reference/random.h"
 #include "validate/reference/rounding.h"
@@ -28,6 +33,29 @@ float integer(Random& random, DType dtype, unsigned thinning) {
   return kept ? value : 0.0F;
 }
 
+/// Random bits but one of the exponent's, which keeps infinity and NaN out.
+float tag(Random& random, DType dtype) {
+  if (dtype == DType::fp32) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(random.next() >> 32U) & ~0x00800000U);
+  }
+  const std::uint16_t one_less = dtype == DType::bf16 ? 0x0080U : 0x0400U;
+  const auto bits = static_cast<std::uint16_t>((random.next() >> 48U) & ~std::uint64_t{one_less});
+  std::array<std::byte, sizeof bits> bytes{};
+  std::memcpy(bytes.data(), &bits, sizeof bits);
+  float value = 0.0F;
+  decode(dtype, bytes, {&value, 1});
+  return value;
+}
+
+float element(Random& random, DType dtype, DataKind kind, unsigned thinning) {
+  switch (kind) {
+    case DataKind::integers: return integer(random, dtype, thinning);
+    case DataKind::random: return stored(dtype, random.uniform());
+    case DataKind::tags: return tag(random, dtype);
+  }
+  return 0.0F;
+}
+
 constexpr unsigned most_thinning = 8;
 
 }  // namespace
@@ -43,8 +71,7 @@ std::vector<Matrix<float>> input_data(const Program& program, const Sizes& sizes
     Random random(Random(seed).next() + id);
     data[id] = Matrix<float>(sizes.elements(tensor.rows), sizes.elements(tensor.columns));
     for (float& value : data[id].values()) {
-      value =
-          kind == DataKind::random ? stored(tensor.dtype, random.uniform()) : integer(random, tensor.dtype, thinning);
+      value = element(random, tensor.dtype, kind, thinning);
     }
   }
   return data;

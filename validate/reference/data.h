@@ -14,6 +14,7 @@ namespace commfuse::validate {
 enum class DataKind : std::uint8_t {
   integers,  // so small that every sum is exact in the tensor's dtype, whatever its order (level T-int)
   random,    // uniform in [-1, 1), stored in the tensor's dtype
+  tags,      // every element a hash of its tensor, row and column in the bits of the dtype (level T0): finite numbers
 };
 
 /// By TensorId, each whole; empty for tensors that the program computes. Tensors are told apart by their id, so

@@ -22,7 +22,9 @@ Matrix<float> cut_out(const Matrix<float>& whole, const Area& area) {
   return part;
 }
 
-void require_runnable(const Program& program) {
+}  // namespace
+
+void require_storable(const Program& program) {
   for (const Buffer& buffer : program.buffers) {
     if (!can_store(buffer.dtype)) {
       throw std::runtime_error(fmt::format("the reference executor does not store {}, as buffer {} wants",
@@ -31,28 +33,33 @@ void require_runnable(const Program& program) {
   }
 }
 
-}  // namespace
-
 Interpreter::Interpreter(Lowered lowered, Sizes sizes)
     : lowered_(std::move(lowered)), sizes_(std::move(sizes)), memory_(*lowered_.program, sizes_) {
-  require_runnable(program());
+  require_storable(program());
   for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
     commands_.push_back(commands_of(lowered_, rank));
   }
 }
 
-void Interpreter::prepare(std::span<const Matrix<float>> tensors) {
-  memory_.poison();
-  for (const Content& content : program().initial) {
-    for (Rank rank = 0; rank < program().mesh.ranks(); ++rank) {
-      const std::array here{rectangle_of(program(), content.here, program().mesh.coordinates(rank))};
-      const Area area = area_of(program(), sizes_, content, rank);
-      memory_.write(rank, here, cut_out(tensors[position(content.tensor)], area));
+void Interpreter::prepare(std::span<const Matrix<float>> tensors) { fill(program(), sizes_, tensors, memory_); }
+
+Execution Interpreter::run(const RunOptions& options) {
+  for (int iteration = 0; iteration < options.iterations; ++iteration) {
+    run_iteration(program(), sizes_, commands_, options, memory_);
+  }
+  return {};
+}
+
+void fill(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> tensors, Memory& memory) {
+  memory.poison();
+  for (const Content& content : program.initial) {
+    for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+      const std::array here{rectangle_of(program, content.here, program.mesh.coordinates(rank))};
+      const Area area = area_of(program, sizes, content, rank);
+      memory.write(rank, here, cut_out(tensors[position(content.tensor)], area));
     }
   }
 }
-
-void Interpreter::run(const RunOptions& options) { run_iteration(program(), sizes_, commands_, options, memory_); }
 
 Area area_of(const Program& program, const Sizes& sizes, const Content& content, Rank rank) {
   const Coordinates here = program.mesh.coordinates(rank);

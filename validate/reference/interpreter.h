@@ -18,24 +18,22 @@ namespace commfuse::validate {
 /// Arithmetic is fp32, rounded to the buffer's dtype when stored and to the wire's dtype when sent. An op takes effect
 /// at one moment: a product that accumulates adds its whole sum to what it finds; a send is read, and the receive
 /// written, when both ends are ready for it.
-class Interpreter {
+class Interpreter final : public Executor {
  public:
   /// Throws std::runtime_error for what the reference does not run: fp8.
   Interpreter(Lowered lowered, Sizes sizes);
-  Interpreter(const Interpreter&) = delete;
-  Interpreter& operator=(const Interpreter&) = delete;
-  ~Interpreter() = default;
 
-  /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
-  /// tensors with an initial content are looked at.
-  void prepare(std::span<const Matrix<float>> tensors);
-  /// One iteration. Without prepare() in between, the next one starts from the memory this one leaves. Throws Stuck.
-  void run(const RunOptions& options);
-  [[nodiscard]] const Matrix<float>& fetch(Rank rank, BufferId buffer) const { return memory_.buffer(rank, buffer); }
-  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const { return memory_.read(rank, {&area, 1}); }
+  [[nodiscard]] std::string_view name() const override { return "reference"; }
+  void prepare(std::span<const Matrix<float>> tensors) override;
+  /// Keeps no time.
+  Execution run(const RunOptions& options) override;
+  [[nodiscard]] Matrix<float> fetch(Rank rank, BufferId buffer) const { return memory_.buffer(rank, buffer); }
+  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
+    return memory_.read(rank, {&area, 1});
+  }
 
-  [[nodiscard]] const Program& program() const { return *lowered_.program; }
-  [[nodiscard]] const Sizes& sizes() const { return sizes_; }
+  [[nodiscard]] const Program& program() const override { return *lowered_.program; }
+  [[nodiscard]] const Sizes& sizes() const override { return sizes_; }
 
  private:
   Lowered lowered_;
@@ -43,6 +41,11 @@ class Interpreter {
   std::vector<std::vector<Command>> commands_;  // by rank
   Memory memory_;
 };
+
+/// Fills the initial contents of all ranks, as Executor::prepare().
+void fill(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> tensors, Memory& memory);
+/// Throws std::runtime_error unless the reference stores every buffer's dtype.
+void require_storable(const Program& program);
 
 /// Where in its tensor a content's region stands on a rank, in elements.
 Area area_of(const Program& program, const Sizes& sizes, const Content& content, Rank rank);

@@ -176,11 +176,11 @@ class Iteration {
   void go_on(std::size_t lane) {
     const Place at = head_of(lane);
     switch (at.command->kind) {
-      case OpKind::gemm: run_gemm(program_, memory_, at); break;
-      case OpKind::elementwise: run_elementwise(program_, sizes_, memory_, at, options_.functions); break;
+      case OpKind::gemm: run_gemm(program_, memory_, at, options_); break;
+      case OpKind::elementwise: run_elementwise(program_, sizes_, memory_, at, options_); break;
       case OpKind::exchange: exchange(at); return;
       case OpKind::collective: meet(at); return;
-      case OpKind::attention: run_attention(program_, sizes_, memory_, at, options_.functions); break;
+      case OpKind::attention: run_attention(program_, sizes_, memory_, at, options_); break;
     }
     end(at);
   }
@@ -235,7 +235,7 @@ class Iteration {
     for (const Rank member : at.command->group) {
       members.push_back(place_of(member, at.command->op));
     }
-    run_collective(program_, memory_, members);
+    run_collective(program_, memory_, members, options_);
     for (const Place& member : members) {
       end(member);
     }

@@ -26,10 +26,13 @@ Matrix<float> sent(DType wire, Matrix<float> value) {
 
 }  // namespace
 
-void run_gemm(const Program& program, Memory& memory, const Place& at) {
+void run_gemm(const Program& program, Memory& memory, const Place& at, const RunOptions& options) {
+  if (options.functions == Functions::none) {
+    return;
+  }
   const Command& command = *at.command;
   const auto& shape = shape_of<GemmShape>(program, at);
-  Matrix<float> out = product(factor(memory.read(at.rank, command.inputs[0]), shape.transpose_a),
+  Matrix<float> out = product(options.products, factor(memory.read(at.rank, command.inputs[0]), shape.transpose_a),
                               factor(memory.read(at.rank, command.inputs[1]), shape.transpose_b));
   if (shape.accumulate) {
     const std::array terms{memory.read(at.rank, command.outputs[0]), std::move(out)};
@@ -38,9 +41,13 @@ void run_gemm(const Program& program, Memory& memory, const Place& at) {
   memory.write(at.rank, command.outputs[0], out);
 }
 
-void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions) {
+void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory, const Place& at,
+                     const RunOptions& options) {
   const Command& command = *at.command;
   const auto& shape = shape_of<ElementwiseShape>(program, at);
+  if (options.functions == Functions::none && shape.function != Function::copy) {
+    return;
+  }
   std::vector<Matrix<float>> inputs;
   for (const std::vector<Rectangle>& input : command.inputs) {
     inputs.push_back(memory.read(at.rank, input));
@@ -49,15 +56,19 @@ void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory,
   const auto result = [&] {
     switch (shape.function) {
       case Function::add: return sum(inputs);
-      case Function::residual: return residual(functions, inputs[0], inputs[1]);
+      case Function::residual: return residual(options.functions, inputs[0], inputs[1]);
       case Function::zero: return Matrix<float>(sizes.elements(shape.rows), sizes.elements(shape.columns));
-      default: return apply(shape.function, functions, block, inputs[0]);
+      default: return apply(shape.function, options.functions, block, inputs[0]);
     }
   };
   memory.write(at.rank, command.outputs[0], result());
 }
 
-void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions) {
+void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at,
+                   const RunOptions& options) {
+  if (options.functions == Functions::none) {
+    return;
+  }
   const auto& shape = shape_of<AttentionShape>(program, at);
   const Command& command = *at.command;
   const std::int64_t block = sizes.block[position(shape.queries.dimension)];
@@ -68,7 +79,7 @@ void run_attention(const Program& program, const Sizes& sizes, Memory& memory, c
     }
   }
   memory.write(at.rank, command.outputs[0],
-               attention(layout_of(sizes, shape), functions, memory.read(at.rank, command.inputs[0]), rows,
+               attention(layout_of(sizes, shape), options.functions, memory.read(at.rank, command.inputs[0]), rows,
                          memory.read(at.rank, command.inputs[1])));
 }
 
@@ -77,8 +88,12 @@ void run_transfer(const Program& program, Memory& memory, const Place& from, con
   memory.write(to.rank, to.command->outputs[0], sent(wire, memory.read(from.rank, from.command->inputs[0])));
 }
 
-void run_collective(const Program& program, Memory& memory, std::span<const Place> members) {
+void run_collective(const Program& program, Memory& memory, std::span<const Place> members, const RunOptions& options) {
   const auto& shape = shape_of<CollectiveShape>(program, members.front());
+  const bool adds = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
+  if (options.functions == Functions::none && adds) {
+    return;
+  }
   std::vector<Matrix<float>> inputs;
   for (const Place& member : members) {
     inputs.push_back(sent(shape.wire, memory.read(member.rank, member.command->inputs[0])));

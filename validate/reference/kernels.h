@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "validate/reference/arithmetic.h"
+#include "validate/executor.h"
 #include "validate/reference/memory.h"
 
 namespace commfuse::validate {
@@ -15,12 +15,14 @@ struct Place {
   const Command* command = nullptr;
 };
 
-void run_gemm(const Program& program, Memory& memory, const Place& at);
-void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions);
-void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at, Functions functions);
+void run_gemm(const Program& program, Memory& memory, const Place& at, const RunOptions& options);
+void run_elementwise(const Program& program, const Sizes& sizes, Memory& memory, const Place& at,
+                     const RunOptions& options);
+void run_attention(const Program& program, const Sizes& sizes, Memory& memory, const Place& at,
+                   const RunOptions& options);
 /// From the send half of one command into the receive half of another.
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to);
 /// `members` by coordinate. All inputs are read before any output is written.
-void run_collective(const Program& program, Memory& memory, std::span<const Place> members);
+void run_collective(const Program& program, Memory& memory, std::span<const Place> members, const RunOptions& options);
 
 }  // namespace commfuse::validate

@@ -2,26 +2,40 @@
 #include "validate/reference/memory.h"
 
 #include <algorithm>
-#include <limits>
+#include <utility>
 
 #include "model/check.h"
 #include "validate/reference/rounding.h"
 
 namespace commfuse::validate {
 
+std::size_t Memory::Store::first(std::int64_t row, std::int64_t column) const { return length(row * columns + column); }
+std::size_t Memory::Store::length(std::int64_t elements) const {
+  return static_cast<std::size_t>(elements * bytes_of(dtype));
+}
+
 Memory::Memory(const Program& program, const Sizes& sizes) : program_(program), sizes_(sizes) {
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     for (const Buffer& buffer : program.buffers) {
-      buffers_.emplace_back(sizes.elements(buffer.rows), sizes.elements(buffer.columns));
+      Store store{buffer.dtype, sizes.elements(buffer.rows), sizes.elements(buffer.columns), {}};
+      store.bytes.resize(store.length(store.rows * store.columns));
+      stores_.push_back(std::move(store));
     }
   }
   poison();
 }
 
 void Memory::poison() {
-  for (Matrix<float>& buffer : buffers_) {
-    std::ranges::fill(buffer.values(), std::numeric_limits<float>::quiet_NaN());
+  for (Store& store : stores_) {
+    std::ranges::fill(store.bytes, std::byte{0xff});
   }
+}
+
+Matrix<float> Memory::buffer(Rank rank, BufferId id) const {
+  const Store& store = stores_[place(rank, id)];
+  Matrix<float> value(store.rows, store.columns);
+  decode(store.dtype, store.bytes, value.values());
+  return value;
 }
 
 Matrix<float> Memory::read(Rank rank, std::span<const Rectangle> operand) const {
@@ -36,11 +50,10 @@ Matrix<float> Memory::read(Rank rank, std::span<const Rectangle> operand) const 
   for (const Rectangle& rectangle : operand) {
     const Area area = area_of(rectangle);
     check(area.columns == columns, "the rectangles of an operand are equally wide");
-    const Matrix<float>& from = buffer(rank, rectangle.buffer);
+    const Store& from = stores_[place(rank, rectangle.buffer)];
+    const std::span<const std::byte> bytes = from.bytes;
     for (std::int64_t row = 0; row < area.rows; ++row, ++to) {
-      const std::span<const float> source = from.row(area.row + row);
-      std::ranges::copy(source.subspan(static_cast<std::size_t>(area.column), static_cast<std::size_t>(columns)),
-                        value.row(to).begin());
+      decode(from.dtype, bytes.subspan(from.first(area.row + row, area.column), from.length(columns)), value.row(to));
     }
   }
   return value;
@@ -51,11 +64,10 @@ void Memory::write(Rank rank, std::span<const Rectangle> operand, const Matrix<f
   for (const Rectangle& rectangle : operand) {
     const Area area = area_of(rectangle);
     check(area.columns == value.columns() && from + area.rows <= value.rows(), "a value fits where it is stored");
-    const DType dtype = program_.buffers[position(rectangle.buffer)].dtype;
-    Matrix<float>& to = buffers_[place(rank, rectangle.buffer)];
+    Store& to = stores_[place(rank, rectangle.buffer)];
+    const std::span<std::byte> bytes = to.bytes;
     for (std::int64_t row = 0; row < area.rows; ++row, ++from) {
-      const auto target = to.row(area.row + row).subspan(static_cast<std::size_t>(area.column));
-      std::ranges::transform(value.row(from), target.begin(), [&](float x) { return stored(dtype, x); });
+      encode(to.dtype, value.row(from), bytes.subspan(to.first(area.row + row, area.column), to.length(area.columns)));
     }
   }
   check(from == value.rows(), "a value fits where it is stored");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every buffer of every rank, as the interpreter sees it.
+// Every buffer of every rank, in the bytes of its dtype.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -20,21 +21,32 @@ struct Area {
   std::int64_t columns = 0;
 };
 
-/// Full of NaN to begin with, so that a value that is read before it is written spoils the result. Values are rounded
-/// to the buffer's dtype when stored.
+/// Every byte is 0xff to begin with, NaN in every dtype, so that a value that is read before it is written spoils the
+/// result. Values are rounded to the buffer's dtype when stored. Threads may share it as long as none writes an element
+/// that another one reads or writes.
 class Memory {
  public:
   /// Requires both to outlive the memory.
   Memory(const Program& program, const Sizes& sizes);
 
   void poison();
-  [[nodiscard]] const Matrix<float>& buffer(Rank rank, BufferId id) const { return buffers_[place(rank, id)]; }
+  [[nodiscard]] Matrix<float> buffer(Rank rank, BufferId id) const;
   /// The rectangles stacked by rows.
   [[nodiscard]] Matrix<float> read(Rank rank, std::span<const Rectangle> operand) const;
   /// Requires the value to have the rows and columns of the stacked rectangles.
   void write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value);
 
  private:
+  struct Store {
+    DType dtype = DType::fp32;
+    std::int64_t rows = 0;
+    std::int64_t columns = 0;
+    std::vector<std::byte> bytes;
+
+    /// The place of so many elements of a row.
+    [[nodiscard]] std::size_t first(std::int64_t row, std::int64_t column) const;
+    [[nodiscard]] std::size_t length(std::int64_t elements) const;
+  };
   [[nodiscard]] std::size_t place(Rank rank, BufferId id) const {
     return static_cast<std::size_t>(rank) * program_.buffers.size() + position(id);
   }
@@ -42,7 +54,7 @@ class Memory {
 
   const Program& program_;
   const Sizes& sizes_;
-  std::vector<Matrix<float>> buffers_;
+  std::vector<Store> stores_;
 };
 
 }  // namespace commfuse::validate

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 
 #include "model/check.h"
 
@@ -30,6 +31,60 @@ float to_fp16(float value) {
   return std::abs(rounded) > 65504.0F ? std::copysign(HUGE_VALF, value) : rounded;
 }
 
+/// The upper half; a NaN whose upper half would say infinity is made a quiet one.
+std::uint16_t bf16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto upper = static_cast<std::uint16_t>(bits >> 16U);
+  return std::isnan(value) && (upper & 0x7fU) == 0 ? static_cast<std::uint16_t>(upper | 0x40U) : upper;
+}
+
+/// Of a value that fp16 holds, or NaN.
+std::uint16_t fp16_bits(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const auto sign = static_cast<std::uint16_t>((bits >> 16U) & 0x8000U);
+  if (std::isnan(value)) {
+    const std::uint32_t payload = (bits >> 13U) & 0x3ffU;
+    return static_cast<std::uint16_t>(sign | 0x7c00U | (payload == 0 ? 0x200U : payload));
+  }
+  const float magnitude = std::abs(value);
+  if (magnitude == HUGE_VALF) {
+    return static_cast<std::uint16_t>(sign | 0x7c00U);
+  }
+  if (magnitude < 0x1p-14F) {  // in steps of 2^-24
+    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(magnitude * 0x1p24F));
+  }
+  const std::uint32_t rebiased = (bits & 0x7fffffffU) - (112U << 23U);
+  return static_cast<std::uint16_t>(sign | (rebiased >> 13U));
+}
+
+float from_fp16_bits(std::uint16_t bits) {
+  const std::uint32_t sign = (bits & 0x8000U) << 16U;
+  const std::uint32_t exponent = (bits >> 10U) & 0x1fU;
+  const std::uint32_t mantissa = bits & 0x3ffU;
+  if (exponent == 0) {
+    return std::copysign(static_cast<float>(mantissa) * 0x1p-24F, std::bit_cast<float>(sign));
+  }
+  const std::uint32_t rebiased = exponent == 0x1fU ? 0xffU : exponent + 112U;
+  return std::bit_cast<float>(sign | (rebiased << 23U) | (mantissa << 13U));
+}
+
+/// Element by element: to(value) into bytes.
+template <class Bits, class To>
+void encode_each(std::span<const float> values, std::span<std::byte> bytes, To&& to) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const Bits bits = to(values[i]);
+    std::memcpy(&bytes[i * sizeof(Bits)], &bits, sizeof(Bits));
+  }
+}
+template <class Bits, class From>
+void decode_each(std::span<const std::byte> bytes, std::span<float> values, From&& from) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    Bits bits{};
+    std::memcpy(&bits, &bytes[i * sizeof(Bits)], sizeof(Bits));
+    values[i] = from(bits);
+  }
+}
+
 }  // namespace
 
 bool can_store(DType dtype) { return dtype != DType::fp8; }
@@ -40,6 +95,31 @@ float stored(DType dtype, float value) {
     return value;
   }
   return dtype == DType::bf16 ? to_bf16(value) : to_fp16(value);
+}
+
+void encode(DType dtype, std::span<const float> values, std::span<std::byte> bytes) {
+  check(can_store(dtype) && bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)),
+        "an element for every value");
+  if (dtype == DType::fp32) {
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+  } else if (dtype == DType::bf16) {
+    encode_each<std::uint16_t>(values, bytes, [](float x) { return bf16_bits(std::isfinite(x) ? to_bf16(x) : x); });
+  } else {
+    encode_each<std::uint16_t>(values, bytes, [](float x) { return fp16_bits(stored(DType::fp16, x)); });
+  }
+}
+
+void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values) {
+  check(can_store(dtype) && bytes.size() == values.size() * static_cast<std::size_t>(bytes_of(dtype)),
+        "a value for every element");
+  if (dtype == DType::fp32) {
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+  } else if (dtype == DType::bf16) {
+    decode_each<std::uint16_t>(bytes, values,
+                               [](std::uint16_t bits) { return std::bit_cast<float>(std::uint32_t{bits} << 16U); });
+  } else {
+    decode_each<std::uint16_t>(bytes, values, from_fp16_bits);
+  }
 }
 
 Roundoff roundoff_of(DType dtype) {

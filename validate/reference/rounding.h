@@ -2,6 +2,9 @@
 // What storing a value in a dtype does to it, and by how much at most.
 #pragma once
 
+#include <cstddef>
+#include <span>
+
 #include "model/dtype.h"
 
 namespace commfuse::validate {
@@ -11,6 +14,11 @@ bool can_store(DType dtype);
 
 /// The nearest value of `dtype`, ties to even; infinity beyond its range, NaN stays NaN. Requires can_store(dtype).
 float stored(DType dtype, float value);
+
+/// Elements as they lie in memory: stored(dtype, value) bit for bit, and NaN stays NaN. `bytes` holds as many elements
+/// as `values`. Requires can_store(dtype).
+void encode(DType dtype, std::span<const float> values, std::span<std::byte> bytes);
+void decode(DType dtype, std::span<const std::byte> bytes, std::span<float> values);
 
 /// A bound on what one rounding to nearest does: |rounded - x| <= relative |x| + absolute, as long as nothing
 /// overflows. `absolute` is half the smallest subnormal.

@@ -2,6 +2,7 @@
 #include "validate/reference/verify.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -14,15 +15,17 @@ namespace commfuse::validate {
 
 namespace {
 
+bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
+
 /// compare(tensor, row, column, value) for every element of every final content on every rank.
 template <class Compare>
-void each_final(const Interpreter& interpreter, Compare&& compare) {
-  const Program& program = interpreter.program();
+void each_final(const Executor& executor, Compare&& compare) {
+  const Program& program = executor.program();
   for (const Content& content : program.final) {
     for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
       const Coordinates here = program.mesh.coordinates(rank);
-      const Area there = area_of(program, interpreter.sizes(), content, rank);
-      const Matrix<float> computed = interpreter.fetch(rank, rectangle_of(program, content.here, here));
+      const Area there = area_of(program, executor.sizes(), content, rank);
+      const Matrix<float> computed = executor.fetch(rank, rectangle_of(program, content.here, here));
       for (std::int64_t row = 0; row < computed.rows(); ++row) {
         for (std::int64_t column = 0; column < computed.columns(); ++column) {
           compare(position(content.tensor), there.row + row, there.column + column, computed.at(row, column));
@@ -32,19 +35,18 @@ void each_final(const Interpreter& interpreter, Compare&& compare) {
   }
 }
 
-Tally compare_bits(const Interpreter& interpreter, std::span<const Matrix<float>> expected) {
+Tally compare_bits(const Executor& executor, std::span<const Matrix<float>> expected) {
   Tally tally;
-  each_final(interpreter, [&](std::size_t tensor, std::int64_t row, std::int64_t column, float value) {
-    const float wanted = expected[tensor].at(row, column);
-    tally.wrong += std::bit_cast<std::uint32_t>(value) == std::bit_cast<std::uint32_t>(wanted) ? 0 : 1;
+  each_final(executor, [&](std::size_t tensor, std::int64_t row, std::int64_t column, float value) {
+    tally.wrong += same_bits(value, expected[tensor].at(row, column)) ? 0 : 1;
     ++tally.elements;
   });
   return tally;
 }
 
-Tally compare_bound(const Interpreter& interpreter, std::span<const Bounded> expected) {
+Tally compare_bound(const Executor& executor, std::span<const Bounded> expected) {
   Tally tally;
-  each_final(interpreter, [&](std::size_t tensor, std::int64_t row, std::int64_t column, float value) {
+  each_final(executor, [&](std::size_t tensor, std::int64_t row, std::int64_t column, float value) {
     const double off = std::abs(static_cast<double>(value) - expected[tensor].value.at(row, column));
     const double ratio = off == 0.0 ? 0.0 : off / expected[tensor].bound.at(row, column);
     tally.worst = std::max(tally.worst, std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
@@ -69,6 +71,81 @@ Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
   return tally;
 }
 
+/// Every buffer of every rank.
+std::vector<Matrix<float>> memory_of(const Executor& executor) {
+  const Program& program = executor.program();
+  std::vector<Matrix<float>> all;
+  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+    for (std::size_t id = 0; id < program.buffers.size(); ++id) {
+      const Buffer& buffer = program.buffers[id];
+      all.push_back(executor.fetch(rank, {.buffer = BufferId{static_cast<std::int32_t>(id)},
+                                          .rows = buffer.rows.blocks,
+                                          .columns = buffer.columns.blocks}));
+    }
+  }
+  return all;
+}
+
+Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> expected) {
+  Tally tally;
+  const std::vector<Matrix<float>> memory = memory_of(executor);
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    const std::span<const float> values = memory[i].values();
+    const std::span<const float> wanted = expected[i].values();
+    for (std::size_t at = 0; at < values.size(); ++at) {
+      tally.wrong += same_bits(values[at], wanted[at]) ? 0 : 1;
+    }
+    tally.elements += static_cast<std::int64_t>(values.size());
+  }
+  return tally;
+}
+
+/// How many iterations a run of this order has. After one, what was read before it was written is poison still; after
+/// two it may be what the first one left, but what was overwritten too early shows.
+int iterations_of(int order) { return 1 + order % 2; }
+
+/// Runs on these inputs, which leave the executor's memory as they leave the interpreter's in every order.
+Tally verify_memory(Executor& executor, Interpreter& interpreter, std::span<const Matrix<float>> inputs,
+                    Functions functions, std::uint64_t first, int orders) {
+  interpreter.prepare(inputs);
+  std::array<std::vector<Matrix<float>>, 2> expected;
+  for (std::vector<Matrix<float>>& after : expected) {
+    interpreter.run({.functions = functions});
+    after = memory_of(interpreter);
+  }
+  Tally tally;
+  for (int order = 0; order < orders; ++order) {
+    const int iterations = iterations_of(order);
+    executor.prepare(inputs);
+    executor.run(
+        {.functions = functions, .order = first + static_cast<std::uint64_t>(order), .iterations = iterations});
+    tally += compare_memory(executor, expected[static_cast<std::size_t>(iterations - 1)]);
+  }
+  return tally;
+}
+
+Verdict verify_executor(Executor& executor, Interpreter& interpreter, const VerifyOptions& options) {
+  const Program& program = executor.program();
+  const auto of_kind = [&](DataKind kind) { return input_data(program, executor.sizes(), kind, options.seed); };
+  Verdict verdict;
+  verdict.moved = verify_memory(executor, interpreter, of_kind(DataKind::tags), Functions::none, options.chaos, 2);
+  const auto [integers, unfused_integers] = integer_data(program, executor.sizes(), options.seed);
+  for (int order = 0; order < 2; ++order) {
+    executor.prepare(integers);
+    executor.run({.functions = Functions::integer,
+                  .order = options.chaos + static_cast<std::uint64_t>(order),
+                  .iterations = iterations_of(order)});
+    verdict.integers += compare_bits(executor, unfused_integers);
+  }
+  const auto inputs = of_kind(DataKind::random);
+  verdict.same_order = verify_memory(executor, interpreter, inputs, Functions::real, options.chaos, options.orders);
+  if (cuts_no_sum(program)) {
+    verdict.bitwise = compare_bits(executor, unfused(program, executor.sizes(), inputs, Functions::real));
+  }
+  verdict.bound = compare_bound(executor, bounded(program, executor.sizes(), inputs));
+  return verdict;
+}
+
 }  // namespace
 
 Tally& Tally::operator+=(const Tally& other) {
@@ -81,9 +158,14 @@ Tally& Tally::operator+=(const Tally& other) {
 Verdict& Verdict::operator+=(const Verdict& other) {
   integers += other.integers;
   bound += other.bound;
-  if (other.bitwise) {
-    bitwise = bitwise.value_or(Tally{}) += *other.bitwise;
-  }
+  const auto add = [](std::optional<Tally>& to, const std::optional<Tally>& more) {
+    if (more) {
+      to = to.value_or(Tally{}) += *more;
+    }
+  };
+  add(bitwise, other.bitwise);
+  add(moved, other.moved);
+  add(same_order, other.same_order);
   return *this;
 }
 
@@ -119,6 +201,9 @@ bool cuts_no_sum(const Program& program) {
 
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
   Interpreter interpreter(lower(program), sizes);
+  if (options.executor) {
+    return verify_executor(*options.executor(lower(program), sizes), interpreter, options);
+  }
   Verdict verdict{.integers = verify_integers(interpreter, options), .bitwise = {}, .bound = {}};
   const auto inputs = input_data(*program, sizes, DataKind::random, options.seed);
   interpreter.prepare(inputs);

@@ -8,6 +8,7 @@
 
 #include "model/schedule/program.h"
 #include "model/schedule/sizes.h"
+#include "validate/executor.h"
 
 namespace commfuse::validate {
 
@@ -25,8 +26,14 @@ struct Verdict {
   Tally integers;                // T-int: integer data, bitwise the unfused result
   std::optional<Tally> bitwise;  // T2: random data, bitwise the unfused result; asked of programs that cut no sum
   Tally bound;                   // T3: random data, inside the componentwise bound
+  // Of an executor, against the interpreter, whose every buffer on every rank is compared.
+  std::optional<Tally> moved{};       // T0: tagged data, bytes moved and nothing computed
+  std::optional<Tally> same_order{};  // T1: random data, all that the program does
 
-  [[nodiscard]] bool ok() const { return integers.ok() && (!bitwise || bitwise->ok()) && bound.ok(); }
+  [[nodiscard]] bool ok() const {
+    const auto fine = [](const std::optional<Tally>& tally) { return !tally || tally->ok(); };
+    return integers.ok() && fine(bitwise) && bound.ok() && fine(moved) && fine(same_order);
+  }
   Verdict& operator+=(const Verdict& other);
 };
 
@@ -35,6 +42,10 @@ struct VerifyOptions {
   /// In how many orders of its ops the program runs on integers: one after the other, and so many more at random, each
   /// twice over the same memory.
   int orders = 4;
+  /// Who is verified, against the interpreter; none: the interpreter itself.
+  MakeExecutor executor{};
+  /// Of an executor: the first of `orders` seeds of chaos.
+  std::uint64_t chaos = 1;
 };
 
 /// Whether every sum of the integer data of this seed is exact, whatever its order.

@@ -66,6 +66,29 @@ TEST(CheckRows, ATableWithFailures) {
   EXPECT_EQ(findings_in_words(results), "sliced (k=2) ag_gemm, 4 ranks: op 3 (exchange) never ends, says \"rank 1\"\n");
 }
 
+TEST(CheckRows, ATableOfAnExecutorNamesTheLevels) {
+  CheckResult fine = right();
+  fine.executor = "cpu";
+  fine.verdict.moved = Tally{.elements = 10};
+  fine.verdict.same_order = Tally{.elements = 20};
+  const std::array results{fine, fine};
+  EXPECT_EQ(to_table(results),
+            "operation   ranks  schedule             proof  T0     T1     T-int  T2     T3\n"
+            "ag_gemm         4  sliced (k=2)         ok     ok     ok     ok     ok     0.25\n"
+            "ag_gemm         4  sliced (k=2)         ok     ok     ok     ok     ok     0.25\n"
+            "2 schedules right on cpu: 40 elements as the interpreter's, 20 moved, 100 in bound\n");
+  fine.verdict.same_order->wrong = 1;
+  EXPECT_FALSE(fine.ok());
+  CheckResult unproven = unproved();
+  unproven.executor = "cpu";
+  const std::array failed{fine, unproven};
+  EXPECT_EQ(to_table(failed),
+            "operation   ranks  schedule             proof  T0     T1     T-int  T2     T3\n"
+            "ag_gemm         4  sliced (k=2)         ok     ok     wrong  ok     ok     0.25\n"
+            "ag_gemm         4  sliced (k=2)         no     -      -      -      -      -\n"
+            "2 of 2 schedules failed\n");
+}
+
 TEST(CheckRows, CsvLeavesEmptyWhatDoesNotApplyAndQuotes) {
   const std::array results{unproved()};
   EXPECT_EQ(
@@ -73,9 +96,10 @@ TEST(CheckRows, CsvLeavesEmptyWhatDoesNotApplyAndQuotes) {
       "schema,operation,ranks,dtype,seed,strategy,file,slices,sub_slices,form,add_lane,sum,lanes,directions,group,"
       "inner,"
       "attention,shuffles,regather,ops,ok,proved,finding,integer_elements,integer_wrong,bitwise_elements,"
-      "bitwise_wrong,bound_elements,bound_wrong,bound_worst\r\n"
+      "bitwise_wrong,bound_elements,bound_wrong,bound_worst,executor,moved_elements,moved_wrong,same_order_elements,"
+      "same_order_wrong\r\n"
       "commfuse.check/1,ag_gemm,4,bf16,7,sliced,,2,,,,,,,,,,strided,,4,false,false,\"op 3 (exchange) never ends, says "
-      "\"\"rank 1\"\"\",,,,,,,\r\n");
+      "\"\"rank 1\"\"\",,,,,,,,reference,,,,\r\n");
 }
 
 TEST(CheckRows, JsonHasNullForWhatDoesNotApply) {
@@ -88,7 +112,8 @@ TEST(CheckRows, JsonHasNullForWhatDoesNotApply) {
       "\"lanes\":null,\"directions\":null,\"group\":null,\"inner\":null,\"attention\":null,\"shuffles\":\"strided\","
       "\"regather\":null,\"ops\":4,\"ok\":true,\"proved\":true,\"finding\":null,\"integer_elements\":100,"
       "\"integer_wrong\":0,\"bitwise_elements\":50,\"bitwise_wrong\":0,\"bound_elements\":50,\"bound_wrong\":0,"
-      "\"bound_worst\":0.25}\n]\n");
+      "\"bound_worst\":0.25,\"executor\":\"reference\",\"moved_elements\":null,\"moved_wrong\":null,"
+      "\"same_order_elements\":null,\"same_order_wrong\":null}\n]\n");
 }
 
 }  // namespace

@@ -4,10 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "validate/reference/random.h"
 
@@ -49,6 +52,59 @@ TEST(Rounding, Fp16KeepsElevenSignificantBitsAndTiesGoToEven) {
 }
 
 TEST(Rounding, Fp32StoresWhatItIsGiven) { EXPECT_EQ(stored(DType::fp32, 1.0F + 0x1p-23F), 1.0F + 0x1p-23F); }
+
+/// What a value is after it lay in memory.
+float kept(DType dtype, float value) {
+  std::array<std::byte, 4> bytes{};
+  const std::span<std::byte> room(bytes.data(), static_cast<std::size_t>(bytes_of(dtype)));
+  encode(dtype, {&value, 1}, room);
+  float back = 0.0F;
+  decode(dtype, room, {&back, 1});
+  return back;
+}
+
+TEST(Rounding, MemoryKeepsWhatIsStored) {
+  Random random(3);
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
+    for (int i = 0; i < 20000; ++i) {
+      const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random.next() >> 32U));
+      const float near = random.uniform() * std::ldexp(1.0F, static_cast<int>(random.integer(26)));
+      for (const float one : {value, near}) {
+        if (!std::isnan(one)) {
+          EXPECT_EQ(std::bit_cast<std::uint32_t>(kept(dtype, one)), std::bit_cast<std::uint32_t>(stored(dtype, one)))
+              << name_of(dtype) << " " << one;
+        }
+      }
+    }
+    for (const float one : {0.0F, -0.0F, infinity, -infinity}) {
+      EXPECT_EQ(std::bit_cast<std::uint32_t>(kept(dtype, one)), std::bit_cast<std::uint32_t>(one));
+    }
+    EXPECT_TRUE(std::isnan(kept(dtype, std::bit_cast<float>(0x7f800001U))));
+    EXPECT_TRUE(std::isnan(kept(dtype, std::numeric_limits<float>::quiet_NaN())));
+  }
+}
+
+TEST(Rounding, AllSixteenBitsComeBackFromMemory) {
+  for (const DType dtype : {DType::bf16, DType::fp16}) {
+    for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
+      const std::array bytes{static_cast<std::byte>(bits & 0xffU), static_cast<std::byte>(bits >> 8U)};
+      float value = 0.0F;
+      decode(dtype, bytes, {&value, 1});
+      std::array<std::byte, 2> again{};
+      encode(dtype, {&value, 1}, again);
+      EXPECT_EQ(again, bytes) << name_of(dtype) << " " << bits;
+    }
+  }
+}
+
+TEST(Rounding, PoisonIsNanInEveryDtype) {
+  const std::array<std::byte, 4> poison{std::byte{0xff}, std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
+  for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
+    float value = 0.0F;
+    decode(dtype, std::span(poison).first(static_cast<std::size_t>(bytes_of(dtype))), {&value, 1});
+    EXPECT_TRUE(std::isnan(value));
+  }
+}
 
 TEST(Rounding, ZeroKeepsItsSignAndNothingHidesNanOrInfinity) {
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {

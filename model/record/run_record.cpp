@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/run_record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array all_statuses{RunStatus::done, RunStatus::wrong, RunStatus::failed};
+constexpr std::uintmax_t largest_file = std::uintmax_t{256} << 20U;
+constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+
+Json json_of(const Words& words) {
+  Json object = Json::object();
+  for (const auto& [name, value] : words) {
+    object[name] = value;
+  }
+  return object;
+}
+
+Json json_of(const std::vector<Duration>& times) {
+  Json list = Json::array();
+  for (const Duration time : times) {
+    list.push_back(time.count());
+  }
+  return list;
+}
+
+Json json_of(const Timeline& spans) {
+  Json list = Json::array();
+  for (const OpSpan& span : spans) {
+    list.push_back(
+        {span.rank, position(span.op), span.start.time_since_epoch().count(), span.end.time_since_epoch().count()});
+  }
+  return list;
+}
+
+Json json_of(const std::vector<LevelResult>& levels) {
+  Json list = Json::array();
+  for (const LevelResult& level : levels) {
+    // JSON has no infinity: a value that was never written is `null` times its bound away.
+    list.push_back({{"level", level.level},
+                    {"elements", level.elements},
+                    {"wrong", level.wrong},
+                    {"worst", std::isfinite(level.worst) ? Json(level.worst) : Json()}});
+  }
+  return list;
+}
+
+Json json_of(const MeasuredRun& run) {
+  return {{"strategy", run.strategy},
+          {"options", json_of(run.options)},
+          {"parameters", run.parameters},
+          {"schedule_sha256", run.schedule_sha256},
+          {"status", name_of(run.status)},
+          {"message", run.message},
+          {"makespans_ps", json_of(run.makespans)},
+          {"spans_ps", json_of(run.spans)},
+          {"levels", json_of(run.levels)}};
+}
+
+Json json_of(const Environment& environment) {
+  return {{"cpu", environment.cpu},
+          {"cores", environment.cores},
+          {"os", environment.os},
+          {"compiler", environment.compiler},
+          {"build", environment.build}};
+}
+
+/// A value of the file, and how to reach it: "runs[2].status". Throws ConfigError for what it is not.
+class Reader {
+ public:
+  Reader(const Json& value, const std::string& path, std::string place)
+      : value_(value), path_(path), place_(std::move(place)) {}
+
+  [[noreturn]] void refuse(const std::string& sentence) const {
+    throw ConfigError(fmt::format("{}: {}{}{}; have it written anew by commfuse-validate run --out", path_, place_,
+                                  place_.empty() ? "" : ": ", sentence));
+  }
+
+  [[nodiscard]] Reader at(const std::string& key) const {
+    require(value_.is_object(), "it is no object");
+    const auto found = value_.find(key);
+    const std::string place = place_.empty() ? key : fmt::format("{}.{}", place_, key);
+    if (found == value_.end()) {
+      throw ConfigError(
+          fmt::format("{}: {} is missing; have it written anew by commfuse-validate run --out", path_, place));
+    }
+    return {*found, path_, place};
+  }
+  [[nodiscard]] std::vector<Reader> items() const {
+    require(value_.is_array(), "it is no list");
+    std::vector<Reader> all;
+    for (std::size_t i = 0; i < value_.size(); ++i) {
+      all.emplace_back(value_[i], path_, fmt::format("{}[{}]", place_, i));
+    }
+    return all;
+  }
+  [[nodiscard]] std::string text() const {
+    require(value_.is_string(), "it is no text");
+    return value_.get<std::string>();
+  }
+  [[nodiscard]] std::int64_t count(std::int64_t least = 0, std::int64_t largest = most) const {
+    const bool fits = value_.is_number_integer() &&
+                      (!value_.is_number_unsigned() || value_.get<std::uint64_t>() <= static_cast<std::uint64_t>(most));
+    require(fits, "it is no whole number");
+    const auto number = value_.get<std::int64_t>();
+    require(number >= least && number <= largest, "it is out of range");
+    return number;
+  }
+  [[nodiscard]] std::uint64_t seed() const {
+    require(value_.is_number_unsigned(), "it is no whole number of at least 0");
+    return value_.get<std::uint64_t>();
+  }
+  [[nodiscard]] double number() const {
+    require(value_.is_number(), "it is no number");
+    return value_.get<double>();
+  }
+  [[nodiscard]] double number_or_infinity() const {
+    return value_.is_null() ? std::numeric_limits<double>::infinity() : number();
+  }
+  [[nodiscard]] Duration duration() const { return Duration(count()); }
+  [[nodiscard]] std::vector<Duration> durations() const {
+    std::vector<Duration> all;
+    for (const Reader& item : items()) {
+      all.push_back(item.duration());
+    }
+    return all;
+  }
+  [[nodiscard]] Words words() const {
+    require(value_.is_object(), "it is no object");
+    Words all;
+    for (const auto& [name, value] : value_.items()) {
+      all.emplace_back(name, at(name).text());
+    }
+    return all;
+  }
+  void require(bool holds, const char* sentence) const {
+    if (!holds) {
+      refuse(sentence);
+    }
+  }
+
+ private:
+  const Json& value_;
+  const std::string& path_;
+  std::string place_;
+};
+
+RunStatus status_in(const Reader& reader) {
+  const std::string word = reader.text();
+  const auto* const found =
+      std::find_if(all_statuses.begin(), all_statuses.end(), [&](RunStatus one) { return name_of(one) == word; });
+  if (found == all_statuses.end()) {
+    reader.refuse(fmt::format("{} is none of done, wrong, failed", in_quotes(word)));
+  }
+  return *found;
+}
+
+OpSpan span_in(const Reader& reader) {
+  const std::vector<Reader> parts = reader.items();
+  reader.require(parts.size() == 4, "a span is [rank, op, start, end]");
+  constexpr std::int64_t largest = std::numeric_limits<std::int32_t>::max();
+  const OpSpan span{.rank = static_cast<Rank>(parts[0].count(0, largest)),
+                    .op = OpId{static_cast<std::int32_t>(parts[1].count(0, largest))},
+                    .start = Instant(parts[2].duration()),
+                    .end = Instant(parts[3].duration())};
+  reader.require(span.start <= span.end, "it ends before it starts");
+  return span;
+}
+
+MeasuredRun run_in(const Reader& reader) {
+  MeasuredRun run{.strategy = reader.at("strategy").text(),
+                  .options = reader.at("options").words(),
+                  .parameters = reader.at("parameters").text(),
+                  .schedule_sha256 = reader.at("schedule_sha256").text(),
+                  .status = status_in(reader.at("status")),
+                  .message = reader.at("message").text(),
+                  .makespans = reader.at("makespans_ps").durations()};
+  for (const Reader& span : reader.at("spans_ps").items()) {
+    run.spans.push_back(span_in(span));
+  }
+  for (const Reader& level : reader.at("levels").items()) {
+    run.levels.push_back({.level = level.at("level").text(),
+                          .elements = level.at("elements").count(),
+                          .wrong = level.at("wrong").count(),
+                          .worst = level.at("worst").number_or_infinity()});
+  }
+  return run;
+}
+
+Environment environment_in(const Reader& reader) {
+  return {.cpu = reader.at("cpu").text(),
+          .cores = reader.at("cores").count(),
+          .os = reader.at("os").text(),
+          .compiler = reader.at("compiler").text(),
+          .build = reader.at("build").text()};
+}
+
+void require_schema(const Reader& top, const std::string& path) {
+  const std::string schema = top.at("schema").text();
+  if (schema != run_record_schema) {
+    throw ConfigError(fmt::format("{}: schema is {}, but {} is wanted here; give a file of that kind", path,
+                                  in_quotes(schema), in_quotes(run_record_schema)));
+  }
+}
+
+/// "line:col", both from 1, of the byte that the parser read last.
+std::string place_of(const std::string& text, std::size_t byte) {
+  const std::string_view before = std::string_view(text).substr(0, byte > 0 ? byte - 1 : 0);
+  const std::size_t last_break = before.rfind('\n');
+  const std::size_t column = before.size() - (last_break == std::string_view::npos ? 0 : last_break + 1);
+  return fmt::format("{}:{}", std::count(before.begin(), before.end(), '\n') + 1, column + 1);
+}
+
+Json parsed(const std::string& text, const std::string& path) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw ConfigError(fmt::format("{}:{}: not valid JSON; have it written anew by commfuse-validate run --out", path,
+                                  place_of(text, error.byte)));
+  } catch (const Json::exception&) {  // A number that fits no double.
+    throw ConfigError(fmt::format("{}: a number is out of range; have it written anew", path));
+  }
+}
+
+}  // namespace
+
+std::string_view name_of(RunStatus status) {
+  switch (status) {
+    case RunStatus::done: return "done";
+    case RunStatus::wrong: return "wrong";
+    case RunStatus::failed: return "failed";
+  }
+  return "";
+}
+
+std::string to_json(const RunRecord& record) {
+  const Json head{
+      {"schema", run_record_schema},
+      {"executor", record.executor},
+      {"compute", record.compute},
+      {"links", record.links},
+      {"dilation", record.dilation},
+      {"version", record.version},
+      {"git_revision", record.git_revision},
+      {"environment", json_of(record.environment)},
+      {"settings", json_of(record.settings)},
+      {"seed", record.seed},
+      {"warm_up", record.warm_up},
+      {"noise", {{"stated_ps", record.noise.stated.count()}, {"samples_ps", json_of(record.noise.samples)}}}};
+  std::string text = "{";
+  for (const auto& [key, value] : head.items()) {
+    text += fmt::format("\n  {}: {},", Json(key).dump(), value.dump());
+  }
+  text += "\n  \"runs\": [";
+  for (const MeasuredRun& run : record.runs) {
+    text += fmt::format("{}\n    {}", &run == record.runs.data() ? "" : ",", json_of(run).dump());
+  }
+  return text + "\n  ]\n}\n";
+}
+
+RunRecord parse_run_record(const std::string& text, const std::string& path) {
+  const Json json = parsed(text, path);
+  const Reader top(json, path, "");
+  require_schema(top, path);
+  RunRecord record{.executor = top.at("executor").text(),
+                   .compute = top.at("compute").text(),
+                   .links = top.at("links").text(),
+                   .dilation = top.at("dilation").number(),
+                   .version = top.at("version").text(),
+                   .git_revision = top.at("git_revision").text(),
+                   .environment = environment_in(top.at("environment")),
+                   .settings = top.at("settings").words(),
+                   .seed = top.at("seed").seed(),
+                   .warm_up = top.at("warm_up").count(),
+                   .noise = {.stated = top.at("noise").at("stated_ps").duration(),
+                             .samples = top.at("noise").at("samples_ps").durations()}};
+  top.at("dilation").require(record.dilation > 0.0, "it is out of range");
+  for (const Reader& run : top.at("runs").items()) {
+    record.runs.push_back(run_in(run));
+  }
+  return record;
+}
+
+RunRecord load_run_record(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    throw ConfigError(fmt::format("{}: there is no such file; have it written by commfuse-validate run --out", path));
+  }
+  if (std::filesystem::file_size(path, error) > largest_file || error) {
+    throw ConfigError(fmt::format("{}: it is larger than 256 MiB; record fewer iterations", path));
+  }
+  std::ifstream in(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in.good() && !in.eof()) {
+    throw ConfigError(fmt::format("{}: it cannot be read; allow reading it", path));
+  }
+  return parse_run_record(text, path);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an executor measured: one file of runs that compare, calibrate and reports read, whichever executor wrote it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/record/recorder.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+inline constexpr std::string_view run_record_schema = "commfuse.record/1";
+
+enum class RunStatus : std::uint8_t {
+  done,
+  wrong,   ///< it came to its end, and its numbers missed a level
+  failed,  ///< it did not come to its end
+};
+std::string_view name_of(RunStatus status);
+
+/// How one level of correctness came out: "T0", "T1", "T-int", "T2", "T3".
+struct LevelResult {
+  std::string level;
+  std::int64_t elements = 0;  ///< Compared.
+  std::int64_t wrong = 0;
+  double worst = 0.0;  ///< T3: the largest error in units of its bound.
+  friend bool operator==(const LevelResult&, const LevelResult&) = default;
+};
+
+/// Names and values, both as a user writes them: {"seq", "8K"}.
+using Words = std::vector<std::pair<std::string, std::string>>;
+
+/// One schedule, iteration after iteration.
+struct MeasuredRun {
+  std::string strategy;         ///< The bare name.
+  Words options;                ///< Of the strategy, those that make a difference.
+  std::string parameters;       ///< The same in words, for tables: "k=8".
+  std::string schedule_sha256;  ///< Digest of the schedule's canonical text.
+  RunStatus status = RunStatus::done;
+  std::string message;                ///< Why it failed; else empty.
+  std::vector<Duration> makespans{};  ///< By iteration, in the order they were run: the largest of all ranks.
+  Timeline spans{};                   ///< Of one traced iteration, which is not among `makespans`; empty: none was.
+  std::vector<LevelResult> levels{};  ///< Empty: nothing was compared.
+  friend bool operator==(const MeasuredRun&, const MeasuredRun&) = default;
+};
+
+/// What of a machine changes what is measured on it.
+struct Environment {
+  std::string cpu;  ///< Its model.
+  std::int64_t cores = 0;
+  std::string os;  ///< Name and release of the kernel.
+  std::string compiler;
+  std::string build;  ///< Release or Debug.
+  friend bool operator==(const Environment&, const Environment&) = default;
+};
+
+/// How long an op of `stated` really took, on as many ranks at once as the runs have, before anything else was run.
+struct NoiseFloor {
+  Duration stated{};
+  std::vector<Duration> samples{};
+  friend bool operator==(const NoiseFloor&, const NoiseFloor&) = default;
+};
+
+struct RunRecord {
+  std::string executor;      ///< "cpu".
+  std::string compute;       ///< "real", or "emulated": ops last as long as they are priced.
+  std::string links;         ///< "copied", "paced", or "emulated".
+  double dilation = 1.0;     ///< Everything emulated was played this much slower; the times here are divided by it.
+  std::string version;       ///< Of the program.
+  std::string git_revision;  ///< The same.
+  Environment environment;
+  Words settings;            ///< Of the point, by key.
+  std::uint64_t seed = 0;    ///< Of the order in which schedules took turns.
+  std::int64_t warm_up = 0;  ///< Iterations of every schedule before the first that counts.
+  NoiseFloor noise{};
+  std::vector<MeasuredRun> runs{};
+  friend bool operator==(const RunRecord&, const RunRecord&) = default;
+};
+
+/// One JSON object, a field a line; times are whole picoseconds, spans are [rank, op, start, end].
+std::string to_json(const RunRecord& record);
+
+/// Reads what to_json() writes; keys that it does not know are passed over. `path` is for messages only. Throws
+/// ConfigError: `path:line:col: sentence; remedy` where the text is no JSON, `path: runs[2].status: sentence; remedy`
+/// where it is no such record.
+RunRecord parse_run_record(const std::string& text, const std::string& path);
+
+/// The file's record. Throws ConfigError as above, and when the file cannot be read or is larger than 256 MiB.
+RunRecord load_run_record(const std::string& path);
+
+}  // namespace commfuse

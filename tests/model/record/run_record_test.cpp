@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// A record is read back as it was written, and what is no record is refused with its place.
+#include "model/record/run_record.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "model/config_error.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+RunRecord example() {
+  RunRecord record{.executor = "cpu",
+                   .compute = "emulated",
+                   .links = "emulated",
+                   .dilation = 2.5,
+                   .version = "0.1.0",
+                   .git_revision = "abc",
+                   .environment = {.cpu = "A \"quoted\" CPU", .cores = 2, .os = "Linux 6", .compiler = "GNU 12"},
+                   .settings = {{"seq", "8K"}, {"strategy.name", "all"}},
+                   .seed = std::numeric_limits<std::uint64_t>::max(),
+                   .warm_up = 5,
+                   .noise = {.stated = 1ms, .samples = {1001us, 1002us}}};
+  record.runs.push_back({.strategy = "sliced",
+                         .options = {{"slices", "4"}},
+                         .parameters = "k=4",
+                         .schedule_sha256 = "00ff",
+                         .makespans = {Duration(123456789012345), 1ms},
+                         .spans = {{0, OpId{3}, Instant(1us), Instant(2us)}, {1, OpId{3}, Instant(1us), Instant(1us)}},
+                         .levels = {{"T3", 10, 0, 0.25}}});
+  record.runs.push_back({.strategy = "serial",
+                         .status = RunStatus::failed,
+                         .message = "rank 0 waits",
+                         .levels = {{"T3", 10, 10, std::numeric_limits<double>::infinity()}}});
+  return record;
+}
+
+std::string replaced(std::string text, const std::string& old, const std::string& now) {
+  const std::size_t at = text.find(old);
+  EXPECT_NE(at, std::string::npos) << old;
+  return text.replace(at, old.size(), now);
+}
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_run_record(text, "r.json");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// What the example says once a piece of its text is another.
+std::string refusal_with(const std::string& old, const std::string& now) {
+  return refusal(replaced(to_json(example()), old, now));
+}
+
+TEST(RunRecord, IsReadBackAsItWasWritten) {
+  EXPECT_EQ(parse_run_record(to_json(example()), "r.json"), example());
+  EXPECT_EQ(parse_run_record(to_json({}), "r.json"), RunRecord{});
+}
+
+TEST(RunRecord, IsReadBackFromAFile) {
+  const OwnFolder folder;
+  std::ofstream("r.json") << to_json(example());
+  EXPECT_EQ(load_run_record("r.json"), example());
+}
+
+TEST(RunRecord, KeysOfALaterVersionArePassedOver) {
+  EXPECT_EQ(parse_run_record(replaced(to_json(example()), "\"executor\"", "\"later\":1,\"executor\""), "r.json"),
+            example());
+}
+
+constexpr auto remedy = "; have it written anew by commfuse-validate run --out";
+
+TEST(RunRecord, WhatIsNoJsonIsRefusedWithLineAndColumn) {
+  EXPECT_EQ(refusal("{\n  \"schema\": oops}"), std::string("r.json:2:13: not valid JSON") + remedy);
+  EXPECT_EQ(refusal(""), std::string("r.json:1:1: not valid JSON") + remedy);
+  const std::string text = to_json(example());
+  EXPECT_NE(refusal(text.substr(0, text.size() / 2)), "");  // half-written
+}
+
+TEST(RunRecord, WhatIsNoRecordIsRefusedWithItsKey) {
+  EXPECT_EQ(refusal("[]"), std::string("r.json: it is no object") + remedy);
+  EXPECT_EQ(refusal("{}"), std::string("r.json: schema is missing") + remedy);
+  EXPECT_EQ(refusal_with("commfuse.record/1", "commfuse.result/1"),
+            "r.json: schema is 'commfuse.result/1', but 'commfuse.record/1' is wanted here; give a file of that kind");
+  EXPECT_EQ(refusal_with("\"cores\"", "\"cpus\""), std::string("r.json: environment.cores is missing") + remedy);
+  EXPECT_EQ(refusal_with("[1001000000,", "[0.5,"),
+            std::string("r.json: noise.samples_ps[0]: it is no whole number") + remedy);
+  EXPECT_EQ(refusal_with("[1001000000,", "[-1,"),
+            std::string("r.json: noise.samples_ps[0]: it is out of range") + remedy);
+  EXPECT_EQ(refusal_with("\"dilation\": 2.5", "\"dilation\": 0"),
+            std::string("r.json: dilation: it is out of range") + remedy);
+  EXPECT_EQ(refusal_with("\"status\":\"failed\"", "\"status\":\"perhaps\""),
+            std::string("r.json: runs[1].status: 'perhaps' is none of done, wrong, failed") + remedy);
+  EXPECT_EQ(refusal_with("[0,3,1000000,2000000]", "[0,3,1000000]"),
+            std::string("r.json: runs[0].spans_ps[0]: a span is [rank, op, start, end]") + remedy);
+  EXPECT_EQ(refusal_with("[0,3,1000000,2000000]", "[0,3,3000000,2000000]"),
+            std::string("r.json: runs[0].spans_ps[0]: it ends before it starts") + remedy);
+  EXPECT_EQ(refusal_with("[0,3,1000000,2000000]", "[4294967296,3,1000000,2000000]"),
+            std::string("r.json: runs[0].spans_ps[0][0]: it is out of range") + remedy);
+  EXPECT_EQ(refusal_with("\"seed\": 18446744073709551615", "\"seed\": -1"),
+            std::string("r.json: seed: it is no whole number of at least 0") + remedy);
+}
+
+TEST(RunRecord, AFileThatIsNotThereIsRefused) {
+  try {
+    load_run_record("nowhere.json");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "nowhere.json: there is no such file; have it written by commfuse-validate run --out");
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

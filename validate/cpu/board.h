@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who stands where on all lanes of all ranks. Lanes are threads; they tell the board what they did and wait on it for
+// each other. When all of them wait, none can ever go on: that is found at once, without a timeout.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/record/recorder.h"
+#include "model/schedule/lower.h"
+#include "validate/cpu/wall_clock.h"
+
+namespace commfuse::validate {
+
+/// A command on a rank, by its position in the rank's list.
+struct Station {
+  Rank rank = 0;
+  std::int32_t command = 0;
+};
+
+/// What ends a lane's thread early: the run was given up.
+struct GivenUp {};
+
+class Board {
+ public:
+  /// The commands, by rank, outlive the board. Counts all the iterations of one run.
+  Board(const Program& program, std::span<const std::vector<Command>> commands, int iterations);
+
+  [[nodiscard]] const Command& command(Station at) const {
+    return commands_[static_cast<std::size_t>(at.rank)][static_cast<std::size_t>(at.command)];
+  }
+  [[nodiscard]] Station partner(Rank rank, OpId op) const {
+    return {rank, place_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)]};
+  }
+
+  // What a lane does with its command in an iteration, in this order. The waiting ones throw GivenUp.
+
+  /// Until all the rank's ops of earlier iterations, and all that the command waits for, have ended.
+  void await_turn(Station at, int iteration);
+  /// The command stands ready since `when`. True: it is the last of its collective's members.
+  bool post(Station at, int iteration, WallTime when);
+  /// Until the command stands ready on another rank; since when.
+  WallTime await_posted(Station at, Station there, int iteration);
+  /// The sender's half of a pull: what it has may be fetched.
+  void show(Station at);
+  void await_shown(Station at, Station sender, int iteration);
+  /// A half that began then is over: what `to` receives is there, moved by `mover`, which is `to` itself or its source.
+  void deliver(Station mover, Station to, WallTime begun);
+  void await_delivered(Station at, int iteration);
+  /// Until another member has ended this one's collective.
+  void await_end(Station at, int iteration);
+  /// `begun`: of an exchange nothing, its halves have told.
+  void end(Station at, std::optional<WallTime> begun, WallTime when);
+  /// A collective ends on all its members at once.
+  void end_all(std::span<const Station> members, WallTime begun, WallTime when);
+  /// The lane has come to its end.
+  void leave(Station last);
+  /// When the last member of a collective got there.
+  WallTime last_posted(std::span<const Station> members);
+
+  // From outside.
+
+  /// Until all lanes have left; gives up when no op has ended for so long. What ended the run early: nothing, when it
+  /// came to its end.
+  std::optional<std::string> await_all(std::chrono::nanoseconds patience);
+  /// A lane failed: all others give up.
+  void fail(std::exception_ptr error);
+  [[nodiscard]] std::exception_ptr error() const { return error_; }
+  [[nodiscard]] bool given_up() const { return given_up_.load(std::memory_order_relaxed); }
+
+  /// Of the last iteration, once all have left.
+  [[nodiscard]] WallTime began(Station at) const { return state(at).begun; }
+  [[nodiscard]] WallTime ended(Station at) const { return state(at).over; }
+
+ private:
+  enum class Wait : std::uint8_t { none, turn, posted, shown, delivered, end, left };
+  /// Counts of iterations, and times of the last one.
+  struct State {
+    int posted = 0, shown = 0, delivered = 0, ended = 0;
+    WallTime ready{};
+    WallTime begun{};  // of an exchange: of its first half
+    WallTime over{};
+    bool half_begun = false;
+  };
+  struct Lane {
+    std::condition_variable moved;
+    Wait wait = Wait::left;
+    Station at;
+    Station other;
+    int iteration = 0;
+  };
+
+  [[nodiscard]] State& state(Station at) { return states_[first_[static_cast<std::size_t>(at.rank)] + index(at)]; }
+  [[nodiscard]] const State& state(Station at) const {
+    return states_[first_[static_cast<std::size_t>(at.rank)] + index(at)];
+  }
+  static std::size_t index(Station at) { return static_cast<std::size_t>(at.command); }
+  [[nodiscard]] Lane& lane_of(Station at) {
+    return lanes_[static_cast<std::size_t>(at.rank) * program_.lanes.size() + command(at).lane];
+  }
+  void await(Wait wait, Station at, Station other, int iteration);
+  [[nodiscard]] bool may_go_on(const Lane& lane) const;
+  void set_off();
+  void end_one(Station at, std::optional<WallTime> begun, WallTime when);
+  void give_up(std::string reason);
+  void require_progress();
+  [[nodiscard]] std::string standing() const;
+
+  const Program& program_;
+  std::span<const std::vector<Command>> commands_;
+  std::vector<std::int32_t> place_;  // by rank and op: its command
+  std::vector<std::size_t> first_;   // by rank: its first state
+
+  mutable std::mutex mutex_;
+  std::vector<State> states_;
+  std::vector<std::int64_t> ended_on_;  // by rank: ops, all iterations
+  std::vector<Lane> lanes_;             // by rank and lane
+  std::size_t running_ = 0;             // lanes that neither wait nor have left
+  std::size_t present_ = 0;             // lanes that have not left
+  std::int64_t ends_ = 0;
+  std::condition_variable left_;
+  std::optional<std::string> reason_;
+  std::exception_ptr error_;
+  std::atomic<bool> given_up_{false};
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the thread of one lane does: its commands, one after another, iteration after iteration.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "validate/cpu/board.h"
+#include "validate/cpu/cpu_executor.h"
+#include "validate/reference/kernels.h"
+#include "validate/reference/random.h"
+
+namespace commfuse::validate {
+
+/// Yields and waits of at most 20 us here and there, so that threads come in other orders.
+class Chaos {
+ public:
+  /// Seed 0: none.
+  Chaos(std::uint64_t seed, std::size_t lane) : on_(seed != 0), random_(Random(seed).next() + lane) {}
+  void disturb();
+
+ private:
+  bool on_;
+  Random random_;
+};
+
+/// What the threads of one run share.
+struct RunShared {
+  const Program& program;
+  const Sizes& sizes;
+  const CpuOptions& options;
+  const RunOptions& run;
+  std::span<const std::vector<Duration>> issued;
+  Memory* memory = nullptr;  // null: emulation
+  Board& board;
+  std::vector<Bucket>& buckets;  // by rank
+  WallTime release{};
+};
+
+class LaneRun {
+ public:
+  LaneRun(RunShared& shared, Rank rank, std::vector<std::int32_t> commands, std::size_t lane)
+      : shared_(shared), rank_(rank), commands_(std::move(commands)), chaos_(shared.run.order, lane) {}
+
+  /// All of it; throws GivenUp.
+  void run();
+  [[nodiscard]] Station last() const { return {rank_, commands_.back()}; }
+
+ private:
+  void run_command(Station at, int iteration);
+  void compute(Station at, WallTime posted);
+  void exchange(Station at, int iteration, WallTime posted);
+  void send(Station at, int iteration, WallTime posted);
+  void receive(Station at, int iteration);
+  /// `mover` is the end that this lane stands at.
+  void move(Station mover, Station from, Station to, WallTime begun);
+  void meet(Station at);
+
+  [[nodiscard]] Place place(Station at) const { return {at.rank, &shared_.board.command(at)}; }
+  /// When what began then is over at the earliest, by its price.
+  [[nodiscard]] WallTime over(Station at, WallTime begun) const;
+  void sleep_until(WallTime when) const;
+
+  RunShared& shared_;
+  Rank rank_;
+  std::vector<std::int32_t> commands_;
+  Chaos chaos_;
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cpu/wall_clock.h"
+
+#ifdef __linux__
+#include <sys/prctl.h>
+#endif
+
+#include <algorithm>
+
+#include "model/check.h"
+
+namespace commfuse::validate {
+
+using std::chrono::nanoseconds;
+
+void ask_for_sharp_timers() {
+#ifdef __linux__
+  ::prctl(PR_SET_TIMERSLACK, 1UL);  // NOLINT(cppcoreguidelines-pro-type-vararg): prctl(2)
+#endif
+}
+
+nanoseconds stretched(Duration duration, double times) {
+  return nanoseconds(static_cast<std::int64_t>(static_cast<double>(duration.count()) * times / 1e3));
+}
+
+Duration shortened(nanoseconds time, double times) {
+  return Duration(static_cast<std::int64_t>(static_cast<double>(time.count()) * 1e3 / times));
+}
+
+Duration ring_time(const Pace& pace, Bytes whole, int members, bool twice) {
+  const Duration step = pace.latency + Bytes{whole.count / members} / pace.bandwidth;
+  return (members - 1) * (twice ? 2 : 1) * step;
+}
+
+WallTime Bucket::take(Bytes bytes, WallTime earliest, BytesPerSecond bandwidth) {
+  check(bandwidth.value > 0.0, "a link has a bandwidth");
+  const std::lock_guard lock(mutex_);
+  free_ = std::max(free_, earliest) + stretched(bytes / bandwidth, 1.0);
+  return free_;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What runs the lowered commands of a program. All executors take the same commands and give the same bits (T1).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+
+#include "model/record/recorder.h"
+#include "model/schedule/lower.h"
+#include "model/schedule/sizes.h"
+#include "validate/reference/arithmetic.h"
+#include "validate/reference/matrix.h"
+
+namespace commfuse::validate {
+
+struct RunOptions {
+  Functions functions = Functions::real;
+  Products products = Products::ascending;
+  /// How far the run strays from the plain one; 0: not at all. Any other number is the seed of a random choice: the
+  /// interpreter takes ops in another allowed order and lets lanes fall far behind, threads yield and wait here and
+  /// there. A correct program gives the same bits in every order.
+  std::uint64_t order = 0;
+  /// So many, one after another: between two of them a rank joins its own lanes, but not other ranks.
+  int iterations = 1;
+  bool traced = false;
+};
+
+struct Execution {
+  Duration makespan{};  ///< From the common release to the last end on any rank, all iterations; 0: it keeps no time.
+  Timeline timeline;    ///< Of the last iteration, where that was asked for; time zero is the release.
+};
+
+/// The run cannot come to its end; what() says who stands where.
+class Stuck : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Runs one program at one size.
+class Executor {
+ public:
+  Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+  virtual ~Executor() = default;
+
+  [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual const Program& program() const = 0;
+  [[nodiscard]] virtual const Sizes& sizes() const = 0;
+
+  /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
+  /// tensors with an initial content are looked at.
+  virtual void prepare(std::span<const Matrix<float>> tensors) = 0;
+  /// Without prepare() in between, a run starts from the memory the one before it left. Throws Stuck.
+  virtual Execution run(const RunOptions& options) = 0;
+  /// What a rank's memory holds.
+  [[nodiscard]] virtual Matrix<float> fetch(Rank rank, const Rectangle& area) const = 0;
+};
+
+using MakeExecutor = std::function<std::unique_ptr<Executor>(Lowered, Sizes)>;
+
+}  // namespace commfuse::validate
