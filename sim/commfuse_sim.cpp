@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   commfuse::sim::add_run(app, status);
   commfuse::sim::add_sweep(app, status);
   commfuse::sim::add_why(app, status);
+  commfuse::sim::add_tune(app, status);
   commfuse::sim::add_score(app, status);
   commfuse::sim::add_calibrate(app, status);
   commfuse::sim::add_schedule(app, status);

@@ -14,6 +14,7 @@ void add_run(CLI::App& app, int& status);
 void add_schedule(CLI::App& app, int& status);
 void add_score(CLI::App& app, int& status);
 void add_sweep(CLI::App& app, int& status);
+void add_tune(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
 void add_why(CLI::App& app, int& status);
 

@@ -85,8 +85,7 @@ bool is_for_steps(const Strategy& strategy) {
 /// Those named; of "all" those with schedules forward and backward, and no bounds.
 std::vector<const Strategy*> strategies_of(const Settings& settings, const TrainingPlan& plan) {
   for (const Field& field : run_fields()) {
-    if (field.key.starts_with("strategy.") && field.key != "strategy.name" &&
-        settings.at(field).origin.source != Source::preset) {
+    if (field.key.starts_with("strategy.") && field.key != "strategy.name" && settings.at(field).text != field.preset) {
       throw ConfigError(fmt::format("{}: whole models take the best schedule of a strategy at every site; leave {} out",
                                     settings.at(field).origin.where, field.key));
     }
@@ -178,7 +177,7 @@ std::vector<Json> rows_of(const Settings& settings, const Library& library, Site
   warn_of_nodes(point);
   std::vector<Json> rows;
   for (const Strategy* strategy : strategies_of(settings, plan)) {
-    point.strategy = strategy;
+    point.strategies = {strategy};
     Json row = asked(settings, plan, *strategy);
     if (settings.text("scope") == "prefill") {
       add(row, predict_prefill(point, site.times), point);

@@ -27,7 +27,9 @@ StepScorer::Answer StepScorer::predict(const StepCase& one, const FoundMachine& 
     return answer;
   }
   StepPoint point{.model = &one.model, .machine = found.machine, .plan = one.plan, .framework = one.framework};
-  point.strategy = one.strategy;
+  if (one.strategy != nullptr) {
+    point.strategies = {one.strategy};
+  }
   point.rank_sigma = one.gpus_differ ? rank_sigma_ : 0.0;
   try {
     require_possible(point);

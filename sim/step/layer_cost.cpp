@@ -111,13 +111,14 @@ void LayerCost::reduce(Stream& stream) const {
 void LayerCost::site(Stream& stream, SiteName name, Direction direction) {
   const bool backward = direction == Direction::backward;
   const bool shares = plan_.sequence_parallel && plan_.tensor > 1;
-  if (shares && point_.strategy != nullptr && plan_.dtype != DType::fp8) {
-    const SiteTime time = sites_.of({.model = &model_,
-                                     .scope = scope_of(name, backward),
-                                     .ranks = static_cast<std::int32_t>(plan_.tensor),
-                                     .tokens = tokens_,
-                                     .dtype = plan_.dtype,
-                                     .strategy = point_.strategy});
+  if (shares && !point_.strategies.empty() && plan_.dtype != DType::fp8) {
+    const SiteTime time = sites_.fastest({.model = &model_,
+                                          .scope = scope_of(name, backward),
+                                          .ranks = static_cast<std::int32_t>(plan_.tensor),
+                                          .tokens = tokens_,
+                                          .dtype = plan_.dtype,
+                                          .strategy = nullptr},
+                                         point_.strategies);
     kernel(stream, time.time);
     stream.add_host((time.kernels - 1) * point_.framework.issue.value);
     return;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "model/cost/attention.h"
 #include "model/hardware/machine.h"
@@ -22,10 +23,10 @@ struct StepPoint {
   const Machine* machine = nullptr;  ///< With as many nodes as the plan needs.
   TrainingPlan plan;
   Framework framework;
-  /// Of the products that meet a collective under sequence parallelism. Null: as Megatron-LM without tp-comm-overlap,
-  /// priced and not played: forward one after the other, backward as Framework::overlaps_backward says. So are products
-  /// in fp8, whose schedules would mix two widths.
-  const Strategy* strategy = nullptr;
+  /// Of the products that meet a collective under sequence parallelism: at every site the fastest of these. None: as
+  /// Megatron-LM without tp-comm-overlap, priced and not played: forward one after the other, backward as
+  /// Framework::overlaps_backward says. So are products in fp8, whose schedules would mix two widths.
+  std::vector<const Strategy*> strategies;
   /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are alike.
   double rank_sigma = 0.0;
 };

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "model/check.h"
 #include "model/config_error.h"
 
 namespace commfuse {
@@ -25,7 +26,8 @@ void heat(MatrixUnit& unit) {
 
 }  // namespace
 
-SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine) : predictor_(structures), machine_(machine) {
+SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts counts)
+    : predictor_(structures), machine_(machine), counts_(counts) {
   machine_.accelerator.launch_cost.value = Duration::zero();
   machine_.accelerator.event_cost.value = Duration::zero();
   for (std::optional<MatrixUnit>& unit : machine_.accelerator.matrix_units) {
@@ -58,8 +60,33 @@ SiteTime SiteTimes::of(const SitePoint& point) {
   played.dtype = point.dtype;
   const Prediction best =
       predictor_.predict_best(played, *point.strategy, schedules_to_try(*point.strategy, kinds, point.ranks));
-  const SiteTime time{best.analysis.critical.makespan, static_cast<std::int64_t>(best.structure->program().ops.size())};
+  const Duration compute = best.analysis.critical.compute;
+  const SiteTime time{.time = counts_ == Counts::compute ? compute : best.analysis.critical.makespan,
+                      .kernels = static_cast<std::int64_t>(best.structure->program().ops.size()),
+                      .compute = compute,
+                      .ideal = best.ideal,
+                      .strategy = point.strategy,
+                      .options = best.options};
   return known_.emplace(key, time).first->second;
+}
+
+SiteTime SiteTimes::fastest(SitePoint point, std::span<const Strategy* const> strategies) {
+  check(!strategies.empty(), "the fastest is one of some");
+  std::optional<SiteTime> best;
+  std::string refusal;
+  for (const Strategy* strategy : strategies) {
+    point.strategy = strategy;
+    try {
+      const SiteTime time = of(point);
+      best = best && best->time <= time.time ? best : time;
+    } catch (const ConfigError& error) {
+      refusal = refusal.empty() ? error.what() : refusal;
+    }
+  }
+  if (!best) {
+    throw ConfigError(refusal);
+  }
+  return *best;
 }
 
 }  // namespace commfuse

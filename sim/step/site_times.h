@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <tuple>
 #include <vector>
 
@@ -25,16 +26,30 @@ struct SitePoint {
 struct SiteTime {
   Duration time{};
   std::int64_t kernels = 0;  ///< That a rank's host issues.
+  Duration compute{};        ///< Essential work, uncut and undisturbed.
+  Duration ideal{};          ///< With free communication.
+  const Strategy* strategy = nullptr;
+  StrategyOptions options;  ///< Of the fastest schedule.
 };
 
 /// On one machine. Keeps what it has played: a shape that comes back costs a look-up.
 class SiteTimes {
  public:
-  SiteTimes(StructureCache& structures, const Machine& machine);
+  enum class Counts : std::uint8_t {
+    schedule,  ///< The whole makespan.
+    compute,   ///< Uncut compute alone, as if nothing else were: no schedule is faster.
+  };
+
+  SiteTimes(StructureCache& structures, const Machine& machine, Counts counts = Counts::schedule);
 
   /// The fastest schedule of the strategy, on a chip that has run hot and with a host that issues in no time: a step
   /// counts issuing apart. Throws ConfigError where the strategy has no schedule for the site or for its tokens.
   SiteTime of(const SitePoint& point);
+
+  /// The fastest of several strategies, the first on ties; those without a schedule for the site are passed over where
+  /// others have one. `point.strategy` counts for nothing. Throws ConfigError as `of` where none has. Requires at least
+  /// one.
+  SiteTime fastest(SitePoint point, std::span<const Strategy* const> strategies);
 
   /// Sites played so far, not looked up.
   [[nodiscard]] std::int64_t played() const { return static_cast<std::int64_t>(known_.size()); }
@@ -46,6 +61,7 @@ class SiteTimes {
                          std::int64_t, std::int64_t, std::int64_t, bool>;
   Predictor predictor_;
   Machine machine_;  ///< Hot, and its host issues in no time.
+  Counts counts_;
   std::map<Key, SiteTime> known_;
 };
 

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim tune: the best plan for a training step, and the best schedule at each of its sites.
+#include "sim/tune/tune.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <memory>
+#include <numeric>
+
+#include "model/config/catalogue.h"
+#include "model/config/choices.h"
+#include "model/config/command_line.h"
+#include "model/config/quantity.h"
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/commands/tune_files.h"
+#include "sim/commands/tune_text.h"
+#include "sim/request.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t usual_tokens = std::int64_t{4} << 20;
+constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
+
+struct TuneRequest {
+  SettingArguments settings;
+  std::string cluster;
+  std::string gpus;
+  std::string format = "table";
+  std::string out;
+  std::size_t keep = 5;
+};
+
+bool is_wanted(const Field& field) {
+  constexpr std::array<std::string_view, 7> alone{"model", "hardware", "ranks", "seq", "batch", "dtype", "jitter"};
+  return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
+         field.key.starts_with("step.");
+}
+
+/// A cluster is named with its number of nodes, of which tuning takes as many as it needs: "dgx-h100" is dgx-h100-x2.
+std::string cluster_named(const std::string& name) {
+  const std::vector<std::string> known = known_names(Catalogue::hardware);
+  const std::string with_nodes = name + "-x2";
+  const auto has = [&](const std::string& one) { return std::find(known.begin(), known.end(), one) != known.end(); };
+  return !has(name) && has(with_nodes) ? with_nodes : name;
+}
+
+bool is_chosen(const Settings& settings, std::string_view key) {
+  return settings.at(*find_field(key)).origin.source != Source::preset;
+}
+
+std::optional<std::int64_t> wish(const Settings& settings, std::string_view key) {
+  return is_chosen(settings, key) ? std::optional(settings.count(key)) : std::nullopt;
+}
+
+PlanWish wish_of(const Settings& settings) {
+  PlanWish wanted{.tensor = wish(settings, "ranks"),
+                  .pipeline = wish(settings, "parallel.pipeline"),
+                  .interleave = wish(settings, "parallel.interleave"),
+                  .context = wish(settings, "parallel.context"),
+                  .data = wish(settings, "parallel.data"),
+                  .expert = wish(settings, "parallel.experts"),
+                  .micro_batch = wish(settings, "step.micro_batch")};
+  if (is_chosen(settings, "parallel.sequence_parallel")) {
+    wanted.sequence_parallel = chosen(switch_choices, settings.text("parallel.sequence_parallel"));
+  }
+  if (const std::optional<std::int64_t> zero = wish(settings, "parallel.zero")) {
+    wanted.zero = static_cast<Zero>(*zero);
+  }
+  if (is_chosen(settings, "step.recompute")) {
+    wanted.recompute = recompute_named(settings.text("step.recompute"));
+  }
+  return wanted;
+}
+
+TrainingPlan base_of(const Settings& settings) {
+  TrainingPlan base;
+  base.seq = settings.count("seq");
+  base.global_batch =
+      is_chosen(settings, "batch") ? settings.count("batch") : std::max<std::int64_t>(1, usual_tokens / base.seq);
+  base.dtype = *dtype_named(settings.text("dtype"));
+  base.gradient_dtype = DType::fp32;
+  base.optimizer = *optimizer_named(settings.text("step.optimizer"));
+  return base;
+}
+
+std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
+  if (request.gpus.empty()) {
+    return total_gpus(machine);
+  }
+  const std::optional<std::int64_t> gpus = parse_count(request.gpus);
+  if (!gpus || *gpus < 1 || *gpus > most_gpus) {
+    throw ConfigError(fmt::format("--gpus: '{}' is no whole number from 1 to {}; write one, such as 1024", request.gpus,
+                                  format_count(most_gpus)));
+  }
+  return *gpus;
+}
+
+void write(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& files) {
+  fs::create_directories(folder);
+  for (const auto& [name, text] : files) {
+    if (fs::exists(folder / name)) {
+      throw ConfigError(
+          fmt::format("{} is there already; choose another --out, or remove it", (folder / name).string()));
+    }
+  }
+  for (const auto& [name, text] : files) {
+    reports::atomic_write(folder / name, text);
+  }
+  fmt::print(stderr, "wrote {} files to {}\n", files.size(), folder.string());
+}
+
+int run_tune(TuneRequest request) {
+  constexpr std::array<std::string_view, 2> formats{"table", "json"};
+  require_word("--output", request.format, formats, "format");
+  if (!request.cluster.empty()) {
+    request.settings.flags.emplace_back(find_field("hardware"), cluster_named(request.cluster));
+  }
+  const Settings settings = settings_of(request.settings);
+  const Transformer model = load_model(settings.text("model"));
+  const Machine machine = load_machine(settings.text("hardware"));
+  PlanSpace space{
+      .model = &model, .gpus = gpus_of(request, machine), .base = base_of(settings), .wish = wish_of(settings)};
+  TrainingPlan all;
+  all.data = space.gpus;
+  const Machine sized = resized(machine, all);
+  space.machine = &sized;
+  TuneOptions options{.keep = request.keep};
+  if (settings.text("jitter") != "none") {
+    options.rank_sigma = load_jitter(settings.text("jitter")).rank_sigma.value;
+  }
+  const Tuning tuning = tune(space, options);
+  const TuneHeading heading{
+      .model = model.name, .hardware = machine.name, .space = space, .default_batch = !is_chosen(settings, "batch")};
+  if (!request.out.empty() && !tuning.best.empty()) {
+    write(request.out, tune_files(settings, space, tuning));
+  }
+  fmt::print("{}", request.format == "json" ? tune_json(heading, tuning) : tune_text(heading, tuning));
+  return tuning.best.empty() ? exit_code::failed_points : exit_code::done;
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("tune", "The best plan to train a model, and the best schedule at every site");
+  const auto request = std::make_shared<TuneRequest>();
+  add_setting_flags(*command, request->settings, is_wanted);
+  const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
+    return command->add_option(flags, value, doc)
+        ->group("Tuning")
+        ->type_name(type)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  };
+  add("--cluster", request->cluster, "As --hardware; a cluster's name needs no number of nodes", "NAME");
+  add("--gpus", request->gpus, "All of them; left out: those of the machine", "COUNT");
+  command->add_option("--keep", request->keep, "So many plans to tell of")
+      ->group("Tuning")
+      ->type_name("COUNT")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str();
+  add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER");
+  command->footer(
+      "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
+      "all others are free. A plan may need 90% of a GPU's memory. Times are means;\n"
+      "--jitter adds the wait for the slowest GPU. docs/tuning.md says more.\n\n"
+      "Examples:\n"
+      "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8192\n"
+      "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64\n"
+      "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 --seq 2K --out plan");
+  command->callback([request, &status] { status = run_tune(*request); });
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/tune_files.h"
+
+#include <fmt/format.h>
+
+#include "model/config/field.h"
+#include "sim/commands/tune_text.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+void put(Settings& settings, std::string_view key, const std::string& text) {
+  const Field& field = *find_field(key);
+  settings.put(field, {.text = text, .origin = settings.at(field).origin});
+}
+
+void put(Settings& settings, std::string_view key, std::int64_t count) { put(settings, key, fmt::format("{}", count)); }
+
+std::string plan_yaml(Settings settings, const TrainingPlan& plan, const Strategy& strategy) {
+  put(settings, "scope", "step");
+  put(settings, "ranks", plan.tensor);
+  put(settings, "seq", plan.seq);
+  put(settings, "batch", plan.global_batch);
+  put(settings, "parallel.sequence_parallel", plan.sequence_parallel ? "on" : "off");
+  put(settings, "parallel.pipeline", plan.pipeline);
+  put(settings, "parallel.interleave", plan.interleave);
+  put(settings, "parallel.data", plan.data);
+  put(settings, "parallel.context", plan.context);
+  put(settings, "parallel.experts", plan.expert);
+  put(settings, "parallel.zero", static_cast<int>(plan.zero));
+  put(settings, "step.micro_batch", plan.micro_batch);
+  put(settings, "step.recompute", std::string{name_of(plan.recompute)});
+  put(settings, "strategy.name", std::string{strategy.name});
+  return "# The best single strategy at every site; each site's own is in site-*.yaml.\n" + to_yaml(settings, false);
+}
+
+/// The site alone: the tokens of one pass, and no whole-model setting.
+std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const TunedSite& site) {
+  Settings settings;
+  for (const char* key : {"model", "hardware", "dtype"}) {
+    put(settings, key, asked.text(key));
+  }
+  put(settings, "scope", std::string{name_of(site.scope)});
+  put(settings, "ranks", plan.tensor);
+  put(settings, "seq", plan.tokens_per_pass());
+  put(settings, "strategy.name", std::string{site.best.strategy->name});
+  const OptionSet relevant = relevant_options(*site.best.strategy, kinds_of(site.scope), site.best.options);
+  for (const Option option : all_options) {
+    if (relevant.has(option)) {
+      put(settings, fmt::format("strategy.{}", name_of(option)), text_of(option, site.best.options));
+    }
+  }
+  return fmt::format("# {}\n{}", schedule_in_words(site.scope, site.best), to_yaml(settings, false));
+}
+
+/// What TransformerEngine can do at a product that gathers before it, or scatters behind it.
+struct Knob {
+  std::string_view name;
+  Scope scope = Scope::qkv;
+  bool scatters = false;
+};
+constexpr std::array knobs{Knob{"qkv_fprop", Scope::qkv, false}, Knob{"proj_fprop", Scope::out_proj, true},
+                           Knob{"fc1_fprop", Scope::gate_up, false}, Knob{"fc2_fprop", Scope::down, true}};
+
+std::string knob_yaml(const Knob& knob, const SiteTime& ring, const SiteTime& pipeline, int ctas) {
+  if (knob.scatters && pipeline.time < ring.time) {
+    return fmt::format("{}: {{method: pipeline, num_splits: {}, num_sm: {}, set_sm_margin: 1}}\n", knob.name,
+                       pipeline.options.slices, ctas);
+  }
+  return fmt::format("{}: {{method: ring_exchange, aggregate: {}}}\n", knob.name, ring.options.group > 1 ? 1 : 0);
+}
+
+/// Gradients have one way each: those that gather go round the ring, the others have bulk overlap.
+std::string megatron_yaml(const PlanSpace& space, const TrainingPlan& plan) {
+  StructureCache structures;
+  SiteTimes times(structures, *space.machine);
+  const int ctas = space.machine->link.collective.ctas.value;
+  std::string text =
+      "# For Megatron-LM's --tp-comm-overlap-cfg: ring_exchange or pipeline, whichever is predicted faster.\n";
+  for (const Knob& knob : knobs) {
+    SitePoint site{.model = space.model,
+                   .scope = knob.scope,
+                   .ranks = static_cast<std::int32_t>(plan.tensor),
+                   .tokens = plan.tokens_per_pass(),
+                   .dtype = plan.dtype,
+                   .strategy = find_strategy("ring_exchange")};
+    const SiteTime ring = times.of(site);
+    site.strategy = find_strategy("sliced");
+    text += knob_yaml(knob, ring, times.of(site), ctas);
+  }
+  for (const char* name : {"proj_dgrad", "fc2_dgrad"}) {
+    text += fmt::format("{}: {{method: ring_exchange, aggregate: 0}}\n", name);
+  }
+  for (const char* name : {"qkv_dgrad", "qkv_wgrad", "fc1_dgrad", "fc1_wgrad"}) {
+    text += fmt::format("{}: {{method: bulk, num_sm: {}, set_sm_margin: 0}}\n", name, ctas);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
+                                                            const Tuning& tuning) {
+  const TrainingPlan& plan = tuning.best.front().plan;
+  std::vector<std::pair<std::string, std::string>> files;
+  files.emplace_back("plan.yaml", plan_yaml(settings, plan, *tuning.single));
+  for (const TunedSite& site : tuning.sites) {
+    files.emplace_back(fmt::format("site-{}.yaml", name_of(site.scope)), site_yaml(settings, plan, site));
+  }
+  if (!tuning.sites.empty()) {
+    files.emplace_back("tp_comm_overlap_cfg.yaml", megatron_yaml(space, plan));
+  }
+  return files;
+}
+
+}  // namespace commfuse::sim

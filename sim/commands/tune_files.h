@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tuning found as files that other programs take.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/config/settings.h"
+#include "sim/tune/tune.h"
+
+namespace commfuse::sim {
+
+/// Names and contents: `plan.yaml`, which `commfuse-sim run` plays as a training step; `site-<scope>.yaml`, one
+/// schedule each, for `commfuse-sim run`, `schedule export` and `commfuse-validate`; `tp_comm_overlap_cfg.yaml` for
+/// Megatron-LM's
+/// --tp-comm-overlap-cfg, by what TransformerEngine has. `settings` are those that were asked for. Requires a plan that
+/// fits. Throws ConfigError where a site has no such schedule.
+std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
+                                                            const Tuning& tuning);
+
+}  // namespace commfuse::sim

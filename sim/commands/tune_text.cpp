@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/tune_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
+
+#include "model/config/quantity.h"
+#include "model/record/result.h"
+#include "model/wrapped.h"
+#include "reports/trace_label.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double milliseconds(Duration time) { return 1e3 * to_seconds(time); }
+double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
+double saved(Duration time, Duration of) { return of > Duration{} ? 1.0 - to_seconds(time) / to_seconds(of) : 0.0; }
+
+std::string_view word(Recompute recompute) { return name_of(recompute); }
+
+// --- text ------------------------------------------------------------------------------------------------------------
+
+std::string head(const TuneHeading& heading, const Tuning& tuning) {
+  const TrainingPlan& base = heading.space.base;
+  std::string text =
+      fmt::format("{} on {} GPUs of {}, batch {} ({} tokens), seq {}, {}\n", heading.model, heading.space.gpus,
+                  heading.hardware, format_count(base.global_batch), format_count(base.global_batch * base.seq),
+                  format_count(base.seq), name_of(base.dtype));
+  if (heading.default_batch) {
+    text += "Nobody chose a batch; this is the usual 4M tokens a step. --batch chooses.\n";
+  }
+  return text + fmt::format("{} ways to spread it, {} fit the memory\n",
+                            format_count(static_cast<std::int64_t>(tuning.plans)),
+                            format_count(static_cast<std::int64_t>(tuning.fitting)));
+}
+
+std::string plans(const Tuning& tuning) {
+  constexpr const char* line = "{} {:>4} {:>4} {:>4} {:>4} {:>5} {:>5} {:>6} {:>10} {:>11} {:>7} {:>8}\n";
+  std::string text =
+      fmt::format(line, ' ', "TP", "PP", "VPP", "CP", "DP", "ZeRO", "micro", "recompute", "time/ms", "MFU", "mem/GB");
+  for (const TunedPlan& one : tuning.best) {
+    const TrainingPlan& plan = one.plan;
+    text +=
+        fmt::format(line, &one == tuning.best.data() ? '>' : ' ', plan.tensor, plan.pipeline, plan.interleave,
+                    plan.context, plan.data, static_cast<int>(plan.zero), plan.micro_batch, word(plan.recompute),
+                    fmt::format("{:.1f}", milliseconds(one.step.time)), fmt::format("{:.1f}%", 100.0 * one.step.mfu),
+                    fmt::format("{:.1f}", gigabytes(one.step.memory.total())));
+  }
+  return "\n" + text;
+}
+
+/// What the schedules of the sites bring to the best plan.
+std::string gains(const Tuning& tuning) {
+  const StepPrediction& best = tuning.best.front().step;
+  const std::string text = fmt::format(
+      "The first, {:.0f} tokens a second. With the best schedule at every site it takes {:.1f} ms: {:.1f}% less than "
+      "with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
+      "strategy. "
+      "With sites that were compute alone it would take {:.1f} ms, {:.1f}% less: no schedule does better.",
+      best.tokens_per_second, milliseconds(best.time), 100.0 * saved(best.time, tuning.serial.time),
+      milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time), tuning.single->name,
+      milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),
+      100.0 * saved(tuning.bound.time, best.time));
+  const StepBreakdown& parts = best.parts;
+  return "\n" + wrapped(text, "", "") +
+         wrapped(fmt::format("Its parts: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
+                             "{:.1f}, optimizer {:.1f}.",
+                             milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
+                             milliseconds(parts.optimizer)),
+                 "", "");
+}
+
+std::string rate(const TunedSite& site) {
+  return site.rate_to_hide ? fmt::format("{:.2f}x", *site.rate_to_hide) : std::string{"never"};
+}
+
+std::string sites(const Tuning& tuning) {
+  if (tuning.sites.empty()) {
+    return wrapped(
+        "No site has a collective that a schedule could hide: tensor ranks do not share tokens, or products are in "
+        "fp8.",
+        "\n", "");
+  }
+  constexpr const char* line = "  {:<17} {:>8} {:>8} {:>6} {:>8} {:>6} {:>8} {:>8}\n";
+  std::string text = "\nIts sites, one micro-batch, times in us\n" +
+                     fmt::format(line, "", "serial", "best", "saves", "compute", "hidden", "Calculon", "Calculon") +
+                     fmt::format(line, "", "", "", "", "alone", "at", "pipe", "ring");
+  for (const TunedSite& site : tuning.sites) {
+    const auto us = [](Duration time) { return fmt::format("{:.1f}", to_microseconds(time)); };
+    text += fmt::format(line, name_of(site.scope), us(site.serial.time), us(site.best.time),
+                        fmt::format("{:.1f}%", 100.0 * saved(site.best.time, site.serial.time)),
+                        us(site.serial.compute), rate(site), us(site.calculon.pipe), us(site.calculon.ring));
+    text += wrapped(schedule_in_words(site.scope, site.best), "      ", "      ");
+  }
+  return text +
+         wrapped(
+             "hidden at: how many times as fast as it is the link must be for the best schedule to come within 1% "
+             "of its time with free communication. Calculon's forms take a cut product to be as efficient as a whole "
+             "one.",
+             "  ", "  ");
+}
+
+// --- JSON ------------------------------------------------------------------------------------------------------------
+
+Json plan_json(const TrainingPlan& plan) {
+  return {{"tensor", plan.tensor},           {"sequence_parallel", plan.sequence_parallel},
+          {"pipeline", plan.pipeline},       {"interleave", plan.interleave},
+          {"context", plan.context},         {"data", plan.data},
+          {"experts", plan.expert},          {"zero", static_cast<int>(plan.zero)},
+          {"micro_batch", plan.micro_batch}, {"recompute", word(plan.recompute)}};
+}
+
+Json step_json(const StepPrediction& step) {
+  return {{"time_ms", milliseconds(step.time)},
+          {"tokens_per_second", step.tokens_per_second},
+          {"mfu", step.mfu},
+          {"hfu", step.hfu},
+          {"memory_gb", gigabytes(step.memory.total())}};
+}
+
+Json site_json(const TunedSite& site) {
+  return {{"site", name_of(site.scope)},
+          {"strategy", site.best.strategy->name},
+          {"parameters", parameters_of(*site.best.strategy, kinds_of(site.scope), site.best.options)},
+          {"serial_us", to_microseconds(site.serial.time)},
+          {"best_us", to_microseconds(site.best.time)},
+          {"compute_us", to_microseconds(site.serial.compute)},
+          {"link_rate_to_hide", site.rate_to_hide ? Json(*site.rate_to_hide) : Json()},
+          {"calculon_none_us", to_microseconds(site.calculon.none)},
+          {"calculon_pipe_us", to_microseconds(site.calculon.pipe)},
+          {"calculon_ring_us", to_microseconds(site.calculon.ring)}};
+}
+
+}  // namespace
+
+std::string schedule_in_words(Scope scope, const SiteTime& site) {
+  return reports::strategy_label(std::string{site.strategy->name},
+                                 parameters_of(*site.strategy, kinds_of(scope), site.options));
+}
+
+std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan) {
+  std::string text =
+      fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", plan.tensor, plan.pipeline);
+  if (plan.interleave > 1) {
+    const std::vector<std::int64_t> layers = layers_by_piece(model, plan);
+    text += fmt::format(" --num-layers-per-virtual-pipeline-stage {}", *std::max_element(layers.begin(), layers.end()));
+  }
+  text += plan.context > 1 ? fmt::format(" --context-parallel-size {}", plan.context) : "";
+  text += plan.expert > 1 ? fmt::format(" --expert-model-parallel-size {}", plan.expert) : "";
+  text += fmt::format(" --micro-batch-size {} --global-batch-size {} --seq-length {}", plan.micro_batch,
+                      plan.global_batch, plan.seq);
+  text += plan.sequence_parallel ? " --sequence-parallel --tp-comm-overlap" : "";
+  text +=
+      plan.zero == Zero::optimizer ? " --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather" : "";
+  text += plan.zero == Zero::weights ? " --use-torch-fsdp2" : "";
+  text += plan.recompute == Recompute::full
+              ? " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
+              : "";
+  return text;
+}
+
+std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
+  std::string text = head(heading, tuning);
+  if (tuning.best.empty()) {
+    return text + wrapped("Out of memory, whatever the plan; take more GPUs, or a smaller batch.", "", "");
+  }
+  text += plans(tuning) + gains(tuning) + sites(tuning);
+  return text + "\nMegatron-LM's arguments\n" +
+         wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan), "  ", "  ");
+}
+
+std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
+  const TrainingPlan& base = heading.space.base;
+  Json json{{"schema", "commfuse.tune/1"},
+            {"model_version", model_version},
+            {"model", heading.model},
+            {"hardware", heading.hardware},
+            {"gpus", heading.space.gpus},
+            {"batch", base.global_batch},
+            {"seq", base.seq},
+            {"dtype", name_of(base.dtype)},
+            {"plans", tuning.plans},
+            {"fitting", tuning.fitting}};
+  json["best"] = Json::array();
+  for (const TunedPlan& one : tuning.best) {
+    Json row = plan_json(one.plan);
+    row.update(step_json(one.step));
+    json["best"].push_back(std::move(row));
+  }
+  if (!tuning.best.empty()) {
+    json["serial"] = step_json(tuning.serial);
+    json["single"] = step_json(tuning.with_single);
+    json["single"]["strategy"] = tuning.single->name;
+    json["bound"] = step_json(tuning.bound);
+    json["sites"] = Json::array();
+    for (const TunedSite& site : tuning.sites) {
+      json["sites"].push_back(site_json(site));
+    }
+    json["megatron"] = megatron_arguments(*heading.space.model, tuning.best.front().plan);
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace commfuse::sim

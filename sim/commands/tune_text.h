@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tuning found, for people and for programs.
+#pragma once
+
+#include <string>
+
+#include "sim/tune/tune.h"
+
+namespace commfuse::sim {
+
+/// What was asked.
+struct TuneHeading {
+  std::string model;
+  std::string hardware;
+  PlanSpace space;
+  bool default_batch = false;  ///< Nobody chose it.
+};
+
+/// At most 80 columns wide.
+std::string tune_text(const TuneHeading& heading, const Tuning& tuning);
+
+/// {"schema": "commfuse.tune/1", ...}: the plans, the sites and what they are compared with.
+std::string tune_json(const TuneHeading& heading, const Tuning& tuning);
+
+/// Megatron-LM's arguments for a plan.
+std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan);
+
+/// "commfuse (ring, g=2)".
+std::string schedule_in_words(Scope scope, const SiteTime& site);
+
+}  // namespace commfuse::sim

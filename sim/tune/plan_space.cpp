@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/tune/plan_space.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+using Counts = std::vector<std::int64_t>;
+
+/// 1, 2, 4 and so on.
+Counts doublings(std::int64_t most) {
+  Counts all;
+  for (std::int64_t one = 1; one <= most; one *= 2) {
+    all.push_back(one);
+  }
+  return all;
+}
+
+Counts divisors(std::int64_t whole, std::int64_t most) {
+  Counts all;
+  for (std::int64_t one = 1; one <= std::min(whole, most); ++one) {
+    if (whole % one == 0) {
+      all.push_back(one);
+    }
+  }
+  return all;
+}
+
+Counts wished(const std::optional<std::int64_t>& wish, Counts free) { return wish ? Counts{*wish} : std::move(free); }
+
+bool is_possible(const Transformer& model, const TrainingPlan& plan) {
+  try {
+    require_possible(model, plan);
+    return true;
+  } catch (const ConfigError&) {
+    return false;
+  }
+}
+
+/// One plan after the other, each degree inside the one before.
+class Walk {
+ public:
+  explicit Walk(const PlanSpace& space) : space_(space), model_(*space.model), wish_(space.wish) {}
+
+  std::vector<TrainingPlan> all() {
+    for (const std::int64_t tensor : wished(wish_.tensor, doublings(space_.machine->gpus_per_node))) {
+      if (space_.gpus % tensor == 0) {
+        TrainingPlan plan = space_.base;
+        plan.tensor = tensor;
+        plan.sequence_parallel = tensor > 1 && wish_.sequence_parallel.value_or(true);
+        pipelines(plan);
+      }
+    }
+    return std::move(plans_);
+  }
+
+ private:
+  void pipelines(TrainingPlan plan) {
+    const std::int64_t rest = space_.gpus / plan.tensor;
+    for (const std::int64_t pipeline : wished(wish_.pipeline, divisors(rest, model_.layers + 2))) {
+      for (const std::int64_t interleave : wished(wish_.interleave, pipeline > 1 ? doublings(4) : Counts{1})) {
+        if (rest % pipeline == 0) {
+          plan.pipeline = pipeline;
+          plan.interleave = interleave;
+          contexts(plan);
+        }
+      }
+    }
+  }
+
+  void contexts(TrainingPlan plan) {
+    constexpr std::int64_t least_tokens = 1024;
+    const std::int64_t rest = space_.gpus / plan.tensor / plan.pipeline;
+    for (const std::int64_t context :
+         wished(wish_.context, doublings(std::max<std::int64_t>(1, plan.seq / least_tokens)))) {
+      if (rest % context == 0) {
+        plan.context = context;
+        plan.data = rest / context;
+        if (wish_.data.value_or(plan.data) == plan.data) {
+          passes(plan);
+        }
+      }
+    }
+  }
+
+  void passes(TrainingPlan plan) {
+    for (const std::int64_t micro_batch : wished(wish_.micro_batch, doublings(8))) {
+      plan.micro_batch = micro_batch;
+      if (plan.global_batch % (plan.data * micro_batch) != 0) {
+        continue;
+      }
+      for (const std::int64_t expert : wished(wish_.expert, expert_degrees(plan))) {
+        plan.expert = expert;
+        states(plan);
+      }
+    }
+  }
+
+  [[nodiscard]] Counts expert_degrees(const TrainingPlan& plan) const {
+    if (!model_.experts) {
+      return {1};
+    }
+    const std::int64_t most = std::gcd(model_.experts->count, plan.replicas());
+    return most > 1 ? Counts{1, most} : Counts{1};
+  }
+
+  void states(TrainingPlan plan) {
+    std::vector<Zero> kinds{plan.replicas() > 1 ? Zero::optimizer : Zero::none};
+    if (plan.replicas() > 1 && plan.pipeline == 1) {
+      kinds.push_back(Zero::weights);
+    }
+    if (wish_.zero) {
+      kinds = {*wish_.zero};
+    }
+    for (const Zero zero : kinds) {
+      for (const Recompute recompute : {Recompute::none, Recompute::full}) {
+        plan.zero = zero;
+        plan.recompute = wish_.recompute.value_or(recompute);
+        const bool is_again = wish_.recompute && recompute != Recompute::none;
+        if (!is_again && is_possible(model_, plan)) {
+          plans_.push_back(plan);
+        }
+      }
+    }
+  }
+
+  const PlanSpace& space_;
+  const Transformer& model_;
+  const PlanWish& wish_;
+  std::vector<TrainingPlan> plans_;
+};
+
+}  // namespace
+
+std::vector<TrainingPlan> plans_of(const PlanSpace& space) { return Walk(space).all(); }
+
+}  // namespace commfuse

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The ways to spread a training step over so many GPUs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/hardware/machine.h"
+#include "model/workload/training_plan.h"
+#include "model/workload/transformer.h"
+
+namespace commfuse {
+
+/// What somebody wants to keep; the rest is free.
+struct PlanWish {
+  std::optional<std::int64_t> tensor;
+  std::optional<bool> sequence_parallel;
+  std::optional<std::int64_t> pipeline;
+  std::optional<std::int64_t> interleave;
+  std::optional<std::int64_t> context;
+  std::optional<std::int64_t> data;
+  std::optional<std::int64_t> expert;
+  std::optional<std::int64_t> micro_batch;
+  std::optional<Zero> zero;
+  std::optional<Recompute> recompute;
+};
+
+/// `base` gives what is no degree of freedom: batch, sequence, dtypes, optimizer.
+struct PlanSpace {
+  const Transformer* model = nullptr;
+  const Machine* machine = nullptr;
+  std::int64_t gpus = 1;
+  TrainingPlan base;
+  PlanWish wish;
+};
+
+/// All possible plans that use every GPU, in a fixed order. Free degrees: tensor ranks are powers of two inside a node,
+/// stages up to a layer each, 1, 2 or 4 pieces a stage, context ranks that leave 1024 tokens each, micro-batches of 1
+/// to 8 sequences, ZeRO 1 (0 without replicas, 3 also without a pipeline), nothing or everything computed again,
+/// experts over as many replicas as they divide into, and as one. Tensor ranks share the tokens of norms (sequence
+/// parallelism).
+std::vector<TrainingPlan> plans_of(const PlanSpace& space);
+
+}  // namespace commfuse

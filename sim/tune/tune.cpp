@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/tune/tune.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "model/check.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::size_t played = 12;  // plans that are played with every strategy: what overlap saves seldom exceeds 15 %
+
+constexpr std::array site_scopes{
+    Scope::qkv,          Scope::out_proj,          Scope::gate_up,          Scope::down,
+    Scope::qkv_backward, Scope::out_proj_backward, Scope::gate_up_backward, Scope::down_backward};
+
+/// With links so many times as fast; latencies stay.
+Machine with_faster_links(Machine machine, double times) {
+  for (Link* link : {&machine.link, machine.network ? &*machine.network : nullptr}) {
+    if (link != nullptr) {
+      link->collective = with_rates(link->collective, times);
+      link->peer.rate.value.value *= times;
+      link->peer.aggregate_rate.value.value *= times;
+      if (link->peer.small) {
+        link->peer.small->rate.value.value *= times;
+      }
+    }
+  }
+  // What groups and pairs see differs from the link by as much as before.
+  const auto raise = [times](std::shared_ptr<const std::vector<CollectiveParameters>>& shared) {
+    if (shared != nullptr) {
+      auto groups = std::make_shared<std::vector<CollectiveParameters>>(*shared);
+      for (CollectiveParameters& group : *groups) {
+        group = with_rates(group, times);
+      }
+      shared = std::move(groups);
+    }
+  };
+  raise(machine.group_collectives);
+  raise(machine.network_groups);
+  if (machine.pair_peers != nullptr) {
+    auto pairs = std::make_shared<PairPeers>(*machine.pair_peers);
+    for (PeerParameters& kind : pairs->kinds) {
+      kind.rate.value.value *= times;
+      kind.aggregate_rate.value.value *= times;
+    }
+    machine.pair_peers = std::move(pairs);
+  }
+  return machine;
+}
+
+/// SiteTimes of the machine with links of some other rates, each made once.
+class FasterLinks {
+ public:
+  FasterLinks(const Machine& machine, StructureCache& structures) : machine_(machine), structures_(structures) {}
+
+  /// The least of the rates, to 5 %. More rate is taken never to hide less.
+  std::optional<double> least(const SitePoint& site) {
+    if (!hides(site, most)) {
+      return std::nullopt;
+    }
+    int enough = most;
+    for (int too_few = -most; enough - too_few > 1;) {
+      const int middle = (enough + too_few) / 2;
+      (hides(site, middle) ? enough : too_few) = middle;
+    }
+    return rate_of(enough);
+  }
+
+ private:
+  static constexpr double step = 0.05;
+  static constexpr int most = 56;  // steps to 16 times the rate
+
+  /// Rates stand on a grid, so that sites share machines.
+  static double rate_of(int steps) { return std::exp(step * steps); }
+
+  /// Whether the strategy hides its communication at a site.
+  bool hides(const SitePoint& site, int steps) {
+    constexpr double close = 1.01;
+    const SiteTime time = at(steps).of(site);
+    return to_seconds(time.time) <= close * to_seconds(time.ideal);
+  }
+
+  SiteTimes& at(int steps) {
+    std::unique_ptr<SiteTimes>& known = by_steps_[steps];
+    if (!known) {
+      known = std::make_unique<SiteTimes>(structures_, with_faster_links(machine_, rate_of(steps)));
+    }
+    return *known;
+  }
+
+  const Machine& machine_;
+  StructureCache& structures_;
+  std::map<int, std::unique_ptr<SiteTimes>> by_steps_;
+};
+
+void require_some(const PlanSpace& space, std::size_t plans) {
+  if (plans == 0) {
+    throw ConfigError(fmt::format(
+        "no way to spread {} over {} GPUs of {} with batch {}: free a setting, or choose a batch that more degrees of "
+        "data parallelism divide",
+        space.model->name, space.gpus, space.machine->name, space.base.global_batch));
+  }
+}
+
+bool faster(const TunedPlan& a, const TunedPlan& b) { return a.step.time < b.step.time; }
+
+/// The strategy that is best when it is the same at all sites.
+void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
+  for (const Strategy* strategy : strategies_for_steps()) {
+    point.strategies = {strategy};
+    const StepPrediction step = predict_step(point, times);
+    if (tuning.single == nullptr || step.time < tuning.with_single.time) {
+      tuning.single = strategy;
+      tuning.with_single = step;
+    }
+  }
+}
+
+}  // namespace
+
+CalculonForms calculon_forms(Duration compute, Duration communication, std::int64_t ranks) {
+  constexpr double usage = 0.15;
+  const double c = to_seconds(compute);
+  const double t = to_seconds(communication);
+  const auto n = static_cast<double>(ranks);
+  const double slowed = c / (1.0 - usage);
+  const double ring = t > slowed ? c / n + (n - 1.0) / n * t : c + (n - 1.0) / n * usage * t;
+  return {.none = compute + communication, .pipe = from_seconds(ring + t / n), .ring = from_seconds(ring)};
+}
+
+std::vector<const Strategy*> strategies_for_steps() {
+  std::vector<const Strategy*> all;
+  for (const Strategy& strategy : strategies()) {
+    const bool everywhere = std::all_of(site_scopes.begin(), site_scopes.end(),
+                                        [&](Scope scope) { return applies(strategy, kinds_of(scope)); });
+    if (everywhere && !strategy.bound) {
+      all.push_back(&strategy);
+    }
+  }
+  return all;
+}
+
+std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures) {
+  check(point.plan.sequence_parallel, "sites have collectives where tensor ranks share the tokens");
+  FasterLinks faster_links(*point.machine, structures);
+  const std::vector<const Strategy*> all = strategies_for_steps();
+  std::vector<TunedSite> sites;
+  for (const Scope scope : site_scopes) {
+    SitePoint site{.model = point.model,
+                   .scope = scope,
+                   .ranks = static_cast<std::int32_t>(point.plan.tensor),
+                   .tokens = point.plan.tokens_per_pass(),
+                   .dtype = point.plan.dtype,
+                   .strategy = find_strategy("serial")};
+    TunedSite tuned{.scope = scope, .serial = times.of(site), .best = times.fastest(site, all)};
+    tuned.calculon = calculon_forms(tuned.serial.compute, tuned.serial.time - tuned.serial.compute, point.plan.tensor);
+    site.strategy = tuned.best.strategy;
+    tuned.rate_to_hide = faster_links.least(site);
+    sites.push_back(tuned);
+  }
+  return sites;
+}
+
+Tuning tune(const PlanSpace& space, const TuneOptions& options) {
+  StructureCache structures;
+  SiteTimes times(structures, *space.machine);
+  StepPoint point{.model = space.model, .machine = space.machine, .plan = space.base};
+  point.rank_sigma = options.rank_sigma;
+  Tuning tuning;
+  const double most = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
+  for (const TrainingPlan& plan : plans_of(space)) {
+    point.plan = plan;
+    if (tuning.plans++ == 0) {
+      require_possible(point);
+    }
+    if (static_cast<double>(largest_step_memory(*space.model, plan).total().count) <= most) {
+      ++tuning.fitting;
+      tuning.best.push_back({plan, predict_step(point, times)});
+    }
+  }
+  require_some(space, tuning.plans);
+  if (tuning.best.empty()) {
+    return tuning;
+  }
+  std::stable_sort(tuning.best.begin(), tuning.best.end(), faster);
+  tuning.best.resize(std::min(tuning.best.size(), std::max(played, options.keep)));
+  point.strategies = strategies_for_steps();
+  for (TunedPlan& one : tuning.best) {
+    point.plan = one.plan;
+    one.step = predict_step(point, times);
+  }
+  std::stable_sort(tuning.best.begin(), tuning.best.end(), faster);
+  tuning.best.resize(std::min(tuning.best.size(), options.keep));
+  point.plan = tuning.best.front().plan;
+  choose_single(point, times, tuning);
+  point.strategies = {find_strategy("serial")};
+  tuning.serial = predict_step(point, times);
+  SiteTimes uncut(structures, *space.machine, SiteTimes::Counts::compute);
+  tuning.bound = predict_step(point, uncut);
+  if (point.plan.sequence_parallel && point.plan.dtype != DType::fp8) {
+    tuning.sites = tune_sites(point, times, structures);
+  }
+  return tuning;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The best way to train a model on so many GPUs: how to spread it, and which schedule at every product that meets a
+// collective.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/step/step.h"
+#include "sim/tune/plan_space.h"
+
+namespace commfuse {
+
+/// Of the forms that Calculon gives tensor parallelism (Isaev et al., "Calculon", SC 2023; calculon/llm/layers.py,
+/// LinearOverlapped), with the compute c and the communication t of this model, n tiles, one a rank, and 0.15 of the
+/// chip busy with communication; cut products are as efficient as whole ones there:
+///
+///   none  c + t
+///   ring  c / n + (n - 1) / n x max(c / 0.85, t), or c + (n - 1) / n x 0.15 t where t is below c / 0.85
+///   pipe  ring + t / n
+struct CalculonForms {
+  Duration none{};
+  Duration pipe{};
+  Duration ring{};
+};
+CalculonForms calculon_forms(Duration compute, Duration communication, std::int64_t ranks);
+
+/// A product of the layer with its collective, forward or backward.
+struct TunedSite {
+  Scope scope = Scope::qkv;
+  SiteTime serial;
+  SiteTime best;
+  /// How many times as fast as it is the link has to be for the best strategy to come within 1 % of its own time with
+  /// free communication, to 5 %; nothing where 16 times is not enough, as latencies stay.
+  std::optional<double> rate_to_hide;
+  CalculonForms calculon;
+};
+
+/// A plan with what it takes.
+struct TunedPlan {
+  TrainingPlan plan;
+  StepPrediction step;
+};
+
+struct Tuning {
+  std::size_t plans = 0;        ///< Possible ones.
+  std::size_t fitting = 0;      ///< Of these: the memory holds them.
+  std::vector<TunedPlan> best;  ///< The fastest first, with the best schedule at every site; empty where none fits.
+  /// The first of them otherwise: serial at every site, the best strategy that is the same at all, and with sites that
+  /// take their uncut compute alone, which no schedule beats.
+  StepPrediction serial;
+  const Strategy* single = nullptr;
+  StepPrediction with_single;
+  StepPrediction bound;
+  std::vector<TunedSite> sites;  ///< Of that plan; none without sequence parallelism.
+};
+
+struct TuneOptions {
+  std::size_t keep = 5;       ///< Plans to tell of.
+  double memory_share = 0.9;  ///< Of a GPU that a plan may need: the rest is the framework's and the allocator's.
+  double rank_sigma = 0.0;    ///< StepPoint's.
+};
+
+/// Plans are ranked without overlap first; the best few are played with every strategy at every site. Throws
+/// ConfigError where no plan is possible, and what require_possible(StepPoint) throws.
+Tuning tune(const PlanSpace& space, const TuneOptions& options);
+
+/// The sites alone, of one micro-batch of the plan. Requires sequence parallelism.
+std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures);
+
+/// Strategies that may win at a site: with schedules forward and backward, and no bounds.
+std::vector<const Strategy*> strategies_for_steps();
+
+}  // namespace commfuse

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
+  const Outcome outcome =
+      run_program("commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8192");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\n>    "), std::string::npos);
+  EXPECT_NE(outcome.out.find("--tensor-model-parallel-size"), std::string::npos);
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80U) << line;
+  }
+}
+
+TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
+  const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-" + std::to_string(getpid()));
+  const std::string command =
+      "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 8 --seq 8K --batch 8 "
+      "-o json --out " +
+      folder.string();
+  const Outcome tuned = run_program(command);
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  const json result = json::parse(tuned.out);
+  EXPECT_EQ(result.at("schema"), "commfuse.tune/1");
+  const Outcome step = run_program("commfuse-sim run " + (folder / "plan.yaml").string() + " -o json");
+  ASSERT_EQ(step.code, 0) << step.err;
+  EXPECT_EQ(json::parse(step.out).at(0).at("time_ms"), result.at("single").at("time_ms"));
+  for (const json& site : result.at("sites")) {
+    const std::string file = (folder / ("site-" + site.at("site").get<std::string>() + ".yaml")).string();
+    const Outcome run = run_program("commfuse-sim run " + file + " -o json");
+    ASSERT_EQ(run.code, 0) << run.err;
+    ASSERT_EQ(json::parse(run.out).size(), 1U);
+    EXPECT_EQ(json::parse(run.out).at(0).at("strategy"), site.at("strategy"));
+  }
+  const std::string megatron = contents_of(folder / "tp_comm_overlap_cfg.yaml");
+  EXPECT_NE(megatron.find("\nqkv_fprop: {method: ring_exchange, aggregate: "), std::string::npos) << megatron;
+  EXPECT_NE(megatron.find("\nfc1_wgrad: {method: bulk, "), std::string::npos) << megatron;
+  EXPECT_EQ(run_program(command).code, 2);  // nothing is written over
+  fs::remove_all(folder);
+}
+
+TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountAMistake) {
+  const Outcome full = run_program("commfuse-sim tune --model llama-3.1-405b --hardware h100-sxm --batch 8");
+  EXPECT_EQ(full.code, 3) << full.err;
+  EXPECT_NE(full.out.find("Out of memory, whatever the plan"), std::string::npos) << full.out;
+  const Outcome wrong = run_program("commfuse-sim tune --gpus many");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_NE(wrong.err.find("--gpus: 'many' is no whole number from 1 to 1M"), std::string::npos) << wrong.err;
+}
+
+}  // namespace
+}  // namespace commfuse::test
