@@ -82,8 +82,14 @@ bool belongs_to_program(const File& file) {
                          {"sim/commfuse_sim.", "sim/commands/", "validate/commfuse_validate.", "validate/commands/"});
 }
 
+/// `compare` sets measurements against predictions, so the validator's program, and nothing below it, knows sim.
+bool compares(const File& file) {
+  return starts_with_any(file.path, {"validate/commfuse_validate.", "validate/commands/"});
+}
+
 bool may_include_layer(const File& file, std::string_view layer) {
-  return layer == file.folder || layer == "model" || (layer == "reports" && belongs_to_program(file));
+  return layer == file.folder || layer == "model" || (layer == "reports" && belongs_to_program(file)) ||
+         (layer == "sim" && compares(file));
 }
 
 bool is_cuda_header(std::string_view header) {

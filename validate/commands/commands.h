@@ -9,6 +9,8 @@ class App;
 namespace commfuse::validate {
 
 void add_check(CLI::App& app, int& status);
+void add_compare(CLI::App& app, int& status);
+void add_run(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
 
 }  // namespace commfuse::validate

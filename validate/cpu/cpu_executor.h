@@ -21,6 +21,8 @@ struct CpuOptions {
   std::shared_ptr<const Costs> costs{};
   /// Emulation is played so many times slower; the times it gives are divided by it again.
   double dilation = 1.0;
+  /// So long before a moment comes a thread stops sleeping for it and watches the clock, as sleepers wake up late.
+  std::chrono::nanoseconds watch{};
   /// Of the real thing: what is moved takes as long as on such a link at least. Nothing: as long as copying takes.
   std::optional<Pace> pace{};
   /// A run is given up when no op has ended for so long.

@@ -175,7 +175,11 @@ void LaneRun::sleep_until(WallTime when) const {
     if (shared_.board.given_up()) {
       throw GivenUp{};
     }
-    std::this_thread::sleep_until(std::min(when, now + longest_sleep));
+    if (when - now > shared_.options.watch) {
+      std::this_thread::sleep_until(std::min(when - shared_.options.watch, now + longest_sleep));
+    } else {
+      std::this_thread::yield();
+    }
   }
 }
 

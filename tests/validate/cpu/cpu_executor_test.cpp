@@ -271,8 +271,8 @@ std::shared_ptr<const Costs> costs_of(std::size_t ops, Duration each) {
 TEST(CpuExecutor, WhatDoesNotEndInTimeIsGivenUpAndNamed) {
   Shift shift(2);
   shift.exchange(true, true);
-  EXPECT_EQ(reason_of(*shift.executor({.costs = costs_of(1, 1h), .patience = 20ms})),
-            "no op has ended for 0.02 s: rank 0 is busy with op 0 (exchange), rank 1 is busy with op 0 (exchange)");
+  EXPECT_EQ(reason_of(*shift.executor({.costs = costs_of(1, 1h), .patience = 300ms})),
+            "no op has ended for 0.3 s: rank 0 is busy with op 0 (exchange), rank 1 is busy with op 0 (exchange)");
 }
 
 TEST(CpuExecutor, AnEmulatedOpLastsAtLeastItsPriceAndStartsWhenItMay) {

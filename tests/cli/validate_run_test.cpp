@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate run and compare as a person meets them: a record, a verdict, what is refused.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/record/run_record.h"
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+using test::Outcome;
+using test::run_program;
+
+constexpr auto quick =
+    " --ranks 2 --seq 1K --scope gate_up --strategy serial,commfuse --iterations 3 --warm-up 1 --dilation 1";
+
+std::string refusal(const std::string& arguments) {
+  const Outcome outcome = run_program("commfuse-validate " + arguments);
+  EXPECT_EQ(outcome.code, 2) << arguments;
+  EXPECT_EQ(outcome.out, "") << arguments;
+  return outcome.err;
+}
+
+TEST(ValidateRun, WritesARecordThatCompareReads) {
+  const OwnFolder folder;
+  const Outcome run = run_program(std::string("commfuse-validate run --spans --out r.json") + quick);
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("\nnoise floor: 1 ms took "), std::string::npos) << run.out;
+  const RunRecord record = load_run_record("r.json");
+  EXPECT_EQ(record.executor, "cpu");
+  EXPECT_EQ(record.compute, "emulated");
+  EXPECT_EQ(record.warm_up, 1);
+  ASSERT_EQ(record.runs.size(), 2U);
+  for (const MeasuredRun& one : record.runs) {
+    EXPECT_EQ(one.makespans.size(), 3U);
+    EXPECT_FALSE(one.spans.empty());
+    EXPECT_EQ(one.schedule_sha256.size(), 64U);
+  }
+  const Outcome compare = run_program("commfuse-validate compare r.json -o json");
+  EXPECT_EQ(compare.code, 0) << compare.err;
+  const auto rows = nlohmann::json::parse(compare.out);
+  ASSERT_EQ(rows.size(), 2U);
+  for (const auto& row : rows) {
+    EXPECT_EQ(row.at("samples"), 3);
+    EXPECT_GE(row.at("ratio"), 0.999);  // no op takes less than its price
+  }
+  const Outcome over = run_program("commfuse-validate compare r.json --limit 0");
+  EXPECT_EQ(over.code, 4) << over.out;
+  EXPECT_NE(over.out.find("differ"), std::string::npos);
+  EXPECT_NE(over.out.find("Noise floor: 1 ms took "), std::string::npos);
+}
+
+TEST(ValidateRun, MeasuresRealProductsOverPacedLinks) {
+  const Outcome run = run_program(
+      "commfuse-validate run --compute real --link-bandwidth '1 GB/s' --link-latency '10 us' --model gpt-2-xl --ranks "
+      "2 "
+      "--seq 64 --scope gate_up --strategy serial --iterations 2 -o json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  const RunRecord record = parse_run_record(run.out, "stdout");
+  EXPECT_EQ(record.compute, "real");
+  EXPECT_EQ(record.links, "paced");
+  ASSERT_EQ(record.runs.size(), 1U);
+  EXPECT_EQ(record.runs[0].makespans.size(), 2U);
+}
+
+TEST(ValidateRun, RefusesWhatMakesNoSense) {
+  EXPECT_EQ(refusal("run --executor gpu"), "--executor: 'gpu' is no executor; did you mean 'cpu'?\n");
+  EXPECT_EQ(refusal("run --iterations none"),
+            "--iterations: 'none' is no whole number from 1 to 1000000; write one, as in --iterations 25\n");
+  EXPECT_EQ(refusal("run --dilation 0"), "--dilation: '0' is no number from 1 to 1000000; write one, or auto\n");
+  EXPECT_EQ(refusal("run --link-bandwidth '1 GB/s'"),
+            "--link-bandwidth and --link-latency are of real links; add --compute real, or leave them out\n");
+  EXPECT_EQ(refusal("run --compute real --link-bandwidth fast"),
+            "--link-bandwidth: 'fast' is no bandwidth; write a number and a unit, as in '2 GB/s'\n");
+  EXPECT_EQ(refusal("run --set jitter=default"),
+            "what is measured strays by itself: jitter and faults have to be none, and interference static or none\n");
+  EXPECT_EQ(refusal("compare nowhere.json"),
+            "nowhere.json: there is no such file; have it written by commfuse-validate run --out\n");
+  EXPECT_EQ(refusal("compare r.json --iterations 3"),
+            "--iterations says how to measure, but a record was measured; leave out one of them\n");
+}
+
+TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
+  const OwnFolder folder;
+  ASSERT_EQ(run_program(std::string("commfuse-validate run --out r.json") + quick).code, 0);
+  RunRecord record = load_run_record("r.json");
+  record.runs[0].schedule_sha256 = "00";
+  std::ofstream("other.json") << to_json(record);
+  EXPECT_EQ(refusal("compare other.json"),
+            "other.json: serial is another schedule now than when it was measured; measure again\n");
+  record.runs[0].strategy = "fastest";
+  std::ofstream("unknown.json") << to_json(record);
+  EXPECT_EQ(refusal("compare unknown.json"), "unknown.json: there is no strategy 'fastest'; measure again\n");
+  record.runs[0].strategy = "commfuse";
+  record.runs[0].options = {{"form", "square"}};
+  std::ofstream("option.json") << to_json(record);
+  EXPECT_EQ(refusal("compare option.json"), "option.json: commfuse has no option 'form' of 'square'; measure again\n");
+}
+
+TEST(ValidateRun, HelpShowsExamples) {
+  for (const char* command : {"run", "compare"}) {
+    const Outcome outcome = run_program(std::string("commfuse-validate ") + command + " --help");
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_NE(outcome.out.find(std::string("\n  commfuse-validate ") + command + " "), std::string::npos);
+    EXPECT_NE(outcome.out.find("Exit codes: 0 done; "), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

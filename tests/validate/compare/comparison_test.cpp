@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted against measured, as sums that can be done by hand.
+#include "validate/compare/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+
+ComparedSchedule schedule(std::string strategy, Duration predicted, Duration measured) {
+  ComparedSchedule one{.strategy = std::move(strategy), .schedule_sha256 = "ab", .predicted = predicted};
+  one.measured = Summary{.samples = 9,
+                         .median = {measured, TimeRange{measured - 1us, measured + 1us}},
+                         .p10 = measured - 2us,
+                         .p90 = measured + 2us};
+  return one;
+}
+
+TEST(Agreement, CountsErrorsPairsAndTheWinner) {
+  const std::array schedules{schedule("serial", 2000us, 2100us), schedule("sliced", 1500us, 1530us),
+                             schedule("commfuse", 1000us, 1010us), schedule("async_tp", 1020us, 1000us)};
+  const Agreement agreement = *agreement_of(schedules);
+  EXPECT_EQ(agreement.compared, 4U);
+  EXPECT_NEAR(agreement.median_error, (0.02 + 1.0 - 1000.0 / 1020.0) / 2.0, 1e-12);  // of 5, 2, 1.96 and 1 %
+  EXPECT_NEAR(agreement.worst_error, 0.05, 1e-12);
+  EXPECT_EQ(agreement.worst, 0U);
+  EXPECT_EQ(agreement.predicted_winner, 2U);
+  EXPECT_EQ(agreement.measured_winner, 3U);
+  EXPECT_NEAR(agreement.predicted_gap, 0.02, 1e-12);
+  EXPECT_EQ(agreement.pairs, 5U);  // all but the two that are 2 % apart
+  EXPECT_EQ(agreement.in_order, 5U);
+}
+
+TEST(Agreement, APairInTheWrongOrderIsNotInOrder) {
+  const std::array schedules{schedule("serial", 2000us, 900us), schedule("commfuse", 1000us, 1000us)};
+  const Agreement agreement = *agreement_of(schedules);
+  EXPECT_EQ(agreement.pairs, 1U);
+  EXPECT_EQ(agreement.in_order, 0U);
+  EXPECT_EQ(verdict_in_words(schedules, agreement),
+            "commfuse was predicted to win by 100.0 %, but serial won: 0.900 ms against 1.000 ms. Measured and "
+            "predicted differ by 27.5 % in the median, at most by 55.0 % (serial). Of 1 pairs predicted more than 5 % "
+            "apart, 0 came in that order.");
+}
+
+TEST(Agreement, OneScheduleHasNoRival) {
+  const std::array schedules{schedule("commfuse", 1000us, 1010us)};
+  EXPECT_EQ(verdict_in_words(schedules, *agreement_of(schedules)),
+            "commfuse alone was measured. Measured and predicted differ by 1.0 % in the median, at most by 1.0 % "
+            "(commfuse).");
+}
+
+TEST(Agreement, NothingMeasuredIsNoAgreement) {
+  ComparedSchedule failed = schedule("serial", 1ms, 1ms);
+  failed.measured.reset();
+  EXPECT_FALSE(agreement_of({&failed, 1}).has_value());
+}
+
+TEST(Comparison, IsATableByPrediction) {
+  ComparedSchedule sliced = schedule("sliced", 1500us, 1530us);
+  sliced.parameters = "k=4";
+  ComparedSchedule failed = schedule("async_tp", 1600us, 1ms);
+  failed.measured.reset();
+  const std::array schedules{schedule("serial", 2000us, 2100us), sliced, failed, schedule("commfuse", 1000us, 1010us)};
+  EXPECT_EQ(to_table(schedules),
+            "milliseconds                  predicted  measured   ratio        95 % interval\n"
+            "commfuse                          1.000     1.010   1.010         1.009..1.011\n"
+            "sliced (k=4)                      1.500     1.530   1.020         1.529..1.531\n"
+            "async_tp                          1.600    failed       -                    -\n"
+            "serial                            2.000     2.100   1.050         2.099..2.101\n"
+            "commfuse was predicted to win by 50.0 %, and won. Measured and predicted differ\n"
+            "by 2.0 % in the median, at most by 5.0 % (serial). Of 3 pairs predicted more\n"
+            "than 5 % apart, 3 came in that order.\n");
+}
+
+TEST(Comparison, IsJsonForPrograms) {
+  const std::array schedules{schedule("serial", 2000us, 2100us), schedule("commfuse", 1000us, 1010us)};
+  const auto rows = nlohmann::json::parse(to_json(schedules));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("schema"), "commfuse.compare/1");
+  EXPECT_EQ(rows[0].at("predicted_us"), 2000.0);
+  EXPECT_EQ(rows[0].at("measured_us"), 2100.0);
+  EXPECT_DOUBLE_EQ(rows[0].at("ratio"), 1.05);
+  EXPECT_EQ(rows[0].at("samples"), 9);
+  EXPECT_EQ(rows[0].at("measured_winner"), false);
+  EXPECT_EQ(rows[1].at("predicted_winner"), true);
+  EXPECT_EQ(rows[1].at("measured_winner"), true);
+}
+
+}  // namespace
+}  // namespace commfuse::validate

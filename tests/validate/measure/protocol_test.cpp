@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns, warm-up and summaries, by executors that only count.
+#include "validate/measure/protocol.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+
+#include "tests/validate/reference/matrices.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Its n-th run takes n microseconds; from run `stuck_at` on it is stuck.
+class Counter final : public Executor {
+ public:
+  Counter(std::vector<int>& turns_taken, int id, int stuck_at = 1000)
+      : program_(program_of({&checked_operations()[0], find_strategy("serial"), {}, 2, 1})),
+        turns_taken_(turns_taken),
+        id_(id),
+        stuck_at_(stuck_at) {}
+  [[nodiscard]] std::string_view name() const override { return "counter"; }
+  [[nodiscard]] const Program& program() const override { return program_; }
+  [[nodiscard]] const Sizes& sizes() const override { return sizes_; }
+  void prepare(std::span<const Matrix<float>> /*tensors*/) override {}
+  Execution run(const RunOptions& options) override {
+    if (++runs_ >= stuck_at_) {
+      throw Stuck("no op can run: rank 0 waits");
+    }
+    turns_taken_.push_back(id_);
+    return {.makespan = runs_ * 1us,
+            .timeline = options.traced ? Timeline{{0, OpId{0}, Instant(), Instant(1us)}} : Timeline{}};
+  }
+  [[nodiscard]] Matrix<float> fetch(Rank /*rank*/, const Rectangle& /*area*/) const override { return {}; }
+
+ private:
+  Program program_;
+  Sizes sizes_;
+  std::vector<int>& turns_taken_;
+  int id_;
+  int stuck_at_;
+  int runs_ = 0;
+};
+
+TEST(Turns, EveryRoundIsAPermutationAndRoundsDiffer) {
+  const auto all = turns(5, 40, 7);
+  ASSERT_EQ(all.size(), 40U);
+  std::set<std::vector<std::size_t>> seen;
+  std::vector<int> first(5);
+  for (std::vector<std::size_t> round : all) {
+    seen.insert(round);
+    ++first[round.front()];
+    std::ranges::sort(round);
+    EXPECT_EQ(round, (std::vector<std::size_t>{0, 1, 2, 3, 4}));
+  }
+  EXPECT_GT(seen.size(), 20U);
+  EXPECT_TRUE(std::ranges::all_of(first, [](int times) { return times > 0; }));
+  EXPECT_EQ(turns(5, 40, 7), all);
+  EXPECT_NE(turns(5, 40, 8), all);
+}
+
+TEST(Measure, WarmUpDoesNotCountAndSchedulesTakeTurns) {
+  std::vector<int> taken;
+  std::vector<Variant> variants(3);
+  for (int id = 0; id < 3; ++id) {
+    variants[static_cast<std::size_t>(id)].executor = std::make_unique<Counter>(taken, id);
+  }
+  int rounds_heard = 0;
+  measure(variants, {.warm_up = 2, .iterations = 3, .traced = true}, [&](int done, int rounds) {
+    EXPECT_EQ(done, ++rounds_heard);
+    EXPECT_EQ(rounds, 5);
+  });
+  for (const Variant& variant : variants) {
+    EXPECT_EQ(variant.run.makespans, (std::vector<Duration>{3us, 4us, 5us}));
+    EXPECT_EQ(variant.run.spans.size(), 1U);
+    EXPECT_EQ(variant.run.status, RunStatus::done);
+  }
+  ASSERT_EQ(taken.size(), 18U);  // five rounds, and one traced
+  for (std::ptrdiff_t round = 0; round < 5; ++round) {
+    std::vector<int> of_round(taken.begin() + 3 * round, taken.begin() + 3 * round + 3);
+    std::ranges::sort(of_round);
+    EXPECT_EQ(of_round, (std::vector<int>{0, 1, 2}));
+  }
+}
+
+TEST(Measure, AScheduleThatGetsStuckFailsAndTheOthersGoOn) {
+  std::vector<int> taken;
+  std::vector<Variant> variants(2);
+  variants[0].executor = std::make_unique<Counter>(taken, 0, 3);
+  variants[1].executor = std::make_unique<Counter>(taken, 1);
+  measure(variants, {.warm_up = 1, .iterations = 3});
+  EXPECT_EQ(variants[0].run.status, RunStatus::failed);
+  EXPECT_EQ(variants[0].run.message, "no op can run: rank 0 waits");
+  EXPECT_EQ(variants[0].run.makespans, std::vector<Duration>{});
+  EXPECT_EQ(variants[1].run.makespans.size(), 3U);
+}
+
+TEST(Summary, IsOfSortedMakespans) {
+  std::vector<Duration> makespans;
+  for (int i = 20; i >= 1; --i) {
+    makespans.push_back(i * 1ms);
+  }
+  const Summary summary = summary_of(makespans);
+  EXPECT_EQ(summary.samples, 20U);
+  EXPECT_EQ(summary.median.value, 10ms);  // the 10th of 20
+  EXPECT_EQ(summary.p10, 2ms);
+  EXPECT_EQ(summary.p90, 18ms);
+  ASSERT_TRUE(summary.median.range.has_value());
+  EXPECT_EQ(*summary.median.range, (TimeRange{6ms, 15ms}));  // binomial(20, 1/2): at most 0.0207 beyond either end
+}
+
+TEST(NoiseFloor, IsMeasuredAndSaid) {
+  const NoiseFloor noise = noise_floor(2);
+  EXPECT_EQ(noise.samples.size(), 21U);
+  EXPECT_TRUE(std::ranges::all_of(noise.samples, [](Duration sample) { return sample >= 1ms; }));
+  EXPECT_EQ(in_words({.stated = 1ms, .samples = std::vector<Duration>(21, 1012us)}, 8),
+            "1 ms took 1.012 ms on 8 threads at once (p90 1.012 ms)");
+}
+
+TEST(ThisEnvironment, SaysWhatItIs) {
+  const Environment here = this_environment();
+  EXPECT_FALSE(here.cpu.empty());
+  EXPECT_GT(here.cores, 0);
+  EXPECT_FALSE(here.os.empty());
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate compare: what was predicted against what is measured, and a verdict.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+
+#include "model/config/command_line.h"
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "validate/commands/commands.h"
+#include "validate/commands/measured_point.h"
+#include "validate/compare/comparison.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+struct CompareRequest {
+  MeasureArguments arguments;
+  std::string record;
+  std::string format = "table";
+  std::string limit;
+};
+
+struct Compared {
+  RunRecord record;
+  std::vector<ComparedSchedule> schedules;
+  int ranks = 0;
+};
+
+ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) {
+  ComparedSchedule one{.strategy = run.strategy,
+                       .parameters = run.parameters,
+                       .schedule_sha256 = run.schedule_sha256,
+                       .predicted = prediction.analysis.critical.makespan};
+  if (!run.makespans.empty()) {
+    one.measured = summary_of(run.makespans);
+  }
+  return one;
+}
+
+Compared measured_now(const CompareRequest& request) {
+  PredictedPoint point(settings_of(request.arguments));
+  const std::vector<Prediction> predictions = point.asked_for();
+  Compared result{.record = measured(point, predictions, request.arguments), .ranks = point.point().ranks};
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    result.schedules.push_back(compared(result.record.runs[i], predictions[i]));
+  }
+  return result;
+}
+
+Compared measured_before(const CompareRequest& request) {
+  Compared result{.record = load_run_record(request.record)};
+  PredictedPoint point(settings_of(result.record, request.arguments));
+  result.ranks = point.point().ranks;
+  for (const MeasuredRun& run : result.record.runs) {
+    result.schedules.push_back(compared(run, point.recorded(run, request.record)));
+  }
+  return result;
+}
+
+std::optional<double> limit_of(const CompareRequest& request) {
+  if (request.limit.empty()) {
+    return std::nullopt;
+  }
+  const std::optional<double> percent = parse_number(request.limit);
+  if (!percent || *percent < 0.0) {
+    throw ConfigError(
+        fmt::format("--limit: {} is no number of percent; write one, as in --limit 5", in_quotes(request.limit)));
+  }
+  return *percent / 100.0;
+}
+
+int run(const CompareRequest& request) {
+  sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
+  const std::optional<double> limit = limit_of(request);
+  const Compared result = request.record.empty() ? measured_now(request) : measured_before(request);
+  const bool as_json = request.format == "json";
+  fmt::print("{}", as_json ? to_json(result.schedules) : to_table(result.schedules));
+  if (!as_json && !result.record.noise.samples.empty()) {
+    fmt::print("Noise floor: {}; {} compute, played {:g} times slower.\n", in_words(result.record.noise, result.ranks),
+               result.record.compute, result.record.dilation);
+  }
+  for (const MeasuredRun& one : result.record.runs) {
+    if (one.status == RunStatus::failed) {
+      fmt::print(stderr, "{}: {}\n", one.strategy, one.message);
+    }
+  }
+  const std::optional<Agreement> agreement = agreement_of(result.schedules);
+  if (!agreement || agreement->compared < result.schedules.size()) {
+    return exit_code::failed;
+  }
+  return limit && agreement->median_error > *limit ? exit_code::gate_missed : exit_code::done;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("compare", "Set what was predicted against what is measured");
+  const auto request = std::make_shared<CompareRequest>();
+  command
+      ->add_option("RECORD", request->record, "What was measured before: a file of run --out; else it is measured now")
+      ->type_name("RECORD");
+  add_measure_flags(*command, request->arguments);
+  command->add_option("-o,--output", request->format, "table, json")->capture_default_str();
+  command->add_option("--limit", request->limit, "Exit with 4 when the median error is larger, in percent")
+      ->type_name("PERCENT");
+  command->footer(
+      "Emulated compute shows whether the order of ops, waits and meetings on real\n"
+      "threads gives the predicted makespan; the prices themselves are the model's.\n\n"
+      "Examples:\n"
+      "  commfuse-validate compare --seq 8K --ranks 4\n"
+      "  commfuse-validate compare --seq 8K --ranks 8 --scope gate_up --limit 5\n"
+      "  commfuse-validate compare record.json\n"
+      "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n\n"
+      "Exit codes: 0 done; 4 over the limit; 1 a schedule did not end; 2 the input is wrong.");
+  command->callback([request, command, &status] {
+    if (!request->record.empty()) {
+      require_no_measuring(*command);
+    }
+    status = run(*request);
+  });
+}
+
+}  // namespace commfuse::validate

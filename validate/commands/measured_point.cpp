@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/commands/measured_point.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "model/build_info.h"
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "validate/cpu/cpu_executor.h"
+#include "validate/reference/data.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> executors{"cpu"};
+constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
+/// An emulated op should last so long that waking up hardly counts.
+constexpr Duration shortest_step = std::chrono::milliseconds(2);
+constexpr std::int64_t most_bytes = std::int64_t{4} << 30U;
+
+/// Settings that are about predicting alone, or about whole models.
+bool is_measured(const Field& field) {
+  return field.of_point && !field.key.starts_with("parallel.") && !field.key.starts_with("step.") &&
+         field.key != "jitter" && field.key != "faults" && field.key != "uncertainty" && field.key != "samples" &&
+         field.key != "evaluator";
+}
+
+int count_of(std::string_view flag, const std::string& text, int least) {
+  constexpr int most = 1'000'000;
+  const std::optional<std::int64_t> count = parse_integer(text);
+  if (!count || *count < least || *count > most) {
+    throw ConfigError(fmt::format("{}: {} is no whole number from {} to {}; write one, as in {} 25", flag,
+                                  in_quotes(text), least, most, flag));
+  }
+  return static_cast<int>(*count);
+}
+
+std::optional<Pace> pace_of(const MeasureArguments& arguments) {
+  if (arguments.latency.empty() && arguments.bandwidth.empty()) {
+    return std::nullopt;
+  }
+  const std::optional<Duration> latency = parse_duration(arguments.latency.empty() ? "0 us" : arguments.latency);
+  if (!latency) {
+    throw ConfigError(fmt::format("--link-latency: {} is no duration; write a number and a unit, as in '5 us'",
+                                  in_quotes(arguments.latency)));
+  }
+  const std::optional<BytesPerSecond> bandwidth = parse_bandwidth(arguments.bandwidth);
+  if (!bandwidth || bandwidth->value <= 0.0) {
+    throw ConfigError(fmt::format("--link-bandwidth: {} is no bandwidth; write a number and a unit, as in '2 GB/s'",
+                                  in_quotes(arguments.bandwidth)));
+  }
+  return Pace{*latency, *bandwidth};
+}
+
+Costs costs_of(const Point& point, const Prediction& prediction) {
+  return price(prediction.structure->program(), prediction.structure->meetings, prediction.sizes, point.machine,
+               point.price);
+}
+
+/// The shortest op but adds and the like; nothing in a program without any.
+std::optional<Duration> shortest_op(const Program& program, const Costs& costs) {
+  std::optional<Duration> shortest;
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    const Duration price = costs.of(0, op);
+    if (program.ops[op].purpose != Purpose::local && price > Duration{}) {
+      shortest = std::min(shortest.value_or(price), price);
+    }
+  }
+  return shortest;
+}
+
+/// So that the shortest op of all schedules lasts long enough.
+double automatic_dilation(std::span<const Prediction> predictions, std::span<const Costs> costs) {
+  double dilation = 1.0;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (const auto shortest = shortest_op(predictions[i].structure->program(), costs[i])) {
+      dilation = std::max(dilation, std::ceil(to_seconds(shortest_step) / to_seconds(*shortest)));
+    }
+  }
+  return dilation;
+}
+
+double dilation_of(const MeasureArguments& arguments, std::span<const Prediction> predictions,
+                   std::span<const Costs> costs) {
+  if (arguments.dilation == "auto") {
+    return automatic_dilation(predictions, costs);
+  }
+  const std::optional<double> dilation = parse_number(arguments.dilation);
+  if (!dilation || !(*dilation >= 1.0 && *dilation <= 1e6)) {
+    throw ConfigError(fmt::format("--dilation: {} is no number from 1 to 1000000; write one, or auto",
+                                  in_quotes(arguments.dilation)));
+  }
+  return *dilation;
+}
+
+MeasuredRun run_of(const Point& point, const Prediction& prediction) {
+  MeasuredRun run{.strategy = std::string(prediction.strategy->name),
+                  .parameters = parameters_of(*prediction.strategy, kinds_of(point.scope), prediction.options),
+                  .schedule_sha256 = prediction.structure->digest};
+  const OptionSet relevant = relevant_options(*prediction.strategy, kinds_of(point.scope), prediction.options);
+  for (const Option option : all_options) {
+    if (relevant.has(option)) {
+      run.options.emplace_back(name_of(option), text_of(option, prediction.options));
+    }
+  }
+  return run;
+}
+
+void require_memory(const Point& point, const Prediction& prediction) {
+  std::int64_t bytes = point.ranks * prediction.buffers.count;
+  for (const Tensor& tensor : prediction.structure->program().tensors) {
+    bytes += 4 * prediction.sizes.elements(tensor.rows) * prediction.sizes.elements(tensor.columns);
+  }
+  if (bytes > most_bytes) {
+    throw ConfigError(fmt::format(
+        "--compute real: its matrices take {:.1f} GiB, more than the {} GiB that are allowed; choose a smaller "
+        "seq or model, or --compute emulated",
+        static_cast<double>(bytes) / static_cast<double>(1 << 30), most_bytes >> 30U));
+  }
+}
+
+/// As long as sleepers are late here, within reason.
+std::chrono::nanoseconds watch_of(const NoiseFloor& noise) {
+  constexpr Duration longest = std::chrono::microseconds(500);
+  const Duration late = summary_of(noise.samples).median.value - noise.stated;
+  return stretched(std::clamp(2 * late, Duration{}, longest), 1.0);
+}
+
+Variant emulated(const Point& point, const Prediction& prediction, const Costs& costs, const RunRecord& record) {
+  const auto longest = std::ranges::max_element(costs.duration);
+  const double seconds = longest == costs.duration.end() ? 0.0 : to_seconds(*longest) * record.dilation;
+  CpuOptions options{
+      .costs = std::make_shared<const Costs>(costs), .dilation = record.dilation, .watch = watch_of(record.noise)};
+  options.patience += std::chrono::seconds(static_cast<std::int64_t>(2.0 * seconds));
+  return {.executor = std::make_unique<CpuExecutor>(prediction.structure->plan.lowered, prediction.sizes, options),
+          .run = run_of(point, prediction)};
+}
+
+Variant real(const Point& point, const Prediction& prediction, const std::optional<Pace>& pace) {
+  require_memory(point, prediction);
+  Variant variant{.executor = std::make_unique<CpuExecutor>(prediction.structure->plan.lowered, prediction.sizes,
+                                                            CpuOptions{.pace = pace}),
+                  .run = run_of(point, prediction)};
+  variant.executor->prepare(input_data(prediction.structure->program(), prediction.sizes, DataKind::random, 1));
+  return variant;
+}
+
+Words words_of(const Settings& settings) {
+  Words words;
+  for (const Field& field : run_fields()) {
+    if (is_measured(field) && !field.key.starts_with("strategy.") && !settings.at(field).text.empty()) {
+      words.emplace_back(field.key, settings.at(field).text);
+    }
+  }
+  return words;
+}
+
+/// On a terminal, one line that is written over.
+void show_progress(int done, int rounds) {
+  if (::isatty(STDERR_FILENO) != 0) {
+    fmt::print(stderr, "\rround {} of {}{}", done, rounds, done == rounds ? "\n" : "");
+  }
+}
+
+}  // namespace
+
+void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
+  sim::add_setting_flags(command, arguments.settings, is_measured);
+  const std::string group = "How it is measured";
+  command.add_option("--executor", arguments.executor, "Who runs it: cpu, ranks and lanes are threads")
+      ->group(group)
+      ->capture_default_str();
+  command
+      .add_option("--compute", arguments.compute,
+                  "emulated: ops last as long as they are priced; real: products and copies are done")
+      ->group(group)
+      ->capture_default_str();
+  command.add_option("--link-bandwidth", arguments.bandwidth, "Of real links, as in '2 GB/s'; else as fast as copying")
+      ->group(group)
+      ->type_name("RATE");
+  command.add_option("--link-latency", arguments.latency, "Of real links, as in '20 us'")
+      ->group(group)
+      ->type_name("TIME");
+  command
+      .add_option("--dilation", arguments.dilation,
+                  "So many times slower emulated ops are played, so that waking up hardly counts")
+      ->group(group)
+      ->capture_default_str();
+  command.add_option("--iterations", arguments.iterations, "Of every schedule, in turns in random order")
+      ->group(group)
+      ->capture_default_str();
+  command.add_option("--warm-up", arguments.warm_up, "Iterations that do not count")
+      ->group(group)
+      ->capture_default_str();
+  command.add_flag("--spans", arguments.traced, "Keep the spans of all ops of one more iteration")->group(group);
+  command.add_option("--out", arguments.out, "Write the record here, as JSON")->group(group)->type_name("FILE");
+}
+
+void require_no_measuring(const CLI::App& command) {
+  for (const char* flag : {"--executor", "--compute", "--link-bandwidth", "--link-latency", "--dilation",
+                           "--iterations", "--warm-up", "--spans", "--out"}) {
+    if (command.count(flag) > 0) {
+      throw ConfigError(fmt::format("{} says how to measure, but a record was measured; leave out one of them", flag));
+    }
+  }
+}
+
+PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), predictor_(structures_) {
+  library_.load(settings);
+  point_ = point_of(settings, library_);
+  require_runnable(point_);
+  if (point_.monte_carlo.jitter || point_.needs_engine()) {
+    throw ConfigError(
+        "what is measured strays by itself: jitter and faults have to be none, and interference static or none");
+  }
+}
+
+std::vector<Prediction> PredictedPoint::asked_for() {
+  std::vector<Prediction> predictions;
+  const std::vector<Candidates> candidates = candidates_of(settings_);
+  for (const Candidates& one : candidates) {
+    if (one.strategy->bound && candidates.size() > 1) {
+      continue;  // a limit, which nobody can run
+    }
+    predictions.push_back(predictor_.predict_best(point_, *one.strategy, one.options));
+  }
+  return predictions;
+}
+
+Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& path) {
+  const Strategy* strategy = find_strategy(run.strategy);
+  if (strategy == nullptr) {
+    throw ConfigError(fmt::format("{}: there is no strategy {}; measure again", path, in_quotes(run.strategy)));
+  }
+  StrategyOptions options{.dtype = point_.dtype};
+  for (const auto& [name, value] : run.options) {
+    const auto option = std::ranges::find(all_options, name, [](Option one) { return std::string(name_of(one)); });
+    const Field* field = find_field("strategy." + name);
+    if (option == all_options.end() || field == nullptr || mistake_in(*field, value)) {
+      throw ConfigError(fmt::format("{}: {} has no option {} of {}; measure again", path, run.strategy, in_quotes(name),
+                                    in_quotes(value)));
+    }
+    put(*option, value, options);
+  }
+  Prediction prediction = predictor_.predict(point_, *strategy, options);
+  if (prediction.structure->digest != run.schedule_sha256) {
+    throw ConfigError(
+        fmt::format("{}: {} is another schedule now than when it was measured; measure again", path, run.strategy));
+  }
+  return prediction;
+}
+
+Settings settings_of(const MeasureArguments& arguments) {
+  Resolver resolver;
+  sim::read_files(arguments.settings, resolver);
+  sim::read_above_files(arguments.settings, resolver);
+  return resolver.finish();
+}
+
+Settings settings_of(const RunRecord& record, const MeasureArguments& arguments) {
+  Resolver resolver;
+  for (const auto& [key, value] : record.settings) {
+    resolver.read_set(fmt::format("{}={}", key, value));
+  }
+  sim::read_files(arguments.settings, resolver);
+  sim::read_above_files(arguments.settings, resolver);
+  return resolver.finish();
+}
+
+RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments) {
+  sim::require_word("--executor", arguments.executor, executors, "executor");
+  sim::require_word("--compute", arguments.compute, computes, "kind of compute");
+  const bool is_real = arguments.compute == "real";
+  const std::optional<Pace> pace = pace_of(arguments);
+  if (pace && !is_real) {
+    throw ConfigError("--link-bandwidth and --link-latency are of real links; add --compute real, or leave them out");
+  }
+  RunRecord record{.executor = arguments.executor,
+                   .compute = arguments.compute,
+                   .links = is_real ? (pace ? "paced" : "copied") : "emulated",
+                   .version = std::string(build_info().version),
+                   .git_revision = std::string(build_info().git_revision),
+                   .environment = this_environment(),
+                   .settings = words_of(point.settings()),
+                   .seed = static_cast<std::uint64_t>(point.settings().count("seed")),
+                   .warm_up = count_of("--warm-up", arguments.warm_up, 0)};
+  const MeasureOptions options{.warm_up = static_cast<int>(record.warm_up),
+                               .iterations = count_of("--iterations", arguments.iterations, 1),
+                               .seed = record.seed,
+                               .traced = arguments.traced,
+                               .run = {.products = Products::blocked}};
+  std::vector<Costs> costs;
+  for (const Prediction& prediction : predictions) {
+    costs.push_back(costs_of(point.point(), prediction));
+  }
+  record.dilation = is_real ? 1.0 : dilation_of(arguments, predictions, costs);
+  record.noise = noise_floor(point.point().ranks);
+  std::vector<Variant> variants;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    variants.push_back(is_real ? real(point.point(), predictions[i], pace)
+                               : emulated(point.point(), predictions[i], costs[i], record));
+  }
+  measure(variants, options, show_progress);
+  for (Variant& variant : variants) {
+    record.runs.push_back(std::move(variant.run));
+  }
+  if (!arguments.out.empty()) {
+    reports::atomic_write(arguments.out, to_json(record));
+  }
+  return record;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `run` and `compare` share: settings become schedules with their predictions, and these become measurements.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/record/run_record.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/request.h"
+#include "validate/measure/protocol.h"
+
+namespace CLI {
+class App;
+}
+
+namespace commfuse::validate {
+
+/// As written on the command line.
+struct MeasureArguments {
+  sim::SettingArguments settings;
+  std::string executor = "cpu";
+  std::string compute = "emulated";
+  std::string latency;
+  std::string bandwidth;
+  std::string dilation = "auto";
+  std::string iterations = "25";
+  std::string warm_up = "3";
+  bool traced = false;
+  std::string out;
+};
+
+/// The arguments must outlive the parsing.
+void add_measure_flags(CLI::App& command, MeasureArguments& arguments);
+
+/// A point and the schedules that are played there. Lives at one place: predictions point into the cache.
+class PredictedPoint {
+ public:
+  /// Throws ConfigError, as point_of and Predictor::predict do, and for jitter, faults and interference at run time.
+  explicit PredictedPoint(const Settings& settings);
+  PredictedPoint(const PredictedPoint&) = delete;
+  PredictedPoint& operator=(const PredictedPoint&) = delete;
+  ~PredictedPoint() = default;
+
+  /// The best schedule of each strategy asked for, or all, as the settings say.
+  std::vector<Prediction> asked_for();
+  /// One that was measured. Throws ConfigError when this program has no such schedule.
+  Prediction recorded(const MeasuredRun& run, const std::string& path);
+
+  [[nodiscard]] const Settings& settings() const { return settings_; }
+  [[nodiscard]] const Point& point() const { return point_; }
+
+ private:
+  Settings settings_;
+  Library library_;
+  Point point_;
+  StructureCache structures_;
+  Predictor predictor_;
+};
+
+/// From files, environment and flags; from the record's, below what flags say.
+Settings settings_of(const MeasureArguments& arguments);
+Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
+
+/// Runs the schedules; with --out the record is on disk afterwards. Throws ConfigError for flags that make no sense.
+RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments);
+
+/// The flags that say how to measure, where there is nothing to measure. Throws ConfigError when one was given.
+void require_no_measuring(const CLI::App& command);
+
+}  // namespace commfuse::validate

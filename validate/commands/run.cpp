@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate run: schedules in real time, in turns, and the record of it.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "model/columns.h"
+#include "model/config/command_line.h"
+#include "validate/commands/commands.h"
+#include "validate/commands/measured_point.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+struct RunRequest {
+  MeasureArguments arguments;
+  std::string format = "table";
+};
+
+std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
+
+std::string row_of(const MeasuredRun& run) {
+  constexpr auto line = "{:<29} {:>9} {:>9} {:>9} {:>20}\n";
+  const std::string name =
+      cut(run.parameters.empty() ? run.strategy : fmt::format("{} ({})", run.strategy, run.parameters), 29);
+  if (run.makespans.empty()) {
+    return fmt::format(line, name, "failed", "-", "-", "-");
+  }
+  const Summary summary = summary_of(run.makespans);
+  const std::string range =
+      summary.median.range ? fmt::format("{}..{}", ms(summary.median.range->low), ms(summary.median.range->high)) : "-";
+  return fmt::format(line, name, ms(summary.median.value), ms(summary.p10), ms(summary.p90), range);
+}
+
+std::string to_table(const RunRecord& record, int ranks) {
+  std::string text =
+      fmt::format("{:<29} {:>9} {:>9} {:>9} {:>20}\n", "milliseconds", "median", "p10", "p90", "95 % interval");
+  for (const MeasuredRun& run : record.runs) {
+    text += row_of(run);
+  }
+  text += fmt::format("executor {}, compute {}, links {}, {:g} times slower; times are divided by that\n",
+                      record.executor, record.compute, record.links, record.dilation);
+  return text + fmt::format("noise floor: {}\n", in_words(record.noise, ranks));
+}
+
+int run(const RunRequest& request) {
+  sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
+  PredictedPoint point(settings_of(request.arguments));
+  const std::vector<Prediction> predictions = point.asked_for();
+  const RunRecord record = measured(point, predictions, request.arguments);
+  fmt::print("{}", request.format == "json" ? to_json(record) : to_table(record, point.point().ranks));
+  bool failed = false;
+  for (const MeasuredRun& one : record.runs) {
+    if (one.status == RunStatus::failed) {
+      failed = true;
+      fmt::print(stderr, "{}: {}\n", one.strategy, one.message);
+    }
+  }
+  return failed ? exit_code::failed : exit_code::done;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("run", "Run schedules in real time, in turns, and record how long they take");
+  const auto request = std::make_shared<RunRequest>();
+  add_measure_flags(*command, request->arguments);
+  command->add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
+  command->footer(
+      "The makespan of an iteration is the largest of all ranks. The interval is that of\n"
+      "the median, by order statistics.\n\n"
+      "Examples:\n"
+      "  commfuse-validate run --seq 8K --ranks 4 --strategy serial,commfuse\n"
+      "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
+      "  commfuse-validate run --compute real --link-bandwidth '1 GB/s' --ranks 2 \\\n"
+      "    --model gpt-2-xl --seq 512\n\n"
+      "Exit codes: 0 done; 1 a schedule did not end; 2 the input is wrong.");
+  command->callback([request, &status] { status = run(*request); });
+}
+
+}  // namespace commfuse::validate

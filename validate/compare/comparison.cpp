@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/compare/comparison.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "model/check.h"
+#include "model/columns.h"
+#include "model/wrapped.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double seconds(const ComparedSchedule& one) { return to_seconds(one.measured->median.value); }
+
+/// Places of the measured ones.
+std::vector<std::size_t> measured_places(std::span<const ComparedSchedule> schedules) {
+  std::vector<std::size_t> places;
+  for (std::size_t i = 0; i < schedules.size(); ++i) {
+    if (schedules[i].measured) {
+      places.push_back(i);
+    }
+  }
+  return places;
+}
+
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2.0;
+}
+
+/// Pairs that are clearly apart, and those of them that came in the order predicted.
+void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places, Agreement& result) {
+  for (const std::size_t faster : places) {
+    for (const std::size_t slower : places) {
+      const ComparedSchedule& a = schedules[faster];
+      const ComparedSchedule& b = schedules[slower];
+      if (to_seconds(b.predicted) > to_seconds(a.predicted) * (1.0 + clear_gap)) {
+        ++result.pairs;
+        result.in_order += seconds(b) > seconds(a) ? 1 : 0;
+      }
+    }
+  }
+}
+
+std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
+
+/// "1.234..1.240", or "-" of too few samples.
+std::string range_of(const Estimate& estimate) {
+  return estimate.range ? fmt::format("{}..{}", ms(estimate.range->low), ms(estimate.range->high)) : "-";
+}
+
+}  // namespace
+
+std::string ComparedSchedule::name() const {
+  return parameters.empty() ? strategy : fmt::format("{} ({})", strategy, parameters);
+}
+
+double ComparedSchedule::ratio() const {
+  check(measured.has_value() && predicted > Duration{}, "a ratio is of two times");
+  return to_seconds(measured->median.value) / to_seconds(predicted);
+}
+
+std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedules) {
+  const std::vector<std::size_t> places = measured_places(schedules);
+  if (places.empty()) {
+    return std::nullopt;
+  }
+  Agreement result{.compared = places.size()};
+  std::vector<double> errors;
+  for (const std::size_t place : places) {
+    errors.push_back(std::abs(schedules[place].ratio() - 1.0));
+    if (errors.back() > result.worst_error || place == places.front()) {
+      result.worst_error = errors.back();
+      result.worst = place;
+    }
+  }
+  result.median_error = median_of(errors);
+  const auto predicted = [&](std::size_t place) { return schedules[place].predicted; };
+  const auto measured = [&](std::size_t place) { return schedules[place].measured->median.value; };
+  result.predicted_winner = *std::ranges::min_element(places, {}, predicted);
+  result.measured_winner = *std::ranges::min_element(places, {}, measured);
+  std::optional<Duration> second;
+  for (const std::size_t place : places) {
+    if (place != result.predicted_winner) {
+      second = std::min(second.value_or(predicted(place)), predicted(place));
+    }
+  }
+  if (second) {
+    result.predicted_gap = to_seconds(*second) / to_seconds(predicted(result.predicted_winner)) - 1.0;
+  }
+  count_pairs(schedules, places, result);
+  return result;
+}
+
+std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement) {
+  const ComparedSchedule& expected = schedules[agreement.predicted_winner];
+  const ComparedSchedule& fastest = schedules[agreement.measured_winner];
+  std::string winner = fmt::format("{} alone was measured.", expected.name());
+  if (agreement.compared > 1 && agreement.predicted_winner == agreement.measured_winner) {
+    winner =
+        fmt::format("{} was predicted to win by {:.1f} %, and won.", expected.name(), agreement.predicted_gap * 100.0);
+  } else if (agreement.compared > 1) {
+    winner = fmt::format("{} was predicted to win by {:.1f} %, but {} won: {} ms against {} ms.", expected.name(),
+                         agreement.predicted_gap * 100.0, fastest.name(), ms(fastest.measured->median.value),
+                         ms(expected.measured->median.value));
+  }
+  std::string text =
+      winner + fmt::format(
+                   " Measured and predicted differ by {:.1f} % in the median, at most by "
+                   "{:.1f} % ({}).",
+                   agreement.median_error * 100.0, agreement.worst_error * 100.0, schedules[agreement.worst].name());
+  if (agreement.pairs > 0) {
+    text += fmt::format(" Of {} pairs predicted more than {:.0f} % apart, {} came in that order.", agreement.pairs,
+                        clear_gap * 100.0, agreement.in_order);
+  }
+  return text;
+}
+
+std::string to_table(std::span<const ComparedSchedule> schedules) {
+  std::vector<const ComparedSchedule*> order;
+  for (const ComparedSchedule& one : schedules) {
+    order.push_back(&one);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto* a, const auto* b) { return a->predicted < b->predicted; });
+  constexpr auto line = "{:<29} {:>9} {:>9} {:>7} {:>20}\n";
+  std::string text = fmt::format(line, "milliseconds", "predicted", "measured", "ratio", "95 % interval");
+  for (const ComparedSchedule* one : order) {
+    const std::string name = cut(one->name(), 29);
+    text += one->measured ? fmt::format(line, name, ms(one->predicted), ms(one->measured->median.value),
+                                        fmt::format("{:.3f}", one->ratio()), range_of(one->measured->median))
+                          : fmt::format(line, name, ms(one->predicted), "failed", "-", "-");
+  }
+  if (const std::optional<Agreement> agreement = agreement_of(schedules)) {
+    text += wrapped(verdict_in_words(schedules, *agreement), "", "");
+  }
+  return text;
+}
+
+std::string to_json(std::span<const ComparedSchedule> schedules) {
+  const std::optional<Agreement> agreement = agreement_of(schedules);
+  std::string text = "[";
+  for (const ComparedSchedule& one : schedules) {
+    const auto place = static_cast<std::size_t>(&one - schedules.data());
+    Json object{{"schema", comparison_schema},
+                {"strategy", one.strategy},
+                {"parameters", one.parameters},
+                {"schedule_sha256", one.schedule_sha256},
+                {"status", one.measured ? "ok" : "failed"},
+                {"predicted_us", to_microseconds(one.predicted)}};
+    const auto put = [&](const char* key, const Json& value) { object[key] = one.measured ? value : Json(); };
+    const Summary summary = one.measured.value_or(Summary{});
+    const TimeRange range = summary.median.range.value_or(TimeRange{});
+    put("measured_us", to_microseconds(summary.median.value));
+    put("measured_low_us", summary.median.range ? Json(to_microseconds(range.low)) : Json());
+    put("measured_high_us", summary.median.range ? Json(to_microseconds(range.high)) : Json());
+    put("p10_us", to_microseconds(summary.p10));
+    put("p90_us", to_microseconds(summary.p90));
+    put("samples", summary.samples);
+    put("ratio", one.measured ? one.ratio() : 0.0);
+    put("predicted_winner", agreement && agreement->predicted_winner == place);
+    put("measured_winner", agreement && agreement->measured_winner == place);
+    text += fmt::format("{}\n{}", place == 0 ? "" : ",", object.dump());
+  }
+  return text + "\n]\n";
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted against measured: schedule by schedule, in which order, and whether the winner was named.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+inline constexpr std::string_view comparison_schema = "commfuse.compare/1";
+
+struct ComparedSchedule {
+  std::string strategy;
+  std::string parameters;  ///< In words; may be empty.
+  std::string schedule_sha256;
+  Duration predicted{};
+  std::optional<Summary> measured{};  ///< Nothing: it failed.
+
+  /// "sliced (k=4)"
+  [[nodiscard]] std::string name() const;
+  /// Measured over predicted. Requires a measurement.
+  [[nodiscard]] double ratio() const;
+};
+
+/// Those that were measured, summed up.
+struct Agreement {
+  std::size_t compared = 0;
+  double median_error = 0.0;  ///< Of |measured / predicted - 1|.
+  double worst_error = 0.0;
+  std::size_t worst = 0;     ///< Place of the schedule it is of.
+  std::size_t pairs = 0;     ///< Of schedules that are predicted to be more than `clear_gap` apart.
+  std::size_t in_order = 0;  ///< Of these, those that were measured in the order predicted.
+  std::size_t predicted_winner = 0;
+  std::size_t measured_winner = 0;
+  double predicted_gap =
+      0.0;  ///< How much longer the second is predicted to take than the first; 0: there is no second.
+};
+
+/// A difference that a model has to get right.
+inline constexpr double clear_gap = 0.05;
+
+/// Nothing where nothing was measured.
+std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedules);
+
+/// At most 80 columns: a line a schedule, fastest prediction first, and the verdict.
+std::string to_table(std::span<const ComparedSchedule> schedules);
+/// An array of objects, one a line, each with "schema":"commfuse.compare/1"; times in microseconds.
+std::string to_json(std::span<const ComparedSchedule> schedules);
+/// Three sentences: the winner, the errors, the order.
+std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement);
+
+}  // namespace commfuse::validate

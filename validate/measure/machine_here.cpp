@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the machine that this runs on is, and how well it keeps time.
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <fstream>
+#include <latch>
+#include <string>
+#include <thread>
+
+#include "model/build_info.h"
+#include "validate/cpu/wall_clock.h"
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// The value of the first line of /proc/cpuinfo that begins with a key.
+std::string cpu_model() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
+      return line.substr(colon + 2);
+    }
+  }
+  return "unknown";
+}
+
+std::string kernel() {
+  utsname name{};
+  return ::uname(&name) == 0 ? std::string(name.sysname) + " " + name.release : "unknown";
+}
+
+/// How long until the last of so many waits that began at once was over.
+std::chrono::nanoseconds longest_of(int threads, std::chrono::nanoseconds wait) {
+  std::latch ready(threads);
+  std::latch gate(1);
+  WallTime release;
+  std::vector<WallTime> back(static_cast<std::size_t>(threads));
+  {
+    std::vector<std::jthread> all;
+    all.reserve(back.size());
+    for (WallTime& mine : back) {
+      all.emplace_back([&] {
+        ask_for_sharp_timers();
+        ready.count_down();
+        gate.wait();
+        std::this_thread::sleep_until(release + wait);
+        mine = WallClock::now();
+      });
+    }
+    ready.wait();
+    release = WallClock::now();
+    gate.count_down();
+  }
+  return *std::ranges::max_element(back) - release;
+}
+
+}  // namespace
+
+NoiseFloor noise_floor(int threads) {
+  constexpr int samples = 21;
+  NoiseFloor noise{.stated = 1ms};
+  for (int sample = 0; sample < samples; ++sample) {
+    noise.samples.push_back(shortened(longest_of(threads, 1ms), 1.0));
+  }
+  return noise;
+}
+
+Environment this_environment() {
+  return {.cpu = cpu_model(),
+          .cores = static_cast<std::int64_t>(std::thread::hardware_concurrency()),
+          .os = kernel(),
+          .compiler = std::string(build_info().compiler),
+          .build = std::string(build_info().build_type)};
+}
+
+}  // namespace commfuse::validate

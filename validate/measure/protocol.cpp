@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/measure/protocol.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "model/check.h"
+#include "validate/reference/random.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// Its makespan; nothing when it failed, now or before.
+std::optional<Execution> take_turn(Variant& variant, const RunOptions& options) {
+  if (variant.run.status == RunStatus::failed) {
+    return std::nullopt;
+  }
+  try {
+    return variant.executor->run(options);
+  } catch (const Stuck& stuck) {
+    variant.run.status = RunStatus::failed;
+    variant.run.message = stuck.what();
+    variant.run.makespans.clear();
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::vector<std::vector<std::size_t>> turns(std::size_t count, int rounds, std::uint64_t seed) {
+  Random random(seed);
+  std::vector<std::vector<std::size_t>> all;
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<std::size_t> order(count);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::size_t left = count; left > 1; --left) {
+      std::swap(order[left - 1], order[static_cast<std::size_t>(random.next() % left)]);
+    }
+    all.push_back(std::move(order));
+  }
+  return all;
+}
+
+void measure(std::span<Variant> variants, const MeasureOptions& options,
+             const std::function<void(int done, int rounds)>& after_round) {
+  const int rounds = options.warm_up + options.iterations;
+  int done = 0;
+  for (const std::vector<std::size_t>& order : turns(variants.size(), rounds, options.seed)) {
+    for (const std::size_t place : order) {
+      const std::optional<Execution> execution = take_turn(variants[place], options.run);
+      if (execution && done >= options.warm_up) {
+        variants[place].run.makespans.push_back(execution->makespan);
+      }
+    }
+    ++done;
+    if (after_round) {
+      after_round(done, rounds);
+    }
+  }
+  if (options.traced) {
+    RunOptions run = options.run;
+    run.traced = true;
+    for (Variant& variant : variants) {
+      if (std::optional<Execution> execution = take_turn(variant, run)) {
+        variant.run.spans = std::move(execution->timeline);
+      }
+    }
+  }
+}
+
+Summary summary_of(std::vector<Duration> makespans) {
+  check(!makespans.empty(), "a summary is of something");
+  std::sort(makespans.begin(), makespans.end());
+  return {.samples = makespans.size(),
+          .median = percentile(makespans, 500),
+          .p10 = percentile(makespans, 100).value,
+          .p90 = percentile(makespans, 900).value};
+}
+
+std::string in_words(const NoiseFloor& noise, int threads) {
+  const Summary summary = summary_of(noise.samples);
+  return fmt::format("{:g} ms took {:.3f} ms on {} threads at once (p90 {:.3f} ms)", to_seconds(noise.stated) * 1e3,
+                     to_seconds(summary.median.value) * 1e3, threads, to_seconds(summary.p90) * 1e3);
+}
+
+}  // namespace commfuse::validate
