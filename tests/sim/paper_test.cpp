@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Table 1 of the CommFuse paper: two parameters fitted on its vanilla row, the other two rows predicted
+// Tables 1 and 3 of the CommFuse paper: two parameters fitted on the vanilla row of Table 1, everything else predicted
 // (docs/paper.md).
 #include <gtest/gtest.h>
 
@@ -45,6 +45,40 @@ TEST_F(PaperTable1, SlicingByEightIsWithinTwoPercent) {
 TEST_F(PaperTable1, CommFuseIsWithinThreePercent) {
   EXPECT_NEAR(predicted("commfuse", find_strategy("commfuse")->variants({})) / 77.1, 1.0, 0.03);
 }
+
+/// Table 3: as many tokens in sequences of 1K to 16K, so one piece of work and one prediction.
+class PaperTable3 : public PaperTable1, public testing::WithParamInterface<std::int64_t> {
+ protected:
+  Analysis played(const char* name) {
+    Point one = point();
+    one.seq = GetParam();
+    one.batch = 131072 / one.seq;
+    return predictor_.predict_best(one, *find_strategy(name), find_strategy(name)->variants({})).analysis;
+  }
+  /// How much less than serial, in percent.
+  static double reduction(Duration time, Duration serial) {
+    return 100.0 * (1.0 - to_seconds(time) / to_seconds(serial));
+  }
+};
+
+TEST_P(PaperTable3, CommunicationIsHiddenInThePublishedRanges) {
+  const Duration serial = played("serial").critical.exposed;
+  EXPECT_GE(reduction(played("commfuse").critical.exposed, serial), 99.0);
+  EXPECT_GE(reduction(played("sliced").critical.exposed, serial), 74.0);
+  EXPECT_LE(reduction(played("sliced").critical.exposed, serial), 88.0);
+}
+
+TEST_P(PaperTable3, EndToEndIsInThePublishedRanges) {
+  const Duration serial = played("serial").critical.makespan;
+  const double commfuse = reduction(played("commfuse").critical.makespan, serial);
+  const double sliced = reduction(played("sliced").critical.makespan, serial);
+  EXPECT_GE(commfuse, 35.0);
+  EXPECT_LE(commfuse, 40.2);
+  EXPECT_GE(sliced, 29.5);
+  EXPECT_LE(sliced, 35.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sequences, PaperTable3, testing::Values(1024, 2048, 4096, 8192, 16384));
 
 }  // namespace
 }  // namespace commfuse
