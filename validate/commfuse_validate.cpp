@@ -15,12 +15,14 @@ int main(int argc, char** argv) {
       "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
       "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
       "  commfuse-validate compare record.json\n"
+      "  commfuse-validate doctor\n"
       "  commfuse-validate version\n\n" +
       commfuse::exit_codes_in_words());
   int status = commfuse::exit_code::done;
   commfuse::validate::add_check(app, status);
   commfuse::validate::add_run(app, status);
   commfuse::validate::add_compare(app, status);
+  commfuse::validate::add_doctor(app, status);
   commfuse::validate::add_version(app, status);
   return commfuse::run_command_line(app, argc, argv, status);
 }

@@ -102,6 +102,18 @@ TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
   EXPECT_EQ(refusal("compare option.json"), "option.json: commfuse has no option 'form' of 'square'; measure again\n");
 }
 
+TEST(ValidateDoctor, SaysWhatCanRunHere) {
+  const Outcome outcome = run_program("commfuse-validate doctor");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* line : {"machine    ", "timer      1 ms took ", "reference  yes: ", "cpu        yes: ",
+                           "mpi        no: ", "cuda       no: ", "configs    yes: "}) {
+    EXPECT_NE(outcome.out.find(line), std::string::npos) << line << outcome.out;
+  }
+  const Outcome lost = run_program("COMMFUSE_CONFIG_DIR=/nowhere commfuse-validate doctor");
+  EXPECT_EQ(lost.code, 0);
+  EXPECT_NE(lost.out.find("configs    no: "), std::string::npos) << lost.out;
+}
+
 TEST(ValidateRun, HelpShowsExamples) {
   for (const char* command : {"run", "compare"}) {
     const Outcome outcome = run_program(std::string("commfuse-validate ") + command + " --help");

@@ -10,6 +10,7 @@ namespace commfuse::validate {
 
 void add_check(CLI::App& app, int& status);
 void add_compare(CLI::App& app, int& status);
+void add_doctor(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_version(CLI::App& app, int& status);
 

@@ -76,7 +76,7 @@ void add_run(CLI::App& app, int& status) {
       "  commfuse-validate run --seq 8K --ranks 4 --strategy serial,commfuse\n"
       "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
       "  commfuse-validate run --compute real --link-bandwidth '1 GB/s' --ranks 2 \\\n"
-      "    --model gpt-2-xl --seq 512\n\n"
+      "    --model gpt-2-xl --seq 128\n\n"
       "Exit codes: 0 done; 1 a schedule did not end; 2 the input is wrong.");
   command->callback([request, &status] { status = run(*request); });
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -80,6 +81,41 @@ TEST_P(ThreadsOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBitsUnder
     }
   }
   EXPECT_GE(strategies_seen, 2 * checked_operations().size());
+}
+
+/// Threads whose memory is read back with one bit flipped.
+class OffByABit final : public Executor {
+ public:
+  OffByABit(Lowered lowered, Sizes sizes) : threads_(std::move(lowered), std::move(sizes), {}) {}
+  [[nodiscard]] std::string_view name() const override { return "off by a bit"; }
+  [[nodiscard]] const Program& program() const override { return threads_.program(); }
+  [[nodiscard]] const Sizes& sizes() const override { return threads_.sizes(); }
+  void prepare(std::span<const Matrix<float>> tensors) override { threads_.prepare(tensors); }
+  Execution run(const RunOptions& options) override { return threads_.run(options); }
+  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
+    Matrix<float> value = threads_.fetch(rank, area);
+    value.at(0, 0) = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value.at(0, 0)) ^ 0x10000U);
+    return value;
+  }
+
+ private:
+  CpuExecutor threads_;
+};
+
+TEST(Verify, AnExecutorThatIsOffByOneBitMissesEveryLevelOfEqualBits) {
+  const auto program = shared(program_named("ag_gemm", "commfuse", 2));
+  const MakeExecutor off = [](Lowered lowered, Sizes sizes) {
+    return std::make_unique<OffByABit>(std::move(lowered), std::move(sizes));
+  };
+  const Verdict verdict = verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = off});
+  EXPECT_FALSE(verdict.moved->ok());
+  EXPECT_FALSE(verdict.same_order->ok());
+  EXPECT_FALSE(verdict.bitwise->ok());
+  EXPECT_FALSE(verdict.integers.ok());
+  // Two runs each, and one element of every buffer on two ranks.
+  const auto buffers = static_cast<std::int64_t>(program->buffers.size());
+  EXPECT_EQ(verdict.same_order->wrong, 2 * 2 * buffers);
+  EXPECT_EQ(verdict.moved->wrong, 2 * 2 * buffers);
 }
 
 // Threads that read and write an element at once are what these mistakes come to; a sanitizer would stop at the first.

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate doctor: what can run here, and what is missing.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "model/build_info.h"
+#include "model/config/catalogue.h"
+#include "model/config/command_line.h"
+#include "model/config_error.h"
+#include "validate/commands/commands.h"
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr int threads = 8;
+
+/// Beyond, a sleeping thread is so late that emulated runs need more dilation.
+constexpr Duration late = std::chrono::microseconds(500);
+
+std::string timer_in_words(const NoiseFloor& noise) {
+  const bool is_late = summary_of(noise.samples).p90 > noise.stated + late;
+  return fmt::format("{}{}", in_words(noise, threads),
+                     is_late ? "; end other programs, or give compare a larger --dilation" : "");
+}
+
+std::string configs_in_words() {
+  try {
+    return fmt::format("yes: {} models, {} machines", known_names(Catalogue::models).size(),
+                       known_names(Catalogue::hardware).size());
+  } catch (const ConfigError& error) {
+    return fmt::format("no: {}", error.what());
+  }
+}
+
+void print_diagnosis() {
+  constexpr auto line = "{:<10} {}\n";
+  const Environment here = this_environment();
+  const BuildInfo& build = build_info();
+  fmt::print(line, "machine", fmt::format("{}, {} cores, {}", here.cpu, here.cores, here.os));
+  fmt::print(line, "build", fmt::format("{} {}, {}", build.version, here.build, here.compiler));
+  fmt::print(line, "timer", timer_in_words(noise_floor(threads)));
+  fmt::print(line, "reference", "yes: check runs every schedule one op after another");
+  fmt::print(line, "cpu", "yes: check, run and compare on threads");
+  fmt::print(line, "mpi", fmt::format("no: this version has no executor for it; MPI of this build: {}", build.mpi));
+  fmt::print(line, "cuda", fmt::format("no: this version has no executor for it; CUDA of this build: {}", build.cuda));
+  fmt::print(line, "configs", configs_in_words());
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("doctor", "What can run here, and what is missing");
+  command->footer(
+      "Example:\n"
+      "  commfuse-validate doctor\n\n"
+      "Exit codes: 0 done; 1 failed.");
+  command->callback([&status] {
+    print_diagnosis();
+    status = exit_code::done;
+  });
+}
+
+}  // namespace commfuse::validate
