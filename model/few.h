@@ -20,6 +20,7 @@ class Few {
 
   Few() = default;
   Few(std::initializer_list<T> list) : Few(list.begin(), list.end()) {}
+  explicit Few(const T& only) : one_(only), size_(1) {}
   // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): who keeps a vector may pass it
   Few(const std::vector<T>& list) : Few(list.data(), list.data() + list.size()) {}
   Few(const T* first, const T* last)

@@ -38,6 +38,20 @@ std::size_t hash_of(const Shape& shape) {
   return static_cast<std::size_t>(hash ^ (hash >> 32U));
 }
 
+/// The terms of numbers that are the same on all ranks say nothing, and most are.
+inline bool same(const Index& a, const Index& b) {
+  return a.constant == b.constant && ((a.fixed() && b.fixed()) || a.terms == b.terms);
+}
+inline bool same(const Region& a, const Region& b) {
+  return a.buffer == b.buffer && a.rows == b.rows && a.columns == b.columns && same(a.row, b.row) &&
+         same(a.column, b.column);
+}
+
+void check_fits(const Region& region, const Buffer& buffer) {
+  check(region.rows >= 1 && region.rows <= buffer.rows.blocks, "a region is no taller than its buffer");
+  check(region.columns >= 1 && region.columns <= buffer.columns.blocks, "a region is no wider than its buffer");
+}
+
 /// Rows and columns of op(x).
 std::pair<Extent, Extent> oriented(const std::pair<Extent, Extent>& extents, bool transposed) {
   return transposed ? std::pair(extents.second, extents.first) : extents;
@@ -149,7 +163,12 @@ OpId ProgramBuilder::gemm(const GemmSpec& spec) {
       .transpose_a = spec.transpose_a,
       .transpose_b = spec.transpose_b,
       .out = dtype_of(spec.out) == dtype_of(spec.a) ? std::nullopt : std::optional(dtype_of(spec.out))};
-  return add(OpKind::gemm, spec.purpose, spec.lane, shape, spec.waits, {{&spec.a, 1}, {&spec.b, 1}}, {&spec.out, 1});
+  return add({.kind = OpKind::gemm,
+              .purpose = spec.purpose,
+              .shape = shape_id(shape),
+              .inputs = store_all({&spec.a, &spec.b}),
+              .outputs = store_all({&spec.out})},
+             spec.lane, spec.waits);
 }
 
 OpId ProgramBuilder::attention(const AttentionSpec& spec) {
@@ -166,10 +185,13 @@ OpId ProgramBuilder::attention(const AttentionSpec& spec) {
                              .head = spec.head,
                              .causal = spec.causal,
                              .dtype = dtype_of(spec.out)};
-  const OpId id = add(OpKind::attention, spec.purpose, spec.lane, shape, spec.waits,
-                      {{&spec.queries, 1}, {&spec.keys, 1}}, {&spec.out, 1});
-  program_.ops[position(id)].positions = store_positions(spec);
-  return id;
+  return add({.kind = OpKind::attention,
+              .purpose = spec.purpose,
+              .shape = shape_id(shape),
+              .inputs = store_all({&spec.queries, &spec.keys}),
+              .outputs = store_all({&spec.out}),
+              .positions = store_positions(spec)},
+             spec.lane, spec.waits);
 }
 
 /// The usual positions are not stored, so that there is one way to write them.
@@ -208,7 +230,16 @@ OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
                                .rows = rows,
                                .columns = columns,
                                .dtype = dtype_of(spec.out)};
-  return add(OpKind::elementwise, spec.purpose, spec.lane, shape, spec.waits, {spec.inputs}, {&spec.out, 1});
+  Slice inputs = store_all({});
+  for (const Operand& input : spec.inputs) {
+    inputs.count += store_all({&input}).count;
+  }
+  return add({.kind = OpKind::elementwise,
+              .purpose = spec.purpose,
+              .shape = shape_id(shape),
+              .inputs = inputs,
+              .outputs = store_all({&spec.out})},
+             spec.lane, spec.waits);
 }
 
 OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
@@ -226,9 +257,12 @@ OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
                             .rows = rows,
                             .columns = columns,
                             .wire = spec.wire};
-  const std::span<const Operand> in{&spec.send, shape.sends ? 1U : 0U};
-  const std::span<const Operand> out{&spec.receive, shape.receives ? 1U : 0U};
-  return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, {in}, out);
+  return add({.kind = OpKind::exchange,
+              .purpose = Purpose::communication,
+              .shape = shape_id(shape),
+              .inputs = shape.sends ? store_all({&spec.send}) : store_all({}),
+              .outputs = shape.receives ? store_all({&spec.receive}) : store_all({})},
+             spec.lane, spec.waits);
 }
 
 std::int32_t ProgramBuilder::wrapped(int axis, std::int32_t shift) const {
@@ -245,7 +279,12 @@ OpId ProgramBuilder::credit(const CreditSpec& spec) {
                             .shift = wrapped(spec.axis, spec.shift),
                             .rows = {},
                             .columns = {}};
-  return add(OpKind::exchange, Purpose::communication, spec.lane, shape, spec.waits, {}, {});
+  return add({.kind = OpKind::exchange,
+              .purpose = Purpose::communication,
+              .shape = shape_id(shape),
+              .inputs = store_all({}),
+              .outputs = store_all({})},
+             spec.lane, spec.waits);
 }
 
 OpId ProgramBuilder::collective(const CollectiveSpec& spec) {
@@ -266,7 +305,12 @@ OpId ProgramBuilder::collective(const CollectiveSpec& spec) {
                               .rows = in_rows.blocks > out_rows.blocks ? in_rows : out_rows,
                               .columns = in_columns,
                               .wire = spec.wire};
-  return add(OpKind::collective, Purpose::communication, spec.lane, shape, spec.waits, {{&spec.in, 1}}, {&spec.out, 1});
+  return add({.kind = OpKind::collective,
+              .purpose = Purpose::communication,
+              .shape = shape_id(shape),
+              .inputs = store_all({&spec.in}),
+              .outputs = store_all({&spec.out})},
+             spec.lane, spec.waits);
 }
 
 void ProgramBuilder::unfused(const Shape& shape) {
@@ -299,7 +343,7 @@ Slice ProgramBuilder::store(const Operand& operand) {
   if (operand.size() == 1) {
     auto& [before, last] = recent_[position(operand.front().buffer)];
     for (const Slice& recent : {last, before}) {
-      if (recent.count == 1 && program_.regions[recent.first] == operand.front()) {
+      if (recent.count == 1 && same(program_.regions[recent.first], operand.front())) {
         return recent;
       }
     }
@@ -312,22 +356,25 @@ Slice ProgramBuilder::store(const Operand& operand) {
   return slice;
 }
 
-Slice ProgramBuilder::store(std::initializer_list<std::span<const Operand>> lists) {
-  Slice slice{static_cast<std::uint32_t>(program_.operands.size()), 0};
-  for (const std::span<const Operand> operands : lists) {
-    for (const Operand& operand : operands) {
-      program_.operands.push_back(store(operand));
-    }
-    slice.count += static_cast<std::uint32_t>(operands.size());
+Slice ProgramBuilder::store_all(std::initializer_list<const Operand*> operands) {
+  const Slice slice{static_cast<std::uint32_t>(program_.operands.size()), static_cast<std::uint32_t>(operands.size())};
+  for (const Operand* operand : operands) {
+    program_.operands.push_back(store(*operand));
   }
   return slice;
 }
 
-std::uint32_t ProgramBuilder::shape_id(const Shape& shape) {
+/// Mostly it is the one that was asked for last.
+template <class Of>
+std::uint32_t ProgramBuilder::shape_id(const Of& shape) {
+  constexpr std::size_t kind = Shape(std::in_place_type<Of>).index();
+  const std::uint32_t last = last_shape_[kind];
+  const Of* known = last < program_.shapes.size() ? std::get_if<Of>(&program_.shapes[last]) : nullptr;
+  return known != nullptr && *known == shape ? last : stored_shape_id(shape);
+}
+
+std::uint32_t ProgramBuilder::stored_shape_id(const Shape& shape) {
   std::uint32_t& last = last_shape_[shape.index()];
-  if (last < program_.shapes.size() && program_.shapes[last] == shape) {
-    return last;
-  }
   const std::size_t hash = hash_of(shape);
   for (auto [same, end] = shape_ids_.equal_range(hash); same != end; ++same) {
     if (program_.shapes[same->second] == shape) {
@@ -341,38 +388,42 @@ std::uint32_t ProgramBuilder::shape_id(const Shape& shape) {
 }
 
 std::uint16_t ProgramBuilder::lane_id(Lane lane) {
-  const auto found = std::find(program_.lanes.begin(), program_.lanes.end(), lane);
-  const auto place = static_cast<std::uint16_t>(found - program_.lanes.begin());
-  if (found == program_.lanes.end()) {
+  std::size_t place = 0;
+  while (place < program_.lanes.size() && program_.lanes[place] != lane) {
+    ++place;
+  }
+  if (place == program_.lanes.size()) {
     program_.lanes.push_back(lane);
   }
-  return place;
+  return static_cast<std::uint16_t>(place);
 }
 
-OpId ProgramBuilder::add(OpKind kind, Purpose purpose, Lane lane, const Shape& shape, std::span<const OpId> waits,
-                         std::initializer_list<std::span<const Operand>> inputs, std::span<const Operand> outputs) {
+/// Fills in the lane and the waits.
+OpId ProgramBuilder::add(const Op& op, Lane lane, std::span<const OpId> waits) {
   const OpId id{static_cast<std::int32_t>(program_.ops.size())};
-  Op op{.kind = kind, .purpose = purpose, .lane = lane_id(lane), .shape = shape_id(shape)};
-  op.waits = {static_cast<std::uint32_t>(program_.waits.size()), static_cast<std::uint32_t>(waits.size())};
+  Op& added = program_.ops.emplace_back(op);
+  added.lane = lane_id(lane);
+  added.waits = {static_cast<std::uint32_t>(program_.waits.size()), static_cast<std::uint32_t>(waits.size())};
   for (const OpId wait : waits) {
     check(wait >= OpId{0} && wait < id, "an op waits only for ops added before it");
     program_.waits.push_back(wait);
   }
-  op.inputs = store(inputs);
-  op.outputs = store({outputs});
-  program_.ops.push_back(op);
   return id;
 }
 
 std::pair<Extent, Extent> ProgramBuilder::extents_of(const Operand& operand) const {
   check(!operand.empty(), "an operand has at least one region");
   const Buffer& first = buffer_of(operand.front().buffer);
+  if (operand.size() == 1) {
+    const Region& only = operand.front();
+    check_fits(only, first);
+    return {{first.rows.dimension, only.rows}, {first.columns.dimension, only.columns}};
+  }
   Extent rows{first.rows.dimension, 0};
   const Extent columns{first.columns.dimension, operand.front().columns};
   for (const Region& region : operand) {
     const Buffer& buffer = buffer_of(region.buffer);
-    check(region.rows >= 1 && region.rows <= buffer.rows.blocks, "a region is no taller than its buffer");
-    check(region.columns >= 1 && region.columns <= buffer.columns.blocks, "a region is no wider than its buffer");
+    check_fits(region, buffer);
     check(buffer.rows.dimension == rows.dimension && buffer.columns.dimension == columns.dimension &&
               region.columns == columns.blocks,
           "the regions of an operand stack by rows");

@@ -142,12 +142,15 @@ class ProgramBuilder {
 
  private:
   Slice store(const Operand& operand);
-  Slice store(std::initializer_list<std::span<const Operand>> lists);
-  std::uint32_t shape_id(const Shape& shape);
+  /// The slices of these operands, one after another.
+  Slice store_all(std::initializer_list<const Operand*> operands);
+  /// `Of`: one of the kinds of Shape.
+  template <class Of>
+  std::uint32_t shape_id(const Of& shape);
+  std::uint32_t stored_shape_id(const Shape& shape);
   std::uint16_t lane_id(Lane lane);
   [[nodiscard]] std::int32_t wrapped(int axis, std::int32_t shift) const;
-  OpId add(OpKind kind, Purpose purpose, Lane lane, const Shape& shape, std::span<const OpId> waits,
-           std::initializer_list<std::span<const Operand>> inputs, std::span<const Operand> outputs);
+  OpId add(const Op& op, Lane lane, std::span<const OpId> waits);
   /// Rows x columns of a stacked operand; all its regions have the same columns and block kinds.
   [[nodiscard]] std::pair<Extent, Extent> extents_of(const Operand& operand) const;
   [[nodiscard]] DType dtype_of(const Operand& operand) const;

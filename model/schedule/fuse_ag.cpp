@@ -13,30 +13,36 @@ class Products {
 
   void own() {
     multiply({stage_.builder.whole(stage_.input)}, {stage_.rows_of(stage_.output, stage_.shard(0), stage_.cuts)},
-             stage_.ready);
+             Waits(stage_.ready));
   }
 
-  /// Multiplies when the group is full.
-  void take(Piece piece) {
+  /// Multiplies when the group is full. What is taken is gone from `piece`.
+  void take(Piece& piece) {
+    const bool full = --to_come_ % group_ == 0;
     if (next_.rows.empty()) {
+      if (full) {
+        multiply(piece);
+        return;
+      }
       next_ = std::move(piece);
     } else {
       stack(next_.rows, piece.rows);
       stack(next_.results, piece.results);
       next_.arrived.insert(next_.arrived.end(), piece.arrived.begin(), piece.arrived.end());
     }
-    if (--to_come_ % group_ == 0) {
-      multiply(std::move(next_.rows), std::move(next_.results), landed(next_.arrived));
-      next_.arrived.clear();
+    if (full) {
+      multiply(next_);
+      next_ = {};
     }
   }
 
   [[nodiscard]] Done done() const { return {last_}; }
 
  private:
-  void multiply(Operand rows, Operand results, Waits waits) {
+  void multiply(Piece& piece) { multiply(std::move(piece.rows), std::move(piece.results), landed(piece.arrived)); }
+  void multiply(Operand&& rows, Operand&& results, Waits&& waits) {
     last_ = stage_.builder.gemm({.a = std::move(rows),
-                                 .b = {stage_.builder.whole(stage_.weight)},
+                                 .b = Operand(stage_.builder.whole(stage_.weight)),
                                  .out = std::move(results),
                                  .waits = std::move(waits)});
   }
@@ -52,14 +58,17 @@ class Products {
 
 Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& bring) {
   Products products(stage, group);
-  Pieces next = bring(1);
+  Pieces next;
+  Pieces after;
+  bring(1, next);
   products.own();
   for (std::int32_t step = 2; !next.empty(); ++step) {
-    Pieces after = bring(step);
+    bring(step, after);
     for (Piece& piece : next) {
-      products.take(std::move(piece));
+      products.take(piece);
     }
-    next = std::move(after);
+    next.clear();
+    next.swap(after);
   }
   return products.done();
 }

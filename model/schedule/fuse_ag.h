@@ -11,6 +11,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "model/schedule/rings.h"
 
@@ -22,10 +23,10 @@ struct Piece {
   Operand results;
   Few<Flight> arrived;
 };
-using Pieces = Few<Piece>;
+using Pieces = std::vector<Piece>;
 
-/// Sets out what step 1, 2, ... multiplies; nothing after the last step.
-using Bring = std::function<Pieces(std::int32_t step)>;
+/// Adds to `pieces`, which is empty, what step 1, 2, ... multiplies; nothing after the last step.
+using Bring = std::function<void(std::int32_t step, Pieces& pieces)>;
 
 /// With groups of more than one shard, pieces are whole shards. N products, or fewer in groups.
 Done multiply_what_comes(const Stage& stage, std::int32_t group, const Bring& bring);

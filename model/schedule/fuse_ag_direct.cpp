@@ -44,13 +44,15 @@ Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options) {
     return pieces;
   };
   std::vector<Pieces> sent;  // by distance - 1
-  return multiply_what_comes(stage, options.group, [&](std::int32_t step) {
+  return multiply_what_comes(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
     // As many as there are lanes are under way before the first of them is waited for.
     const std::int32_t ahead = std::min(stage.ranks - 1, step + options.lanes - 1);
     while (static_cast<std::int32_t>(sent.size()) < ahead) {
       sent.push_back(send(static_cast<std::int32_t>(sent.size()) + 1));
     }
-    return step < stage.ranks ? sent[static_cast<std::size_t>(step) - 1] : Pieces{};
+    if (step < stage.ranks) {
+      pieces = sent[static_cast<std::size_t>(step) - 1];
+    }
   });
 }
 

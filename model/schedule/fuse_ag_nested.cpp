@@ -31,17 +31,16 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
                              .wire = options.dtype,
                              .waits = round == 1 ? stage.ready : std::vector<OpId>{}});
   };
-  return multiply_what_comes(stage, 1, [&](std::int32_t step) {
-    Pieces pieces;
+  return multiply_what_comes(stage, 1, [&](std::int32_t step, Pieces& pieces) {
     if (step == stage.ranks) {
-      return pieces;
+      return;
     }
     const std::int32_t round = step / inner;
     const std::int32_t place = step % inner;
     pieces.push_back({{held(step)}, {stage.rows_of(stage.output, stage.shard(-place, -round))}, {}});
     if (place == 0) {
       pieces.back().arrived = {{crossed, 1}};
-      return pieces;
+      return;
     }
     std::vector<OpId> waits;  // the first of a round sends on what came across
     if (place == 1) {
@@ -53,7 +52,6 @@ Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options) {
     const OpId arrived = builder.exchange(
         {.axis = stage.axis, .send = {held(step - 1)}, .receive = {held(step)}, .wire = options.dtype, .waits = waits});
     pieces.back().arrived = {{arrived, 0}};
-    return pieces;
   });
 }
 

@@ -14,8 +14,6 @@
 //            c + (N-1) max(c, p/2)
 //   shards   compute  r | r-1 | r+1 | r-2 | r+2 ...                                  N-1 transfers, floor(N/2) one way
 //            max(N c, p + (N-1) c, A p + (N-2A+1) c) with A = floor(N/2)
-#include <utility>
-
 #include "model/schedule/fuse_ag.h"
 #include "model/schedule/strategies.h"
 
@@ -30,13 +28,12 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
   std::int32_t row = 0;
   CommLanes lanes(options.lanes);
   builder.expect(std::int64_t{2} * stage.ranks * chains_of(tracks));
-  return multiply_what_comes(stage, options.group, [&](std::int32_t step) {
-    Pieces pieces;
+  return multiply_what_comes(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
     for (const Track& track : tracks) {
       if (step > track.reach) {
         continue;
       }
-      Piece piece;
+      Piece& piece = pieces.emplace_back();
       for (const Way& way : track.ways) {
         // From step 2 on it passes on what the exchange before it received; their lane keeps them in order.
         Region& passed_on = held[static_cast<std::size_t>(way.chain)];
@@ -46,17 +43,15 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
         const OpId arrived = builder.exchange({.lane = {LaneKind::comm, lane},
                                                .axis = stage.axis,
                                                .shift = way.shift,
-                                               .send = {sent},
-                                               .receive = {passed_on},
+                                               .send = Operand(sent),
+                                               .receive = Operand(passed_on),
                                                .wire = options.dtype,
                                                .waits = lanes.first_waits(lane, stage)});
         stack(piece.rows, passed_on);
         stack(piece.results, stage.rows_of(stage.output, stage.shard(-way.shift * step) + way.block));
         piece.arrived.push_back({arrived, lane});
       }
-      pieces.push_back(std::move(piece));
     }
-    return pieces;
   });
 }
 

@@ -25,6 +25,9 @@ std::vector<Track> tracks_of(const Stage& stage, Directions directions) {
 std::int32_t chains_of(const std::vector<Track>& tracks) { return tracks.back().ways.back().chain + 1; }
 
 Waits landed(std::span<const Flight> flights) {
+  if (flights.size() == 1) {
+    return Waits(flights.front().op);
+  }
   Few<Flight> last;
   for (const Flight& flight : flights) {
     const auto same =
