@@ -31,7 +31,13 @@ bool lies_in(Slice slice, const Pool& pool) {
 class Bounds {
  public:
   Bounds(const Program& program, Findings& findings)
-      : program_(program), findings_(findings), wanted_(program.shapes.size()) {}
+      : program_(program),
+        findings_(findings),
+        lanes_(program.lanes.size()),
+        shapes_(program.shapes.size()),
+        axes_(program.mesh.axes.size()),
+        pools_refer_(pools_refer()),
+        wanted_(shapes_) {}
 
   void tables(Ranks looked_at) {
     const auto& axes = program_.mesh.axes;
@@ -212,10 +218,8 @@ class Bounds {
   }
 
   [[nodiscard]] bool refers(const Op& op) const {
-    const auto axis_there = [&](std::int8_t axis) {
-      return axis >= 0 && static_cast<std::size_t>(axis) < program_.mesh.axes.size();
-    };
-    if (op.lane >= program_.lanes.size() || op.shape >= program_.shapes.size() || !lies_in(op.waits, program_.waits) ||
+    const auto axis_there = [&](std::int8_t axis) { return axis >= 0 && static_cast<std::size_t>(axis) < axes_; };
+    if (op.lane >= lanes_ || op.shape >= shapes_ || !lies_in(op.waits, program_.waits) ||
         !lies_in(op.inputs, program_.operands) || !lies_in(op.outputs, program_.operands) || !positions_refer(op) ||
         program_.shapes[op.shape].index() != static_cast<std::size_t>(op.kind) || !axis_there(op.where.axis)) {
       return false;
@@ -227,8 +231,8 @@ class Bounds {
       }
     }
     const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
-    return (collective == nullptr || axis_there(collective->axis)) && operands_refer(program_.inputs_of(op)) &&
-           operands_refer(program_.outputs_of(op));
+    return (collective == nullptr || axis_there(collective->axis)) &&
+           (pools_refer_ || (operands_refer(program_.inputs_of(op)) && operands_refer(program_.outputs_of(op))));
   }
 
   /// An attention has none or one a region of queries, other ops have none.
@@ -238,6 +242,16 @@ class Bounds {
     }
     return op.kind == OpKind::attention && lies_in(op.positions, program_.positions) && op.inputs.count > 0 &&
            program_.inputs_of(op).front().count == op.positions.count;
+  }
+
+  /// Whether all operands and regions are in order, those of no op too; else every op's are looked at.
+  [[nodiscard]] bool pools_refer() const {
+    return std::all_of(program_.regions.begin(), program_.regions.end(),
+                       [&](const Region& region) { return region_refers(region); }) &&
+           std::all_of(program_.operands.begin(), program_.operands.end(),
+                       [regions = program_.regions.size()](Slice operand) {
+                         return operand.count > 0 && std::size_t{operand.first} + operand.count <= regions;
+                       });
   }
 
   [[nodiscard]] bool operands_refer(std::span<const Slice> operands) const {
@@ -277,11 +291,17 @@ class Bounds {
     const std::optional<Wanted>& wanted = *known;
     const auto inputs = program_.inputs_of(op);
     const auto outputs = program_.outputs_of(op);
-    return wanted && inputs.size() == wanted->inputs && outputs.size() == wanted->outputs &&
-           (inputs.empty() || fits(inputs.front(), wanted->first)) &&
-           std::all_of(inputs.begin() + (inputs.empty() ? 0 : 1), inputs.end(),
-                       [&](Slice operand) { return fits(operand, wanted->others); }) &&
-           (outputs.empty() || fits(outputs.front(), wanted->output));
+    if (!wanted || inputs.size() != wanted->inputs || outputs.size() != wanted->outputs) {
+      return false;
+    }
+    const Extents* extents = &wanted->first;
+    for (const Slice operand : inputs) {
+      if (!fits(operand, *extents)) {
+        return false;
+      }
+      extents = &wanted->others;
+    }
+    return outputs.empty() || fits(outputs.front(), wanted->output);
   }
 
   struct Wanted {
@@ -369,6 +389,10 @@ class Bounds {
 
   const Program& program_;
   Findings& findings_;
+  std::size_t lanes_;
+  std::size_t shapes_;
+  std::size_t axes_;
+  bool pools_refer_;
   std::vector<std::optional<std::optional<Wanted>>> wanted_;  // by shape, once an op has it
   std::int32_t nameless_ = -1'000'000;
 };

@@ -7,25 +7,27 @@
 
 namespace commfuse {
 
-CellMap::CellMap(const Program& program) : program_(program), first_{0} {
+CellMap::CellMap(const Program& program) : program_(program) {
   for (const Buffer& buffer : program.buffers) {
-    first_.push_back(first_.back() + buffer.rows.blocks * buffer.columns.blocks);
+    grids_.push_back({count_, buffer.columns.blocks});
+    count_ += buffer.rows.blocks * buffer.columns.blocks;
   }
 }
 
-std::vector<Cell> CellMap::of(Slice operand, const Coordinates& here) const {
-  std::vector<Cell> cells;
-  for (const Region& region : program_.regions_of(operand)) {
-    append(region, here, cells);
+RankCells::RankCells(const Program& program, const CellMap& cells, const Coordinates& here) {
+  blocks_.reserve(program.regions.size());
+  for (const Region& region : program.regions) {
+    const bool there = position(region.buffer) < program.buffers.size();  // no operand need refer to it
+    blocks_.push_back(there ? cells.block_of(region, here) : CellBlock{});
   }
-  return cells;
 }
 
 std::string CellMap::in_words(Cell cell) const {
-  const auto buffer =
-      static_cast<std::size_t>(std::upper_bound(first_.begin(), first_.end(), cell) - first_.begin()) - 1;
-  const std::int32_t width = program_.buffers[buffer].columns.blocks;
-  const std::int32_t inside = cell - first_[buffer];
+  const auto after = std::upper_bound(grids_.begin(), grids_.end(), cell,
+                                      [](Cell place, const Grid& grid) { return place < grid.first; });
+  const auto buffer = static_cast<std::size_t>(after - grids_.begin()) - 1;
+  const std::int32_t width = grids_[buffer].width;
+  const std::int32_t inside = cell - grids_[buffer].first;
   if (width == 1) {
     return fmt::format("row {} of {}", inside, program_.buffers[buffer].name);
   }

@@ -47,15 +47,21 @@ void check_matching(const Program& program, const Matching& matching, Findings& 
 }
 
 /// Hazards, and what was found in an abstract run before: everything from deadlock to contents.
-std::vector<Event> check_order(const Program& program, const Matching& matching, const CellMap& cells, Ranks ranks,
-                               Findings& findings) {
+/// `first`: null for all ranks, or the cells of rank 0, which then stands for them.
+std::vector<Event> check_order(const Program& program, const Matching& matching, const CellMap& cells,
+                               const RankCells* first, Findings& findings) {
+  const Ranks ranks = first == nullptr ? Ranks::all : Ranks::first;
   const bool remote = accesses_remotely(program);
   std::vector<Post> posts;
   std::vector<Event> events = run_abstractly(program, matching, findings, ranks, remote ? &posts : nullptr);
   if (!findings.empty()) {
     return events;
   }
-  check_hazards(program, cells, findings, ranks);
+  if (first == nullptr) {
+    check_hazards(program, cells, findings);
+  } else {
+    check_hazards(program, cells, *first, findings);
+  }
   if (findings.empty() && remote) {
     check_remote_hazards(program, matching, cells, posts, findings, ranks);
   }
@@ -73,7 +79,7 @@ Matching check_all(const Program& program, Findings& findings) {
     return matching;
   }
   const CellMap cells(program);
-  const std::vector<Event> events = check_order(program, matching, cells, Ranks::all, findings);
+  const std::vector<Event> events = check_order(program, matching, cells, nullptr, findings);
   if (findings.empty()) {
     Sums sums;
     check_contents(program, cells, events, sums, findings, nullptr);
@@ -84,9 +90,10 @@ Matching check_all(const Program& program, Findings& findings) {
 /// From deadlock on, where the symmetry has shown bounds and matching to hold. False when rank 0 cannot stand for all.
 bool check_first(const Program& program, const Matching& matching, const Symmetry& symmetry, Findings& findings) {
   const CellMap cells(program);
-  const std::vector<Event> events = check_order(program, matching, cells, Ranks::first, findings);
+  const RankCells first(program, cells, program.mesh.coordinates(0));
+  const std::vector<Event> events = check_order(program, matching, cells, &first, findings);
   Sums sums;
-  return !findings.empty() || check_contents(program, cells, events, symmetry, sums, findings);
+  return !findings.empty() || check_contents(program, cells, first, events, symmetry, sums, findings);
 }
 
 std::optional<Proof> prove_first(const Program& program) {

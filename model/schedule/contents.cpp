@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
+#include <array>
 
 #include "model/schedule/lower.h"
 #include "model/schedule/matching.h"
@@ -17,11 +17,12 @@ namespace {
 
 class Contents {
  public:
-  /// With a symmetry, rank 0 stands for all ranks.
-  Contents(const Program& program, const CellMap& cells, const Symmetry* symmetry, Sums& sums, Findings& findings,
-           Trace* trace)
+  /// With a symmetry and the cells of rank 0, which go together, rank 0 stands for all ranks.
+  Contents(const Program& program, const CellMap& cells, const RankCells* first, const Symmetry* symmetry, Sums& sums,
+           Findings& findings, Trace* trace)
       : program_(program),
         cells_(cells),
+        first_(first),
         symmetry_(symmetry),
         sums_(sums),
         findings_(findings),
@@ -107,28 +108,34 @@ class Contents {
                                  position(op)];
   }
 
-  Values read(Rank rank, OpId op, Slice operand) {
-    const auto regions = program_.regions_of(operand);
-    std::size_t rows = 0;
-    for (const Region& region : regions) {
-      rows += static_cast<std::size_t>(region.rows);
+  template <class Visit>
+  void for_each_cell(Rank rank, Slice operand, const Visit& visit) const {
+    if (first_ != nullptr) {
+      first_->for_each(operand, visit);
+      return;
     }
-    Values values;
-    values.reserve(rows * static_cast<std::size_t>(regions.front().columns));  // the same of all regions
-    for (const Region& region : regions) {
-      cells_.for_each(region, here(rank), [&](Cell cell) { values.push_back(at(rank, cell)); });
+    for (const Region& region : program_.regions_of(operand)) {
+      cells_.for_each(region, here(rank), visit);
     }
+  }
+
+  /// Into `values`, in place of what is there.
+  void read(Rank rank, OpId op, Slice operand, Values& values) {
+    values.clear();
+    for_each_cell(rank, operand, [&](Cell cell) { values.push_back(at(rank, cell)); });
     if (OpValues* kept = traced(rank, op)) {
       kept->inputs.push_back(values);
     }
+  }
+  Values read(Rank rank, OpId op, Slice operand) {
+    Values values;
+    read(rank, op, operand, values);
     return values;
   }
 
   void write(Rank rank, OpId op, const Values& values) {
     const Value* value = values.begin();
-    for (const Region& region : program_.regions_of(program_.outputs_of(record(op)).front())) {
-      cells_.for_each(region, here(rank), [&](Cell cell) { at(rank, cell) = *value++; });
-    }
+    for_each_cell(rank, program_.outputs_of(record(op)).front(), [&](Cell cell) { at(rank, cell) = *value++; });
     if (OpValues* kept = traced(rank, op)) {
       kept->output = values;
     }
@@ -141,7 +148,7 @@ class Contents {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       for (const Content& content : contents) {
         cells.clear();
-        cells_.append(content.here, here(rank), cells);
+        cells_.for_each(content.here, here(rank), [&](Cell cell) { cells.push_back(cell); });
         const std::int32_t row = content.row.at(program_.mesh, here(rank));
         const std::int32_t column = content.column.at(program_.mesh, here(rank));
         for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -187,10 +194,14 @@ class Contents {
 
   void multiply(Rank rank, OpId op, const GemmShape& shape) {
     const auto operands = program_.inputs_of(record(op));
-    Values a = read(rank, op, operands[0]);
-    Values b = read(rank, op, operands[1]);
-    const Values old = shape.accumulate ? read(rank, op, program_.outputs_of(record(op)).front()) : Values{};
-    write(rank, op, meaning_.multiply({rank, op}, shape, std::move(a), std::move(b), old));
+    read(rank, op, operands[0], taken_[0]);
+    read(rank, op, operands[1], taken_[1]);
+    taken_[2].clear();
+    if (shape.accumulate) {
+      read(rank, op, program_.outputs_of(record(op)).front(), taken_[2]);
+    }
+    meaning_.multiply({rank, op}, shape, taken_[0], taken_[1], taken_[2], made_);
+    write(rank, op, made_);
   }
 
   void map(Rank rank, OpId op, const ElementwiseShape& shape) {
@@ -220,7 +231,8 @@ class Contents {
   }
 
   void send(const Event& event) {
-    write(event.target, event.target_op, read(event.rank, event.op, program_.inputs_of(record(event.op)).front()));
+    read(event.rank, event.op, program_.inputs_of(record(event.op)).front(), taken_[0]);
+    write(event.target, event.target_op, taken_[0]);
   }
 
   /// `first` is the member at coordinate 0.
@@ -287,8 +299,9 @@ class Contents {
     const auto axis = static_cast<std::size_t>(int{exchange.axis});
     Turn source{};
     source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
-    const Values held = read(0, event.op, sent);
-    write(0, event.target_op, OtherRanks(program_, *symmetry_, sums_, sent).hold(held, exchange.rows.blocks, source));
+    read(0, event.op, sent, taken_[0]);
+    OtherRanks(program_, *symmetry_, sums_, sent).hold(taken_[0], exchange.rows.blocks, source, made_);
+    write(0, event.target_op, made_);
   }
 
   /// What rank 0 gets of a collective, where it is the member at coordinate 0.
@@ -307,7 +320,7 @@ class Contents {
     std::vector<Values> given;
     given.reserve(members.size());
     for (const Turn& member : members) {
-      given.push_back(others.hold(held, rows, member));
+      others.hold(held, rows, member, given.emplace_back());
     }
     const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
     write(0, op, reduces ? meaning_.reduced({0, op}, given) : stacked(given));
@@ -315,6 +328,7 @@ class Contents {
 
   const Program& program_;
   const CellMap& cells_;
+  const RankCells* first_;
   const Symmetry* symmetry_;
   Sums& sums_;
   Findings& findings_;
@@ -323,6 +337,8 @@ class Contents {
   Rank ranks_;
   std::vector<Value> memory_;  // by rank and cell
   std::vector<Coordinates> here_;
+  std::array<Values, 3> taken_;  // room to work in: what an op takes in
+  Values made_;                  // and what it puts out
   std::size_t iteration_ = 0;
   bool undecided_ = false;
 };
@@ -331,12 +347,12 @@ class Contents {
 
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace) {
-  Contents(program, cells, nullptr, sums, findings, trace).run(events);
+  Contents(program, cells, nullptr, nullptr, sums, findings, trace).run(events);
 }
 
-bool check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
-                    const Symmetry& symmetry, Sums& sums, Findings& findings) {
-  return Contents(program, cells, &symmetry, sums, findings, nullptr).run(events);
+bool check_contents(const Program& program, const CellMap& cells, const RankCells& first,
+                    const std::vector<Event>& events, const Symmetry& symmetry, Sums& sums, Findings& findings) {
+  return Contents(program, cells, &first, &symmetry, sums, findings, nullptr).run(events);
 }
 
 }  // namespace commfuse

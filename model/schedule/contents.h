@@ -40,10 +40,10 @@ struct Trace {
 void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
                     Findings& findings, Trace* trace);
 
-/// The same, by rank 0 for all ranks of a rotation-symmetric program: events are those of Ranks::first, and what comes
-/// from another rank is what rank 0 holds, moved. False when that cannot be said after all: a causal mask shows other
-/// ranks other keys.
-bool check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events,
-                    const Symmetry& symmetry, Sums& sums, Findings& findings);
+/// The same, by rank 0, whose cells are `first`, for all ranks of a rotation-symmetric program: events are those of
+/// Ranks::first, and what comes from another rank is what rank 0 holds, moved. False when that cannot be said after
+/// all: a causal mask shows other ranks other keys.
+bool check_contents(const Program& program, const CellMap& cells, const RankCells& first,
+                    const std::vector<Event>& events, const Symmetry& symmetry, Sums& sums, Findings& findings);
 
 }  // namespace commfuse

@@ -28,6 +28,7 @@ class Run {
         matching_(matching),
         posts_(posts),
         together_(which == Ranks::first),
+        ops_(program.ops.size()),
         lanes_(program.lanes.size()),
         heads_(program.lanes.size() * ranks(), 0),
         progress_(program.ops.size() * ranks()),
@@ -98,11 +99,9 @@ class Run {
     return matching_.uniform || program_.ops[position(op)].where.holds(here_[static_cast<std::size_t>(rank)]);
   }
   [[nodiscard]] const Progress& at(Rank rank, OpId op) const {
-    return progress_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)];
+    return progress_[static_cast<std::size_t>(rank) * ops_ + position(op)];
   }
-  Progress& at(Rank rank, OpId op) {
-    return progress_[static_cast<std::size_t>(rank) * program_.ops.size() + position(op)];
-  }
+  Progress& at(Rank rank, OpId op) { return progress_[static_cast<std::size_t>(rank) * ops_ + position(op)]; }
 
   void advance(Rank rank, std::size_t lane) {
     std::size_t& head = heads_[static_cast<std::size_t>(rank) * lanes_.size() + lane];
@@ -111,19 +110,23 @@ class Run {
       if (!takes_part(rank, op)) {
         continue;
       }
-      if (!at(rank, op).posted && waits_ended(rank, op)) {
+      const Progress& progress = at(rank, op);
+      if (!progress.posted && waits_ended(rank, op)) {
         post(rank, op);
       }
-      if (!at(rank, op).ended) {
+      if (!progress.ended) {
         return;
       }
     }
   }
 
   [[nodiscard]] bool waits_ended(Rank rank, OpId op) const {
-    const auto waits = program_.waits_of(program_.ops[position(op)]);
-    return std::all_of(waits.begin(), waits.end(),
-                       [&](OpId wait) { return !takes_part(rank, wait) || at(rank, wait).ended; });
+    for (const OpId wait : program_.waits_of(program_.ops[position(op)])) {
+      if (takes_part(rank, wait) && !at(rank, wait).ended) {
+        return false;
+      }
+    }
+    return true;
   }
 
   void post(Rank rank, OpId op) {
@@ -139,7 +142,7 @@ class Run {
       if (exchange->receives) {
         meet(source(*exchange, rank), OpId{matching_.sender(rank, op)}, rank, op);
       }
-      end_exchange(rank, op);
+      end_exchange(rank, op, *exchange);
     } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       join(rank, op, collective->axis);
     } else {
@@ -150,23 +153,24 @@ class Run {
 
   void meet(Rank source, OpId send, Rank target, OpId receive) {
     const ExchangeShape& exchange = shape_of(send);
-    const bool receiver_ready = exchange.protocol == Protocol::push || at(target, receive).posted;
-    if (!at(source, send).posted || !receiver_ready || at(source, send).sent) {
+    Progress& from = at(source, send);
+    Progress& to = at(target, receive);
+    const bool receiver_ready = exchange.protocol == Protocol::push || to.posted;
+    if (!from.posted || !receiver_ready || from.sent) {
       return;
     }
-    at(source, send).sent = true;
-    at(target, receive).received = true;
+    from.sent = true;
+    to.received = true;
     events_.push_back({.kind = is_credit(exchange) ? Event::Kind::credited : Event::Kind::sent,
                        .rank = source,
                        .op = send,
                        .target = target,
                        .target_op = receive});
-    end_exchange(source, send);
-    end_exchange(target, receive);
+    end_exchange(source, send, exchange);
+    end_exchange(target, receive, shape_of(receive));
   }
 
-  void end_exchange(Rank rank, OpId op) {
-    const ExchangeShape& exchange = shape_of(op);
+  void end_exchange(Rank rank, OpId op, const ExchangeShape& exchange) {
     const Progress& progress = at(rank, op);
     const bool sent = progress.sent || !exchange.sends || exchange.protocol == Protocol::pull;
     if (progress.posted && !progress.ended && sent && progress.received == exchange.receives) {
@@ -202,6 +206,7 @@ class Run {
   const Matching& matching_;
   std::vector<Post>* posts_;
   bool together_;
+  std::size_t ops_;
   std::vector<std::vector<OpId>> lanes_;  // in program order; ranks skip what they take no part in
   std::vector<std::size_t> heads_;        // by rank and lane
   std::vector<Progress> progress_;        // by rank and op

@@ -80,20 +80,11 @@ class Symmetry::Decision {
         }
       }
     }
-    return std::all_of(program_.ops.begin(), program_.ops.end(), [&](const Op& op) {
-      return named_by(program_.inputs_of(op)) && named_by(program_.outputs_of(op));
-    });
+    return std::all_of(program_.regions.begin(), program_.regions.end(),
+                       [&](const Region& region) { return !refers(region) || named_by(region); });
   }
-  bool named_by(std::span<const Slice> operands) {
-    for (const Slice operand : operands) {
-      for (const Region& region : program_.regions_of(operand)) {
-        if (!named_by(region)) {
-          return false;
-        }
-      }
-    }
-    return true;
-  }
+  /// A region that no operand has may refer to nothing.
+  [[nodiscard]] bool refers(const Region& region) const { return position(region.buffer) < symmetry_.buffers_; }
   bool named_by(const Region& region) {
     return (region.row.fixed() || named_by(region.row, direction(region, false))) &&
            (region.column.fixed() || named_by(region.column, direction(region, true)));
@@ -240,9 +231,26 @@ class Symmetry::Decision {
     return true;
   }
 
+  /// Whether every region keeps what is in it in place: how it lies in its buffer moves, nothing moves inside it.
+  [[nodiscard]] bool all_still() const {
+    return std::all_of(program_.regions.begin(), program_.regions.end(), [&](const Region& region) {
+      if (!refers(region)) {
+        return false;
+      }
+      const Moves& grid = symmetry_.grid(region);
+      return still_inside(program_.mesh, {region.row, region.rows}, grid.rows) &&
+             still_inside(program_.mesh, {region.column, region.columns}, grid.columns);
+    });
+  }
+
+  /// Operands that keep what is in them in place move in step, so where all do, most ops hold without a look.
   bool ops() {
+    const bool still = all_still();
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
+      if (still && op.kind != OpKind::attention && op.kind != OpKind::collective) {
+        continue;
+      }
       [[maybe_unused]] const auto& [kind, purpose, lane, shape_id, waits, inputs, outputs, positions, where] = op;
       const Shape& shape = program_.shapes[op.shape];
       bool holds = false;

@@ -21,62 +21,70 @@ constexpr OpId there_before{-2};  // there before the first op
 /// last writer and the readers since are all that must be kept, of each lane the last.
 class RankHazards {
  public:
-  RankHazards(const Program& program, const CellMap& cells, const Order& order, Rank rank, Findings& findings)
+  /// `mine`: the cells of this rank.
+  RankHazards(const Program& program, const CellMap& cells, const RankCells& mine, const Order& order, Rank rank,
+              Findings& findings)
       : program_(program),
-        cells_(cells),
+        names_(cells),
         order_(order),
         rank_(rank),
         here_(program.mesh.coordinates(rank)),
+        cells_(mine),
         findings_(findings),
-        writer_(static_cast<std::size_t>(cells.count()), nobody),
-        readers_(static_cast<std::size_t>(cells.count()) * program.lanes.size(), nobody) {
+        lanes_(program.lanes.size()),
+        touched_by_(static_cast<std::size_t>(cells.count()) * (1 + lanes_), nobody) {
     for (const Content& content : program.initial) {
-      touched_.clear();
-      cells.append(content.here, here_, touched_);
-      for (const Cell cell : touched_) {
-        writer_[static_cast<std::size_t>(cell)] = there_before;
-      }
+      cells.for_each(content.here, here_, [&](Cell cell) { *touched_by(cell) = there_before; });
     }
   }
 
   void visit(OpId id) {
     const Op& op = program_.ops[position(id)];
-    written_.clear();
+    bool accumulates = false;
+    if (op.kind == OpKind::elementwise || op.kind == OpKind::collective) {
+      read_perhaps_in_place(id, op);
+    } else {
+      accumulates = op.kind == OpKind::gemm && std::get<GemmShape>(program_.shapes[op.shape]).accumulate;
+      for (const Slice operand : program_.inputs_of(op)) {
+        cells_.for_each(operand, [&](Cell cell) {
+          read(id, cell);
+          touched_by(cell)[1 + op.lane] = id;
+        });
+      }
+    }
     for (const Slice operand : program_.outputs_of(op)) {
-      append(operand, written_);
-    }
-    for (const Slice operand : program_.inputs_of(op)) {
-      touched_.clear();
-      append(operand, touched_);
-      const bool in_place = may_replace(op);
-      for (const Cell cell : touched_) {
-        read(id, cell);
-        if (!in_place) {
-          reader(cell, op.lane) = id;
+      cells_.for_each(operand, [&](Cell cell) {
+        if (accumulates) {
+          read(id, cell);
         }
-      }
-    }
-    const auto* gemm = std::get_if<GemmShape>(&program_.shapes[op.shape]);
-    for (const Cell cell : written_) {
-      if (gemm != nullptr && gemm->accumulate) {
-        read(id, cell);
-      }
-      write(id, cell);
+        write(id, cell);
+      });
     }
   }
 
  private:
-  void append(Slice operand, std::vector<Cell>& cells) const {
-    for (const Region& region : program_.regions_of(operand)) {
-      cells_.append(region, here_, cells);
+  /// The last writer of a cell; behind it, of each lane, the last reader since.
+  OpId* touched_by(Cell cell) { return touched_by_.data() + static_cast<std::size_t>(cell) * (1 + lanes_); }
+
+  void read_perhaps_in_place(OpId id, const Op& op) {
+    written_.clear();
+    for (const Slice operand : program_.outputs_of(op)) {
+      cells_.for_each(operand, [&](Cell cell) { written_.push_back(cell); });
+    }
+    for (const Slice operand : program_.inputs_of(op)) {
+      touched_.clear();
+      cells_.for_each(operand, [&](Cell cell) { touched_.push_back(cell); });
+      const bool in_place = may_replace(op);
+      for (const Cell cell : touched_) {
+        read(id, cell);
+        if (!in_place) {
+          touched_by(cell)[1 + op.lane] = id;
+        }
+      }
     }
   }
 
-  OpId& reader(Cell cell, std::size_t lane) {
-    return readers_[static_cast<std::size_t>(cell) * program_.lanes.size() + lane];
-  }
-
-  /// True when the op may write what it reads from `touched_` into `written_`.
+  /// True when the op, elementwise or collective, may write what it reads from `touched_` into `written_`.
   [[nodiscard]] bool may_replace(const Op& op) const {
     if (op.kind == OpKind::elementwise) {
       return touched_ == written_;
@@ -90,11 +98,11 @@ class RankHazards {
   }
 
   void read(OpId op, Cell cell) {
-    const OpId writer = writer_[static_cast<std::size_t>(cell)];
+    const OpId writer = *touched_by(cell);
     if (writer == nobody) {
       findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
         return fmt::format("{} on rank {} reads {}, which nothing has written", op_in_words(program_, op), rank_,
-                           cells_.in_words(cell));
+                           names_.in_words(cell));
       });
     } else if (writer != there_before && writer != op && !order_.before(writer, op)) {
       clash(op, cell, "reads", writer, "writing");
@@ -102,48 +110,51 @@ class RankHazards {
   }
 
   void write(OpId op, Cell cell) {
-    OpId& writer = writer_[static_cast<std::size_t>(cell)];
-    if (writer == op) {
+    OpId* writer = touched_by(cell);
+    if (*writer == op) {
       alone(op, cell, "writes {} twice");
-    } else if (writer >= OpId{0} && !order_.before(writer, op)) {
-      clash(op, cell, "writes", writer, "writing");
+    } else if (*writer >= OpId{0} && !order_.before(*writer, op)) {
+      clash(op, cell, "writes", *writer, "writing");
     }
-    for (std::size_t lane = 0; lane < program_.lanes.size(); ++lane) {
-      OpId& last = reader(cell, lane);
-      if (last == op) {
-        alone(op, cell, "reads and writes {} at once");
-      } else if (last != nobody && !order_.before(last, op)) {
-        clash(op, cell, "writes", last, "reading");
+    *writer = op;
+    for (OpId* reader = writer + 1; reader != writer + 1 + lanes_; ++reader) {
+      if (*reader == nobody) {
+        continue;
       }
-      last = nobody;
+      if (*reader == op) {
+        alone(op, cell, "reads and writes {} at once");
+      } else if (!order_.before(*reader, op)) {
+        clash(op, cell, "writes", *reader, "reading");
+      }
+      *reader = nobody;
     }
-    writer = op;
   }
 
   void clash(OpId op, Cell cell, std::string_view does, OpId other, std::string_view doing) {
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
       return fmt::format("{} on rank {} {} {} while {} may still be {} it", op_in_words(program_, op), rank_, does,
-                         cells_.in_words(cell), op_in_words(program_, other), doing);
+                         names_.in_words(cell), op_in_words(program_, other), doing);
     });
   }
 
   void alone(OpId op, Cell cell, const char* does) {
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
       return fmt::format("{} on rank {} {}", op_in_words(program_, op), rank_,
-                         fmt::format(fmt::runtime(does), cells_.in_words(cell)));
+                         fmt::format(fmt::runtime(does), names_.in_words(cell)));
     });
   }
 
   const Program& program_;
-  const CellMap& cells_;
+  const CellMap& names_;
   const Order& order_;
   Rank rank_;
   Coordinates here_;
+  const RankCells& cells_;
   Findings& findings_;
-  std::vector<OpId> writer_;   // by cell
-  std::vector<OpId> readers_;  // by cell and lane
-  std::vector<Cell> touched_;  // of the operand in hand
-  std::vector<Cell> written_;  // of the op in hand
+  std::size_t lanes_;
+  std::vector<OpId> touched_by_;  // by cell, and for each its writer, then its readers by lane
+  std::vector<Cell> touched_;     // of the operand in hand
+  std::vector<Cell> written_;     // of the op in hand
 };
 
 bool same_on_all_ranks(const Program& program) {
@@ -151,24 +162,32 @@ bool same_on_all_ranks(const Program& program) {
                      [](const Op& op) { return op.where.relation == Relation::always; });
 }
 
+void check_rank(const Program& program, const CellMap& cells, const RankCells& mine, const Order& order, Rank rank,
+                Findings& findings) {
+  RankHazards hazards(program, cells, mine, order, rank, findings);
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    const OpId id{static_cast<std::int32_t>(op)};
+    if (order.takes_part(id)) {
+      hazards.visit(id);
+    }
+  }
+}
+
 }  // namespace
 
-void check_hazards(const Program& program, const CellMap& cells, Findings& findings, Ranks ranks) {
+void check_hazards(const Program& program, const CellMap& cells, Findings& findings) {
   const bool shared = same_on_all_ranks(program);
   Order order(program, 0);
-  const Rank end = ranks == Ranks::all ? program.mesh.ranks() : 1;
-  for (Rank rank = 0; rank < end; ++rank) {
+  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     if (!shared && rank > 0) {
       order = Order(program, rank);
     }
-    RankHazards hazards(program, cells, order, rank, findings);
-    for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      const OpId id{static_cast<std::int32_t>(op)};
-      if (order.takes_part(id)) {
-        hazards.visit(id);
-      }
-    }
+    check_rank(program, cells, RankCells(program, cells, program.mesh.coordinates(rank)), order, rank, findings);
   }
+}
+
+void check_hazards(const Program& program, const CellMap& cells, const RankCells& first, Findings& findings) {
+  check_rank(program, cells, first, Order(program, 0), 0, findings);
 }
 
 }  // namespace commfuse

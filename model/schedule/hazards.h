@@ -5,7 +5,6 @@
 #include "model/schedule/cells.h"
 #include "model/schedule/findings.h"
 #include "model/schedule/program.h"
-#include "model/schedule/symmetry.h"
 
 namespace commfuse {
 
@@ -17,6 +16,9 @@ namespace commfuse {
 /// An op reads and writes its operands from start to end. Allowed are: a product that accumulates (it reads its
 /// output); an elementwise op whose input is exactly its output; an all-gather whose input is exactly its own part of
 /// its output (in place). Requires a program that passed check_bounds().
-void check_hazards(const Program& program, const CellMap& cells, Findings& findings, Ranks ranks = Ranks::all);
+void check_hazards(const Program& program, const CellMap& cells, Findings& findings);
+
+/// The same, of rank 0 alone; `first` are its cells.
+void check_hazards(const Program& program, const CellMap& cells, const RankCells& first, Findings& findings);
 
 }  // namespace commfuse

@@ -42,8 +42,9 @@ class Meaning {
            !symmetry_->of(tensor).rows.rotation.still();
   }
 
-  /// op(a) op(b), added to `old` unless that is empty. Factors come as they lie, transposed or not.
-  Values multiply(Where where, const GemmShape& shape, Values a, Values b, const Values& old);
+  /// op(a) op(b), added to `old` unless that is empty, into `out`. Factors come as they lie, transposed or not, and are
+  /// left as the product sees them.
+  void multiply(Where where, const GemmShape& shape, Values& a, Values& b, const Values& old, Values& out);
   Values map(Where where, const ElementwiseShape& shape, const std::vector<Values>& inputs);
   /// `rows` are the places of the query rows in their sequence.
   Values attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows, const Values& queries,

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <utility>
 
 #include "model/schedule/meaning.h"
 
@@ -36,7 +35,7 @@ Factor right(const Value& value, bool transposed) { return left(value, !transpos
 
 }  // namespace
 
-Values Meaning::multiply(Where where, const GemmShape& shape, Values a, Values b, const Values& old) {
+void Meaning::multiply(Where where, const GemmShape& shape, Values& a, Values& b, const Values& old, Values& out) {
   const auto m = static_cast<std::size_t>(shape.m.blocks);
   const auto k = static_cast<std::size_t>(shape.k.blocks);
   const auto n = static_cast<std::size_t>(shape.n.blocks);
@@ -46,19 +45,22 @@ Values Meaning::multiply(Where where, const GemmShape& shape, Values a, Values b
   if (shape.transpose_b) {
     b = transposed(b, k);
   }
-  Values out;
+  out.clear();
   out.reserve(m * n);
-  column_.resize(k);
+  std::span<const Value> column(b);  // as it lies, where it is the only one
+  if (n > 1) {
+    column_.resize(k);
+    column = column_;
+  }
   for (std::size_t i = 0; i < m; ++i) {
     for (std::size_t j = 0; j < n; ++j) {
-      for (std::size_t t = 0; t < k; ++t) {
+      for (std::size_t t = 0; n > 1 && t < k; ++t) {
         column_[t] = b[t * n + j];
       }
-      const Value product = contract(where, shape, std::span(a).subspan(i * k, k), column_);
+      const Value product = contract(where, shape, std::span<const Value>(a).subspan(i * k, k), column);
       out.push_back(old.empty() ? product : sum(where, std::array{old[out.size()], product}));
     }
   }
-  return out;
 }
 
 Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Value> a, std::span<const Value> b) {
@@ -69,9 +71,9 @@ Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Val
     if (is_wrong(a[t]) || is_wrong(b[t])) {
       return wrong_value;
     }
-    for (const Value& factor : {a[t], b[t]}) {
-      if (!complete(factor)) {
-        return wrong(where, [&] { return fmt::format("multiplies {}, which is not complete", words(factor)); });
+    for (const Value* factor : {&a[t], &b[t]}) {
+      if (!complete(*factor)) {
+        return wrong(where, [&] { return fmt::format("multiplies {}, which is not complete", words(*factor)); });
       }
     }
     const Factor here_a = left(a[t], shape.transpose_a);

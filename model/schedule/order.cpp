@@ -8,33 +8,35 @@
 namespace commfuse {
 
 Order::Order(const Program& program, Rank rank)
-    : lane_(program.ops.size()),
+    : lanes_(program.lanes.size()),
+      lane_(program.ops.size()),
       place_(program.ops.size(), -1),
-      finished_(program.ops.size() * program.lanes.size(), 0),
-      on_lane_(program.lanes.size()) {
+      finished_(program.ops.size() * lanes_, 0),
+      on_lane_(lanes_) {
   const Coordinates here = program.mesh.coordinates(rank);
-  const std::size_t lanes = program.lanes.size();
-  const auto learn = [&](std::size_t op, OpId earlier) {
+  const std::size_t lanes = lanes_;
+  const auto learn = [&](std::int32_t* known, OpId earlier) {
     const std::size_t from = commfuse::position(earlier);
+    const std::int32_t* its = finished_.data() + from * lanes;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
-      finished_[op * lanes + lane] = std::max(finished_[op * lanes + lane], finished_[from * lanes + lane]);
+      known[lane] = std::max(known[lane], its[lane]);
     }
-    std::int32_t& own = finished_[op * lanes + lane_[from]];
-    own = std::max(own, place_[from] + 1);
+    known[lane_[from]] = std::max(known[lane_[from]], place_[from] + 1);
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Op& record = program.ops[op];
-    if (!record.where.holds(here)) {
+    if (record.where.relation != Relation::always && !record.where.holds(here)) {
       continue;
     }
     lane_[op] = record.lane;
     std::vector<OpId>& queue = on_lane_[record.lane];
+    std::int32_t* known = finished_.data() + op * lanes;
     if (!queue.empty()) {
-      learn(op, queue.back());
+      learn(known, queue.back());
     }
     for (const OpId wait : program.waits_of(record)) {
       if (takes_part(wait)) {
-        learn(op, wait);
+        learn(known, wait);
       }
     }
     place_[op] = static_cast<std::int32_t>(queue.size());

@@ -24,10 +24,11 @@ class Order {
   [[nodiscard]] const std::vector<OpId>& on_lane(std::size_t lane) const { return on_lane_[lane]; }
   /// How many ops of `lane`, from its first, have ended before `op` starts.
   [[nodiscard]] std::int32_t finished(OpId op, std::size_t lane) const {
-    return finished_[commfuse::position(op) * on_lane_.size() + lane];
+    return finished_[commfuse::position(op) * lanes_ + lane];
   }
 
  private:
+  std::size_t lanes_;
   std::vector<std::uint16_t> lane_;     // by op
   std::vector<std::int32_t> place_;     // by op: its place on its lane, -1 when it does not take part
   std::vector<std::int32_t> finished_;  // by op and lane

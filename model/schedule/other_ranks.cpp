@@ -11,10 +11,10 @@ OtherRanks::OtherRanks(const Program& program, const Symmetry& symmetry, Sums& s
       down_(*symmetry.rows_inside(program.regions_of(operand))),
       across_(*symmetry.columns_inside(program.regions_of(operand))) {}
 
-Values OtherRanks::hold(const Values& held, std::int32_t rows, const Turn& turn) {
+void OtherRanks::hold(const Values& held, std::int32_t rows, const Turn& turn, Values& values) {
   const Mesh& mesh = program_.mesh;
   const Turn back = inverse(mesh, turn);
-  Values values;
+  values.clear();
   values.reserve(static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns_));
   for (std::int32_t row = 0; row < rows; ++row) {
     const auto from = static_cast<std::size_t>(down_.at(mesh, row, back)) * static_cast<std::size_t>(columns_);
@@ -22,7 +22,6 @@ Values OtherRanks::hold(const Values& held, std::int32_t rows, const Turn& turn)
       values.push_back(moved(held[from + static_cast<std::size_t>(across_.at(mesh, column, back))], turn));
     }
   }
-  return values;
 }
 
 Value OtherRanks::moved(Value value, const Turn& turn) {
@@ -35,7 +34,7 @@ Value OtherRanks::moved(Value value, const Turn& turn) {
   const Tensor& tensor = program_.tensors[position(value.tensor)];
   if (tensor.definition == Tensor::Definition::product) {
     const Rotation& contraction = symmetry_.contraction_of(tensor).rotation;
-    for (std::size_t axis = 0; axis < program_.mesh.axes.size(); ++axis) {
+    for (std::size_t axis = 0; !contraction.still() && axis < program_.mesh.axes.size(); ++axis) {
       value.sum = sums_.moved(value.sum, contraction.cycle(program_.mesh, axis, turn));
     }
   }

@@ -12,8 +12,9 @@ class OtherRanks {
   /// What they hold in an operand. Keeps references to the program, the symmetry and the sums.
   OtherRanks(const Program& program, const Symmetry& symmetry, Sums& sums, Slice operand);
 
-  /// The top `rows` rows of the operand on the rank that a turn brings rank 0 to; `held` is what rank 0 has there.
-  Values hold(const Values& held, std::int32_t rows, const Turn& turn);
+  /// The top `rows` rows of the operand on the rank that a turn brings rank 0 to, into `values`; `held` is what rank 0
+  /// has there.
+  void hold(const Values& held, std::int32_t rows, const Turn& turn, Values& values);
 
  private:
   /// What a label on rank 0 becomes.

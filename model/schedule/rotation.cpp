@@ -59,7 +59,7 @@ Cycle Rotation::cycle(const Mesh& mesh, std::size_t axis, const Turn& turn) cons
   return {whole, by < 0 ? by + whole : by};
 }
 
-std::int32_t Rotation::at(const Mesh& mesh, std::int32_t place, const Turn& turn) const {
+std::int32_t Rotation::moved(const Mesh& mesh, std::int32_t place, const Turn& turn) const {
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
     if (step[axis] != 0) {
       place = cycle(mesh, axis, turn).at(place);
@@ -88,11 +88,7 @@ bool Direction::move(const Mesh& mesh, std::size_t axis, std::int64_t step) {
   return true;
 }
 
-std::optional<Rotation> rotation_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
-  if (direction.rotation.still() && span.first.fixed()) {  // as most are: only the bounds are left to look at
-    const std::int32_t first = span.first.constant;
-    return first >= 0 && first <= direction.blocks - span.count ? std::optional(Rotation{}) : std::nullopt;
-  }
+std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
   const std::optional<Start> start = start_of(mesh, span.first, direction.rotation);
   if (!start || start->rest < 0 || start->all < 0 || start->all > direction.blocks - span.count) {
     return std::nullopt;

@@ -42,9 +42,14 @@ struct Rotation {
   /// The share of one axis in a turn.
   [[nodiscard]] Cycle cycle(const Mesh& mesh, std::size_t axis, const Turn& turn) const;
   /// Where `place` comes to.
-  [[nodiscard]] std::int32_t at(const Mesh& mesh, std::int32_t place, const Turn& turn) const;
+  [[nodiscard]] std::int32_t at(const Mesh& mesh, std::int32_t place, const Turn& turn) const {
+    return still() ? place : moved(mesh, place, turn);
+  }
 
   friend bool operator==(const Rotation&, const Rotation&) = default;
+
+ private:
+  [[nodiscard]] std::int32_t moved(const Mesh& mesh, std::int32_t place, const Turn& turn) const;
 };
 
 /// So many blocks and how they move.
@@ -67,6 +72,20 @@ struct Span {
 /// How the blocks of a span move inside it, counted from its first. Nothing unless on every rank the span lies inside
 /// the direction and is what comes there of rank 0's when all ranks turn. It is, when each digit that moves is either
 /// chosen by a term of the index with the step of that axis, or left whole.
-std::optional<Rotation> rotation_inside(const Mesh& mesh, const Span& span, const Direction& direction);
+std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const Direction& direction);
+/// Whether it is there and nothing moves inside it.
+inline bool still_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
+  if (!direction.rotation.still() || !span.first.fixed()) {
+    return moving_inside(mesh, span, direction) == Rotation{};
+  }
+  return span.first.constant >= 0 && span.first.constant <= direction.blocks - span.count;
+}
+inline std::optional<Rotation> rotation_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
+  if (!direction.rotation.still() || !span.first.fixed()) {
+    return moving_inside(mesh, span, direction);
+  }
+  const std::int32_t first = span.first.constant;  // as of most spans: only the bounds are left to look at
+  return first >= 0 && first <= direction.blocks - span.count ? std::optional(Rotation{}) : std::nullopt;
+}
 
 }  // namespace commfuse

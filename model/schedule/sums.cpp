@@ -26,7 +26,11 @@ std::size_t hash_of(const Set& set) {
 
 SumId Sums::range(std::int32_t first, std::int32_t end) {
   const Interval run{first, end};
-  return intern({&run, 1});
+  if (run != last_range_) {
+    last_range_ = run;
+    last_range_id_ = intern({&run, 1});
+  }
+  return last_range_id_;
 }
 
 Sums::Union Sums::unite(std::span<const SumId> parts) {

@@ -59,6 +59,8 @@ class Sums {
   std::vector<Place> sets_;       // by id
   std::vector<SumId> ids_;        // a hash table: a set's id stands at the first place from its hash on that was free
   std::vector<Interval> joined_;  // room to work in
+  Interval last_range_;           // that was asked for, often again and again
+  SumId last_range_id_ = 0;
 };
 
 }  // namespace commfuse
