@@ -72,10 +72,11 @@ void draw_tiles(const LabWorkload& lab, const Program& program, Costs& costs) {
 
 /// No run is faster than its wires or its tiles.
 void require_above_bounds(const LabWorkload& lab, const Program& program, Duration makespan) {
+  const Duration chunk = lab.chunk / lab.rate;
   Duration wire{};
   Duration tiles{};
   for (const Op& op : program.ops) {
-    op.kind == OpKind::exchange ? wire += lab.chunk / lab.rate : tiles += lab.shortest_tile;
+    op.kind == OpKind::exchange ? wire += chunk : tiles += lab.shortest_tile;
   }
   check(makespan >= wire && makespan >= tiles, "no run is faster than its bounds");
 }

@@ -2,6 +2,7 @@
 #include "sim/replay/tape.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -141,12 +142,12 @@ class Writer {
         const Actor actor = actors_.actor(rank, op);
         if (tape_.all_ranks || actors_.takes_part(actor)) {
           if (const ExchangeShape* exchange = actors_.exchange(actor)) {
-            reach({actor, Phase::post});
+            reach<Phase::post>(actor);
             if (exchange->sends) {
-              reach({actor, Phase::half});
+              reach<Phase::half>(actor);
             }
           }
-          reach({actor, Phase::end});
+          reach<Phase::end>(actor);
         }
       }
     }
@@ -161,17 +162,15 @@ class Writer {
     return value_[std::size_t{node.actor} * 3 + static_cast<std::size_t>(node.phase)];
   }
 
-  void reach(Node node) {
-    if (value(node) != none) {
+  template <Phase phase>
+  void reach(Actor actor) {
+    if (value({actor, phase}) != none || write<phase>(actor)) {  // as mostly, when asked for in order
       return;
     }
-    bool ready = true;
-    for_each_needed(node, [&](Node needed) { ready = ready && value(needed) != none; });
-    if (ready) {  // as mostly, when asked for in order
-      write(node);
-      return;
-    }
-    open_.push_back(node);
+    open_.push_back({actor, phase});
+    reach_open();
+  }
+  void reach_open() {
     while (!open_.empty()) {
       const Node next = open_.back();
       if (value(next) != none) {
@@ -186,7 +185,7 @@ class Writer {
       });
       if (open_.size() == before) {
         open_.pop_back();
-        write(next);
+        check(write(next), "an instruction comes after all that it needs");
       }
     }
   }
@@ -224,48 +223,78 @@ class Writer {
     return exchange.protocol == Protocol::rendezvous ? std::nullopt : std::optional(Phase::post);
   }
 
-  void write(Node node) {
-    const auto [actor, phase] = node;
-    Instruction instruction{.op = static_cast<std::uint32_t>(actors_.op_of(actor)), .rank = actors_.rank_of(actor)};
-    instruction.to = values_++;
-    value(node) = instruction.to;
-    if (phase == Phase::half) {
-      instruction.kind = Kind::half;
-      instruction.own = value({actor, Phase::post});
-      const ExchangeShape& shape = *actors_.exchange(actor);
-      if (shape.protocol != Protocol::push) {
-        instruction.other = value({actors_.receiver(actor), Phase::post});
-        instruction.turn = turn(shape.axis, shape.shift);
-      }
-    } else if (const CollectiveShape* collective = actors_.collective(actor); collective && phase == Phase::end) {
-      write_collective(actor, *collective, instruction);
-    } else if (const ExchangeShape* exchange = actors_.exchange(actor); exchange && phase == Phase::end) {
-      write_join(actor, *exchange, instruction);
-    } else {
-      instruction.kind = phase == Phase::post ? Kind::post : Kind::kernel;
-      instruction.first = static_cast<std::uint32_t>(tape_.operands.size());
-      actors_.for_each_before(actor, [&](Actor e) { tape_.operands.push_back(value({e, Phase::end})); });
-      instruction.count = static_cast<std::uint32_t>(tape_.operands.size()) - instruction.first;
+  bool write(Node node) {
+    switch (node.phase) {
+      case Phase::post: return write<Phase::post>(node.actor);
+      case Phase::half: return write<Phase::half>(node.actor);
+      case Phase::end: return write<Phase::end>(node.actor);
     }
-    instruction.last = instruction.last || (phase == Phase::end && actors_.last(actor));
-    tape_.instructions.push_back(instruction);
+    return false;
   }
 
-  void write_collective(Actor actor, const CollectiveShape& shape, Instruction& instruction) {
-    instruction.kind = Kind::collective;
-    instruction.first = static_cast<std::uint32_t>(tape_.operands.size());
-    actors_.for_each_member(actor, shape, [&](Actor member) {
-      tape_.operands.push_back(value({member, Phase::post}));
+  /// False, and nothing is written, when something that it needs is not there yet.
+  template <Phase phase>
+  bool write(Actor actor) {
+    Instruction instruction{.op = static_cast<std::uint32_t>(actors_.op_of(actor)), .rank = actors_.rank_of(actor)};
+    const std::size_t operands = tape_.operands.size();
+    bool ready = true;
+    if (phase == Phase::half) {
+      ready = half(actor, *actors_.exchange(actor), instruction);
+    } else if (const ExchangeShape* exchange = actors_.exchange(actor); exchange != nullptr && phase == Phase::end) {
+      ready = join(actor, *exchange, instruction);
+    } else if (const CollectiveShape* collective = actors_.collective(actor); collective && phase == Phase::end) {
+      instruction.kind = Kind::collective;
+      actors_.for_each_member(actor, *collective, [&](Actor member) { ready &= take({member, Phase::post}); });
+    } else {
+      instruction.kind = phase == Phase::post ? Kind::post : Kind::kernel;
+      actors_.for_each_before(actor, [&](Actor earlier) { ready &= take({earlier, Phase::end}); });
+    }
+    if (!ready) {
+      tape_.operands.resize(operands);
+      return false;
+    }
+    instruction.to = values_++;
+    value({actor, phase}) = instruction.to;
+    instruction.first = static_cast<std::uint32_t>(operands);
+    instruction.count = static_cast<std::uint32_t>(tape_.operands.size() - operands);
+    instruction.last = phase == Phase::end && actors_.last(actor);
+    if (instruction.kind == Kind::collective) {
+      end_members(actor, instruction);
+    }
+    tape_.instructions.push_back(instruction);
+    return true;
+  }
+
+  /// Adds an operand. False when it is not there yet.
+  bool take(Node needed) {
+    tape_.operands.push_back(value(needed));
+    return tape_.operands.back() != none;
+  }
+
+  void end_members(Actor actor, Instruction& instruction) {
+    actors_.for_each_member(actor, *actors_.collective(actor), [&](Actor member) {
       value({member, Phase::end}) = instruction.to;
       instruction.last = instruction.last || actors_.last(member);
     });
-    instruction.count = static_cast<std::uint32_t>(tape_.operands.size()) - instruction.first;
   }
 
-  void write_join(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
+  bool half(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
+    instruction.kind = Kind::half;
+    instruction.own = value({actor, Phase::post});
+    if (shape.protocol == Protocol::push) {
+      return instruction.own != none;
+    }
+    instruction.other = value({actors_.receiver(actor), Phase::post});
+    instruction.turn = turn(shape.axis, shape.shift);
+    return instruction.own != none && instruction.other != none;
+  }
+
+  bool join(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
     instruction.kind = Kind::join;
+    bool ready = true;
     if (const std::optional<Phase> own = own_part(shape)) {
       instruction.own = value({actor, *own});
+      ready = instruction.own != none;
     }
     if (shape.receives) {
       const Actor sender = actors_.sender(actor);
@@ -273,7 +302,9 @@ class Writer {
       instruction.other_op = static_cast<std::uint32_t>(actors_.op_of(sender));
       instruction.other_rank = actors_.rank_of(sender);
       instruction.turn = turn(shape.axis, -shape.shift);
+      ready = ready && instruction.other != none;
     }
+    return ready;
   }
 
   /// How the values of the ranks `shift` further on an axis come to each rank.
@@ -281,6 +312,16 @@ class Writer {
     if (!tape_.all_ranks) {
       return 0;
     }
+    const std::pair asked(axis, shift);
+    for (const auto& [known, place] : recent_turns_) {
+      if (known == asked) {
+        return place;
+      }
+    }
+    recent_turns_[0] = std::exchange(recent_turns_[1], {asked, turn_by(axis, shift)});
+    return recent_turns_[1].second;
+  }
+  std::uint32_t turn_by(std::int8_t axis, std::int32_t shift) {
     const auto extent = mesh_.axes[static_cast<std::size_t>(axis)].extent;
     const auto by = static_cast<std::uint32_t>(wrapped(shift, extent));
     const auto [found, added] = turns_.try_emplace({axis, by}, static_cast<std::uint32_t>(tape_.turns.size()));
@@ -306,6 +347,9 @@ class Writer {
   std::vector<std::uint32_t> value_;  // by node
   std::vector<Node> open_;
   std::map<std::pair<std::int8_t, std::uint32_t>, std::uint32_t> turns_;
+  /// The last two that were asked for: of a ring mostly there and back.
+  std::array<std::pair<std::pair<std::int8_t, std::int32_t>, std::uint32_t>, 2> recent_turns_{
+      {{{-1, 0}, 0}, {{-1, 0}, 0}}};
 };
 
 /// Calls `visit` with every register that an instruction reads.
@@ -327,20 +371,24 @@ void for_each_read(Tape& tape, Tape::Instruction& instruction, const Visit& visi
 void share_registers(Tape& tape, std::size_t values) {
   std::vector<std::uint32_t> place(values, none);
   std::vector<std::uint32_t> idle;
-  const auto place_of = [&](std::uint32_t value) {
+  const auto take = [&] {
+    if (idle.empty()) {
+      return tape.registers++;
+    }
+    const std::uint32_t taken = idle.back();
+    idle.pop_back();
+    return taken;
+  };
+  const auto put = [&](std::uint32_t& value) {
     std::uint32_t& at = place[value];
     if (at == none) {
-      if (idle.empty()) {
-        idle.push_back(tape.registers++);
-      }
-      at = idle.back();
-      idle.pop_back();
+      at = take();
     }
-    return at;
+    value = at;
   };
   for (auto instruction = tape.instructions.rbegin(); instruction != tape.instructions.rend(); ++instruction) {
-    instruction->to = place_of(instruction->to);
-    for_each_read(tape, *instruction, [&](std::uint32_t& read) { read = place_of(read); });
+    put(instruction->to);
+    for_each_read(tape, *instruction, put);
     idle.push_back(instruction->to);
   }
 }
