@@ -58,7 +58,7 @@ class Library {
   std::vector<HandWritten> schedules_;
 };
 
-/// Whether the scope is a training step or a prefill, which sim/step predicts and not a Point.
+/// Whether the scope is a training step, a prefill or a decoding step, which sim/step predicts and not a Point.
 bool is_whole_model(const Settings& settings);
 
 /// Throws ConfigError for a whole model. Requires that the library has loaded what the settings name. Whether the point

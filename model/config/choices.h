@@ -32,7 +32,7 @@ inline constexpr std::array switch_choices{Choice<bool>{"on", true}, Choice<bool
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
 
 /// Scopes that are no program but composed of them (sim/step), beside all_scopes.
-inline constexpr std::array<std::string_view, 2> whole_model_scopes{"step", "prefill"};
+inline constexpr std::array<std::string_view, 3> whole_model_scopes{"step", "prefill", "decode"};
 
 /// Settings are checked where they are written, so the word is one of the table.
 template <class Table>

@@ -64,7 +64,7 @@ Words strategy_names() {
 
 constexpr std::int64_t kibi = 1024;
 constexpr std::string_view what = "What is run";
-constexpr std::string_view whole = "Whole models: scope step or prefill";
+constexpr std::string_view whole = "Whole models: scope step, prefill or decode";
 constexpr std::string_view which = "Which schedules";
 constexpr std::string_view how = "How it is played";
 

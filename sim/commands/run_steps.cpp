@@ -18,6 +18,7 @@
 #include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "model/record/result.h"
+#include "model/wrapped.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/step/step.h"
@@ -53,7 +54,8 @@ class Sites {
 
 TrainingPlan plan_of(const Settings& settings) {
   TrainingPlan plan;
-  const bool is_prefill = settings.text("scope") == "prefill";
+  const bool is_decode = settings.text("scope") == "decode";
+  const bool is_inference = is_decode || settings.text("scope") == "prefill";
   plan.tensor = settings.count("ranks");
   plan.sequence_parallel = chosen(switch_choices, settings.text("parallel.sequence_parallel")) && plan.tensor > 1;
   plan.pipeline = settings.count("parallel.pipeline");
@@ -63,16 +65,19 @@ TrainingPlan plan_of(const Settings& settings) {
   plan.expert = settings.count("parallel.experts");
   plan.zero = static_cast<Zero>(settings.count("parallel.zero"));
   plan.global_batch = settings.count("batch");
-  plan.micro_batch = is_prefill ? plan.global_batch : settings.count("step.micro_batch");
-  plan.seq = settings.count("seq");
+  plan.micro_batch = is_inference ? plan.global_batch : settings.count("step.micro_batch");
+  plan.seq = is_decode ? 1 : settings.count("seq");
   plan.recompute = *recompute_named(settings.text("step.recompute"));
   plan.optimizer = *optimizer_named(settings.text("step.optimizer"));
   plan.dtype = *dtype_named(settings.text("dtype"));
   plan.gradient_dtype = DType::fp32;
-  if (is_prefill && plan.pipeline * plan.data != 1) {
+  if (is_inference && plan.pipeline * plan.data != 1) {
     throw ConfigError(
-        "scope prefill is a pass of one replica, and pipeline or data parallelism is above 1; leave both "
-        "at 1");
+        fmt::format("scope {} is a pass of one replica, and pipeline or data parallelism is above 1; leave both at 1",
+                    settings.text("scope")));
+  }
+  if (is_decode && plan.context != 1) {
+    throw ConfigError("scope decode has one token a sequence, which context parallelism cannot share; leave it at 1");
   }
   return plan;
 }
@@ -106,7 +111,7 @@ std::vector<const Strategy*> strategies_of(const Settings& settings, const Train
   return chosen_ones;
 }
 
-Json asked(const Settings& settings, const TrainingPlan& plan, const Strategy& strategy) {
+Json asked(const Settings& settings, const TrainingPlan& plan, std::string_view strategy) {
   return {{"schema", "commfuse.step/1"},
           {"model_version", model_version},
           {"model", settings.text("model")},
@@ -123,11 +128,11 @@ Json asked(const Settings& settings, const TrainingPlan& plan, const Strategy& s
           {"zero", static_cast<int>(plan.zero)},
           {"batch", plan.global_batch},
           {"micro_batch", plan.micro_batch},
-          {"seq", plan.seq},
+          {"seq", settings.count("seq")},
           {"dtype", name_of(plan.dtype)},
           {"recompute", name_of(plan.recompute)},
           {"optimizer", name_of(plan.optimizer)},
-          {"strategy", strategy.name}};
+          {"strategy", strategy}};
 }
 
 double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
@@ -158,11 +163,49 @@ void add(Json& row, const PrefillPrediction& prefill, const StepPoint& point) {
   row["mfu"] = prefill.mfu;
 }
 
+void add(Json& row, const DecodePrediction& decode, const StepPoint& point) {
+  row["time_ms"] = 1e3 * to_seconds(decode.time);
+  row["tokens_per_second"] = decode.tokens_per_second;
+  row["tokens_per_second_gpu"] = decode.tokens_per_second / static_cast<double>(point.plan.gpus());
+  row["mfu"] = decode.mfu;
+  row["weights_gb"] = gigabytes(decode.weights);
+  row["cache_gb"] = gigabytes(decode.cache);
+  row["capacity_gb"] = gigabytes(point.machine->accelerator.hbm_capacity);
+  row["fits"] = decode.fits;
+}
+
 void warn_of_nodes(const StepPoint& point) {
   if (point.plan.tensor > point.machine->gpus_per_node) {
     fmt::print(stderr, "warning: {} tensor ranks spread over several nodes of {}, whose network is slower\n",
                point.plan.tensor, point.machine->name);
   }
+}
+
+/// What every engine does first, sums of whole outputs; then the strategies, for which the ranks share the tokens of
+/// the batch. One that cannot cut so few tokens is a row with its reason.
+std::vector<Json> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times) {
+  point.cached = settings.count("seq");
+  const TrainingPlan shared = point.plan;
+  point.plan.sequence_parallel = false;
+  require_possible(point);
+  warn_of_nodes(point);
+  std::vector<Json> rows{asked(settings, point.plan, "all_reduce")};
+  add(rows.back(), predict_decode(point, times), point);
+  if (!shared.sequence_parallel) {
+    return rows;
+  }
+  point.plan = shared;
+  for (const Strategy* strategy : strategies_of(settings, shared)) {
+    point.strategies = {strategy};
+    rows.push_back(asked(settings, point.plan, strategy->name));
+    try {
+      require_possible(point);
+      add(rows.back(), predict_decode(point, times), point);
+    } catch (const ConfigError& error) {
+      rows.back()["reason"] = error.what();
+    }
+  }
+  return rows;
 }
 
 std::vector<Json> rows_of(const Settings& settings, const Library& library, Sites& sites) {
@@ -173,12 +216,19 @@ std::vector<Json> rows_of(const Settings& settings, const Library& library, Site
   if (settings.text("jitter") != "none") {
     point.rank_sigma = load_jitter(settings.text("jitter")).rank_sigma.value;
   }
+  if (chosen(launch_choices, settings.text("launch")) == Launch::graph) {
+    point.framework.issue.value = Duration::zero();
+    point.framework.graph_gap = site.machine.accelerator.graph_node_gap.value;
+  }
+  if (settings.text("scope") == "decode") {
+    return decode_rows(settings, point, site.times);
+  }
   require_possible(point);
   warn_of_nodes(point);
   std::vector<Json> rows;
   for (const Strategy* strategy : strategies_of(settings, plan)) {
     point.strategies = {strategy};
-    Json row = asked(settings, plan, *strategy);
+    Json row = asked(settings, plan, strategy->name);
     if (settings.text("scope") == "prefill") {
       add(row, predict_prefill(point, site.times), point);
     } else {
@@ -222,38 +272,57 @@ std::string heading(const Json& row) {
                      format_count(row["seq"].get<std::int64_t>()), plain(row["dtype"]));
 }
 
+/// Of the GPU that needs the most, under a block; empty where nobody asked.
+std::string memory_in_words(const Json& row) {
+  if (!row.contains("fits")) {
+    return {};
+  }
+  const char* full = row["fits"].get<bool>() ? "" : ", out of memory";
+  const auto gb = [&](const char* name) { return row[name].get<double>(); };
+  if (row.contains("cache_gb")) {
+    return fmt::format("\n  memory of a GPU: weights {:.1f} GB, keys and values {:.1f}, of {:.1f} GB{}\n",
+                       gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), full);
+  }
+  return fmt::format(
+      "\n  memory of the fullest GPU: {:.1f} of {:.1f} GB{}; weights {:.1f}, gradients {:.1f}, "
+      "optimizer {:.1f}, activations {:.1f}\n",
+      gb("memory_gb"), gb("capacity_gb"), full, gb("weights_gb"), gb("gradients_gb"), gb("optimizer_gb"),
+      gb("activations_gb"));
+}
+
+/// A row of a block, or why there is none.
+std::string table_row(const Json& row) {
+  if (row.contains("reason")) {
+    return wrapped(plain(row["reason"]), fmt::format("  {:<14}  ", plain(row["strategy"])), "      ");
+  }
+  std::string text = fmt::format("  {:<14}{:>11.{}f}{:>13.0f}{:>7.1f}%", plain(row["strategy"]),
+                                 row["time_ms"].get<double>(), row.contains("cache_gb") ? 3 : 1,
+                                 row["tokens_per_second"].get<double>(), 100.0 * row["mfu"].get<double>());
+  if (row.contains("hfu")) {
+    text += fmt::format("{:>7.1f}%{:>10.1f}{:>10.1f}{:>11.1f}{:>11.1f}", 100.0 * row["hfu"].get<double>(),
+                        row["compute_ms"].get<double>(), row["waiting_ms"].get<double>(),
+                        row["gradients_ms"].get<double>(), row["optimizer_ms"].get<double>());
+  }
+  return text + "\n";
+}
+
 std::string table(const std::vector<Json>& rows) {
   std::string text;
   std::string above;
+  std::string memory;
   for (const Json& row : rows) {
-    const bool is_step = row.contains("hfu");
     if (const std::string here = heading(row); here != above) {
-      text += fmt::format("{}{}\n  {:<14}{:>11}{:>13}{:>8}", above.empty() ? "" : "\n", here, "", "time/ms", "tokens/s",
-                          "MFU");
-      text += is_step ? fmt::format("{:>8}{:>10}{:>10}{:>11}{:>11}\n", "HFU", "compute", "waiting", "gradients",
-                                    "optimizer")
-                      : "\n";
+      text += memory + (above.empty() ? "" : "\n") + here +
+              fmt::format("\n  {:<14}{:>11}{:>13}{:>8}", "", "time/ms", "tokens/s", "MFU");
+      text += row.contains("hfu") ? fmt::format("{:>8}{:>10}{:>10}{:>11}{:>11}\n", "HFU", "compute", "waiting",
+                                                "gradients", "optimizer")
+                                  : "\n";
       above = here;
     }
-    text += fmt::format("  {:<14}{:>11.1f}{:>13.0f}{:>7.1f}%", plain(row["strategy"]), row["time_ms"].get<double>(),
-                        row["tokens_per_second"].get<double>(), 100.0 * row["mfu"].get<double>());
-    if (is_step) {
-      text += fmt::format("{:>7.1f}%{:>10.1f}{:>10.1f}{:>11.1f}{:>11.1f}", 100.0 * row["hfu"].get<double>(),
-                          row["compute_ms"].get<double>(), row["waiting_ms"].get<double>(),
-                          row["gradients_ms"].get<double>(), row["optimizer_ms"].get<double>());
-    }
-    text += "\n";
-    const bool is_last = &row == &rows.back() || heading(*(&row + 1)) != above;
-    if (is_step && is_last) {
-      text += fmt::format(
-          "\n  memory of the fullest GPU: {:.1f} of {:.1f} GB{}; weights {:.1f}, gradients {:.1f}, "
-          "optimizer {:.1f}, activations {:.1f}\n",
-          row["memory_gb"].get<double>(), row["capacity_gb"].get<double>(),
-          row["fits"].get<bool>() ? "" : ", out of memory", row["weights_gb"].get<double>(),
-          row["gradients_gb"].get<double>(), row["optimizer_gb"].get<double>(), row["activations_gb"].get<double>());
-    }
+    text += table_row(row);
+    memory = row.contains("reason") ? memory : memory_in_words(row);
   }
-  return text;
+  return text + memory;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim run --scope step|prefill: whole models.
+// commfuse-sim run --scope step|prefill|decode: whole models.
 #pragma once
 
 #include <string_view>

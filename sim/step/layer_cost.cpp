@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/cost/attention.h"
+#include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/schedule/strategies.h"
@@ -64,7 +65,9 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
       tokens_(plan_.tokens_per_pass()),
       own_tokens_(plan_.sequence_parallel ? tokens_ / plan_.tensor : tokens_) {}
 
-void LayerCost::kernel(Stream& stream, Duration time) const { stream.add(point_.framework.issue.value, time); }
+void LayerCost::kernel(Stream& stream, Duration time) const {
+  stream.add(point_.framework.issue.value, time + point_.framework.graph_gap);
+}
 
 void LayerCost::moved_bytes(Stream& stream, double bytes) const {
   const Bytes traffic{static_cast<std::int64_t>(bytes)};
@@ -195,7 +198,26 @@ void LayerCost::context_exchange(Stream& stream, Direction direction) const {
   kernel(stream, direction == Direction::forward ? group.all_gather(all) : group.reduce_scatter(all));
 }
 
+AttentionSize decode_attention_size(const StepPoint& point) {
+  const Transformer& model = *point.model;
+  const TrainingPlan& plan = point.plan;
+  return {.batch = plan.micro_batch,
+          .seq = point.cached + 1,
+          .heads = model.heads / plan.tensor,
+          .kv_heads = std::max<std::int64_t>(1, model.kv_heads / plan.tensor),
+          .head_dim = model.head_dim,
+          .dtype = plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
+}
+
+void LayerCost::decode_core(Stream& stream) const {
+  kernel(stream, decode_attention_time(machine_.accelerator, decode_attention_size(point_)));
+}
+
 void LayerCost::attention_core(Stream& stream, Direction direction) const {
+  if (point_.cached > 0) {
+    decode_core(stream);
+    return;
+  }
   const bool forward = direction == Direction::forward;
   const AttentionSize size{.batch = plan_.micro_batch,
                            .seq = plan_.seq,

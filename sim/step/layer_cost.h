@@ -27,9 +27,15 @@ struct StepPoint {
   /// Megatron-LM without tp-comm-overlap, priced and not played: forward one after the other, backward as
   /// Framework::overlaps_backward says. So are products in fp8, whose schedules would mix two widths.
   std::vector<const Strategy*> strategies;
+  /// Keys that every sequence has in its cache. With some, a pass is one token a sequence (decoding) and `plan.seq` is
+  /// 1; 0: a pass takes whole sequences.
+  std::int64_t cached = 0;
   /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are alike.
   double rank_sigma = 0.0;
 };
+
+/// The attention of one rank in a decoding step.
+AttentionSize decode_attention_size(const StepPoint& point);
 
 class LayerCost {
  public:
@@ -55,6 +61,7 @@ class LayerCost {
   enum class Direction : std::uint8_t { forward, backward };
   void attention_forward(Stream& stream);
   void attention_core(Stream& stream, Direction direction) const;
+  void decode_core(Stream& stream) const;
   void unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const;
   void mlp_forward(Stream& stream, bool mixture);
   void experts(Stream& stream, Direction direction) const;

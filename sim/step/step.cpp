@@ -7,7 +7,9 @@
 #include <array>
 #include <vector>
 
+#include "model/check.h"
 #include "model/config_error.h"
+#include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
 #include "model/random/quantile_table.h"
 #include "sim/step/group_link.h"
@@ -260,11 +262,13 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   return prediction;
 }
 
-PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
+namespace {
+
+/// Once through all layers, and the logits of each sequence's last token.
+Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   const TrainingPlan& plan = point.plan;
-  const Transformer& model = *point.model;
   LayerCost costs(point, sites);
-  const LayerCount count = count_layers(model, plan).front();
+  const LayerCount count = count_layers(*point.model, plan).front();
   Stream pass = costs.embedding_forward();
   if (count.dense > 0) {
     pass = pass.then(repeated(costs.forward(false), count.dense));
@@ -273,15 +277,43 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
     pass = pass.then(repeated(costs.forward(true), count.mixture));
   }
   const Accelerator& accelerator = point.machine->accelerator;
-  const GemmSize logits{.m = plan.micro_batch, .n = model.vocab / plan.tensor, .k = model.hidden, .dtype = plan.dtype};
-  pass.add(point.framework.issue.value, estimate_gemm(accelerator, logits, accelerator.sms).time);
-  const Tokens tokens{plan.micro_batch, plan.seq};
-  const ForwardFlops flops = forward_flops(model, tokens, AttentionCount::causal);
+  const GemmSize logits{
+      .m = plan.micro_batch, .n = point.model->vocab / plan.tensor, .k = point.model->hidden, .dtype = plan.dtype};
+  pass.add(point.framework.issue.value,
+           estimate_gemm(accelerator, logits, accelerator.sms).time + point.framework.graph_gap);
+  return pass.after({}, Duration::zero()).device;
+}
+
+}  // namespace
+
+PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
+  const Tokens tokens{point.plan.micro_batch, point.plan.seq};
+  const ForwardFlops flops = forward_flops(*point.model, tokens, AttentionCount::causal);
   PrefillPrediction prediction;
-  prediction.time = pass.after({}, Duration::zero()).device;
+  prediction.time = forward_pass(point, sites);
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
+  return prediction;
+}
+
+DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
+  check(point.cached > 0 && point.plan.seq == 1, "a decoding step is one token a sequence, with keys before it");
+  const Transformer& model = *point.model;
+  const TrainingPlan& plan = point.plan;
+  const AttentionSize attention = decode_attention_size(point);
+  const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);
+  // Two products of a query with all keys, and of the scores with all values.
+  const auto scores = static_cast<double>(plan.micro_batch * model.layers * attention.seq);
+  const double attended = 4.0 * scores * static_cast<double>(model.heads * model.head_dim);
+  DecodePrediction prediction;
+  prediction.time = forward_pass(point, sites);
+  const double seconds = to_seconds(prediction.time);
+  prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
+  prediction.mfu = (flops.layers.count + attended) / (seconds * peak_of(point));
+  prediction.weights = Bytes{parameters_on_gpu(model, plan, 0) * bytes_of(plan.dtype)};
+  prediction.cache = model.layers * cache_of(attention);
+  prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }
 

@@ -55,4 +55,17 @@ struct PrefillPrediction {
 /// Logits are those of the last token of each sequence. Requires a possible point with one stage.
 PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites);
 
+/// One token more for every sequence of a micro-batch, whose keys are in the cache.
+struct DecodePrediction {
+  Duration time{};
+  double tokens_per_second = 0.0;
+  double mfu = 0.0;
+  Bytes weights;     ///< Of one GPU.
+  Bytes cache;       ///< Keys and values of one GPU.
+  bool fits = true;  ///< Both in its memory.
+};
+
+/// Requires a possible point with one stage, cached > 0 and plan.seq 1.
+DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites);
+
 }  // namespace commfuse

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim run --scope step|prefill as a person meets it.
+// commfuse-sim run --scope step|prefill|decode as a person meets it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,6 +47,32 @@ TEST(CommfuseSimRunStep, PassesPromptsThroughAWholeModel) {
   EXPECT_EQ(std::count(run.out.begin(), run.out.end(), '\n'), 4);  // a header and three points
 }
 
+TEST(CommfuseSimRunStep, DecodesATokenForEverySequenceOfABatch) {
+  const Outcome run = run_program("commfuse-sim run --scope decode --seq 8K --batch 64 --launch graph -o json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json rows = json::parse(run.out);
+  ASSERT_GT(rows.size(), 2U);
+  const json& plain = rows.front();
+  EXPECT_EQ(plain.at("strategy"), "all_reduce");
+  EXPECT_FALSE(plain.at("sequence_parallel").get<bool>());
+  EXPECT_NEAR(64e3 / plain.at("time_ms").get<double>(), plain.at("tokens_per_second").get<double>(), 1e-6);
+  // 80 layers, 64 x 8193 keys and values of one head of 128, two bytes each: 21.5 GB beside an eighth of the weights.
+  EXPECT_NEAR(plain.at("cache_gb").get<double>(), 80.0 * 64 * 8193 * 2 * 128 * 2 / 1e9, 1e-9);
+  EXPECT_NEAR(plain.at("weights_gb").get<double>(), 141.1 / 8, 0.1);
+  EXPECT_TRUE(plain.at("fits").get<bool>());
+  // Reading both once is the least that it can take.
+  EXPECT_GT(plain.at("time_ms").get<double>(), 1e3 * (21.48 + 17.6) / 3350);
+}
+
+TEST(CommfuseSimRunStep, AScheduleThatCannotCutSoFewTokensSaysSo) {
+  const Outcome run = run_program("commfuse-sim run --scope decode --seq 8K --batch 4");
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_NE(run.out.find("  all_reduce "), std::string::npos) << run.out;
+  EXPECT_NE(run.out.find("  serial          the number of tokens of a pass 4 is no multiple of"), std::string::npos)
+      << run.out;
+  EXPECT_NE(run.out.find("memory of a GPU: weights 17.6 GB"), std::string::npos) << run.out;
+}
+
 TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
   struct Mistake {
     std::string arguments;
@@ -57,6 +83,7 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
                 "the number of heads 96 is no multiple of tensor parallelism 64; choose tensor ranks that divide it"},
         Mistake{gpt + "--data-parallel 3",
                 "global batch 64 is no multiple of data parallelism x micro-batch 3; choose a multiple of it"},
+        Mistake{"commfuse-sim run --scope decode --context 2", "scope decode has one token a sequence"},
         Mistake{gpt + "--slices 4", "whole models take the best schedule of a strategy at every site"},
         Mistake{"commfuse-sim run --scope step --pipeline 4 --batch 4",
                 "tensor x pipeline x data x context is 32 GPUs, and h100-sxm is one node of 8; choose a cluster"},
