@@ -199,6 +199,11 @@ std::vector<Json> decode_rows(const Settings& settings, StepPoint point, SiteTim
     point.strategies = {strategy};
     rows.push_back(asked(settings, point.plan, strategy->name));
     try {
+      if (shared.micro_batch % shared.tensor != 0) {
+        throw ConfigError(
+            fmt::format("{} tensor ranks cannot share the {} tokens of the batch; choose a multiple of {}",
+                        shared.tensor, shared.micro_batch, shared.tensor));
+      }
       require_possible(point);
       add(rows.back(), predict_decode(point, times), point);
     } catch (const ConfigError& error) {
