@@ -82,12 +82,7 @@ TrainingPlan plan_of(const Settings& settings) {
   return plan;
 }
 
-bool is_for_steps(const Strategy& strategy) {
-  return applies(strategy, kinds_of(Scope::qkv)) && applies(strategy, kinds_of(Scope::out_proj)) &&
-         applies(strategy, kinds_of(Scope::qkv_backward)) && applies(strategy, kinds_of(Scope::out_proj_backward));
-}
-
-/// Those named; of "all" those with schedules forward and backward, and no bounds.
+/// Those named; of "all" strategies_for_steps.
 std::vector<const Strategy*> strategies_of(const Settings& settings, const TrainingPlan& plan) {
   for (const Field& field : run_fields()) {
     if (field.key.starts_with("strategy.") && field.key != "strategy.name" && settings.at(field).text != field.preset) {
@@ -95,11 +90,12 @@ std::vector<const Strategy*> strategies_of(const Settings& settings, const Train
                                     settings.at(field).origin.where, field.key));
     }
   }
+  const std::vector<const Strategy*> all = strategies_for_steps();
   std::vector<const Strategy*> chosen_ones;
   const std::string& list = settings.text("strategy.name");
   for (const Strategy& strategy : strategies()) {
     const bool is_named = list == "all"
-                              ? is_for_steps(strategy) && !strategy.bound
+                              ? std::find(all.begin(), all.end(), &strategy) != all.end()
                               : ("," + list + ",").find(fmt::format(",{},", strategy.name)) != std::string::npos;
     // Without a collective beside a product, and in fp8, every strategy is the same.
     const bool differs =

@@ -23,8 +23,6 @@ double milliseconds(Duration time) { return 1e3 * to_seconds(time); }
 double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
 double saved(Duration time, Duration of) { return of > Duration{} ? 1.0 - to_seconds(time) / to_seconds(of) : 0.0; }
 
-std::string_view word(Recompute recompute) { return name_of(recompute); }
-
 // --- text ------------------------------------------------------------------------------------------------------------
 
 std::string head(const TuneHeading& heading, const Tuning& tuning) {
@@ -49,7 +47,7 @@ std::string plans(const Tuning& tuning) {
     const TrainingPlan& plan = one.plan;
     text +=
         fmt::format(line, &one == tuning.best.data() ? '>' : ' ', plan.tensor, plan.pipeline, plan.interleave,
-                    plan.context, plan.data, static_cast<int>(plan.zero), plan.micro_batch, word(plan.recompute),
+                    plan.context, plan.data, static_cast<int>(plan.zero), plan.micro_batch, name_of(plan.recompute),
                     fmt::format("{:.1f}", milliseconds(one.step.time)), fmt::format("{:.1f}%", 100.0 * one.step.mfu),
                     fmt::format("{:.1f}", gigabytes(one.step.memory.total())));
   }
@@ -114,7 +112,7 @@ Json plan_json(const TrainingPlan& plan) {
           {"pipeline", plan.pipeline},       {"interleave", plan.interleave},
           {"context", plan.context},         {"data", plan.data},
           {"experts", plan.expert},          {"zero", static_cast<int>(plan.zero)},
-          {"micro_batch", plan.micro_batch}, {"recompute", word(plan.recompute)}};
+          {"micro_batch", plan.micro_batch}, {"recompute", name_of(plan.recompute)}};
 }
 
 Json step_json(const StepPrediction& step) {

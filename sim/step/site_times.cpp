@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -87,6 +88,18 @@ SiteTime SiteTimes::fastest(SitePoint point, std::span<const Strategy* const> st
     throw ConfigError(refusal);
   }
   return *best;
+}
+
+std::vector<const Strategy*> strategies_for_steps() {
+  std::vector<const Strategy*> all;
+  for (const Strategy& strategy : strategies()) {
+    const bool everywhere = std::all_of(site_scopes.begin(), site_scopes.end(),
+                                        [&](Scope scope) { return applies(strategy, kinds_of(scope)); });
+    if (everywhere && !strategy.bound) {
+      all.push_back(&strategy);
+    }
+  }
+  return all;
 }
 
 }  // namespace commfuse

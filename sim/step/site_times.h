@@ -2,6 +2,7 @@
 // What a product with its collective takes under a strategy: the schedule is played by the evaluators, once a shape.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -12,6 +13,14 @@
 #include "sim/predict.h"
 
 namespace commfuse {
+
+/// The products of a layer that meet a collective, forward and backward.
+inline constexpr std::array site_scopes{
+    Scope::qkv,          Scope::out_proj,          Scope::gate_up,          Scope::down,
+    Scope::qkv_backward, Scope::out_proj_backward, Scope::gate_up_backward, Scope::down_backward};
+
+/// Strategies that may win at a site: with schedules for all of them, and no bounds.
+std::vector<const Strategy*> strategies_for_steps();
 
 /// A site of one micro-batch under sequence parallelism.
 struct SitePoint {

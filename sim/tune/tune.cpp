@@ -16,11 +16,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t played = 12;  // plans that are played with every strategy: what overlap saves seldom exceeds 15 %
-
-constexpr std::array site_scopes{
-    Scope::qkv,          Scope::out_proj,          Scope::gate_up,          Scope::down,
-    Scope::qkv_backward, Scope::out_proj_backward, Scope::gate_up_backward, Scope::down_backward};
+constexpr std::size_t played = 12;  // plans, the fastest without overlap, that are played with every strategy
 
 /// With links so many times as fast; latencies stay.
 Machine with_faster_links(Machine machine, double times) {
@@ -135,18 +131,6 @@ CalculonForms calculon_forms(Duration compute, Duration communication, std::int6
   const double slowed = c / (1.0 - usage);
   const double ring = t > slowed ? c / n + (n - 1.0) / n * t : c + (n - 1.0) / n * usage * t;
   return {.none = compute + communication, .pipe = from_seconds(ring + t / n), .ring = from_seconds(ring)};
-}
-
-std::vector<const Strategy*> strategies_for_steps() {
-  std::vector<const Strategy*> all;
-  for (const Strategy& strategy : strategies()) {
-    const bool everywhere = std::all_of(site_scopes.begin(), site_scopes.end(),
-                                        [&](Scope scope) { return applies(strategy, kinds_of(scope)); });
-    if (everywhere && !strategy.bound) {
-      all.push_back(&strategy);
-    }
-  }
-  return all;
 }
 
 std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures) {

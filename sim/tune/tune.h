@@ -3,7 +3,6 @@
 // collective.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -70,8 +69,5 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options);
 
 /// The sites alone, of one micro-batch of the plan. Requires sequence parallelism.
 std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures);
-
-/// Strategies that may win at a site: with schedules forward and backward, and no bounds.
-std::vector<const Strategy*> strategies_for_steps();
 
 }  // namespace commfuse
