@@ -52,12 +52,14 @@ class Executor {
   [[nodiscard]] virtual const Program& program() const = 0;
   [[nodiscard]] virtual const Sizes& sizes() const = 0;
 
+  /// Whether the rank's memory can be fetched in this process.
+  [[nodiscard]] virtual bool holds(Rank /*rank*/) const { return true; }
   /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
   /// tensors with an initial content are looked at.
   virtual void prepare(std::span<const Matrix<float>> tensors) = 0;
   /// Without prepare() in between, a run starts from the memory the one before it left. Throws Stuck.
   virtual Execution run(const RunOptions& options) = 0;
-  /// What a rank's memory holds.
+  /// What a rank's memory holds. Requires holds(rank).
   [[nodiscard]] virtual Matrix<float> fetch(Rank rank, const Rectangle& area) const = 0;
 };
 

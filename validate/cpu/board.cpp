@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "validate/standing.h"
 
 namespace commfuse::validate {
 
@@ -212,29 +213,23 @@ std::optional<std::string> Board::await_all(std::chrono::nanoseconds patience) {
 }
 
 std::string Board::standing() const {
-  constexpr std::size_t most = 4;
-  std::string text;
-  std::size_t count = 0;
-  const auto say = [&](const std::string& sentence) {
-    if (++count <= most) {
-      text += (text.empty() ? "" : ", ") + sentence;
-    }
-  };
+  std::vector<std::string> sentences;
   for (const Lane& lane : lanes_) {
     const std::string op = lane.wait == Wait::left ? "" : op_in_words(program_, command(lane.at).op);
+    const auto say = [&](const std::string& where) {
+      sentences.push_back(fmt::format("rank {} {}", lane.at.rank, where));
+    };
     switch (lane.wait) {
       case Wait::left: break;
-      case Wait::none: say(fmt::format("rank {} is busy with {}", lane.at.rank, op)); break;
-      case Wait::turn: say(fmt::format("rank {} waits before {}", lane.at.rank, op)); break;
-      case Wait::posted: say(fmt::format("rank {} waits at {} for rank {}", lane.at.rank, op, lane.other.rank)); break;
+      case Wait::none: say(fmt::format("is busy with {}", op)); break;
+      case Wait::turn: say(fmt::format("waits before {}", op)); break;
+      case Wait::posted: say(fmt::format("waits at {} for rank {}", op, lane.other.rank)); break;
       case Wait::shown:
-      case Wait::delivered:
-        say(fmt::format("rank {} waits at {} for rank {}", lane.at.rank, op, command(lane.at).source));
-        break;
-      case Wait::end: say(fmt::format("rank {} waits at {} for its group", lane.at.rank, op)); break;
+      case Wait::delivered: say(fmt::format("waits at {} for rank {}", op, command(lane.at).source)); break;
+      case Wait::end: say(fmt::format("waits at {} for its group", op)); break;
     }
   }
-  return count <= most ? text : fmt::format("{}, and {} more", text, count - most);
+  return standing_in_words(sentences);
 }
 
 }  // namespace commfuse::validate

@@ -8,7 +8,6 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::chrono::nanoseconds longest_chaos = std::chrono::microseconds(20);
 /// So often a thread that sleeps looks whether the run was given up.
 constexpr std::chrono::nanoseconds longest_sleep = std::chrono::milliseconds(50);
 
@@ -17,22 +16,6 @@ Bytes wire_bytes(const Sizes& sizes, Extent rows, Extent columns, DType wire) {
 }
 
 }  // namespace
-
-void Chaos::disturb() {
-  if (!on_) {
-    return;
-  }
-  const std::uint64_t draw = random_.next();
-  if (draw % 4 == 0) {
-    std::this_thread::yield();
-  } else if (draw % 4 == 1) {
-    const auto wait = static_cast<std::int64_t>((draw >> 8U) % static_cast<std::uint64_t>(longest_chaos.count()));
-    const WallTime until = WallClock::now() + std::chrono::nanoseconds(wait);
-    while (WallClock::now() < until) {
-      std::this_thread::yield();
-    }
-  }
-}
 
 void LaneRun::run() {
   for (int iteration = 0; iteration < shared_.run.iterations; ++iteration) {

@@ -5,24 +5,12 @@
 #include <span>
 #include <vector>
 
+#include "validate/chaos.h"
 #include "validate/cpu/board.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/reference/kernels.h"
-#include "validate/reference/random.h"
 
 namespace commfuse::validate {
-
-/// Yields and waits of at most 20 us here and there, so that threads come in other orders.
-class Chaos {
- public:
-  /// Seed 0: none.
-  Chaos(std::uint64_t seed, std::size_t lane) : on_(seed != 0), random_(Random(seed).next() + lane) {}
-  void disturb();
-
- private:
-  bool on_;
-  Random random_;
-};
 
 /// What the threads of one run share.
 struct RunShared {

@@ -17,36 +17,32 @@ Matrix<float> row_block(const Matrix<float>& matrix, std::size_t i, std::size_t 
   return rows_of(matrix, static_cast<std::int64_t>(i) * rows, rows);
 }
 
-std::vector<Matrix<float>> scattered(const Matrix<float>& whole, std::size_t members) {
-  std::vector<Matrix<float>> results;
-  for (std::size_t i = 0; i < members; ++i) {
-    results.push_back(row_block(whole, i, members));
-  }
-  return results;
-}
-
-std::vector<Matrix<float>> transposed(std::span<const Matrix<float>> inputs) {
-  std::vector<Matrix<float>> results;
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    std::vector<Matrix<float>> parts;
-    for (const Matrix<float>& input : inputs) {
-      parts.push_back(row_block(input, i, inputs.size()));
-    }
-    results.push_back(stacked(parts));
-  }
-  return results;
-}
+bool cuts(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all; }
+bool adds(CollectiveKind kind) { return kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_reduce; }
 
 }  // namespace
 
 std::vector<Matrix<float>> collective(CollectiveKind kind, std::span<const Matrix<float>> inputs) {
-  switch (kind) {
-    case CollectiveKind::all_gather: return std::vector(inputs.size(), stacked(inputs));
-    case CollectiveKind::reduce_scatter: return scattered(sum(inputs), inputs.size());
-    case CollectiveKind::all_reduce: return std::vector(inputs.size(), sum(inputs));
-    case CollectiveKind::all_to_all: return transposed(inputs);
+  if (!cuts(kind)) {
+    return std::vector(inputs.size(), result_of(kind, inputs));
   }
-  return {};
+  std::vector<Matrix<float>> results;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::vector<Matrix<float>> parts;
+    for (const Matrix<float>& input : inputs) {
+      parts.push_back(part_for(kind, input, i, inputs.size()));
+    }
+    results.push_back(result_of(kind, parts));
+  }
+  return results;
+}
+
+Matrix<float> part_for(CollectiveKind kind, const Matrix<float>& input, std::size_t to, std::size_t members) {
+  return cuts(kind) ? row_block(input, to, members) : input;
+}
+
+Matrix<float> result_of(CollectiveKind kind, std::span<const Matrix<float>> parts) {
+  return adds(kind) ? sum(parts) : stacked(parts);
 }
 
 Matrix<float> rows_of(const Matrix<float>& matrix, std::int64_t first, std::int64_t count) {

@@ -17,6 +17,10 @@ namespace commfuse::validate {
 ///   all_to_all      result i is the i-th of N row blocks of every input, stacked
 std::vector<Matrix<float>> collective(CollectiveKind kind, std::span<const Matrix<float>> inputs);
 
+/// What of a member's input the result `to` is made of, and the result made of all such parts by coordinate.
+Matrix<float> part_for(CollectiveKind kind, const Matrix<float>& input, std::size_t to, std::size_t members);
+Matrix<float> result_of(CollectiveKind kind, std::span<const Matrix<float>> parts);
+
 /// `count` rows from `first`.
 Matrix<float> rows_of(const Matrix<float>& matrix, std::int64_t first, std::int64_t count);
 /// One above the other; they have the same columns. Requires at least one.

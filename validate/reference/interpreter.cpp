@@ -54,6 +54,9 @@ void fill(const Program& program, const Sizes& sizes, std::span<const Matrix<flo
   memory.poison();
   for (const Content& content : program.initial) {
     for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+      if (!memory.holds(rank)) {
+        continue;
+      }
       const std::array here{rectangle_of(program, content.here, program.mesh.coordinates(rank))};
       const Area area = area_of(program, sizes, content, rank);
       memory.write(rank, here, cut_out(tensors[position(content.tensor)], area));

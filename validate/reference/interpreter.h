@@ -42,7 +42,7 @@ class Interpreter final : public Executor {
   Memory memory_;
 };
 
-/// Fills the initial contents of all ranks, as Executor::prepare().
+/// Fills the initial contents of all ranks that the memory holds, as Executor::prepare().
 void fill(const Program& program, const Sizes& sizes, std::span<const Matrix<float>> tensors, Memory& memory);
 /// Throws std::runtime_error unless the reference stores every buffer's dtype.
 void require_storable(const Program& program);

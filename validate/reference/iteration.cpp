@@ -9,6 +9,7 @@
 #include "model/check.h"
 #include "validate/reference/kernels.h"
 #include "validate/reference/random.h"
+#include "validate/standing.h"
 
 namespace commfuse::validate {
 
@@ -250,17 +251,14 @@ class Iteration {
 
   /// Where the lanes stand that have not come to their end.
   [[nodiscard]] std::string standing() const {
-    constexpr std::size_t most = 4;
-    std::string text;
-    std::size_t count = 0;
+    std::vector<std::string> sentences;
     for (std::size_t lane = 0; lane < ranks_.size() * program_.lanes.size(); ++lane) {
       const Place at = head_of(lane);
-      if (at.command != nullptr && ++count <= most) {
-        text += fmt::format("{}rank {} stands at {}", text.empty() ? "" : ", ", at.rank,
-                            op_in_words(program_, at.command->op));
+      if (at.command != nullptr) {
+        sentences.push_back(fmt::format("rank {} stands at {}", at.rank, op_in_words(program_, at.command->op)));
       }
     }
-    return count <= most ? text : fmt::format("{}, and {} more", text, count - most);
+    return standing_in_words(sentences);
   }
 
   const Program& program_;

@@ -2,6 +2,7 @@
 #include "validate/reference/kernels.h"
 
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "validate/reference/attention.h"
@@ -17,7 +18,7 @@ const Kind& shape_of(const Program& program, const Place& at) {
   return std::get<Kind>(program.shapes[at.command->shape]);
 }
 
-Matrix<float> sent(DType wire, Matrix<float> value) {
+Matrix<float> rounded(DType wire, Matrix<float> value) {
   for (float& element : value.values()) {
     element = stored(wire, element);
   }
@@ -83,22 +84,35 @@ void run_attention(const Program& program, const Sizes& sizes, Memory& memory, c
                          memory.read(at.rank, command.inputs[1])));
 }
 
+Matrix<float> sent_by(const Program& program, const Memory& memory, const Place& from) {
+  return rounded(shape_of<ExchangeShape>(program, from).wire, memory.read(from.rank, from.command->inputs[0]));
+}
+
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to) {
-  const DType wire = shape_of<ExchangeShape>(program, from).wire;
-  memory.write(to.rank, to.command->outputs[0], sent(wire, memory.read(from.rank, from.command->inputs[0])));
+  memory.write(to.rank, to.command->outputs[0], sent_by(program, memory, from));
+}
+
+std::optional<Matrix<float>> given_by(const Program& program, const Memory& memory, const Place& member,
+                                      const RunOptions& options) {
+  const auto& shape = shape_of<CollectiveShape>(program, member);
+  const bool adds = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
+  if (options.functions == Functions::none && adds) {
+    return std::nullopt;
+  }
+  return rounded(shape.wire, memory.read(member.rank, member.command->inputs[0]));
 }
 
 void run_collective(const Program& program, Memory& memory, std::span<const Place> members, const RunOptions& options) {
-  const auto& shape = shape_of<CollectiveShape>(program, members.front());
-  const bool adds = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
-  if (options.functions == Functions::none && adds) {
-    return;
-  }
   std::vector<Matrix<float>> inputs;
   for (const Place& member : members) {
-    inputs.push_back(sent(shape.wire, memory.read(member.rank, member.command->inputs[0])));
+    std::optional<Matrix<float>> given = given_by(program, memory, member, options);
+    if (!given) {
+      return;
+    }
+    inputs.push_back(std::move(*given));
   }
-  const std::vector<Matrix<float>> results = collective(shape.kind, inputs);
+  const std::vector<Matrix<float>> results =
+      collective(shape_of<CollectiveShape>(program, members.front()).kind, inputs);
   for (std::size_t i = 0; i < members.size(); ++i) {
     memory.write(members[i].rank, members[i].command->outputs[0], results[i]);
   }

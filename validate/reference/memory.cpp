@@ -14,8 +14,9 @@ std::size_t Memory::Store::length(std::int64_t elements) const {
   return static_cast<std::size_t>(elements * bytes_of(dtype));
 }
 
-Memory::Memory(const Program& program, const Sizes& sizes) : program_(program), sizes_(sizes) {
-  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+Memory::Memory(const Program& program, const Sizes& sizes, std::optional<Rank> only)
+    : program_(program), sizes_(sizes), only_(only) {
+  for (Rank rank = only.value_or(0); rank < (only ? *only + 1 : program.mesh.ranks()); ++rank) {
     for (const Buffer& buffer : program.buffers) {
       Store store{buffer.dtype, sizes.elements(buffer.rows), sizes.elements(buffer.columns), {}};
       store.bytes.resize(store.length(store.rows * store.columns));
@@ -23,6 +24,11 @@ Memory::Memory(const Program& program, const Sizes& sizes) : program_(program), 
     }
   }
   poison();
+}
+
+std::size_t Memory::place(Rank rank, BufferId id) const {
+  check(holds(rank), "the memory of a rank is where its executor is");
+  return static_cast<std::size_t>(only_ ? 0 : rank) * program_.buffers.size() + position(id);
 }
 
 void Memory::poison() {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,9 +27,11 @@ struct Area {
 /// that another one reads or writes.
 class Memory {
  public:
-  /// Requires both to outlive the memory.
-  Memory(const Program& program, const Sizes& sizes);
+  /// Of all ranks, or of one `only`. Requires program and sizes to outlive the memory.
+  Memory(const Program& program, const Sizes& sizes, std::optional<Rank> only = {});
 
+  /// Whether the rank's buffers are here; the members below require it.
+  [[nodiscard]] bool holds(Rank rank) const { return !only_ || *only_ == rank; }
   void poison();
   [[nodiscard]] Matrix<float> buffer(Rank rank, BufferId id) const;
   /// The rectangles stacked by rows.
@@ -47,13 +50,12 @@ class Memory {
     [[nodiscard]] std::size_t first(std::int64_t row, std::int64_t column) const;
     [[nodiscard]] std::size_t length(std::int64_t elements) const;
   };
-  [[nodiscard]] std::size_t place(Rank rank, BufferId id) const {
-    return static_cast<std::size_t>(rank) * program_.buffers.size() + position(id);
-  }
+  [[nodiscard]] std::size_t place(Rank rank, BufferId id) const;
   [[nodiscard]] Area area_of(const Rectangle& rectangle) const;
 
   const Program& program_;
   const Sizes& sizes_;
+  std::optional<Rank> only_;
   std::vector<Store> stores_;
 };
 

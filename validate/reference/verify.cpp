@@ -17,12 +17,15 @@ namespace {
 
 bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b); }
 
-/// compare(tensor, row, column, value) for every element of every final content on every rank.
+/// compare(tensor, row, column, value) for every element of every final content on every rank that is here.
 template <class Compare>
 void each_final(const Executor& executor, Compare&& compare) {
   const Program& program = executor.program();
   for (const Content& content : program.final) {
     for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+      if (!executor.holds(rank)) {
+        continue;
+      }
       const Coordinates here = program.mesh.coordinates(rank);
       const Area there = area_of(program, executor.sizes(), content, rank);
       const Matrix<float> computed = executor.fetch(rank, rectangle_of(program, content.here, here));
@@ -71,11 +74,14 @@ Tally verify_integers(Interpreter& interpreter, const VerifyOptions& options) {
   return tally;
 }
 
-/// Every buffer of every rank.
-std::vector<Matrix<float>> memory_of(const Executor& executor) {
+/// Every buffer of every rank that `here` holds.
+std::vector<Matrix<float>> memory_of(const Executor& executor, const Executor& here) {
   const Program& program = executor.program();
   std::vector<Matrix<float>> all;
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+    if (!here.holds(rank)) {
+      continue;
+    }
     for (std::size_t id = 0; id < program.buffers.size(); ++id) {
       const Buffer& buffer = program.buffers[id];
       all.push_back(executor.fetch(rank, {.buffer = BufferId{static_cast<std::int32_t>(id)},
@@ -88,7 +94,7 @@ std::vector<Matrix<float>> memory_of(const Executor& executor) {
 
 Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> expected) {
   Tally tally;
-  const std::vector<Matrix<float>> memory = memory_of(executor);
+  const std::vector<Matrix<float>> memory = memory_of(executor, executor);
   for (std::size_t i = 0; i < memory.size(); ++i) {
     const std::span<const float> values = memory[i].values();
     const std::span<const float> wanted = expected[i].values();
@@ -111,7 +117,7 @@ Tally verify_memory(Executor& executor, Interpreter& interpreter, std::span<cons
   std::array<std::vector<Matrix<float>>, 2> expected;
   for (std::vector<Matrix<float>>& after : expected) {
     interpreter.run({.functions = functions});
-    after = memory_of(interpreter);
+    after = memory_of(interpreter, executor);
   }
   Tally tally;
   for (int order = 0; order < orders; ++order) {

@@ -17,6 +17,7 @@
 #include "model/schedule/check_program.h"
 #include "model/schedule/generate.h"
 #include "model/schedule/mutate.h"
+#include "tests/validate/planted.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/reference/collective.h"
 #include "validate/reference/data.h"
@@ -125,32 +126,6 @@ constexpr bool races_are_allowed = false;
 constexpr bool races_are_allowed = true;
 #endif
 
-/// Kinds of findings with which the program can still be lowered.
-bool can_run(const CheckReport& report) {
-  const FindingKind kind = report.findings.front().kind;
-  return kind == FindingKind::deadlock || kind == FindingKind::hazard || kind == FindingKind::contents;
-}
-
-/// Whether every rank ends with what it is to end with.
-bool holds(const Executor& executor, std::span<const Matrix<float>> expected) {
-  const Program& program = executor.program();
-  for (const Content& content : program.final) {
-    for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-      const Area there = area_of(program, executor.sizes(), content, rank);
-      const Matrix<float> whole = rows_of(expected[position(content.tensor)], there.row, there.rows);
-      const Matrix<float> here =
-          executor.fetch(rank, rectangle_of(program, content.here, program.mesh.coordinates(rank)));
-      for (std::int64_t row = 0; row < here.rows(); ++row) {
-        if (!std::ranges::equal(here.row(row), whole.row(row).subspan(static_cast<std::size_t>(there.column),
-                                                                      static_cast<std::size_t>(there.columns)))) {
-          return false;
-        }
-      }
-    }
-  }
-  return true;
-}
-
 /// Whether a run on integers gives something else than the unfused operation, or does not end.
 bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
   CpuExecutor executor(lower(shared(program)), sizes, {});
@@ -158,50 +133,9 @@ bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
   try {
     executor.prepare(inputs);
     executor.run({.functions = Functions::integer, .order = seed, .iterations = 1 + static_cast<int>(seed % 2)});
-    return !holds(executor, expected);
+    return !test::holds_its_final_contents(executor, expected);
   } catch (const Stuck&) {
     return true;
-  }
-}
-
-/// What kind of mistake it is that is planted.
-enum class Planted : std::uint8_t { missing_dependency, wrong_peer, early_overwrite, lost_sum, other };
-
-Planted kind_of(const Mutation& mutation, const std::string& finding) {
-  if (mutation.kind == MutationKind::wait) {
-    return Planted::missing_dependency;
-  }
-  if (mutation.kind == MutationKind::shift) {
-    return Planted::wrong_peer;
-  }
-  if (mutation.kind == MutationKind::add_input ||
-      mutation.description.find("overwrites its output") != std::string::npos) {
-    return Planted::lost_sum;
-  }
-  return finding.find(" writes ") != std::string::npos ? Planted::early_overwrite : Planted::other;
-}
-
-struct Caught {
-  int planted = 0;
-  int caught = 0;
-};
-
-/// Of every kind, over all single mistakes in a schedule that leave it running, each under up to `seeds` of chaos.
-void plant_in(const Program& program, std::uint64_t seeds, std::array<Caught, 5>& kinds) {
-  const Sizes sizes = checked_sizes(program)[1];
-  for (const Mutation& mutation : mutations_of(program)) {
-    const CheckReport report = check_program(mutation.program);
-    if (report.ok() || !can_run(report)) {
-      continue;
-    }
-    Caught& count = kinds[static_cast<std::size_t>(kind_of(mutation, report.findings.front().sentence))];
-    ++count.planted;
-    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
-      if (is_caught(mutation.program, sizes, seed)) {
-        ++count.caught;
-        break;
-      }
-    }
   }
 }
 
@@ -209,19 +143,20 @@ TEST(CpuExecutor, CatchesPlantedMistakesOfEveryKind) {
   if (!races_are_allowed) {
     GTEST_SKIP() << "these schedules race on purpose";
   }
-  std::array<Caught, 5> kinds;
+  std::array<test::Caught, 5> kinds;
   for (const char* operation : {"ag_gemm", "gemm_rs"}) {
     for (const char* strategy : {"commfuse", "sliced"}) {
-      plant_in(program_of({&operation_named(operation), find_strategy(strategy), {.slices = 2}, 4, 1}), 40, kinds);
+      test::plant_in(program_of({&operation_named(operation), find_strategy(strategy), {.slices = 2}, 4, 1}), is_caught,
+                     40, kinds);
     }
   }
-  const auto of = [&](Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
-  for (const Planted kind : {Planted::wrong_peer, Planted::lost_sum}) {  // wrong in every order
+  const auto of = [&](test::Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
+  for (const auto kind : {test::Planted::wrong_peer, test::Planted::lost_sum}) {  // wrong in every order
     EXPECT_GT(of(kind).planted, 3);
     EXPECT_EQ(of(kind).caught, of(kind).planted);
   }
   // Wrong in some orders: of 40 seeds that throw threads about, at least one meets most of these mistakes.
-  for (const Planted kind : {Planted::missing_dependency, Planted::early_overwrite}) {
+  for (const auto kind : {test::Planted::missing_dependency, test::Planted::early_overwrite}) {
     EXPECT_GT(of(kind).planted, 3);
     EXPECT_GE(2 * of(kind).caught, of(kind).planted);
   }

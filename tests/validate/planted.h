@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mistakes planted in a schedule, and whether an executor meets them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "model/schedule/check_program.h"
+#include "model/schedule/mutate.h"
+#include "validate/executor.h"
+#include "validate/reference/check_point.h"
+#include "validate/reference/collective.h"
+#include "validate/reference/interpreter.h"
+
+namespace commfuse::validate::test {
+
+/// Kinds of findings with which the program can still be lowered.
+inline bool can_run(const CheckReport& report) {
+  const FindingKind kind = report.findings.front().kind;
+  return kind == FindingKind::deadlock || kind == FindingKind::hazard || kind == FindingKind::contents;
+}
+
+/// Whether every rank that is here ends with what it is to end with.
+inline bool holds_its_final_contents(const Executor& executor, std::span<const Matrix<float>> expected) {
+  const Program& program = executor.program();
+  for (const Content& content : program.final) {
+    for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+      if (!executor.holds(rank)) {
+        continue;
+      }
+      const Area there = area_of(program, executor.sizes(), content, rank);
+      const Matrix<float> whole = rows_of(expected[position(content.tensor)], there.row, there.rows);
+      const Matrix<float> here =
+          executor.fetch(rank, rectangle_of(program, content.here, program.mesh.coordinates(rank)));
+      for (std::int64_t row = 0; row < here.rows(); ++row) {
+        if (!std::ranges::equal(here.row(row), whole.row(row).subspan(static_cast<std::size_t>(there.column),
+                                                                      static_cast<std::size_t>(there.columns)))) {
+          return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
+/// What kind of mistake it is that is planted.
+enum class Planted : std::uint8_t { missing_dependency, wrong_peer, early_overwrite, lost_sum, other };
+
+inline Planted kind_of(const Mutation& mutation, const std::string& finding) {
+  if (mutation.kind == MutationKind::wait) {
+    return Planted::missing_dependency;
+  }
+  if (mutation.kind == MutationKind::shift) {
+    return Planted::wrong_peer;
+  }
+  if (mutation.kind == MutationKind::add_input ||
+      mutation.description.find("overwrites its output") != std::string::npos) {
+    return Planted::lost_sum;
+  }
+  return finding.find(" writes ") != std::string::npos ? Planted::early_overwrite : Planted::other;
+}
+
+struct Caught {
+  int planted = 0;
+  int caught = 0;
+};
+
+/// Whether a run of this program under this seed of chaos goes wrong.
+using IsCaught = std::function<bool(const Program& program, const Sizes& sizes, std::uint64_t seed)>;
+
+/// Of every kind, over all single mistakes in a schedule that leave it running, each under up to `seeds` of chaos.
+inline void plant_in(const Program& program, const IsCaught& is_caught, std::uint64_t seeds,
+                     std::array<Caught, 5>& kinds) {
+  const Sizes sizes = checked_sizes(program)[1];
+  for (const Mutation& mutation : mutations_of(program)) {
+    const CheckReport report = check_program(mutation.program);
+    if (report.ok() || !can_run(report)) {
+      continue;
+    }
+    Caught& count = kinds[static_cast<std::size_t>(kind_of(mutation, report.findings.front().sentence))];
+    ++count.planted;
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      if (is_caught(mutation.program, sizes, seed)) {
+        ++count.caught;
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace commfuse::validate::test
