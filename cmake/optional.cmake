@@ -61,6 +61,7 @@ function(commfuse_find_mpi)
     endif()
   endif()
   set(COMMFUSE_FOUND_MPI "${mpi}" PARENT_SCOPE)
+  set(MPI_CXX_FOUND "${MPI_CXX_FOUND}" PARENT_SCOPE)
 endfunction()
 
 commfuse_switch(CUDA "CUDA and NCCL")

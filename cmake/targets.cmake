@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # A folder is a static library of all its .cpp files; its program is the main beside them and commands/*.cpp.
 
-# commfuse_library(<folder>): the target commfuse_<folder>, from every .cpp below the calling folder but the program's.
+# commfuse_library(<folder>): the target commfuse_<folder>, from every .cpp below the calling folder but the program's
+# and those of modules, which are loaded at run time.
 function(commfuse_library folder)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(commfuse_${folder}\\.cpp|commands/.*)$")
+  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(commfuse_${folder}\\.cpp|commands/.*|.*/module/.*)$")
   if(sources)
     add_library(commfuse_${folder} STATIC ${sources})
     target_link_libraries(commfuse_${folder} PUBLIC commfuse_options)

@@ -4,6 +4,7 @@
 
 #include "model/config/command_line.h"
 #include "validate/commands/commands.h"
+#include "validate/mpi/launch.h"
 
 int main(int argc, char** argv) {
   CLI::App app{"Runs the schedules that commfuse-sim predicts on real data, and checks them.", "commfuse-validate"};
@@ -13,16 +14,19 @@ int main(int argc, char** argv) {
       "  commfuse-validate check --strategy all --ranks 1..8\n"
       "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
       "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
+      "  mpirun -np 4 commfuse-validate check --scope mlp\n"
       "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
       "  commfuse-validate compare record.json\n"
       "  commfuse-validate doctor\n"
       "  commfuse-validate version\n\n" +
       commfuse::exit_codes_in_words());
+  commfuse::validate::Launch launch;
   int status = commfuse::exit_code::done;
-  commfuse::validate::add_check(app, status);
+  commfuse::validate::add_check(app, launch, status);
   commfuse::validate::add_run(app, status);
   commfuse::validate::add_compare(app, status);
   commfuse::validate::add_doctor(app, status);
   commfuse::validate::add_version(app, status);
-  return commfuse::run_command_line(app, argc, argv, status);
+  const commfuse::LastWords words = commfuse::run_quietly(app, argc, argv, status);
+  return launch.leave(launch.speaks() ? commfuse::say(words) : words.code, words.sentence);
 }

@@ -98,11 +98,6 @@ std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see {} --help", sentence, name);
 }
 
-int complain(const std::string& sentence, int code) {
-  fmt::print(stderr, "{}\n", sentence);
-  return code;
-}
-
 }  // namespace
 
 std::string exit_codes_in_words() {
@@ -112,25 +107,39 @@ std::string exit_codes_in_words() {
       "", "  ");
 }
 
-int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status) {
+LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status) {
   wrap_help(app, std::make_shared<WrappedHelp>());
   try {
     app.parse(argc, argv);
     if (std::fflush(stdout) != 0) {
-      return complain("the output could not be written", exit_code::failed);
+      return {exit_code::failed, "", "the output could not be written"};
     }
-    return status;
+    return {status};
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    std::ostringstream out;
+    const int code = app.exit(help, out, out);
+    return {code, out.str()};
   } catch (const CLI::ParseError& error) {
     // A wrong word also explains why, say, a subcommand is missing.
     const std::vector<std::string> extras = app.remaining(true);
-    return complain(extras.empty() ? reworded(app, error) : unknown_word(app, extras.front()), exit_code::user_mistake);
+    return {exit_code::user_mistake, "", extras.empty() ? reworded(app, error) : unknown_word(app, extras.front())};
   } catch (const ConfigError& error) {
-    return complain(error.what(), exit_code::user_mistake);
+    return {exit_code::user_mistake, "", error.what()};
   } catch (const std::exception& error) {
-    return complain(error.what(), exit_code::failed);
+    return {exit_code::failed, "", error.what()};
   }
+}
+
+int say(const LastWords& words) {
+  fmt::print("{}", words.help);
+  if (!words.sentence.empty()) {
+    fmt::print(stderr, "{}\n", words.sentence);
+  }
+  return words.code;
+}
+
+int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status) {
+  return say(run_quietly(app, argc, argv, status));
 }
 
 }  // namespace commfuse

@@ -25,8 +25,19 @@ inline constexpr int hardware_absent = 69;
 /// The footer of the top-level help.
 std::string exit_codes_in_words();
 
-/// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. Help goes to
-/// stdout. A user's mistake is one sentence with the remedy on stderr and 2, any other failure one sentence and 1.
+/// What a program says last, and its exit code.
+struct LastWords {
+  int code = exit_code::done;
+  std::string help{};      ///< Asked for; belongs on stdout.
+  std::string sentence{};  ///< What went wrong; belongs on stderr.
+};
+
+/// Parses the command line; the chosen subcommand's callback runs and leaves its exit code in `status`. A user's
+/// mistake is one sentence with the remedy and 2, any other failure one sentence and 1.
+LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status);
+/// The same, and says it.
 int run_command_line(CLI::App& app, int argc, const char* const* argv, const int& status);
+/// Prints what there is to say.
+int say(const LastWords& words);
 
 }  // namespace commfuse

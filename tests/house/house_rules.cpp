@@ -118,6 +118,9 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
   if (is_cuda_header(header) && !file.path.starts_with("validate/cuda/")) {
     return name + " is only for validate/cuda";
   }
+  if (header == "mpi.h" && !file.path.starts_with("validate/mpi/module/")) {
+    return name + " is only for validate/mpi/module";
+  }
   return std::nullopt;
 }
 

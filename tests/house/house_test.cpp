@@ -117,6 +117,13 @@ TEST(House, CudaIsInvisibleOutsideItsFolder) {
                        "validate/measure/clock.cpp:2: 'cuda_runtime.h' is only for validate/cuda"}));
 }
 
+TEST(House, MpiIsInvisibleOutsideItsModule) {
+  const Tree tree;
+  tree.write_including("validate/mpi/crew.cpp", "<mpi.h>");
+  tree.write_including("validate/mpi/module/mpi_module.cpp", "<mpi.h>");
+  EXPECT_EQ(violations(tree.root()), Sentences{"validate/mpi/crew.cpp:2: 'mpi.h' is only for validate/mpi/module"});
+}
+
 TEST(House, IncludesAreWrittenFromTheRoot) {
   const Tree tree;
   tree.write_including("model/cost/price.cpp", "\"price.h\"");

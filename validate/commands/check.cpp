@@ -16,6 +16,8 @@
 #include "model/schedule/scope.h"
 #include "validate/commands/commands.h"
 #include "validate/cpu/cpu_executor.h"
+#include "validate/mpi/launch.h"
+#include "validate/mpi/mpi_executor.h"
 #include "validate/reference/check_rows.h"
 #include "validate/reference/rounding.h"
 
@@ -27,19 +29,20 @@ namespace {
 struct CheckRequest {
   std::vector<std::string> files;
   std::string strategy = "all";
-  std::string ranks = "1..8";
+  std::string ranks;
   std::string scope = "all";
   std::string dtype = "bf16";
   std::string seed = "1";
   std::string format = "table";
-  std::string executor = "reference";
+  std::string executor;
   std::string chaos = "1";
+  std::string patience = "60 s";
   bool thorough = false;
 };
 
 constexpr int seeds_of_chaos = 20;
 constexpr int many_seeds_of_chaos = 200;
-constexpr std::array<std::string_view, 2> executors{"reference", "cpu"};
+constexpr std::array<std::string_view, 3> executors{"reference", "cpu", "mpi"};
 
 using Render = std::string (*)(std::span<const CheckResult>);
 constexpr std::array renderers{std::pair<std::string_view, Render>{"table", to_table},
@@ -131,18 +134,33 @@ std::uint64_t seed_of(std::string_view flag, const std::string& text, std::int64
   return static_cast<std::uint64_t>(*seed);
 }
 
-CheckHow how_of(const CheckRequest& request) {
-  const std::uint64_t chaos = seed_of("--chaos", request.chaos, 1);
-  if (chosen_one("--executor", request.executor, executors, "executors") == 0) {
+std::chrono::nanoseconds patience_of(const CheckRequest& request) {
+  const std::optional<Duration> patience = parse_duration(request.patience);
+  if (!patience || *patience <= Duration{}) {
+    throw ConfigError(fmt::format("--patience: {} is no time to wait; write a number and a unit, as in '60 s'",
+                                  in_quotes(request.patience)));
+  }
+  return stretched(*patience, 1.0);
+}
+
+/// `crew`: of the mpi executor.
+CheckHow how_of(const CheckRequest& request, Crew* crew) {
+  CheckHow how{.name = request.executor,
+               .orders = request.thorough ? many_seeds_of_chaos : seeds_of_chaos,
+               .chaos = seed_of("--chaos", request.chaos, 1)};
+  if (crew != nullptr) {
+    how.executor = [crew](Lowered lowered, Sizes sizes) {
+      return std::make_unique<MpiExecutor>(std::move(lowered), std::move(sizes), *crew);
+    };
+    how.together = [crew](int ranks, const Verdict& mine) { return of_all_ranks(*crew, ranks, mine); };
+  } else if (request.executor == "cpu") {
+    how.executor = [patience = patience_of(request)](Lowered lowered, Sizes sizes) {
+      return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.patience = patience});
+    };
+  } else {
     return {};
   }
-  const MakeExecutor threads = [](Lowered lowered, Sizes sizes) {
-    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
-  };
-  return {.name = request.executor,
-          .executor = threads,
-          .orders = request.thorough ? many_seeds_of_chaos : seeds_of_chaos,
-          .chaos = chaos};
+  return how;
 }
 
 Render renderer_of(const std::string& format) {
@@ -189,16 +207,58 @@ std::vector<CheckPoint> points_of_files(const CheckRequest& request) {
   return points;
 }
 
-int run(const CheckRequest& request) {
-  const Render render = renderer_of(request.format);
-  const CheckHow how = how_of(request);
-  std::vector<CheckResult> results;
-  for (const CheckPoint& point : request.files.empty() ? points_of(request) : points_of_files(request)) {
-    results.push_back(check_point(point, how));
-  }
-  fmt::print("{}", render(results));
+std::vector<CheckPoint> all_points_of(const CheckRequest& request) {
+  return request.files.empty() ? points_of(request) : points_of_files(request);
+}
+
+int report(const CheckRequest& request, std::span<const CheckResult> results) {
+  fmt::print("{}", renderer_of(request.format)(results));
   fmt::print(stderr, "{}", findings_in_words(results));
   return std::ranges::all_of(results, &CheckResult::ok) ? exit_code::done : exit_code::gate_missed;
+}
+
+int run(const CheckRequest& request) {
+  const CheckHow how = how_of(request, nullptr);
+  std::vector<CheckResult> results;
+  for (const CheckPoint& point : all_points_of(request)) {
+    results.push_back(check_point(point, how));
+  }
+  return report(request, results);
+}
+
+/// On every process: those that a schedule has no rank for pass it over.
+int run_on_processes(const CheckRequest& request, Crew& crew) {
+  const CheckHow how = how_of(request, &crew);
+  const std::vector<CheckPoint> points = all_points_of(request);
+  const std::int32_t ranks = std::ranges::max(points, {}, &CheckPoint::ranks).ranks;
+  if (ranks > crew.processes()) {
+    throw ConfigError(fmt::format("{} ranks need {} processes, but there are {}; start more, as in mpirun -np {}",
+                                  ranks, ranks, crew.processes(), ranks));
+  }
+  std::vector<CheckResult> results;
+  for (const CheckPoint& point : points) {
+    if (crew.process() < point.ranks) {
+      results.push_back(check_point(point, how));
+    }
+  }
+  return crew.leads() ? report(request, results) : exit_code::done;
+}
+
+/// What was not said depends on who started this.
+int run_here(CheckRequest request, Launch& launch) {
+  if (request.executor.empty()) {
+    request.executor = launch.under_mpi() ? "mpi" : "reference";
+  }
+  if (request.ranks.empty()) {
+    request.ranks = request.executor == "mpi" ? fmt::format("{}", launch.processes()) : "1..8";
+  }
+  chosen_one("--executor", request.executor, executors, "executors");
+  renderer_of(request.format);
+  const std::chrono::nanoseconds patience = patience_of(request);
+  if (request.executor == "mpi") {
+    return run_on_processes(request, launch.crew(patience));
+  }
+  return launch.speaks() ? run(request) : exit_code::done;
 }
 
 /// What chooses among generated schedules says nothing about a file.
@@ -212,24 +272,30 @@ void require_no_choice(const CLI::App& command, const CheckRequest& request) {
 
 }  // namespace
 
-void add_check(CLI::App& app, int& status) {
+void add_check(CLI::App& app, Launch& launch, int& status) {
   CLI::App* command =
       app.add_subcommand("check", "Prove every schedule and run it on real matrices: exact integers, bounded sums");
   const auto request = std::make_shared<CheckRequest>();
   command->add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
   command->add_option("--strategy", request->strategy, "all, or some of: serial,sliced,commfuse; with all variants")
       ->capture_default_str();
-  command->add_option("--ranks", request->ranks, "4, 2,4,8 or 1..8; at most 64")->capture_default_str();
+  command->add_option("--ranks", request->ranks, "4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
+      ->default_str("1..8");
   command->add_option("--scope", request->scope, "all, or some of: ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
       ->capture_default_str();
   command->add_option("--dtype", request->dtype, "bf16, fp16, fp32")->capture_default_str();
   command->add_option("--seed", request->seed, "Of the random data")->capture_default_str();
-  command->add_option("--executor", request->executor, "reference, or cpu: ranks and lanes are threads")
-      ->capture_default_str();
+  command
+      ->add_option("--executor", request->executor,
+                   "reference; cpu: ranks and lanes are threads; mpi: ranks are processes, the default under mpirun")
+      ->default_str("reference");
   command
       ->add_option("--chaos", request->chaos,
                    "Of an executor: the first of 20 seeds of yields and waits of up to 20 us that are thrown in")
       ->capture_default_str();
+  command->add_option("--patience", request->patience, "Of an executor: give up when no op has ended for so long")
+      ->capture_default_str()
+      ->type_name("TIME");
   command->add_flag("--long", request->thorough, "Of an executor: 200 seeds instead of 20");
   command->add_option("-o,--output", request->format, "table, json, csv")->capture_default_str();
   command->footer(
@@ -245,11 +311,12 @@ void add_check(CLI::App& app, int& status) {
       "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
       "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n"
       "  commfuse-validate check configs/schedules/doubling.yaml\n"
-      "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n\n"
+      "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
+      "  mpirun -np 4 commfuse-validate check --scope mlp\n\n"
       "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed.");
-  command->callback([request, command, &status] {
+  command->callback([request, command, &launch, &status] {
     require_no_choice(*command, *request);
-    status = run(*request);
+    status = run_here(*request, launch);
   });
 }
 

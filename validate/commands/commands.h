@@ -8,7 +8,9 @@ class App;
 
 namespace commfuse::validate {
 
-void add_check(CLI::App& app, int& status);
+class Launch;
+
+void add_check(CLI::App& app, Launch& launch, int& status);
 void add_compare(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);

@@ -11,6 +11,7 @@
 #include "model/config_error.h"
 #include "validate/commands/commands.h"
 #include "validate/measure/protocol.h"
+#include "validate/mpi/launch.h"
 
 namespace commfuse::validate {
 
@@ -25,6 +26,12 @@ std::string timer_in_words(const NoiseFloor& noise) {
   const bool is_late = summary_of(noise.samples).p90 > noise.stated + late;
   return fmt::format("{}{}", in_words(noise, threads),
                      is_late ? "; end other programs, or give compare a larger --dilation" : "");
+}
+
+/// Loads MPI, but does not start it.
+std::string mpi_in_words() {
+  const MpiModule module = load_mpi_module();
+  return module.open == nullptr ? "no: " + module.missing : "yes: under mpirun -np N, check with ranks as processes";
 }
 
 std::string configs_in_words() {
@@ -45,7 +52,7 @@ void print_diagnosis() {
   fmt::print(line, "timer", timer_in_words(noise_floor(threads)));
   fmt::print(line, "reference", "yes: check runs every schedule one op after another");
   fmt::print(line, "cpu", "yes: check, run and compare on threads");
-  fmt::print(line, "mpi", fmt::format("no: this version has no executor for it; MPI of this build: {}", build.mpi));
+  fmt::print(line, "mpi", mpi_in_words());
   fmt::print(line, "cuda", fmt::format("no: this version has no executor for it; CUDA of this build: {}", build.cuda));
   fmt::print(line, "configs", configs_in_words());
 }

@@ -124,6 +124,9 @@ CheckResult check_point(const CheckPoint& point, const CheckHow& how) {
       result.verdict += verify(
           program, sizes, {.seed = point.seed, .orders = how.orders, .executor = how.executor, .chaos = how.chaos});
     }
+    if (how.together) {
+      result.verdict = how.together(point.ranks, result.verdict);
+    }
   }
   return result;
 }

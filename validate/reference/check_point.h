@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -67,6 +68,8 @@ struct CheckHow {
   MakeExecutor executor{};
   int orders = 4;
   std::uint64_t chaos = 1;
+  /// Where several processes each look at their own ranks: what they found together.
+  std::function<Verdict(int ranks, const Verdict& mine)> together{};
 };
 CheckResult check_point(const CheckPoint& point, const CheckHow& how);
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our programs as processes of mpirun, also where it is root in a bare container, with neither ssh nor enough cores.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "model/build_info.h"
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+
+/// "mpirun [...] -np 4 ": what to write before a command.
+inline std::string mpirun(int processes, const std::string& flags = "") {
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 mpirun --oversubscribe "
+         "--mca plm isolated --mca btl self,vader --mca btl_vader_single_copy_mechanism none " +
+         flags + " -np " + std::to_string(processes) + " ";
+}
+
+/// Whether this build has MPI, and this machine its launcher.
+inline bool has_mpi() {
+  const bool built = build_info().mpi != "off" && build_info().mpi != "not found";
+  return built && run_program(mpirun(1) + "true").code == 0;
+}
+
+/// Runs it under mpirun, and sends `signal` to process `which` as soon as all of them are well at work.
+inline Outcome run_and_disturb(int processes, const std::string& command, int which, int signal) {
+  // What each process does first: its number and its id, where we find them.
+  const std::string notes = std::filesystem::temp_directory_path() / ("commfuse-mpi-" + std::to_string(getpid()));
+  const auto note = [&](int process) { return notes + "." + std::to_string(process); };
+  Outcome outcome;
+  std::jthread run([&] {
+    outcome =
+        run_program(mpirun(processes) + "sh -c 'echo $$ > " + notes + ".new.$OMPI_COMM_WORLD_RANK && mv " + notes +
+                    ".new.$OMPI_COMM_WORLD_RANK " + notes + ".$OMPI_COMM_WORLD_RANK && exec " + command + "'");
+  });
+  // By /proc, in ticks of 10 ms: MPI is started and a schedule is under way.
+  const auto is_at_work = [](pid_t process) {
+    const std::string stat = contents_of("/proc/" + std::to_string(process) + "/stat");
+    const std::size_t name = stat.rfind(')');
+    if (name == std::string::npos || stat.find("(commfuse") == std::string::npos) {
+      return false;
+    }
+    std::istringstream rest(stat.substr(name + 2));
+    std::vector<std::string> fields{std::istream_iterator<std::string>(rest), {}};
+    return fields.size() > 12 && std::stol(fields[11]) + std::stol(fields[12]) >= 50;
+  };
+  std::vector<pid_t> ids(static_cast<std::size_t>(processes), 0);
+  const auto all_at_work = [&] {
+    for (int process = 0; process < processes; ++process) {
+      const std::string id = contents_of(note(process));
+      ids[static_cast<std::size_t>(process)] = id.empty() ? 0 : std::stoi(id);
+    }
+    return std::ranges::all_of(ids, [&](pid_t id) { return id != 0 && is_at_work(id); });
+  };
+  while (!all_at_work()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  ::kill(ids[static_cast<std::size_t>(which)], signal);
+  run.join();
+  for (int process = 0; process < processes; ++process) {
+    std::filesystem::remove(note(process));
+  }
+  return outcome;
+}
+
+}  // namespace commfuse::test

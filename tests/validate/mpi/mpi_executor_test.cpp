@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that share nothing give the interpreter's bits; those that wait for each other, or are lost, are named.
+// Threads stand in for processes: all but MPI itself is what runs under mpirun.
+#include "validate/mpi/mpi_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/schedule/builder.h"
+#include "tests/validate/mpi/threads_world.h"
+#include "tests/validate/planted.h"
+#include "tests/validate/reference/matrices.h"
+#include "validate/mpi/launch.h"
+#include "validate/reference/data.h"
+#include "validate/reference/verify.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+using test::matrix;
+using test::on_processes;
+using test::points_of;
+using test::shared;
+
+constexpr std::chrono::nanoseconds long_patience = 1min;
+
+/// What so many processes find of a program together.
+Verdict verified(const Program& program, const Sizes& sizes, int orders) {
+  Verdict verdict;
+  const auto thrown = on_processes(program.mesh.ranks(), [&](World& world) {
+    Crew crew(world, long_patience);
+    const MakeExecutor processes = [&](Lowered lowered, Sizes of) {
+      return std::make_unique<MpiExecutor>(std::move(lowered), std::move(of), crew);
+    };
+    const Verdict mine = verify(shared(program), sizes, {.orders = orders, .executor = processes});
+    const Verdict all = of_all_ranks(crew, program.mesh.ranks(), mine);
+    if (crew.leads()) {
+      verdict = all;
+    }
+  });
+  for (const std::string& sentence : thrown) {
+    EXPECT_EQ(sentence, "") << program.name;
+  }
+  return verdict;
+}
+
+class ProcessesOnEveryRankCount : public testing::TestWithParam<std::int32_t> {};
+INSTANTIATE_TEST_SUITE_P(OneToFour, ProcessesOnEveryRankCount, testing::Range(1, 5));
+
+TEST_P(ProcessesOnEveryRankCount, EveryStrategyGivesTheInterpretersBits) {
+  for (const CheckedOperation& operation : checked_operations()) {
+    std::map<std::string, int> seen;
+    for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
+      if (++seen[std::string(point.strategy->name)] > 2) {
+        continue;  // more of the same are run by `mpirun commfuse-validate check`
+      }
+      const Program program = program_of(point);
+      const Verdict verdict = verified(program, checked_sizes(program)[0], 2);
+      EXPECT_TRUE(verdict.ok()) << program.name;
+      EXPECT_EQ(verdict.same_order.value_or(Tally{}).wrong, 0) << program.name;
+      EXPECT_EQ(verdict.moved.value_or(Tally{}).wrong, 0) << program.name;
+    }
+  }
+}
+
+TEST(MpiExecutor, AllRanksTogetherCompareAsMuchAsThreadsDo) {
+  const auto& operation = checked_operations().front();
+  const Program program = program_of({&operation, find_strategy("commfuse"), {}, 3, 1});
+  const Sizes sizes = checked_sizes(program)[0];
+  std::int64_t elements = 0;
+  for (const Buffer& buffer : program.buffers) {
+    elements += sizes.elements(buffer.rows) * sizes.elements(buffer.columns);
+  }
+  EXPECT_EQ(verified(program, sizes, 1).same_order.value_or(Tally{}).elements, 3 * elements);
+}
+
+/// Rows of one element, one a rank, that go from `in` to the `out` of the next rank.
+struct Shift {
+  explicit Shift(std::int32_t ranks) : builder("by hand", Mesh{{{"tp", ranks}}}) {
+    const Extent all{builder.dimension("rows", ranks), ranks};
+    const Extent one{builder.dimension("columns", 1), 1};
+    x = builder.input_tensor("x", all, one, DType::fp32);
+    in = builder.buffer("in", BufferRole::input, {all.dimension, 1}, one, DType::fp32);
+    out = builder.buffer("out", BufferRole::output, {all.dimension, 1}, one, DType::fp32);
+    builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
+  }
+  void exchange(bool sends, bool receives, Protocol protocol = Protocol::rendezvous) {
+    ExchangeSpec spec{.shift = 1, .wire = DType::fp32, .protocol = protocol};
+    if (sends) {
+      spec.send = {builder.whole(in)};
+    }
+    if (receives) {
+      spec.receive = {builder.whole(out)};
+    }
+    builder.exchange(spec);
+  }
+  Program program() { return std::move(builder).build(); }
+
+  ProgramBuilder builder;
+  TensorId x{};
+  BufferId in{}, out{};
+};
+
+TEST(MpiExecutor, MovesRowsByEveryProtocol) {
+  for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
+    Shift shift(3);
+    shift.exchange(true, true, protocol);
+    const auto program = shared(shift.program());
+    const auto thrown = on_processes(3, [&](World& world) {
+      Crew crew(world, long_patience);
+      MpiExecutor executor(lower(program), Sizes{{1, 1}}, crew);
+      const Matrix<float> values = matrix({{10}, {11}, {12}});
+      executor.prepare({&values, 1});
+      const Rectangle out{.buffer = shift.out, .rows = 1, .columns = 1};
+      EXPECT_TRUE(std::isnan(executor.fetch(world.process(), out).at(0, 0)));
+      const Execution execution = executor.run({.iterations = 3, .traced = true});
+      EXPECT_EQ(executor.fetch(world.process(), out), matrix({{static_cast<float>(10 + (world.process() + 2) % 3)}}));
+      EXPECT_EQ(execution.timeline.size(), crew.leads() ? 3U : 0U);
+      EXPECT_EQ(execution.makespan > Duration{}, crew.leads());
+      EXPECT_EQ(executor.holds(world.process()), true);
+      EXPECT_EQ(executor.holds((world.process() + 1) % 3), false);
+    });
+    EXPECT_EQ(thrown, std::vector<std::string>(3));
+  }
+}
+
+TEST(MpiExecutor, RanksThatWaitForEachOtherAreNamedOnAll) {
+  Shift shift(2);
+  shift.exchange(true, false);
+  shift.exchange(false, true);
+  const auto program = shared(shift.program());
+  const auto thrown = on_processes(2, [&](World& world) {
+    Crew crew(world, 100ms);
+    MpiExecutor(lower(program), Sizes{{1, 1}}, crew).run({});
+  });
+  const std::string sentence =
+      "no op has ended for 0.1 s: rank 0 waits at op 0 (exchange) for rank 1, rank 1 waits at op 0 (exchange) for rank "
+      "0";
+  EXPECT_EQ(thrown, std::vector(2, sentence));
+}
+
+TEST(MpiExecutor, AProcessThatIsLostIsNamedAndNothingIsRunAfterwards) {
+  Shift shift(3);
+  shift.exchange(true, true);
+  const auto program = shared(shift.program());
+  const auto thrown = on_processes(3, [&](World& world) {
+    if (world.process() == 2) {
+      return;
+    }
+    Crew crew(world, 100ms);
+    MpiExecutor executor(lower(program), Sizes{{1, 1}}, crew);
+    EXPECT_THROW(executor.run({}), Stuck);
+    ASSERT_TRUE(crew.broken().has_value());
+    EXPECT_FALSE(crew.agree(0, "").has_value());
+    executor.run({});
+  });
+  const std::string sentence =
+      "no op has ended for 0.1 s: process 2 does not answer, rank 0 waits before op 0 (exchange), rank 1 waits before "
+      "op 0 "
+      "(exchange)";
+  EXPECT_EQ(thrown, (std::vector<std::string>{sentence, sentence, ""}));
+}
+
+TEST(MpiExecutor, AMissedLeaderIsNoticed) {
+  Shift shift(2);
+  shift.exchange(true, true);
+  const auto program = shared(shift.program());
+  const auto thrown = on_processes(2, [&](World& world) {
+    if (world.process() == 1) {
+      Crew crew(world, 10ms);
+      MpiExecutor(lower(program), Sizes{{1, 1}}, crew).run({});
+    }
+  });
+  EXPECT_EQ(thrown[1].rfind("process 0 has not answered for 3.0", 0), 0U) << thrown[1];
+}
+
+TEST(Crew, AllEndWithTheSameExitCode) {
+  std::array<int, 3> codes{};
+  std::vector<Ending> endings;
+  on_processes(3, [&](World& world) {
+    Crew crew(world, long_patience);
+    const auto agreement = crew.agree(world.process() == 2 ? 4 : 0, world.process() == 2 ? "two is wrong" : "");
+    ASSERT_TRUE(agreement.has_value());
+    codes[static_cast<std::size_t>(world.process())] = agreement->code;
+    if (crew.leads()) {
+      endings = agreement->endings;
+    }
+  });
+  EXPECT_EQ(codes, (std::array{4, 4, 4}));
+  ASSERT_EQ(endings.size(), 1U);
+  EXPECT_EQ(endings[0].process, 2);
+  EXPECT_EQ(endings[0].message, "two is wrong");
+}
+
+TEST(Crew, AProcessThatFailsDuringARunEndsIt) {
+  Shift shift(2);
+  shift.exchange(true, true);
+  const auto program = shared(shift.program());
+  const auto thrown = on_processes(2, [&](World& world) {
+    Crew crew(world, long_patience);
+    if (world.process() == 1) {
+      EXPECT_FALSE(crew.agree(1, "no memory").has_value());
+      return;
+    }
+    MpiExecutor(lower(program), Sizes{{1, 1}}, crew).run({});
+  });
+  EXPECT_EQ(thrown[0], "process 1 gave up: no memory");
+}
+
+/// Whether processes that run it on integers, under this seed of chaos, end with something else than they should.
+bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
+  bool right = true;
+  on_processes(program.mesh.ranks(), [&](World& world) {
+    Crew crew(world, 500ms);
+    MpiExecutor executor(lower(shared(program)), sizes, crew);
+    const auto [inputs, expected] = integer_data(program, sizes, 1);
+    executor.prepare(inputs);
+    bool fine = true;
+    try {
+      executor.run({.functions = Functions::integer, .order = seed, .iterations = 1 + static_cast<int>(seed % 2)});
+      fine = test::holds_its_final_contents(executor, expected);
+    } catch (const Stuck&) {
+      fine = false;
+    }
+    PayloadWriter writer;
+    writer.put(fine);
+    if (crew.broken()) {
+      right = false;
+      return;
+    }
+    for (const Payload& report : crew.gather(program.mesh.ranks(), writer.take())) {
+      right = PayloadReader(report).get<bool>() && right;
+    }
+  });
+  return !right;
+}
+
+TEST(MpiExecutor, CatchesPlantedMistakesOfEveryKind) {
+  std::array<test::Caught, 5> kinds;
+  for (const char* name : {"ag_gemm", "gemm_rs"}) {
+    const CheckedOperation& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+    test::plant_in(program_of({&operation, find_strategy("commfuse"), {.slices = 2}, 3, 1}), is_caught, 20, kinds);
+  }
+  const auto of = [&](test::Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
+  for (const auto kind : {test::Planted::wrong_peer, test::Planted::lost_sum}) {  // wrong in every order
+    EXPECT_GT(of(kind).planted, 1);
+    EXPECT_EQ(of(kind).caught, of(kind).planted);
+  }
+  for (const auto kind : {test::Planted::missing_dependency, test::Planted::early_overwrite}) {  // in some orders
+    EXPECT_GT(of(kind).planted, 1);
+    EXPECT_GE(2 * of(kind).caught, of(kind).planted);
+  }
+}
+
+TEST(Launch, KnowsTheLaunchersOfMpi) {
+  const auto started = [](std::map<std::string, const char*> variables) {
+    return started_by_mpi([&](const char* name) {
+      const auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second;
+    });
+  };
+  EXPECT_EQ(started({}), std::nullopt);
+  EXPECT_EQ(started({{"OMPI_COMM_WORLD_RANK", "2"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), (Started{2, 4}));
+  EXPECT_EQ(started({{"PMI_RANK", "0"}, {"PMI_SIZE", "8"}}), (Started{0, 8}));
+  EXPECT_EQ(started({{"PMIX_RANK", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}), (Started{1, 2}));
+  EXPECT_EQ(started({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}, {"SLURM_STEP_NUM_TASKS", "1"}}), std::nullopt);
+  EXPECT_EQ(started({{"PMI_RANK", "x"}, {"PMI_SIZE", "8"}}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/mpi/crew.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "model/check.h"
+#include "validate/executor.h"
+#include "validate/standing.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+using std::chrono::nanoseconds;
+
+/// So long the leader waits for the answers of all, and for the endings of the others after its own failure.
+constexpr nanoseconds grace = std::chrono::seconds(3);
+/// So long a process that waits yields to others before it sleeps.
+constexpr nanoseconds wakeful = std::chrono::milliseconds(2);
+constexpr nanoseconds nap = std::chrono::microseconds(100);
+
+Payload text_payload(const std::string& text) {
+  PayloadWriter writer;
+  writer.put_text(text);
+  return writer.take();
+}
+
+std::string seconds_in_words(nanoseconds time) {
+  return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
+}
+
+}  // namespace
+
+void Crew::tell_all(int members, const Note& note) {
+  for (int process = 0; process < members; ++process) {
+    send(process, note);
+  }
+}
+
+template <class Until>
+void Crew::work(int members, Activity* activity, bool may_step, Until&& until) {
+  const Clock::time_point now = Clock::now();
+  last_moved_ = now;
+  last_leader_ = now;
+  while (!until()) {
+    bool moved = take_notes(activity);
+    moved = (may_step && activity->step()) || moved;
+    if (moved) {
+      last_moved_ = Clock::now();
+      moved_since_beat_ = true;
+    } else {
+      pause();
+    }
+    watch(members, activity);
+  }
+}
+
+void Crew::pause() {
+  if (Clock::now() - last_moved_ < wakeful) {
+    std::this_thread::yield();
+  } else {
+    std::this_thread::sleep_for(nap);
+  }
+}
+
+std::vector<Payload> Crew::play(int members, Activity& activity) {
+  check(members >= 1 && members <= processes() && process() < members, "a member plays, and all members are there");
+  if (reason_) {
+    throw std::runtime_error(*reason_);
+  }
+  const auto first = [&](auto& by_process) { return std::span(by_process).first(static_cast<std::size_t>(members)); };
+  send(0, {.kind = Note::Kind::arrived});
+  if (leads()) {
+    work(members, &activity, false, [&] { return std::ranges::all_of(first(arrived_), [](int n) { return n > 0; }); });
+    std::ranges::for_each(first(arrived_), [](int& n) { --n; });
+    tell_all(members, {.kind = Note::Kind::start});
+  }
+  work(members, &activity, false, [&] { return started_ > 0; });
+  --started_;
+  activity.begin();
+  work(members, &activity, true, [&] { return activity.done(); });
+  send(0, {.kind = Note::Kind::left, .body = activity.report()});
+  std::vector<Payload> reports;
+  if (leads()) {
+    work(members, &activity, false,
+         [&] { return std::ranges::all_of(first(reports_), [](const auto& report) { return report.has_value(); }); });
+    for (std::optional<Payload>& report : first(reports_)) {
+      reports.push_back(*std::exchange(report, std::nullopt));
+    }
+    tell_all(members, {.kind = Note::Kind::over});
+  }
+  work(members, &activity, false, [&] { return over_ > 0; });
+  --over_;
+  return reports;
+}
+
+std::vector<Payload> Crew::gather(int members, Payload mine) {
+  class Telling final : public Activity {
+   public:
+    explicit Telling(Payload mine) : mine_(std::move(mine)) {}
+    [[nodiscard]] Payload report() const override { return mine_; }
+
+   private:
+    Payload mine_;
+  };
+  Telling telling(std::move(mine));
+  return play(members, telling);
+}
+
+std::optional<Crew::Agreement> Crew::agree(int code, const std::string& message) {
+  if (reason_) {
+    return std::nullopt;
+  }
+  try {
+    PayloadWriter writer;
+    writer.put(code);
+    writer.put_text(message);
+    send(0, {.kind = Note::Kind::finished, .body = writer.take()});
+    if (!leads()) {
+      work(processes(), nullptr, false, [&] { return verdict_.has_value(); });
+      return Agreement{.code = *verdict_};
+    }
+    const auto all_ended = [&] {
+      return std::ranges::all_of(endings_, [](const auto& ending) { return ending.has_value(); });
+    };
+    const Clock::time_point until = Clock::now() + grace;
+    work(processes(), nullptr, false, [&] { return all_ended() || (code != 0 && Clock::now() > until); });
+    if (!all_ended()) {
+      fail("process 0 gave up: " + message);
+    }
+    Agreement agreement{.code = code};
+    for (const std::optional<Ending>& ending : endings_) {
+      if (ending->code != 0) {
+        agreement.code = code != 0 ? code : std::max(agreement.code, ending->code);
+        agreement.endings.push_back(*ending);
+      }
+    }
+    PayloadWriter verdict;
+    verdict.put(agreement.code);
+    tell_all(processes(), {.kind = Note::Kind::verdict, .body = verdict.take()});
+    work(processes(), nullptr, false, [&] { return verdict_.has_value(); });
+    return agreement;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+bool Crew::take_notes(Activity* activity) {
+  bool any = false;
+  for (std::optional<Parcel> parcel = world_.receive(); parcel; parcel = world_.receive()) {
+    if (parcel->from == 0) {
+      last_leader_ = Clock::now();
+    }
+    const Note note = unpacked(parcel->bytes);
+    any = any || note.kind != Note::Kind::beat || leads();
+    take(parcel->from, note, activity);
+  }
+  return any;
+}
+
+void Crew::take(int from, const Note& note, Activity* activity) {
+  const auto sender = static_cast<std::size_t>(from);
+  PayloadReader body(note.body);
+  switch (note.kind) {
+    case Note::Kind::arrived: ++arrived_[sender]; return;
+    case Note::Kind::start: ++started_; return;
+    case Note::Kind::left: reports_[sender] = note.body; return;
+    case Note::Kind::over: ++over_; return;
+    case Note::Kind::beat: return;
+    case Note::Kind::ask: answer(activity); return;
+    case Note::Kind::standing: answers_[sender] = note.body; return;
+    case Note::Kind::fail: reason_ = body.get_text(); throw Stuck(*reason_);
+    case Note::Kind::finished: {
+      const auto code = body.get<int>();
+      endings_[sender] = Ending{from, code, body.get_text()};
+      if (activity != nullptr && code != 0) {
+        fail(fmt::format("process {} gave up: {}", from, endings_[sender]->message));
+      }
+      return;
+    }
+    case Note::Kind::verdict: verdict_ = body.get<int>(); return;
+    default: check(activity != nullptr, "a note about an op comes while there is a run"); activity->take(from, note);
+  }
+}
+
+void Crew::answer(Activity* activity) {
+  const std::vector<std::string> sentences = activity == nullptr ? std::vector<std::string>{} : activity->standing();
+  PayloadWriter writer;
+  writer.put(static_cast<std::int64_t>(sentences.size()));
+  for (const std::string& sentence : sentences) {
+    writer.put_text(sentence);
+  }
+  send(0, {.kind = Note::Kind::standing, .body = writer.take()});
+}
+
+void Crew::watch(int members, Activity* activity) {
+  const Clock::time_point now = Clock::now();
+  keep_in_touch(now);
+  if (leads()) {
+    if (now - last_moved_ > patience_) {
+      give_up(members, activity);
+    }
+  } else if (now - last_leader_ > 2 * patience_ + grace) {
+    reason_ = fmt::format("process 0 has not answered for {}", seconds_in_words(now - last_leader_));
+    throw Stuck(*reason_);
+  }
+}
+
+void Crew::keep_in_touch(Clock::time_point now) {
+  if (now - last_beat_ < patience_ / 4) {
+    return;
+  }
+  last_beat_ = now;
+  if (leads()) {
+    for (int process = 1; process < processes(); ++process) {
+      send(process, {.kind = Note::Kind::beat});
+    }
+  } else if (std::exchange(moved_since_beat_, false)) {
+    send(0, {.kind = Note::Kind::beat});
+  }
+}
+
+void Crew::give_up(int members, Activity* activity) {
+  std::ranges::fill(answers_, std::nullopt);
+  tell_all(members, {.kind = Note::Kind::ask});
+  const auto asked = std::span(answers_).first(static_cast<std::size_t>(members));
+  const Clock::time_point until = Clock::now() + std::min(grace, patience_);
+  while (Clock::now() < until && !std::ranges::all_of(asked, [](const auto& one) { return one.has_value(); })) {
+    take_notes(activity);
+    std::this_thread::sleep_for(nap);
+  }
+  std::vector<std::string> silent;
+  std::vector<std::string> sentences;
+  for (std::size_t process = 0; process < asked.size(); ++process) {
+    if (!asked[process]) {
+      silent.push_back(fmt::format("process {} does not answer", process));
+      continue;
+    }
+    PayloadReader reader(*asked[process]);
+    for (auto left = reader.get<std::int64_t>(); left > 0; --left) {
+      sentences.push_back(reader.get_text());
+    }
+  }
+  sentences.insert(sentences.begin(), silent.begin(), silent.end());
+  fail(fmt::format("no op has ended for {}: {}", seconds_in_words(patience_),
+                   sentences.empty() ? "no rank waits at an op" : standing_in_words(sentences)));
+}
+
+void Crew::fail(const std::string& reason) {
+  reason_ = reason;
+  for (int process = 1; process < processes(); ++process) {
+    send(process, {.kind = Note::Kind::fail, .body = text_payload(reason)});
+  }
+  throw Stuck(reason);
+}
+
+}  // namespace commfuse::validate

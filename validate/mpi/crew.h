@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes in step: they begin and end a run together, and when one is lost or all wait, all give up. Process 0 leads:
+// it alone decides, and alone says why.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "validate/mpi/note.h"
+#include "validate/mpi/world.h"
+
+namespace commfuse::validate {
+
+/// What a process does in a run. All calls come from Crew::play().
+class Activity {
+ public:
+  Activity() = default;
+  Activity(const Activity&) = delete;
+  Activity& operator=(const Activity&) = delete;
+  virtual ~Activity() = default;
+
+  virtual void begin() {}
+  /// Goes on where it can, without waiting. False: nowhere.
+  virtual bool step() { return false; }
+  /// A note about an op. May come before begin() and after done().
+  virtual void take(int /*from*/, const Note& /*note*/) {}
+  [[nodiscard]] virtual bool done() const { return true; }
+  /// For the leader, once it is done.
+  [[nodiscard]] virtual Payload report() const { return {}; }
+  /// A sentence for every place where it waits: "rank 1 waits at op 3 (exchange) for rank 0".
+  [[nodiscard]] virtual std::vector<std::string> standing() const { return {}; }
+};
+
+/// How a process ended, as it told the leader.
+struct Ending {
+  int process = 0;
+  int code = 0;
+  std::string message;
+};
+
+class Crew {
+ public:
+  /// A run is given up when nothing has happened anywhere for so long. The world outlives the crew.
+  Crew(World& world, std::chrono::nanoseconds patience) : world_(world), patience_(patience) {
+    const auto count = static_cast<std::size_t>(world.processes());
+    arrived_.resize(count);
+    reports_.resize(count);
+    answers_.resize(count);
+    endings_.resize(count);
+  }
+
+  [[nodiscard]] World& world() { return world_; }
+  [[nodiscard]] int process() const { return world_.process(); }
+  [[nodiscard]] int processes() const { return world_.processes(); }
+  [[nodiscard]] bool leads() const { return process() == 0; }
+  void set_patience(std::chrono::nanoseconds patience) { patience_ = patience; }
+
+  void send(int to, const Note& note) { world_.send(to, packed(note)); }
+
+  /// On the first `members` processes, each of which calls it: from a common start until all are done. What they
+  /// report, by process: on the leader; nothing elsewhere. Throws Stuck, everywhere, when the run is given up, and
+  /// std::runtime_error when one was before.
+  std::vector<Payload> play(int members, Activity& activity);
+  /// What each of them has to tell, by process, on the leader; throws like play().
+  std::vector<Payload> gather(int members, Payload mine);
+
+  /// The program's end, which all processes come to: the leader hears how all ended, and all take its exit code, or
+  /// the largest of the others' where the leader has none to complain of. `endings` are those that failed, on the
+  /// leader. Nothing: the processes have lost each other, and this one's code is all there is.
+  struct Agreement {
+    int code = 0;
+    std::vector<Ending> endings{};
+  };
+  std::optional<Agreement> agree(int code, const std::string& message);
+
+  /// Why the processes have lost each other, and nothing further can be run.
+  [[nodiscard]] const std::optional<std::string>& broken() const { return reason_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void tell_all(int members, const Note& note);
+  /// Takes notes and goes on until it is so.
+  template <class Until>
+  void work(int members, Activity* activity, bool may_step, Until&& until);
+  bool take_notes(Activity* activity);
+  void take(int from, const Note& note, Activity* activity);
+  void answer(Activity* activity);
+  void watch(int members, Activity* activity);
+  void keep_in_touch(Clock::time_point now);
+  [[noreturn]] void give_up(int members, Activity* activity);
+  [[noreturn]] void fail(const std::string& reason);
+  void pause();
+
+  World& world_;
+  std::chrono::nanoseconds patience_;
+  std::optional<std::string> reason_;
+
+  int started_ = 0;
+  int over_ = 0;
+  Clock::time_point last_moved_{};   // here, or anywhere that the leader heard of
+  Clock::time_point last_beat_{};    // sent
+  Clock::time_point last_leader_{};  // heard of
+  bool moved_since_beat_ = false;
+  std::optional<int> verdict_;
+
+  // The leader's, by process.
+  std::vector<int> arrived_;  // how often it has come to a run that has not started
+  std::vector<std::optional<Payload>> reports_;
+  std::vector<std::optional<Payload>> answers_;
+  std::vector<std::optional<Ending>> endings_;
+};
+
+}  // namespace commfuse::validate

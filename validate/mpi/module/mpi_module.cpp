@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// The only source that knows MPI. Everything is nonblocking, so that a lost process never keeps another one waiting.
+#include "validate/mpi/module/mpi_module.h"
+
+#include <mpi.h>
+
+#include <array>
+#include <climits>
+#include <cstdlib>
+#include <deque>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace commfuse::validate {
+
+namespace {
+
+void require(int status, const char* call) {
+  if (status != MPI_SUCCESS) {
+    std::array<char, MPI_MAX_ERROR_STRING> text{};
+    int length = 0;
+    MPI_Error_string(status, text.data(), &length);
+    throw std::runtime_error(std::string(call) + " failed: " + text.data());
+  }
+}
+
+class MpiWorld final : public World {
+ public:
+  MpiWorld() {
+    // Containers forbid processes to read each other's memory, which Open MPI finds out too late. A value that the user
+    // set stays; others take no notice.
+    ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);  // NOLINT(concurrency-mt-unsafe): before threads
+    int provided = MPI_THREAD_SINGLE;
+    require(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+    require(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+    require(MPI_Comm_rank(MPI_COMM_WORLD, &process_), "MPI_Comm_rank");
+    require(MPI_Comm_size(MPI_COMM_WORLD, &processes_), "MPI_Comm_size");
+    incoming_.resize(static_cast<std::size_t>(processes_));
+  }
+
+  [[nodiscard]] int process() const override { return process_; }
+  [[nodiscard]] int processes() const override { return processes_; }
+
+  void send(int to, Payload bytes) override {
+    const int count = count_of(bytes);
+    outgoing_.push_back({.bytes = std::move(bytes)});
+    Transfer& out = outgoing_.back();
+    require(MPI_Isend(out.bytes.data(), count, MPI_BYTE, to, 0, MPI_COMM_WORLD, &out.request), "MPI_Isend");
+    forget_sent();
+  }
+
+  std::optional<Parcel> receive() override {
+    accept();
+    forget_sent();
+    for (int from = 0; from < processes_; ++from) {
+      std::deque<Transfer>& queue = incoming_[static_cast<std::size_t>(from)];
+      if (!queue.empty() && is_over(queue.front())) {
+        Parcel parcel{from, std::move(queue.front().bytes)};
+        queue.pop_front();
+        return parcel;
+      }
+    }
+    return std::nullopt;
+  }
+
+  [[nodiscard]] std::string library() const override {
+    std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+    int length = 0;
+    require(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+    const std::string all(text.data());
+    return all.substr(0, all.find_first_of(",\n"));
+  }
+
+  [[nodiscard]] std::string host() const override {
+    std::array<char, MPI_MAX_PROCESSOR_NAME> text{};
+    int length = 0;
+    require(MPI_Get_processor_name(text.data(), &length), "MPI_Get_processor_name");
+    return text.data();
+  }
+
+  void close() override {
+    while (!outgoing_.empty()) {
+      forget_sent();
+    }
+    require(MPI_Finalize(), "MPI_Finalize");
+  }
+
+  [[noreturn]] void abort(int code) override {
+    MPI_Abort(MPI_COMM_WORLD, code);
+    std::_Exit(code);
+  }
+
+ private:
+  struct Transfer {
+    Payload bytes;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
+  static int count_of(const Payload& bytes) {
+    if (bytes.size() > INT_MAX) {
+      throw std::runtime_error("a message between processes is larger than 2 GiB; choose a smaller seq or model");
+    }
+    return static_cast<int>(bytes.size());
+  }
+
+  static bool is_over(Transfer& transfer) {
+    int over = 0;
+    require(MPI_Test(&transfer.request, &over, MPI_STATUS_IGNORE), "MPI_Test");
+    return over != 0;
+  }
+
+  /// Begins to receive all that has come. Large parcels take their time; those behind them wait.
+  void accept() {
+    for (;;) {
+      int there = 0;
+      MPI_Message message = MPI_MESSAGE_NULL;
+      MPI_Status status;
+      require(MPI_Improbe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &there, &message, &status), "MPI_Improbe");
+      if (there == 0) {
+        return;
+      }
+      int count = 0;
+      require(MPI_Get_count(&status, MPI_BYTE, &count), "MPI_Get_count");
+      std::deque<Transfer>& queue = incoming_[static_cast<std::size_t>(status.MPI_SOURCE)];
+      queue.push_back({.bytes = Payload(static_cast<std::size_t>(count))});
+      require(MPI_Imrecv(queue.back().bytes.data(), count, MPI_BYTE, &message, &queue.back().request), "MPI_Imrecv");
+    }
+  }
+
+  void forget_sent() {
+    while (!outgoing_.empty() && is_over(outgoing_.front())) {
+      outgoing_.pop_front();
+    }
+  }
+
+  int process_ = 0;
+  int processes_ = 1;
+  std::deque<Transfer> outgoing_;               // in the order they were sent; a deque, for addresses stay
+  std::vector<std::deque<Transfer>> incoming_;  // by sender
+};
+
+}  // namespace
+
+}  // namespace commfuse::validate
+
+/// As mpi_module_entry names it; the caller owns it.
+extern "C" commfuse::validate::World* commfuse_open_mpi_world_1() { return new commfuse::validate::MpiWorld; }

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks are processes, here or on other machines, which share nothing. Lanes of a rank take turns in its process.
+#pragma once
+
+#include <vector>
+
+#include "validate/executor.h"
+#include "validate/mpi/crew.h"
+#include "validate/reference/memory.h"
+#include "validate/reference/verify.h"
+
+namespace commfuse::validate {
+
+/// Rank r is process r. The first processes, as many as there are ranks, each make the same executors and call the
+/// same members in the same order.
+class MpiExecutor final : public Executor {
+ public:
+  /// Throws std::runtime_error for what it does not store: fp8. The crew outlives the executor; this process has a
+  /// rank.
+  MpiExecutor(Lowered lowered, Sizes sizes, Crew& crew);
+
+  [[nodiscard]] std::string_view name() const override { return "mpi"; }
+  [[nodiscard]] const Program& program() const override { return *lowered_.program; }
+  [[nodiscard]] const Sizes& sizes() const override { return sizes_; }
+
+  [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
+  void prepare(std::span<const Matrix<float>> tensors) override;
+  /// Throws Stuck on all when no op has ended for the crew's patience, or a process is lost. Each rank's clock starts
+  /// when it hears of the release; makespan and timeline are of all ranks on the leader, and nothing elsewhere.
+  Execution run(const RunOptions& options) override;
+  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override;
+
+ private:
+  Lowered lowered_;
+  Sizes sizes_;
+  Crew& crew_;
+  std::vector<Command> commands_;  // of this rank
+  Memory memory_;
+};
+
+/// What the ranks found each on its own, together; on the leader. All ranks call it.
+Verdict of_all_ranks(Crew& crew, int ranks, const Verdict& mine);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/mpi/rank_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "model/check.h"
+#include "validate/reference/collective.h"
+
+namespace commfuse::validate {
+
+RankRun::RankRun(const Program& program, const Sizes& sizes, std::span<const Command> commands,
+                 const RunOptions& options, Memory& memory, Crew& crew)
+    : program_(program),
+      sizes_(sizes),
+      commands_(commands),
+      options_(options),
+      memory_(memory),
+      crew_(crew),
+      rank_(crew.process()),
+      chaos_(options.order, static_cast<std::size_t>(crew.process())),
+      place_(program.ops.size(), -1),
+      states_(commands.size()) {
+  std::vector<std::vector<std::int32_t>> by_lane(program.lanes.size());
+  for (std::size_t i = 0; i < commands.size(); ++i) {
+    place_[position(commands[i].op)] = static_cast<std::int32_t>(i);
+    by_lane[commands[i].lane].push_back(static_cast<std::int32_t>(i));
+    states_[i].parts.resize(commands[i].group.size());
+  }
+  for (std::vector<std::int32_t>& one : by_lane) {
+    if (!one.empty()) {
+      lanes_.push_back({.commands = std::move(one)});
+    }
+  }
+  left_ = lanes_.size();
+}
+
+/// Under chaos lanes come in any order, and one or the other is passed over.
+bool RankRun::step() {
+  bool moved = false;
+  const std::size_t first = chaos_.draw(lanes_.size());
+  for (std::size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[(first + i) % lanes_.size()];
+    if (lane.iteration < options_.iterations && chaos_.draw(4) != 1) {
+      moved = go_on(lane) || moved;
+    }
+  }
+  return moved;
+}
+
+bool RankRun::go_on(Lane& lane) {
+  const std::int32_t at = lane.commands[lane.next];
+  bool moved = false;
+  if (state(at).posted == lane.iteration) {
+    if (!may_post(at, lane.iteration)) {
+      return false;
+    }
+    chaos_.disturb();
+    post(at);
+    moved = true;
+  }
+  switch (command(at).kind) {
+    case OpKind::exchange: moved = exchange(at, lane.iteration) || moved; break;
+    case OpKind::collective: moved = meet(at, lane.iteration) || moved; break;
+    default: compute(at);
+  }
+  if (state(at).ended > lane.iteration && ++lane.next == lane.commands.size()) {
+    lane.next = 0;
+    left_ -= ++lane.iteration == options_.iterations ? 1 : 0;
+  }
+  return moved;
+}
+
+bool RankRun::may_post(std::int32_t at, int iteration) const {
+  return ended_ >= static_cast<std::int64_t>(commands_.size()) * iteration &&
+         std::ranges::all_of(command(at).waits, [&](std::int32_t wait) { return state(wait).ended > iteration; });
+}
+
+void RankRun::post(std::int32_t at) {
+  const Command& here = command(at);
+  State& mine = state(at);
+  ++mine.posted;
+  mine.begun = WallClock::now();
+  if (here.kind == OpKind::collective) {
+    give(at);
+  } else if (here.kind == OpKind::exchange && here.source >= 0 &&
+             shape<ExchangeShape>(at).protocol == Protocol::rendezvous) {
+    crew_.send(here.source, {.kind = Note::Kind::posted, .op = here.source_op});
+  }
+}
+
+void RankRun::compute(std::int32_t at) {
+  switch (command(at).kind) {
+    case OpKind::gemm: run_gemm(program_, memory_, place(at), options_); break;
+    case OpKind::elementwise: run_elementwise(program_, sizes_, memory_, place(at), options_); break;
+    default: run_attention(program_, sizes_, memory_, place(at), options_); break;
+  }
+  end(at);
+}
+
+void RankRun::end(std::int32_t at) {
+  state(at).over = WallClock::now();
+  ++state(at).ended;
+  ++ended_;
+}
+
+/// Of a rendezvous the sender sends once both are there, of a push at once; of a pull the receiver fetches. A send is
+/// over when what was sent lies there; that of a pull at once.
+bool RankRun::exchange(std::int32_t at, int iteration) {
+  const Command& here = command(at);
+  State& mine = state(at);
+  const Protocol protocol = shape<ExchangeShape>(at).protocol;
+  const bool is_pull = protocol == Protocol::pull;
+  bool moved = false;
+  if (here.target >= 0 && mine.sent == iteration && (protocol != Protocol::rendezvous || mine.awaited > iteration)) {
+    ++mine.sent;
+    moved = true;
+    if (is_pull) {
+      crew_.send(here.target, {.kind = Note::Kind::shown, .op = here.target_op});
+    } else {
+      mine.begun = WallClock::now();
+      send_data(at);
+    }
+  }
+  if (is_pull && here.source >= 0 && mine.fetched == iteration && mine.shown > iteration) {
+    ++mine.fetched;
+    moved = true;
+    crew_.send(here.source, {.kind = Note::Kind::fetch, .op = here.source_op});
+  }
+  const bool is_sent = here.target < 0 || (mine.sent > iteration && (is_pull || mine.delivered > iteration));
+  if (is_sent && (here.source < 0 || mine.arrived > iteration)) {
+    end(at);
+    return true;
+  }
+  return moved;
+}
+
+void RankRun::send_data(std::int32_t at) {
+  const Command& here = command(at);
+  PayloadWriter writer;
+  if (!here.inputs.empty()) {  // a credit carries nothing
+    writer.put_matrix(shape<ExchangeShape>(at).wire, sent_by(program_, memory_, place(at)));
+  }
+  crew_.send(here.target, {.kind = Note::Kind::data, .op = here.target_op, .body = writer.take()});
+}
+
+void RankRun::receive_data(std::int32_t at, const Note& note) {
+  const Command& here = command(at);
+  if (!note.body.empty()) {
+    const DType wire = shape<ExchangeShape>(at).wire;
+    memory_.write(rank_, here.outputs[0], PayloadReader(note.body).get_matrix(wire));
+  }
+  ++state(at).arrived;
+  if (shape<ExchangeShape>(at).protocol != Protocol::pull) {
+    crew_.send(here.source, {.kind = Note::Kind::delivered, .op = here.source_op});
+  }
+}
+
+/// To every member what its result is made of; a member's own part comes to it the same way.
+void RankRun::give(std::int32_t at) {
+  const Command& here = command(at);
+  const auto& collective = shape<CollectiveShape>(at);
+  const std::optional<Matrix<float>> given = given_by(program_, memory_, place(at), options_);
+  for (std::size_t to = 0; to < here.group.size(); ++to) {
+    PayloadWriter writer;
+    if (given) {
+      writer.put_matrix(collective.wire, part_for(collective.kind, *given, to, here.group.size()));
+    }
+    crew_.send(here.group[to], {.kind = Note::Kind::part, .op = here.op, .body = writer.take()});
+  }
+}
+
+/// Over once every member has its result.
+bool RankRun::meet(std::int32_t at, int iteration) {
+  State& mine = state(at);
+  bool moved = false;
+  if (mine.met == iteration && std::ranges::all_of(mine.parts, [](const auto& part) { return part.has_value(); })) {
+    mine.begun = WallClock::now();
+    take_result(at);
+    ++mine.met;
+    for (const Rank member : command(at).group) {
+      crew_.send(member, {.kind = Note::Kind::met, .op = command(at).op});
+    }
+    moved = true;
+  }
+  if (mine.met > iteration && mine.met_there >= static_cast<int>(mine.parts.size()) * (iteration + 1)) {
+    end(at);
+    moved = true;
+  }
+  return moved;
+}
+
+void RankRun::take_result(std::int32_t at) {
+  const auto& collective = shape<CollectiveShape>(at);
+  std::vector<Matrix<float>> parts;
+  for (std::optional<Payload>& part : state(at).parts) {
+    if (!part->empty()) {
+      parts.push_back(PayloadReader(*part).get_matrix(collective.wire));
+    }
+    part.reset();
+  }
+  if (!parts.empty()) {
+    memory_.write(rank_, command(at).outputs[0], result_of(collective.kind, parts));
+  }
+}
+
+void RankRun::take(int from, const Note& note) {
+  const std::int32_t at = place_[position(note.op)];
+  check(at >= 0, "a note is about an op of its receiver");
+  chaos_.disturb();
+  switch (note.kind) {
+    case Note::Kind::posted: ++state(at).awaited; return;
+    case Note::Kind::data: receive_data(at, note); return;
+    case Note::Kind::delivered: ++state(at).delivered; return;
+    case Note::Kind::shown: ++state(at).shown; return;
+    case Note::Kind::fetch: send_data(at); return;
+    case Note::Kind::part: {
+      const auto member = std::ranges::find(command(at).group, from);
+      check(member != command(at).group.end(), "a part comes from a member");
+      state(at).parts[static_cast<std::size_t>(member - command(at).group.begin())] = note.body;
+      return;
+    }
+    case Note::Kind::met: ++state(at).met_there; return;
+    default: check(false, "a note about an op");
+  }
+}
+
+std::vector<std::string> RankRun::standing() const {
+  std::vector<std::string> sentences;
+  for (const Lane& lane : lanes_) {
+    if (lane.iteration < options_.iterations) {
+      sentences.push_back(fmt::format("rank {} {}", rank_, waiting(lane)));
+    }
+  }
+  return sentences;
+}
+
+std::string RankRun::waiting(const Lane& lane) const {
+  const std::int32_t at = lane.commands[lane.next];
+  const Command& here = command(at);
+  const State& mine = state(at);
+  const std::string op = op_in_words(program_, here.op);
+  if (mine.posted == lane.iteration) {
+    return "waits before " + op;
+  }
+  if (here.kind == OpKind::collective) {
+    return fmt::format("waits at {} for its group", op);
+  }
+  const bool is_pull = shape<ExchangeShape>(at).protocol == Protocol::pull;
+  const bool sends = here.target >= 0 && !is_pull && mine.delivered == lane.iteration;
+  return fmt::format("waits at {} for rank {}", op, sends ? here.target : here.source);
+}
+
+Payload RankRun::report() const {
+  const auto since_release = [&](WallTime when) { return shortened(when - release_, 1.0).count(); };
+  std::int64_t makespan = 0;
+  for (const State& one : states_) {
+    makespan = std::max(makespan, since_release(one.over));
+  }
+  PayloadWriter writer;
+  writer.put(makespan);
+  for (std::size_t i = 0; options_.traced && i < states_.size(); ++i) {
+    writer.put(OpSpan{rank_, commands_[i].op, Instant(Duration(since_release(states_[i].begun))),
+                      Instant(Duration(since_release(states_[i].over)))});
+  }
+  return writer.take();
+}
+
+Execution reported_in(std::span<const Payload> reports) {
+  Execution all;
+  for (const Payload& report : reports) {
+    PayloadReader reader(report);
+    all.makespan = std::max(all.makespan, Duration(reader.get<std::int64_t>()));
+    while (!reader.empty()) {
+      all.timeline.push_back(reader.get<OpSpan>());
+    }
+  }
+  return all;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's lanes in one run, driven by whoever has time: each stands at a command and goes on when what it waits for
+// has come. Nothing here waits.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "validate/chaos.h"
+#include "validate/cpu/wall_clock.h"
+#include "validate/mpi/crew.h"
+#include "validate/reference/kernels.h"
+#include "validate/reference/memory.h"
+
+namespace commfuse::validate {
+
+class RankRun final : public Activity {
+ public:
+  /// Rank r is process r of the crew. All outlive the run.
+  RankRun(const Program& program, const Sizes& sizes, std::span<const Command> commands, const RunOptions& options,
+          Memory& memory, Crew& crew);
+
+  void begin() override { release_ = WallClock::now(); }
+  bool step() override;
+  void take(int from, const Note& note) override;
+  [[nodiscard]] bool done() const override { return left_ == 0; }
+  /// As reported_in() reads it.
+  [[nodiscard]] Payload report() const override;
+  [[nodiscard]] std::vector<std::string> standing() const override;
+
+ private:
+  /// Counts of iterations, and times of the last one.
+  struct State {
+    int posted = 0;     // here
+    int awaited = 0;    // the receiver of what this sends stands ready
+    int sent = 0;       // or shown
+    int delivered = 0;  // what this sent lies there
+    int shown = 0;      // what this is to fetch is there
+    int fetched = 0;    // asked for
+    int arrived = 0;    // received
+    int met = 0;        // this member's result is there
+    int met_there = 0;  // those of other members, all iterations
+    int ended = 0;
+    std::vector<std::optional<Payload>> parts;  // by member
+    WallTime begun{};
+    WallTime over{};
+  };
+  struct Lane {
+    std::vector<std::int32_t> commands;
+    std::size_t next = 0;
+    int iteration = 0;
+  };
+
+  bool go_on(Lane& lane);
+  [[nodiscard]] bool may_post(std::int32_t at, int iteration) const;
+  void post(std::int32_t at);
+  void compute(std::int32_t at);
+  bool exchange(std::int32_t at, int iteration);
+  bool meet(std::int32_t at, int iteration);
+  void end(std::int32_t at);
+
+  void send_data(std::int32_t at);
+  void give(std::int32_t at);
+  void receive_data(std::int32_t at, const Note& note);
+  void take_result(std::int32_t at);
+
+  [[nodiscard]] const Command& command(std::int32_t at) const { return commands_[static_cast<std::size_t>(at)]; }
+  [[nodiscard]] State& state(std::int32_t at) { return states_[static_cast<std::size_t>(at)]; }
+  [[nodiscard]] const State& state(std::int32_t at) const { return states_[static_cast<std::size_t>(at)]; }
+  [[nodiscard]] Place place(std::int32_t at) const { return {rank_, &command(at)}; }
+  template <class Kind>
+  [[nodiscard]] const Kind& shape(std::int32_t at) const {
+    return std::get<Kind>(program_.shapes[command(at).shape]);
+  }
+  [[nodiscard]] std::string waiting(const Lane& lane) const;
+
+  const Program& program_;
+  const Sizes& sizes_;
+  std::span<const Command> commands_;
+  const RunOptions& options_;
+  Memory& memory_;
+  Crew& crew_;
+  Rank rank_;
+  Chaos chaos_;
+
+  std::vector<std::int32_t> place_;  // by op: its command
+  std::vector<State> states_;        // by command
+  std::vector<Lane> lanes_;          // that have something to do
+  std::size_t left_ = 0;             // lanes that have not come to their end
+  std::int64_t ended_ = 0;           // ops, all iterations
+  WallTime release_{};
+};
+
+/// What all ranks report, together: the largest makespan and all spans.
+Execution reported_in(std::span<const Payload> reports);
+
+}  // namespace commfuse::validate
