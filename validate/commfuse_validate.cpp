@@ -23,7 +23,7 @@ int main(int argc, char** argv) {
   commfuse::validate::Launch launch;
   int status = commfuse::exit_code::done;
   commfuse::validate::add_check(app, launch, status);
-  commfuse::validate::add_run(app, status);
+  commfuse::validate::add_run(app, launch, status);
   commfuse::validate::add_compare(app, status);
   commfuse::validate::add_doctor(app, status);
   commfuse::validate::add_version(app, status);

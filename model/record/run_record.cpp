@@ -76,11 +76,16 @@ Json json_of(const MeasuredRun& run) {
 }
 
 Json json_of(const Environment& environment) {
-  return {{"cpu", environment.cpu},
-          {"cores", environment.cores},
-          {"os", environment.os},
-          {"compiler", environment.compiler},
-          {"build", environment.build}};
+  Json json{{"cpu", environment.cpu},
+            {"cores", environment.cores},
+            {"os", environment.os},
+            {"compiler", environment.compiler},
+            {"build", environment.build}};
+  if (!environment.mpi.empty()) {
+    json["mpi"] = environment.mpi;
+    json["hosts"] = environment.hosts;
+  }
+  return json;
 }
 
 /// A value of the file, and how to reach it: "runs[2].status". Throws ConfigError for what it is not.
@@ -94,6 +99,7 @@ class Reader {
                                   place_.empty() ? "" : ": ", sentence));
   }
 
+  [[nodiscard]] bool has(const std::string& key) const { return value_.is_object() && value_.contains(key); }
   [[nodiscard]] Reader at(const std::string& key) const {
     require(value_.is_object(), "it is no object");
     const auto found = value_.find(key);
@@ -206,11 +212,18 @@ MeasuredRun run_in(const Reader& reader) {
 }
 
 Environment environment_in(const Reader& reader) {
-  return {.cpu = reader.at("cpu").text(),
-          .cores = reader.at("cores").count(),
-          .os = reader.at("os").text(),
-          .compiler = reader.at("compiler").text(),
-          .build = reader.at("build").text()};
+  Environment environment{.cpu = reader.at("cpu").text(),
+                          .cores = reader.at("cores").count(),
+                          .os = reader.at("os").text(),
+                          .compiler = reader.at("compiler").text(),
+                          .build = reader.at("build").text()};
+  if (reader.has("mpi")) {
+    environment.mpi = reader.at("mpi").text();
+    for (const Reader& host : reader.at("hosts").items()) {
+      environment.hosts.push_back(host.text());
+    }
+  }
+  return environment;
 }
 
 void require_schema(const Reader& top, const std::string& path) {

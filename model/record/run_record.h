@@ -54,7 +54,9 @@ struct Environment {
   std::int64_t cores = 0;
   std::string os;  ///< Name and release of the kernel.
   std::string compiler;
-  std::string build;  ///< Release or Debug.
+  std::string build;                 ///< Release or Debug.
+  std::string mpi{};                 ///< "Open MPI v4.1.4"; empty: all ranks were in one process.
+  std::vector<std::string> hosts{};  ///< By rank, where each is a process; else empty.
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 
@@ -66,9 +68,9 @@ struct NoiseFloor {
 };
 
 struct RunRecord {
-  std::string executor;      ///< "cpu".
+  std::string executor;      ///< "cpu", "mpi".
   std::string compute;       ///< "real", or "emulated": ops last as long as they are priced.
-  std::string links;         ///< "copied", "paced", or "emulated".
+  std::string links;         ///< "copied", "paced", "emulated", or "mpi".
   double dilation = 1.0;     ///< Everything emulated was played this much slower; the times here are divided by it.
   std::string version;       ///< Of the program.
   std::string git_revision;  ///< The same.

@@ -3,10 +3,13 @@
 // lost.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "model/record/run_record.h"
 #include "tests/cli/mpirun.h"
+#include "tests/own_folder.h"
 
 namespace commfuse {
 namespace {
@@ -84,6 +87,53 @@ TEST_F(UnderMpirun, OtherExecutorsRunOnOneProcess) {
       mpirun(2) + "commfuse-validate check --executor reference --ranks 3 --scope ag_gemm --strategy serial");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(count(outcome.out, "1 schedules right: "), 1U) << outcome.out;
+}
+
+TEST_F(UnderMpirun, RunWritesARecordThatCompareReads) {
+  const OwnFolder folder;
+  const std::string command =
+      "commfuse-validate run --model gpt-2-xl --seq 16 --scope gate_up --strategy serial,async_tp ";
+  const Outcome run = run_program(mpirun(3) + command + "--ranks 2 --iterations 2 --warm-up 1 --spans --out r.json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(count(run.out, "\nexecutor mpi, compute real, links mpi"), 1U) << run.out;
+  const RunRecord record = load_run_record("r.json");
+  EXPECT_EQ(record.executor, "mpi");
+  EXPECT_EQ(record.environment.mpi.rfind("Open MPI v", 0), 0U) << record.environment.mpi;
+  EXPECT_EQ(record.environment.hosts.size(), 2U);
+  ASSERT_EQ(record.runs.size(), 2U);
+  for (const MeasuredRun& one : record.runs) {
+    EXPECT_EQ(one.status, RunStatus::done);
+    EXPECT_EQ(one.makespans.size(), 2U);
+    EXPECT_EQ(one.spans.front().rank, 0);
+    EXPECT_EQ(one.spans.back().rank, 1);
+    ASSERT_EQ(one.levels.size(), 5U);  // a gather cuts no sum, so T2 is asked for too
+    for (const LevelResult& level : one.levels) {
+      EXPECT_EQ(level.wrong, 0) << level.level;
+      EXPECT_GT(level.elements, 0) << level.level;
+    }
+  }
+  const Outcome compare = run_program("commfuse-validate compare r.json -o json");
+  EXPECT_EQ(compare.code, 0) << compare.err;
+  EXPECT_EQ(nlohmann::json::parse(compare.out).size(), 2U);
+}
+
+TEST_F(UnderMpirun, RunRefusesWhatMakesNoSense) {
+  const Outcome few = run_program(mpirun(2, "-q") + "commfuse-validate run --ranks 4");
+  EXPECT_EQ(few.code, 2);
+  EXPECT_EQ(few.err, "4 ranks need 4 processes, but there are 2; start more, as in mpirun -np 4\n");
+  const Outcome emulated = run_program(mpirun(2, "-q") + "commfuse-validate run --seq 1K --compute emulated");
+  EXPECT_EQ(emulated.code, 2);
+  EXPECT_EQ(count(emulated.err, "processes compute and send for real; "), 1U) << emulated.err;
+}
+
+TEST_F(UnderMpirun, AKilledProcessLeavesNoRecord) {
+  const OwnFolder folder;
+  const Outcome outcome = test::run_and_disturb(
+      2, "commfuse-validate run --model gpt-2-xl --seq 64 --scope gate_up --iterations 1000 --out r.json", 1, SIGKILL);
+  EXPECT_NE(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(count(outcome.err, "signal 9"), 1U) << outcome.err;
+  EXPECT_TRUE(std::filesystem::is_empty(std::filesystem::current_path()));
 }
 
 TEST_F(UnderMpirun, AKilledProcessEndsAllWithOneMessage) {

@@ -230,11 +230,7 @@ int run(const CheckRequest& request) {
 int run_on_processes(const CheckRequest& request, Crew& crew) {
   const CheckHow how = how_of(request, &crew);
   const std::vector<CheckPoint> points = all_points_of(request);
-  const std::int32_t ranks = std::ranges::max(points, {}, &CheckPoint::ranks).ranks;
-  if (ranks > crew.processes()) {
-    throw ConfigError(fmt::format("{} ranks need {} processes, but there are {}; start more, as in mpirun -np {}",
-                                  ranks, ranks, crew.processes(), ranks));
-  }
+  require_processes(std::ranges::max(points, {}, &CheckPoint::ranks).ranks, crew);
   std::vector<CheckResult> results;
   for (const CheckPoint& point : points) {
     if (crew.process() < point.ranks) {

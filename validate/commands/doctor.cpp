@@ -31,7 +31,7 @@ std::string timer_in_words(const NoiseFloor& noise) {
 /// Loads MPI, but does not start it.
 std::string mpi_in_words() {
   const MpiModule module = load_mpi_module();
-  return module.open == nullptr ? "no: " + module.missing : "yes: under mpirun -np N, check with ranks as processes";
+  return module.open == nullptr ? "no: " + module.missing : "yes: check and run under mpirun, ranks are processes";
 }
 
 std::string configs_in_words() {

@@ -14,14 +14,16 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
+#include "validate/commands/process_variant.h"
 #include "validate/cpu/cpu_executor.h"
+#include "validate/mpi/crew.h"
 #include "validate/reference/data.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-constexpr std::array<std::string_view, 1> executors{"cpu"};
+constexpr std::array<std::string_view, 2> executors{"cpu", "mpi"};
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
 /// An emulated op should last so long that waking up hardly counts.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
@@ -176,14 +178,18 @@ void show_progress(int done, int rounds) {
 void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   sim::add_setting_flags(command, arguments.settings, is_measured);
   const std::string group = "How it is measured";
-  command.add_option("--executor", arguments.executor, "Who runs it: cpu, ranks and lanes are threads")
-      ->group(group)
-      ->capture_default_str();
   command
-      .add_option("--compute", arguments.compute,
-                  "emulated: ops last as long as they are priced; real: products and copies are done")
+      .add_option("--executor", arguments.executor,
+                  "Who runs it: cpu, ranks and lanes are threads; run also knows mpi, ranks are processes, the default "
+                  "under mpirun")
       ->group(group)
-      ->capture_default_str();
+      ->default_str("cpu");
+  command
+      .add_option(
+          "--compute", arguments.compute,
+          "emulated: ops last as long as they are priced; real: products and copies are done; mpi is always real")
+      ->group(group)
+      ->default_str("emulated");
   command.add_option("--link-bandwidth", arguments.bandwidth, "Of real links, as in '2 GB/s'; else as fast as copying")
       ->group(group)
       ->type_name("RATE");
@@ -276,17 +282,28 @@ Settings settings_of(const RunRecord& record, const MeasureArguments& arguments)
   return resolver.finish();
 }
 
-RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments) {
-  sim::require_word("--executor", arguments.executor, executors, "executor");
-  sim::require_word("--compute", arguments.compute, computes, "kind of compute");
-  const bool is_real = arguments.compute == "real";
+RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
+                   Crew* crew) {
+  const std::string executor = arguments.executor.empty() ? (crew == nullptr ? "cpu" : "mpi") : arguments.executor;
+  const std::string compute = arguments.compute.empty() ? (crew == nullptr ? "emulated" : "real") : arguments.compute;
+  sim::require_word("--executor", executor, executors, "executor");
+  sim::require_word("--compute", compute, computes, "kind of compute");
+  const bool is_real = compute == "real";
   const std::optional<Pace> pace = pace_of(arguments);
+  if ((executor == "mpi") != (crew != nullptr)) {
+    throw ConfigError("--executor mpi is measured by run; write its record with --out, and give that to compare");
+  }
+  if (crew != nullptr && (!is_real || pace)) {
+    throw ConfigError("processes compute and send for real; leave out --compute, --link-bandwidth and --link-latency");
+  }
   if (pace && !is_real) {
     throw ConfigError("--link-bandwidth and --link-latency are of real links; add --compute real, or leave them out");
   }
-  RunRecord record{.executor = arguments.executor,
-                   .compute = arguments.compute,
-                   .links = is_real ? (pace ? "paced" : "copied") : "emulated",
+  RunRecord record{.executor = executor,
+                   .compute = compute,
+                   .links = crew != nullptr ? "mpi"
+                            : is_real       ? (pace ? "paced" : "copied")
+                                            : "emulated",
                    .version = std::string(build_info().version),
                    .git_revision = std::string(build_info().git_revision),
                    .environment = this_environment(),
@@ -303,17 +320,26 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
     costs.push_back(costs_of(point.point(), prediction));
   }
   record.dilation = is_real ? 1.0 : dilation_of(arguments, predictions, costs);
-  record.noise = noise_floor(point.point().ranks);
+  record.noise = noise_floor(crew == nullptr ? point.point().ranks : 1);
+  if (crew != nullptr) {
+    tell_where(*crew, point.point().ranks, record.environment);
+  }
   std::vector<Variant> variants;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    variants.push_back(is_real ? real(point.point(), predictions[i], pace)
-                               : emulated(point.point(), predictions[i], costs[i], record));
+    if (crew != nullptr) {
+      require_memory(point.point(), predictions[i]);
+      variants.push_back(on_processes(predictions[i], run_of(point.point(), predictions[i]), *crew));
+    } else {
+      variants.push_back(is_real ? real(point.point(), predictions[i], pace)
+                                 : emulated(point.point(), predictions[i], costs[i], record));
+    }
   }
-  measure(variants, options, show_progress);
+  const bool speaks = crew == nullptr || crew->leads();
+  measure(variants, options, speaks ? show_progress : nullptr);
   for (Variant& variant : variants) {
     record.runs.push_back(std::move(variant.run));
   }
-  if (!arguments.out.empty()) {
+  if (!arguments.out.empty() && speaks) {
     reports::atomic_write(arguments.out, to_json(record));
   }
   return record;

@@ -18,11 +18,13 @@ class App;
 
 namespace commfuse::validate {
 
+class Crew;
+
 /// As written on the command line.
 struct MeasureArguments {
   sim::SettingArguments settings;
-  std::string executor = "cpu";
-  std::string compute = "emulated";
+  std::string executor;  // empty: cpu, or mpi where there is a crew
+  std::string compute;   // empty: emulated, or real on mpi
   std::string latency;
   std::string bandwidth;
   std::string dilation = "auto";
@@ -65,7 +67,9 @@ Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
 
 /// Runs the schedules; with --out the record is on disk afterwards. Throws ConfigError for flags that make no sense.
-RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments);
+/// On processes, each of which calls this, the record is whole, and written, on the one that leads.
+RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
+                   Crew* crew = nullptr);
 
 /// The flags that say how to measure, where there is nothing to measure. Throws ConfigError when one was given.
 void require_no_measuring(const CLI::App& command);

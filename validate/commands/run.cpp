@@ -10,6 +10,7 @@
 #include "model/config/command_line.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/measured_point.h"
+#include "validate/mpi/launch.h"
 
 namespace commfuse::validate {
 
@@ -46,25 +47,55 @@ std::string to_table(const RunRecord& record, int ranks) {
   return text + fmt::format("noise floor: {}\n", in_words(record.noise, ranks));
 }
 
-int run(const RunRequest& request) {
-  sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
-  PredictedPoint point(settings_of(request.arguments));
-  const std::vector<Prediction> predictions = point.asked_for();
-  const RunRecord record = measured(point, predictions, request.arguments);
-  fmt::print("{}", request.format == "json" ? to_json(record) : to_table(record, point.point().ranks));
-  bool failed = false;
+int report(const RunRequest& request, const RunRecord& record, int ranks) {
+  fmt::print("{}", request.format == "json" ? to_json(record) : to_table(record, ranks));
+  int code = exit_code::done;
   for (const MeasuredRun& one : record.runs) {
-    if (one.status == RunStatus::failed) {
-      failed = true;
+    if (one.status != RunStatus::done) {
+      code = exit_code::failed;
       fmt::print(stderr, "{}: {}\n", one.strategy, one.message);
     }
   }
-  return failed ? exit_code::failed : exit_code::done;
+  return code;
+}
+
+/// As many ranks as processes, unless somebody said how many.
+Settings on_all_processes(Settings settings, int processes) {
+  const Field& ranks = *find_field("ranks");
+  if (settings.at(ranks).origin.source == Source::preset) {
+    settings.put(ranks, {fmt::format("{}", processes), {}});
+  }
+  return settings;
+}
+
+int run_on_processes(const RunRequest& request, Crew& crew) {
+  PredictedPoint point(on_all_processes(settings_of(request.arguments), crew.processes()));
+  const int ranks = point.point().ranks;
+  require_processes(ranks, crew);
+  if (crew.process() >= ranks) {
+    return exit_code::done;
+  }
+  const std::vector<Prediction> predictions = point.asked_for();
+  const RunRecord record = measured(point, predictions, request.arguments, &crew);
+  return crew.leads() ? report(request, record, ranks) : exit_code::done;
+}
+
+int run(const RunRequest& request, Launch& launch) {
+  sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
+  if (request.arguments.executor == "mpi" || (request.arguments.executor.empty() && launch.under_mpi())) {
+    return run_on_processes(request, launch.crew(default_patience));
+  }
+  if (!launch.speaks()) {
+    return exit_code::done;
+  }
+  PredictedPoint point(settings_of(request.arguments));
+  const std::vector<Prediction> predictions = point.asked_for();
+  return report(request, measured(point, predictions, request.arguments), point.point().ranks);
 }
 
 }  // namespace
 
-void add_run(CLI::App& app, int& status) {
+void add_run(CLI::App& app, Launch& launch, int& status) {
   CLI::App* command = app.add_subcommand("run", "Run schedules in real time, in turns, and record how long they take");
   const auto request = std::make_shared<RunRequest>();
   add_measure_flags(*command, request->arguments);
@@ -76,9 +107,10 @@ void add_run(CLI::App& app, int& status) {
       "  commfuse-validate run --seq 8K --ranks 4 --strategy serial,commfuse\n"
       "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
       "  commfuse-validate run --compute real --link-bandwidth '1 GB/s' --ranks 2 \\\n"
-      "    --model gpt-2-xl --seq 128\n\n"
-      "Exit codes: 0 done; 1 a schedule did not end; 2 the input is wrong.");
-  command->callback([request, &status] { status = run(*request); });
+      "    --model gpt-2-xl --seq 128\n"
+      "  mpirun -np 2 commfuse-validate run --model gpt-2-xl --seq 128 --out record.json\n\n"
+      "Exit codes: 0 done; 1 a schedule did not end, or was wrong; 2 the input is wrong.");
+  command->callback([request, &launch, &status] { status = run(*request, launch); });
 }
 
 }  // namespace commfuse::validate

@@ -25,7 +25,6 @@ namespace {
 constexpr auto remedy = "install an Open MPI (Debian: libopenmpi-dev openmpi-bin) and build again";
 /// Processes whose run was given up wait so long for the first to end them all.
 constexpr std::chrono::nanoseconds longest_wait = std::chrono::seconds(10);
-constexpr std::chrono::nanoseconds default_patience = std::chrono::seconds(60);
 
 std::filesystem::path module_path() {
   std::error_code error;
@@ -76,6 +75,13 @@ MpiModule load_mpi_module() {
 
 Launch::Launch()
     : started_(started_by_mpi([](const char* name) { return std::getenv(name); })) {}  // NOLINT(concurrency-mt-unsafe)
+
+void require_processes(int ranks, const Crew& crew) {
+  if (ranks > crew.processes()) {
+    throw ConfigError(fmt::format("{} ranks need {} processes, but there are {}; start more, as in mpirun -np {}",
+                                  ranks, ranks, crew.processes(), ranks));
+  }
+}
 
 void Launch::open() {
   const MpiModule module = load_mpi_module();

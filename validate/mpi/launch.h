@@ -31,6 +31,11 @@ struct MpiModule {
 };
 MpiModule load_mpi_module();
 
+inline constexpr std::chrono::nanoseconds default_patience = std::chrono::seconds(60);
+
+/// Throws ConfigError when there are fewer processes than ranks.
+void require_processes(int ranks, const Crew& crew);
+
 class Launch {
  public:
   /// Looks at the environment, and does nothing.
