@@ -15,7 +15,6 @@ commfuse_require(yaml-cpp)
 commfuse_require(Eigen3)
 commfuse_require(nlohmann_json)
 commfuse_require(TBB)
-commfuse_require(OpenSSL COMPONENTS Crypto)
 commfuse_require(GTest)
 commfuse_require(ZLIB)
 commfuse_require(Threads)
@@ -23,6 +22,17 @@ commfuse_require(Boost)  # Boost.Graph, headers only.
 commfuse_require(pugixml)  # NCCL's topology files.
 commfuse_require(Protobuf)  # Chakra traces; the lite library and protoc.
 find_package(benchmark QUIET)  # Only bench/ needs it.
+
+# libmd (SHA-256) comes without a package file for CMake.
+find_path(COMMFUSE_MD_INCLUDE_DIR sha2.h)
+find_library(COMMFUSE_MD_LIBRARY md)
+mark_as_advanced(COMMFUSE_MD_INCLUDE_DIR COMMFUSE_MD_LIBRARY)
+if(NOT COMMFUSE_MD_INCLUDE_DIR OR NOT COMMFUSE_MD_LIBRARY)
+  message(FATAL_ERROR "commfuse needs libmd, which was not found; run ./dev setup")
+endif()
+add_library(commfuse_md INTERFACE)
+target_include_directories(commfuse_md SYSTEM INTERFACE "${COMMFUSE_MD_INCLUDE_DIR}")
+target_link_libraries(commfuse_md INTERFACE "${COMMFUSE_MD_LIBRARY}")
 
 # yaml-cpp 0.7 exports `yaml-cpp`; from 0.8 on it is `yaml-cpp::yaml-cpp`.
 if(NOT TARGET yaml-cpp::yaml-cpp)

@@ -8,6 +8,7 @@
 #include <exception>
 #include <memory>
 #include <sstream>
+#include <utility>
 #include <vector>
 
 #include "model/config/suggest.h"
@@ -37,6 +38,7 @@ class WrappedHelp : public CLI::Formatter {
   }
 };
 
+/// Subcommands that come later take it from those above them.
 void wrap_help(CLI::App& app, const std::shared_ptr<WrappedHelp>& help) {
   app.formatter(help);
   for (CLI::App* verb : app.get_subcommands({})) {
@@ -105,6 +107,12 @@ std::string exit_codes_in_words() {
       "Exit codes: 0 done; 1 failed; 2 the input is wrong; 3 some points failed; 4 a check, score or plan missed its "
       "gate; 69 needed hardware is absent; 130, 143 interrupted.",
       "", "  ");
+}
+
+void add_verb(CLI::App& app, const std::string& name, const std::string& description,
+              std::function<void(CLI::App& verb)> fill) {
+  CLI::App* verb = app.add_subcommand(name, description);
+  verb->preparse_callback([verb, fill = std::move(fill)](std::size_t /*words left*/) { fill(*verb); });
 }
 
 LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status) {

@@ -25,6 +25,11 @@ inline constexpr int hardware_absent = 69;
 /// The footer of the top-level help.
 std::string exit_codes_in_words();
 
+/// A subcommand whose flags `fill` adds once the command line has named it. To add those of all subcommands takes
+/// longer than many a run.
+void add_verb(CLI::App& app, const std::string& name, const std::string& description,
+              std::function<void(CLI::App& verb)> fill);
+
 /// What a program says last, and its exit code.
 struct LastWords {
   int code = exit_code::done;

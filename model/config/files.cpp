@@ -31,8 +31,14 @@ std::string read_small_file(const std::string& path) {
   if (!file) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
   }
-  std::string text(largest_file + 1, '\0');
-  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  constexpr std::size_t step = 16384;
+  std::string text;
+  std::size_t size = 0;
+  do {  // As long as it comes in full steps: to clear the most there may be takes longer than to read a config.
+    size = text.size();
+    text.resize(size + step);
+    text.resize(size + std::fread(text.data() + size, 1, step, file.get()));
+  } while (text.size() == size + step && text.size() <= largest_file);
   if (std::ferror(file.get()) != 0) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
   }

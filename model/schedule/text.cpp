@@ -2,11 +2,11 @@
 #include "model/schedule/text.h"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
+#include <sha2.h>
 
 #include <array>
+#include <cstdint>
 #include <iterator>
-#include <stdexcept>
 
 #include "model/schedule/words.h"
 
@@ -254,16 +254,9 @@ std::string to_text(const Program& program) {
 
 std::string digest_of(const Program& program) {
   const std::string text = to_text(program);
-  std::array<unsigned char, EVP_MAX_MD_SIZE> hash{};
-  unsigned int length = 0;
-  if (EVP_Digest(text.data(), text.size(), hash.data(), &length, EVP_sha256(), nullptr) != 1) {
-    throw std::runtime_error("SHA-256 failed in libcrypto");
-  }
-  std::string digest;
-  for (unsigned int i = 0; i < length; ++i) {
-    digest += fmt::format("{:02x}", hash[i]);
-  }
-  return digest;
+  std::array<char, SHA256_DIGEST_STRING_LENGTH> digest{};
+  SHA256Data(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), digest.data());
+  return digest.data();
 }
 
 std::string_view name_of(Function function) { return words::word(words::functions, function); }

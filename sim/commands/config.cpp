@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "model/config/command_line.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "sim/commands/commands.h"
@@ -67,18 +68,19 @@ void explain(const std::string& key) {
 }
 
 void add_show(CLI::App& config, int& status) {
-  CLI::App* command = config.add_subcommand("show", "Print the settings a run would have, as a config file");
-  const auto request = std::make_shared<ShowRequest>();
-  add_setting_flags(*command, request->settings);
-  command->add_flag("--origin", request->origin, "Say where each came from");
-  command->footer(
-      "Defaults < --config files in their order < COMMFUSE_* variables < --set < flags.\n\n"
-      "Examples:\n"
-      "  commfuse-sim config show --config mine.yaml --seq 8K --origin\n"
-      "  commfuse-sim config show --seq 8K > mine.yaml");
-  command->callback([request, &status] {
-    show(*request);
-    status = 0;
+  add_verb(config, "show", "Print the settings a run would have, as a config file", [&status](CLI::App& command) {
+    const auto request = std::make_shared<ShowRequest>();
+    add_setting_flags(command, request->settings);
+    command.add_flag("--origin", request->origin, "Say where each came from");
+    command.footer(
+        "Defaults < --config files in their order < COMMFUSE_* variables < --set < flags.\n\n"
+        "Examples:\n"
+        "  commfuse-sim config show --config mine.yaml --seq 8K --origin\n"
+        "  commfuse-sim config show --seq 8K > mine.yaml");
+    command.callback([request, &status] {
+      show(*request);
+      status = 0;
+    });
   });
 }
 
@@ -96,10 +98,11 @@ void add_explain(CLI::App& config, int& status) {
 }  // namespace
 
 void add_config(CLI::App& app, int& status) {
-  CLI::App* config = app.add_subcommand("config", "Look at settings: show, explain");
-  config->require_subcommand(1);
-  add_show(*config, status);
-  add_explain(*config, status);
+  add_verb(app, "config", "Look at settings: show, explain", [&status](CLI::App& config) {
+    config.require_subcommand(1);
+    add_show(config, status);
+    add_explain(config, status);
+  });
 }
 
 }  // namespace commfuse::sim

@@ -136,34 +136,35 @@ int run_file(RunRequest request) {
 }  // namespace
 
 void add_run(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("run", "Predict one point, or a grid with --axis");
-  const auto request = std::make_shared<RunRequest>();
-  command->add_option("file", request->file, "Settings, as --config reads them, or a workload of configs/lab")
-      ->type_name("FILE");
-  add_setting_flags(*command, request->settings);
-  add_schedule_flags(*command, request->schedules);
-  add_axis_flag(*command, request->settings);
-  add_output_flag(*command, request->format);
-  command
-      ->add_option("--trace", request->trace,
-                   "Write what happens when, for ui.perfetto.dev; gzip where it ends in .gz. One point only")
-      ->group("Grid and output")
-      ->type_name("FILE");
-  command
-      ->add_option("--figure", request->figure,
-                   "Draw the schedules on one time axis, each on its critical rank, as SVG. One point only")
-      ->group("Grid and output")
-      ->type_name("FILE");
-  command->footer(
-      "Examples:\n"
-      "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"
-      "  commfuse-sim run --axis seq=1K..128K --axis ranks=2,4,8\n"
-      "  commfuse-sim run --seq 8K --strategy sliced,commfuse --variants all -o csv\n"
-      "  commfuse-sim run --seq 32K --trace 32K.json.gz\n"
-      "  commfuse-sim run configs/lab/fa.yaml --set ranks=1024\n"
-      "  commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K\n"
-      "  commfuse-sim run --schedule mine.yaml --strategy all --seq 8K");
-  command->callback([request, &status] { status = request->file.empty() ? run(*request) : run_file(*request); });
+  add_verb(app, "run", "Predict one point, or a grid with --axis", [&status](CLI::App& command) {
+    const auto request = std::make_shared<RunRequest>();
+    command.add_option("file", request->file, "Settings, as --config reads them, or a workload of configs/lab")
+        ->type_name("FILE");
+    add_setting_flags(command, request->settings);
+    add_schedule_flags(command, request->schedules);
+    add_axis_flag(command, request->settings);
+    add_output_flag(command, request->format);
+    command
+        .add_option("--trace", request->trace,
+                    "Write what happens when, for ui.perfetto.dev; gzip where it ends in .gz. One point only")
+        ->group("Grid and output")
+        ->type_name("FILE");
+    command
+        .add_option("--figure", request->figure,
+                    "Draw the schedules on one time axis, each on its critical rank, as SVG. One point only")
+        ->group("Grid and output")
+        ->type_name("FILE");
+    command.footer(
+        "Examples:\n"
+        "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"
+        "  commfuse-sim run --axis seq=1K..128K --axis ranks=2,4,8\n"
+        "  commfuse-sim run --seq 8K --strategy sliced,commfuse --variants all -o csv\n"
+        "  commfuse-sim run --seq 32K --trace 32K.json.gz\n"
+        "  commfuse-sim run configs/lab/fa.yaml --set ranks=1024\n"
+        "  commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K\n"
+        "  commfuse-sim run --schedule mine.yaml --strategy all --seq 8K");
+    command.callback([request, &status] { status = request->file.empty() ? run(*request) : run_file(*request); });
+  });
 }
 
 }  // namespace commfuse::sim

@@ -99,16 +99,17 @@ Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strate
 }
 
 void add_schedule(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("schedule", "List, show, prove, mutate and export schedules");
-  command->require_subcommand(1);
-  command->add_subcommand("list", "The strategies: what each does and what it leaves exposed")->callback([&status] {
-    list();
-    status = exit_code::done;
+  add_verb(app, "schedule", "List, show, prove, mutate and export schedules", [&status](CLI::App& command) {
+    command.require_subcommand(1);
+    command.add_subcommand("list", "The strategies: what each does and what it leaves exposed")->callback([&status] {
+      list();
+      status = exit_code::done;
+    });
+    add_schedule_show(command, status);
+    add_schedule_check(command, status);
+    add_schedule_export(command, status);
+    add_schedule_mutate(command, status);
   });
-  add_schedule_show(*command, status);
-  add_schedule_check(*command, status);
-  add_schedule_export(*command, status);
-  add_schedule_mutate(*command, status);
 }
 
 }  // namespace commfuse::sim

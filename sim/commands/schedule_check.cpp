@@ -69,18 +69,19 @@ int run_checks(const CheckRequest& request) {
 }  // namespace
 
 void add_schedule_check(CLI::App& schedule, int& status) {
-  CLI::App* command = schedule.add_subcommand("check", "Prove schedules right: generated ones, or files");
-  const auto request = std::make_shared<CheckRequest>();
-  command->add_option("FILE", request->files, "Schedules in YAML, as `schedule show -o yaml` writes them");
-  add_choice_flags(*command, request->choice);
-  command->footer(
-      "A failed proof names op, rank and region, and the exit code is 4.\n\n"
-      "Examples:\n"
-      "  commfuse-sim schedule check --strategy all --ranks 1..16\n"
-      "  commfuse-sim schedule check mine.yaml");
-  command->callback([request, command, &status] {
-    require_no_choice(*command, request->files);
-    status = run_checks(*request);
+  add_verb(schedule, "check", "Prove schedules right: generated ones, or files", [&status](CLI::App& command) {
+    const auto request = std::make_shared<CheckRequest>();
+    command.add_option("FILE", request->files, "Schedules in YAML, as `schedule show -o yaml` writes them");
+    add_choice_flags(command, request->choice);
+    command.footer(
+        "A failed proof names op, rank and region, and the exit code is 4.\n\n"
+        "Examples:\n"
+        "  commfuse-sim schedule check --strategy all --ranks 1..16\n"
+        "  commfuse-sim schedule check mine.yaml");
+    command.callback([request, &command, &status] {
+      require_no_choice(command, request->files);
+      status = run_checks(*request);
+    });
   });
 }
 

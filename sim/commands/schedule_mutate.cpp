@@ -241,26 +241,28 @@ int run(const MutateRequest& request) {
 }  // namespace
 
 void add_schedule_mutate(CLI::App& schedule, int& status) {
-  CLI::App* command = schedule.add_subcommand("mutate", "Make every small mistake in schedules: is each one caught?");
-  const auto request = std::make_shared<MutateRequest>();
-  command->add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
-  add_choice_flags(*command, request->choice);
-  command->add_option("--list", request->list, "Mutants one by one: none, equivalent, survived, all")
-      ->type_name("WHICH")
-      ->capture_default_str();
-  command->add_option("-o,--output", request->format, "table, json")->type_name("FORMAT")->capture_default_str();
-  command->footer(
-      "A mutant is caught when the proof finds it wrong, and equivalent when it is\n"
-      "shown to do the same as the original: by the same order of the same accesses,\n"
-      "or by the same values at every op. One that is neither has survived, is listed,\n"
-      "and the exit code is 4.\n\n"
-      "Examples:\n"
-      "  commfuse-sim schedule mutate --strategy all --ranks 2..4\n"
-      "  commfuse-sim schedule mutate configs/schedules/doubling.yaml --list equivalent");
-  command->callback([request, command, &status] {
-    require_no_choice(*command, request->files);
-    status = run(*request);
-  });
+  add_verb(
+      schedule, "mutate", "Make every small mistake in schedules: is each one caught?", [&status](CLI::App& command) {
+        const auto request = std::make_shared<MutateRequest>();
+        command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
+        add_choice_flags(command, request->choice);
+        command.add_option("--list", request->list, "Mutants one by one: none, equivalent, survived, all")
+            ->type_name("WHICH")
+            ->capture_default_str();
+        command.add_option("-o,--output", request->format, "table, json")->type_name("FORMAT")->capture_default_str();
+        command.footer(
+            "A mutant is caught when the proof finds it wrong, and equivalent when it is\n"
+            "shown to do the same as the original: by the same order of the same accesses,\n"
+            "or by the same values at every op. One that is neither has survived, is listed,\n"
+            "and the exit code is 4.\n\n"
+            "Examples:\n"
+            "  commfuse-sim schedule mutate --strategy all --ranks 2..4\n"
+            "  commfuse-sim schedule mutate configs/schedules/doubling.yaml --list equivalent");
+        command.callback([request, &command, &status] {
+          require_no_choice(command, request->files);
+          status = run(*request);
+        });
+      });
 }
 
 }  // namespace commfuse::sim

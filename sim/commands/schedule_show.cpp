@@ -82,17 +82,18 @@ int show(const ShowRequest& request) {
 }  // namespace
 
 void add_schedule_show(CLI::App& schedule, int& status) {
-  CLI::App* command = schedule.add_subcommand("show", "One schedule: step by step for every rank, or as YAML");
-  const auto request = std::make_shared<ShowRequest>();
-  command->add_option("FILE", request->files, "Schedules in YAML instead of a generated one");
-  add_setting_flags(*command, request->settings, selects_a_schedule);
-  command->add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str();
-  command->footer(
-      "Examples:\n"
-      "  commfuse-sim schedule show --strategy commfuse --ranks 4 --scope gate_up\n"
-      "  commfuse-sim schedule show --strategy sliced --slices 4 --ranks 2 -o yaml\n"
-      "  commfuse-sim schedule show configs/schedules/doubling.yaml");
-  command->callback([request, &status] { status = show(*request); });
+  add_verb(schedule, "show", "One schedule: step by step for every rank, or as YAML", [&status](CLI::App& command) {
+    const auto request = std::make_shared<ShowRequest>();
+    command.add_option("FILE", request->files, "Schedules in YAML instead of a generated one");
+    add_setting_flags(command, request->settings, selects_a_schedule);
+    command.add_option("-o,--output", request->form, "steps, yaml")->type_name("FORM")->capture_default_str();
+    command.footer(
+        "Examples:\n"
+        "  commfuse-sim schedule show --strategy commfuse --ranks 4 --scope gate_up\n"
+        "  commfuse-sim schedule show --strategy sliced --slices 4 --ranks 2 -o yaml\n"
+        "  commfuse-sim schedule show configs/schedules/doubling.yaml");
+    command.callback([request, &status] { status = show(*request); });
+  });
 }
 
 }  // namespace commfuse::sim

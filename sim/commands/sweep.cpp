@@ -172,32 +172,33 @@ int sweep_into_folder(const SweepRequest& request) {
 }  // namespace
 
 void add_sweep(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("sweep", "Predict the points of a sweep file into a folder");
-  const auto request = std::make_shared<SweepRequest>();
-  command->add_option("FILE", request->file, "The sweep, in YAML; configs/sweeps/llama-mlp.yaml is one to copy")
-      ->required();
-  const std::string group = "Grid and output";
-  command->add_option("--out", request->out, "Folder for results and settings")
-      ->group(group)
-      ->type_name("FOLDER")
-      ->required();
-  command->add_flag("--force", request->force, "Write into a folder that holds something else")->group(group);
-  command->add_option("--progress", request->progress, "On stderr: auto (a bar on a terminal), plain, json, none")
-      ->group(group)
-      ->type_name("FORM")
-      ->capture_default_str()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  add_output_flag(*command, request->format);
-  add_axis_flag(*command, request->settings);
-  add_setting_flags(*command, request->settings);
-  command->footer(
-      "The file holds settings, axes, constraints; flags add to it or take the place of\n"
-      "what it says. A point that cannot be run becomes a row with its reason, and the\n"
-      "exit code is 3.\n\n"
-      "Examples:\n"
-      "  commfuse-sim sweep configs/sweeps/llama-mlp.yaml --out out/llama-mlp\n"
-      "  commfuse-sim sweep mine.yaml --out out/mine --axis ranks=2,4,8 -o csv");
-  command->callback([request, &status] { status = sweep_into_folder(*request); });
+  add_verb(app, "sweep", "Predict the points of a sweep file into a folder", [&status](CLI::App& command) {
+    const auto request = std::make_shared<SweepRequest>();
+    command.add_option("FILE", request->file, "The sweep, in YAML; configs/sweeps/llama-mlp.yaml is one to copy")
+        ->required();
+    const std::string group = "Grid and output";
+    command.add_option("--out", request->out, "Folder for results and settings")
+        ->group(group)
+        ->type_name("FOLDER")
+        ->required();
+    command.add_flag("--force", request->force, "Write into a folder that holds something else")->group(group);
+    command.add_option("--progress", request->progress, "On stderr: auto (a bar on a terminal), plain, json, none")
+        ->group(group)
+        ->type_name("FORM")
+        ->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    add_output_flag(command, request->format);
+    add_axis_flag(command, request->settings);
+    add_setting_flags(command, request->settings);
+    command.footer(
+        "The file holds settings, axes, constraints; flags add to it or take the place of\n"
+        "what it says. A point that cannot be run becomes a row with its reason, and the\n"
+        "exit code is 3.\n\n"
+        "Examples:\n"
+        "  commfuse-sim sweep configs/sweeps/llama-mlp.yaml --out out/llama-mlp\n"
+        "  commfuse-sim sweep mine.yaml --out out/mine --axis ranks=2,4,8 -o csv");
+    command.callback([request, &status] { status = sweep_into_folder(*request); });
+  });
 }
 
 }  // namespace commfuse::sim

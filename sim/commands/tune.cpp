@@ -152,33 +152,35 @@ int run_tune(TuneRequest request) {
 }  // namespace
 
 void add_tune(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("tune", "The best plan to train a model, and the best schedule at every site");
-  const auto request = std::make_shared<TuneRequest>();
-  add_setting_flags(*command, request->settings, is_wanted);
-  const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
-    return command->add_option(flags, value, doc)
-        ->group("Tuning")
-        ->type_name(type)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  };
-  add("--cluster", request->cluster, "As --hardware; a cluster's name needs no number of nodes", "NAME");
-  add("--gpus", request->gpus, "All of them; left out: those of the machine", "COUNT");
-  command->add_option("--keep", request->keep, "So many plans to tell of")
-      ->group("Tuning")
-      ->type_name("COUNT")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str();
-  add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER");
-  command->footer(
-      "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
-      "all others are free. A plan may need 90% of a GPU's memory. Times are means;\n"
-      "--jitter adds the wait for the slowest GPU. docs/tuning.md says more.\n\n"
-      "Examples:\n"
-      "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8192\n"
-      "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64\n"
-      "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 --seq 2K --out plan");
-  command->callback([request, &status] { status = run_tune(*request); });
+  add_verb(
+      app, "tune", "The best plan to train a model, and the best schedule at every site", [&status](CLI::App& command) {
+        const auto request = std::make_shared<TuneRequest>();
+        add_setting_flags(command, request->settings, is_wanted);
+        const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
+          return command.add_option(flags, value, doc)
+              ->group("Tuning")
+              ->type_name(type)
+              ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+        };
+        add("--cluster", request->cluster, "As --hardware; a cluster's name needs no number of nodes", "NAME");
+        add("--gpus", request->gpus, "All of them; left out: those of the machine", "COUNT");
+        command.add_option("--keep", request->keep, "So many plans to tell of")
+            ->group("Tuning")
+            ->type_name("COUNT")
+            ->check(CLI::Range(1, 1000))
+            ->capture_default_str();
+        add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str();
+        add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER");
+        command.footer(
+            "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
+            "all others are free. A plan may need 90% of a GPU's memory. Times are means;\n"
+            "--jitter adds the wait for the slowest GPU. docs/tuning.md says more.\n\n"
+            "Examples:\n"
+            "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8192\n"
+            "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64\n"
+            "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 --seq 2K --out plan");
+        command.callback([request, &status] { status = run_tune(*request); });
+      });
 }
 
 }  // namespace commfuse::sim
