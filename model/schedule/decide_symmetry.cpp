@@ -93,7 +93,7 @@ class Symmetry::Decision {
     for (std::size_t axis = 0; axis < axes(); ++axis) {
       const IndexTerm& term = index.terms[axis];
       if (term.scale != 0 && extent(axis) > 1 &&
-          (std::abs(term.sign) != 1 || !moves.move(program_.mesh, axis, std::int64_t{term.sign} * term.scale))) {
+          !moves.move(program_.mesh, axis, std::int64_t{term.sign()} * term.scale)) {
         return false;
       }
     }

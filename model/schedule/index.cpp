@@ -10,7 +10,7 @@ Index along(const Mesh& mesh, int axis, std::int32_t offset, std::int32_t scale)
   check(place < mesh.axes.size(), "an index names an axis of the mesh");
   const std::int32_t extent = mesh.axes[place].extent;
   Index index;
-  index.terms[place] = {.scale = scale, .offset = wrapped(offset, extent), .sign = 1};
+  index.terms[place] = {scale, wrapped(offset, extent)};
   return index;
 }
 

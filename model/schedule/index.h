@@ -19,12 +19,22 @@ constexpr std::int32_t wrapped(std::int32_t number, std::int32_t extent) {
   return rest < 0 ? rest + extent : rest;
 }
 
-/// scale * ((sign * coordinate + offset) mod extent). The offset is kept inside [0, extent).
-struct IndexTerm {
-  std::int32_t scale = 0;  // 0: no term for this axis
-  std::int32_t offset = 0;
-  std::int8_t sign = 1;
+/// scale * ((sign * coordinate + offset) mod extent). The offset is kept inside [0, extent), the sign is 1 or -1. Large
+/// programs are mostly made of these, so the two share a number.
+class IndexTerm {
+ public:
+  constexpr IndexTerm() = default;
+  constexpr IndexTerm(std::int32_t factor, std::int32_t offset, int sign = 1)
+      : scale(factor), start_(sign < 0 ? ~offset : offset) {}
+
+  [[nodiscard]] constexpr std::int32_t offset() const { return start_ < 0 ? ~start_ : start_; }
+  [[nodiscard]] constexpr int sign() const { return start_ < 0 ? -1 : 1; }
   friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
+
+  std::int32_t scale = 0;  // 0: no term for this axis
+
+ private:
+  std::int32_t start_ = 0;  // the offset; its complement where the sign is -1
 };
 
 /// A position in whole blocks, the same formula on every rank.
@@ -46,7 +56,7 @@ struct Index {
       const IndexTerm& term = terms[axis];
       if (term.scale != 0) {
         const std::int32_t extent = mesh.axes[axis].extent;
-        value += term.scale * wrapped(term.sign * here[axis] + term.offset, extent);
+        value += term.scale * wrapped(term.sign() * here[axis] + term.offset(), extent);
       }
     }
     return value;

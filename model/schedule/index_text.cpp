@@ -64,7 +64,7 @@ class IndexReader {
   struct Term {
     std::size_t axis = 0;
     std::int64_t offset = 0;
-    std::int8_t sign = 1;
+    int sign = 1;
     bool wrapped = false;  // by a '%'
   };
 
@@ -97,9 +97,8 @@ class IndexReader {
       throw TextError{begin, fmt::format("a factor of {} is no use here; write one from 1 to {}", scale,
                                          most_distance / std::max(extent - 1, 1))};
     }
-    kept.scale = sign * static_cast<std::int32_t>(scale);
-    kept.offset = static_cast<std::int32_t>((read.offset % extent + extent) % extent);
-    kept.sign = read.sign;
+    kept = {sign * static_cast<std::int32_t>(scale),
+            static_cast<std::int32_t>((read.offset % extent + extent) % extent), read.sign};
     return 0;
   }
 
@@ -130,7 +129,7 @@ class IndexReader {
         cursor_.fail_here("a number", "write one axis between parentheses, as in (tp+1)%4");
       } else {
         read.axis = expect_axis(cursor_, mesh_);
-        read.sign = static_cast<std::int8_t>(sign.value_or(1));
+        read.sign = sign.value_or(1);
         found = true;
         if (plain && read.offset == 0 && cursor_.next_is("%")) {
           wrap(read);

@@ -156,11 +156,14 @@ class Mutator {
       if (index.terms[axis].scale == 0) {
         continue;
       }
-      for (const std::int32_t next : neighbours(index.terms[axis].offset, extent(axis))) {
+      for (const std::int32_t next : neighbours(index.terms[axis].offset(), extent(axis))) {
         mutant(MutationKind::offset, op,
-               fmt::format("{}: offset {} instead of {}{}", which, next, index.terms[axis].offset,
+               fmt::format("{}: offset {} instead of {}{}", which, next, index.terms[axis].offset(),
                            program_.mesh.axes.size() == 1 ? "" : " along " + program_.mesh.axes[axis].name),
-               [&](Program& changed) { place(changed).terms[axis].offset = next; });
+               [&](Program& changed) {
+                 IndexTerm& term = place(changed).terms[axis];
+                 term = {term.scale, next, term.sign()};
+               });
       }
     }
   }

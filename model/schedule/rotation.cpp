@@ -31,10 +31,10 @@ std::optional<Start> start_of(const Mesh& mesh, const Index& first, const Rotati
     }
     const std::int64_t scale = term.scale;
     const std::int64_t step = rotation.step[axis];
-    if (normal(extent, term.sign * scale) != step || std::abs(scale) != std::abs(step)) {
+    if (normal(extent, term.sign() * scale) != step || std::abs(scale) != std::abs(step)) {
       return std::nullopt;
     }
-    start.all += scale * wrapped(term.offset, extent);
+    start.all += scale * wrapped(term.offset(), extent);
     start.rest += scale < 0 ? scale * (extent - 1) : 0;
   }
   return start;

@@ -23,9 +23,9 @@ std::string extent_text(const Program& program, Extent extent) {
 /// One term: `tp`, `(tp+3)%4`, `8*node`, `2*((tp+1)%8)`, `-((-tp+2)%4)`.
 std::string term_text(const Axis& axis, const IndexTerm& term) {
   std::string coordinate = axis.name;
-  if (term.sign < 0 || term.offset != 0) {
-    coordinate = fmt::format("({}{}{})%{}", term.sign < 0 ? "-" : "", axis.name,
-                             term.offset == 0 ? "" : fmt::format("+{}", term.offset), axis.extent);
+  if (term.sign() < 0 || term.offset() != 0) {
+    coordinate = fmt::format("({}{}{})%{}", term.sign() < 0 ? "-" : "", axis.name,
+                             term.offset() == 0 ? "" : fmt::format("+{}", term.offset()), axis.extent);
     if (term.scale != 1) {
       coordinate = "(" + coordinate + ")";
     }

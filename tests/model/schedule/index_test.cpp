@@ -42,19 +42,19 @@ TEST(Index, EqualIndicesAreEqualHoweverTheOffsetWasWritten) {
 
 TEST(Index, CountsZigZagWithANegativeSignOrANegativeScale) {
   Index mirrored;  // (2 - tp) mod 4
-  mirrored.terms[0] = {.scale = 1, .offset = 2, .sign = -1};
+  mirrored.terms[0] = {1, 2, -1};
   EXPECT_EQ(on_all_ranks(four, mirrored), (Values{2, 1, 0, 3}));
 
   Index from_the_end = 7;  // 2N-1 - ((tp+1) mod 4)
-  from_the_end.terms[0] = {.scale = -1, .offset = 1, .sign = 1};
+  from_the_end.terms[0] = {-1, 1};
   EXPECT_EQ(on_all_ranks(four, from_the_end), (Values{6, 5, 4, 7}));
 }
 
 TEST(Index, AddsUpOneTermAnAxis) {
   Index rank = along(two_by_three, 1);
-  rank.terms[0] = {.scale = 3, .offset = 0, .sign = 1};  // 3*node + tp
+  rank.terms[0] = {3, 0};  // 3*node + tp
   EXPECT_EQ(on_all_ranks(two_by_three, rank), (Values{0, 1, 2, 3, 4, 5}));
-  rank.terms[1].offset = 1;  // 3*node + (tp+1) mod 3
+  rank.terms[1] = {1, 1};  // 3*node + (tp+1) mod 3
   EXPECT_EQ(on_all_ranks(two_by_three, rank), (Values{1, 2, 0, 4, 5, 3}));
 }
 

@@ -84,9 +84,9 @@ TEST(Direction, OfTwoRanksMovesUpAndDownAlike) {
   EXPECT_EQ(rows.rotation.step[0], 1);
 }
 
-Index term(std::int32_t constant, std::int32_t scale, std::int32_t offset, std::int8_t sign = 1) {
+Index term(std::int32_t constant, std::int32_t scale, std::int32_t offset, int sign = 1) {
   Index index(constant);
-  index.terms[0] = {.scale = scale, .offset = offset, .sign = sign};
+  index.terms[0] = {scale, offset, sign};
   return index;
 }
 
@@ -163,7 +163,7 @@ Index index_of(int formula, const Mesh& mesh) {
   Index index(next(14) - 1);
   index.terms[0] = {scales[static_cast<std::size_t>(next(9))], next(3), static_cast<std::int8_t>(2 * next(2) - 1)};
   if (mesh.axes.size() > 1) {
-    const auto sign = static_cast<std::int8_t>(-index.terms[0].sign);
+    const auto sign = -index.terms[0].sign();
     index.terms[1] = {scales[static_cast<std::size_t>(next(9))], 1, sign};
   }
   return index;

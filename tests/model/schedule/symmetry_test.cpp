@@ -171,8 +171,8 @@ class Changes {
     switch (below(5)) {
       case 0: index.constant += 2 * below(2) - 1; break;
       case 1: term.scale = below(4); break;
-      case 2: term.sign = static_cast<std::int8_t>(-term.sign); break;
-      case 3: term.offset = below(static_cast<std::size_t>(extent)); break;
+      case 2: term = {term.scale, term.offset(), -term.sign()}; break;
+      case 3: term = {term.scale, below(static_cast<std::size_t>(extent)), term.sign()}; break;
       case 4: upside_down(index, axis); break;
       default: break;
     }
@@ -196,8 +196,8 @@ class Changes {
         return;
       }
       switch (kind) {
-        case 0: term.offset = (term.offset + 1) % program_.mesh.axes[axis].extent; break;
-        case 1: term.sign = static_cast<std::int8_t>(-term.sign); break;
+        case 0: term = {term.scale, (term.offset() + 1) % program_.mesh.axes[axis].extent, term.sign()}; break;
+        case 1: term = {term.scale, term.offset(), -term.sign()}; break;
         default: upside_down(region.row, axis); break;
       }
     };
@@ -287,7 +287,7 @@ TEST(Symmetry, HoldsOfShardsThatGoAgainstTheRanks) {
   const BufferId all = shards.room("all", 3);
   for (std::int32_t step = 0; step < 3; ++step) {
     Index row(2);
-    row.terms[0] = {.scale = -1, .offset = step, .sign = 1};
+    row.terms[0] = {-1, step};
     shards.builder.exchange({.shift = (3 - step) % 3,
                              .send = {shards.builder.whole(shards.own)},
                              .receive = {shards.builder.rows_of(all, row)}});
@@ -353,7 +353,7 @@ TEST(Symmetry, IsNotSeenInWhatIsRightOnRankZeroOnly) {
            std::pair{"another scale", gathered_at(along(three, 0, 0, 2))},
            std::pair{"the other way round", gathered_at([] {
                        Index back;
-                       back.terms[0] = {.scale = 1, .offset = 0, .sign = -1};
+                       back.terms[0] = {1, 0, -1};
                        return back;
                      }())},
            std::pair{"a predicate", gathered_at(along(three, 0), {Relation::equal, 0, 0})},

@@ -146,7 +146,7 @@ class Zoo {
     const TensorId e = builder_.function_tensor("e", Function::gelu, d);
     builder_.function_tensor("f", Function::copy, builder_.function_tensor("g", Function::add, e));
     Index both = along(mesh(), 1, -1);  // 8*((node+1)%2) + (tp+3)%4 - 1
-    both.terms[0] = {.scale = 8, .offset = 1, .sign = 1};
+    both.terms[0] = {8, 1};
     builder_.initially(builder_.rows_of(x_, mirrored(), 2), a, both + -1, 0);
     builder_.finally(builder_.whole(y_), c, 0, along(mesh(), 1, 0, 2));
     builder_.unfused(GemmShape{.m = {tokens_, 8},
@@ -226,13 +226,13 @@ class Zoo {
   [[nodiscard]] const Mesh& mesh() const { return builder_.mesh(); }
   static Index mirrored() {  // (2 - tp) mod 4
     Index index;
-    index.terms[1] = {.scale = 1, .offset = 2, .sign = -1};
+    index.terms[1] = {1, 2, -1};
     return index;
   }
   static Index from_the_end() {  // 7 - (-tp mod 4) - 2 * (-node mod 2)
     Index index = 7;
-    index.terms[0] = {.scale = -2, .offset = 0, .sign = -1};
-    index.terms[1] = {.scale = -1, .offset = 0, .sign = -1};
+    index.terms[0] = {-2, 0, -1};
+    index.terms[1] = {-1, 0, -1};
     return index;
   }
 
@@ -407,14 +407,14 @@ TEST(IndexText, TheFormReadsBackForEveryIndex) {
   const Mesh mesh{{{"node", 2}, {"tp", 4}}};
   for (const std::int32_t scale : {-8, -2, -1, 0, 1, 2, 8}) {
     for (std::int32_t offset = 0; offset < 4; ++offset) {
-      for (const std::int8_t sign : {std::int8_t{1}, std::int8_t{-1}}) {
+      for (const int sign : {1, -1}) {
         for (const std::int32_t constant : {-5, 0, 5}) {
           Index index = constant;
           if (scale != 0) {
-            index.terms[1] = {.scale = scale, .offset = offset, .sign = sign};
+            index.terms[1] = {scale, offset, sign};
           }
           EXPECT_EQ(text::parse_index(text_of(mesh, index), mesh), index) << text_of(mesh, index);
-          index.terms[0] = {.scale = -scale + 1, .offset = offset % 2, .sign = sign};
+          index.terms[0] = {-scale + 1, offset % 2, sign};
           if (index.terms[0].scale != 0) {
             EXPECT_EQ(text::parse_index(text_of(mesh, index), mesh), index) << text_of(mesh, index);
           }
