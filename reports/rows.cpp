@@ -29,21 +29,23 @@ std::string cell(const Value& value) {
     std::string operator()(std::monostate) const { return {}; }
     std::string operator()(std::int64_t number) const { return fmt::format("{}", number); }
     std::string operator()(double number) const { return fmt::format("{}", number); }
-    std::string operator()(const std::string& text) const {
-      if (text.find_first_of(",\"\r\n") == std::string::npos) {
-        return text;
-      }
-      std::string quoted = "\"";
-      for (const char c : text) {
-        quoted += c == '"' ? "\"\"" : std::string(1, c);
-      }
-      return quoted + "\"";
-    }
+    std::string operator()(const std::string& text) const { return csv_text(text); }
   };
   return std::visit(Writer{}, value);
 }
 
 }  // namespace
+
+std::string csv_text(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) {
+    return text;
+  }
+  std::string quoted = "\"";
+  for (const char c : text) {
+    quoted += c == '"' ? "\"\"" : std::string(1, c);
+  }
+  return quoted + "\"";
+}
 
 std::string to_json(std::span<const ResultRow> rows) {
   std::string text = "[";

@@ -15,5 +15,7 @@ std::string to_json(std::span<const ResultRow> rows);
 std::string to_json_lines(std::span<const ResultRow> rows);
 /// RFC 4180 with a header. A column that does not apply is empty.
 std::string to_csv(std::span<const ResultRow> rows);
+/// A cell of it: in quotes where it must be.
+std::string csv_text(const std::string& text);
 
 }  // namespace commfuse::reports

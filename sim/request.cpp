@@ -22,7 +22,7 @@ namespace {
 Scope layer_scope_of(const Settings& settings) {
   if (is_whole_model(settings)) {
     throw ConfigError(
-        fmt::format("scope {} is a whole model, which only `commfuse-sim run` plays; choose a layer's scope",
+        fmt::format("scope {} is a whole model, which `commfuse-sim run` and `sweep` play; choose a layer's scope",
                     settings.text("scope")));
   }
   for (const Field& field : run_fields()) {

@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// commfuse-sim run --scope step|prefill|decode: whole models.
+// commfuse-sim run and sweep with --scope step|prefill|decode: whole models.
 #pragma once
 
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/record/step_row.h"
 #include "sim/request.h"
 
 namespace commfuse::sim {
+
+using StepRender = std::string (*)(std::span<const StepRow>);
+/// table, json, jsonl, csv. Throws ConfigError for another word.
+StepRender step_renderer(std::string_view format);
+/// Every warning of the rows once, on stderr.
+void warn_once(std::span<const StepRow> rows);
 
 /// Prints one row a point and strategy and returns the exit code. Throws ConfigError for a plan that clashes, for
 /// points that mix whole models with layers, and for an unknown format. Memory that does not suffice is a result.

@@ -8,18 +8,23 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <iterator>
 #include <memory>
+#include <utility>
 
 #include "model/build_info.h"
 #include "model/config/command_line.h"
 #include "model/config_error.h"
 #include "reports/html/report.h"
 #include "reports/rows.h"
+#include "reports/step_rows.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/render.h"
+#include "sim/commands/run_steps.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/commands/traced.h"
+#include "sim/predict_steps.h"
 #include "sim/sweep/progress.h"
 #include "sim/sweep/sweep_file.h"
 
@@ -74,11 +79,14 @@ struct Results {
   bool complete = true;
 };
 
+Progress::Clock clock_from_now() {
+  return [start = std::chrono::steady_clock::now()] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start);
+  };
+}
+
 Results play(const Sweep& sweep, const Library& library, std::vector<Settings> points, ProgressForm form) {
-  const auto start = std::chrono::steady_clock::now();
-  Progress progress(
-      form, points.size(), [start] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start); },
-      say);
+  Progress progress(form, points.size(), clock_from_now(), say);
   Results results{.points = std::move(points)};
   results.by_point = run_points(results.points, library,
                                 {.threads = static_cast<int>(sweep.grid.settings.count("threads")),
@@ -149,6 +157,43 @@ std::vector<Settings> some_points_of(const SweepRequest& request, const Sweep& s
   return points;
 }
 
+std::vector<StepRow> play_steps(const std::vector<Settings>& points, const Library& library, ProgressForm form) {
+  Progress progress(form, points.size(), clock_from_now(), say);
+  StepPoints predicted(library);
+  std::vector<StepRow> rows;
+  for (const Settings& settings : points) {
+    if (interrupted) {
+      throw Interrupted{};
+    }
+    std::vector<StepRow> some = predicted.rows_or_reason(settings);
+    progress.finished(std::any_of(some.begin(), some.end(), [](const StepRow& row) { return row.feasible(); }));
+    std::move(some.begin(), some.end(), std::back_inserter(rows));
+  }
+  progress.end();
+  return rows;
+}
+
+/// Whole models. They leave tables and no report, which shows layers.
+int sweep_steps(const SweepRequest& request, const Sweep& sweep, const Library& library,
+                const std::vector<Settings>& points, const SweepFolder& folder, ProgressForm form) {
+  const StepRender render = step_renderer(request.format);
+  require_whole_models(points);
+  const std::vector<StepRow> rows = play_steps(points, library, form);
+  std::vector<std::pair<std::string, std::string>> files;
+  if (sweep.writes("csv")) {
+    files.emplace_back("results.csv", reports::to_csv(rows));
+  }
+  if (sweep.writes("json")) {
+    files.emplace_back("results.json", reports::to_json(rows));
+  }
+  folder.write(files);
+  warn_once(rows);
+  fmt::print("{}", render(rows));
+  return std::all_of(rows.begin(), rows.end(), [](const StepRow& row) { return row.feasible(); })
+             ? exit_code::done
+             : exit_code::failed_points;
+}
+
 int sweep_into_folder(const SweepRequest& request) {
   install_handlers();
   const Render render = renderer(request.format);
@@ -159,6 +204,9 @@ int sweep_into_folder(const SweepRequest& request) {
   const SweepFolder folder(request.out, to_yaml(sweep), request.force);
   try {
     const ProgressForm form = progress_form(request.progress, ::isatty(STDERR_FILENO) != 0);
+    if (std::any_of(points.begin(), points.end(), is_whole_model)) {
+      return sweep_steps(request, sweep, library, points, folder, form);
+    }
     const Results results = play(sweep, library, std::move(points), form);
     folder.write(files_of(sweep, library, results));
     fmt::print("{}", render(results.rows));
@@ -193,9 +241,10 @@ void add_sweep(CLI::App& app, int& status) {
     command.footer(
         "The file holds settings, axes, constraints; flags add to it or take the place of\n"
         "what it says. A point that cannot be run becomes a row with its reason, and the\n"
-        "exit code is 3.\n\n"
+        "exit code is 3. Whole models (scope step, prefill, decode) leave no report.html.\n\n"
         "Examples:\n"
         "  commfuse-sim sweep configs/sweeps/llama-mlp.yaml --out out/llama-mlp\n"
+        "  commfuse-sim sweep configs/sweeps/training-plans.yaml --out out/plans\n"
         "  commfuse-sim sweep mine.yaml --out out/mine --axis ranks=2,4,8 -o csv");
     command.callback([request, &status] { status = sweep_into_folder(*request); });
   });

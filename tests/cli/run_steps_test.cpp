@@ -11,6 +11,7 @@
 namespace commfuse::test {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 
 const std::string gpt =
@@ -72,6 +73,56 @@ TEST(CommfuseSimRunStep, AScheduleThatCannotCutSoFewTokensSaysSo) {
             std::string::npos)
       << run.out;
   EXPECT_NE(run.out.find("memory of a GPU: weights 17.6 GB"), std::string::npos) << run.out;
+}
+
+class CommfuseSimSweepStep : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = fs::temp_directory_path() / ("commfuse-cli-steps-" + std::to_string(getpid()) + "-" +
+                                           ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(folder_);
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] Outcome sweep(const std::string& body, const std::string& arguments = "") const {
+    std::ofstream(path("a.yaml")) << "schema: commfuse.sweep/1\n" << body;
+    return run_program("commfuse-sim sweep " + path("a.yaml") + " --out " + path("out") + " " + arguments);
+  }
+
+ private:
+  fs::path folder_;
+};
+
+TEST_F(CommfuseSimSweepStep, VariesAPlanAndTellsWhichCannotBe) {
+  const Outcome outcome = sweep(
+      "set: {scope: step, model: llama-3.1-8b, batch: 8, seq: 4K, strategy: {name: serial}}\n"
+      "axes:\n  - ranks: [2, 4]\n  - parallel.pipeline: [1, 2, 4]\nconstraints:\n  - ranks*parallel.pipeline <= 16\n",
+      "-o csv");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;  // 4 x 4 GPUs are more than one node has
+  EXPECT_FALSE(fs::exists(path("out/report.html")));
+  EXPECT_EQ(contents_of(path("out/results.csv")), outcome.out);
+  const json rows = json::parse(contents_of(path("out/results.json")));
+  ASSERT_EQ(rows.size(), 6U);
+  for (const json& row : rows) {
+    const bool fits_the_node = row.at("tensor").get<int>() * row.at("pipeline").get<int>() <= 8;
+    EXPECT_EQ(row.contains("time_ms"), fits_the_node) << row;
+    EXPECT_EQ(row.contains("reason"), !fits_the_node) << row;
+  }
+  EXPECT_NE(rows.back().at("reason").get<std::string>().find("h100-sxm is one node of 8"), std::string::npos);
+}
+
+TEST_F(CommfuseSimSweepStep, SaysTheSameAsRunPointByPoint) {
+  ASSERT_EQ(sweep("set: {scope: prefill, model: llama-3.1-8b}\naxes:\n  - ranks: [2, 4]\n").code, 0);
+  const Outcome run = run_program("commfuse-sim run --scope prefill --model llama-3.1-8b --axis ranks=2,4 -o json");
+  EXPECT_EQ(contents_of(path("out/results.json")), run.out);
+}
+
+TEST_F(CommfuseSimSweepStep, KeepsLayersAndWholeModelsApart) {
+  const Outcome outcome = sweep("axes:\n  - scope: [mlp, step]\n");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_NE(outcome.err.find("scope mlp beside a whole model; run them apart"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(fs::exists(path("out")));
 }
 
 TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {

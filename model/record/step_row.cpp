@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/step_row.h"
+
+#include <algorithm>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+template <class T>
+const T& cell(const StepRow& row, std::string_view name) {
+  const StepRow::Value* value = row.find(name);
+  check(value != nullptr && std::holds_alternative<T>(*value), "who asks a row for a value knows its name and type");
+  return *std::get_if<T>(value);
+}
+
+}  // namespace
+
+const StepRow::Value* StepRow::find(std::string_view name) const {
+  const auto found = std::find_if(cells.begin(), cells.end(), [&](const auto& cell) { return cell.first == name; });
+  return found == cells.end() ? nullptr : &found->second;
+}
+
+const std::string& StepRow::text(std::string_view name) const { return cell<std::string>(*this, name); }
+std::int64_t StepRow::count(std::string_view name) const { return cell<std::int64_t>(*this, name); }
+double StepRow::number(std::string_view name) const { return cell<double>(*this, name); }
+bool StepRow::holds(std::string_view name) const { return cell<bool>(*this, name); }
+
+}  // namespace commfuse

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What came out for a whole model by one strategy: a training step, a prefill or a decoding step (commfuse.step/1).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace commfuse {
+
+/// Named values in the order of every output; the unit stands last in a name (time_ms). A row has only those that its
+/// scope knows, and one that could not be run has its `reason` in their place.
+struct StepRow {
+  using Value = std::variant<bool, std::int64_t, double, std::string>;
+
+  void add(std::string_view name, Value value) { cells.emplace_back(name, std::move(value)); }
+  /// Nothing where the row has none of that name.
+  [[nodiscard]] const Value* find(std::string_view name) const;
+  [[nodiscard]] bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// These require that it is there, and is of that type.
+  [[nodiscard]] const std::string& text(std::string_view name) const;
+  [[nodiscard]] std::int64_t count(std::string_view name) const;
+  [[nodiscard]] double number(std::string_view name) const;
+  [[nodiscard]] bool holds(std::string_view name) const;
+
+  [[nodiscard]] bool feasible() const { return !has("reason"); }
+
+  std::vector<std::pair<std::string_view, Value>> cells;  ///< Names are literals.
+};
+
+}  // namespace commfuse

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/predict_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "model/check.h"
+#include "model/config/catalogue.h"
+#include "model/config/choices.h"
+#include "model/config/quantity.h"
+#include "model/config_error.h"
+#include "model/record/result.h"
+#include "sim/step/step.h"
+
+namespace commfuse {
+
+namespace {
+
+/// A machine of the size that a plan needs, with what was played on it.
+struct SizedMachine {
+  Machine machine;
+  SiteTimes times;
+  SizedMachine(Machine of, StructureCache& structures) : machine(std::move(of)), times(structures, machine) {}
+};
+
+}  // namespace
+
+/// By machine and its number of nodes.
+class StepPoints::Sites {
+ public:
+  SizedMachine& of(const Machine& machine, const TrainingPlan& plan) {
+    Machine sized = resized(machine, plan);
+    std::unique_ptr<SizedMachine>& site = sites_[{machine.name, sized.nodes}];
+    if (!site) {
+      site = std::make_unique<SizedMachine>(std::move(sized), structures_);
+    }
+    return *site;
+  }
+
+ private:
+  StructureCache structures_;
+  std::map<std::pair<std::string, int>, std::unique_ptr<SizedMachine>> sites_;
+};
+
+namespace {
+
+bool is_inference(const Settings& settings) {
+  return settings.text("scope") == "decode" || settings.text("scope") == "prefill";
+}
+
+TrainingPlan plan_of(const Settings& settings) {
+  TrainingPlan plan;
+  const bool is_decode = settings.text("scope") == "decode";
+  plan.tensor = settings.count("ranks");
+  plan.sequence_parallel = chosen(switch_choices, settings.text("parallel.sequence_parallel")) && plan.tensor > 1;
+  plan.pipeline = settings.count("parallel.pipeline");
+  plan.interleave = settings.count("parallel.interleave");
+  plan.data = settings.count("parallel.data");
+  plan.context = settings.count("parallel.context");
+  plan.expert = settings.count("parallel.experts");
+  plan.zero = static_cast<Zero>(settings.count("parallel.zero"));
+  plan.global_batch = settings.count("batch");
+  plan.micro_batch = is_inference(settings) ? plan.global_batch : settings.count("step.micro_batch");
+  plan.seq = is_decode ? 1 : settings.count("seq");
+  plan.recompute = *recompute_named(settings.text("step.recompute"));
+  plan.optimizer = *optimizer_named(settings.text("step.optimizer"));
+  plan.dtype = *dtype_named(settings.text("dtype"));
+  plan.gradient_dtype = DType::fp32;
+  return plan;
+}
+
+void require_one_replica(const Settings& settings, const TrainingPlan& plan) {
+  if (is_inference(settings) && plan.pipeline * plan.data != 1) {
+    throw ConfigError(
+        fmt::format("scope {} is a pass of one replica, and pipeline or data parallelism is above 1; leave both at 1",
+                    settings.text("scope")));
+  }
+  if (settings.text("scope") == "decode" && plan.context != 1) {
+    throw ConfigError("scope decode has one token a sequence, which context parallelism cannot share; leave it at 1");
+  }
+}
+
+/// Those named; of "all" strategies_for_steps.
+std::vector<const Strategy*> strategies_of(const Settings& settings, const TrainingPlan& plan) {
+  for (const Field& field : run_fields()) {
+    if (field.key.starts_with("strategy.") && field.key != "strategy.name" && settings.at(field).text != field.preset) {
+      throw ConfigError(fmt::format("{}: whole models take the best schedule of a strategy at every site; leave {} out",
+                                    settings.at(field).origin.where, field.key));
+    }
+  }
+  const std::vector<const Strategy*> all = strategies_for_steps();
+  std::vector<const Strategy*> chosen_ones;
+  const std::string& list = settings.text("strategy.name");
+  for (const Strategy& strategy : strategies()) {
+    const bool is_named = list == "all"
+                              ? std::find(all.begin(), all.end(), &strategy) != all.end()
+                              : ("," + list + ",").find(fmt::format(",{},", strategy.name)) != std::string::npos;
+    // Without a collective beside a product, and in fp8, every strategy is the same.
+    const bool differs =
+        (plan.sequence_parallel && plan.dtype != DType::fp8) || list != "all" || strategy.name == "serial";
+    if (is_named && differs) {
+      chosen_ones.push_back(&strategy);
+    }
+  }
+  return chosen_ones;
+}
+
+StepRow asked(const Settings& settings, const TrainingPlan& plan, std::string_view strategy) {
+  StepRow row;
+  row.add("schema", std::string("commfuse.step/1"));
+  row.add("model_version", std::int64_t{model_version});
+  for (const char* name : {"model", "hardware", "scope"}) {
+    row.add(name, settings.text(name));
+  }
+  row.add("gpus", plan.gpus());
+  row.add("tensor", plan.tensor);
+  row.add("sequence_parallel", plan.sequence_parallel);
+  row.add("pipeline", plan.pipeline);
+  row.add("interleave", plan.interleave);
+  row.add("data", plan.data);
+  row.add("context", plan.context);
+  row.add("experts", plan.expert);
+  row.add("zero", static_cast<std::int64_t>(plan.zero));
+  row.add("batch", plan.global_batch);
+  row.add("micro_batch", plan.micro_batch);
+  row.add("seq", settings.count("seq"));
+  row.add("dtype", std::string(name_of(plan.dtype)));
+  row.add("recompute", std::string(name_of(plan.recompute)));
+  row.add("optimizer", std::string(name_of(plan.optimizer)));
+  row.add("strategy", std::string(strategy));
+  return row;
+}
+
+double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
+
+void add(StepRow& row, const StepPrediction& step, const StepPoint& point) {
+  row.add("time_ms", 1e3 * to_seconds(step.time));
+  row.add("tokens_per_second", step.tokens_per_second);
+  row.add("tokens_per_second_gpu", step.tokens_per_second / static_cast<double>(point.plan.gpus()));
+  row.add("mfu", step.mfu);
+  row.add("hfu", step.hfu);
+  row.add("compute_ms", 1e3 * to_seconds(step.parts.compute));
+  row.add("waiting_ms", 1e3 * to_seconds(step.parts.waiting));
+  row.add("gradients_ms", 1e3 * to_seconds(step.parts.gradients));
+  row.add("optimizer_ms", 1e3 * to_seconds(step.parts.optimizer));
+  row.add("weights_gb", gigabytes(step.memory.weights));
+  row.add("gradients_gb", gigabytes(step.memory.gradients));
+  row.add("optimizer_gb", gigabytes(step.memory.optimizer));
+  row.add("activations_gb", gigabytes(step.memory.activations));
+  row.add("memory_gb", gigabytes(step.memory.total()));
+  row.add("capacity_gb", gigabytes(point.machine->accelerator.hbm_capacity));
+  row.add("fits", step.fits);
+}
+
+void add(StepRow& row, const PrefillPrediction& prefill, const StepPoint& point) {
+  row.add("time_ms", 1e3 * to_seconds(prefill.time));
+  row.add("tokens_per_second", prefill.tokens_per_second);
+  row.add("tokens_per_second_gpu", prefill.tokens_per_second / static_cast<double>(point.plan.gpus()));
+  row.add("mfu", prefill.mfu);
+}
+
+void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
+  row.add("time_ms", 1e3 * to_seconds(decode.time));
+  row.add("tokens_per_second", decode.tokens_per_second);
+  row.add("tokens_per_second_gpu", decode.tokens_per_second / static_cast<double>(point.plan.gpus()));
+  row.add("mfu", decode.mfu);
+  row.add("weights_gb", gigabytes(decode.weights));
+  row.add("cache_gb", gigabytes(decode.cache));
+  row.add("capacity_gb", gigabytes(point.machine->accelerator.hbm_capacity));
+  row.add("fits", decode.fits);
+}
+
+/// Behind the results of a row.
+void warn_of_nodes(StepRow& row, const StepPoint& point) {
+  if (point.plan.tensor > point.machine->gpus_per_node) {
+    row.add("warnings", fmt::format("{} tensor ranks spread over several nodes of {}, whose network is slower",
+                                    point.plan.tensor, point.machine->name));
+  }
+}
+
+/// What every engine does first, sums of whole outputs; then the strategies, for which the ranks share the tokens of
+/// the batch. One that cannot cut so few tokens is a row with its reason.
+std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times) {
+  point.cached = settings.count("seq");
+  const TrainingPlan shared = point.plan;
+  point.plan.sequence_parallel = false;
+  require_possible(point);
+  std::vector<StepRow> rows{asked(settings, point.plan, "all_reduce")};
+  add(rows.back(), predict_decode(point, times), point);
+  warn_of_nodes(rows.back(), point);
+  if (!shared.sequence_parallel) {
+    return rows;
+  }
+  point.plan = shared;
+  for (const Strategy* strategy : strategies_of(settings, shared)) {
+    point.strategies = {strategy};
+    rows.push_back(asked(settings, point.plan, strategy->name));
+    try {
+      if (shared.micro_batch % shared.tensor != 0) {
+        throw ConfigError(
+            fmt::format("{} tensor ranks cannot share the {} tokens of the batch; choose a multiple of {}",
+                        shared.tensor, shared.micro_batch, shared.tensor));
+      }
+      require_possible(point);
+      add(rows.back(), predict_decode(point, times), point);
+      warn_of_nodes(rows.back(), point);
+    } catch (const ConfigError& error) {
+      rows.back().add("reason", error.what());
+    }
+  }
+  return rows;
+}
+
+/// By one strategy.
+StepRow row_of(const Settings& settings, const StepPoint& point, SiteTimes& times) {
+  StepRow row = asked(settings, point.plan, point.strategies.front()->name);
+  if (settings.text("scope") == "prefill") {
+    add(row, predict_prefill(point, times), point);
+  } else {
+    add(row, predict_step(point, times), point);
+  }
+  warn_of_nodes(row, point);
+  return row;
+}
+
+}  // namespace
+
+void require_whole_models(const std::vector<Settings>& points) {
+  for (const Settings& settings : points) {
+    if (!is_whole_model(settings)) {
+      throw ConfigError(fmt::format("scope {} beside a whole model; run them apart", settings.text("scope")));
+    }
+  }
+}
+
+StepPoints::StepPoints(const Library& library) : library_(library), sites_(std::make_unique<Sites>()) {}
+StepPoints::~StepPoints() = default;
+
+std::vector<StepRow> StepPoints::rows(const Settings& settings) {
+  check(is_whole_model(settings), "who asks for steps has looked at the scope");
+  const TrainingPlan plan = plan_of(settings);
+  require_one_replica(settings, plan);
+  SizedMachine& site = sites_->of(library_.machine(settings.text("hardware")), plan);
+  StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
+  if (settings.text("jitter") != "none") {
+    point.rank_sigma = load_jitter(settings.text("jitter")).rank_sigma.value;
+  }
+  if (chosen(launch_choices, settings.text("launch")) == Launch::graph) {
+    point.framework.issue.value = Duration::zero();
+    point.framework.graph_gap = site.machine.accelerator.graph_node_gap.value;
+  }
+  if (settings.text("scope") == "decode") {
+    return decode_rows(settings, point, site.times);
+  }
+  require_possible(point);
+  std::vector<StepRow> rows;
+  for (const Strategy* strategy : strategies_of(settings, plan)) {
+    point.strategies = {strategy};
+    rows.push_back(row_of(settings, point, site.times));
+  }
+  return rows;
+}
+
+std::vector<StepRow> StepPoints::rows_or_reason(const Settings& settings) {
+  try {
+    return rows(settings);
+  } catch (const ConfigError& error) {
+    StepRow row = asked(settings, plan_of(settings), settings.text("strategy.name"));
+    row.add("reason", std::string(error.what()));
+    return {row};
+  }
+}
+
+}  // namespace commfuse
