@@ -17,6 +17,8 @@ int main(int argc, char** argv) {
       "  mpirun -np 4 commfuse-validate check --scope mlp\n"
       "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
       "  commfuse-validate compare record.json\n"
+      "  commfuse-validate calibrate --out my-cpu.yaml\n"
+      "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
       "  commfuse-validate doctor\n"
       "  commfuse-validate version\n\n" +
       commfuse::exit_codes_in_words());
@@ -24,6 +26,8 @@ int main(int argc, char** argv) {
   int status = commfuse::exit_code::done;
   commfuse::validate::add_check(app, launch, status);
   commfuse::validate::add_run(app, launch, status);
+  commfuse::validate::add_bench(app, status);
+  commfuse::validate::add_calibrate(app, status);
   commfuse::validate::add_compare(app, status);
   commfuse::validate::add_doctor(app, status);
   commfuse::validate::add_version(app, status);

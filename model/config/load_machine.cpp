@@ -364,6 +364,7 @@ Planned read_hardware(YamlFile& file) {
   Machine& machine = planned.machine;
   machine.name = root.text("name");
   read_known_as(root, machine.known_as);
+  machine.executor = root.optional_value("executor") ? root.text("executor") : "";
   machine.gpus_per_node = static_cast<int>(root.count("gpus_per_node", node_size_range));
   machine.accelerator = read_accelerator(root.map("accelerator"));
   machine.link = read_link(root.map("link"));

@@ -75,6 +75,12 @@ Json json_of(const MeasuredRun& run) {
           {"levels", json_of(run.levels)}};
 }
 
+Json json_of(const MicroBenchmark& one) {
+  return {{"op", one.op},       {"beside", one.beside}, {"dtype", one.dtype},
+          {"m", one.m},         {"n", one.n},           {"k", one.k},
+          {"bytes", one.bytes}, {"ranks", one.ranks},   {"samples_ps", json_of(one.samples)}};
+}
+
 Json json_of(const Environment& environment) {
   Json json{{"cpu", environment.cpu},
             {"cores", environment.cores},
@@ -86,6 +92,16 @@ Json json_of(const Environment& environment) {
     json["hosts"] = environment.hosts;
   }
   return json;
+}
+
+/// A list of the file, an item a line.
+template <class Item>
+std::string lines_of(std::string_view key, const std::vector<Item>& items) {
+  std::string text = fmt::format("  \"{}\": [", key);
+  for (const Item& item : items) {
+    text += fmt::format("{}\n    {}", &item == items.data() ? "" : ",", json_of(item).dump());
+  }
+  return text + "\n  ]";
 }
 
 /// A value of the file, and how to reach it: "runs[2].status". Throws ConfigError for what it is not.
@@ -109,6 +125,10 @@ class Reader {
           fmt::format("{}: {} is missing; have it written anew by commfuse-validate run --out", path_, place));
     }
     return {*found, path_, place};
+  }
+  /// Items of a list that may be left out.
+  [[nodiscard]] std::vector<Reader> items_at(const std::string& key) const {
+    return value_.contains(key) ? at(key).items() : std::vector<Reader>{};
   }
   [[nodiscard]] std::vector<Reader> items() const {
     require(value_.is_array(), "it is no list");
@@ -211,6 +231,20 @@ MeasuredRun run_in(const Reader& reader) {
   return run;
 }
 
+MicroBenchmark micro_benchmark_in(const Reader& reader) {
+  MicroBenchmark one{.op = reader.at("op").text(),
+                     .beside = reader.at("beside").text(),
+                     .dtype = reader.at("dtype").text(),
+                     .m = reader.at("m").count(),
+                     .n = reader.at("n").count(),
+                     .k = reader.at("k").count(),
+                     .bytes = reader.at("bytes").count(),
+                     .ranks = reader.at("ranks").count(1),
+                     .samples = reader.at("samples_ps").durations()};
+  reader.at("samples_ps").require(!one.samples.empty(), "it has no sample");
+  return one;
+}
+
 Environment environment_in(const Reader& reader) {
   Environment environment{.cpu = reader.at("cpu").text(),
                           .cores = reader.at("cores").count(),
@@ -282,11 +316,10 @@ std::string to_json(const RunRecord& record) {
   for (const auto& [key, value] : head.items()) {
     text += fmt::format("\n  {}: {},", Json(key).dump(), value.dump());
   }
-  text += "\n  \"runs\": [";
-  for (const MeasuredRun& run : record.runs) {
-    text += fmt::format("{}\n    {}", &run == record.runs.data() ? "" : ",", json_of(run).dump());
-  }
-  return text + "\n  ]\n}\n";
+  text += "\n";
+  text += lines_of("runs", record.runs);
+  text += record.micro_benchmarks.empty() ? "" : ",\n" + lines_of("micro_benchmarks", record.micro_benchmarks);
+  return text + "\n}\n";
 }
 
 RunRecord parse_run_record(const std::string& text, const std::string& path) {
@@ -308,6 +341,9 @@ RunRecord parse_run_record(const std::string& text, const std::string& path) {
   top.at("dilation").require(record.dilation > 0.0, "it is out of range");
   for (const Reader& run : top.at("runs").items()) {
     record.runs.push_back(run_in(run));
+  }
+  for (const Reader& one : top.items_at("micro_benchmarks")) {
+    record.micro_benchmarks.push_back(micro_benchmark_in(one));
   }
   return record;
 }

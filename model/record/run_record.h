@@ -67,6 +67,22 @@ struct NoiseFloor {
   friend bool operator==(const NoiseFloor&, const NoiseFloor&) = default;
 };
 
+/// One op on every rank at once, again and again, alone or beside another one. What it is fitted to prices ops, so
+/// no makespan of a schedule is in it.
+struct MicroBenchmark {
+  std::string
+      op;  ///< "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake": see micro_program.h.
+  std::string beside;  ///< What another lane of the rank does meanwhile: "product", "exchange"; empty: nothing.
+  std::string dtype;   ///< Of what is multiplied or moved; empty where nothing is.
+  std::int64_t m = 0;  ///< Of a product, as n and k.
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  std::int64_t bytes = 0;  ///< Read and written; of an exchange sent one way; of a collective as nccl-tests counts.
+  std::int64_t ranks = 1;
+  std::vector<Duration> samples{};  ///< One a repetition: the longest of all ranks; of "next" and "wake" every one.
+  friend bool operator==(const MicroBenchmark&, const MicroBenchmark&) = default;
+};
+
 struct RunRecord {
   std::string executor;      ///< "cpu", "mpi".
   std::string compute;       ///< "real", or "emulated": ops last as long as they are priced.
@@ -80,6 +96,7 @@ struct RunRecord {
   std::int64_t warm_up = 0;  ///< Iterations of every schedule before the first that counts.
   NoiseFloor noise{};
   std::vector<MeasuredRun> runs{};
+  std::vector<MicroBenchmark> micro_benchmarks{};  ///< Empty of a record of schedules.
   friend bool operator==(const RunRecord&, const RunRecord&) = default;
 };
 

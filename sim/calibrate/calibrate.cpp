@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
 #include "model/fit/attention_fit.h"
 #include "model/fit/fit_scope_yaml.h"
 #include "model/fit/framework_kernel_fit.h"
@@ -18,6 +20,8 @@
 #include "model/fit/holdout.h"
 #include "model/fit/link_fit.h"
 #include "model/fit/link_yaml.h"
+#include "model/fit/memory_bound_fit.h"
+#include "model/fit/parameter_yaml.h"
 
 namespace commfuse::calibrate {
 
@@ -25,6 +29,7 @@ namespace {
 
 // As many rows as the formulas have parameters, and some more, must be left when the held-back ones are taken away.
 constexpr std::size_t least_products = 50;
+constexpr std::size_t least_traffic = 6;
 constexpr std::size_t least_attention = 30;
 constexpr std::size_t least_kernels = 100;
 constexpr std::size_t least_collectives = 40;
@@ -61,7 +66,44 @@ Split<Row> split(const std::vector<Observed>& observed, const KeyOf& key_of) {
 class Calibrator {
  public:
   Calibrator(const Machine& base, const Observations& seen)
-      : base_(base), seen_(seen), machine_(seen.machine.empty() ? base.name : seen.machine) {}
+      : base_(base),
+        accelerator_(base.accelerator),
+        seen_(seen),
+        machine_(seen.machine.empty() ? base.name : seen.machine) {}
+
+  /// First, as products read and write memory too.
+  void traffic() {
+    const auto& [rows, source] = seen_.traffic;
+    if (rows.empty() || !is_enough("copies and adds", source, rows.size(), least_traffic)) {
+      return;
+    }
+    MemoryBoundFit fit = fit_memory_bound(accelerator_, rows, source);
+    accelerator_ = std::move(fit.accelerator);
+    FittedPart& part = add_part("copies and adds", source, fit.fit.parameters);
+    for (const auto& [bytes, time] : rows) {
+      part.residuals.push_back(
+          {to_microseconds(time), to_microseconds(memory_bound_time(accelerator_, bytes, accelerator_.sms)), false});
+    }
+    conclude(part, memory_bound_yaml(accelerator_, 2), std::nullopt);
+    constants_ += comment(part, 2) + part.yaml;
+  }
+
+  /// What it takes to come to the next op, on the lane itself and on another one.
+  void steps() {
+    if (!seen_.next_op || !seen_.wake_up) {
+      return;
+    }
+    const auto line = [&](const char* key, Duration value) {
+      const Parameter<Duration> parameter{
+          .value = value,
+          .provenance = Provenance::measured,
+          .source = seen_.traffic.source.empty() ? "micro-benchmarks" : seen_.traffic.source};
+      return parameter_line(key, parameter, 2);
+    };
+    constants_ += line("launch_cost", *seen_.next_op) +
+                  line("event_cost", std::max(Duration{}, *seen_.wake_up - *seen_.next_op)) +
+                  line("graph_launch_cost", *seen_.next_op) + line("graph_node_gap", *seen_.wake_up);
+  }
 
   void products(DType dtype) {
     const auto& [rows, source] = seen_.gemm[index_of(dtype)];
@@ -69,17 +111,18 @@ class Calibrator {
     if (rows.empty() || !is_enough(name, source, rows.size(), least_products)) {
       return;
     }
-    const std::optional<MatrixUnit>& unit = base_.accelerator.matrix_units[index_of(dtype)];
+    std::optional<MatrixUnit>& unit = accelerator_.matrix_units[index_of(dtype)];
     if (!unit) {
       result_.skipped.push_back(fmt::format("{} ({}): the base has no peak of them", name, source));
       return;
     }
-    const GemmFit fit = fit_gemm(base_.accelerator, dtype, rows,
+    const std::string peak = seen_.is_executor ? measured_peak(*unit, rows, source) : "";
+    const GemmFit fit = fit_gemm(accelerator_, dtype, rows,
                                  {.machine = machine_,
                                   .source = source,
                                   .has_power_ceiling = unit->gemm.burst_efficiency.value > 0.0,
                                   .has_conversion = unit->gemm.conversion_passes.value > 0.0});
-    Accelerator fitted = base_.accelerator;
+    Accelerator fitted = accelerator_;
     fitted.matrix_units[index_of(dtype)]->gemm = fit.parameters;
     FittedPart& part = add_part(name, source, fit.fit.parameters);
     for (const auto& [size, time] : rows) {
@@ -90,7 +133,7 @@ class Calibrator {
       widen(part.scope, FitSize::k, size.k);
     }
     conclude(part, "      gemm:\n" + gemm_yaml(fit.parameters, 8), 6);
-    units_ += fmt::format("    {}:\n{}{}", name_of(dtype), comment(part, 6), part.yaml);
+    units_ += fmt::format("    {}:\n{}{}", name_of(dtype), comment(part, 6), peak + part.yaml);
   }
 
   void attention() {
@@ -161,13 +204,14 @@ class Calibrator {
     link_ = fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml) + link_;
   }
 
-  Calibration calibration(const std::string& base_name, const std::string& name) && {
+  Calibration calibration(const std::string& base_name, const std::string& name, const std::string& written_by) && {
     result_.yaml = fmt::format(
-        "# {} as calibrated by `commfuse-sim calibrate`; what stands not here is as in {}.\n"
+        "# {} as calibrated by `{}`; what stands not here is as in {}.\n"
         "schema: commfuse.hardware/1\nname: {}\nextends: {}\n",
-        name, base_name, name, base_name);
-    if (!units_.empty() || !attention_.empty() || !kernels_.empty()) {
-      result_.yaml += "\naccelerator:\n" + attention_ + kernels_ + (units_.empty() ? "" : "  matrix_units:\n" + units_);
+        name, written_by, base_name, name, base_name);
+    if (!units_.empty() || !attention_.empty() || !kernels_.empty() || !constants_.empty()) {
+      result_.yaml += "\naccelerator:\n" + constants_ + attention_ + kernels_ +
+                      (units_.empty() ? "" : "  matrix_units:\n" + units_);
     }
     result_.yaml += link_.empty() ? "" : "\nlink:\n" + link_;
     return std::move(result_);
@@ -180,6 +224,17 @@ class Calibrator {
           fmt::format("{} ({}): {} rows, where a fit needs {}; measure more sizes", name, source, rows, least));
     }
     return rows >= least;
+  }
+
+  /// The line of the peak, which becomes the unit's: what the fastest product got.
+  static std::string measured_peak(MatrixUnit& unit, const std::vector<MeasuredGemm>& rows, const std::string& source) {
+    double fastest = 0.0;
+    for (const MeasuredGemm& row : rows) {
+      fastest = std::max(fastest, flops_of(row.size).count / to_seconds(row.time));
+    }
+    unit.dense_peak = {
+        .value = {fastest}, .provenance = Provenance::measured, .source = source + ", the fastest product"};
+    return parameter_line("dense_peak", unit.dense_peak, 6);
   }
 
   void add_kernels(const FrameworkKernelFit& fit) {
@@ -216,22 +271,29 @@ class Calibrator {
 
   static std::string comment(const FittedPart& part, int indent) {
     const FitQuality& unseen = part.held_back;
+    if (unseen.rows == 0) {
+      return fmt::format("{:{}}# Fitted to {} rows: the error is {:.1f} % median and {:.1f} % p90.\n", "", indent,
+                         part.fitted.rows, 100.0 * part.fitted.median, 100.0 * part.fitted.p90);
+    }
     return fmt::format("{:{}}# Fitted to {} rows; on the {} held out the error is {:.1f} % median and {:.1f} % p90.\n",
                        "", indent, part.fitted.rows, unseen.rows, 100.0 * unseen.median, 100.0 * unseen.p90);
   }
 
   const Machine& base_;
+  Accelerator accelerator_;  // of the base, with what was measured so far
   const Observations& seen_;
   std::string machine_;
   Calibration result_;
-  std::string units_, attention_, kernels_, link_;  // lines of the file
+  std::string constants_, units_, attention_, kernels_, link_;  // lines of the file
 };
 
 }  // namespace
 
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
-                      const Observations& observations) {
+                      const Observations& observations, const std::string& written_by) {
   Calibrator calibrator(base, observations);
+  calibrator.traffic();
+  calibrator.steps();
   for (const DType dtype : all_dtypes) {
     calibrator.products(dtype);
   }
@@ -239,7 +301,7 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   calibrator.kernels();
   calibrator.collectives();
   calibrator.exchanges();
-  Calibration calibration = std::move(calibrator).calibration(base_name, name);
+  Calibration calibration = std::move(calibrator).calibration(base_name, name, written_by);
   if (calibration.parts.empty()) {
     throw ConfigError(fmt::format("nothing can be fitted{}{}",
                                   calibration.skipped.empty() ? "; give files with rows" : ": ",

@@ -21,7 +21,7 @@ struct Residual {
 
 /// One map of the hardware file and how well it does.
 struct FittedPart {
-  std::string name;  ///< "products in bf16", "attention", "collectives", "exchanges"
+  std::string name;  ///< "products in bf16", "copies and adds", "attention", "collectives", "exchanges"
   std::string source;
   std::vector<FittedParameter> parameters;
   std::vector<Residual> residuals;
@@ -37,9 +37,10 @@ struct Calibration {
   std::string yaml;                  ///< The whole file.
 };
 
-/// `base` is what `base_name` names; what the rows leave open stays as it is there. Throws ConfigError when there is
-/// nothing to fit.
+/// `base` is what `base_name` names; what the rows leave open stays as it is there. Of an executor's machine nobody
+/// knows a data sheet: its peaks are the fastest that was measured. `written_by` says so in the file. Throws
+/// ConfigError when there is nothing to fit.
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
-                      const Observations& observations);
+                      const Observations& observations, const std::string& written_by = "commfuse-sim calibrate");
 
 }  // namespace commfuse::calibrate

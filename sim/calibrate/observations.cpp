@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -35,6 +36,10 @@ class Reader {
   void read(const fs::path& path) {
     path_ = path;
     name_ = path.filename().string();
+    if (is_run_record(path)) {
+      merge(observations_of(load_run_record(path.string()), name_));
+      return;
+    }
     const Table table = score::read_table(path);
     const score::Kind* kind = score::kind_of(table);
     if (kind == nullptr) {
@@ -64,6 +69,37 @@ class Reader {
   }
 
  private:
+  /// What begins as run_record.h writes it.
+  static bool is_run_record(const fs::path& path) {
+    std::ifstream in(path, std::ios::binary);
+    std::string head(64, '\0');
+    in.read(head.data(), static_cast<std::streamsize>(head.size()));
+    return head.starts_with('{') && head.find(run_record_schema) != std::string::npos;
+  }
+
+  /// A record is of one machine, whatever tables call it.
+  void merge(Observations record) {
+    if (seen_.is_executor) {
+      throw ConfigError(fmt::format("{}: a second record; give one, of one machine", path_.string()));
+    }
+    for (std::size_t dtype = 0; dtype < seen_.gemm.size(); ++dtype) {
+      append(record.gemm[dtype], seen_.gemm[dtype]);
+    }
+    append(record.traffic, seen_.traffic);
+    append(record.collectives, seen_.collectives);
+    append(record.peers, seen_.peers);
+    seen_.next_op = record.next_op;
+    seen_.wake_up = record.wake_up;
+    seen_.is_executor = true;
+    seen_.machine = seen_.machine.empty() ? record.machine : seen_.machine;
+    seen_.skipped.insert(seen_.skipped.end(), record.skipped.begin(), record.skipped.end());
+  }
+  template <class Measured>
+  static void append(const Measurements<Measured>& from, Measurements<Measured>& to) {
+    to.source += (to.source.empty() || from.source.empty() ? "" : ", ") + from.source;
+    to.rows.insert(to.rows.end(), from.rows.begin(), from.rows.end());
+  }
+
   template <class Read>
   void read_rows(const Table& table, std::string_view machine_column, const Read& read) {
     const Column machine = table.column(machine_column);

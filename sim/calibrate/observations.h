@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was measured on one machine, gathered from files: tables of products, attention, memory-bound
-// kernels and messages, and what
-// nccl-tests prints.
+// What was measured on one machine, gathered from files: tables of products, attention, memory-bound kernels and
+// messages, what nccl-tests prints, and the micro-benchmarks of commfuse-validate.
 #pragma once
 
 #include <array>
@@ -15,6 +14,8 @@
 #include "model/fit/framework_kernel_fit.h"
 #include "model/fit/gemm_fit.h"
 #include "model/fit/link_fit.h"
+#include "model/fit/memory_bound_fit.h"
+#include "model/record/run_record.h"
 
 namespace commfuse::calibrate {
 
@@ -40,16 +41,24 @@ struct Observations {
   std::array<Measurements<MeasuredGemm>, all_dtypes.size()> gemm;  ///< By dtype.
   Measurements<MeasuredAttention> attention;
   Measurements<MeasuredFrameworkKernel> kernels;
+  Measurements<MeasuredTraffic> traffic;  ///< Copies and adds.
   Measurements<ObservedCollective> collectives;
   Measurements<ObservedExchange> peers;
+  std::optional<Duration> next_op;   ///< From an op's end until its lane begins the next one.
+  std::optional<Duration> wake_up;   ///< The same until another lane begins what waited for it.
+  bool is_executor = false;          ///< Of an executor: what its rank can do at most is not known but measured.
   std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong; they are left out.
   std::vector<std::string> skipped;  ///< Sentences about what is right but not of one node, or of no use here.
 };
 
-/// Kinds are told by a table's header as `commfuse-sim score` does, everything else is read as
-/// nccl-tests' text or JSON. Where a table says which machine a row is of, all rows must be of one; `machine` chooses.
-/// Throws ConfigError for a file that is none of these or cannot be read.
+/// Kinds are told by a table's header as `commfuse-sim score` does, a record of commfuse-validate by its schema,
+/// everything else is read as nccl-tests' text or JSON. Where a table says which machine a row is of, all rows must be
+/// of one; `machine` chooses. Throws ConfigError for a file that is none of these or cannot be read.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine);
+
+/// The micro-benchmarks of a record, each by its median, which `source` is the name of. Throws ConfigError where it has
+/// none, or an op that nobody has heard of.
+Observations observations_of(const RunRecord& record, const std::string& source);
 
 }  // namespace commfuse::calibrate

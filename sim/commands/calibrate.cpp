@@ -8,18 +8,15 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
-#include <utility>
 #include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
 #include "model/config_error.h"
-#include "reports/atomic_file.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/calibrate/observations.h"
-#include "sim/calibrate/residual_plot.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/machine_file.h"
 
 namespace commfuse::sim {
 
@@ -35,61 +32,9 @@ struct CalibrateRequest {
   std::optional<std::string> machine;
 };
 
-void require_name(const std::string& name) {
-  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789.-";
-  if (name.empty() || name.find_first_not_of(allowed) != std::string::npos) {
-    throw ConfigError(fmt::format("'{}' is no name of a machine; write small letters, digits, '-' and '.'", name));
-  }
-}
-
-std::string summary_of(const calibrate::FittedPart& part) {
-  std::string text = fmt::format("{}, from {}\n", part.name, part.source);
-  for (const auto& [words, quality] : {std::pair("fitted", part.fitted), std::pair("held out", part.held_back)}) {
-    text += fmt::format("    {:<9} {:>6} rows, error {:5.1f} % median, {:5.1f} % p90, {:5.1f} % max\n", words,
-                        quality.rows, 100.0 * quality.median, 100.0 * quality.p90, 100.0 * quality.max);
-  }
-  std::string undecided;
-  for (const FittedParameter& parameter : part.parameters) {
-    if (parameter.undecided) {
-      undecided += (undecided.empty() ? "" : ", ") + parameter.name;
-    }
-  }
-  if (!undecided.empty()) {
-    text += fmt::format("    the rows leave open: {}\n", undecided);
-  }
-  return text + calibrate::residual_plot(part.residuals);
-}
-
-/// A file that is gone when its scope ends, whether it was renamed or not.
-class Draft {
- public:
-  explicit Draft(fs::path path) : path_(std::move(path)) {}
-  Draft(const Draft&) = delete;
-  Draft& operator=(const Draft&) = delete;
-  ~Draft() {
-    std::error_code error;
-    fs::remove(path_, error);
-  }
-  [[nodiscard]] const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-/// Whole or not at all, and only when it reads back: a fit may end where no hardware file may go.
-void write_machine(const fs::path& path, const std::string& yaml) {
-  const Draft draft(fs::absolute(path.string() + ".part"));
-  reports::atomic_write(draft.path(), yaml);
-  load_machine(draft.path().string());
-  fs::rename(draft.path(), path);
-}
-
 int run_calibrate(const CalibrateRequest& request) {
-  require_name(request.name);
   const fs::path out = request.out.empty() ? request.name + ".yaml" : request.out;
-  if (fs::exists(out)) {
-    throw ConfigError(fmt::format("{} is there already; choose another --out, or remove it", out.string()));
-  }
+  require_new_machine(request.name, out);
   const Machine base = load_machine(request.base);
   if (base.nodes > 1) {
     throw ConfigError(fmt::format("{} has several nodes; name hardware of one", request.base));
@@ -98,15 +43,7 @@ int run_calibrate(const CalibrateRequest& request) {
       calibrate::read_observations({request.files.begin(), request.files.end()}, request.machine);
   const calibrate::Calibration calibration = calibrate::calibrate(base, request.base, request.name, seen);
   write_machine(out, calibration.yaml);
-  for (const calibrate::FittedPart& part : calibration.parts) {
-    fmt::print("{}\n", summary_of(part));
-  }
-  for (const auto* sentences : {&seen.skipped, &calibration.skipped}) {
-    for (const std::string& sentence : *sentences) {
-      fmt::print("left out: {}\n", sentence);
-    }
-  }
-  fmt::print("wrote {}\n", out.string());
+  print_calibration(seen, calibration, out);
   for (const std::string& fault : seen.faults) {
     fmt::print(stderr, "{}\n", fault);
   }
@@ -118,7 +55,10 @@ int run_calibrate(const CalibrateRequest& request) {
 void add_calibrate(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("calibrate", "Fit a machine's parameters to its measurements");
   const auto request = std::make_shared<CalibrateRequest>();
-  command->add_option("files", request->files, "Text or JSON of nccl-tests; CSV of products, attention, messages")
+  command
+      ->add_option(
+          "files", request->files,
+          "Text or JSON of nccl-tests; CSV of products, attention, messages; records of commfuse-validate bench")
       ->required()
       ->type_name("FILE");
   command->add_option("--base", request->base, "Hardware to start from, as in h100-sxm")->required()->type_name("NAME");

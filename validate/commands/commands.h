@@ -10,6 +10,8 @@ namespace commfuse::validate {
 
 class Launch;
 
+void add_bench(CLI::App& app, int& status);
+void add_calibrate(CLI::App& app, int& status);
 void add_check(CLI::App& app, Launch& launch, int& status);
 void add_compare(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);

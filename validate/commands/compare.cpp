@@ -54,6 +54,10 @@ Compared measured_now(const CompareRequest& request) {
 
 Compared measured_before(const CompareRequest& request) {
   Compared result{.record = load_run_record(request.record)};
+  if (result.record.runs.empty()) {
+    throw ConfigError(fmt::format(
+        "{}: no schedule was run; give a file of run --out, and this one to commfuse-sim calibrate", request.record));
+  }
   PredictedPoint point(settings_of(result.record, request.arguments));
   result.ranks = point.point().ranks;
   for (const MeasuredRun& run : result.record.runs) {
@@ -110,8 +114,11 @@ void add_compare(CLI::App& app, int& status) {
       ->type_name("PERCENT");
   command->footer(
       "Emulated compute shows whether the order of ops, waits and meetings on real\n"
-      "threads gives the predicted makespan; the prices themselves are the model's.\n\n"
+      "threads gives the predicted makespan; the prices themselves are the model's.\n"
+      "On hardware that commfuse-validate calibrate wrote, ops are done for real.\n\n"
       "Examples:\n"
+      "  commfuse-validate calibrate --out my-cpu.yaml\n"
+      "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
       "  commfuse-validate compare --seq 8K --ranks 4\n"
       "  commfuse-validate compare --seq 8K --ranks 8 --scope gate_up --limit 5\n"
       "  commfuse-validate compare record.json\n"

@@ -10,6 +10,7 @@
 #include <cmath>
 
 #include "model/build_info.h"
+#include "model/config/catalogue.h"
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
@@ -27,6 +28,9 @@ constexpr std::array<std::string_view, 2> executors{"cpu", "mpi"};
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
 /// An emulated op should last so long that waking up hardly counts.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
+/// A point of real products that two cores do in a minute. One product, as the arithmetic of functions has no price.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 4> real_point{
+    {{"model", "gpt-2-xl"}, {"ranks", "2"}, {"seq", "256"}, {"scope", "gate_up"}}};
 constexpr std::int64_t most_bytes = std::int64_t{4} << 30U;
 
 /// Settings that are about predicting alone, or about whole models.
@@ -44,23 +48,6 @@ int count_of(std::string_view flag, const std::string& text, int least) {
                                   in_quotes(text), least, most, flag));
   }
   return static_cast<int>(*count);
-}
-
-std::optional<Pace> pace_of(const MeasureArguments& arguments) {
-  if (arguments.latency.empty() && arguments.bandwidth.empty()) {
-    return std::nullopt;
-  }
-  const std::optional<Duration> latency = parse_duration(arguments.latency.empty() ? "0 us" : arguments.latency);
-  if (!latency) {
-    throw ConfigError(fmt::format("--link-latency: {} is no duration; write a number and a unit, as in '5 us'",
-                                  in_quotes(arguments.latency)));
-  }
-  const std::optional<BytesPerSecond> bandwidth = parse_bandwidth(arguments.bandwidth);
-  if (!bandwidth || bandwidth->value <= 0.0) {
-    throw ConfigError(fmt::format("--link-bandwidth: {} is no bandwidth; write a number and a unit, as in '2 GB/s'",
-                                  in_quotes(arguments.bandwidth)));
-  }
-  return Pace{*latency, *bandwidth};
 }
 
 Costs costs_of(const Point& point, const Prediction& prediction) {
@@ -166,6 +153,17 @@ Words words_of(const Settings& settings) {
   return words;
 }
 
+/// `below` is what files and flags take precedence over.
+Settings resolved(const MeasureArguments& arguments, const Words& below) {
+  Resolver resolver;
+  for (const auto& [key, value] : below) {
+    resolver.read_set(fmt::format("{}={}", key, value));
+  }
+  sim::read_files(arguments.settings, resolver);
+  sim::read_above_files(arguments.settings, resolver);
+  return resolver.finish();
+}
+
 /// On a terminal, one line that is written over.
 void show_progress(int done, int rounds) {
   if (::isatty(STDERR_FILENO) != 0) {
@@ -185,17 +183,11 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
       ->group(group)
       ->default_str("cpu");
   command
-      .add_option(
-          "--compute", arguments.compute,
-          "emulated: ops last as long as they are priced; real: products and copies are done; mpi is always real")
-      ->group(group)
-      ->default_str("emulated");
-  command.add_option("--link-bandwidth", arguments.bandwidth, "Of real links, as in '2 GB/s'; else as fast as copying")
-      ->group(group)
-      ->type_name("RATE");
-  command.add_option("--link-latency", arguments.latency, "Of real links, as in '20 us'")
-      ->group(group)
-      ->type_name("TIME");
+      .add_option("--compute", arguments.compute,
+                  "emulated: ops last as long as they are priced; real: products and copies are done, as on hardware\n"
+                  "that commfuse-validate calibrate wrote and on mpi it is by itself")
+      ->group(group);
+  add_pace_flags(command, arguments.pace, group);
   command
       .add_option("--dilation", arguments.dilation,
                   "So many times slower emulated ops are played, so that waking up hardly counts")
@@ -266,30 +258,37 @@ Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& p
 }
 
 Settings settings_of(const MeasureArguments& arguments) {
-  Resolver resolver;
-  sim::read_files(arguments.settings, resolver);
-  sim::read_above_files(arguments.settings, resolver);
-  return resolver.finish();
+  const Settings settings = resolved(arguments, {});
+  if (load_machine(settings.text("hardware")).executor.empty()) {
+    return settings;
+  }
+  Words chosen;
+  std::string text;
+  for (const auto& [key, value] : real_point) {
+    if (settings.at(*find_field(key)).origin.source == Source::preset) {
+      chosen.emplace_back(key, value);
+      text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, value);
+    }
+  }
+  if (!chosen.empty()) {
+    fmt::print(stderr, "{} does the real thing; what nobody chose: {}\n", settings.text("hardware"), text);
+  }
+  return resolved(arguments, chosen);
 }
 
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments) {
-  Resolver resolver;
-  for (const auto& [key, value] : record.settings) {
-    resolver.read_set(fmt::format("{}={}", key, value));
-  }
-  sim::read_files(arguments.settings, resolver);
-  sim::read_above_files(arguments.settings, resolver);
-  return resolver.finish();
+  return resolved(arguments, record.settings);
 }
 
 RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
                    Crew* crew) {
   const std::string executor = arguments.executor.empty() ? (crew == nullptr ? "cpu" : "mpi") : arguments.executor;
-  const std::string compute = arguments.compute.empty() ? (crew == nullptr ? "emulated" : "real") : arguments.compute;
+  const bool is_real_by_itself = crew != nullptr || point.point().machine.executor == executor;
+  const std::string compute = arguments.compute.empty() ? (is_real_by_itself ? "real" : "emulated") : arguments.compute;
   sim::require_word("--executor", executor, executors, "executor");
   sim::require_word("--compute", compute, computes, "kind of compute");
   const bool is_real = compute == "real";
-  const std::optional<Pace> pace = pace_of(arguments);
+  const std::optional<Pace> pace = pace_of(arguments.pace);
   if ((executor == "mpi") != (crew != nullptr)) {
     throw ConfigError("--executor mpi is measured by run; write its record with --out, and give that to compare");
   }

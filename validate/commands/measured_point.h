@@ -10,6 +10,7 @@
 #include "model/record/run_record.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/request.h"
+#include "validate/commands/pace_flags.h"
 #include "validate/measure/protocol.h"
 
 namespace CLI {
@@ -24,9 +25,8 @@ class Crew;
 struct MeasureArguments {
   sim::SettingArguments settings;
   std::string executor;  // empty: cpu, or mpi where there is a crew
-  std::string compute;   // empty: emulated, or real on mpi
-  std::string latency;
-  std::string bandwidth;
+  std::string compute;   // empty: real on mpi and on a machine of the executor, else emulated
+  PaceArguments pace;
   std::string dilation = "auto";
   std::string iterations = "25";
   std::string warm_up = "3";
@@ -62,7 +62,8 @@ class PredictedPoint {
   Predictor predictor_;
 };
 
-/// From files, environment and flags; from the record's, below what flags say.
+/// From files, environment and flags; on a machine of an executor (Machine::executor) what nobody chose is a point that
+/// two cores do in a minute, and stderr says so. From the record's, below what flags say.
 Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
 

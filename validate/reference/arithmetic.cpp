@@ -31,6 +31,12 @@ Matrix<Number> product_of(const Matrix<Number>& a, const Matrix<Number>& b) {
   return out;
 }
 
+using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+Eigen::Map<const RowMajor, Eigen::Unaligned, Eigen::OuterStride<>> mapped(const Rows<const float>& of) {
+  return {of.first, of.rows, of.columns, Eigen::OuterStride<>(of.stride)};
+}
+
 // Written so that NaN falls through every comparison and stays.
 double relu(double x) { return x < 0.0 ? 0.0 : x; }
 double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }
@@ -96,17 +102,20 @@ Matrix<Number> apply_to(Function function, Functions functions, std::int64_t blo
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b) { return product_of(a, b); }
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b) { return product_of(a, b); }
 
-Matrix<float> product(Products how, const Matrix<float>& a, const Matrix<float>& b) {
-  if (how == Products::ascending) {
-    return product(a, b);
+void blocked_product(const Rows<const float>& a, bool transpose_a, const Rows<const float>& b, bool transpose_b,
+                     const Rows<float>& out) {
+  check((transpose_a ? a.rows : a.columns) == (transpose_b ? b.columns : b.rows), "a product contracts equal extents");
+  Eigen::Map<RowMajor, Eigen::Unaligned, Eigen::OuterStride<>> to(out.first, out.rows, out.columns,
+                                                                  Eigen::OuterStride<>(out.stride));
+  if (transpose_a && transpose_b) {
+    to.noalias() = mapped(a).transpose() * mapped(b).transpose();
+  } else if (transpose_a) {
+    to.noalias() = mapped(a).transpose() * mapped(b);
+  } else if (transpose_b) {
+    to.noalias() = mapped(a) * mapped(b).transpose();
+  } else {
+    to.noalias() = mapped(a) * mapped(b);
   }
-  check(a.columns() == b.rows(), "a product contracts equal extents");
-  using RowMajor = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-  Matrix<float> out(a.rows(), b.columns());
-  Eigen::Map<RowMajor>(out.values().data(), out.rows(), out.columns()).noalias() =
-      Eigen::Map<const RowMajor>(a.values().data(), a.rows(), a.columns()) *
-      Eigen::Map<const RowMajor>(b.values().data(), b.rows(), b.columns());
-  return out;
 }
 
 Matrix<double> widened(const Matrix<float>& narrow) {

@@ -31,7 +31,9 @@ enum class Products : std::uint8_t {
 /// as the product of the blocks.
 Matrix<float> product(const Matrix<float>& a, const Matrix<float>& b);
 Matrix<double> product(const Matrix<double>& a, const Matrix<double>& b);
-Matrix<float> product(Products how, const Matrix<float>& a, const Matrix<float>& b);
+/// op(a) x op(b) as Products::blocked sums, with no copy of a factor; `out` overlaps neither.
+void blocked_product(const Rows<const float>& a, bool transpose_a, const Rows<const float>& b, bool transpose_b,
+                     const Rows<float>& out);
 
 /// Rows become columns.
 template <class Number>

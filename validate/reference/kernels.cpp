@@ -2,6 +2,8 @@
 #include "validate/reference/kernels.h"
 
 #include <array>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,30 @@ Matrix<float> rounded(DType wire, Matrix<float> value) {
   return value;
 }
 
+/// Factors are brought to fp32 once, those that are fp32 lie where they are; so does a result that nothing is added to.
+void run_blocked(const GemmShape& shape, Memory& memory, const Place& at, Room& room) {
+  const Command& command = *at.command;
+  const std::vector<Rectangle>& to = command.outputs[0];
+  const Rows<const float> a = memory.rows(at.rank, command.inputs[0], room.a);
+  const Rows<const float> b = memory.rows(at.rank, command.inputs[1], room.b);
+  if (const std::optional<Rows<float>> out = memory.place_of(at.rank, to); out && !shape.accumulate) {
+    blocked_product(a, shape.transpose_a, b, shape.transpose_b, *out);
+    return;
+  }
+  const std::int64_t rows = shape.transpose_a ? a.columns : a.rows;
+  const std::int64_t columns = shape.transpose_b ? b.rows : b.columns;
+  if (room.out.rows() != rows || room.out.columns() != columns) {
+    room.out = Matrix<float>(rows, columns);
+  }
+  blocked_product(a, shape.transpose_a, b, shape.transpose_b, {room.out.values().data(), rows, columns, columns});
+  if (shape.accumulate) {
+    const std::array terms{memory.read(at.rank, to), room.out};
+    memory.write(at.rank, to, sum(terms));
+  } else {
+    memory.write(at.rank, to, room.out);
+  }
+}
+
 }  // namespace
 
 void run_gemm(const Program& program, Memory& memory, const Place& at, const RunOptions& options) {
@@ -33,7 +59,13 @@ void run_gemm(const Program& program, Memory& memory, const Place& at, const Run
   }
   const Command& command = *at.command;
   const auto& shape = shape_of<GemmShape>(program, at);
-  Matrix<float> out = product(options.products, factor(memory.read(at.rank, command.inputs[0]), shape.transpose_a),
+  if (options.products == Products::blocked) {
+    std::unique_ptr<Room> room = memory.rooms().take();
+    run_blocked(shape, memory, at, *room);
+    memory.rooms().give(std::move(room));
+    return;
+  }
+  Matrix<float> out = product(factor(memory.read(at.rank, command.inputs[0]), shape.transpose_a),
                               factor(memory.read(at.rank, command.inputs[1]), shape.transpose_b));
   if (shape.accumulate) {
     const std::array terms{memory.read(at.rank, command.outputs[0]), std::move(out)};
@@ -89,7 +121,14 @@ Matrix<float> sent_by(const Program& program, const Memory& memory, const Place&
 }
 
 void run_transfer(const Program& program, Memory& memory, const Place& from, const Place& to) {
-  memory.write(to.rank, to.command->outputs[0], sent_by(program, memory, from));
+  const std::vector<Rectangle>& source = from.command->inputs[0];
+  const std::vector<Rectangle>& target = to.command->outputs[0];
+  const DType wire = shape_of<ExchangeShape>(program, from).wire;
+  if (memory.dtype_of(source) == wire && memory.dtype_of(target) == wire) {
+    memory.copy(from.rank, source, to.rank, target);
+    return;
+  }
+  memory.write(to.rank, target, sent_by(program, memory, from));
 }
 
 std::optional<Matrix<float>> given_by(const Program& program, const Memory& memory, const Place& member,
@@ -99,7 +138,9 @@ std::optional<Matrix<float>> given_by(const Program& program, const Memory& memo
   if (options.functions == Functions::none && adds) {
     return std::nullopt;
   }
-  return rounded(shape.wire, memory.read(member.rank, member.command->inputs[0]));
+  const std::vector<Rectangle>& given = member.command->inputs[0];
+  Matrix<float> value = memory.read(member.rank, given);
+  return memory.dtype_of(given) == shape.wire ? std::move(value) : rounded(shape.wire, std::move(value));
 }
 
 void run_collective(const Program& program, Memory& memory, std::span<const Place> members, const RunOptions& options) {

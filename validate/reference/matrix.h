@@ -40,4 +40,13 @@ class Matrix {
   std::vector<Number> values_;
 };
 
+/// Rows of a matrix that lies in somebody else's memory, each `stride` elements behind the one before.
+template <class Number>
+struct Rows {
+  Number* first = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t stride = 0;
+};
+
 }  // namespace commfuse::validate

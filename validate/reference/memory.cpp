@@ -2,12 +2,36 @@
 #include "validate/reference/memory.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "model/check.h"
 #include "validate/reference/rounding.h"
 
 namespace commfuse::validate {
+
+namespace {
+
+// A store of fp32 holds nothing but floats.
+float* floats(std::byte* bytes) { return reinterpret_cast<float*>(bytes); }
+const float* floats(const std::byte* bytes) { return reinterpret_cast<const float*>(bytes); }
+
+}  // namespace
+
+std::unique_ptr<Room> Rooms::take() {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    return std::make_unique<Room>();
+  }
+  std::unique_ptr<Room> room = std::move(free_.back());
+  free_.pop_back();
+  return room;
+}
+
+void Rooms::give(std::unique_ptr<Room> room) {
+  const std::lock_guard lock(mutex_);
+  free_.push_back(std::move(room));
+}
 
 std::size_t Memory::Store::first(std::int64_t row, std::int64_t column) const { return length(row * columns + column); }
 std::size_t Memory::Store::length(std::int64_t elements) const {
@@ -45,24 +69,24 @@ Matrix<float> Memory::buffer(Rank rank, BufferId id) const {
 }
 
 Matrix<float> Memory::read(Rank rank, std::span<const Rectangle> operand) const {
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  for (const Rectangle& rectangle : operand) {
-    rows += area_of(rectangle).rows;
-    columns = area_of(rectangle).columns;
-  }
+  const auto [rows, columns] = operand.empty() ? std::pair<std::int64_t, std::int64_t>() : extents_of(operand);
   Matrix<float> value(rows, columns);
-  std::int64_t to = 0;
+  read_into(rank, operand, value.values());
+  return value;
+}
+
+void Memory::read_into(Rank rank, std::span<const Rectangle> operand, std::span<float> values) const {
   for (const Rectangle& rectangle : operand) {
     const Area area = area_of(rectangle);
-    check(area.columns == columns, "the rectangles of an operand are equally wide");
     const Store& from = stores_[place(rank, rectangle.buffer)];
     const std::span<const std::byte> bytes = from.bytes;
-    for (std::int64_t row = 0; row < area.rows; ++row, ++to) {
-      decode(from.dtype, bytes.subspan(from.first(area.row + row, area.column), from.length(columns)), value.row(to));
+    const auto width = static_cast<std::size_t>(area.columns);
+    for (std::int64_t row = 0; row < area.rows; ++row) {
+      decode(from.dtype, bytes.subspan(from.first(area.row + row, area.column), from.length(area.columns)),
+             values.first(width));
+      values = values.subspan(width);
     }
   }
-  return value;
 }
 
 void Memory::write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value) {
@@ -77,6 +101,64 @@ void Memory::write(Rank rank, std::span<const Rectangle> operand, const Matrix<f
     }
   }
   check(from == value.rows(), "a value fits where it is stored");
+}
+
+std::optional<Rows<float>> Memory::place_of(Rank rank, std::span<const Rectangle> operand) {
+  if (operand.size() != 1 || dtype_of(operand) != DType::fp32) {
+    return std::nullopt;
+  }
+  const Area area = area_of(operand.front());
+  Store& store = stores_[place(rank, operand.front().buffer)];
+  return Rows<float>{floats(store.bytes.data() + store.first(area.row, area.column)), area.rows, area.columns,
+                     store.columns};
+}
+
+Rows<const float> Memory::rows(Rank rank, std::span<const Rectangle> operand, std::vector<float>& room) const {
+  if (operand.size() == 1 && dtype_of(operand) == DType::fp32) {
+    const Area area = area_of(operand.front());
+    const Store& store = stores_[place(rank, operand.front().buffer)];
+    return {floats(store.bytes.data() + store.first(area.row, area.column)), area.rows, area.columns, store.columns};
+  }
+  const auto [rows, columns] = extents_of(operand);
+  room.resize(static_cast<std::size_t>(rows * columns));
+  read_into(rank, operand, room);
+  return {room.data(), rows, columns, columns};
+}
+
+void Memory::copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank, std::span<const Rectangle> to) {
+  check(dtype_of(from) == dtype_of(to) && extents_of(from) == extents_of(to), "a copy fits where it is stored");
+  const std::vector<std::byte*> sources = rows_in(from_rank, from);
+  const std::vector<std::byte*> targets = rows_in(to_rank, to);
+  const std::size_t length = stores_[place(from_rank, from.front().buffer)].length(extents_of(from).second);
+  for (std::size_t row = 0; row < sources.size(); ++row) {
+    std::memcpy(targets[row], sources[row], length);
+  }
+}
+
+DType Memory::dtype_of(std::span<const Rectangle> operand) const {
+  return program_.buffers[position(operand.front().buffer)].dtype;
+}
+
+std::pair<std::int64_t, std::int64_t> Memory::extents_of(std::span<const Rectangle> operand) const {
+  std::int64_t rows = 0;
+  const std::int64_t columns = area_of(operand.front()).columns;
+  for (const Rectangle& rectangle : operand) {
+    check(area_of(rectangle).columns == columns, "the rectangles of an operand are equally wide");
+    rows += area_of(rectangle).rows;
+  }
+  return {rows, columns};
+}
+
+std::vector<std::byte*> Memory::rows_in(Rank rank, std::span<const Rectangle> operand) {
+  std::vector<std::byte*> all;
+  for (const Rectangle& rectangle : operand) {
+    const Area area = area_of(rectangle);
+    Store& store = stores_[place(rank, rectangle.buffer)];
+    for (std::int64_t row = 0; row < area.rows; ++row) {
+      all.push_back(store.bytes.data() + store.first(area.row + row, area.column));
+    }
+  }
+  return all;
 }
 
 Area Memory::area_of(const Rectangle& rectangle) const {

@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/schedule/lower.h"
@@ -22,6 +25,24 @@ struct Area {
   std::int64_t columns = 0;
 };
 
+/// What a product needs beside its operands, as large as the largest so far: fresh memory costs more than filling it.
+struct Room {
+  std::vector<float> a;
+  std::vector<float> b;
+  Matrix<float> out;
+};
+
+/// Rooms that one thread at a time has, whichever comes.
+class Rooms {
+ public:
+  std::unique_ptr<Room> take();
+  void give(std::unique_ptr<Room> room);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Room>> free_;
+};
+
 /// Every byte is 0xff to begin with, NaN in every dtype, so that a value that is read before it is written spoils the
 /// result. Values are rounded to the buffer's dtype when stored. Threads may share it as long as none writes an element
 /// that another one reads or writes.
@@ -36,8 +57,18 @@ class Memory {
   [[nodiscard]] Matrix<float> buffer(Rank rank, BufferId id) const;
   /// The rectangles stacked by rows.
   [[nodiscard]] Matrix<float> read(Rank rank, std::span<const Rectangle> operand) const;
+  /// The same without a copy, where the operand is one rectangle of fp32; else in `room`, which is made as large as
+  /// that takes and lives as long as what is returned.
+  [[nodiscard]] Rows<const float> rows(Rank rank, std::span<const Rectangle> operand, std::vector<float>& room) const;
+  /// The place itself of an operand that is one rectangle of fp32; nothing of another one.
+  [[nodiscard]] std::optional<Rows<float>> place_of(Rank rank, std::span<const Rectangle> operand);
   /// Requires the value to have the rows and columns of the stacked rectangles.
   void write(Rank rank, std::span<const Rectangle> operand, const Matrix<float>& value);
+  /// The bytes of one operand into another of the same dtype, rows and columns, perhaps stacked otherwise. Requires
+  /// that they do not overlap.
+  void copy(Rank from_rank, std::span<const Rectangle> from, Rank to_rank, std::span<const Rectangle> to);
+  [[nodiscard]] DType dtype_of(std::span<const Rectangle> operand) const;
+  [[nodiscard]] Rooms& rooms() { return rooms_; }
 
  private:
   struct Store {
@@ -52,11 +83,17 @@ class Memory {
   };
   [[nodiscard]] std::size_t place(Rank rank, BufferId id) const;
   [[nodiscard]] Area area_of(const Rectangle& rectangle) const;
+  /// Where the rows of an operand begin, by its own row, and how many bytes each has.
+  [[nodiscard]] std::vector<std::byte*> rows_in(Rank rank, std::span<const Rectangle> operand);
+  /// Rows and columns of all of it. Requires a rectangle.
+  [[nodiscard]] std::pair<std::int64_t, std::int64_t> extents_of(std::span<const Rectangle> operand) const;
+  void read_into(Rank rank, std::span<const Rectangle> operand, std::span<float> values) const;
 
   const Program& program_;
   const Sizes& sizes_;
   std::optional<Rank> only_;
   std::vector<Store> stores_;
+  Rooms rooms_;
 };
 
 }  // namespace commfuse::validate

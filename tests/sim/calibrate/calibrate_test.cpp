@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +18,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
+#include "model/cost/memory_bound.h"
 #include "model/fit/holdout.h"
 #include "sim/calibrate/observations.h"
 #include "sim/calibrate/residual_plot.h"
@@ -296,6 +298,94 @@ TEST_F(Calibrate, AFileThatExtendsAnotherIsToldWhatIsWrongWithItsBase) {
   EXPECT_EQ(refusal("schema: commfuse.hardware/1\nname: bad\nextends: h100-sxm\naccelerator: {sms: 8}\n"),
             ":3:10: 16 CTAs leave none of the 8 SMs to compute; choose 0 to 7\n" + (folder_ / "bad.yaml").string() +
                 ":3:10: 24 CTAs leave none of the 8 SMs to compute; choose 0 to 7");
+}
+
+MicroBenchmark micro(std::string op, std::int64_t bytes, Duration time) {
+  return {.op = std::move(op), .dtype = "bf16", .bytes = bytes, .ranks = 2, .samples = {time}};
+}
+
+/// What `commfuse-validate bench` would write on a machine that only exists on paper: the base `cpu`, faster.
+RunRecord record_of(const Machine& truth) {
+  Noise noise;
+  RunRecord record{.executor = "cpu", .compute = "real", .environment = {.cpu = "on paper"}};
+  const auto add = [&](MicroBenchmark one) {
+    one.samples.front() = from_seconds(to_seconds(one.samples.front()) * noise.factor());
+    record.micro_benchmarks.push_back(std::move(one));
+  };
+  for (const std::int64_t n : {256, 512, 768, 1024, 1600, 2048, 3200}) {
+    for (const std::int64_t k : {256, 800, 1600}) {
+      for (const std::int64_t m : {64, 128, 256, 512}) {
+        const GemmSize size{.m = m, .n = n, .k = k, .dtype = DType::bf16};
+        MicroBenchmark one = micro("product", 0, estimate_gemm(truth.accelerator, size, 1).time);
+        one.m = m;
+        one.n = n;
+        one.k = k;
+        add(one);
+      }
+    }
+  }
+  for (std::int64_t bytes = 16 << 10; bytes <= 16 << 20; bytes = bytes * 3 / 2) {
+    add(micro("copy", bytes, memory_bound_time(truth.accelerator, {bytes}, 1)));
+    add(micro("exchange", bytes, p2p_time(truth.link.peer, {bytes})));
+  }
+  add(micro("gelu", 1 << 20, std::chrono::milliseconds(1)));
+  record.micro_benchmarks.push_back(micro("next", 0, std::chrono::microseconds(2)));
+  record.micro_benchmarks.push_back(micro("wake", 0, std::chrono::microseconds(9)));
+  return record;
+}
+
+TEST_F(Calibrate, ARecordOfMicroBenchmarksBecomesAMachineOfItsExecutor) {
+  Machine truth = load_machine("cpu");
+  MatrixUnit& unit = *truth.accelerator.matrix_units[index_of(DType::bf16)];
+  unit.dense_peak.value.value *= 1.5;
+  truth.link.peer.rate.value.value *= 1.5;
+  truth.accelerator.memory_bound_efficiency.value = 0.5;
+  const fs::path file = write("bench.json", to_json(record_of(truth)));
+  const Observations seen = read_observations({file}, std::nullopt);
+  EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows.size(), 84U);
+  EXPECT_EQ(seen.gemm[index_of(DType::bf16)].source, "bench.json");
+  EXPECT_EQ(seen.machine, "on paper");
+  const std::vector<std::string> left_out{"bench.json: copy of less than 256 KiB (7 rows)",
+                                          "bench.json: gelu, whose arithmetic no price knows of (1 row)"};
+  EXPECT_EQ(seen.skipped, left_out);
+
+  const Calibration calibration = calibrate(load_machine("cpu"), "cpu", "paper", seen);
+  const Machine machine = load_machine(write("paper.yaml", calibration.yaml).string());
+  EXPECT_EQ(machine.executor, "cpu");
+  EXPECT_EQ(machine.accelerator.launch_cost.value, std::chrono::microseconds(2));
+  EXPECT_EQ(machine.accelerator.event_cost.value, std::chrono::microseconds(7));
+  EXPECT_EQ(machine.accelerator.matrix_unit(DType::bf16).dense_peak.provenance, Provenance::measured);
+  EXPECT_LT(machine.accelerator.dense_peak(DType::bf16).value, unit.dense_peak.value.value * 1.05);
+  EXPECT_LT(off(machine.link.peer.rate, truth.link.peer.rate), 3.0);
+  const GemmSize unseen{.m = 384, .n = 1280, .k = 640, .dtype = DType::bf16};
+  EXPECT_NEAR(to_seconds(estimate_gemm(machine.accelerator, unseen, 1).time) /
+                  to_seconds(estimate_gemm(truth.accelerator, unseen, 1).time),
+              1.0, 0.05);
+  EXPECT_NEAR(to_seconds(memory_bound_time(machine.accelerator, {4 << 20}, 1)) /
+                  to_seconds(memory_bound_time(truth.accelerator, {4 << 20}, 1)),
+              1.0, 0.05);
+}
+
+std::string refusal_of(const std::vector<fs::path>& files) {
+  try {
+    (void)read_observations(files, std::nullopt);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST_F(Calibrate, ARecordOfSchedulesAloneIsNothingToFit) {
+  RunRecord record{.executor = "cpu"};
+  record.runs.push_back({.strategy = "serial", .makespans = {std::chrono::milliseconds(1)}});
+  EXPECT_EQ(refusal_of({write("run.json", to_json(record))}),
+            "run.json: it has no micro-benchmarks, and nothing is fitted to makespans; give one of commfuse-validate "
+            "bench --out");
+}
+
+TEST_F(Calibrate, ARecordIsOfOneMachine) {
+  const fs::path file = write("bench.json", to_json(record_of(load_machine("cpu"))));
+  EXPECT_EQ(refusal_of({file, file}), file.string() + ": a second record; give one, of one machine");
 }
 
 }  // namespace

@@ -314,23 +314,54 @@ TEST(CpuExecutor, FastProductsGiveTheInterpretersBitsToo) {
   }
 }
 
+Rows<const float> view(const Matrix<float>& of) { return {of.values().data(), of.rows(), of.columns(), of.columns()}; }
+
+Matrix<float> blocked(const Matrix<float>& a, bool transpose_a, const Matrix<float>& b, bool transpose_b) {
+  Matrix<float> out(transpose_a ? a.columns() : a.rows(), transpose_b ? b.rows() : b.columns());
+  blocked_product(view(a), transpose_a, view(b), transpose_b,
+                  {out.values().data(), out.rows(), out.columns(), out.columns()});
+  return out;
+}
+
+Matrix<float> random_matrix(Random& random, std::int64_t rows, std::int64_t columns) {
+  Matrix<float> matrix(rows, columns);
+  std::ranges::generate(matrix.values(), [&] { return random.uniform(); });
+  return matrix;
+}
+
 TEST(Products, ABlockOfRowsHasTheBitsOfTheWholeProduct) {
   Random random(1);
-  for (const auto& [rows, k, columns] : {std::array{64, 37, 48}, std::array{96, 300, 33}, std::array{80, 64, 64}}) {
-    Matrix<float> a(rows, k);
-    Matrix<float> b(k, columns);
-    for (Matrix<float>* one : {&a, &b}) {
-      std::ranges::generate(one->values(), [&] { return random.uniform(); });
-    }
-    for (const Products how : {Products::ascending, Products::blocked}) {
-      const Matrix<float> whole = product(how, a, b);
-      for (const std::int64_t parts : {2, 4, 8}) {
-        for (std::int64_t part = 0; part < parts; ++part) {
-          const std::int64_t height = rows / parts;
-          EXPECT_EQ(product(how, rows_of(a, part * height, height), b), rows_of(whole, part * height, height));
-        }
+  for (const auto& [rows, k, columns] :
+       {std::array{64, 37, 48}, std::array{96, 300, 33}, std::array{80, 64, 64}, std::array{256, 1024, 256}}) {
+    const Matrix<float> a = random_matrix(random, rows, k);
+    const Matrix<float> b = random_matrix(random, k, columns);
+    const Matrix<float> by_eigen = blocked(a, false, b, false);
+    const Matrix<float> ascending = product(a, b);
+    for (const std::int64_t parts : {2, 4, 8}) {
+      for (std::int64_t part = 0; part < parts; ++part) {
+        const std::int64_t height = rows / parts;
+        const Matrix<float> of_a = rows_of(a, part * height, height);
+        EXPECT_EQ(blocked(of_a, false, b, false), rows_of(by_eigen, part * height, height));
+        EXPECT_EQ(product(of_a, b), rows_of(ascending, part * height, height));
       }
     }
+  }
+}
+
+TEST(Products, AFactorThatLiesTransposedOrInsideAWiderMatrixGivesTheSameBits) {
+  Random random(2);
+  const Matrix<float> a = random_matrix(random, 96, 300);
+  const Matrix<float> b = random_matrix(random, 300, 64);
+  const Matrix<float> expected = blocked(a, false, b, false);
+  EXPECT_EQ(blocked(transposed(a), true, b, false), expected);
+  EXPECT_EQ(blocked(a, false, transposed(b), true), expected);
+  EXPECT_EQ(blocked(transposed(a), true, transposed(b), true), expected);
+  Matrix<float> wide(96, 100, 7.0F);  // columns 20 to 83 take the product
+  blocked_product(view(a), false, view(b), false, {&wide.at(0, 20), 96, 64, 100});
+  for (std::int64_t row = 0; row < 96; ++row) {
+    EXPECT_TRUE(std::ranges::equal(wide.row(row).subspan(20, 64), expected.row(row)));
+    EXPECT_EQ(wide.at(row, 19), 7.0F);
+    EXPECT_EQ(wide.at(row, 84), 7.0F);
   }
 }
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/machine_file.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "sim/calibrate/residual_plot.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_name(const std::string& name) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789.-";
+  if (name.empty() || name.find_first_not_of(allowed) != std::string::npos) {
+    throw ConfigError(fmt::format("'{}' is no name of a machine; write small letters, digits, '-' and '.'", name));
+  }
+}
+
+std::string summary_of(const calibrate::FittedPart& part) {
+  std::string text = fmt::format("{}, from {}\n", part.name, part.source);
+  for (const auto& [words, quality] : {std::pair("fitted", part.fitted), std::pair("held out", part.held_back)}) {
+    text += fmt::format("    {:<9} {:>6} rows, error {:5.1f} % median, {:5.1f} % p90, {:5.1f} % max\n", words,
+                        quality.rows, 100.0 * quality.median, 100.0 * quality.p90, 100.0 * quality.max);
+  }
+  std::string undecided;
+  for (const FittedParameter& parameter : part.parameters) {
+    if (parameter.undecided) {
+      undecided += (undecided.empty() ? "" : ", ") + parameter.name;
+    }
+  }
+  if (!undecided.empty()) {
+    text += fmt::format("    the rows leave open: {}\n", undecided);
+  }
+  return text + calibrate::residual_plot(part.residuals);
+}
+
+/// A file that is gone when its scope ends, whether it was renamed or not.
+class Draft {
+ public:
+  explicit Draft(fs::path path) : path_(std::move(path)) {}
+  Draft(const Draft&) = delete;
+  Draft& operator=(const Draft&) = delete;
+  ~Draft() {
+    std::error_code error;
+    fs::remove(path_, error);
+  }
+  [[nodiscard]] const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+}  // namespace
+
+void require_new_machine(const std::string& name, const fs::path& out) {
+  require_name(name);
+  if (fs::exists(out)) {
+    throw ConfigError(fmt::format("{} is there already; choose another --out, or remove it", out.string()));
+  }
+}
+
+void write_machine(const fs::path& path, const std::string& yaml) {
+  const Draft draft(fs::absolute(path.string() + ".part"));
+  reports::atomic_write(draft.path(), yaml);
+  load_machine(draft.path().string());
+  fs::rename(draft.path(), path);
+}
+
+void print_calibration(const calibrate::Observations& seen, const calibrate::Calibration& calibration,
+                       const fs::path& out) {
+  for (const calibrate::FittedPart& part : calibration.parts) {
+    fmt::print("{}\n", summary_of(part));
+  }
+  for (const auto* sentences : {&seen.skipped, &calibration.skipped}) {
+    for (const std::string& sentence : *sentences) {
+      fmt::print("left out: {}\n", sentence);
+    }
+  }
+  fmt::print("wrote {}\n", out.string());
+}
+
+}  // namespace commfuse::sim

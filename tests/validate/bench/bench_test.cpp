@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of one op run on threads, and what is read off their spans.
+#include "validate/bench/bench.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "validate/cpu/cpu_executor.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+using Durations = std::vector<Duration>;
+
+OpSpan span(Rank rank, int op, Duration start, Duration end) { return {rank, OpId{op}, Instant(start), Instant(end)}; }
+
+TEST(MicroProgram, ASampleIsTheLongestOfAllRanks) {
+  const MicroProgram micro = product_alone(2, {.m = 4, .n = 4, .k = 4});
+  EXPECT_EQ(samples_in(micro, {span(0, 0, 1ms, 3ms), span(1, 0, 2ms, 5ms)}), Durations{3ms});
+}
+
+TEST(MicroProgram, GapsAreFromAnEndToTheNextStart) {
+  const MicroProgram micro = gaps(2, true);
+  const Timeline spans{span(0, 0, 1ms, 3ms), span(0, 1, 4ms, 5ms), span(0, 2, 5ms, 6ms), span(1, 0, 1ms, 2ms),
+                       span(1, 1, 7ms, 9ms)};
+  EXPECT_EQ(samples_in(micro, spans), (Durations{1ms, 0ms, 5ms}));
+}
+
+TEST(MicroProgram, OfExchangesBesideAProductThoseCountThatItOutlasts) {
+  const GemmSize size{.m = 4, .n = 4, .k = 4};
+  const Timeline spans{span(0, 0, 1ms, 9ms), span(0, 1, 0ms, 2ms), span(0, 2, 2ms, 5ms), span(0, 3, 8ms, 10ms)};
+  const MicroProgram exchange = beside_each_other(2, size, {1024}, 3, Watched::exchange);
+  EXPECT_EQ(samples_in(exchange, spans), Durations{3ms});
+  const MicroProgram product = beside_each_other(2, size, {1024}, 3, Watched::product);
+  EXPECT_EQ(samples_in(product, spans), Durations{8ms});
+}
+
+TEST(MicroProgram, SaysWhatItMoves) {
+  const MicroProgram add = kernel_alone(2, Function::add, DType::fp32, {1 << 20});
+  EXPECT_EQ(add.what.bytes, (1 << 20) / 3072 * 3072);  // rows of two inputs and an output, 256 elements each
+  const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {3 * 512 * 7});
+  EXPECT_EQ(swiglu.what.bytes, 3 * 512 * 7);
+  const MicroProgram gather = collective_alone(2, CollectiveKind::all_gather, DType::bf16, {8192});
+  EXPECT_EQ(gather.what.op, "all_gather");
+  EXPECT_EQ(gather.what.bytes, 8192);
+  EXPECT_EQ(gather.what.ranks, 2);
+}
+
+std::vector<MicroProgram> one_of_each() {
+  std::vector<MicroProgram> all{product_alone(2, {.m = 8, .n = 16, .k = 8, .dtype = DType::bf16}), gaps(2, false),
+                                gaps(2, true), exchange_alone(2, DType::fp16, {4096}),
+                                beside_each_other(2, {.m = 64, .n = 64, .k = 64}, {4096}, 4, Watched::product)};
+  for (const Function function :
+       {Function::copy, Function::add, Function::gelu, Function::swiglu, Function::norm, Function::residual}) {
+    all.push_back(kernel_alone(2, function, DType::bf16, {8192}));
+  }
+  for (const CollectiveKind kind : {CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                    CollectiveKind::all_reduce, CollectiveKind::all_to_all}) {
+    all.push_back(collective_alone(2, kind, DType::fp32, {8192}));
+  }
+  return all;
+}
+
+TEST(Bench, EveryKindOfOpRunsOnThreads) {
+  const std::vector<MicroProgram> programs = one_of_each();
+  std::size_t heard = 0;
+  const std::vector<MicroBenchmark> measured = bench(
+      programs, {.passes = 2, .repetitions = 3},
+      [](Lowered lowered, Sizes sizes) {
+        return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
+      },
+      [&](std::size_t done, std::size_t visits) {
+        EXPECT_EQ(visits, 2 * programs.size());
+        heard = done;
+      });
+  EXPECT_EQ(heard, 2 * programs.size());
+  ASSERT_EQ(measured.size(), programs.size());
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    const bool counts_gaps = measured[i].op == "next" || measured[i].op == "wake";
+    EXPECT_EQ(measured[i].samples.size(), counts_gaps ? 2U * 3U * 2U * 31U : 2U * 3U) << measured[i].op;
+  }
+}
+
+TEST(Bench, ThePlanHasEnoughProductsAndMessagesToFit) {
+  const auto count = [](const std::vector<MicroProgram>& all, const std::string& op) {
+    return std::ranges::count_if(all,
+                                 [&](const MicroProgram& one) { return one.what.op == op && one.what.beside.empty(); });
+  };
+  const std::vector<MicroProgram> all = micro_programs({.dtypes = {DType::bf16, DType::fp32}});
+  EXPECT_EQ(count(all, "product"), 2 * 105);
+  EXPECT_EQ(count(all, "exchange"), 23);
+  EXPECT_EQ(count(all, "all_reduce"), 23);
+  const std::vector<MicroProgram> alone = micro_programs({.ranks = 1, .quick = true});
+  EXPECT_EQ(count(alone, "product"), 4);
+  EXPECT_EQ(count(alone, "exchange"), 0);
+}
+
+TEST(Bench, TheTableGivesRates) {
+  const std::string table =
+      to_table({{.op = "product", .dtype = "bf16", .m = 100, .n = 100, .k = 100, .samples = {1ms}},
+                {.op = "product",
+                 .beside = "exchange",
+                 .dtype = "bf16",
+                 .m = 100,
+                 .n = 100,
+                 .k = 100,
+                 .bytes = 4096,
+                 .samples = {2ms}},
+                {.op = "copy", .dtype = "fp32", .bytes = 1 << 20, .samples = {1ms, 2ms, 3ms}},
+                {.op = "wake", .samples = {4us}}});
+  EXPECT_NE(table.find("2.0 GFLOP/s"), std::string::npos) << table;
+  EXPECT_NE(table.find("product beside exchange  bf16  100 x 100 x 100       2.000"), std::string::npos) << table;
+  EXPECT_NE(table.find("1024 KiB              2.000      1.000..3.000 0.52 GB/s"), std::string::npos) << table;
+}
+
+}  // namespace
+}  // namespace commfuse::validate

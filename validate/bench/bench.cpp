@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/bench/bench.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/analysis/percentiles.h"
+#include "model/schedule/lower.h"
+#include "validate/measure/protocol.h"
+#include "validate/reference/data.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// Widths and depths of a product: of small models' layers and their shards.
+struct Width {
+  std::int64_t n;
+  std::int64_t k;
+};
+constexpr std::array<Width, 15> widths{{{256, 1024},
+                                        {512, 512},
+                                        {512, 2048},
+                                        {768, 768},
+                                        {768, 1600},
+                                        {1024, 256},
+                                        {1024, 1024},
+                                        {1024, 1536},
+                                        {1280, 640},
+                                        {1600, 800},
+                                        {1600, 1600},
+                                        {2048, 512},
+                                        {2048, 1024},
+                                        {2400, 800},
+                                        {3200, 1600}}};
+constexpr std::array<Width, 2> quick_widths{{{512, 512}, {1600, 800}}};
+constexpr std::array<std::int64_t, 7> heights{32, 64, 96, 128, 192, 256, 512};
+constexpr std::array<std::int64_t, 2> quick_heights{64, 256};
+
+constexpr std::int64_t least_message = 8 << 10;
+constexpr std::int64_t most_message = 16 << 20;
+constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
+                                     CollectiveKind::all_reduce, CollectiveKind::all_to_all};
+
+/// From the least to the most, doubled, and the same times one and a half.
+std::vector<Bytes> message_sizes(bool quick) {
+  std::vector<Bytes> sizes;
+  for (std::int64_t size = least_message; size <= most_message; size *= quick ? 16 : 2) {
+    sizes.push_back({size});
+    if (!quick && 3 * size / 2 < most_message) {
+      sizes.push_back({3 * size / 2});
+    }
+  }
+  return sizes;
+}
+
+void add_products(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
+  const std::span<const Width> of = plan.quick ? std::span<const Width>(quick_widths) : widths;
+  const std::span<const std::int64_t> by = plan.quick ? std::span<const std::int64_t>(quick_heights) : heights;
+  for (const Width& width : of) {
+    for (const std::int64_t m : by) {
+      to.push_back(product_alone(plan.ranks, {.m = m, .n = width.n, .k = width.k, .dtype = dtype}));
+    }
+  }
+}
+
+void add_kernels(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
+  for (const Function function : {Function::copy, Function::add, Function::gelu, Function::swiglu, Function::norm}) {
+    for (std::int64_t traffic = 64 << 10; traffic <= most_message; traffic *= plan.quick ? 16 : 4) {
+      to.push_back(kernel_alone(plan.ranks, function, dtype, {traffic}));
+    }
+  }
+}
+
+void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& to) {
+  for (const Bytes size : message_sizes(plan.quick)) {
+    to.push_back(exchange_alone(plan.ranks, wire, size));
+    for (const CollectiveKind kind : all_collectives) {
+      const std::int64_t a_row = 256 * bytes_of(wire) * plan.ranks;
+      to.push_back(collective_alone(plan.ranks, kind, wire, {size.count / a_row * a_row}));
+    }
+  }
+}
+
+void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
+  const GemmSize size{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
+  for (const std::int64_t bytes : {std::int64_t{256} << 10U, std::int64_t{4} << 20U}) {
+    constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the product
+    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, 512));
+    for (const Watched watched : {Watched::product, Watched::exchange}) {
+      to.push_back(beside_each_other(plan.ranks, size, {bytes}, exchanges, watched));
+    }
+  }
+}
+
+std::string size_of(const MicroBenchmark& one) {
+  if (one.op == "product") {
+    return fmt::format("{} x {} x {}", one.m, one.n, one.k);
+  }
+  return one.bytes > 0 ? fmt::format("{} KiB", one.bytes >> 10U) : "";
+}
+
+/// What it comes to a second.
+std::string rate_of(const MicroBenchmark& one, Duration time) {
+  const double seconds = to_seconds(time);
+  if (seconds <= 0.0 || (one.op != "product" && one.bytes == 0)) {
+    return "";
+  }
+  if (one.op == "product") {
+    const auto flops = 2.0 * static_cast<double>(one.m) * static_cast<double>(one.n) * static_cast<double>(one.k);
+    return fmt::format("{:.1f} GFLOP/s", flops / seconds / 1e9);
+  }
+  return fmt::format("{:.2f} GB/s", static_cast<double>(one.bytes) / seconds / 1e9);
+}
+
+std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
+
+}  // namespace
+
+std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
+  std::vector<MicroProgram> all;
+  for (const DType dtype : plan.dtypes) {
+    add_products(plan, dtype, all);
+    add_kernels(plan, dtype, all);
+  }
+  for (const bool on_two_lanes : {false, true}) {
+    all.push_back(gaps(plan.ranks, on_two_lanes));
+  }
+  if (plan.ranks > 1) {
+    add_messages(plan, plan.dtypes.front(), all);
+    add_neighbours(plan, plan.dtypes.front(), all);
+  }
+  return all;
+}
+
+std::vector<MicroBenchmark> bench(const std::vector<MicroProgram>& programs, const BenchOptions& options,
+                                  const MakeExecutor& make,
+                                  const std::function<void(std::size_t done, std::size_t visits)>& after_each) {
+  std::vector<MicroBenchmark> measured;
+  for (const MicroProgram& micro : programs) {
+    measured.push_back(micro.what);
+  }
+  std::size_t done = 0;
+  for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
+    for (const std::size_t place : order) {
+      const MicroProgram& micro = programs[place];
+      const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
+      executor->prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
+      for (int i = 0; i < options.repetitions; ++i) {
+        const Execution run = executor->run({.products = Products::blocked, .iterations = 2, .traced = true});
+        std::ranges::copy(samples_in(micro, run.timeline), std::back_inserter(measured[place].samples));
+      }
+      if (after_each) {
+        after_each(++done, programs.size() * static_cast<std::size_t>(options.passes));
+      }
+    }
+  }
+  std::erase_if(measured, [](const MicroBenchmark& one) { return one.samples.empty(); });
+  return measured;
+}
+
+std::string to_table(const std::vector<MicroBenchmark>& measured) {
+  constexpr auto line = "{:<24} {:<5} {:<18} {:>8} {:>17} {}\n";
+  std::string text = fmt::format(line, "milliseconds", "", "", "median", "p10..p90", "");
+  for (const MicroBenchmark& one : measured) {
+    const std::string name = one.beside.empty() ? one.op : fmt::format("{} beside {}", one.op, one.beside);
+    const Summary summary = summary_of(one.samples);
+    text += fmt::format(line, name, one.dtype, size_of(one), ms(summary.median.value),
+                        fmt::format("{}..{}", ms(summary.p10), ms(summary.p90)), rate_of(one, summary.median.value));
+  }
+  return text;
+}
+
+}  // namespace commfuse::validate

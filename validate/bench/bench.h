@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which micro-benchmarks are taken, and taking them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "validate/bench/micro_program.h"
+#include "validate/executor.h"
+
+namespace commfuse::validate {
+
+struct BenchPlan {
+  std::int32_t ranks = 2;
+  std::vector<DType> dtypes{DType::bf16};  ///< The first is that of messages and of what is timed once.
+  bool quick = false;                      ///< A few sizes of everything: to look at, too few to fit.
+};
+
+/// Products by m, n and k in powers of two and the sizes of models that are not, kernels, exchanges and collectives by
+/// size, gaps, and products and exchanges beside each other. Messages need two ranks.
+std::vector<MicroProgram> micro_programs(const BenchPlan& plan);
+
+struct BenchOptions {
+  int passes = 2;          ///< Times that all of it is gone through, each time in another random order.
+  int repetitions = 2;     ///< Of each in a pass; before every one the op runs once and does not count.
+  std::uint64_t seed = 1;  ///< Of the orders.
+};
+
+/// What each says, in the order of `programs`. `after_each`, if any, hears how many of all visits are done.
+std::vector<MicroBenchmark> bench(const std::vector<MicroProgram>& programs, const BenchOptions& options,
+                                  const MakeExecutor& make,
+                                  const std::function<void(std::size_t done, std::size_t visits)>& after_each = {});
+
+/// At most 80 columns: what was measured, with median and p10 and p90.
+std::string to_table(const std::vector<MicroBenchmark>& measured);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/bench/micro_program.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "model/check.h"
+#include "model/schedule/builder.h"
+#include "model/schedule/text.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr std::int64_t row_elements = 256;
+
+/// A program and the sizes of its dimensions, made side by side.
+class Maker {
+ public:
+  explicit Maker(std::int32_t ranks) : builder_("micro-benchmark", Mesh{{{"rank", ranks}}}) {}
+
+  Extent extent(const char* name, std::int64_t elements, std::int32_t blocks = 1) {
+    const DimensionId id = builder_.dimension(name, blocks);
+    if (position(id) == sizes_.block.size()) {
+      sizes_.block.push_back(elements / blocks);
+    }
+    return {id, blocks};
+  }
+  /// Holds random numbers.
+  Operand filled(const std::string& name, Extent rows, Extent columns, DType dtype) {
+    const TensorId tensor = builder_.input_tensor(name, rows, columns, dtype);
+    const BufferId buffer = builder_.buffer(name, BufferRole::input, rows, columns, dtype);
+    builder_.initially(builder_.whole(buffer), tensor, 0, 0);
+    return {builder_.whole(buffer)};
+  }
+  Operand empty(const std::string& name, Extent rows, Extent columns, DType dtype) {
+    return {builder_.whole(builder_.buffer(name, BufferRole::output, rows, columns, dtype))};
+  }
+  ProgramBuilder& builder() { return builder_; }
+
+  void add_product(const GemmSize& size) {
+    const Extent m = extent("m", size.m);
+    const Extent n = extent("n", size.n);
+    const Extent k = extent("k", size.k);
+    builder_.gemm(
+        {.a = filled("a", m, k, size.dtype), .b = filled("b", k, n, size.dtype), .out = empty("c", m, n, size.dtype)});
+  }
+  void add_exchanges(DType wire, Bytes bytes, int count) {
+    const Extent rows = extent("rows", bytes.count / bytes_of(wire) / row_elements);
+    const Extent columns = extent("columns", row_elements);
+    const Operand from = filled("from", rows, columns, wire);
+    const Operand to = empty("to", rows, columns, wire);
+    for (int i = 0; i < count; ++i) {
+      builder_.exchange({.send = from, .receive = to, .wire = wire});
+    }
+  }
+
+  MicroProgram made(MicroBenchmark what) && {
+    what.ranks = builder_.mesh().ranks();
+    return {std::make_shared<const Program>(std::move(builder_).build()), std::move(sizes_), std::move(what)};
+  }
+
+ private:
+  ProgramBuilder builder_;
+  Sizes sizes_;
+};
+
+MicroBenchmark of_product(const GemmSize& size) {
+  return {.op = "product", .dtype = std::string(name_of(size.dtype)), .m = size.m, .n = size.n, .k = size.k};
+}
+
+Duration length_of(const OpSpan& span) { return span.end - span.start; }
+
+OpKind kind_of(const MicroProgram& micro, const OpSpan& span) { return micro.program->ops[position(span.op)].kind; }
+
+/// From each op's end to the next one's start, rank by rank.
+std::vector<Duration> gaps_in(const Timeline& spans) {
+  std::vector<Duration> all;
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    if (spans[i].rank == spans[i - 1].rank) {
+      all.push_back(std::max(Duration{}, spans[i].start - spans[i - 1].end));
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+MicroProgram product_alone(std::int32_t ranks, const GemmSize& size) {
+  Maker maker(ranks);
+  maker.add_product(size);
+  return std::move(maker).made(of_product(size));
+}
+
+MicroProgram kernel_alone(std::int32_t ranks, Function function, DType dtype, Bytes traffic) {
+  const std::int64_t inputs = function == Function::add || function == Function::residual ? 2 : 1;
+  const std::int64_t width = function == Function::swiglu ? 2 : 1;
+  const std::int64_t a_row = (inputs * width + 1) * row_elements * bytes_of(dtype);
+  check(traffic.count >= a_row, "a kernel has a row");
+  Maker maker(ranks);
+  const Extent rows = maker.extent("rows", traffic.count / a_row);
+  const Extent columns = maker.extent("columns", 2 * row_elements, 2);  // in pairs
+  const Extent half{columns.dimension, 1};
+  const bool pairs = function == Function::swiglu;
+  std::vector<Operand> from;
+  for (std::int64_t i = 0; i < inputs; ++i) {
+    from.push_back(maker.filled("in" + std::to_string(i), rows, pairs ? columns : half, dtype));
+  }
+  maker.builder().elementwise({.function = function, .inputs = from, .out = maker.empty("out", rows, half, dtype)});
+  return std::move(maker).made({.op = std::string(name_of(function)),
+                                .dtype = std::string(name_of(dtype)),
+                                .bytes = traffic.count / a_row * a_row});
+}
+
+MicroProgram exchange_alone(std::int32_t ranks, DType wire, Bytes bytes) {
+  Maker maker(ranks);
+  maker.add_exchanges(wire, bytes, 1);
+  return std::move(maker).made({.op = "exchange", .dtype = std::string(name_of(wire)), .bytes = bytes.count});
+}
+
+MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wire, Bytes total) {
+  Maker maker(ranks);
+  const Extent all = maker.extent("rows", total.count / bytes_of(wire) / row_elements, ranks);
+  const Extent columns = maker.extent("columns", row_elements);
+  const Extent own{all.dimension, 1};
+  maker.builder().collective(
+      {.kind = kind,
+       .in = maker.filled("in", kind == CollectiveKind::all_gather ? own : all, columns, wire),
+       .out = maker.empty("out", kind == CollectiveKind::reduce_scatter ? own : all, columns, wire),
+       .wire = wire});
+  return std::move(maker).made(
+      {.op = std::string(name_of(kind)), .dtype = std::string(name_of(wire)), .bytes = total.count});
+}
+
+MicroProgram gaps(std::int32_t ranks, bool on_two_lanes) {
+  constexpr int ops = 32;
+  Maker maker(ranks);
+  const Extent rows = maker.extent("rows", 1);
+  const Extent columns = maker.extent("columns", row_elements);
+  const Operand from = maker.filled("from", rows, columns, DType::fp32);
+  const Operand to = maker.empty("to", rows, columns, DType::fp32);
+  Waits last;
+  for (int i = 0; i < ops; ++i) {
+    const Lane lane{on_two_lanes && i % 2 == 1 ? LaneKind::aux : LaneKind::compute, 0};
+    last = {maker.builder().elementwise(
+        {.lane = lane, .function = Function::copy, .inputs = {from}, .out = to, .waits = last})};
+  }
+  return std::move(maker).made({.op = on_two_lanes ? "wake" : "next"});
+}
+
+MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes bytes, int exchanges, Watched watched) {
+  Maker maker(ranks);
+  maker.add_product(size);
+  maker.add_exchanges(size.dtype, bytes, exchanges);
+  MicroBenchmark what = of_product(size);
+  what.bytes = bytes.count;
+  what.op = watched == Watched::product ? "product" : "exchange";
+  what.beside = watched == Watched::product ? "exchange" : "product";
+  return std::move(maker).made(std::move(what));
+}
+
+std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& spans) {
+  if (micro.what.op == "next" || micro.what.op == "wake") {
+    return gaps_in(spans);
+  }
+  std::map<Rank, OpSpan> products;
+  for (const OpSpan& span : spans) {
+    if (kind_of(micro, span) == OpKind::gemm) {
+      products[span.rank] = span;
+    }
+  }
+  std::map<OpId, Duration> longest;
+  for (const OpSpan& span : spans) {
+    const bool is_product = kind_of(micro, span) == OpKind::gemm;
+    const bool is_inside = span.start >= products[span.rank].start && span.end <= products[span.rank].end;
+    const bool is_watched = is_product == (micro.what.op == "product");
+    if (micro.what.beside.empty() || (is_watched && (is_product || is_inside))) {
+      longest[span.op] = std::max(longest[span.op], length_of(span));
+    }
+  }
+  std::vector<Duration> samples;
+  for (const auto& [op, time] : longest) {
+    samples.push_back(time);
+  }
+  return samples;
+}
+
+}  // namespace commfuse::validate

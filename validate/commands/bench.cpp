@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate bench: what single ops take here.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+
+#include "model/config/command_line.h"
+#include "reports/atomic_file.h"
+#include "sim/commands/setting_flags.h"
+#include "validate/bench/bench.h"
+#include "validate/commands/commands.h"
+#include "validate/commands/micro_measurement.h"
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+struct BenchRequest {
+  MicroArguments arguments;
+  std::string format = "table";
+  std::string out;
+};
+
+int run(const BenchRequest& request) {
+  sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
+  const RunRecord record = micro_measured(request.arguments);
+  if (!request.out.empty()) {
+    reports::atomic_write(request.out, to_json(record));
+  }
+  if (request.format == "json") {
+    fmt::print("{}", to_json(record));
+  } else {
+    fmt::print("{}noise floor: {}\n", to_table(record.micro_benchmarks),
+               in_words(record.noise, static_cast<int>(record.micro_benchmarks.front().ranks)));
+  }
+  return exit_code::done;
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("bench", "Time single ops: products, kernels, messages, and beside each other");
+  const auto request = std::make_shared<BenchRequest>();
+  add_micro_flags(*command, request->arguments);
+  command->add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
+  command->add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
+  command->footer(
+      "Every op is a program of its own, which all ranks run at once. next and wake: from\n"
+      "an op's end until one that waited for it begins, on its lane and on another one.\n"
+      "A record feeds commfuse-sim calibrate.\n\n"
+      "Examples:\n"
+      "  commfuse-validate bench --quick\n"
+      "  commfuse-validate bench --dtype bf16,fp32 --out bench.json\n"
+      "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n\n"
+      "Exit codes: 0 done; 1 failed; 2 the input is wrong.");
+  command->callback([request, &status] { status = run(*request); });
+}
+
+}  // namespace commfuse::validate

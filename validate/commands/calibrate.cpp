@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate calibrate: this machine's own hardware file, from micro-benchmarks taken now.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/config/command_line.h"
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "sim/calibrate/calibrate.h"
+#include "sim/commands/machine_file.h"
+#include "validate/commands/commands.h"
+#include "validate/commands/micro_measurement.h"
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct CalibrateRequest {
+  MicroArguments arguments;
+  std::string base = "cpu";
+  std::string out;
+  std::string record;
+};
+
+int run(const CalibrateRequest& request) {
+  const fs::path out(request.out);
+  const std::string name = out.stem().string();
+  sim::require_new_machine(name, out);
+  const Machine base = load_machine(request.base);
+  if (base.executor != request.arguments.executor) {
+    throw ConfigError(fmt::format("--base: {} is no machine of the executor {}; leave it out, or extend cpu",
+                                  request.base, request.arguments.executor));
+  }
+  const RunRecord record = micro_measured(request.arguments);
+  const calibrate::Observations seen = calibrate::observations_of(record, "micro-benchmarks");
+  const calibrate::Calibration calibration =
+      calibrate::calibrate(base, request.base, name, seen, "commfuse-validate calibrate");
+  if (!request.record.empty()) {
+    reports::atomic_write(request.record, to_json(record));
+  }
+  sim::write_machine(out, calibration.yaml);
+  sim::print_calibration(seen, calibration, out);
+  fmt::print("noise floor: {}\n", in_words(record.noise, static_cast<int>(record.micro_benchmarks.front().ranks)));
+  return exit_code::done;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, int& status) {
+  CLI::App* command = app.add_subcommand("calibrate", "Measure single ops here and fit a hardware file to them");
+  const auto request = std::make_shared<CalibrateRequest>();
+  add_micro_flags(*command, request->arguments);
+  command->add_option("--base", request->base, "Hardware to start from")->capture_default_str()->type_name("NAME");
+  command->add_option("--out", request->out, "The hardware file to write; its name is the machine's")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("--record", request->record, "Write what was measured here, as bench --out does")
+      ->type_name("FILE");
+  command->footer(
+      "Fitted are products, copies and adds, messages, and what it takes to come to the\n"
+      "next op: single ops only, never the makespan of a schedule. One group of rows in\n"
+      "five is held out and tells how good a fit is.\n\n"
+      "Examples:\n"
+      "  commfuse-validate calibrate --out my-cpu.yaml\n"
+      "  commfuse-validate calibrate --dtype fp32 --out my-cpu.yaml --record bench.json\n"
+      "  commfuse-validate compare --hardware ./my-cpu.yaml\n\n"
+      "Exit codes: 0 done; 1 failed; 2 the input is wrong.");
+  command->callback([request, &status] { status = run(*request); });
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/commands/pace_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse::validate {
+
+void add_pace_flags(CLI::App& command, PaceArguments& arguments, const std::string& group) {
+  command.add_option("--link-bandwidth", arguments.bandwidth, "Of real links, as in '2 GB/s'; else as fast as copying")
+      ->group(group)
+      ->type_name("RATE");
+  command.add_option("--link-latency", arguments.latency, "Of real links, as in '20 us'")
+      ->group(group)
+      ->type_name("TIME");
+}
+
+std::optional<Pace> pace_of(const PaceArguments& arguments) {
+  if (arguments.latency.empty() && arguments.bandwidth.empty()) {
+    return std::nullopt;
+  }
+  const std::optional<Duration> latency = parse_duration(arguments.latency.empty() ? "0 us" : arguments.latency);
+  if (!latency) {
+    throw ConfigError(fmt::format("--link-latency: {} is no duration; write a number and a unit, as in '5 us'",
+                                  in_quotes(arguments.latency)));
+  }
+  const std::optional<BytesPerSecond> bandwidth = parse_bandwidth(arguments.bandwidth);
+  if (!bandwidth || bandwidth->value <= 0.0) {
+    throw ConfigError(fmt::format("--link-bandwidth: {} is no bandwidth; write a number and a unit, as in '2 GB/s'",
+                                  in_quotes(arguments.bandwidth)));
+  }
+  return Pace{*latency, *bandwidth};
+}
+
+}  // namespace commfuse::validate
