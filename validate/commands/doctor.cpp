@@ -51,7 +51,7 @@ void print_diagnosis() {
   fmt::print(line, "build", fmt::format("{} {}, {}", build.version, here.build, here.compiler));
   fmt::print(line, "timer", timer_in_words(noise_floor(threads)));
   fmt::print(line, "reference", "yes: check runs every schedule one op after another");
-  fmt::print(line, "cpu", "yes: check, run and compare on threads");
+  fmt::print(line, "cpu", "yes: check, run, compare, bench and calibrate on threads");
   fmt::print(line, "mpi", mpi_in_words());
   fmt::print(line, "cuda", fmt::format("no: this version has no executor for it; CUDA of this build: {}", build.cuda));
   fmt::print(line, "configs", configs_in_words());
