@@ -17,9 +17,11 @@
 
 namespace commfuse::test {
 
-/// "mpirun [...] -np 4 ": what to write before a command.
+/// "mpirun [...] -np 4 ": what to write before a command. Where there is no /sys, Open MPI's hwloc would say so on
+/// stderr.
 inline std::string mpirun(int processes, const std::string& flags = "") {
-  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ASAN_OPTIONS=detect_leaks=0 mpirun --oversubscribe "
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HWLOC_HIDE_ERRORS=2 ASAN_OPTIONS=detect_leaks=0 "
+         "mpirun --oversubscribe "
          "--mca plm isolated --mca btl self,vader --mca btl_vader_single_copy_mechanism none " +
          flags + " -np " + std::to_string(processes) + " ";
 }
