@@ -49,6 +49,19 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
     EXPECT_EQ(row.at("samples"), 3);
     EXPECT_GE(row.at("ratio"), 0.999);  // no op takes less than its price
   }
+  const Outcome by_op = run_program("commfuse-validate compare r.json --by-op --trace both.json");
+  EXPECT_EQ(by_op.code, 0) << by_op.err;
+  EXPECT_NE(by_op.out.find(" x gemm  "), std::string::npos) << by_op.out;
+  EXPECT_NE(by_op.out.find("  furthest: op "), std::string::npos) << by_op.out;
+  const std::string trace = test::contents_of("both.json");
+  EXPECT_LT(trace.find("serial predicted"), trace.find("serial measured"));
+  EXPECT_LT(trace.find("commfuse measured"), trace.size());
+  RunRecord without = record;
+  without.runs.front().spans.clear();
+  std::ofstream("without.json") << to_json(without);
+  EXPECT_EQ(refusal("compare without.json --by-op"), "without.json: of " + record.runs.front().strategy +
+                                                         " it has not the spans of all ops; measure again, with "
+                                                         "--spans\n");
   const Outcome over = run_program("commfuse-validate compare r.json --limit 0");
   EXPECT_EQ(over.code, 4) << over.out;
   EXPECT_NE(over.out.find("differ"), std::string::npos);

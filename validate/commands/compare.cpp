@@ -10,6 +10,8 @@
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/schedule/text.h"
+#include "reports/trace.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/measured_point.h"
 #include "validate/compare/comparison.h"
@@ -23,13 +25,56 @@ struct CompareRequest {
   std::string record;
   std::string format = "table";
   std::string limit;
+  std::string trace;
+  bool by_op = false;
+
+  [[nodiscard]] bool needs_spans() const { return by_op || !trace.empty(); }
 };
 
 struct Compared {
   RunRecord record;
   std::vector<ComparedSchedule> schedules;
+  std::vector<reports::TracedRun> traces;  ///< Two a schedule: as predicted, as measured.
   int ranks = 0;
 };
+
+/// A schedule's two timelines as neighbours.
+void add_traces(const Point& point, const MeasuredRun& run, const Prediction& prediction, const Timeline& predicted,
+                std::vector<reports::TracedRun>& traces) {
+  for (const bool is_measured : {false, true}) {
+    const ResultRow row{.model = point.model.name,
+                        .hardware = point.machine.name,
+                        .scope = std::string(name_of(point.scope)),
+                        .ranks = point.ranks,
+                        .batch = point.batch,
+                        .seq = point.seq,
+                        .strategy = fmt::format("{} {}", run.strategy, is_measured ? "measured" : "predicted"),
+                        .parameters = run.parameters};
+    traces.push_back({.row = row,
+                      .program = prediction.structure->plan.lowered.program,
+                      .timeline = is_measured ? run.spans : predicted,
+                      .sizes = prediction.sizes});
+  }
+}
+
+/// What the ops took, where somebody asked and the schedule came to its end.
+void compare_ops(const CompareRequest& request, PredictedPoint& point, const MeasuredRun& run,
+                 const Prediction& prediction, Compared& result) {
+  if (!request.needs_spans() || run.makespans.empty()) {
+    return;
+  }
+  const Timeline predicted = point.timeline(prediction);
+  if (!same_ops(predicted, run.spans)) {
+    throw ConfigError(fmt::format("{}: of {} it has not the spans of all ops; measure again, with --spans",
+                                  request.record.empty() ? "the record" : request.record, run.strategy));
+  }
+  if (request.by_op) {
+    result.schedules.back().ops = compared_ops(prediction.structure->program(), predicted, run.spans);
+  }
+  if (!request.trace.empty()) {
+    add_traces(point.point(), run, prediction, predicted, result.traces);
+  }
+}
 
 ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) {
   ComparedSchedule one{.strategy = run.strategy,
@@ -45,9 +90,12 @@ ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) 
 Compared measured_now(const CompareRequest& request) {
   PredictedPoint point(settings_of(request.arguments));
   const std::vector<Prediction> predictions = point.asked_for();
-  Compared result{.record = measured(point, predictions, request.arguments), .ranks = point.point().ranks};
+  MeasureArguments arguments = request.arguments;
+  arguments.traced = arguments.traced || request.needs_spans();
+  Compared result{.record = measured(point, predictions, arguments), .ranks = point.point().ranks};
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     result.schedules.push_back(compared(result.record.runs[i], predictions[i]));
+    compare_ops(request, point, result.record.runs[i], predictions[i], result);
   }
   return result;
 }
@@ -61,7 +109,9 @@ Compared measured_before(const CompareRequest& request) {
   PredictedPoint point(settings_of(result.record, request.arguments));
   result.ranks = point.point().ranks;
   for (const MeasuredRun& run : result.record.runs) {
-    result.schedules.push_back(compared(run, point.recorded(run, request.record)));
+    const Prediction prediction = point.recorded(run, request.record);
+    result.schedules.push_back(compared(run, prediction));
+    compare_ops(request, point, run, prediction, result);
   }
   return result;
 }
@@ -83,6 +133,9 @@ int run(const CompareRequest& request) {
   const std::optional<double> limit = limit_of(request);
   const Compared result = request.record.empty() ? measured_now(request) : measured_before(request);
   const bool as_json = request.format == "json";
+  if (!request.trace.empty()) {
+    reports::write_trace(result.traces, request.trace);
+  }
   fmt::print("{}", as_json ? to_json(result.schedules) : to_table(result.schedules));
   if (!as_json && !result.record.noise.samples.empty()) {
     fmt::print("Noise floor: {}; {} compute, played {:g} times slower.\n", in_words(result.record.noise, result.ranks),
@@ -112,6 +165,12 @@ void add_compare(CLI::App& app, int& status) {
   command->add_option("-o,--output", request->format, "table, json")->capture_default_str();
   command->add_option("--limit", request->limit, "Exit with 4 when the median error is larger, in percent")
       ->type_name("PERCENT");
+  command->add_flag("--by-op", request->by_op,
+                    "Also by kind of op, summed over ranks, and the op that is furthest off: of one more iteration");
+  command
+      ->add_option("--trace", request->trace,
+                   "Write when every op was predicted and measured, as neighbours, for ui.perfetto.dev")
+      ->type_name("FILE");
   command->footer(
       "Emulated compute shows whether the order of ops, waits and meetings on real\n"
       "threads gives the predicted makespan; the prices themselves are the model's.\n"
@@ -121,6 +180,7 @@ void add_compare(CLI::App& app, int& status) {
       "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
       "  commfuse-validate compare --seq 8K --ranks 4\n"
       "  commfuse-validate compare --seq 8K --ranks 8 --scope gate_up --limit 5\n"
+      "  commfuse-validate compare --seq 8K --ranks 4 --by-op --trace both.json.gz\n"
       "  commfuse-validate compare record.json\n"
       "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n\n"
       "Exit codes: 0 done; 4 over the limit; 1 a schedule did not end; 2 the input is wrong.");

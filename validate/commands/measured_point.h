@@ -51,6 +51,11 @@ class PredictedPoint {
   /// One that was measured. Throws ConfigError when this program has no such schedule.
   Prediction recorded(const MeasuredRun& run, const std::string& path);
 
+  /// When every op of it runs.
+  Timeline timeline(const Prediction& prediction) {
+    return predictor_.timeline(point_, *prediction.structure, prediction.sizes);
+  }
+
   [[nodiscard]] const Settings& settings() const { return settings_; }
   [[nodiscard]] const Point& point() const { return point_; }
 

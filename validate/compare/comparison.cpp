@@ -52,6 +52,35 @@ void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const st
 
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
 
+/// What is below a schedule's line.
+std::string lines_of(const ComparedOps& ops) {
+  std::string text;
+  const auto line = [&](const std::string& what, const OpTimes& times) {
+    text += fmt::format("  {:<27} {:>9} {:>9} {:>7}\n", cut(what, 27), ms(times.predicted), ms(times.measured),
+                        times.predicted > Duration{} ? fmt::format("{:.3f}", times.ratio()) : "-");
+  };
+  for (const OpTimes& kind : ops.kinds) {
+    line(fmt::format("{} x {}", kind.ops, kind.what), kind);
+  }
+  line(fmt::format("furthest: {}", ops.furthest.what), ops.furthest);
+  return text;
+}
+
+Json json_of(const OpTimes& times) {
+  return {{"what", times.what},
+          {"ops", times.ops},
+          {"predicted_us", to_microseconds(times.predicted)},
+          {"measured_us", to_microseconds(times.measured)}};
+}
+
+Json json_of(const ComparedOps& ops) {
+  Json kinds = Json::array();
+  for (const OpTimes& kind : ops.kinds) {
+    kinds.push_back(json_of(kind));
+  }
+  return {{"kinds", std::move(kinds)}, {"furthest", json_of(ops.furthest)}};
+}
+
 /// "1.234..1.240", or "-" of too few samples.
 std::string range_of(const Estimate& estimate) {
   return estimate.range ? fmt::format("{}..{}", ms(estimate.range->low), ms(estimate.range->high)) : "-";
@@ -138,6 +167,7 @@ std::string to_table(std::span<const ComparedSchedule> schedules) {
     text += one->measured ? fmt::format(line, name, ms(one->predicted), ms(one->measured->median.value),
                                         fmt::format("{:.3f}", one->ratio()), range_of(one->measured->median))
                           : fmt::format(line, name, ms(one->predicted), "failed", "-", "-");
+    text += one->ops ? lines_of(*one->ops) : "";
   }
   if (const std::optional<Agreement> agreement = agreement_of(schedules)) {
     text += wrapped(verdict_in_words(schedules, *agreement), "", "");
@@ -168,6 +198,9 @@ std::string to_json(std::span<const ComparedSchedule> schedules) {
     put("ratio", one.measured ? one.ratio() : 0.0);
     put("predicted_winner", agreement && agreement->predicted_winner == place);
     put("measured_winner", agreement && agreement->measured_winner == place);
+    if (one.ops) {
+      object["ops"] = json_of(*one.ops);
+    }
     text += fmt::format("{}\n{}", place == 0 ? "" : ",", object.dump());
   }
   return text + "\n]\n";

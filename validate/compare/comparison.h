@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "validate/compare/op_comparison.h"
 #include "validate/measure/protocol.h"
 
 namespace commfuse::validate {
@@ -21,6 +22,7 @@ struct ComparedSchedule {
   std::string schedule_sha256;
   Duration predicted{};
   std::optional<Summary> measured{};  ///< Nothing: it failed.
+  std::optional<ComparedOps> ops{};   ///< Nothing: nobody asked, or it failed.
 
   /// "sliced (k=4)"
   [[nodiscard]] std::string name() const;
@@ -48,7 +50,8 @@ inline constexpr double clear_gap = 0.05;
 /// Nothing where nothing was measured.
 std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedules);
 
-/// At most 80 columns: a line a schedule, fastest prediction first, and the verdict.
+/// At most 80 columns: a line a schedule, fastest prediction first, what its ops took where that was compared, and the
+/// verdict.
 std::string to_table(std::span<const ComparedSchedule> schedules);
 /// An array of objects, one a line, each with "schema":"commfuse.compare/1"; times in microseconds.
 std::string to_json(std::span<const ComparedSchedule> schedules);

@@ -77,6 +77,25 @@ TEST(Comparison, IsATableByPrediction) {
             "than 5 % apart, 3 came in that order.\n");
 }
 
+TEST(Comparison, TellsBelowAScheduleWhatItsOpsTook) {
+  ComparedSchedule one = schedule("commfuse", 1000us, 1010us);
+  one.ops =
+      ComparedOps{.kinds = {{.what = "gemm", .ops = 8, .predicted = 1600us, .measured = 2000us},
+                            {.what = "exchange", .ops = 2, .predicted = Duration{}, .measured = 1us}},
+                  .furthest = {.what = "op 3 (gemm on compute 0)", .ops = 2, .predicted = 400us, .measured = 600us}};
+  EXPECT_EQ(to_table({&one, 1}),
+            "milliseconds                  predicted  measured   ratio        95 % interval\n"
+            "commfuse                          1.000     1.010   1.010         1.009..1.011\n"
+            "  8 x gemm                        1.600     2.000   1.250\n"
+            "  2 x exchange                    0.000     0.001       -\n"
+            "  furthest: op 3 (gemm on c..     0.400     0.600   1.500\n"
+            "commfuse alone was measured. Measured and predicted differ by 1.0 % in the\n"
+            "median, at most by 1.0 % (commfuse).\n");
+  const auto rows = nlohmann::json::parse(to_json({&one, 1}));
+  EXPECT_EQ(rows[0].at("ops").at("kinds")[0].at("measured_us"), 2000.0);
+  EXPECT_EQ(rows[0].at("ops").at("furthest").at("what"), "op 3 (gemm on compute 0)");
+}
+
 TEST(Comparison, IsJsonForPrograms) {
   const std::array schedules{schedule("serial", 2000us, 2100us), schedule("commfuse", 1000us, 1010us)};
   const auto rows = nlohmann::json::parse(to_json(schedules));

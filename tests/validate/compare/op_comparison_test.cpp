@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A product and an exchange on two ranks, predicted and measured, summed by hand.
+#include "validate/compare/op_comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "validate/bench/micro_program.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr OpId product{0};
+constexpr OpId exchange{1};
+
+OpSpan span(Rank rank, OpId op, Duration start, Duration end) { return {rank, op, Instant(start), Instant(end)}; }
+
+const Timeline predicted{span(0, product, 0us, 10us), span(0, exchange, 0us, 4us), span(1, product, 0us, 10us),
+                         span(1, exchange, 0us, 4us)};
+
+std::shared_ptr<const Program> program() {
+  return beside_each_other(2, {.m = 64, .n = 64, .k = 64}, {4096}, 1, Watched::product).program;
+}
+
+TEST(ComparedOps, AreSummedOverRanksByKind) {
+  const Timeline measured{span(0, product, 1us, 12us), span(0, exchange, 0us, 9us), span(1, product, 0us, 10us),
+                          span(1, exchange, 2us, 9us)};
+  const ComparedOps ops = compared_ops(*program(), predicted, measured);
+  EXPECT_EQ(ops.kinds, (std::vector<OpTimes>{{.what = "gemm", .ops = 2, .predicted = 20us, .measured = 21us},
+                                             {.what = "exchange", .ops = 2, .predicted = 8us, .measured = 16us}}));
+  EXPECT_DOUBLE_EQ(ops.kinds.back().ratio(), 2.0);
+  EXPECT_EQ(ops.furthest.measured, 16us);
+  EXPECT_NE(ops.furthest.what.find("exchange"), std::string::npos) << ops.furthest.what;
+}
+
+TEST(ComparedOps, AnOpThatIsTooFastIsOffAsWell) {
+  Timeline measured = predicted;
+  measured[0].end = Instant(1us);
+  const ComparedOps ops = compared_ops(*program(), predicted, measured);
+  EXPECT_EQ(ops.furthest.measured, 11us);
+  EXPECT_EQ(ops.furthest.predicted, 20us);
+}
+
+TEST(ComparedOps, AnotherRankOrOpIsAnotherSchedule) {
+  EXPECT_TRUE(same_ops(predicted, predicted));
+  Timeline other = predicted;
+  other.pop_back();
+  EXPECT_FALSE(same_ops(predicted, other));
+  other.push_back(span(1, product, 0us, 4us));
+  EXPECT_FALSE(same_ops(predicted, other));
+}
+
+}  // namespace
+}  // namespace commfuse::validate
