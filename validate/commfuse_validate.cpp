@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
       "  commfuse-validate compare record.json\n"
       "  commfuse-validate calibrate --out my-cpu.yaml\n"
       "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
+      "  mpirun -np 8 commfuse-validate links\n"
       "  commfuse-validate doctor\n"
       "  commfuse-validate version\n\n" +
       commfuse::exit_codes_in_words());
@@ -26,9 +27,10 @@ int main(int argc, char** argv) {
   int status = commfuse::exit_code::done;
   commfuse::validate::add_check(app, launch, status);
   commfuse::validate::add_run(app, launch, status);
-  commfuse::validate::add_bench(app, status);
-  commfuse::validate::add_calibrate(app, status);
+  commfuse::validate::add_bench(app, launch, status);
+  commfuse::validate::add_calibrate(app, launch, status);
   commfuse::validate::add_compare(app, status);
+  commfuse::validate::add_links(app, launch, status);
   commfuse::validate::add_doctor(app, status);
   commfuse::validate::add_version(app, status);
   const commfuse::LastWords words = commfuse::run_quietly(app, argc, argv, status);

@@ -76,9 +76,16 @@ Json json_of(const MeasuredRun& run) {
 }
 
 Json json_of(const MicroBenchmark& one) {
-  return {{"op", one.op},       {"beside", one.beside}, {"dtype", one.dtype},
-          {"m", one.m},         {"n", one.n},           {"k", one.k},
-          {"bytes", one.bytes}, {"ranks", one.ranks},   {"samples_ps", json_of(one.samples)}};
+  Json json{{"op", one.op}, {"beside", one.beside}, {"dtype", one.dtype}, {"m", one.m},
+            {"n", one.n},   {"k", one.k},           {"bytes", one.bytes}, {"ranks", one.ranks}};
+  if (one.rank >= 0) {
+    json["rank"] = one.rank;
+  }
+  if (one.peer >= 0) {
+    json["peer"] = one.peer;
+  }
+  json["samples_ps"] = json_of(one.samples);
+  return json;
 }
 
 Json json_of(const Environment& environment) {
@@ -241,6 +248,12 @@ MicroBenchmark micro_benchmark_in(const Reader& reader) {
                      .bytes = reader.at("bytes").count(),
                      .ranks = reader.at("ranks").count(1),
                      .samples = reader.at("samples_ps").durations()};
+  if (reader.has("rank")) {
+    one.rank = reader.at("rank").count(0, one.ranks - 1);
+  }
+  if (reader.has("peer")) {
+    one.peer = reader.at("peer").count(0, one.ranks - 1);
+  }
   reader.at("samples_ps").require(!one.samples.empty(), "it has no sample");
   return one;
 }

@@ -70,8 +70,8 @@ struct NoiseFloor {
 /// One op on every rank at once, again and again, alone or beside another one. What it is fitted to prices ops, so
 /// no makespan of a schedule is in it.
 struct MicroBenchmark {
-  std::string
-      op;  ///< "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake": see micro_program.h.
+  std::string op;  ///< "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake", "transfer": see
+                   ///< micro_program.h.
   std::string beside;  ///< What another lane of the rank does meanwhile: "product", "exchange"; empty: nothing.
   std::string dtype;   ///< Of what is multiplied or moved; empty where nothing is.
   std::int64_t m = 0;  ///< Of a product, as n and k.
@@ -79,6 +79,8 @@ struct MicroBenchmark {
   std::int64_t k = 0;
   std::int64_t bytes = 0;  ///< Read and written; of an exchange sent one way; of a collective as nccl-tests counts.
   std::int64_t ranks = 1;
+  std::int64_t rank = -1;           ///< Whose time alone this is; of a "transfer" the one that sends. -1: nobody's.
+  std::int64_t peer = -1;           ///< Of a "transfer" the rank that receives.
   std::vector<Duration> samples{};  ///< One a repetition: the longest of all ranks; of "next" and "wake" every one.
   friend bool operator==(const MicroBenchmark&, const MicroBenchmark&) = default;
 };

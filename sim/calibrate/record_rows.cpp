@@ -32,7 +32,9 @@ class RecordRows {
     seen_.is_executor = true;
     for (const MicroBenchmark& one : record.micro_benchmarks) {
       const Duration time = median_of(one.samples);
-      if (!one.beside.empty()) {
+      if (one.rank >= 0) {
+        ++left_out_["ops of single ranks and links, which commfuse-validate links compares"];
+      } else if (!one.beside.empty()) {
         ++left_out_["two ops beside each other, which prices do not know of"];
       } else if (time > Duration{}) {
         add(one, time);

@@ -38,6 +38,36 @@ TEST(ValidateCalibrate, NothingIsMeasuredForAFileThatCannotBeWritten) {
             std::string::npos);
 }
 
+TEST(ValidateLinks, FlagsThatMakeNoSenseAreRefused) {
+  EXPECT_NE(refusal("links --ranks 1").find("--ranks: '1' is no whole number from 2 to 16"), std::string::npos);
+  EXPECT_NE(refusal("links --bytes 100").find("--bytes: '100' is no multiple of 512 bytes"), std::string::npos);
+  EXPECT_NE(refusal("links --tolerance little").find("--tolerance: 'little' is no number"), std::string::npos);
+}
+
+TEST(ValidateLinks, WhatIsOffInARecordIsNamedAndTheExitCodeSaysSo) {
+  const OwnFolder folder;
+  RunRecord record{.executor = "cpu"};
+  record.noise = {.stated = Duration(1000), .samples = {Duration(1000)}};
+  std::ofstream("bench.json") << to_json(record);
+  EXPECT_NE(refusal("links bench.json").find("bench.json: no link was measured"), std::string::npos);
+  for (const std::int64_t rank : {0, 1, 2}) {
+    record.micro_benchmarks.push_back({.op = "product",
+                                       .m = 1,
+                                       .n = 1,
+                                       .k = 1,
+                                       .ranks = 3,
+                                       .rank = rank,
+                                       .samples = std::vector<Duration>(9, Duration(rank == 1 ? 1500 : 1000))});
+  }
+  std::ofstream("links.json") << to_json(record);
+  const Outcome off = run_program("commfuse-validate links links.json");
+  EXPECT_EQ(off.code, 4) << off.err;
+  EXPECT_NE(off.out.find("  rank 1: products of 1 x 1 x 1 take 1.50 times as long as usual (1.50 to 1.50)\n"),
+            std::string::npos)
+      << off.out;
+  EXPECT_EQ(run_program("commfuse-validate links links.json --tolerance 50").code, 0);
+}
+
 TEST(ValidateCompare, ARecordOfMicroBenchmarksIsNothingToCompare) {
   const OwnFolder folder;
   RunRecord record{.executor = "cpu"};

@@ -117,6 +117,21 @@ TEST_F(UnderMpirun, RunWritesARecordThatCompareReads) {
   EXPECT_EQ(nlohmann::json::parse(compare.out).size(), 2U);
 }
 
+TEST_F(UnderMpirun, LinksAreTimedBetweenProcesses) {
+  const OwnFolder folder;
+  const Outcome outcome = run_program(
+      mpirun(3) + "commfuse-validate links --bytes '4 KiB' --tolerance 1000000 --out links.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(count(outcome.out, "transfers of 4 KiB, us, from (down) to (right)"), 1U) << outcome.out;
+  const RunRecord record = load_run_record("links.json");
+  EXPECT_EQ(record.executor, "mpi");
+  EXPECT_EQ(record.environment.hosts.size(), 3U);
+  EXPECT_EQ(record.micro_benchmarks.size(), 6U + 3U);
+  const Outcome alone = run_program(mpirun(1, "-q") + "commfuse-validate links");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_NE(alone.err.find("it takes 2 ranks, but there is 1 process; start more"), std::string::npos) << alone.err;
+}
+
 TEST_F(UnderMpirun, RunRefusesWhatMakesNoSense) {
   const Outcome few = run_program(mpirun(2, "-q") + "commfuse-validate run --ranks 4");
   EXPECT_EQ(few.code, 2);

@@ -86,6 +86,30 @@ std::vector<Duration> gaps_in(const Timeline& spans) {
   return all;
 }
 
+/// The n-th op of one rank is the other's n-th: a transfer lasts from when the second of both was ready.
+std::vector<Duration> transfers_in(const MicroBenchmark& what, const Timeline& spans) {
+  std::vector<Duration> sent;
+  std::vector<Duration> received;
+  for (const OpSpan& span : spans) {
+    (span.rank == what.rank ? sent : received).push_back(length_of(span));
+  }
+  std::vector<Duration> samples;
+  for (std::size_t i = 0; i < std::min(sent.size(), received.size()); ++i) {
+    samples.push_back(std::min(sent[i], received[i]));
+  }
+  return samples;
+}
+
+std::vector<Duration> of_rank(const MicroBenchmark& what, const Timeline& spans) {
+  std::vector<Duration> samples;
+  for (const OpSpan& span : spans) {
+    if (span.rank == what.rank) {
+      samples.push_back(length_of(span));
+    }
+  }
+  return samples;
+}
+
 }  // namespace
 
 MicroProgram product_alone(std::int32_t ranks, const GemmSize& size) {
@@ -134,6 +158,31 @@ MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wir
       {.op = std::string(name_of(kind)), .dtype = std::string(name_of(wire)), .bytes = total.count});
 }
 
+MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count) {
+  check(from != to && from >= 0 && to >= 0 && from < ranks && to < ranks, "a transfer is between two ranks");
+  Maker maker(ranks);
+  const Extent rows = maker.extent("rows", bytes.count / bytes_of(wire) / row_elements);
+  const Extent columns = maker.extent("columns", row_elements);
+  const Operand source = maker.filled("from", rows, columns, wire);
+  const Operand target = maker.empty("to", rows, columns, wire);
+  const std::int32_t shift = (to - from + ranks) % ranks;
+  for (int i = 0; i < count; ++i) {
+    ProgramBuilder& builder = maker.builder();
+    builder.only_where(builder.exchange({.shift = shift, .send = source, .wire = wire}),
+                       {.relation = Relation::equal, .value = from});
+    builder.only_where(builder.exchange({.shift = shift, .receive = target, .wire = wire}),
+                       {.relation = Relation::equal, .value = to});
+  }
+  return std::move(maker).made(
+      {.op = "transfer", .dtype = std::string(name_of(wire)), .bytes = bytes.count, .rank = from, .peer = to});
+}
+
+MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size) {
+  MicroProgram micro = product_alone(ranks, size);
+  micro.what.rank = rank;
+  return micro;
+}
+
 MicroProgram gaps(std::int32_t ranks, bool on_two_lanes) {
   constexpr int ops = 32;
   Maker maker(ranks);
@@ -164,6 +213,12 @@ MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes b
 std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& spans) {
   if (micro.what.op == "next" || micro.what.op == "wake") {
     return gaps_in(spans);
+  }
+  if (micro.what.op == "transfer") {
+    return transfers_in(micro.what, spans);
+  }
+  if (micro.what.rank >= 0) {
+    return of_rank(micro.what, spans);
   }
   std::map<Rank, OpSpan> products;
   for (const OpSpan& span : spans) {

@@ -39,12 +39,20 @@ MicroProgram collective_alone(std::int32_t ranks, CollectiveKind kind, DType wir
 /// end until what waited for it begins.
 MicroProgram gaps(std::int32_t ranks, bool on_two_lanes);
 
+/// So many transfers of so many bytes, one after another, from one rank to another, while all others do nothing.
+/// Requires rows of 256 elements that make up `bytes`, and two ranks of them.
+MicroProgram transfers_alone(std::int32_t ranks, Rank from, Rank to, DType wire, Bytes bytes, int count);
+
+/// The product that all ranks do at once, and how long `rank` takes for it.
+MicroProgram product_of_rank(std::int32_t ranks, Rank rank, const GemmSize& size);
+
 enum class Watched : std::uint8_t { product, exchange };
 /// A product, and beside it on another lane so many exchanges, one after another; one of both is measured.
 MicroProgram beside_each_other(std::int32_t ranks, const GemmSize& size, Bytes bytes, int exchanges, Watched watched);
 
 /// What one run of it says: how long its op took on the rank where it took longest, since the others wait for that one
-/// sooner or later; of gaps every gap; of exchanges beside a product those that begin and end while it runs.
+/// sooner or later, or on the one rank that it is about; of gaps every gap; of exchanges beside a product those that
+/// begin and end while it runs; of transfers each, from when both ranks stood ready.
 std::vector<Duration> samples_in(const MicroProgram& micro, const Timeline& spans);
 
 }  // namespace commfuse::validate

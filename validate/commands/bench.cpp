@@ -13,6 +13,7 @@
 #include "validate/commands/commands.h"
 #include "validate/commands/micro_measurement.h"
 #include "validate/measure/protocol.h"
+#include "validate/mpi/launch.h"
 
 namespace commfuse::validate {
 
@@ -24,9 +25,16 @@ struct BenchRequest {
   std::string out;
 };
 
-int run(const BenchRequest& request) {
+int run(const BenchRequest& request, Launch& launch) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
-  const RunRecord record = micro_measured(request.arguments);
+  const MicroWhere where = where_of(request.arguments, launch);
+  if (!where.takes_part()) {
+    return exit_code::done;
+  }
+  const RunRecord record = micro_measured(where, request.arguments);
+  if (!where.leads()) {
+    return exit_code::done;
+  }
   if (!request.out.empty()) {
     reports::atomic_write(request.out, to_json(record));
   }
@@ -34,14 +42,14 @@ int run(const BenchRequest& request) {
     fmt::print("{}", to_json(record));
   } else {
     fmt::print("{}noise floor: {}\n", to_table(record.micro_benchmarks),
-               in_words(record.noise, static_cast<int>(record.micro_benchmarks.front().ranks)));
+               in_words(record.noise, where.crew != nullptr ? 1 : where.ranks));
   }
   return exit_code::done;
 }
 
 }  // namespace
 
-void add_bench(CLI::App& app, int& status) {
+void add_bench(CLI::App& app, Launch& launch, int& status) {
   CLI::App* command =
       app.add_subcommand("bench", "Time single ops: products, kernels, messages, and beside each other");
   const auto request = std::make_shared<BenchRequest>();
@@ -55,9 +63,10 @@ void add_bench(CLI::App& app, int& status) {
       "Examples:\n"
       "  commfuse-validate bench --quick\n"
       "  commfuse-validate bench --dtype bf16,fp32 --out bench.json\n"
+      "  mpirun -np 2 commfuse-validate bench --quick\n"
       "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n\n"
       "Exit codes: 0 done; 1 failed; 2 the input is wrong.");
-  command->callback([request, &status] { status = run(*request); });
+  command->callback([request, &launch, &status] { status = run(*request, launch); });
 }
 
 }  // namespace commfuse::validate

@@ -16,6 +16,7 @@
 #include "validate/commands/commands.h"
 #include "validate/commands/micro_measurement.h"
 #include "validate/measure/protocol.h"
+#include "validate/mpi/launch.h"
 
 namespace commfuse::validate {
 
@@ -30,16 +31,17 @@ struct CalibrateRequest {
   std::string record;
 };
 
-int run(const CalibrateRequest& request) {
+int run(const CalibrateRequest& request, Launch& launch) {
   const fs::path out(request.out);
   const std::string name = out.stem().string();
   sim::require_new_machine(name, out);
   const Machine base = load_machine(request.base);
-  if (base.executor != request.arguments.executor) {
+  const MicroWhere where = where_of(request.arguments, launch);
+  if (base.executor != (where.crew != nullptr ? "mpi" : "cpu")) {
     throw ConfigError(fmt::format("--base: {} is no machine of the executor {}; leave it out, or extend cpu",
-                                  request.base, request.arguments.executor));
+                                  request.base, where.crew != nullptr ? "mpi" : "cpu"));
   }
-  const RunRecord record = micro_measured(request.arguments);
+  const RunRecord record = micro_measured(where, request.arguments);
   const calibrate::Observations seen = calibrate::observations_of(record, "micro-benchmarks");
   const calibrate::Calibration calibration =
       calibrate::calibrate(base, request.base, name, seen, "commfuse-validate calibrate");
@@ -48,13 +50,13 @@ int run(const CalibrateRequest& request) {
   }
   sim::write_machine(out, calibration.yaml);
   sim::print_calibration(seen, calibration, out);
-  fmt::print("noise floor: {}\n", in_words(record.noise, static_cast<int>(record.micro_benchmarks.front().ranks)));
+  fmt::print("noise floor: {}\n", in_words(record.noise, where.ranks));
   return exit_code::done;
 }
 
 }  // namespace
 
-void add_calibrate(CLI::App& app, int& status) {
+void add_calibrate(CLI::App& app, Launch& launch, int& status) {
   CLI::App* command = app.add_subcommand("calibrate", "Measure single ops here and fit a hardware file to them");
   const auto request = std::make_shared<CalibrateRequest>();
   add_micro_flags(*command, request->arguments);
@@ -73,7 +75,7 @@ void add_calibrate(CLI::App& app, int& status) {
       "  commfuse-validate calibrate --dtype fp32 --out my-cpu.yaml --record bench.json\n"
       "  commfuse-validate compare --hardware ./my-cpu.yaml\n\n"
       "Exit codes: 0 done; 1 failed; 2 the input is wrong.");
-  command->callback([request, &status] { status = run(*request); });
+  command->callback([request, &launch, &status] { status = run(*request, launch); });
 }
 
 }  // namespace commfuse::validate

@@ -10,11 +10,12 @@ namespace commfuse::validate {
 
 class Launch;
 
-void add_bench(CLI::App& app, int& status);
-void add_calibrate(CLI::App& app, int& status);
+void add_bench(CLI::App& app, Launch& launch, int& status);
+void add_calibrate(CLI::App& app, Launch& launch, int& status);
 void add_check(CLI::App& app, Launch& launch, int& status);
 void add_compare(CLI::App& app, int& status);
 void add_doctor(CLI::App& app, int& status);
+void add_links(CLI::App& app, Launch& launch, int& status);
 void add_run(CLI::App& app, Launch& launch, int& status);
 void add_version(CLI::App& app, int& status);
 

@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <utility>
 
 #include "model/build_info.h"
 #include "model/config/quantity.h"
@@ -14,17 +16,75 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "sim/commands/setting_flags.h"
-#include "validate/bench/bench.h"
+#include "validate/commands/process_variant.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/measure/protocol.h"
+#include "validate/mpi/launch.h"
+#include "validate/mpi/mpi_executor.h"
 #include "validate/reference/rounding.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-constexpr std::array<std::string_view, 1> executors{"cpu"};
-constexpr std::int64_t most_ranks = 16;
+constexpr std::array<std::string_view, 2> executors{"cpu", "mpi"};
+constexpr std::int64_t usual_threads = 2;
+constexpr std::int64_t most_threads = 16;
+
+/// On a terminal, one line that is written over.
+void show_progress(std::size_t done, std::size_t visits) {
+  if (::isatty(STDERR_FILENO) != 0 && (done % 16 == 0 || done == visits)) {
+    fmt::print(stderr, "\r{} of {} measurements{}", done, visits, done == visits ? "\n" : "");
+  }
+}
+
+MakeExecutor maker_of(const MicroWhere& where) {
+  if (where.crew != nullptr) {
+    return [crew = where.crew](Lowered lowered, Sizes sizes) {
+      return std::make_unique<MpiExecutor>(std::move(lowered), std::move(sizes), *crew);
+    };
+  }
+  return [pace = where.pace](Lowered lowered, Sizes sizes) {
+    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.pace = pace});
+  };
+}
+
+std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t fewest, std::int64_t most) {
+  if (text.empty()) {
+    return static_cast<std::int32_t>(std::max(usual, fewest));
+  }
+  const std::optional<std::int64_t> ranks = parse_integer(text);
+  if (!ranks || *ranks < fewest || *ranks > most) {
+    throw ConfigError(fmt::format("--ranks: {} is no whole number from {} to {}; write one, as in --ranks 2",
+                                  in_quotes(text), fewest, most));
+  }
+  return static_cast<std::int32_t>(*ranks);
+}
+
+}  // namespace
+
+bool MicroWhere::takes_part() const { return crew == nullptr || crew->process() < ranks; }
+bool MicroWhere::leads() const { return crew == nullptr || crew->leads(); }
+
+void add_where_flags(CLI::App& command, MicroArguments& arguments) {
+  command
+      .add_option("--executor", arguments.executor,
+                  "Who runs it: cpu, ranks and lanes are threads; mpi, ranks are processes, the default under mpirun")
+      ->default_str("cpu");
+  command.add_option("--ranks", arguments.ranks, "So many do it at once; under mpirun as many as there are processes")
+      ->default_str("2")
+      ->type_name("COUNT");
+  add_pace_flags(command, arguments.pace, "");
+}
+
+void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
+  add_where_flags(command, arguments);
+  command
+      .add_option("--dtype", arguments.dtypes, "Some of bf16, fp16, fp32, between commas; messages are in the first")
+      ->capture_default_str()
+      ->type_name("WORDS");
+  command.add_flag("--quick", arguments.quick, "A few sizes of everything");
+}
 
 std::vector<DType> dtypes_of(const std::string& list) {
   std::vector<DType> chosen;
@@ -41,50 +101,50 @@ std::vector<DType> dtypes_of(const std::string& list) {
   return chosen;
 }
 
-/// On a terminal, one line that is written over.
-void show_progress(std::size_t done, std::size_t visits) {
-  if (::isatty(STDERR_FILENO) != 0 && (done % 16 == 0 || done == visits)) {
-    fmt::print(stderr, "\r{} of {} measurements{}", done, visits, done == visits ? "\n" : "");
+MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_t fewest) {
+  if (!arguments.executor.empty()) {
+    sim::require_word("--executor", arguments.executor, executors, "executor");
   }
+  MicroWhere where{.pace = pace_of(arguments.pace)};
+  if (arguments.executor == "mpi" || (arguments.executor.empty() && launch.under_mpi())) {
+    if (where.pace) {
+      throw ConfigError("processes send for real; leave out --link-bandwidth and --link-latency");
+    }
+    where.crew = &launch.crew(default_patience);
+    const int processes = where.crew->processes();
+    if (processes < fewest) {
+      throw ConfigError(fmt::format("it takes {} ranks, but there is {} process; start more, as in mpirun -np {}",
+                                    fewest, processes, fewest));
+    }
+    where.ranks = ranks_of(arguments.ranks, processes, fewest, processes);
+  } else {
+    where.ranks = ranks_of(arguments.ranks, usual_threads, fewest, most_threads);
+  }
+  return where;
 }
 
-}  // namespace
-
-void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
-  command.add_option("--executor", arguments.executor, "Who runs it: cpu, ranks and lanes are threads")
-      ->capture_default_str();
-  command.add_option("--ranks", arguments.ranks, "That do the same at once")->capture_default_str()->type_name("COUNT");
-  command
-      .add_option("--dtype", arguments.dtypes, "Some of bf16, fp16, fp32, between commas; messages are in the first")
-      ->capture_default_str()
-      ->type_name("WORDS");
-  add_pace_flags(command, arguments.pace, "");
-  command.add_flag("--quick", arguments.quick, "A few sizes of everything");
-}
-
-RunRecord micro_measured(const MicroArguments& arguments) {
-  sim::require_word("--executor", arguments.executor, executors, "executor");
-  const std::optional<std::int64_t> ranks = parse_integer(arguments.ranks);
-  if (!ranks || *ranks < 1 || *ranks > most_ranks) {
-    throw ConfigError(fmt::format("--ranks: {} is no whole number from 1 to {}; write one, as in --ranks 2",
-                                  in_quotes(arguments.ranks), most_ranks));
-  }
-  const BenchPlan plan{
-      .ranks = static_cast<std::int32_t>(*ranks), .dtypes = dtypes_of(arguments.dtypes), .quick = arguments.quick};
-  const std::optional<Pace> pace = pace_of(arguments.pace);
-  RunRecord record{.executor = arguments.executor,
+RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs,
+                         const BenchOptions& options) {
+  RunRecord record{.executor = where.crew != nullptr ? "mpi" : "cpu",
                    .compute = "real",
-                   .links = pace ? "paced" : "copied",
+                   .links = where.crew != nullptr ? "mpi"
+                            : where.pace          ? "paced"
+                                                  : "copied",
                    .version = std::string(build_info().version),
                    .git_revision = std::string(build_info().git_revision),
                    .environment = this_environment(),
-                   .settings = {{"ranks", arguments.ranks}},
-                   .noise = noise_floor(plan.ranks)};
-  const MakeExecutor threads = [&](Lowered lowered, Sizes sizes) {
-    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.pace = pace});
-  };
-  record.micro_benchmarks = bench(micro_programs(plan), {.seed = 1}, threads, show_progress);
+                   .settings = {{"ranks", fmt::format("{}", where.ranks)}},
+                   .noise = noise_floor(where.crew != nullptr ? 1 : where.ranks)};
+  if (where.crew != nullptr) {
+    tell_where(*where.crew, where.ranks, record.environment);
+  }
+  record.micro_benchmarks = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
   return record;
+}
+
+RunRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments) {
+  const BenchPlan plan{.ranks = where.ranks, .dtypes = dtypes_of(arguments.dtypes), .quick = arguments.quick};
+  return micro_measured(where, micro_programs(plan), {.seed = 1});
 }
 
 }  // namespace commfuse::validate

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `bench` and `calibrate` share: flags become a record of micro-benchmarks.
+// What `bench`, `calibrate` and `links` share: flags become a record of single ops.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "model/record/run_record.h"
+#include "validate/bench/bench.h"
 #include "validate/commands/pace_flags.h"
 
 namespace CLI {
@@ -13,19 +17,45 @@ class App;
 
 namespace commfuse::validate {
 
+class Crew;
+class Launch;
+
 /// As written on the command line.
 struct MicroArguments {
-  std::string executor = "cpu";
-  std::string ranks = "2";
+  std::string executor;  // empty: mpi under mpirun, else cpu
+  std::string ranks;     // empty: as many as processes, or 2 threads
   std::string dtypes = "bf16";
   PaceArguments pace;
   bool quick = false;
 };
 
-/// The arguments must outlive the parsing.
+/// --executor, --ranks, --link-bandwidth and --link-latency. The arguments must outlive the parsing.
+void add_where_flags(CLI::App& command, MicroArguments& arguments);
+/// These, --dtype and --quick.
 void add_micro_flags(CLI::App& command, MicroArguments& arguments);
 
-/// Takes them now; progress goes to stderr where that is a terminal. Throws ConfigError for flags that make no sense.
-RunRecord micro_measured(const MicroArguments& arguments);
+/// Who measures, and on how many ranks.
+struct MicroWhere {
+  std::int32_t ranks = 2;
+  std::optional<Pace> pace{};
+  Crew* crew = nullptr;  ///< Null: threads.
+
+  /// Whether this process has a rank, and whether it has all that was measured in the end.
+  [[nodiscard]] bool takes_part() const;
+  [[nodiscard]] bool leads() const;
+};
+
+/// Starts MPI where that is meant. Throws ConfigError for flags that make no sense; `fewest` ranks are needed.
+MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_t fewest = 1);
+
+/// The dtypes that --dtype lists. Throws ConfigError.
+std::vector<DType> dtypes_of(const std::string& list);
+
+/// Measures them now; progress goes to stderr where that is a terminal. All ranks call it; the record is whole where
+/// where.leads(). Requires where.takes_part().
+RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs,
+                         const BenchOptions& options);
+/// What --dtype and --quick ask for.
+RunRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments);
 
 }  // namespace commfuse::validate

@@ -42,6 +42,8 @@ RunRecord example() {
   record.micro_benchmarks.push_back({.op = "product", .dtype = "bf16", .m = 4, .n = 5, .k = 6, .samples = {1ms, 2ms}});
   record.micro_benchmarks.push_back(
       {.op = "exchange", .beside = "product", .dtype = "fp32", .bytes = 4096, .ranks = 2, .samples = {3us}});
+  record.micro_benchmarks.push_back(
+      {.op = "transfer", .dtype = "bf16", .bytes = 512, .ranks = 3, .rank = 0, .peer = 2, .samples = {4us}});
   return record;
 }
 
@@ -112,6 +114,8 @@ TEST(RunRecord, WhatIsNoRecordIsRefusedWithItsKey) {
             std::string("r.json: runs[0].spans_ps[0][0]: it is out of range") + remedy);
   EXPECT_EQ(refusal_with("\"samples_ps\":[1000000000,2000000000]", "\"samples_ps\":[]"),
             std::string("r.json: micro_benchmarks[0].samples_ps: it has no sample") + remedy);
+  EXPECT_EQ(refusal_with("\"peer\":2", "\"peer\":3"),
+            std::string("r.json: micro_benchmarks[2].peer: it is out of range") + remedy);
   EXPECT_EQ(refusal_with("\"seed\": 18446744073709551615", "\"seed\": -1"),
             std::string("r.json: seed: it is no whole number of at least 0") + remedy);
 }

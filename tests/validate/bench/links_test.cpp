@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every link and every rank beside the others, and which of them is named.
+#include "validate/bench/links.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "model/schedule/lower.h"
+#include "validate/bench/bench.h"
+#include "validate/cpu/cpu_executor.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+using Sentences = std::vector<std::string>;
+/// How long the transfer from one rank to another takes.
+using LinkTime = std::function<Duration(std::int64_t from, std::int64_t to)>;
+
+constexpr std::int64_t mib = 1 << 20;
+
+/// Nine samples, one of which is far off.
+std::vector<Duration> around(Duration time) {
+  return {time, time + 1us, time - 1us, time, time, time + 2us, time - 2us, 10 * time, time};
+}
+
+std::vector<MicroBenchmark> transfers(std::int64_t ranks, const LinkTime& time) {
+  std::vector<MicroBenchmark> all;
+  for (std::int64_t from = 0; from < ranks; ++from) {
+    for (std::int64_t to = 0; to < ranks; ++to) {
+      if (from != to) {
+        all.push_back({.op = "transfer",
+                       .dtype = "bf16",
+                       .bytes = mib,
+                       .ranks = ranks,
+                       .rank = from,
+                       .peer = to,
+                       .samples = around(time(from, to))});
+      }
+    }
+  }
+  return all;
+}
+
+MicroBenchmark product(std::int64_t rank, std::vector<Duration> samples) {
+  return {.op = "product", .m = 8, .n = 4, .k = 2, .ranks = 4, .rank = rank, .samples = std::move(samples)};
+}
+
+TEST(Links, OneSlowLinkIsNamed) {
+  const auto slow = transfers(4, [](auto from, auto to) { return from == 2 && to == 0 ? 150us : 100us; });
+  const LinkFindings findings = findings_in(slow, {}, 0.2);
+  EXPECT_EQ(findings.off,
+            Sentences{"rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.48 to 1.52)"});
+  EXPECT_EQ(findings_in(slow, {}, 0.5).off, Sentences{});
+}
+
+TEST(Links, ARankMostOfWhoseLinksAreSlowIsNamedAndNotTheLinks) {
+  const auto both_ways = transfers(4, [](auto from, auto to) { return from == 2 || to == 2 ? 200us : 100us; });
+  EXPECT_EQ(findings_in(both_ways, {}, 0.2).off,
+            Sentences{"rank 2: in transfers of 1 MiB 6 of 6 of its links take 2.00 times as long as usual"});
+  const auto one_way = transfers(4, [](auto from, auto) { return from == 2 ? 200us : 100us; });
+  EXPECT_EQ(findings_in(one_way, {}, 0.2).off,
+            Sentences{"rank 2: in transfers of 1 MiB 3 of 3 of its links out take 2.00 times as long as usual"});
+  const auto the_other = transfers(4, [](auto, auto to) { return to == 1 ? 130us : 100us; });
+  EXPECT_EQ(findings_in(the_other, {}, 0.2).off,
+            Sentences{"rank 1: in transfers of 1 MiB 3 of 3 of its links in take 1.30 times as long as usual"});
+}
+
+TEST(Links, ASlowRankDoesNotHideALinkOfOthers) {
+  const auto two = transfers(5, [](auto from, auto to) {
+    return from == 4 || to == 4 ? 200us : from == 0 && to == 3 ? 300us : 100us;
+  });
+  const LinkFindings findings = findings_in(two, {}, 0.2);
+  ASSERT_EQ(findings.off.size(), 2U);
+  EXPECT_TRUE(findings.off[0].starts_with("rank 4: in transfers of 1 MiB 8 of 8")) << findings.off[0];
+  EXPECT_TRUE(findings.off[1].starts_with("rank 0 to rank 3: ")) << findings.off[1];
+}
+
+TEST(Links, LinksBetweenHostsAreComparedWithTheirLike) {
+  const auto two_hosts = transfers(4, [](auto from, auto to) { return from / 2 == to / 2 ? 100us : 900us; });
+  const LinkFindings findings = findings_in(two_hosts, {"a", "a", "b", "b"}, 0.2);
+  EXPECT_EQ(findings.off, Sentences{});
+  ASSERT_EQ(findings.groups.size(), 2U);
+  EXPECT_EQ(findings.groups[0].usual, 100us);
+  EXPECT_EQ(findings.groups[1].name, "transfers of 1 MiB between hosts");
+  EXPECT_EQ(findings.groups[1].usual, 900us);
+  EXPECT_EQ(findings.groups[1].parts.size(), 8U);
+}
+
+TEST(Links, ASlowRankIsNamedByItsProducts) {
+  std::vector<MicroBenchmark> products;
+  for (const std::int64_t rank : {0, 1, 2, 3}) {
+    products.push_back(product(rank, around(rank == 3 ? 13ms : 10ms)));
+  }
+  EXPECT_EQ(findings_in(products, {}, 0.2).off,
+            Sentences{"rank 3: products of 8 x 4 x 2 take 1.30 times as long as usual (1.30 to 1.30)"});
+}
+
+TEST(Links, WhatMayBeNoiseIsNotOff) {
+  const std::vector<MicroBenchmark> products{product(0, around(10ms)), product(1, around(10ms)),
+                                             product(2, {10ms, 10ms, 10ms, 10ms, 20ms, 20ms, 20ms, 20ms, 20ms}),
+                                             product(3, {20ms, 20ms})};
+  const LinkFindings findings = findings_in(products, {}, 0.2);
+  EXPECT_EQ(findings.groups.at(0).parts.at(2).ratio, 2.0);
+  EXPECT_EQ(findings.groups.at(0).parts.at(3).ratio, 2.0);  // two samples have no interval
+  EXPECT_EQ(findings.off, Sentences{});
+}
+
+TEST(Links, OtherMicroBenchmarksArePassedOver) {
+  EXPECT_TRUE(findings_in(std::vector<MicroBenchmark>{{.op = "product", .samples = {1ms}}, {.op = "wake"}}, {}, 0.2)
+                  .groups.empty());
+}
+
+TEST(Links, TheTableIsAMatrixWithMarks) {
+  const auto slow = transfers(3, [](auto from, auto to) { return from == 2 && to == 0 ? 150us : 100us; });
+  EXPECT_EQ(to_table(findings_in(slow, {}, 0.2), 3, 0.2),
+            "transfers of 1 MiB, GB/s, from (down) to (right)\n"
+            "         0      1      2\n"
+            "   0     -  10.49  10.49\n"
+            "   1 10.49      -  10.49\n"
+            "   2  6.99! 10.49      -\n"
+            "More than 20 % longer than usual (!):\n"
+            "  rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.48 to 1.52)\n");
+}
+
+TEST(Links, OfManyRanksEachHasALine) {
+  const auto slow = transfers(12, [](auto from, auto to) { return from == 11 && to == 4 ? 150us : 100us; });
+  const std::string table = to_table(findings_in(slow, {}, 0.2), 12, 0.2);
+  EXPECT_NE(table.find("\n    11      10.49      10.49   11 to 4: 6.99!\n"), std::string::npos) << table;
+  EXPECT_NE(table.find("\n     4      10.49      10.49   11 to 4: 6.99!\n"), std::string::npos) << table;
+}
+
+TEST(Links, EveryOrderedPairAndEveryRankIsMeasuredOnThreads) {
+  const std::vector<MicroProgram> programs =
+      link_programs({.ranks = 3, .sizes = {{4096}, {8192}}, .product = {.m = 4, .n = 4, .k = 4}});
+  const std::vector<MicroBenchmark> measured =
+      bench(programs, {.passes = 2, .repetitions = 2}, [](Lowered lowered, Sizes sizes) {
+        return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
+      });
+  std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
+  for (const MicroBenchmark& one : measured) {
+    seen.emplace(one.bytes, one.rank, one.peer);
+    EXPECT_EQ(one.samples.size(), one.op == "transfer" ? 2U * 2U * 4U : 2U * 2U);
+    EXPECT_EQ(one.ranks, 3);
+  }
+  EXPECT_EQ(seen.size(), 2U * 6U + 3U);
+}
+
+TEST(Links, ATransferMovesTheDataOfOneRankToTheOther) {
+  const MicroProgram micro = transfers_alone(3, 2, 0, DType::fp32, {2048}, 1);
+  CpuExecutor executor(lower(micro.program), micro.sizes, CpuOptions{});
+  Matrix<float> tensor(2, 256);
+  for (std::int64_t column = 0; column < 256; ++column) {
+    tensor.at(0, column) = static_cast<float>(column);
+    tensor.at(1, column) = -static_cast<float>(column);
+  }
+  executor.prepare(std::vector<Matrix<float>>{tensor});
+  executor.run({});
+  const Rectangle target{.buffer = BufferId{1}, .rows = 1, .columns = 1};  // in blocks
+  EXPECT_EQ(executor.fetch(0, target).at(1, 255), -255.0F);
+  EXPECT_TRUE(std::isnan(executor.fetch(1, target).at(0, 0)));  // poison
+  EXPECT_TRUE(std::isnan(executor.fetch(2, target).at(0, 0)));
+}
+
+TEST(MicroProgram, ATransferLastsFromWhenBothRanksStoodReady) {
+  const MicroProgram micro = transfers_alone(2, 1, 0, DType::bf16, {512}, 2);
+  const auto span = [](Rank rank, int op, Duration start, Duration end) {
+    return OpSpan{rank, OpId{op}, Instant(start), Instant(end)};
+  };
+  const Timeline spans{span(0, 1, 1ms, 5ms), span(0, 3, 5ms, 8ms), span(1, 0, 3ms, 5ms), span(1, 2, 4ms, 8ms)};
+  EXPECT_EQ(samples_in(micro, spans), (std::vector<Duration>{2ms, 3ms}));
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/bench/links.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// In a row, of one pair, in one run of its program.
+constexpr int transfers = 4;
+
+std::string size_in_words(Bytes bytes) {
+  return bytes.count % (1 << 20) == 0 ? fmt::format("{} MiB", bytes.count >> 20U)
+                                      : fmt::format("{:g} KiB", static_cast<double>(bytes.count) / 1024.0);
+}
+
+PartGroup& group_of(const MicroBenchmark& one, const std::vector<std::string>& hosts, std::vector<PartGroup>& groups) {
+  const auto host = [&](std::int64_t rank) {
+    return static_cast<std::size_t>(rank) < hosts.size() ? hosts[static_cast<std::size_t>(rank)] : std::string();
+  };
+  const bool moves = one.op == "transfer";
+  const bool between = moves && host(one.rank) != host(one.peer);
+  const Bytes bytes{moves ? one.bytes : 0};
+  for (PartGroup& group : groups) {
+    if (group.bytes == bytes && group.between_hosts == between) {
+      return group;
+    }
+  }
+  const std::string name = moves
+                               ? fmt::format("transfers of {}{}", size_in_words(bytes), between ? " between hosts" : "")
+                               : fmt::format("products of {} x {} x {}", one.m, one.n, one.k);
+  return groups.emplace_back(PartGroup{.name = name, .bytes = bytes, .between_hosts = between});
+}
+
+double ratio_of(Duration time, Duration usual) {
+  return usual > Duration{} ? to_seconds(time) / to_seconds(usual) : 1.0;
+}
+
+void compare(PartGroup& group, double tolerance) {
+  std::vector<Duration> medians;
+  for (const ComparedPart& part : group.parts) {
+    medians.push_back(part.median.value);
+  }
+  std::sort(medians.begin(), medians.end());
+  group.usual = percentile(medians, 500).value;
+  for (ComparedPart& part : group.parts) {
+    part.ratio = ratio_of(part.median.value, group.usual);
+    const Duration at_least = part.median.range ? part.median.range->low : Duration{};
+    part.off = ratio_of(at_least, group.usual) > 1.0 + tolerance;
+  }
+}
+
+/// What may be to blame for several links: a rank's way out, its way in, or both.
+struct Suspect {
+  Rank rank = 0;
+  bool out = false;
+  bool in = false;
+
+  [[nodiscard]] bool has(const ComparedPart& part) const {
+    return (out && part.rank == rank) || (in && part.peer == rank);
+  }
+  [[nodiscard]] std::string in_words() const {
+    return out && in ? "its links" : out ? "its links out" : "its links in";
+  }
+};
+
+/// One rank's share in a group's trouble.
+struct Blame {
+  Suspect suspect;
+  std::vector<std::size_t> off;  // places of links that nobody else is blamed for
+  std::size_t all = 0;
+
+  [[nodiscard]] bool guilty() const { return off.size() >= 2 && 4 * off.size() >= 3 * all; }
+};
+
+Blame blame_of(const Suspect& suspect, const PartGroup& group, const std::vector<bool>& explained) {
+  Blame blame{.suspect = suspect};
+  for (std::size_t i = 0; i < group.parts.size(); ++i) {
+    if (suspect.has(group.parts[i])) {
+      ++blame.all;
+      if (group.parts[i].off && !explained[i]) {
+        blame.off.push_back(i);
+      }
+    }
+  }
+  return blame;
+}
+
+/// The one that most links speak against.
+std::optional<Blame> worst_of(const PartGroup& group, const std::vector<bool>& explained) {
+  std::optional<Blame> worst;
+  Rank last = 0;
+  for (const ComparedPart& part : group.parts) {
+    last = std::max({last, part.rank, part.peer});
+  }
+  for (Rank rank = 0; rank <= last; ++rank) {
+    for (const Suspect& suspect : {Suspect{rank, true, true}, Suspect{rank, true, false}, Suspect{rank, false, true}}) {
+      Blame blame = blame_of(suspect, group, explained);
+      if (blame.guilty() && (!worst || blame.off.size() > worst->off.size())) {
+        worst = std::move(blame);
+      }
+    }
+  }
+  return worst;
+}
+
+std::string range_in_words(const ComparedPart& part, Duration usual) {
+  return part.median.range ? fmt::format(" ({:.2f} to {:.2f})", ratio_of(part.median.range->low, usual),
+                                         ratio_of(part.median.range->high, usual))
+                           : "";
+}
+
+void name_ranks(const PartGroup& group, std::vector<bool>& explained, std::vector<std::string>& sentences) {
+  while (const std::optional<Blame> blame = worst_of(group, explained)) {
+    std::vector<double> ratios;
+    for (const std::size_t place : blame->off) {
+      explained[place] = true;
+      ratios.push_back(group.parts[place].ratio);
+    }
+    std::sort(ratios.begin(), ratios.end());
+    sentences.push_back(fmt::format("rank {}: in {} {} of {} of {} take {:.2f} times as long as usual",
+                                    blame->suspect.rank, group.name, blame->off.size(), blame->all,
+                                    blame->suspect.in_words(), ratios[ratios.size() / 2]));
+  }
+}
+
+void name_culprits(const PartGroup& group, std::vector<std::string>& sentences) {
+  std::vector<bool> explained(group.parts.size(), false);
+  if (group.bytes.count > 0) {
+    name_ranks(group, explained, sentences);
+  }
+  for (std::size_t i = 0; i < group.parts.size(); ++i) {
+    const ComparedPart& part = group.parts[i];
+    if (part.off && !explained[i]) {
+      const std::string who =
+          part.peer >= 0 ? fmt::format("rank {} to rank {}", part.rank, part.peer) : fmt::format("rank {}", part.rank);
+      sentences.push_back(fmt::format("{}: {} take {:.2f} times as long as usual{}", who, group.name, part.ratio,
+                                      range_in_words(part, group.usual)));
+    }
+  }
+}
+
+/// Small messages by their time, in microseconds, large ones by their rate, in GB/s; products in milliseconds.
+enum class Unit : std::uint8_t { us, gb_per_s, ms };
+
+Unit unit_of(const PartGroup& group) {
+  constexpr std::int64_t large = 256 << 10;
+  return group.bytes.count == 0 ? Unit::ms : group.bytes.count < large ? Unit::us : Unit::gb_per_s;
+}
+
+std::string_view name_of(Unit unit) { return unit == Unit::us ? "us" : unit == Unit::ms ? "ms" : "GB/s"; }
+
+std::string value_of(const PartGroup& group, Duration time) {
+  switch (unit_of(group)) {
+    case Unit::us: return fmt::format("{:.1f}", to_microseconds(time));
+    case Unit::ms: return fmt::format("{:.3f}", to_microseconds(time) / 1e3);
+    case Unit::gb_per_s: return fmt::format("{:.2f}", static_cast<double>(group.bytes.count) / to_seconds(time) / 1e9);
+  }
+  return "";
+}
+
+/// Aligned where marked or not.
+std::string marked(const PartGroup& group, const ComparedPart& part) {
+  return value_of(group, part.median.value) + (part.off ? "!" : " ");
+}
+
+std::string without_trailing_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string matrix(const PartGroup& group, std::int32_t ranks) {
+  std::string text = fmt::format("{}, {}, from (down) to (right)\n", group.name, name_of(unit_of(group)));
+  std::string line = fmt::format("{:>4}", "");
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    line += fmt::format("{:>6} ", rank);
+  }
+  text += without_trailing_blanks(line);
+  for (Rank from = 0; from < ranks; ++from) {
+    line = fmt::format("{:>4}", from);
+    for (Rank to = 0; to < ranks; ++to) {
+      const auto found = std::ranges::find_if(
+          group.parts, [&](const ComparedPart& part) { return part.rank == from && part.peer == to; });
+      line += fmt::format("{:>7}", found == group.parts.end() ? "- " : marked(group, *found));
+    }
+    text += without_trailing_blanks(line);
+  }
+  return text;
+}
+
+std::string median_where(const PartGroup& group, const std::function<bool(const ComparedPart&)>& is_meant) {
+  std::vector<Duration> times;
+  for (const ComparedPart& part : group.parts) {
+    if (is_meant(part)) {
+      times.push_back(part.median.value);
+    }
+  }
+  std::sort(times.begin(), times.end());
+  return times.empty() ? "-" : value_of(group, percentile(times, 500).value);
+}
+
+std::string lines_by_rank(const PartGroup& group, std::int32_t ranks) {
+  std::string text = fmt::format("{}, {}, medians\n{:>6} {:>10} {:>10}   {}\n", group.name, name_of(unit_of(group)),
+                                 "rank", "out", "in", "slowest link");
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    const ComparedPart* slowest = nullptr;
+    for (const ComparedPart& part : group.parts) {
+      const bool is_its = part.rank == rank || part.peer == rank;
+      slowest = is_its && (slowest == nullptr || part.ratio > slowest->ratio) ? &part : slowest;
+    }
+    if (slowest != nullptr) {
+      text += without_trailing_blanks(
+          fmt::format("{:>6} {:>10} {:>10}   {} to {}: {}", rank,
+                      median_where(group, [&](const ComparedPart& part) { return part.rank == rank; }),
+                      median_where(group, [&](const ComparedPart& part) { return part.peer == rank; }), slowest->rank,
+                      slowest->peer, marked(group, *slowest)));
+    }
+  }
+  return text;
+}
+
+std::string products(const PartGroup& group) {
+  constexpr std::size_t in_a_line = 8;
+  std::string text = fmt::format("{} by rank, {}\n", group.name, name_of(unit_of(group)));
+  for (std::size_t first = 0; first < group.parts.size(); first += in_a_line) {
+    std::string line = fmt::format("{:>4}", group.parts[first].rank);
+    for (std::size_t i = first; i < std::min(group.parts.size(), first + in_a_line); ++i) {
+      line += fmt::format("{:>9}", marked(group, group.parts[i]));
+    }
+    text += without_trailing_blanks(line);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<MicroProgram> link_programs(const LinkPlan& plan) {
+  std::vector<MicroProgram> all;
+  for (const Bytes bytes : plan.sizes) {
+    for (Rank from = 0; from < plan.ranks; ++from) {
+      for (Rank to = 0; to < plan.ranks; ++to) {
+        if (from != to) {
+          all.push_back(transfers_alone(plan.ranks, from, to, plan.dtype, bytes, transfers));
+        }
+      }
+    }
+  }
+  GemmSize product = plan.product;
+  product.dtype = plan.dtype;
+  for (Rank rank = 0; rank < plan.ranks; ++rank) {
+    all.push_back(product_of_rank(plan.ranks, rank, product));
+  }
+  return all;
+}
+
+LinkFindings findings_in(std::span<const MicroBenchmark> measured, const std::vector<std::string>& hosts,
+                         double tolerance) {
+  LinkFindings findings;
+  for (const MicroBenchmark& one : measured) {
+    const bool is_meant = one.rank >= 0 && (one.op == "product" || (one.op == "transfer" && one.peer >= 0));
+    if (is_meant && !one.samples.empty()) {
+      group_of(one, hosts, findings.groups)
+          .parts.push_back({.rank = static_cast<Rank>(one.rank),
+                            .peer = static_cast<Rank>(one.peer),
+                            .median = summary_of(one.samples).median});
+    }
+  }
+  for (PartGroup& group : findings.groups) {
+    compare(group, tolerance);
+    name_culprits(group, findings.off);
+  }
+  return findings;
+}
+
+std::string to_table(const LinkFindings& findings, std::int32_t ranks, double tolerance) {
+  constexpr std::int32_t most_columns = 10;
+  std::string text;
+  for (const PartGroup& group : findings.groups) {
+    text += group.bytes.count == 0 ? products(group)
+            : ranks > most_columns ? lines_by_rank(group, ranks)
+                                   : matrix(group, ranks);
+  }
+  if (findings.off.empty()) {
+    return text + fmt::format("Nothing takes more than {:g} % longer than usual.\n", 100.0 * tolerance);
+  }
+  text += fmt::format("More than {:g} % longer than usual (!):\n", 100.0 * tolerance);
+  for (const std::string& sentence : findings.off) {
+    text += fmt::format("  {}\n", sentence);
+  }
+  return text;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate links: which link and which rank is off.
+#include "validate/bench/links.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/config/command_line.h"
+#include "model/config/quantity.h"
+#include "model/config/ranges.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "sim/commands/setting_flags.h"
+#include "validate/commands/commands.h"
+#include "validate/commands/micro_measurement.h"
+#include "validate/measure/protocol.h"
+#include "validate/mpi/launch.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+struct LinksRequest {
+  MicroArguments arguments;
+  std::string record;
+  std::string sizes = "8 KiB,4 MiB";
+  std::string tolerance = "25";
+  std::string format = "table";
+  std::string out;
+};
+
+/// Rows that a transfer is made of.
+constexpr std::int64_t row = 512;
+constexpr std::int64_t largest = std::int64_t{256} << 20U;
+
+double tolerance_of(const LinksRequest& request) {
+  const std::optional<double> percent = parse_number(request.tolerance);
+  if (!percent || *percent < 0.0) {
+    throw ConfigError(fmt::format("--tolerance: {} is no number of percent; write one, as in --tolerance 25",
+                                  in_quotes(request.tolerance)));
+  }
+  return *percent / 100.0;
+}
+
+std::vector<Bytes> sizes_of(const LinksRequest& request) {
+  std::vector<Bytes> sizes;
+  for (const std::string_view word : split_list(request.sizes)) {
+    const std::optional<Bytes> size = parse_size(word);
+    if (!size || size->count < row || size->count > largest || size->count % row != 0) {
+      throw ConfigError(fmt::format("--bytes: {} is no multiple of {} bytes up to 256 MiB; write one, as in '4 MiB'",
+                                    in_quotes(word), row));
+    }
+    if (std::ranges::find(sizes, *size) == sizes.end()) {
+      sizes.push_back(*size);
+    }
+  }
+  return sizes;
+}
+
+int report(const LinksRequest& request, const RunRecord& record, std::int32_t ranks, double tolerance) {
+  const LinkFindings findings = findings_in(record.micro_benchmarks, record.environment.hosts, tolerance);
+  if (findings.groups.empty()) {
+    throw ConfigError(
+        fmt::format("{}: no link was measured; give a file of commfuse-validate links --out", request.record));
+  }
+  if (request.format == "json") {
+    fmt::print("{}", to_json(record));
+  } else {
+    fmt::print("{}noise floor: {}\n", to_table(findings, ranks, tolerance),
+               in_words(record.noise, record.executor == "mpi" ? 1 : ranks));
+  }
+  return findings.off.empty() ? exit_code::done : exit_code::gate_missed;
+}
+
+int of_record(const LinksRequest& request, double tolerance) {
+  const RunRecord record = load_run_record(request.record);
+  std::int64_t ranks = 0;
+  for (const MicroBenchmark& one : record.micro_benchmarks) {
+    ranks = std::max(ranks, one.ranks);
+  }
+  return report(request, record, static_cast<std::int32_t>(ranks), tolerance);
+}
+
+int run(const LinksRequest& request, Launch& launch) {
+  sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
+  const double tolerance = tolerance_of(request);
+  const std::vector<Bytes> sizes = sizes_of(request);
+  if (!request.record.empty()) {
+    return launch.speaks() ? of_record(request, tolerance) : exit_code::done;
+  }
+  constexpr std::int64_t a_pair = 2;
+  const MicroWhere where = where_of(request.arguments, launch, a_pair);
+  if (!where.takes_part()) {
+    return exit_code::done;
+  }
+  const LinkPlan plan{.ranks = where.ranks, .sizes = sizes};
+  const RunRecord record = micro_measured(where, link_programs(plan), {.passes = 3, .repetitions = 3, .seed = 1});
+  if (!where.leads()) {
+    return exit_code::done;
+  }
+  if (!request.out.empty()) {
+    reports::atomic_write(request.out, to_json(record));
+  }
+  return report(request, record, where.ranks, tolerance);
+}
+
+}  // namespace
+
+void add_links(CLI::App& app, Launch& launch, int& status) {
+  CLI::App* command = app.add_subcommand("links", "Time every link and every rank by itself: which one is off");
+  const auto request = std::make_shared<LinksRequest>();
+  command->add_option("RECORD", request->record, "What was measured before: a file of links --out")
+      ->type_name("RECORD");
+  add_where_flags(*command, request->arguments);
+  command->add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
+      ->capture_default_str()
+      ->type_name("SIZES");
+  command->add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
+      ->capture_default_str()
+      ->type_name("PERCENT");
+  command->add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
+  command->add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
+  command->footer(
+      "Every ordered pair of ranks in turn sends from one to the other while all others\n"
+      "do nothing; then all ranks do the same product at once. Compared are links inside\n"
+      "hosts, links between hosts, and ranks, each with the median of its kind. What is\n"
+      "longer by more than the tolerance is off, if all of its 95 % interval is. A rank\n"
+      "most of whose links are off is named instead of the links.\n\n"
+      "Examples:\n"
+      "  commfuse-validate links --ranks 4\n"
+      "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"
+      "  commfuse-validate links links.json --tolerance 10\n\n"
+      "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
+  command->callback([request, &launch, &status] { status = run(*request, launch); });
+}
+
+}  // namespace commfuse::validate
