@@ -67,12 +67,16 @@ struct NoiseFloor {
   friend bool operator==(const NoiseFloor&, const NoiseFloor&) = default;
 };
 
+inline constexpr std::string_view inside_schedule = "schedule";
+
 /// One op on every rank at once, again and again, alone or beside another one. What it is fitted to prices ops, so
 /// no makespan of a schedule is in it.
 struct MicroBenchmark {
   std::string op;  ///< "product", "add", "copy", "exchange", "all_gather" and so on; "next", "wake", "transfer": see
                    ///< micro_program.h.
-  std::string beside;  ///< What another lane of the rank does meanwhile: "product", "exchange"; empty: nothing.
+  /// What another lane of the rank does meanwhile: "product", "exchange"; empty: nothing; inside_schedule: all that a
+  /// schedule does.
+  std::string beside;
   std::string dtype;   ///< Of what is multiplied or moved; empty where nothing is.
   std::int64_t m = 0;  ///< Of a product, as n and k.
   std::int64_t n = 0;

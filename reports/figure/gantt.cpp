@@ -271,11 +271,11 @@ void Gantt::set_legend() {
 void Gantt::add(const Panel& panel, double top) {
   const double end = unit_.value(panel.parts.makespan);
   const ResultRow& row = panel.run->row;
-  figure_.marks.emplace_back(
-      TextMark{{0.0, top + head_height - 8.0},
-               label_of(row),
-               fmt::format("{} \u00b7 MFU {} \u00b7 {} \u00b7 rank {}", unit_.text(panel.parts.makespan),
-                           percent(row.mfu), split(panel), panel.rank)});
+  figure_.marks.emplace_back(TextMark{
+      {0.0, top + head_height - 8.0},
+      label_of(row),
+      fmt::format("{}{} \u00b7 {} \u00b7 rank {}", unit_.text(panel.parts.makespan),
+                  row.mfu > 0.0 ? fmt::format(" \u00b7 MFU {}", percent(row.mfu)) : "", split(panel), panel.rank)});
   double lane_top = top + head_height;
   for (const std::uint16_t lane : panel.lanes) {
     add_lane(panel, lane, lane_top);

@@ -16,7 +16,7 @@
 #include "reports/figure/svg.h"
 #include "reports/figure/wording.h"
 #include "reports/html/definitions.h"
-#include "reports/html/page_style.h"
+#include "reports/html/page_frame.h"
 #include "reports/html/points.h"
 #include "reports/html/results_table.h"
 
@@ -28,10 +28,6 @@ namespace {
 constexpr std::size_t most_rows = 5000;
 constexpr std::size_t most_settings = 8;
 constexpr std::size_t most_digests = 60;
-
-/// No script, no network, no plug-ins, no forms: whatever text gets into the page can only be read.
-constexpr const char* content_policy =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
 class Page {
  public:
@@ -58,12 +54,9 @@ class Page {
     add("<div class=\"tile\"><dt>{}</dt><dd><div class=\"value\">{}</div><div class=\"about\">{}</div></dd></div>\n",
         name, escaped(value), escaped(about));
   }
-  void section(std::string_view id, std::string_view title) {
-    add("<section aria-labelledby=\"{0}\">\n<h2 id=\"{0}\">{1}</h2>\n", id, title);
-  }
+  void section(std::string_view id, std::string_view title) { html_ += section_head(id, title); }
 
   void open();
-  void navigation();
   void summary_section();
   [[nodiscard]] std::string first_sentence() const;
   [[nodiscard]] std::string second_sentence() const;
@@ -88,36 +81,16 @@ class Page {
 };
 
 void Page::open() {
-  const std::string title = escaped(input_.title);
-  add("<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
-      "<meta name=\"color-scheme\" content=\"light "
-      "dark\"/>\n<title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n",
-      content_policy, title, page_style(), figure_style());
-  add("<div class=\"page\">\n<a class=\"skip\" href=\"#verdict\">Skip to the verdict</a>\n<header>\n<h1>{}</h1>\n",
-      title);
-  navigation();
-  html_ += "</header>\n<main>\n";
-}
-
-void Page::navigation() {
-  html_ += "<nav aria-label=\"Sections\"><ul>";
-  const auto link = [&](std::string_view id, std::string_view text) {
-    add("<li><a href=\"#{}\">{}</a></li>", id, text);
-  };
-  link("verdict", "Verdict");
+  std::vector<SectionLink> links{{"verdict", "Verdict"}};
   if (!input_.gantts.empty()) {
-    link("time", "Where the time goes");
+    links.push_back({"time", "Where the time goes"});
   }
   if (has_maps()) {
-    link("maps", "MFU maps");
+    links.push_back({"maps", "MFU maps"});
   }
-  link("results", "All results");
-  link("inputs", "Inputs");
-  link("words", "Definitions");
-  link("again", "Run it again");
-  html_ += "</ul></nav>\n";
+  links.insert(links.end(),
+               {{"results", "All results"}, {"inputs", "Inputs"}, {"words", "Definitions"}, {"again", "Run it again"}});
+  html_ += page_head(input_.title, links);
 }
 
 /// The rows of a point that have a result, for functions that take them together.
@@ -235,9 +208,7 @@ void Page::time_section() {
     const std::string point =
         escaped(fmt::format("{} {} on {}, {}", row.model, row.scope, row.hardware, point_of(row)));
     const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1));
-    add("<h3>{0}</h3>\n<figure><figcaption>{1}</figcaption>\n<div class=\"scroll wide\" role=\"region\" "
-        "aria-label=\"Timeline, {0}\" tabindex=\"0\">\n{2}</div></figure>\n",
-        point, escaped(figure.title), svg_in_page(figure));
+    add("<h3>{}</h3>\n{}", point, wide_figure(figure, "Timeline, " + point));
   }
   html_ += "</section>\n";
 }
@@ -399,8 +370,8 @@ void Page::input_section() {
 }
 
 void Page::close() {
-  add("</main>\n<footer>{} \xc2\xb7 model version {} \xc2\xb7 rows of form {}</footer>\n</div>\n</body>\n</html>\n",
-      escaped(input_.version), model_version, result_schema);
+  html_ += page_foot(
+      fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version, result_schema));
 }
 
 }  // namespace

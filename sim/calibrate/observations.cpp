@@ -77,19 +77,21 @@ class Reader {
     return head.starts_with('{') && head.find(run_record_schema) != std::string::npos;
   }
 
-  /// A record is of one machine, whatever tables call it.
+  /// Records are of one machine, whatever tables call it. How long it is to the next op comes from the last that knows.
   void merge(Observations record) {
-    if (seen_.is_executor) {
-      throw ConfigError(fmt::format("{}: a second record; give one, of one machine", path_.string()));
+    if (!recorded_on_.empty() && record.machine != recorded_on_) {
+      throw ConfigError(fmt::format("{}: it is of {}, but the record before of {}; give records of one machine",
+                                    path_.string(), record.machine, recorded_on_));
     }
+    recorded_on_ = record.machine;
     for (std::size_t dtype = 0; dtype < seen_.gemm.size(); ++dtype) {
       append(record.gemm[dtype], seen_.gemm[dtype]);
     }
     append(record.traffic, seen_.traffic);
     append(record.collectives, seen_.collectives);
     append(record.peers, seen_.peers);
-    seen_.next_op = record.next_op;
-    seen_.wake_up = record.wake_up;
+    seen_.next_op = record.next_op ? record.next_op : seen_.next_op;
+    seen_.wake_up = record.wake_up ? record.wake_up : seen_.wake_up;
     seen_.is_executor = true;
     seen_.machine = seen_.machine.empty() ? record.machine : seen_.machine;
     seen_.skipped.insert(seen_.skipped.end(), record.skipped.begin(), record.skipped.end());
@@ -261,6 +263,7 @@ class Reader {
   void pass_over(const std::string& sentence) { ++passed_over_[sentence]; }
 
   std::optional<std::string> chosen_;
+  std::string recorded_on_;  // the machine of records; empty: there was none
   Observations seen_;
   fs::path path_;
   std::string name_;

@@ -28,13 +28,13 @@ Duration median_of(std::vector<Duration> samples) {
 class RecordRows {
  public:
   RecordRows(const RunRecord& record, std::string source) : source_(std::move(source)) {
-    seen_.machine = record.environment.cpu;
+    seen_.machine = fmt::format("{}, links {}", record.environment.cpu, record.links);
     seen_.is_executor = true;
     for (const MicroBenchmark& one : record.micro_benchmarks) {
       const Duration time = median_of(one.samples);
       if (one.rank >= 0) {
         ++left_out_["ops of single ranks and links, which commfuse-validate links compares"];
-      } else if (!one.beside.empty()) {
+      } else if (!one.beside.empty() && one.beside != inside_schedule) {
         ++left_out_["two ops beside each other, which prices do not know of"];
       } else if (time > Duration{}) {
         add(one, time);
@@ -129,10 +129,17 @@ class RecordRows {
 }  // namespace
 
 Observations observations_of(const RunRecord& record, const std::string& source) {
+  if (record.compute == "emulated") {
+    throw ConfigError(
+        fmt::format("{}: its ops lasted as long as they were priced, so there is nothing to learn from "
+                    "them; give a record of commfuse-validate bench --out or run --compute real --spans",
+                    source));
+  }
   if (record.micro_benchmarks.empty()) {
-    throw ConfigError(fmt::format(
-        "{}: it has no micro-benchmarks, and nothing is fitted to makespans; give one of commfuse-validate bench --out",
-        source));
+    throw ConfigError(
+        fmt::format("{}: it has times of schedules only, and nothing is fitted to makespans; give a "
+                    "record of commfuse-validate bench --out or run --spans --out",
+                    source));
   }
   return RecordRows(record, source).observations();
 }

@@ -119,8 +119,8 @@ TEST_F(UnderMpirun, RunWritesARecordThatCompareReads) {
 
 TEST_F(UnderMpirun, LinksAreTimedBetweenProcesses) {
   const OwnFolder folder;
-  const Outcome outcome = run_program(
-      mpirun(3) + "commfuse-validate links --bytes '4 KiB' --tolerance 1000000 --out links.json");
+  const Outcome outcome =
+      run_program(mpirun(3) + "commfuse-validate links --bytes '4 KiB' --tolerance 1000000 --out links.json");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(count(outcome.out, "transfers of 4 KiB, us, from (down) to (right)"), 1U) << outcome.out;
   const RunRecord record = load_run_record("links.json");

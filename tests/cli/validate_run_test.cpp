@@ -2,6 +2,7 @@
 // commfuse-validate run and compare as a person meets them: a record, a verdict, what is refused.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -56,6 +57,11 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   const std::string trace = test::contents_of("both.json");
   EXPECT_LT(trace.find("serial predicted"), trace.find("serial measured"));
   EXPECT_LT(trace.find("commfuse measured"), trace.size());
+  const Outcome page = run_program("commfuse-validate compare r.json --page page.html");
+  EXPECT_EQ(page.code, 0) << page.err;
+  const std::string html = test::contents_of("page.html");
+  EXPECT_NE(html.find("commfuse, as predicted and as one traced iteration went"), std::string::npos);
+  EXPECT_NE(html.find("commfuse-validate compare r.json --hardware "), std::string::npos);
   RunRecord without = record;
   without.runs.front().spans.clear();
   std::ofstream("without.json") << to_json(without);
@@ -79,6 +85,28 @@ TEST(ValidateRun, MeasuresRealProductsOverPacedLinks) {
   EXPECT_EQ(record.links, "paced");
   ASSERT_EQ(record.runs.size(), 1U);
   EXPECT_EQ(record.runs[0].makespans.size(), 2U);
+  EXPECT_EQ(record.runs[0].status, RunStatus::done);
+  EXPECT_EQ(record.runs[0].levels.front().level, "T0");
+  EXPECT_TRUE(record.micro_benchmarks.empty());  // without --spans
+}
+
+TEST(ValidateRun, WithSpansTheOpsOfARealRunAreRowsToFit) {
+  const Outcome run = run_program(
+      "commfuse-validate run --compute real --model gpt-2-xl --ranks 2 --seq 64 --scope gate_up --strategy sliced "
+      "--set strategy.k=2 --iterations 1 --spans -o json");
+  EXPECT_EQ(run.code, 0) << run.err;
+  const RunRecord record = parse_run_record(run.out, "stdout");
+  const auto of = [&](const std::string& op) {
+    return std::ranges::find_if(record.micro_benchmarks, [&](const auto& one) { return one.op == op; });
+  };
+  const auto product = of("product");
+  ASSERT_NE(product, record.micro_benchmarks.end());
+  EXPECT_EQ(product->beside, inside_schedule);
+  EXPECT_EQ(product->m, 32);
+  EXPECT_EQ(product->n, 3200);
+  EXPECT_EQ(product->k, 1600);
+  EXPECT_EQ(product->samples.size(), 2U);  // slices
+  EXPECT_NE(of("all_gather"), record.micro_benchmarks.end());
 }
 
 TEST(ValidateRun, RefusesWhatMakesNoSense) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "reports/html/definitions.h"
+#include "reports/html/measured.h"
 #include "reports/html/points.h"
 #include "reports/html/report.h"
 #include "tests/reports/trace_runs.h"
@@ -201,7 +202,7 @@ TEST(Html, APointWithoutAResultIsARowToo) {
 }
 
 TEST(Html, NoResultsAtAllStillMakeAPage) {
-  const std::string html = html_report({.title = "nothing"});
+  const std::string html = html_report(ReportInput{.title = "nothing"});
   EXPECT_NE(html.find("No point has a result."), std::string::npos);
   EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
 }
@@ -307,6 +308,78 @@ TEST(Points, AreGroupedAndCounted) {
   ASSERT_EQ(wins_of(points).size(), 1U);
   EXPECT_EQ(wins_of(points)[0].points, 3U);
   EXPECT_EQ(largest(points), &points[3]);
+}
+
+MeasuredReport measured_report() {
+  MeasuredReport report{.title = "Predicted against measured",
+                        .verdict = "commfuse was predicted to win by 50.0 %, and won.",
+                        .facts = {{"executor", "cpu"}, {"seq", "8K"}},
+                        .noise = "1 ms took 1.012 ms",
+                        .command = "commfuse-validate compare r.json",
+                        .version = "commfuse 0.1.0"};
+  report.schedules.push_back({.name = "serial",
+                              .predicted = 1500us,
+                              .median = Estimate{1530us, TimeRange{1520us, 1540us}},
+                              .p10 = 1510us,
+                              .p90 = 1560us,
+                              .rounds = 25});
+  report.schedules.push_back(
+      {.name = "commfuse (ring)",
+       .predicted = 1000us,
+       .median = Estimate{990us, std::nullopt},
+       .p10 = 980us,
+       .p90 = 1000us,
+       .rounds = 3,
+       .levels = "T0, T1",
+       .timelines = {traced("commfuse", SiteKind::ag_gemm, 4), traced("commfuse", SiteKind::ag_gemm, 4)}});
+  report.schedules.push_back({.name = "async_tp", .predicted = 1200us, .levels = "rank 0 waits"});
+  return report;
+}
+
+TEST(MeasuredPage, ShowsPredictedBesideMeasuredFastestPredictionFirst) {
+  const std::string html = html_report(measured_report());
+  EXPECT_NE(html.find("<tr><th scope=\"row\">commfuse (ring)</th><td>1000.0</td><td>990.0</td><td>\u2013</td>"
+                      "<td>980.0</td><td>1000.0</td><td>3</td><td>-1.0%</td><td>T0, T1</td></tr>\n"
+                      "<tr><th scope=\"row\">async_tp</th><td>1200.0</td><td class=\"none\" colspan=\"7\">failed: rank "
+                      "0 waits</td></tr>\n"
+                      "<tr><th scope=\"row\">serial</th><td>1500.0</td><td>1530.0</td><td>1520.0 to 1540.0</td>"
+                      "<td>1510.0</td><td>1560.0</td><td>25</td><td>+2.0%</td><td>not compared</td></tr>"),
+            std::string::npos)
+      << html.substr(html.find("<tbody>"), 900);
+  EXPECT_NE(html.find("Measured is +2.0% against predicted at most (serial, of 2 measured)"), std::string::npos);
+  EXPECT_NE(html.find("commfuse (ring), as predicted and as one traced iteration went"), std::string::npos);
+  EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
+}
+
+TEST(MeasuredPage, TheFigureHasALineForEveryTime) {
+  const Figure figure = measured_figure(measured_report().schedules);
+  std::size_t lines = 0;
+  std::size_t boxes = 0;
+  for (const Mark& mark : figure.marks) {
+    lines += std::holds_alternative<LineMark>(mark) ? 1 : 0;
+    boxes += std::holds_alternative<RectMark>(mark) ? 1 : 0;
+  }
+  EXPECT_EQ(lines, 3U + 2U);  // predictions, medians
+  EXPECT_EQ(boxes, 2U);
+  EXPECT_LT(figure.x.low, 980.0);
+  EXPECT_GT(figure.x.high, 1560.0);
+}
+
+TEST(MeasuredPage, HostileTextStaysTextAndNothingMeasuredIsSaid) {
+  const std::string hostile = "</script><script>alert('1')</script>\"><img src=x>&amp;\x01\xff]]>";
+  MeasuredReport report = measured_report();
+  report.title = report.verdict = report.noise = report.command = report.version = hostile;
+  report.facts = {{hostile, hostile}};
+  for (MeasuredSchedule& one : report.schedules) {
+    one.name = one.levels = hostile;
+  }
+  const std::string html = html_report(report);
+  EXPECT_EQ(Xml(without_doctype(html)).mistake(), "");
+  EXPECT_EQ(html.find("<script"), std::string::npos);
+  EXPECT_EQ(html.find("<img"), std::string::npos);
+  report.schedules.clear();
+  EXPECT_EQ(Xml(without_doctype(html_report(report))).mistake(), "");
+  EXPECT_NE(html_report(report).find("Nothing was traced"), std::string::npos);
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 namespace commfuse::validate {
 
 struct LinkPlan {
-  std::int32_t ranks = 2;                           ///< At least two.
-  std::vector<Bytes> sizes{{8 << 10}, {4 << 20}};   ///< One that latency decides, one that bandwidth decides.
-  DType dtype = DType::bf16;                        ///< Of what is moved and multiplied.
+  std::int32_t ranks = 2;                            ///< At least two.
+  std::vector<Bytes> sizes{{8 << 10}, {4 << 20}};    ///< One that latency decides, one that bandwidth decides.
+  DType dtype = DType::bf16;                         ///< Of what is moved and multiplied.
   GemmSize product{.m = 128, .n = 1024, .k = 1024};  ///< All ranks do it at once; its dtype is the one above.
 };
 

@@ -11,8 +11,10 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/schedule/text.h"
+#include "reports/atomic_file.h"
 #include "reports/trace.h"
 #include "validate/commands/commands.h"
+#include "validate/commands/compared_page.h"
 #include "validate/commands/measured_point.h"
 #include "validate/compare/comparison.h"
 
@@ -26,21 +28,16 @@ struct CompareRequest {
   std::string format = "table";
   std::string limit;
   std::string trace;
+  std::string page;
   bool by_op = false;
 
   [[nodiscard]] bool needs_spans() const { return by_op || !trace.empty(); }
 };
 
-struct Compared {
-  RunRecord record;
-  std::vector<ComparedSchedule> schedules;
-  std::vector<reports::TracedRun> traces;  ///< Two a schedule: as predicted, as measured.
-  int ranks = 0;
-};
-
 /// A schedule's two timelines as neighbours.
-void add_traces(const Point& point, const MeasuredRun& run, const Prediction& prediction, const Timeline& predicted,
-                std::vector<reports::TracedRun>& traces) {
+std::vector<reports::TracedRun> timelines_of(const Point& point, const MeasuredRun& run, const Prediction& prediction,
+                                             const Timeline& predicted) {
+  std::vector<reports::TracedRun> both;
   for (const bool is_measured : {false, true}) {
     const ResultRow row{.model = point.model.name,
                         .hardware = point.machine.name,
@@ -50,17 +47,19 @@ void add_traces(const Point& point, const MeasuredRun& run, const Prediction& pr
                         .seq = point.seq,
                         .strategy = fmt::format("{} {}", run.strategy, is_measured ? "measured" : "predicted"),
                         .parameters = run.parameters};
-    traces.push_back({.row = row,
-                      .program = prediction.structure->plan.lowered.program,
-                      .timeline = is_measured ? run.spans : predicted,
-                      .sizes = prediction.sizes});
+    both.push_back({.row = row,
+                    .program = prediction.structure->plan.lowered.program,
+                    .timeline = is_measured ? run.spans : predicted,
+                    .sizes = prediction.sizes});
   }
+  return both;
 }
 
-/// What the ops took, where somebody asked and the schedule came to its end.
+/// What the ops took, where somebody asked and the schedule came to its end; a page shows it where it is known.
 void compare_ops(const CompareRequest& request, PredictedPoint& point, const MeasuredRun& run,
                  const Prediction& prediction, Compared& result) {
-  if (!request.needs_spans() || run.makespans.empty()) {
+  std::vector<reports::TracedRun>& timelines = result.timelines.emplace_back();
+  if (run.makespans.empty() || (!request.needs_spans() && (request.page.empty() || run.spans.empty()))) {
     return;
   }
   const Timeline predicted = point.timeline(prediction);
@@ -71,9 +70,7 @@ void compare_ops(const CompareRequest& request, PredictedPoint& point, const Mea
   if (request.by_op) {
     result.schedules.back().ops = compared_ops(prediction.structure->program(), predicted, run.spans);
   }
-  if (!request.trace.empty()) {
-    add_traces(point.point(), run, prediction, predicted, result.traces);
-  }
+  timelines = timelines_of(point.point(), run, prediction, predicted);
 }
 
 ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) {
@@ -82,6 +79,7 @@ ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) 
                        .schedule_sha256 = run.schedule_sha256,
                        .predicted = prediction.analysis.critical.makespan};
   if (!run.makespans.empty()) {
+    one.makespans = run.makespans;
     one.measured = summary_of(run.makespans);
   }
   return one;
@@ -91,8 +89,10 @@ Compared measured_now(const CompareRequest& request) {
   PredictedPoint point(settings_of(request.arguments));
   const std::vector<Prediction> predictions = point.asked_for();
   MeasureArguments arguments = request.arguments;
-  arguments.traced = arguments.traced || request.needs_spans();
-  Compared result{.record = measured(point, predictions, arguments), .ranks = point.point().ranks};
+  arguments.traced = arguments.traced || request.needs_spans() || !request.page.empty();
+  Compared result{.record = measured(point, predictions, arguments),
+                  .hardware = point.settings().text("hardware"),
+                  .ranks = point.point().ranks};
   for (std::size_t i = 0; i < predictions.size(); ++i) {
     result.schedules.push_back(compared(result.record.runs[i], predictions[i]));
     compare_ops(request, point, result.record.runs[i], predictions[i], result);
@@ -108,6 +108,7 @@ Compared measured_before(const CompareRequest& request) {
   }
   PredictedPoint point(settings_of(result.record, request.arguments));
   result.ranks = point.point().ranks;
+  result.hardware = point.settings().text("hardware");
   for (const MeasuredRun& run : result.record.runs) {
     const Prediction prediction = point.recorded(run, request.record);
     result.schedules.push_back(compared(run, prediction));
@@ -128,14 +129,37 @@ std::optional<double> limit_of(const CompareRequest& request) {
   return *percent / 100.0;
 }
 
+/// What makes the page again: of a record that, else the point itself.
+std::string command_of(const CompareRequest& request, const Compared& result) {
+  std::string command = "commfuse-validate compare";
+  if (!request.record.empty()) {
+    return fmt::format("{} {} --hardware {} --page {}", command, request.record, result.hardware, request.page);
+  }
+  for (const auto& [key, value] : result.record.settings) {
+    command += fmt::format(" --set {}='{}'", key, value);
+  }
+  return fmt::format("{} --page {}", command, request.page);
+}
+
+void write_files(const CompareRequest& request, const Compared& result) {
+  if (!request.trace.empty()) {
+    std::vector<reports::TracedRun> all;
+    for (const std::vector<reports::TracedRun>& both : result.timelines) {
+      all.insert(all.end(), both.begin(), both.end());
+    }
+    reports::write_trace(all, request.trace);
+  }
+  if (!request.page.empty()) {
+    reports::atomic_write(request.page, reports::html_report(page_of(result, command_of(request, result))));
+  }
+}
+
 int run(const CompareRequest& request) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
   const std::optional<double> limit = limit_of(request);
   const Compared result = request.record.empty() ? measured_now(request) : measured_before(request);
   const bool as_json = request.format == "json";
-  if (!request.trace.empty()) {
-    reports::write_trace(result.traces, request.trace);
-  }
+  write_files(request, result);
   fmt::print("{}", as_json ? to_json(result.schedules) : to_table(result.schedules));
   if (!as_json && !result.record.noise.samples.empty()) {
     fmt::print("Noise floor: {}; {} compute, played {:g} times slower.\n", in_words(result.record.noise, result.ranks),
@@ -171,6 +195,9 @@ void add_compare(CLI::App& app, int& status) {
       ->add_option("--trace", request->trace,
                    "Write when every op was predicted and measured, as neighbours, for ui.perfetto.dev")
       ->type_name("FILE");
+  command
+      ->add_option("--page", request->page, "Write it as a page that stands alone: verdict, figure, table, timelines")
+      ->type_name("FILE");
   command->footer(
       "Emulated compute shows whether the order of ops, waits and meetings on real\n"
       "threads gives the predicted makespan; the prices themselves are the model's.\n"
@@ -181,7 +208,7 @@ void add_compare(CLI::App& app, int& status) {
       "  commfuse-validate compare --seq 8K --ranks 4\n"
       "  commfuse-validate compare --seq 8K --ranks 8 --scope gate_up --limit 5\n"
       "  commfuse-validate compare --seq 8K --ranks 4 --by-op --trace both.json.gz\n"
-      "  commfuse-validate compare record.json\n"
+      "  commfuse-validate compare record.json --page report.html\n"
       "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n\n"
       "Exit codes: 0 done; 4 over the limit; 1 a schedule did not end; 2 the input is wrong.");
   command->callback([request, command, &status] {

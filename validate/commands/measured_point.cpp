@@ -15,10 +15,10 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
-#include "validate/commands/process_variant.h"
+#include "validate/commands/real_variant.h"
 #include "validate/cpu/cpu_executor.h"
+#include "validate/measure/op_samples.h"
 #include "validate/mpi/crew.h"
-#include "validate/reference/data.h"
 
 namespace commfuse::validate {
 
@@ -132,15 +132,6 @@ Variant emulated(const Point& point, const Prediction& prediction, const Costs& 
   options.patience += std::chrono::seconds(static_cast<std::int64_t>(2.0 * seconds));
   return {.executor = std::make_unique<CpuExecutor>(prediction.structure->plan.lowered, prediction.sizes, options),
           .run = run_of(point, prediction)};
-}
-
-Variant real(const Point& point, const Prediction& prediction, const std::optional<Pace>& pace) {
-  require_memory(point, prediction);
-  Variant variant{.executor = std::make_unique<CpuExecutor>(prediction.structure->plan.lowered, prediction.sizes,
-                                                            CpuOptions{.pace = pace}),
-                  .run = run_of(point, prediction)};
-  variant.executor->prepare(input_data(prediction.structure->program(), prediction.sizes, DataKind::random, 1));
-  return variant;
 }
 
 Words words_of(const Settings& settings) {
@@ -325,17 +316,22 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
   }
   std::vector<Variant> variants;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (crew != nullptr) {
-      require_memory(point.point(), predictions[i]);
-      variants.push_back(on_processes(predictions[i], run_of(point.point(), predictions[i]), *crew));
-    } else {
-      variants.push_back(is_real ? real(point.point(), predictions[i], pace)
-                                 : emulated(point.point(), predictions[i], costs[i], record));
+    if (!is_real) {
+      variants.push_back(emulated(point.point(), predictions[i], costs[i], record));
+      continue;
     }
+    require_memory(point.point(), predictions[i]);
+    MeasuredRun run = run_of(point.point(), predictions[i]);
+    variants.push_back(crew != nullptr ? on_processes(predictions[i], std::move(run), *crew)
+                                       : on_threads(predictions[i], std::move(run), pace));
   }
   const bool speaks = crew == nullptr || crew->leads();
   measure(variants, options, speaks ? show_progress : nullptr);
   for (Variant& variant : variants) {
+    if (is_real) {
+      add_op_samples(variant.executor->program(), variant.executor->sizes(), variant.run.spans,
+                     record.micro_benchmarks);
+    }
     record.runs.push_back(std::move(variant.run));
   }
   if (!arguments.out.empty() && speaks) {

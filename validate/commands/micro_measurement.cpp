@@ -16,7 +16,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "sim/commands/setting_flags.h"
-#include "validate/commands/process_variant.h"
+#include "validate/commands/real_variant.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/launch.h"

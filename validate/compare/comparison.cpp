@@ -50,6 +50,45 @@ void count_pairs(std::span<const ComparedSchedule> schedules, std::span<const st
   }
 }
 
+/// Those that set out for a second place, and how far behind the winner it is.
+std::optional<Ratio> lead_of(std::span<const ComparedSchedule> schedules, std::span<const std::size_t> places,
+                             const Agreement& result) {
+  constexpr std::uint64_t seed = 1;
+  const ComparedSchedule* rival = nullptr;
+  for (const std::size_t place : places) {
+    const bool is_asked = result.measured_winner == result.predicted_winner ? place != result.measured_winner
+                                                                            : place == result.predicted_winner;
+    if (is_asked && (rival == nullptr || seconds(schedules[place]) < seconds(*rival))) {
+      rival = &schedules[place];
+    }
+  }
+  if (rival == nullptr) {
+    return std::nullopt;
+  }
+  return ratio_of_medians(rival->makespans, schedules[result.measured_winner].makespans, seed);
+}
+
+/// "2.2 % ahead of the next (95 % interval 1.1 to 3.0)"
+std::string in_words(const Ratio& lead, std::string_view of) {
+  const auto percent = [](double ratio) { return fmt::format("{:.1f}", (ratio - 1.0) * 100.0); };
+  return fmt::format("{} % ahead of {} (95 % interval {} to {}){}", percent(lead.value), of, percent(lead.low),
+                     percent(lead.high), lead.low <= 1.0 ? ", too close to call" : "");
+}
+
+std::string winner_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement) {
+  const ComparedSchedule& expected = schedules[agreement.predicted_winner];
+  if (!agreement.lead) {
+    return fmt::format("{} alone was measured.", expected.name());
+  }
+  const std::string promise =
+      fmt::format("{} was predicted to win by {:.1f} %", expected.name(), agreement.predicted_gap * 100.0);
+  if (agreement.predicted_winner == agreement.measured_winner) {
+    return fmt::format("{}, and won, {}.", promise, in_words(*agreement.lead, "the next"));
+  }
+  return fmt::format("{}, but {} won, {}.", promise, schedules[agreement.measured_winner].name(),
+                     in_words(*agreement.lead, "it"));
+}
+
 std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 1e3); }
 
 /// What is below a schedule's line.
@@ -125,27 +164,18 @@ std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedule
   if (second) {
     result.predicted_gap = to_seconds(*second) / to_seconds(predicted(result.predicted_winner)) - 1.0;
   }
+  result.lead = lead_of(schedules, places, result);
   count_pairs(schedules, places, result);
   return result;
 }
 
 std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement) {
-  const ComparedSchedule& expected = schedules[agreement.predicted_winner];
-  const ComparedSchedule& fastest = schedules[agreement.measured_winner];
-  std::string winner = fmt::format("{} alone was measured.", expected.name());
-  if (agreement.compared > 1 && agreement.predicted_winner == agreement.measured_winner) {
-    winner =
-        fmt::format("{} was predicted to win by {:.1f} %, and won.", expected.name(), agreement.predicted_gap * 100.0);
-  } else if (agreement.compared > 1) {
-    winner = fmt::format("{} was predicted to win by {:.1f} %, but {} won: {} ms against {} ms.", expected.name(),
-                         agreement.predicted_gap * 100.0, fastest.name(), ms(fastest.measured->median.value),
-                         ms(expected.measured->median.value));
-  }
   std::string text =
-      winner + fmt::format(
-                   " Measured and predicted differ by {:.1f} % in the median, at most by "
-                   "{:.1f} % ({}).",
-                   agreement.median_error * 100.0, agreement.worst_error * 100.0, schedules[agreement.worst].name());
+      winner_in_words(schedules, agreement) +
+      fmt::format(
+          " Measured and predicted differ by {:.1f} % in the median, at most by "
+          "{:.1f} % ({}).",
+          agreement.median_error * 100.0, agreement.worst_error * 100.0, schedules[agreement.worst].name());
   if (agreement.pairs > 0) {
     text += fmt::format(" Of {} pairs predicted more than {:.0f} % apart, {} came in that order.", agreement.pairs,
                         clear_gap * 100.0, agreement.in_order);
@@ -196,6 +226,9 @@ std::string to_json(std::span<const ComparedSchedule> schedules) {
     put("p90_us", to_microseconds(summary.p90));
     put("samples", summary.samples);
     put("ratio", one.measured ? one.ratio() : 0.0);
+    const bool has_lead = agreement && agreement->lead && agreement->measured_winner == place;
+    const Ratio lead = has_lead ? *agreement->lead : Ratio{};
+    object["lead"] = has_lead ? Json{{"ratio", lead.value}, {"low", lead.low}, {"high", lead.high}} : Json();
     put("predicted_winner", agreement && agreement->predicted_winner == place);
     put("measured_winner", agreement && agreement->measured_winner == place);
     if (one.ops) {

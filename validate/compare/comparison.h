@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "validate/compare/op_comparison.h"
+#include "validate/measure/bootstrap.h"
 #include "validate/measure/protocol.h"
 
 namespace commfuse::validate {
@@ -21,7 +22,8 @@ struct ComparedSchedule {
   std::string parameters;  ///< In words; may be empty.
   std::string schedule_sha256;
   Duration predicted{};
-  std::optional<Summary> measured{};  ///< Nothing: it failed.
+  std::vector<Duration> makespans{};  ///< By round; empty: it failed.
+  std::optional<Summary> measured{};  ///< Of these.
   std::optional<ComparedOps> ops{};   ///< Nothing: nobody asked, or it failed.
 
   /// "sliced (k=4)"
@@ -40,8 +42,11 @@ struct Agreement {
   std::size_t in_order = 0;  ///< Of these, those that were measured in the order predicted.
   std::size_t predicted_winner = 0;
   std::size_t measured_winner = 0;
-  double predicted_gap =
-      0.0;  ///< How much longer the second is predicted to take than the first; 0: there is no second.
+  /// How much longer the second is predicted to take than the first; 0: there is no second.
+  double predicted_gap = 0.0;
+  /// Over the time of the measured winner: that of the predicted one, or where it won that of the second. Nothing:
+  /// one was measured.
+  std::optional<Ratio> lead{};
 };
 
 /// A difference that a model has to get right.

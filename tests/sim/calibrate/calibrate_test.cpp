@@ -307,7 +307,7 @@ MicroBenchmark micro(std::string op, std::int64_t bytes, Duration time) {
 /// What `commfuse-validate bench` would write on a machine that only exists on paper: the base `cpu`, faster.
 RunRecord record_of(const Machine& truth) {
   Noise noise;
-  RunRecord record{.executor = "cpu", .compute = "real", .environment = {.cpu = "on paper"}};
+  RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
   const auto add = [&](MicroBenchmark one) {
     one.samples.front() = from_seconds(to_seconds(one.samples.front()) * noise.factor());
     record.micro_benchmarks.push_back(std::move(one));
@@ -344,7 +344,7 @@ TEST_F(Calibrate, ARecordOfMicroBenchmarksBecomesAMachineOfItsExecutor) {
   const Observations seen = read_observations({file}, std::nullopt);
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows.size(), 84U);
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].source, "bench.json");
-  EXPECT_EQ(seen.machine, "on paper");
+  EXPECT_EQ(seen.machine, "on paper, links copied");
   const std::vector<std::string> left_out{"bench.json: copy of less than 256 KiB (7 rows)",
                                           "bench.json: gelu, whose arithmetic no price knows of (1 row)"};
   EXPECT_EQ(seen.skipped, left_out);
@@ -376,16 +376,45 @@ std::string refusal_of(const std::vector<fs::path>& files) {
 }
 
 TEST_F(Calibrate, ARecordOfSchedulesAloneIsNothingToFit) {
-  RunRecord record{.executor = "cpu"};
+  RunRecord record{.executor = "cpu", .compute = "real"};
   record.runs.push_back({.strategy = "serial", .makespans = {std::chrono::milliseconds(1)}});
   EXPECT_EQ(refusal_of({write("run.json", to_json(record))}),
-            "run.json: it has no micro-benchmarks, and nothing is fitted to makespans; give one of commfuse-validate "
-            "bench --out");
+            "run.json: it has times of schedules only, and nothing is fitted to makespans; give a record of "
+            "commfuse-validate bench --out or run --spans --out");
+  record.compute = "emulated";
+  EXPECT_EQ(refusal_of({write("emulated.json", to_json(record))}),
+            "emulated.json: its ops lasted as long as they were priced, so there is nothing to learn from them; give a "
+            "record of commfuse-validate bench --out or run --compute real --spans");
 }
 
-TEST_F(Calibrate, ARecordIsOfOneMachine) {
-  const fs::path file = write("bench.json", to_json(record_of(load_machine("cpu"))));
-  EXPECT_EQ(refusal_of({file, file}), file.string() + ": a second record; give one, of one machine");
+TEST_F(Calibrate, OpsOfSchedulesAreRowsLikeAnyOtherAndThoseOfSingleRanksAreNone) {
+  RunRecord bench = record_of(load_machine("cpu"));
+  MicroBenchmark inside = micro("exchange", 5 << 10, std::chrono::microseconds(80));
+  inside.beside = inside_schedule;
+  MicroBenchmark transfer = micro("transfer", 8 << 10, std::chrono::microseconds(9));
+  transfer.rank = 1;
+  transfer.peer = 0;
+  RunRecord run{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
+  run.micro_benchmarks = {inside, transfer};
+  const Observations alone = read_observations({write("bench.json", to_json(bench))}, std::nullopt);
+  const Observations both =
+      read_observations({write("bench.json", to_json(bench)), write("run.json", to_json(run))}, std::nullopt);
+  ASSERT_EQ(both.peers.rows.size(), alone.peers.rows.size() + 1);
+  EXPECT_EQ(both.peers.rows.back().row.bytes, Bytes{5 << 10});
+  EXPECT_EQ(both.peers.source, "bench.json, run.json");
+  EXPECT_EQ(both.next_op, alone.next_op);
+  EXPECT_EQ(both.skipped.back(),
+            "run.json: ops of single ranks and links, which commfuse-validate links compares (1 row)");
+}
+
+TEST_F(Calibrate, RecordsAreOfOneMachine) {
+  RunRecord record = record_of(load_machine("cpu"));
+  const fs::path one = write("one.json", to_json(record));
+  record.links = "mpi";
+  const fs::path other = write("other.json", to_json(record));
+  EXPECT_EQ(refusal_of({one, other}), other.string() +
+                                          ": it is of on paper, links mpi, but the record before of on "
+                                          "paper, links copied; give records of one machine");
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST(Links, OneSlowLinkIsNamed) {
   const auto slow = transfers(4, [](auto from, auto to) { return from == 2 && to == 0 ? 150us : 100us; });
   const LinkFindings findings = findings_in(slow, {}, 0.2);
   EXPECT_EQ(findings.off,
-            Sentences{"rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.48 to 1.52)"});
+            Sentences{"rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.49 to 1.52)"});
   EXPECT_EQ(findings_in(slow, {}, 0.5).off, Sentences{});
 }
 
@@ -128,7 +128,7 @@ TEST(Links, TheTableIsAMatrixWithMarks) {
             "   1 10.49      -  10.49\n"
             "   2  6.99! 10.49      -\n"
             "More than 20 % longer than usual (!):\n"
-            "  rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.48 to 1.52)\n");
+            "  rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.49 to 1.52)\n");
 }
 
 TEST(Links, OfManyRanksEachHasALine) {

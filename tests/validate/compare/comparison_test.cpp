@@ -18,6 +18,7 @@ ComparedSchedule schedule(std::string strategy, Duration predicted, Duration mea
                          .median = {measured, TimeRange{measured - 1us, measured + 1us}},
                          .p10 = measured - 2us,
                          .p90 = measured + 2us};
+  one.makespans = std::vector<Duration>(9, measured);
   return one;
 }
 
@@ -42,9 +43,24 @@ TEST(Agreement, APairInTheWrongOrderIsNotInOrder) {
   EXPECT_EQ(agreement.pairs, 1U);
   EXPECT_EQ(agreement.in_order, 0U);
   EXPECT_EQ(verdict_in_words(schedules, agreement),
-            "commfuse was predicted to win by 100.0 %, but serial won: 0.900 ms against 1.000 ms. Measured and "
-            "predicted differ by 27.5 % in the median, at most by 55.0 % (serial). Of 1 pairs predicted more than 5 % "
+            "commfuse was predicted to win by 100.0 %, but serial won, 11.1 % ahead of it (95 % interval 11.1 to "
+            "11.1). Measured and predicted differ by 27.5 % in the median, at most by 55.0 % (serial). Of 1 pairs "
+            "predicted more than 5 % "
             "apart, 0 came in that order.");
+}
+
+TEST(Agreement, ALeadThatMayBeNoneIsTooCloseToCall) {
+  std::array schedules{schedule("serial", 1010us, 1001us), schedule("commfuse", 1000us, 1000us)};
+  schedules[0].makespans = {1001us, 1001us, 1001us, 999us, 998us, 1002us, 1002us};
+  schedules[1].makespans = std::vector<Duration>(7, 1000us);
+  const Agreement agreement = *agreement_of(schedules);
+  EXPECT_NEAR(agreement.lead->value, 1.001, 1e-12);
+  EXPECT_LE(agreement.lead->low, 1.0);
+  EXPECT_NE(verdict_in_words(schedules, agreement)
+                .find("and won, 0.1 % ahead of the next (95 % interval -0.1 to 0.2), "
+                      "too close to call."),
+            std::string::npos)
+      << verdict_in_words(schedules, agreement);
 }
 
 TEST(Agreement, OneScheduleHasNoRival) {
@@ -72,9 +88,10 @@ TEST(Comparison, IsATableByPrediction) {
             "sliced (k=4)                      1.500     1.530   1.020         1.529..1.531\n"
             "async_tp                          1.600    failed       -                    -\n"
             "serial                            2.000     2.100   1.050         2.099..2.101\n"
-            "commfuse was predicted to win by 50.0 %, and won. Measured and predicted differ\n"
-            "by 2.0 % in the median, at most by 5.0 % (serial). Of 3 pairs predicted more\n"
-            "than 5 % apart, 3 came in that order.\n");
+            "commfuse was predicted to win by 50.0 %, and won, 51.5 % ahead of the next (95 %\n"
+            "interval 51.5 to 51.5). Measured and predicted differ by 2.0 % in the median, at\n"
+            "most by 5.0 % (serial). Of 3 pairs predicted more than 5 % apart, 3 came in that\n"
+            "order.\n");
 }
 
 TEST(Comparison, TellsBelowAScheduleWhatItsOpsTook) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate/commands/process_variant.h"
+#include "validate/commands/real_variant.h"
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 
+#include "validate/cpu/cpu_executor.h"
 #include "validate/mpi/mpi_executor.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/data.h"
@@ -30,27 +32,41 @@ std::vector<LevelResult> levels_of(const Verdict& verdict) {
   return levels;
 }
 
-}  // namespace
-
-Variant on_processes(const Prediction& prediction, MeasuredRun run, Crew& crew) {
+/// `together` makes one verdict of those of all processes.
+Variant ready(const Prediction& prediction, MeasuredRun run, const MakeExecutor& make,
+              const std::function<Verdict(const Verdict& mine)>& together) {
   const std::shared_ptr<const Program>& program = prediction.structure->plan.lowered.program;
-  const MakeExecutor processes = [&](Lowered lowered, Sizes sizes) {
-    return std::make_unique<MpiExecutor>(std::move(lowered), std::move(sizes), crew);
-  };
   constexpr std::uint64_t seed = 1;
   const Sizes small = checked_sizes(*program).front();
   if (integers_stay_exact(*program, small, seed)) {
-    const Verdict mine = verify(program, small, {.seed = seed, .orders = 2, .executor = processes});
-    const Verdict all = of_all_ranks(crew, program->mesh.ranks(), mine);
-    run.levels = levels_of(all);
-    if (!all.ok()) {
+    const Verdict verdict = together(verify(program, small, {.seed = seed, .orders = 2, .executor = make}));
+    run.levels = levels_of(verdict);
+    if (!verdict.ok()) {
       run.status = RunStatus::wrong;
       run.message = "its numbers miss a level on small matrices";
     }
   }
-  Variant variant{.executor = processes(prediction.structure->plan.lowered, prediction.sizes), .run = std::move(run)};
+  Variant variant{.executor = make(prediction.structure->plan.lowered, prediction.sizes), .run = std::move(run)};
   variant.executor->prepare(input_data(*program, prediction.sizes, DataKind::random, seed));
   return variant;
+}
+
+}  // namespace
+
+Variant on_threads(const Prediction& prediction, MeasuredRun run, const std::optional<Pace>& pace) {
+  const MakeExecutor threads = [&](Lowered lowered, Sizes sizes) {
+    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.pace = pace});
+  };
+  return ready(prediction, std::move(run), threads, [](const Verdict& mine) { return mine; });
+}
+
+Variant on_processes(const Prediction& prediction, MeasuredRun run, Crew& crew) {
+  const MakeExecutor processes = [&](Lowered lowered, Sizes sizes) {
+    return std::make_unique<MpiExecutor>(std::move(lowered), std::move(sizes), crew);
+  };
+  const int ranks = prediction.structure->program().mesh.ranks();
+  return ready(prediction, std::move(run), processes,
+               [&](const Verdict& mine) { return of_all_ranks(crew, ranks, mine); });
 }
 
 void tell_where(Crew& crew, int ranks, Environment& environment) {

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is read off the spans of a schedule: programs of one op, with spans that can be added up by hand.
+#include "validate/measure/op_samples.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <vector>
+
+#include "validate/bench/micro_program.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+
+OpSpan span(Rank rank, int op, Duration start, Duration end) { return {rank, OpId{op}, Instant(start), Instant(end)}; }
+
+std::vector<MicroBenchmark> samples(const MicroProgram& micro, const Timeline& spans) {
+  std::vector<MicroBenchmark> all;
+  add_op_samples(*micro.program, micro.sizes, spans, all);
+  return all;
+}
+
+/// As the micro-benchmark of that op would say it, but for what was beside it.
+std::vector<MicroBenchmark> expected(const MicroProgram& micro, Duration sample) {
+  MicroBenchmark one = micro.what;
+  one.beside = inside_schedule;
+  one.samples = {sample};
+  return {one};
+}
+
+TEST(OpSamples, AProductOrKernelCountsByItsSlowestRank) {
+  const Timeline spans{span(0, 0, 1ms, 3ms), span(1, 0, 2ms, 5ms)};
+  const MicroProgram product = product_alone(2, {.m = 6, .n = 5, .k = 4, .dtype = DType::fp16});
+  EXPECT_EQ(samples(product, spans), expected(product, 3ms));
+  const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {3 * 512 * 7});
+  EXPECT_EQ(samples(swiglu, spans), expected(swiglu, 3ms));
+}
+
+TEST(OpSamples, AnExchangeLastsFromWhenItsNeighboursStoodReady) {
+  const MicroProgram exchange = exchange_alone(4, DType::bf16, {2048});
+  // Rank 1 is late: it keeps ranks 0 and 2 waiting, but not rank 3.
+  const Timeline spans{span(0, 0, 1ms, 8ms), span(1, 0, 7ms, 9ms), span(2, 0, 1ms, 8ms), span(3, 0, 1ms, 4ms)};
+  EXPECT_EQ(samples(exchange, spans), expected(exchange, 3ms));
+}
+
+TEST(OpSamples, ACollectiveLastsFromTheLastStartToTheLastEnd) {
+  const MicroProgram gather = collective_alone(3, CollectiveKind::all_gather, DType::fp32, {3072});
+  const Timeline spans{span(0, 0, 1ms, 6ms), span(1, 0, 4ms, 6ms), span(2, 0, 2ms, 7ms)};
+  EXPECT_EQ(samples(gather, spans), expected(gather, 3ms));
+}
+
+TEST(OpSamples, OpsOfOneSizeAreSamplesOfOneRow) {
+  const MicroProgram three = transfers_alone(2, 0, 1, DType::bf16, {512}, 1);
+  EXPECT_TRUE(samples(three, {span(0, 0, 0ms, 1ms), span(1, 1, 0ms, 1ms)}).empty());  // halves
+  const MicroProgram both = beside_each_other(1, {.m = 4, .n = 4, .k = 4}, {512}, 1, Watched::product);
+  std::vector<MicroBenchmark> all = samples(both, {span(0, 0, 0ms, 2ms), span(0, 1, 0ms, 1ms)});
+  ASSERT_EQ(all.size(), 2U);
+  add_op_samples(*both.program, both.sizes, {span(0, 0, 0ms, 3ms), span(0, 1, 0ms, 1ms)}, all);
+  ASSERT_EQ(all.size(), 2U);
+  EXPECT_EQ(all[0].op, "product");
+  EXPECT_EQ(all[0].samples, (std::vector<Duration>{2ms, 3ms}));
+}
+
+}  // namespace
+}  // namespace commfuse::validate

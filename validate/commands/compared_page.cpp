@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/commands/compared_page.h"
+
+#include <fmt/format.h>
+
+#include <set>
+#include <utility>
+
+#include "model/build_info.h"
+#include "validate/measure/protocol.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+std::string levels_in_words(const MeasuredRun& run) {
+  if (run.status != RunStatus::done) {
+    return run.message;
+  }
+  std::string text;
+  for (const LevelResult& level : run.levels) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", level.level);
+  }
+  return text;
+}
+
+reports::MeasuredSchedule schedule_of(const ComparedSchedule& one, const MeasuredRun& run,
+                                      std::vector<reports::TracedRun> timelines) {
+  reports::MeasuredSchedule schedule{.name = one.name(),
+                                     .predicted = one.predicted,
+                                     .levels = levels_in_words(run),
+                                     .timelines = std::move(timelines)};
+  for (std::size_t i = 0; i < schedule.timelines.size(); ++i) {
+    schedule.timelines[i].row.strategy = i == 0 ? "predicted" : "measured";
+    schedule.timelines[i].row.parameters.clear();
+  }
+  if (one.measured) {
+    schedule.median = one.measured->median;
+    schedule.p10 = one.measured->p10;
+    schedule.p90 = one.measured->p90;
+    schedule.rounds = one.measured->samples;
+  }
+  return schedule;
+}
+
+std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compared) {
+  const RunRecord& record = compared.record;
+  const Environment& here = record.environment;
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"predicted on", compared.hardware},
+      {"executor", fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links)},
+      {"played", record.dilation == 1.0 ? "in real time"
+                                        : fmt::format("{:g} times slower; times are divided by it", record.dilation)},
+      {"processor", fmt::format("{}, {} cores", here.cpu, here.cores)},
+      {"system", here.os},
+      {"build", fmt::format("{}, {}, {} {}", here.build, here.compiler, record.version, record.git_revision)}};
+  if (!here.mpi.empty()) {
+    const std::set<std::string> hosts(here.hosts.begin(), here.hosts.end());
+    facts.emplace_back("MPI", fmt::format("{}, {} processes on {} hosts", here.mpi, here.hosts.size(), hosts.size()));
+  }
+  facts.emplace_back("warm-up", fmt::format("{} iterations of every schedule", record.warm_up));
+  facts.insert(facts.end(), record.settings.begin(), record.settings.end());
+  return facts;
+}
+
+}  // namespace
+
+reports::MeasuredReport page_of(const Compared& compared, const std::string& command) {
+  const std::optional<Agreement> agreement = agreement_of(compared.schedules);
+  reports::MeasuredReport page{
+      .title = "Predicted against measured",
+      .verdict = agreement ? verdict_in_words(compared.schedules, *agreement) : "No schedule came to its end.",
+      .facts = facts_of(compared),
+      .command = command,
+      .version = fmt::format("commfuse {}", build_info().version)};
+  if (!compared.record.noise.samples.empty()) {
+    page.noise = fmt::format("Noise floor: {}.", in_words(compared.record.noise, compared.ranks));
+  }
+  for (std::size_t i = 0; i < compared.schedules.size(); ++i) {
+    page.schedules.push_back(schedule_of(compared.schedules[i], compared.record.runs[i], compared.timelines[i]));
+  }
+  return page;
+}
+
+}  // namespace commfuse::validate
