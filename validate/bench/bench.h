@@ -24,7 +24,7 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan);
 
 struct BenchOptions {
   int passes = 2;          ///< Times that all of it is gone through, each time in another random order.
-  int repetitions = 2;     ///< Of each in a pass; before every one the op runs once and does not count.
+  int repetitions = 2;     ///< Of each in a pass; before the first the op runs once and does not count.
   std::uint64_t seed = 1;  ///< Of the orders.
 };
 
