@@ -149,7 +149,8 @@ std::vector<MicroBenchmark> bench(const std::vector<MicroProgram>& programs, con
       const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
       executor->prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
       for (int i = 0; i < options.repetitions; ++i) {
-        const Execution run = executor->run({.products = Products::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});
+        const Execution run =
+            executor->run({.products = Products::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});
         std::ranges::copy(samples_in(micro, run.timeline), std::back_inserter(measured[place].samples));
       }
       if (after_each) {
