@@ -91,6 +91,12 @@ void Tally::ratio(double measured, double predicted) {
   variants.ratio_errors.push_back(std::abs(predicted / measured - 1.0));
 }
 
+void Tally::ratio(const Machine& machine, std::string_view name, double measured, double predicted) {
+  ScoredPart& some = part(machine.name, name);
+  some.errors.push_back(std::abs(predicted / measured - 1.0));
+  some.held_out.push_back(some.errors.back());
+}
+
 void Tally::winner(bool agreed) {
   VariantScore& variants = into_.variants ? *into_.variants : into_.variants.emplace();
   ++variants.compared;

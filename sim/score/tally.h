@@ -38,6 +38,8 @@ class Tally {
 
   /// Of variants of one piece of work: one's time over the first one's; and whether the fastest was predicted.
   void ratio(double measured, double predicted);
+  /// Of two times of a row that no fit has seen. Counts in a part of its own, and not in the table, where both do.
+  void ratio(const Machine& machine, std::string_view name, double measured, double predicted);
   void winner(bool agreed);
   /// Both, of two variants.
   void compare(double measured_ratio, double predicted_ratio);
