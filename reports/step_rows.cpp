@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -81,6 +82,23 @@ std::string memory_in_words(const StepRow& row) {
       gb("activations_gb"));
 }
 
+/// "serial 5344.5, 5420.1 and 5460.0; ": of a row that has them.
+std::string percentiles_in_words(const StepRow& row) {
+  return row.has("time_p99_ms")
+             ? fmt::format("{} {:.1f}, {:.1f} and {:.1f}; ", row.text("strategy"), row.number("time_p50_ms"),
+                           row.number("time_p95_ms"), row.number("time_p99_ms"))
+             : "";
+}
+
+/// Under a block; empty where all GPUs are alike.
+std::string spread_in_words(std::string percentiles) {
+  if (percentiles.empty()) {
+    return {};
+  }
+  percentiles.resize(percentiles.size() - 2);
+  return wrapped("p50, p95 and p99 over machines, whose GPUs differ: " + percentiles, "\n  ", "    ");
+}
+
 /// A row of a block, or why there is none.
 std::string table_row(const StepRow& row) {
   if (!row.feasible()) {
@@ -124,9 +142,10 @@ std::string step_table(std::span<const StepRow> rows) {
   std::string text;
   std::string above;
   std::string memory;
+  std::string percentiles;
   for (const StepRow& row : rows) {
     if (const std::string here = heading(row); here != above) {
-      text += memory + (above.empty() ? "" : "\n") + here +
+      text += spread_in_words(std::exchange(percentiles, {})) + memory + (above.empty() ? "" : "\n") + here +
               fmt::format("\n  {:<14}{:>11}{:>13}{:>8}", "", "time/ms", "tokens/s", "MFU");
       text += row.has("hfu") ? fmt::format("{:>8}{:>10}{:>10}{:>11}{:>11}\n", "HFU", "compute", "waiting", "gradients",
                                            "optimizer")
@@ -134,9 +153,10 @@ std::string step_table(std::span<const StepRow> rows) {
       above = here;
     }
     text += table_row(row);
+    percentiles += percentiles_in_words(row);
     memory = row.feasible() ? memory_in_words(row) : memory;
   }
-  return text + memory + best_in_words(rows);
+  return text + spread_in_words(percentiles) + memory + best_in_words(rows);
 }
 
 std::string to_json(std::span<const StepRow> rows) {

@@ -143,6 +143,11 @@ void add(StepRow& row, const StepPrediction& step, const StepPoint& point) {
   row.add("tokens_per_second_gpu", step.tokens_per_second / static_cast<double>(point.plan.gpus()));
   row.add("mfu", step.mfu);
   row.add("hfu", step.hfu);
+  if (step.percentiles) {
+    row.add("time_p50_ms", 1e3 * to_seconds(step.percentiles->p50));
+    row.add("time_p95_ms", 1e3 * to_seconds(step.percentiles->p95));
+    row.add("time_p99_ms", 1e3 * to_seconds(step.percentiles->p99));
+  }
   row.add("compute_ms", 1e3 * to_seconds(step.parts.compute));
   row.add("waiting_ms", 1e3 * to_seconds(step.parts.waiting));
   row.add("gradients_ms", 1e3 * to_seconds(step.parts.gradients));

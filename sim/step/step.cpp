@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "model/check.h"
@@ -72,20 +73,41 @@ class Step {
 
   StepPrediction predict() {
     const std::vector<StageTimes> stages = play(pipeline());
-    StepPrediction prediction;
+    std::vector<StepBreakdown> all;
     for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
-      const StageTimes& times = stages[static_cast<std::size_t>(stage)];
-      const StepBreakdown parts = slowed(breakdown(stage, times));
-      const Duration total = parts.compute + parts.waiting + parts.gradients + parts.optimizer;
-      if (total > prediction.time) {
-        prediction.time = total;
-        prediction.parts = parts;
-      }
+      all.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
+    }
+    StepPrediction prediction;
+    prediction.parts = slowest_stage(all, slowest_of(plan_.gpus(), point_.rank_sigma));
+    prediction.time = total_of(prediction.parts);
+    if (point_.rank_sigma > 0.0) {
+      const auto at = [&](double probability) {
+        return total_of(slowest_stage(all, slowest_of(plan_.gpus(), point_.rank_sigma, probability)));
+      };
+      prediction.percentiles = {.p50 = at(0.5), .p95 = at(0.95), .p99 = at(0.99)};
     }
     return prediction;
   }
 
  private:
+  static Duration total_of(const StepBreakdown& parts) {
+    return parts.compute + parts.waiting + parts.gradients + parts.optimizer;
+  }
+
+  /// All ranks wait for the slowest, whose kernels take `factor` times as long.
+  static StepBreakdown slowest_stage(const std::vector<StepBreakdown>& stages, double factor) {
+    StepBreakdown slowest;
+    for (StepBreakdown parts : stages) {
+      if (factor != 1.0) {
+        for (Duration* part : {&parts.compute, &parts.waiting, &parts.optimizer}) {
+          *part = from_seconds(factor * to_seconds(*part));
+        }
+      }
+      slowest = total_of(parts) > total_of(slowest) ? parts : slowest;
+    }
+    return slowest;
+  }
+
   Pipeline pipeline() {
     const bool has_mixture =
         std::any_of(counts_.begin(), counts_.end(), [](const auto& one) { return one.mixture > 0; });
@@ -110,17 +132,6 @@ class Step {
                                 Bytes{2 * plan_.tokens_per_pass() * model_.hidden / sharers});
     }
     return pipeline;
-  }
-
-  /// All ranks wait for the slowest, whose kernels take longer.
-  [[nodiscard]] StepBreakdown slowed(StepBreakdown parts) const {
-    const double factor = slowest_of(plan_.gpus(), point_.rank_sigma);
-    if (factor != 1.0) {
-      for (Duration* part : {&parts.compute, &parts.waiting, &parts.optimizer}) {
-        *part = from_seconds(factor * to_seconds(*part));
-      }
-    }
-    return parts;
   }
 
   [[nodiscard]] Stream begun(const Stream& stream) const {
@@ -216,6 +227,12 @@ double peak_of(const StepPoint& point) {
 double slowest_of(std::int64_t gpus, double sigma) {
   const auto n = static_cast<double>(gpus);
   return gpus <= 1 || sigma <= 0.0 ? 1.0 : lognormal(sigma)(0.625 / (n + 0.25), true);
+}
+
+double slowest_of(std::int64_t gpus, double sigma, double probability) {
+  check(gpus >= 1 && probability >= 0.5 && probability < 1.0, "a percentile is of the upper half");
+  const double above = -std::expm1(std::log(probability) / static_cast<double>(gpus));
+  return sigma <= 0.0 ? 1.0 : lognormal(sigma)(above, true);
 }
 
 Machine resized(Machine machine, const TrainingPlan& plan) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "model/units.h"
 #include "model/workload/memory.h"
@@ -24,9 +25,23 @@ struct StepBreakdown {
 /// every step. 1 for one GPU or sigma 0.
 double slowest_of(std::int64_t gpus, double sigma);
 
+/// That factor in the machines of which `probability` are no slower: all n are no slower than f with probability
+/// F(f)^n, so it is the quantile of one GPU's factor at probability^(1/n). Requires gpus >= 1 and 0.5 <= probability
+/// < 1.
+double slowest_of(std::int64_t gpus, double sigma, double probability);
+
+/// Of the step's time, over machines whose GPUs were drawn anew. What a single kernel strays averages out over the
+/// thousands of a step and is left out.
+struct StepPercentiles {
+  Duration p50{};
+  Duration p95{};
+  Duration p99{};
+};
+
 struct StepPrediction {
   Duration time{};
   StepBreakdown parts;
+  std::optional<StepPercentiles> percentiles;  ///< Nothing where all GPUs are alike.
   double tokens_per_second = 0.0;
   double mfu = 0.0;   ///< Model FLOPs, attention counted causally, over the dense peak of all GPUs.
   double hfu = 0.0;   ///< With what is computed again.

@@ -5,11 +5,23 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <memory>
+#include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "model/analysis/percentiles.h"
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/cost/jitter_sampler.h"
+#include "model/schedule/scope.h"
+#include "model/schedule/strategies.h"
+#include "sim/engine/engine.h"
 #include "sim/step/group_link.h"
 
 namespace commfuse {
@@ -143,6 +155,72 @@ TEST(SlowestOf, grows_with_the_number_of_gpus) {
   // The mean of the largest of eight standard normal draws is 1.4236 (Harter 1961), of 1000 it is 3.2414.
   EXPECT_NEAR(slowest_of(8, 0.02), 1.0 + 0.02 * 1.4236, 0.001);
   EXPECT_NEAR(slowest_of(1000, 0.02), 1.067, 0.002);
+}
+
+TEST(SlowestOf, has_percentiles_that_follow_from_those_of_one_gpu) {
+  // 97.5 % of one normal draw lie below 1.959964; all of n do with probability 0.975^n.
+  EXPECT_NEAR(slowest_of(1, 0.02, 0.975), std::exp(0.02 * 1.959964), 1e-7);
+  EXPECT_NEAR(slowest_of(20, 0.02, std::pow(0.975, 20)), std::exp(0.02 * 1.959964), 1e-7);
+  EXPECT_EQ(slowest_of(1, 0.02, 0.5), 1.0);
+  EXPECT_EQ(slowest_of(64, 0.0, 0.99), 1.0);
+  EXPECT_LT(slowest_of(16'384, 0.02, 0.5), slowest_of(16'384, 0.02, 0.99));
+}
+
+/// Makespans of a schedule of equal products on eight ranks that differ in speed: first one where all are alike, the
+/// others sorted.
+std::vector<Duration> drawn_makespans(const char* strategy, double sigma, int samples) {
+  const Plan plan = plan_of(lower(std::make_shared<const Program>(
+      generate(operation_of(Scope::gate_up, true), mesh_of(8, {}), 0, *find_strategy(strategy), {}))));
+  const Program& program = *plan.lowered.program;
+  Jitter jitter;
+  jitter.rank_sigma.value = sigma;
+  const JitterDraws draws{std::make_shared<const JitterTables>(jitter), 1, draw_keys(program)};
+  Costs costs;
+  for (const Op& op : program.ops) {  // wires do not differ in speed
+    costs.duration.push_back(op.purpose == Purpose::communication ? Duration{} : std::chrono::microseconds(100));
+  }
+  costs.issue.assign(program.ops.size(), Duration{});
+  std::vector<Duration> makespans;
+  for (int sample = -1; sample < samples; ++sample) {
+    Recorder recorder(Recorder::Keep::ends);
+    Engine().run(plan, sample < 0 ? costs : jittered(program, costs, draws, static_cast<std::uint64_t>(sample)),
+                 recorder);
+    makespans.push_back(recorder.makespan().time_since_epoch());
+  }
+  std::sort(makespans.begin() + 1, makespans.end());
+  return makespans;
+}
+
+TEST(SlowestOf, is_what_simulated_ranks_of_different_speed_take) {
+  constexpr double sigma = 0.05;
+  constexpr int samples = 4000;
+  for (const auto& [strategy, tolerance] : {std::pair{"serial", 0.0}, {"commfuse", 0.01}}) {
+    const std::vector<Duration> all = drawn_makespans(strategy, sigma, samples);
+    const std::span<const Duration> sorted = std::span(all).subspan(1);
+    for (const int per_mille : {500, 950, 990}) {
+      const Estimate simulated = percentile(sorted, per_mille);
+      const double composed = to_seconds(all.front()) * slowest_of(8, sigma, per_mille / 1000.0);
+      EXPECT_GE(composed, to_seconds(simulated.range->low) * (1.0 - tolerance)) << strategy << " " << per_mille;
+      EXPECT_LE(composed, to_seconds(simulated.range->high) * (1.0 + tolerance)) << strategy << " " << per_mille;
+    }
+  }
+}
+
+TEST_F(StepTest, percentiles_are_the_parts_that_gpus_do_at_their_speed) {
+  TrainingPlan plan{.tensor = 8, .global_batch = 8};
+  plan.data = 4;
+  EXPECT_FALSE(predict(small, plan).percentiles.has_value());
+  const StepPrediction alike = predict(small, plan);
+  const StepPrediction differ = predict(small, plan, 0.02);
+  const auto at = [&](double probability) {
+    const double factor = slowest_of(32, 0.02, probability);
+    const StepBreakdown& parts = alike.parts;
+    return from_seconds(factor * to_seconds(parts.compute)) + from_seconds(factor * to_seconds(parts.waiting)) +
+           from_seconds(factor * to_seconds(parts.optimizer)) + parts.gradients;
+  };
+  EXPECT_EQ(differ.percentiles->p50, at(0.5));
+  EXPECT_EQ(differ.percentiles->p95, at(0.95));
+  EXPECT_EQ(differ.percentiles->p99, at(0.99));
 }
 
 // Table 5 of Korthikanti et al. 2022, seconds an iteration on DGX A100: nothing here is fitted to it. The speeds of
