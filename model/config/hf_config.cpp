@@ -46,15 +46,15 @@ constexpr std::array families{
     Family{"gemma3", Mlp::gated},      Family{"gemma3_text", Mlp::gated},   Family{"phi3", Mlp::gated},
     Family{"cohere", Mlp::gated},      Family{"cohere2", Mlp::gated},       Family{"olmo", Mlp::gated},
     Family{"olmo2", Mlp::gated},       Family{"granite", Mlp::gated},       Family{"stablelm", Mlp::gated},
-    Family{"internlm2", Mlp::gated},   Family{"smollm3", Mlp::gated},       Family{"gpt2", Mlp::plain, true},
+    Family{"internlm2", Mlp::gated},   Family{"smollm3", Mlp::gated},       Family{"mixtral", Mlp::gated},
+    Family{"qwen2_moe", Mlp::gated},   Family{"qwen3_moe", Mlp::gated},     Family{"deepseek_v2", Mlp::gated},
+    Family{"deepseek_v3", Mlp::gated}, Family{"olmoe", Mlp::gated},         Family{"granitemoe", Mlp::gated},
+    Family{"glm4_moe", Mlp::gated},    Family{"gpt_oss", Mlp::gated},       Family{"gpt2", Mlp::plain, true},
     Family{"gptj", Mlp::plain, true},  Family{"codegen", Mlp::plain, true}, Family{"gpt_bigcode", Mlp::plain, true},
     Family{"bloom", Mlp::plain, true}, Family{"falcon", Mlp::plain, true},  Family{"opt", Mlp::plain},
     Family{"gpt_neox", Mlp::plain},    Family{"phi", Mlp::plain},           Family{"starcoder2", Mlp::plain},
     Family{"nemotron", Mlp::plain},
 };
-
-constexpr std::array<std::string_view, 4> expert_counts{"num_local_experts", "num_experts", "n_routed_experts",
-                                                        "moe_num_experts"};
 
 [[noreturn]] void refuse(const std::string& path, std::string_view message) {
   throw ConfigError(fmt::format("{}: {}", path, message));
@@ -133,7 +133,7 @@ class Reader {
   }
 
   HfModel read() {
-    refuse_what_is_no_dense_decoder();
+    refuse_what_is_no_decoder();
     const std::string type = model_type();
     Transformer model;
     model.name = name(type);
@@ -146,6 +146,10 @@ class Reader {
     const Family family = family_of(type);
     model.gated_mlp = family.mlp == Mlp::gated;
     model.ffn = ffn(family, model.hidden);
+    if (has_experts()) {
+      model.experts = experts(model.layers);
+    }
+    model.latent = latent();
     doubt_layers();
     finish();
     return {std::move(model), std::move(doubts_)};
@@ -211,18 +215,88 @@ class Reader {
     return found != shape_->end() && found->is_boolean() && found->get<bool>();
   }
 
-  void refuse_what_is_no_dense_decoder() const {
-    for (const std::string_view key : expert_counts) {
-      const auto found = shape_->find(key);
-      if (found != shape_->end() && found->is_number_integer() && found->get<std::int64_t>() > 1) {
-        refuse(path_, fmt::format("{} is {}: mixture-of-experts models are not supported yet; choose a dense model",
-                                  in_file(key), found->get<std::int64_t>()));
-      }
-    }
+  void refuse_what_is_no_decoder() const {
     if (flag("is_encoder_decoder")) {
       refuse(path_, fmt::format("{} is true: only decoders are supported; choose a decoder-only model",
                                 in_file("is_encoder_decoder")));
     }
+  }
+
+  [[nodiscard]] std::optional<Field> expert_count() const {
+    return first_of({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
+  }
+
+  /// One expert is a plain MLP.
+  [[nodiscard]] bool has_experts() const {
+    const std::optional<Field> field = expert_count();
+    return field && !(field->value->is_number_integer() && field->value->get<std::int64_t>() <= 1);
+  }
+
+  /// Requires has_experts(). Their widths stand in moe_intermediate_size, or in Mixtral's way in intermediate_size.
+  Experts experts(std::int64_t layers) {
+    Experts experts;
+    experts.count = count({expert_count()->key}, expert_range);
+    experts.active = count({"num_experts_per_tok", "num_experts_per_token", "experts_per_token"}, expert_range);
+    experts.ffn = count({"moe_intermediate_size", "intermediate_size"}, model_size_range);
+    experts.shared = shared_experts(experts.ffn);
+    experts.dense_layers = dense_layers();
+    if (mistakes_.empty() && experts.active > experts.count) {
+      mistake(fmt::format("a token cannot go to {} of {} experts; correct num_experts_per_tok", experts.active,
+                          experts.count));
+    }
+    if (mistakes_.empty() && experts.dense_layers >= layers) {
+      mistake(fmt::format("{} dense layers leave none of {} to the experts; correct the first of them",
+                          experts.dense_layers, layers));
+    }
+    return experts;
+  }
+
+  /// Counted, or as one that is as wide as some.
+  std::int64_t shared_experts(std::int64_t ffn) {
+    const Range<std::int64_t> range{0, expert_range.most};
+    if (const auto width = optional_count({"shared_expert_intermediate_size"}, {0, model_size_range.most})) {
+      if (mistakes_.empty() && *width % ffn != 0) {
+        mistake(fmt::format("{} is {}, no multiple of an expert's {}; write a YAML model for it",
+                            in_file("shared_expert_intermediate_size"), *width, ffn));
+      }
+      return *width / ffn;
+    }
+    return optional_count({"n_shared_experts"}, range).value_or(0);
+  }
+
+  /// The first so many. Throws ConfigError where dense layers stand between others.
+  std::int64_t dense_layers() {
+    for (const std::string_view key : {"moe_layer_freq", "decoder_sparse_step"}) {
+      if (optional_count({key}, {1, layer_range.most}).value_or(1) != 1) {
+        mistake(
+            fmt::format("{} is not 1: dense layers between layers of experts are not supported; choose another "
+                        "model",
+                        in_file(key)));
+      }
+    }
+    std::int64_t first = optional_count({"first_k_dense_replace"}, {0, layer_range.most}).value_or(0);
+    const std::optional<Field> dense = first_of({"mlp_only_layers"});
+    if (dense && dense->value->is_array()) {
+      for (std::size_t i = 0; i < dense->value->size(); ++i) {
+        if ((*dense->value)[i] != Json(i)) {
+          mistake(fmt::format("{} are not the first ones; choose another model", in_file("mlp_only_layers")));
+          break;
+        }
+      }
+      first = std::max(first, static_cast<std::int64_t>(dense->value->size()));
+    }
+    return first;
+  }
+
+  /// As DeepSeek-V2 and V3 have it.
+  std::optional<LatentAttention> latent() {
+    if (!first_of({"kv_lora_rank"})) {
+      return std::nullopt;
+    }
+    return LatentAttention{.query_rank = count({"q_lora_rank"}, model_size_range),
+                           .key_value_rank = count({"kv_lora_rank"}, model_size_range),
+                           .position_dim = count({"qk_rope_head_dim"}, head_range),
+                           .value_dim = count({"v_head_dim"}, head_range)};
   }
 
   std::string model_type() {
@@ -261,7 +335,7 @@ class Reader {
   }
 
   std::int64_t head_dim(const Transformer& model) {
-    if (const std::optional<std::int64_t> given = optional_count({"head_dim"}, head_range)) {
+    if (const std::optional<std::int64_t> given = optional_count({"qk_nope_head_dim", "head_dim"}, head_range)) {
       return *given;
     }
     if (mistakes_.empty() && model.hidden % model.heads != 0) {

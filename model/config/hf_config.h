@@ -17,7 +17,8 @@ struct HfModel {
 
 /// The model's name is that of the folder. Reads the names that Llama, GPT-2, OPT, Falcon and BLOOM use; a model
 /// inside `text_config` is read there; keys that say nothing of the shape are skipped. Throws ConfigError with every
-/// mistake: no JSON, larger than 1 MiB, duplicate keys, a missing or wrong field, or a model that is no dense decoder.
+/// mistake: no JSON, larger than 1 MiB, duplicate keys, a missing or wrong field, or a model that is no decoder,
+/// or one whose dense layers stand between layers of experts.
 HfModel read_hf_config(const std::filesystem::path& path);
 
 }  // namespace commfuse

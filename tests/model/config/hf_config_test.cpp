@@ -187,11 +187,76 @@ TEST_F(HfConfigTest, what_is_left_open_is_said) {
             "layers of type 'mamba' are taken for full attention, so check the shape");
 }
 
-TEST_F(HfConfigTest, mixtures_of_experts_are_refused) {
-  for (const std::string key : {"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"}) {
-    EXPECT_EQ(refusal("\"hidden_act\"", "\"" + key + "\": 8, \"hidden_act\""),
-              "'" + key + "' is 8: mixture-of-experts models are not supported yet; choose a dense model");
+void expect_same(const Transformer& read, const Transformer& ours) {
+  EXPECT_EQ(read.layers, ours.layers);
+  EXPECT_EQ(read.hidden, ours.hidden);
+  EXPECT_EQ(read.heads, ours.heads);
+  EXPECT_EQ(read.kv_heads, ours.kv_heads);
+  EXPECT_EQ(read.head_dim, ours.head_dim);
+  EXPECT_EQ(read.vocab, ours.vocab);
+  EXPECT_EQ(read.gated_mlp, ours.gated_mlp);
+  ASSERT_TRUE(read.experts.has_value());
+  EXPECT_EQ(read.experts->count, ours.experts->count);
+  EXPECT_EQ(read.experts->active, ours.experts->active);
+  EXPECT_EQ(read.experts->ffn, ours.experts->ffn);
+  EXPECT_EQ(read.experts->shared, ours.experts->shared);
+  EXPECT_EQ(read.experts->dense_layers, ours.experts->dense_layers);
+  ASSERT_EQ(read.latent.has_value(), ours.latent.has_value());
+  if (read.latent) {
+    EXPECT_EQ(read.latent->query_rank, ours.latent->query_rank);
+    EXPECT_EQ(read.latent->key_value_rank, ours.latent->key_value_rank);
+    EXPECT_EQ(read.latent->position_dim, ours.latent->position_dim);
+    EXPECT_EQ(read.latent->value_dim, ours.latent->value_dim);
   }
+}
+
+TEST_F(HfConfigTest, mixtures_of_experts_are_the_models_that_stand_here_as_yaml) {
+  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+  const HfModel mixtral = read(R"({"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336,
+    "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "num_local_experts": 8,
+    "num_experts_per_tok": 2, "vocab_size": 32000})");
+  expect_same(mixtral.model, load_model("mixtral-8x7b"));
+  EXPECT_TRUE(mixtral.doubts.empty());
+  expect_same(read(R"({"model_type": "qwen3_moe", "hidden_size": 2048, "intermediate_size": 6144,
+    "moe_intermediate_size": 768, "num_hidden_layers": 48, "num_attention_heads": 32, "num_key_value_heads": 4,
+    "head_dim": 128, "num_experts": 128, "num_experts_per_tok": 8, "decoder_sparse_step": 1, "mlp_only_layers": [],
+    "vocab_size": 151936})")
+                  .model,
+              load_model("qwen3-30b-a3b"));
+  expect_same(read(R"({"model_type": "deepseek_v3", "hidden_size": 7168, "intermediate_size": 18432,
+    "moe_intermediate_size": 2048, "num_hidden_layers": 61, "num_attention_heads": 128, "num_key_value_heads": 128,
+    "n_routed_experts": 256, "num_experts_per_tok": 8, "n_shared_experts": 1, "first_k_dense_replace": 3,
+    "moe_layer_freq": 1, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+    "v_head_dim": 128, "vocab_size": 129280})")
+                  .model,
+              load_model("deepseek-v3"));
+  unsetenv("COMMFUSE_CONFIG_DIR");
+}
+
+TEST_F(HfConfigTest, shared_experts_may_be_one_wide_one) {
+  const std::string moe = "\"num_experts\": 60, \"num_experts_per_tok\": 4, \"moe_intermediate_size\": 1408, ";
+  const HfModel qwen2 =
+      read(llama_with("\"hidden_act\"", moe + "\"shared_expert_intermediate_size\": 5632, \"mlp_only_layers\": [0], "
+                                              "\"hidden_act\""));
+  EXPECT_EQ(qwen2.model.experts->shared, 4);
+  EXPECT_EQ(qwen2.model.experts->dense_layers, 1);
+  EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"shared_expert_intermediate_size\": 5000, \"hidden_act\""),
+            "'shared_expert_intermediate_size' is 5000, no multiple of an expert's 1408; write a YAML model for it");
+}
+
+TEST_F(HfConfigTest, mixtures_that_layers_here_cannot_be_are_refused) {
+  const std::string moe = "\"num_experts\": 8, \"num_experts_per_tok\": 2, ";
+  EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"decoder_sparse_step\": 2, \"hidden_act\""),
+            "'decoder_sparse_step' is not 1: dense layers between layers of experts are not supported; choose another "
+            "model");
+  EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"mlp_only_layers\": [3], \"hidden_act\""),
+            "'mlp_only_layers' are not the first ones; choose another model");
+  EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 8, \"hidden_act\""),
+            "'num_experts_per_tok' is missing; add it, or give a config.json of a decoder");
+  EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 2, \"num_experts_per_tok\": 4, \"hidden_act\""),
+            "a token cannot go to 4 of 2 experts; correct num_experts_per_tok");
+  EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"first_k_dense_replace\": 6, \"hidden_act\""),
+            "6 dense layers leave none of 6 to the experts; correct the first of them");
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 1, \"hidden_act\""), "accepted");
 }
 
