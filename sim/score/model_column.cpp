@@ -16,8 +16,17 @@ bool changes_no_shape(std::string_view word) {
   return word.empty() || std::find(words.begin(), words.end(), word) != words.end();
 }
 
+/// Without the release of one shape: "-v0.1". "-V3" is a model of its own.
+std::string_view without_release(std::string_view name) {
+  const std::size_t last = name.rfind("-v0.");
+  const bool ends_so =
+      last != std::string_view::npos && name.find_first_not_of("0123456789.", last + 2) == std::string_view::npos;
+  return ends_so ? name.substr(0, last) : name;
+}
+
 /// Its words one after another: "llama3370b". A version number stays, since 3.1 and 3.3 are two models.
-std::string reduced(std::string_view name) {
+std::string reduced(std::string_view full) {
+  const std::string_view name = without_release(full);
   std::string all;
   std::string word;
   const auto end_word = [&] {

@@ -28,14 +28,18 @@ namespace {
 /// vLLM with TokenWeave's kernels, which launches every kernel by itself. While products run, power leaves 1.59 of the
 /// 1.98 GHz that the chip boosts to; while nothing but the links works it boosts, and the kernel that sums in the
 /// switch, which moves 273 GB/s where clocks are locked to 1.59 GHz (the tables of figures 5 and 7), goes that much
-/// faster. Both clocks are priors. What passes between kernels is fitted on one time, 1024 tokens on 8 ranks without
-/// communication.
+/// faster. Both clocks are priors. What passes between kernels is fitted on one time, 1024 tokens of a dense model on 8
+/// ranks without communication.
 struct Engine {
   double clock_share = 0.8;
   double boost = 1.98 / 1.59;
   Duration between_kernels{};  ///< Of one pass, all of its kernels.
+  std::string_view fitted_model = "llama-3.3-70b";
   std::int64_t fitted_ranks = 8;
   std::int64_t fitted_tokens = 1024;
+  /// Below, its host launches the many kernels of a mixture slower than they run: overlapped passes over 1K and 2K
+  /// tokens take the same.
+  std::int64_t least_of_mixtures = 4096;
   int ctas = 16;  ///< Of its kernel: most of the wires are filled by as many (the table of its figure 10).
 };
 constexpr Engine vllm{.between_kernels = std::chrono::microseconds(4140)};
@@ -82,6 +86,9 @@ class Blocks {
   }
 
   [[nodiscard]] Duration mlp(const Some& some) const {
+    if (model_.experts) {
+      return mixture(some.tokens, *model_.experts);
+    }
     const std::int64_t inner = model_.ffn / pass_.ranks;
     const std::int64_t up = model_.gated_mlp ? 2 : 1;
     return product(some.tokens, up * inner, model_.hidden) + moved(some.tokens * (up + 1) * inner) +
@@ -95,6 +102,17 @@ class Blocks {
   [[nodiscard]] Duration head() const { return product(1, model_.vocab / pass_.ranks, model_.hidden); }
 
  private:
+  /// The router, then one kernel for all experts' products each way, whose rows together are those of one product; rows
+  /// are sent to the experts by index, and their results added up.
+  [[nodiscard]] Duration mixture(std::int64_t tokens, const Experts& experts) const {
+    const std::int64_t inner = experts.ffn / pass_.ranks;
+    const std::int64_t up = model_.gated_mlp ? 2 : 1;
+    const std::int64_t rows = tokens * experts.active;
+    return product(tokens, experts.count, model_.hidden) + product(rows, up * inner, model_.hidden) +
+           moved(rows * (up + 1) * inner) + product(rows, model_.hidden, inner) +
+           moved((rows + tokens) * model_.hidden);
+  }
+
   [[nodiscard]] Duration product(std::int64_t m, std::int64_t n, std::int64_t k) const {
     return estimate_gemm(pass_.machine.accelerator, {.m = m, .n = n, .k = k}, sms_).time;
   }
@@ -170,8 +188,9 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       "Matrix units run at {} of the clock of short bursts, as power allows, and sums that nothing runs "
       "beside at {:.3f} times the rate of NCCL's, as the chip boosts then (both priors). What passes between "
       "the kernels of a pass is {:.2f} ms, twice that where two halves launch them; fitted on one time: {} "
-      "tokens on {} ranks without communication, a row that is not scored.",
-      vllm.clock_share, vllm.boost, to_seconds(vllm.between_kernels) * 1e3, vllm.fitted_tokens, vllm.fitted_ranks));
+      "tokens of {} on {} ranks without communication, a row that is not scored.",
+      vllm.clock_share, vllm.boost, to_seconds(vllm.between_kernels) * 1e3, vllm.fitted_tokens, vllm.fitted_model,
+      vllm.fitted_ranks));
   constexpr std::array<std::string_view, 3> parts{"serial", "compute only", "overlapped"};
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
@@ -188,11 +207,14 @@ void score_prefill(const Table& table, Context& context, Tally& tally) {
       tally.skip(found.why_not);
     } else if (shape == nullptr) {
       tally.skip(fmt::format("no model file is called as {}", row.text(model)));
-    } else if (shape->experts || shape->latent) {
-      tally.skip(fmt::format("layers of {} are no dense ones with plain attention", shape->name));
-    } else if (degree > found.machine->gpus_per_node || shape->heads % degree != 0 || shape->ffn % degree != 0) {
+    } else if (shape->latent || (shape->experts && shape->experts->shared + shape->experts->dense_layers > 0)) {
+      tally.skip(fmt::format("layers of {} are no plain ones with plain attention", shape->name));
+    } else if (shape->experts && prompt < vllm.least_of_mixtures) {
+      tally.skip("a mixture's kernels for so few tokens, which the host launches slower than they run");
+    } else if (degree > found.machine->gpus_per_node || shape->heads % degree != 0 ||
+               (shape->experts ? shape->experts->ffn : shape->ffn) % degree != 0) {
       tally.skip(fmt::format("{} cannot be split over {} ranks of {}", shape->name, degree, found.machine->name));
-    } else if (prompt == vllm.fitted_tokens && degree == vllm.fitted_ranks) {
+    } else if (shape->name == vllm.fitted_model && prompt == vllm.fitted_tokens && degree == vllm.fitted_ranks) {
       tally.skip("it fixed what passes between kernels");
     } else if (prompt < 2 * degree) {
       tally.skip("too few tokens to split them in two halves");

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "model/config/catalogue.h"
@@ -250,6 +251,27 @@ constexpr std::string_view steps_header =
     "# hardware: up to 8 A100 GPUs in one node\n"
     "n_gpus,global_batch,micro_batch,hidden_size,attention_heads,n_layers,sequence_length,tensor_parallelism,"
     "data_parallelism,pipeline_parallelism,iteration_time_ms\n";
+
+TEST(Score, RatiosOfPassesCountInPartsOfTheirOwnAndMixturesFromFourThousandTokensOn) {
+  const TableScore score = score_text(
+      "# hardware: DGX H100\nmodel,tp,prompt_tokens,serial_ms,compute_only_ms,overlapped_ms\n"
+      "Mixtral-8x22B-Instruct-v0.1,8,4096,60,60,60\nMixtral-8x22B-Instruct-v0.1,8,2048,60,60,60\n"
+      "Llama-3.3-70B-Instruct,8,1024,60,60,60\nDeepSeek-V3,8,4096,60,60,60\n",
+      "x.csv", {});
+  EXPECT_EQ(score.scored, 1);
+  ASSERT_EQ(score.errors.size(), 3U);  // serial, compute only, overlapped: all above 60 ms
+  const auto part = [&](std::string_view name) {
+    const auto found = std::ranges::find(score.parts, name, &ScoredPart::name);
+    return found == score.parts.end() || found->errors.size() != 1 ? 0.0 : found->errors.front();
+  };
+  EXPECT_NEAR(part("serial over compute only"), (1.0 + score.errors[0]) / (1.0 + score.errors[1]) - 1.0, 1e-9);
+  EXPECT_GT(part("serial over compute only"), 0.1);
+  ASSERT_EQ(score.skipped.size(), 3U);
+  EXPECT_EQ(score.skipped[0].reason,
+            "a mixture's kernels for so few tokens, which the host launches slower than they run");
+  EXPECT_EQ(score.skipped[1].reason, "it fixed what passes between kernels");
+  EXPECT_EQ(score.skipped[2].reason, "layers of deepseek-v3 are no plain ones with plain attention");
+}
 
 TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
   const TableScore score = score_text(std::string(steps_header) +
