@@ -213,6 +213,48 @@ void LayerCost::decode_core(Stream& stream) const {
   kernel(stream, decode_attention_time(machine_.accelerator, decode_attention_size(point_)));
 }
 
+/// Queries and keys of latent attention are wider than its values: their mean has the same FLOPs.
+std::int64_t LayerCost::score_dim() const {
+  return model_.latent ? (model_.head_dim + model_.latent->position_dim + model_.latent->value_dim) / 2
+                       : model_.head_dim;
+}
+
+/// Tokens through the narrow middle: every tensor rank makes the narrow queries and keys of its own tokens, they are
+/// gathered, and each makes the queries, keys and values of its heads of all of them (Megatron-LM,
+/// transformer/multi_latent_attention.py). Rotation copies queries and keys.
+void LayerCost::latent_forward(Stream& stream) const {
+  const LatentAttention& latent = *model_.latent;
+  const std::int64_t heads = model_.heads / plan_.tensor;
+  const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
+  product(stream, own_tokens_, latent.query_rank, model_.hidden);
+  product(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
+  moved(stream, 2 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
+  if (plan_.sequence_parallel && plan_.tensor > 1) {
+    kernel(stream, group_of(machine_, 1, plan_.tensor).all_gather(Bytes{width * tokens_ * narrow}));
+  }
+  product(stream, tokens_, heads * (model_.head_dim + latent.position_dim), latent.query_rank);
+  product(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
+  moved(stream, 4 * tokens_ * heads * (model_.head_dim + latent.position_dim));
+}
+
+/// The narrow gradients of all tokens are summed over the tensor ranks, each of which has those of its heads.
+void LayerCost::latent_backward(Stream& stream) const {
+  const LatentAttention& latent = *model_.latent;
+  const std::int64_t heads = model_.heads / plan_.tensor;
+  const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
+  moved(stream, 4 * tokens_ * heads * (model_.head_dim + latent.position_dim));
+  product_backward(stream, tokens_, heads * (model_.head_dim + latent.position_dim), latent.query_rank);
+  product_backward(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
+  if (plan_.tensor > 1) {
+    const Group group = group_of(machine_, 1, plan_.tensor);
+    const Bytes gradients{width * tokens_ * narrow};
+    kernel(stream, plan_.sequence_parallel ? group.reduce_scatter(gradients) : group.all_reduce(gradients));
+  }
+  moved(stream, 4 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
+  product_backward(stream, own_tokens_, latent.query_rank, model_.hidden);
+  product_backward(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
+}
+
 void LayerCost::attention_core(Stream& stream, Direction direction) const {
   if (point_.cached > 0) {
     decode_core(stream);
@@ -223,7 +265,7 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
                            .seq = plan_.seq,
                            .heads = model_.heads / plan_.tensor,
                            .kv_heads = std::max<std::int64_t>(1, model_.kv_heads / plan_.tensor),
-                           .head_dim = model_.head_dim + (model_.latent ? model_.latent->position_dim : 0),
+                           .head_dim = score_dim(),
                            .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype};
   const int sms = machine_.accelerator.sms;
   if (plan_.fused_attention) {
@@ -260,8 +302,12 @@ void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Directio
 void LayerCost::attention_forward(Stream& stream) {
   const std::int64_t heads = (model_.heads + 2 * model_.kv_heads) * model_.head_dim / plan_.tensor;
   moved(stream, 2 * norm_elements());
-  site(stream, SiteName::qkv, Direction::forward);
-  if (model_.positions == 0) {  // rotation of queries and keys
+  if (model_.latent) {
+    latent_forward(stream);
+  } else {
+    site(stream, SiteName::qkv, Direction::forward);
+  }
+  if (model_.positions == 0 && !model_.latent) {  // rotation of queries and keys
     moved(stream, 2 * tokens_ * heads);
   }
   context_exchange(stream, Direction::forward);
@@ -357,10 +403,14 @@ Stream LayerCost::backward(bool mixture) {
   }
   attention_core(stream, Direction::backward);
   context_exchange(stream, Direction::backward);
-  if (model_.positions == 0) {
-    moved(stream, 2 * tokens_ * (model_.heads + 2 * model_.kv_heads) * model_.head_dim / plan_.tensor);
+  if (model_.latent) {
+    latent_backward(stream);
+  } else {
+    if (model_.positions == 0) {
+      moved(stream, 2 * tokens_ * (model_.heads + 2 * model_.kv_heads) * model_.head_dim / plan_.tensor);
+    }
+    site(stream, SiteName::qkv, Direction::backward);
   }
-  site(stream, SiteName::qkv, Direction::backward);
   moved(stream, 4 * norm_elements());
   return stream;
 }

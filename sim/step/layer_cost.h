@@ -60,6 +60,9 @@ class LayerCost {
  private:
   enum class Direction : std::uint8_t { forward, backward };
   void attention_forward(Stream& stream);
+  void latent_forward(Stream& stream) const;
+  void latent_backward(Stream& stream) const;
+  [[nodiscard]] std::int64_t score_dim() const;
   void attention_core(Stream& stream, Direction direction) const;
   void decode_core(Stream& stream) const;
   void unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const;

@@ -248,6 +248,30 @@ Machine resized(Machine machine, const TrainingPlan& plan) {
   return machine;
 }
 
+namespace {
+
+void require_possible_latent(const StepPoint& point) {
+  const Transformer& model = *point.model;
+  if (point.cached > 0) {
+    throw ConfigError(
+        fmt::format("decoding with the latent attention of {} has no time yet; choose another model, or "
+                    "scope prefill",
+                    model.name));
+  }
+  if (point.plan.context > 1) {
+    throw ConfigError(fmt::format("context parallelism {} of the latent attention of {} has no time yet; leave it at 1",
+                                  point.plan.context, model.name));
+  }
+  if (model.latent->value_dim != model.head_dim) {
+    throw ConfigError(
+        fmt::format("{} has values {} wide and keys {} wide without position, which has no time yet; "
+                    "choose another model",
+                    model.name, model.latent->value_dim, model.head_dim));
+  }
+}
+
+}  // namespace
+
 void require_possible(const StepPoint& point) {
   require_possible(*point.model, point.plan);
   require_supported(point.machine->accelerator, point.plan.dtype);
@@ -255,9 +279,12 @@ void require_possible(const StepPoint& point) {
     throw ConfigError(fmt::format("tensor x pipeline x data x context is {} GPUs, and {} has {}; choose fewer",
                                   point.plan.gpus(), point.machine->name, total_gpus(*point.machine)));
   }
-  if (point.model->latent || point.model->state_space) {
-    throw ConfigError(fmt::format("layers of {} with {} have no time yet; choose another model", point.model->name,
-                                  point.model->latent ? "latent attention" : "a state space"));
+  if (point.model->state_space) {
+    throw ConfigError(
+        fmt::format("layers of {} with a state space have no time yet; choose another model", point.model->name));
+  }
+  if (point.model->latent) {
+    require_possible_latent(point);
   }
   if (point.plan.context > 1 && !point.plan.fused_attention) {
     throw ConfigError(

@@ -54,7 +54,7 @@ struct StepPrediction {
 Machine resized(Machine machine, const TrainingPlan& plan);
 
 /// Throws ConfigError: what require_possible of a plan throws, a plan that does not fit the machine, a dtype that it
-/// lacks, and models with layers that are not priced (latent attention, state space).
+/// lacks, and layers that are not priced (a state space; latent attention that decodes or shares sequences).
 void require_possible(const StepPoint& point);
 
 /// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.

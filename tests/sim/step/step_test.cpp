@@ -21,6 +21,7 @@
 #include "model/cost/jitter_sampler.h"
 #include "model/schedule/scope.h"
 #include "model/schedule/strategies.h"
+#include "model/workload/parameters.h"
 #include "sim/engine/engine.h"
 #include "sim/step/group_link.h"
 
@@ -140,13 +141,39 @@ TEST_F(StepTest, refuses_what_it_cannot_price) {
     }
     return "accepted";
   };
-  EXPECT_EQ(refusal(load_model("deepseek-v3"), {}),
-            "layers of deepseek-v3 with latent attention have no time yet; choose another model");
+  Transformer wide = load_model("deepseek-v3");
+  EXPECT_EQ(refusal(wide, {.context = 2}),
+            "context parallelism 2 of the latent attention of deepseek-v3 has no time yet; leave it at 1");
+  wide.latent->value_dim = 256;
+  EXPECT_EQ(refusal(wide, {}),
+            "deepseek-v3 has values 256 wide and keys 128 wide without position, which has no time yet; choose another "
+            "model");
+  Transformer mamba = small;
+  mamba.state_space = StateSpace{.layers = 2, .inner = 4096, .head_dim = 64, .state = 128};
+  EXPECT_EQ(refusal(mamba, {}), "layers of small with a state space have no time yet; choose another model");
   EXPECT_EQ(refusal(small, {.context = 2, .fused_attention = false}),
             "context parallelism 2 needs fused attention; choose it, or context 1");
   TrainingPlan fp8;
   fp8.dtype = DType::fp8;
   EXPECT_NE(refusal(small, fp8), "accepted");
+}
+
+TEST_F(StepTest, latent_attention_takes_about_as_long_as_a_plain_one_of_as_many_flops) {
+  // Three queries a key and value: the products of a layer of `plain` have as many weights as those of `latent`.
+  Transformer latent = small;
+  latent.latent = LatentAttention{.query_rank = 512, .key_value_rank = 448, .position_dim = 64, .value_dim = 128};
+  const auto weights = [](const Transformer& model) { return parameters_of(model).layers; };
+  Transformer plain = small;
+  plain.head_dim = 160;  // as wide as the mean of its queries and values
+  plain.ffn = (small.ffn + (weights(latent) - weights(plain)) / (2 * small.layers * small.hidden)) / 64 * 64;
+  ASSERT_NEAR(static_cast<double>(weights(plain)) / static_cast<double>(weights(latent)), 1.0, 0.01);
+  for (const std::int64_t tensor : {1, 4}) {
+    TrainingPlan plan{.tensor = tensor, .sequence_parallel = tensor > 1, .global_batch = 8, .micro_batch = 4};
+    plan.seq = 4096;
+    const double ratio = to_seconds(predict(latent, plan).time) / to_seconds(predict(plain, plan).time);
+    EXPECT_GT(ratio, 0.9) << tensor;
+    EXPECT_LT(ratio, 1.25) << tensor;  // more and smaller kernels
+  }
 }
 
 TEST(SlowestOf, grows_with_the_number_of_gpus) {
