@@ -143,7 +143,7 @@ std::string comparison_table(Rows rows) {
     return {};
   }
   const ResultRow& first = rows.front();
-  std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, first.hardware,
+  std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, machine_in_words(first),
                                  format_count(first.batch), first.dtype);
   for (const Rows point : rows_by_point(rows)) {
     text += "\n" + block(point);

@@ -14,8 +14,9 @@ namespace commfuse::reports {
 namespace {
 
 bool same_point(const ResultRow& a, const ResultRow& b) {
-  return a.model == b.model && a.hardware == b.hardware && a.scope == b.scope && a.ranks == b.ranks &&
-         a.batch == b.batch && a.seq == b.seq && a.dtype == b.dtype;
+  return a.model == b.model && a.hardware == b.hardware && a.link_bandwidth == b.link_bandwidth &&
+         a.network_bandwidth == b.network_bandwidth && a.scope == b.scope && a.ranks == b.ranks && a.batch == b.batch &&
+         a.seq == b.seq && a.dtype == b.dtype;
 }
 
 }  // namespace

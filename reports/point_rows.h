@@ -12,7 +12,7 @@ namespace commfuse::reports {
 
 using Rows = std::span<const ResultRow>;
 
-/// Runs of rows of one point: model, hardware, scope, ranks, batch, seq, dtype.
+/// Runs of rows of one point: model, hardware and its links, scope, ranks, batch, seq, dtype.
 std::vector<Rows> rows_by_point(Rows rows);
 
 /// "sliced (k=4)"

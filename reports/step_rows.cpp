@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/config/quantity.h"
+#include "model/record/result.h"
 #include "model/wrapped.h"
 #include "reports/rows.h"
 
@@ -60,8 +61,9 @@ std::string spread(const StepRow& row) {
 
 std::string heading(const StepRow& row) {
   return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}\n", row.text("model"), row.text("scope"),
-                     row.text("hardware"), row.count("gpus"), spread(row), row.count("batch"),
-                     format_count(row.count("seq")), row.text("dtype"));
+                     machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
+                     row.count("gpus"), spread(row), row.count("batch"), format_count(row.count("seq")),
+                     row.text("dtype"));
 }
 
 /// Of the GPU that needs the most, under a block; empty where nobody asked.

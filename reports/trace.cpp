@@ -255,7 +255,7 @@ void write_names(const TracedRun& run, std::int64_t first_pid, Output& out) {
                           metadata(pid, "process_sort_index", {{"sort_index", pid}}),
                           metadata(pid, "process_labels",
                                    {{"labels", fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope,
-                                                           row.hardware, row.batch, row.seq)}})};
+                                                           machine_in_words(row), row.batch, row.seq)}})};
     for (std::size_t lane = 0; lane < run.program->lanes.size(); ++lane) {
       for (const Json& named : {metadata(pid, "thread_name", {{"name", name_of(run.program->lanes[lane])}}),
                                 metadata(pid, "thread_sort_index", {{"sort_index", lane + 1}})}) {

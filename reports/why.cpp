@@ -28,7 +28,7 @@ constexpr double smallest_shown = 0.0005;  // of ln(makespan): below, a row of t
 std::string head(const Explanation& explanation, const Unit& unit) {
   const ResultRow& row = explanation.row;
   const std::string about =
-      fmt::format("{} {} on {}, ranks {}, batch {}, seq {}, {}", row.model, row.scope, row.hardware, row.ranks,
+      fmt::format("{} {} on {}, ranks {}, batch {}, seq {}, {}", row.model, row.scope, machine_in_words(row), row.ranks,
                   format_count(row.batch), format_count(row.seq), row.dtype);
   const std::string error =
       row.makespan_error ? fmt::format(", one standard error {:.1f}%", 100.0 * *row.makespan_error) : std::string{};

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "model/config/bandwidth_choice.h"
 #include "model/config/quantity.h"
 #include "model/config/ranges.h"
 #include "model/config/suggest.h"
@@ -75,6 +76,29 @@ std::vector<std::string> expand(std::string_view text, const NumberRange& range)
   return values;
 }
 
+/// `x0.25..x4` doubles, `x1..x100*10` multiplies.
+std::vector<std::string> bandwidths(std::string_view text, std::size_t dots) {
+  const std::string_view rest = text.substr(dots + 2);
+  const std::size_t sign = rest.find('*');
+  const std::optional<BandwidthChoice> first = parse_bandwidth_choice(text.substr(0, dots));
+  const std::optional<BandwidthChoice> last = parse_bandwidth_choice(rest.substr(0, sign));
+  const std::optional<double> times =
+      sign == std::string_view::npos ? std::optional(2.0) : parse_number(rest.substr(sign + 1));
+  constexpr double least_times = 1.01;
+  if (!first || !last || !times || *times < least_times || first->times.has_value() != last->times.has_value()) {
+    refuse(text, "is no range; write two factors or two rates, as in x0.25..x4, which doubles, or x1..x100*10");
+  }
+  std::vector<std::string> values;
+  for (const BandwidthChoice& value : bandwidth_range(*first, *last, *times)) {
+    values.push_back(format_bandwidth_choice(value));
+  }
+  if (values.empty()) {
+    refuse(text, fmt::format("runs downwards; write {}..{}", format_bandwidth_choice(*last),
+                             format_bandwidth_choice(*first)));
+  }
+  return values;
+}
+
 std::string in_message(std::string_view text) {
   const std::string quoted = in_quotes(text);
   return fmt::format("--axis {}", std::string_view(quoted).substr(1, quoted.size() - 2));
@@ -99,6 +123,9 @@ GridAxis parse_parts(std::string_view key, std::string_view values, const std::s
 
 std::vector<std::string> axis_values(const Field& field, std::string_view text) {
   const std::size_t dots = text.find("..");
+  if (dots != std::string_view::npos && field.type == FieldType::bandwidth) {
+    return bandwidths(text, dots);
+  }
   if (field.type != FieldType::count || dots == std::string_view::npos) {
     return {std::string(text)};
   }

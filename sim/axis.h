@@ -17,8 +17,9 @@ struct GridAxis {
 };
 
 /// The values that one piece of an axis means: `1K..128K` (as the field grows), `4K..16K+4K` (adds), `1K..64K*4`
-/// (multiplies), or the text itself. The upper end is included where the steps meet it. At most 10,000 values. Throws
-/// ConfigError, `sentence; remedy`, for a wrong range; the values are not looked at.
+/// (multiplies), `x0.25..x4` of a bandwidth (doubles), or the text itself. The upper end is included where the steps
+/// meet it. At most 10,000 values. Throws ConfigError, `sentence; remedy`, for a wrong range; the values are not looked
+/// at.
 std::vector<std::string> axis_values(const Field& field, std::string_view text);
 
 /// The setting that an axis varies. Throws ConfigError for an unknown key and for settings that change no result.

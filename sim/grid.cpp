@@ -38,6 +38,12 @@ ResultRow row_of(const Point& point) {
   ResultRow row;
   row.model = point.model.name;
   row.hardware = point.machine.name;
+  row.link_bandwidth = point.link_bandwidth;
+  row.network_bandwidth = point.network_bandwidth;
+  row.link_rate = point.machine.link.nominal_rate.value.value;
+  if (point.machine.network) {
+    row.network_rate = point.machine.network->nominal_rate.value.value;
+  }
   row.scope = name_of(point.scope);
   row.ranks = point.ranks;
   row.batch = point.batch;
@@ -244,6 +250,39 @@ std::vector<std::string> values_of(const Grid& grid, std::string_view key) {
   return values.empty() ? std::vector{grid.settings.text(key)} : values;
 }
 
+/// Of the axis that varies a setting, or else of the setting.
+Origin origin_in(const Grid& grid, const Field& field) {
+  for (const GridAxis& axis : grid.axes) {
+    if (std::find(axis.fields.begin(), axis.fields.end(), &field) != axis.fields.end()) {
+      return axis.origin;
+    }
+  }
+  return grid.settings.at(field).origin;
+}
+
+/// Each hardware with all the links that are wanted of it.
+void load_machines(const Grid& grid, Library& library, std::vector<std::string>& mistakes) {
+  Settings settings = grid.settings;
+  const auto put = [&](std::string_view key, const std::string& text) {
+    const Field& field = *find_field(key);
+    settings.put(field, {text, origin_in(grid, field)});
+  };
+  for (const std::string& hardware : values_of(grid, "hardware")) {
+    put("hardware", hardware);
+    try {
+      for (const std::string& link : values_of(grid, "link_bandwidth")) {
+        put("link_bandwidth", link);
+        for (const std::string& network : values_of(grid, "network_bandwidth")) {
+          put("network_bandwidth", network);
+          library.load_machine(settings);
+        }
+      }
+    } catch (const ConfigError& error) {
+      mistakes.emplace_back(error.what());
+    }
+  }
+}
+
 bool all_feasible(const std::vector<ResultRow>& rows) {
   return std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); });
 }
@@ -263,7 +302,7 @@ Library library_of(const Grid& grid) {
     }
   };
   load_all("model", &Library::load_model);
-  load_all("hardware", &Library::load_machine);
+  load_machines(grid, library, mistakes);
   load_all("jitter", &Library::load_jitter);
   load_all("faults", &Library::load_faults);
   if (!mistakes.empty()) {

@@ -28,6 +28,8 @@ namespace commfuse {
 struct Point {
   Transformer model;
   Machine machine;
+  std::string link_bandwidth = "x1";     ///< what was asked of its links: they are so already
+  std::string network_bandwidth = "x1";  ///< the same between nodes
   Scope scope = Scope::mlp;
   std::int32_t ranks = 8;
   std::int64_t batch = 1;

@@ -29,12 +29,12 @@ struct SizedMachine {
 
 }  // namespace
 
-/// By machine and its number of nodes.
+/// By machine of the library and its number of nodes.
 class StepPoints::Sites {
  public:
   SizedMachine& of(const Machine& machine, const TrainingPlan& plan) {
     Machine sized = resized(machine, plan);
-    std::unique_ptr<SizedMachine>& site = sites_[{machine.name, sized.nodes}];
+    std::unique_ptr<SizedMachine>& site = sites_[{&machine, sized.nodes}];
     if (!site) {
       site = std::make_unique<SizedMachine>(std::move(sized), structures_);
     }
@@ -43,7 +43,7 @@ class StepPoints::Sites {
 
  private:
   StructureCache structures_;
-  std::map<std::pair<std::string, int>, std::unique_ptr<SizedMachine>> sites_;
+  std::map<std::pair<const Machine*, int>, std::unique_ptr<SizedMachine>> sites_;
 };
 
 namespace {
@@ -113,7 +113,7 @@ StepRow asked(const Settings& settings, const TrainingPlan& plan, std::string_vi
   StepRow row;
   row.add("schema", std::string("commfuse.step/1"));
   row.add("model_version", std::int64_t{model_version});
-  for (const char* name : {"model", "hardware", "scope"}) {
+  for (const char* name : {"model", "hardware", "link_bandwidth", "network_bandwidth", "scope"}) {
     row.add(name, settings.text(name));
   }
   row.add("gpus", plan.gpus());
@@ -249,7 +249,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   check(is_whole_model(settings), "who asks for steps has looked at the scope");
   const TrainingPlan plan = plan_of(settings);
   require_one_replica(settings, plan);
-  SizedMachine& site = sites_->of(library_.machine(settings.text("hardware")), plan);
+  SizedMachine& site = sites_->of(library_.machine(settings), plan);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
   if (settings.text("jitter") != "none") {
     point.rank_sigma = load_jitter(settings.text("jitter")).rank_sigma.value;

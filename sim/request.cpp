@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/config/bandwidth_choice.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/config/quantity.h"
@@ -134,17 +135,24 @@ std::vector<const Strategy*> applicable(const Settings& settings, Scope scope) {
 
 void Library::load(const Settings& settings) {
   load_model(settings.text("model"));
-  load_machine(settings.text("hardware"));
+  load_machine(settings);
   load_jitter(settings.text("jitter"));
   load_faults(settings.text("faults"));
 }
 
 void Library::load_model(const std::string& name) { models_.emplace(name, commfuse::load_model(name)); }
 
-void Library::load_machine(const std::string& name) {
-  Machine machine = commfuse::load_machine(name);
-  auto raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
-  machines_.emplace(name, LoadedMachine{std::move(machine), std::move(raised)});
+Library::MachineKey Library::key_of(const Settings& settings) {
+  return {settings.text("hardware"), settings.text("link_bandwidth"), settings.text("network_bandwidth")};
+}
+
+void Library::load_machine(const Settings& settings) {
+  MachineKey key = key_of(settings);
+  if (!machines_.contains(key)) {
+    Machine machine = machine_of(settings);
+    auto raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
+    machines_.emplace(std::move(key), LoadedMachine{std::move(machine), std::move(raised)});
+  }
 }
 
 void Library::load_jitter(const std::string& name) { jitters_.emplace(name, load_jitter_tables(name)); }
@@ -169,7 +177,9 @@ bool is_whole_model(const Settings& settings) {
 }
 
 Point point_of(const Settings& settings, const Library& library) {
-  Point point{.model = library.model(settings.text("model")), .machine = library.machine(settings.text("hardware"))};
+  Point point{.model = library.model(settings.text("model")), .machine = library.machine(settings)};
+  point.link_bandwidth = settings.text("link_bandwidth");
+  point.network_bandwidth = settings.text("network_bandwidth");
   point.scope = layer_scope_of(settings);
   point.ranks = static_cast<std::int32_t>(settings.count("ranks"));
   point.batch = settings.count("batch");
@@ -180,7 +190,7 @@ Point point_of(const Settings& settings, const Library& library) {
   point.price.attention = chosen(attention_choices, settings.text("attention_kernel"));
   point.evaluator = chosen(evaluator_choices, settings.text("evaluator"));
   if (chosen(switch_choices, settings.text("uncertainty"))) {
-    point.raised = library.raised(settings.text("hardware"));
+    point.raised = library.raised(settings);
   }
   point.symmetry = chosen(switch_choices, settings.text("symmetry"));
   point.jitter = settings.text("jitter");

@@ -2,6 +2,7 @@
 // From settings to what the simulator takes: a point and the schedules that are tried on it.
 #pragma once
 
+#include <array>
 #include <map>
 #include <memory>
 #include <span>
@@ -28,7 +29,8 @@ class Library {
   /// All that the settings of a point name. Throws ConfigError with the mistakes of a file, as do the others.
   void load(const Settings& settings);
   void load_model(const std::string& name);
-  void load_machine(const std::string& name);
+  /// With the links that the settings want.
+  void load_machine(const Settings& settings);
   void load_jitter(const std::string& name);
   void load_faults(const std::string& name);
 
@@ -36,10 +38,12 @@ class Library {
   void add(std::vector<HandWritten> schedules) { schedules_ = std::move(schedules); }
 
   [[nodiscard]] const Transformer& model(const std::string& name) const { return models_.at(name); }
-  [[nodiscard]] const Machine& machine(const std::string& name) const { return machines_.at(name).machine; }
+  [[nodiscard]] const Machine& machine(const Settings& settings) const {
+    return machines_.at(key_of(settings)).machine;
+  }
   /// The machine, one parameter higher by its error each time.
-  [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const std::string& name) const {
-    return machines_.at(name).raised;
+  [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const Settings& settings) const {
+    return machines_.at(key_of(settings)).raised;
   }
   [[nodiscard]] const LoadedJitter& jitter(const std::string& name) const { return jitters_.at(name); }
   /// Null where nothing goes wrong.
@@ -52,7 +56,10 @@ class Library {
     Machine machine;
     std::shared_ptr<const std::vector<RaisedMachine>> raised;
   };
-  std::map<std::string, LoadedMachine> machines_;
+  /// Hardware, link bandwidth, network bandwidth.
+  using MachineKey = std::array<std::string, 3>;
+  static MachineKey key_of(const Settings& settings);
+  std::map<MachineKey, LoadedMachine> machines_;
   std::map<std::string, LoadedJitter> jitters_;
   std::map<std::string, std::shared_ptr<const Faults>> faults_;
   std::vector<HandWritten> schedules_;

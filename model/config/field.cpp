@@ -9,6 +9,7 @@
 #include <limits>
 #include <system_error>
 
+#include "model/config/bandwidth_choice.h"
 #include "model/config/choices.h"
 #include "model/config/misread.h"
 #include "model/config/quantity.h"
@@ -85,6 +86,20 @@ constexpr std::array fields{
           .example = "h100-sxm",
           .type = FieldType::name,
           .catalogue = Catalogue::hardware},
+    Field{.key = "link_bandwidth",
+          .flag = "link-bandwidth",
+          .group = what,
+          .doc = "Links inside a node: x2 of their rates, or a nominal rate, 450GB/s",
+          .preset = "x1",
+          .example = "x2",
+          .type = FieldType::bandwidth},
+    Field{.key = "network_bandwidth",
+          .flag = "network-bandwidth",
+          .group = what,
+          .doc = "Links between nodes, as one GPU sees them: x2, or 50GB/s",
+          .preset = "x1",
+          .example = "x2",
+          .type = FieldType::bandwidth},
     Field{.key = "ranks",
           .flag = "ranks",
           .group = what,
@@ -445,6 +460,13 @@ std::optional<std::string> mistake_in_count(const Field& field, std::string_view
   return std::nullopt;
 }
 
+std::optional<std::string> mistake_in_bandwidth(std::string_view text) {
+  if (parse_bandwidth_choice(text)) {
+    return std::nullopt;
+  }
+  return misread(text, "a bandwidth", "write how many times the link's own, x0.001 to x1000, or a rate, as in 450GB/s");
+}
+
 std::optional<std::string> mistake_in_word(const Field& field, std::string_view word) {
   const Words known = field.choices();
   if (std::find(known.begin(), known.end(), word) != known.end()) {
@@ -522,6 +544,7 @@ std::optional<std::string> mistake_in(const Field& field, std::string_view text)
     case FieldType::choice: return mistake_in_word(field, text);
     case FieldType::choices: return mistake_in_words(field, text);
     case FieldType::count: return mistake_in_count(field, text);
+    case FieldType::bandwidth: return mistake_in_bandwidth(text);
   }
   return std::nullopt;
 }
@@ -545,6 +568,8 @@ std::string values_in_words(const Field& field) {
     case FieldType::count:
       return fmt::format("a whole number{}{} from {} to {}", field.unit.empty() ? "" : " of ", field.unit, field.least,
                          format_count(field.most));
+    case FieldType::bandwidth:
+      return "how many times the link's own, x0.001 to x1000, or a nominal rate of one direction, as in 450GB/s";
   }
   return {};
 }

@@ -15,10 +15,11 @@
 namespace commfuse {
 
 enum class FieldType : std::uint8_t {
-  name,     ///< of a catalogue, or a path
-  choice,   ///< one word of `choices`
-  choices,  ///< several, between commas; the first of them, "all", stands for every one
-  count     ///< a whole number, binary K, M and G
+  name,      ///< of a catalogue, or a path
+  choice,    ///< one word of `choices`
+  choices,   ///< several, between commas; the first of them, "all", stands for every one
+  count,     ///< a whole number, binary K, M and G
+  bandwidth  ///< of a link: "x2" of its own, or "450 GB/s"
 };
 
 /// What `a..b` on an axis means where no step is given.

@@ -41,6 +41,32 @@ PeerParameters scaled(PeerParameters peer, const Reach& reach, const Reach& best
   return peer;
 }
 
+/// with_rates of one part.
+struct RaisedRates {
+  double times = 1.0;
+  RateChange change = RateChange::every_rate;
+
+  void operator()(Parameter<BytesPerSecond>& rate) const {
+    rate.value.value *= times;
+    if (change == RateChange::supposed_wires) {
+      rate.provenance = Provenance::prior;
+      rate.source.clear();
+    }
+  }
+  void operator()(ProtocolParameters& protocol) const {
+    (*this)(protocol.rate);
+    if (change == RateChange::every_rate) {
+      (*this)(protocol.own_copy_rate);
+    }
+  }
+  void operator()(TreeProtocol& tree) const {
+    (*this)(tree.rate);
+    if (tree.two_nodes_rate) {
+      (*this)(*tree.two_nodes_rate);
+    }
+  }
+};
+
 void require_gpu(const Machine& machine, int gpu) {
   check(gpu >= 0 && gpu < total_gpus(machine), "the machine has this GPU");
 }
@@ -96,18 +122,9 @@ double share_of_nics(int gpus, int gpus_per_node, int nics_per_node) {
   return std::max(1.0 / std::min(nics_per_node, gpus_per_node), static_cast<double>(gpus) / gpus_per_node);
 }
 
-CollectiveParameters with_rates(CollectiveParameters parameters, double times) {
+CollectiveParameters with_rates(CollectiveParameters parameters, double times, RateChange change) {
   check(times > 0.0, "rates stay above 0");
-  const auto raise = [times](ProtocolParameters& protocol) {
-    protocol.rate.value.value *= times;
-    protocol.own_copy_rate.value.value *= times;
-  };
-  const auto raise_tree = [times](TreeProtocol& protocol) {
-    protocol.rate.value.value *= times;
-    if (protocol.two_nodes_rate) {
-      protocol.two_nodes_rate->value.value *= times;
-    }
-  };
+  const RaisedRates raise{times, change};
   raise(parameters);
   if (parameters.nccl != nullptr) {
     NcclKernels nccl = *parameters.nccl;
@@ -117,7 +134,7 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times) {
       raise(*nccl.ll128);
     }
     if (nccl.nvls) {
-      nccl.nvls->rate.value.value *= times;
+      raise(nccl.nvls->rate);
     }
     parameters.nccl = std::make_shared<const NcclKernels>(std::move(nccl));
   }
@@ -129,10 +146,10 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times) {
   }
   if (parameters.tree != nullptr) {
     TreeParameters tree = *parameters.tree;
-    raise_tree(tree);
+    raise(static_cast<TreeProtocol&>(tree));
     for (std::optional<TreeProtocol>* other : {&tree.ll, &tree.ll128}) {
       if (*other) {
-        raise_tree(**other);
+        raise(**other);
       }
     }
     parameters.tree = std::make_shared<const TreeParameters>(std::move(tree));

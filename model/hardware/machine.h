@@ -61,8 +61,15 @@ const CollectiveParameters& collective_across(const Machine& machine, int gpus_o
 /// each.
 double share_of_nics(int gpus, int gpus_per_node, int nics_per_node);
 
+/// What is said of rates that are others than the file's.
+enum class RateChange : std::uint8_t {
+  every_rate,      ///< Of a group of GPUs on the machine's own wires: as sure as it was.
+  supposed_wires,  ///< Of wires that nobody has: a prior. What a rank copies for itself stays.
+};
+
 /// The same with every rate so many times as high, NCCL's too; latencies stay. Requires times > 0.
-CollectiveParameters with_rates(CollectiveParameters parameters, double times);
+CollectiveParameters with_rates(CollectiveParameters parameters, double times,
+                                RateChange change = RateChange::every_rate);
 
 /// What the first groups of a node see, by size, when all of it sees `whole`: a group that goes without the node's
 /// slowest wire is as much faster as its own slowest pair is. Null when all are alike.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/record/result.h"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <utility>
 
 namespace commfuse {
 
@@ -21,6 +24,8 @@ Value result(const Row& row, T value) {
 }
 
 Value us(const Row& row, Duration duration) { return result(row, to_microseconds(duration)); }
+
+Value gigabytes_a_second(const std::optional<double>& rate) { return rate ? Value{*rate / 1e9} : Value{}; }
 
 Value unless_empty(const std::string& text) { return text.empty() ? Value{} : Value{text}; }
 
@@ -89,6 +94,14 @@ constexpr std::array columns{
                  [](const Row&) -> Value { return std::int64_t{model_version}; }},
     ResultColumn{"model", "transformer", [](const Row& row) -> Value { return row.model; }},
     ResultColumn{"hardware", "machine", [](const Row& row) -> Value { return row.hardware; }},
+    ResultColumn{"link_bandwidth", "links inside a node, as asked",
+                 [](const Row& row) -> Value { return row.link_bandwidth; }},
+    ResultColumn{"network_bandwidth", "links between nodes, as asked",
+                 [](const Row& row) -> Value { return row.network_bandwidth; }},
+    ResultColumn{"link_rate_gb_s", "nominal rate of a link inside a node, one direction",
+                 [](const Row& row) -> Value { return gigabytes_a_second(row.link_rate); }},
+    ResultColumn{"network_rate_gb_s", "the same between nodes, of one GPU",
+                 [](const Row& row) -> Value { return gigabytes_a_second(row.network_rate); }},
     ResultColumn{"scope", "what is run: one site, or the MLP in a chain",
                  [](const Row& row) -> Value { return row.scope; }},
     ResultColumn{"ranks", "tensor-parallel ranks", [](const Row& row) -> Value { return row.ranks; }},
@@ -199,6 +212,18 @@ constexpr std::array columns{
 };
 
 }  // namespace
+
+std::string machine_in_words(std::string_view hardware, std::string_view link, std::string_view network) {
+  std::string text{hardware};
+  for (const auto& [what, asked] : {std::pair("links", link), std::pair("network", network)}) {
+    text += asked == "x1" ? "" : fmt::format(", {} {}", what, asked);
+  }
+  return text;
+}
+
+std::string machine_in_words(const ResultRow& row) {
+  return machine_in_words(row.hardware, row.link_bandwidth, row.network_bandwidth);
+}
 
 std::span<const ResultColumn> result_columns() { return columns; }
 

@@ -24,6 +24,10 @@ struct ResultRow {
   // What was asked.
   std::string model;
   std::string hardware;
+  std::string link_bandwidth = "x1";     ///< As asked: "x2", "450 GB/s".
+  std::string network_bandwidth = "x1";  ///< As asked.
+  std::optional<double> link_rate{};     ///< Its nominal rate of one direction, bytes a second.
+  std::optional<double> network_rate{};  ///< The same between nodes; nothing of one node.
   std::string scope;
   std::int64_t ranks = 0;
   std::int64_t batch = 0;
@@ -60,6 +64,11 @@ struct ResultRow {
 
   [[nodiscard]] bool feasible() const { return reason.empty(); }
 };
+
+/// "h100-sxm"; "h100-sxm, links x2", where somebody asked for other links.
+std::string machine_in_words(const ResultRow& row);
+/// The same of what was asked: "dgx-h100-x2, network x0.5".
+std::string machine_in_words(std::string_view hardware, std::string_view link, std::string_view network);
 
 /// Nothing where a column does not apply to a row.
 using Value = std::variant<std::monostate, std::string, std::int64_t, double>;

@@ -14,7 +14,9 @@ namespace commfuse::reports {
 
 namespace {
 
-auto setting_key(const ResultRow& row) { return std::tie(row.model, row.hardware, row.scope, row.batch, row.dtype); }
+auto setting_key(const ResultRow& row) {
+  return std::tie(row.model, row.hardware, row.link_bandwidth, row.network_bandwidth, row.scope, row.batch, row.dtype);
+}
 
 bool same_point(const ResultRow& a, const ResultRow& b) {
   return setting_key(a) == setting_key(b) && a.ranks == b.ranks && a.seq == b.seq;
@@ -79,8 +81,8 @@ std::vector<Setting> settings_of(std::span<const ResultRow> rows) {
   for (const std::span<const ResultRow> run : runs_of(rows, same_setting)) {
     const ResultRow& row = run.front();
     settings.push_back(
-        {fmt::format("{} {} on {}, batch {}, {}", row.model, row.scope, row.hardware, row.batch, row.dtype), run,
-         points_of(run)});
+        {fmt::format("{} {} on {}, batch {}, {}", row.model, row.scope, machine_in_words(row), row.batch, row.dtype),
+         run, points_of(run)});
   }
   return settings;
 }

@@ -206,7 +206,7 @@ void Page::time_section() {
     }
     const ResultRow& row = runs.front().row;
     const std::string point =
-        escaped(fmt::format("{} {} on {}, {}", row.model, row.scope, row.hardware, point_of(row)));
+        escaped(fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row)));
     const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1));
     add("<h3>{}</h3>\n{}", point, wide_figure(figure, "Timeline, " + point));
   }
@@ -310,7 +310,7 @@ void Page::asked() {
   };
   constexpr std::array<Field, 11> fields{{
       {"Model", [](const ResultRow& row) { return row.model; }},
-      {"Hardware", [](const ResultRow& row) { return row.hardware; }},
+      {"Hardware", [](const ResultRow& row) { return machine_in_words(row); }},
       {"Scope", [](const ResultRow& row) { return row.scope; }},
       {"Ranks", [](const ResultRow& row) { return fmt::format("{}", row.ranks); }},
       {"Batch", [](const ResultRow& row) { return format_count(row.batch); }},

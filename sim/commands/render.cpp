@@ -23,8 +23,8 @@ namespace {
 using Rows = std::vector<ResultRow>;
 
 auto heading_key(const ResultRow& row) {
-  return std::tie(row.model, row.hardware, row.scope, row.batch, row.dtype, row.interference, row.launch,
-                  row.attention_kernel, row.faults);
+  return std::tie(row.model, row.hardware, row.link_bandwidth, row.network_bandwidth, row.scope, row.batch, row.dtype,
+                  row.interference, row.launch, row.attention_kernel, row.faults);
 }
 
 /// What the table's own heading does not say.

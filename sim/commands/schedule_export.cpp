@@ -181,8 +181,8 @@ int export_schedule(const ExportRequest& request) {
 }
 
 bool selects_or_prices(const Field& field) {
-  constexpr std::array<std::string_view, 6> prices{"hardware",     "batch",  "seq",
-                                                   "interference", "launch", "attention_kernel"};
+  constexpr std::array<std::string_view, 8> prices{
+      "hardware", "link_bandwidth", "network_bandwidth", "batch", "seq", "interference", "launch", "attention_kernel"};
   return selects_a_schedule(field) || std::find(prices.begin(), prices.end(), field.key) != prices.end();
 }
 

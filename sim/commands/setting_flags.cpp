@@ -19,6 +19,7 @@ std::string_view type_in_words(const Field& field) {
     case FieldType::choice: return "WORD";
     case FieldType::choices: return "WORDS";
     case FieldType::count: return "COUNT";
+    case FieldType::bandwidth: return "RATE";
   }
   return "";
 }

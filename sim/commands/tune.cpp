@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 
+#include "model/config/bandwidth_choice.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/config/command_line.h"
@@ -42,7 +43,8 @@ struct TuneRequest {
 };
 
 bool is_wanted(const Field& field) {
-  constexpr std::array<std::string_view, 7> alone{"model", "hardware", "ranks", "seq", "batch", "dtype", "jitter"};
+  constexpr std::array<std::string_view, 9> alone{
+      "model", "hardware", "link_bandwidth", "network_bandwidth", "ranks", "seq", "batch", "dtype", "jitter"};
   return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
          field.key.starts_with("step.");
 }
@@ -128,7 +130,7 @@ int run_tune(TuneRequest request) {
   }
   const Settings settings = settings_of(request.settings);
   const Transformer model = load_model(settings.text("model"));
-  const Machine machine = load_machine(settings.text("hardware"));
+  const Machine machine = machine_of(settings);
   PlanSpace space{
       .model = &model, .gpus = gpus_of(request, machine), .base = base_of(settings), .wish = wish_of(settings)};
   TrainingPlan all;
@@ -140,8 +142,12 @@ int run_tune(TuneRequest request) {
     options.rank_sigma = load_jitter(settings.text("jitter")).rank_sigma.value;
   }
   const Tuning tuning = tune(space, options);
-  const TuneHeading heading{
-      .model = model.name, .hardware = machine.name, .space = space, .default_batch = !is_chosen(settings, "batch")};
+  const TuneHeading heading{.model = model.name,
+                            .hardware = machine.name,
+                            .link_bandwidth = settings.text("link_bandwidth"),
+                            .network_bandwidth = settings.text("network_bandwidth"),
+                            .space = space,
+                            .default_batch = !is_chosen(settings, "batch")};
   if (!request.out.empty() && !tuning.best.empty()) {
     write(request.out, tune_files(settings, space, tuning));
   }

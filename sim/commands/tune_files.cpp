@@ -38,7 +38,7 @@ std::string plan_yaml(Settings settings, const TrainingPlan& plan, const Strateg
 /// The site alone: the tokens of one pass, and no whole-model setting.
 std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const TunedSite& site) {
   Settings settings;
-  for (const char* key : {"model", "hardware", "dtype"}) {
+  for (const char* key : {"model", "hardware", "link_bandwidth", "network_bandwidth", "dtype"}) {
     put(settings, key, asked.text(key));
   }
   put(settings, "scope", std::string{name_of(site.scope)});

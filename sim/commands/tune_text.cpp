@@ -29,8 +29,9 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
   const TrainingPlan& base = heading.space.base;
   std::string text =
       fmt::format("{} on {} GPUs of {}, batch {} ({} tokens), seq {}, {}\n", heading.model, heading.space.gpus,
-                  heading.hardware, format_count(base.global_batch), format_count(base.global_batch * base.seq),
-                  format_count(base.seq), name_of(base.dtype));
+                  machine_in_words(heading.hardware, heading.link_bandwidth, heading.network_bandwidth),
+                  format_count(base.global_batch), format_count(base.global_batch * base.seq), format_count(base.seq),
+                  name_of(base.dtype));
   if (heading.default_batch) {
     text += "Nobody chose a batch; this is the usual 4M tokens a step. --batch chooses.\n";
   }
@@ -180,6 +181,8 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
             {"model_version", model_version},
             {"model", heading.model},
             {"hardware", heading.hardware},
+            {"link_bandwidth", heading.link_bandwidth},
+            {"network_bandwidth", heading.network_bandwidth},
             {"gpus", heading.space.gpus},
             {"batch", base.global_batch},
             {"seq", base.seq},

@@ -12,6 +12,8 @@ namespace commfuse::sim {
 struct TuneHeading {
   std::string model;
   std::string hardware;
+  std::string link_bandwidth;  ///< As asked, as the next.
+  std::string network_bandwidth;
   PlanSpace space;
   bool default_batch = false;  ///< Nobody chose it.
 };

@@ -11,47 +11,13 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "model/hardware/link_rates.h"
 
 namespace commfuse {
 
 namespace {
 
 constexpr std::size_t played = 12;  // plans, the fastest without overlap, that are played with every strategy
-
-/// With links so many times as fast; latencies stay.
-Machine with_faster_links(Machine machine, double times) {
-  for (Link* link : {&machine.link, machine.network ? &*machine.network : nullptr}) {
-    if (link != nullptr) {
-      link->collective = with_rates(link->collective, times);
-      link->peer.rate.value.value *= times;
-      link->peer.aggregate_rate.value.value *= times;
-      if (link->peer.small) {
-        link->peer.small->rate.value.value *= times;
-      }
-    }
-  }
-  // What groups and pairs see differs from the link by as much as before.
-  const auto raise = [times](std::shared_ptr<const std::vector<CollectiveParameters>>& shared) {
-    if (shared != nullptr) {
-      auto groups = std::make_shared<std::vector<CollectiveParameters>>(*shared);
-      for (CollectiveParameters& group : *groups) {
-        group = with_rates(group, times);
-      }
-      shared = std::move(groups);
-    }
-  };
-  raise(machine.group_collectives);
-  raise(machine.network_groups);
-  if (machine.pair_peers != nullptr) {
-    auto pairs = std::make_shared<PairPeers>(*machine.pair_peers);
-    for (PeerParameters& kind : pairs->kinds) {
-      kind.rate.value.value *= times;
-      kind.aggregate_rate.value.value *= times;
-    }
-    machine.pair_peers = std::move(pairs);
-  }
-  return machine;
-}
 
 /// SiteTimes of the machine with links of some other rates, each made once.
 class FasterLinks {
@@ -88,7 +54,7 @@ class FasterLinks {
   SiteTimes& at(int steps) {
     std::unique_ptr<SiteTimes>& known = by_steps_[steps];
     if (!known) {
-      known = std::make_unique<SiteTimes>(structures_, with_faster_links(machine_, rate_of(steps)));
+      known = std::make_unique<SiteTimes>(structures_, with_link_rates(machine_, {rate_of(steps), rate_of(steps)}));
     }
     return *known;
   }

@@ -20,7 +20,9 @@ struct Mistake {
 
 TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
   const std::string unknown =
-      "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --ranks, --seq, --batch, --dtype, --scope, "
+      "unknown flag '--zzzzzzzz'; known flags: --help, --model, --hardware, --link-bandwidth, --network-bandwidth, "
+      "--ranks, "
+      "--seq, --batch, --dtype, --scope, "
       "--sequence-parallel, --pipeline, --interleave, --data-parallel, --context, --expert-parallel, --zero, "
       "--micro-batch, --recompute, --optimizer, "
       "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
@@ -46,6 +48,17 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "1, 2, 4, 8"},
       {"run --ranks 16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
       {"run --axis ranks=8,16", "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8"},
+      {"run --network-bandwidth x2",
+       "--network-bandwidth: h100-sxm is one node without a network; leave network_bandwidth out, or choose hardware "
+       "of "
+       "several nodes"},
+      {"run --link-bandwidth 9PB/s",
+       "--link-bandwidth: '9PB/s' is not a bandwidth; write how many times the link's own, x0.001 to x1000, or a rate, "
+       "as in 450GB/s"},
+      {"run --link-bandwidth 900TB/s",
+       "link_bandwidth is 900TB/s, and NVLink 4 on NVSwitch 3 has 450 GB/s: links are at most 1000 times as fast, or "
+       "as "
+       "slow, as they are; choose a rate nearer to it"},
       {"run --seq 1001",
        "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008"},
       {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the most is 1G tokens"},

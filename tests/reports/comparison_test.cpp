@@ -129,9 +129,13 @@ TEST(Comparison, TwoSchedulesOfOneStrategyAreToldApartByTheirParameters) {
 TEST(Rows, CsvHasAHeaderAndOneLineARow) {
   const std::vector rows{row("sliced", "k=4", 1250us)};
   const std::string csv = to_csv(rows);
-  EXPECT_EQ(csv.rfind("schema,model_version,model,hardware,scope,ranks,batch,seq,dtype,strategy,slices,", 0), 0U);
+  EXPECT_EQ(
+      csv.rfind("schema,model_version,model,hardware,link_bandwidth,network_bandwidth,link_rate_gb_s,network_rate_gb_s,"
+                "scope,ranks,batch,seq,dtype,strategy,slices,",
+                0),
+      0U);
   EXPECT_NE(
-      csv.find("\r\ncommfuse.result/1,1,llama-3.1-70b,h100-sxm,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,ok,,1250,,,900,"),
+      csv.find("\r\ncommfuse.result/1,1,llama-3.1-70b,h100-sxm,x1,x1,,,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,ok,,1250,,,900,"),
       std::string::npos)
       << csv;
 }

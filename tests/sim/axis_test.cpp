@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/axis.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "model/config_error.h"
@@ -38,6 +39,9 @@ TEST(Axis, IsAListARangeOrBoth) {
   EXPECT_EQ(values("scope=mlp,qkv"), (Texts{"mlp", "qkv"}));
   EXPECT_EQ(values("strategy.name=serial,sliced"), (Texts{"serial", "sliced"}));
   EXPECT_EQ(values("seq=1G..1G"), (Texts{"1G"}));
+  EXPECT_EQ(values("link_bandwidth=x0.25..x3"), (Texts{"x0.25", "x0.5", "x1", "x2"}));
+  EXPECT_EQ(values("link_bandwidth=x0.1..x10*10,450GB/s"), (Texts{"x0.1", "x1", "x10", "450GB/s"}));
+  EXPECT_EQ(values("network_bandwidth=25GB/s..0.1TB/s"), (Texts{"25 GB/s", "50 GB/s", "100 GB/s"}));
 }
 
 TEST(Axis, EveryMistakeNamesTheAxis) {
@@ -56,6 +60,13 @@ TEST(Axis, EveryMistakeNamesTheAxis) {
   EXPECT_EQ(refusal("seq=1..8+0"), "--axis seq=1..8+0: '1..8+0' never ends; add at least 1");
   EXPECT_EQ(refusal("seq=0..8"), "--axis seq=0..8: '0..8' never ends; begin at 1 or more");
   EXPECT_EQ(refusal("seq=1..1M+1"), "--axis seq=1..1M+1: '1..1M+1' has more than 10000 values; take larger steps");
+  EXPECT_EQ(refusal("link_bandwidth=x2..x1"), "--axis link_bandwidth=x2..x1: 'x2..x1' runs downwards; write x1..x2");
+  for (const char* wrong : {"x1..", "x1..900GB/s", "x1..x4*1", "x1..x4+1", "1..4"}) {
+    EXPECT_EQ(refusal(fmt::format("link_bandwidth={}", wrong)),
+              fmt::format("--axis link_bandwidth={0}: '{0}' is no range; write two factors or two rates, as in "
+                          "x0.25..x4, which doubles, or x1..x100*10",
+                          wrong));
+  }
   EXPECT_EQ(refusal("ranks=0..2"), "--axis ranks=0..2: '0' is out of range; choose 1 to 1M ranks");
   EXPECT_EQ(refusal("dtype=bf16,bf61"), "--axis dtype=bf16,bf61: 'bf61' is no dtype; did you mean 'bf16'?");
 }

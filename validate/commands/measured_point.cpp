@@ -40,6 +40,9 @@ bool is_measured(const Field& field) {
          field.key != "evaluator";
 }
 
+/// --link-bandwidth is of the links that are emulated; machines with other links are for predictions.
+bool has_flag(const Field& field) { return is_measured(field) && field.type != FieldType::bandwidth; }
+
 int count_of(std::string_view flag, const std::string& text, int least) {
   constexpr int most = 1'000'000;
   const std::optional<std::int64_t> count = parse_integer(text);
@@ -165,7 +168,7 @@ void show_progress(int done, int rounds) {
 }  // namespace
 
 void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
-  sim::add_setting_flags(command, arguments.settings, is_measured);
+  sim::add_setting_flags(command, arguments.settings, has_flag);
   const std::string group = "How it is measured";
   command
       .add_option("--executor", arguments.executor,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/config/field.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -114,6 +115,19 @@ TEST_F(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {
   EXPECT_EQ(refusal("hardware", "./"), "'./' cannot be read (Is a directory); check the path");
 }
 
+TEST_F(FieldTest, BandwidthsAreSoManyTimesTheLinksOwnOrARate) {
+  for (const char* right : {"x2", "x0.5", "x1000", "450GB/s", "450 GB/s", "400 Gbit/s"}) {
+    EXPECT_EQ(refusal("link_bandwidth", right), "accepted") << right;
+  }
+  for (const char* wrong : {"2", "2x", "x", "x0", "x-1", "x1001", "0 GB/s", "450", "450GB"}) {
+    EXPECT_EQ(
+        refusal("network_bandwidth", wrong),
+        fmt::format("'{}' is not a bandwidth; write how many times the link's own, x0.001 to x1000, or a rate, as "
+                    "in 450GB/s",
+                    wrong));
+  }
+}
+
 TEST_F(FieldTest, VariablesAreTheKeysInCapitals) {
   EXPECT_EQ(variable_of(*find_field("seq")), "COMMFUSE_SEQ");
   EXPECT_EQ(variable_of(*find_field("strategy.add_lane")), "COMMFUSE_STRATEGY_ADD_LANE");
@@ -123,7 +137,7 @@ TEST_F(FieldTest, AWrongKeyIsAnsweredWithTheSettingItMeans) {
   EXPECT_EQ(remedy_for_key("sqe"), "did you mean 'seq'?");
   EXPECT_EQ(remedy_for_key("slices"), "did you mean 'strategy.slices'?");
   EXPECT_EQ(remedy_for_key("add-lane"), "did you mean 'strategy.add_lane'?");
-  EXPECT_EQ(remedy_for_key("colour").rfind("known settings: model, hardware, ranks, ", 0), 0U);
+  EXPECT_EQ(remedy_for_key("colour").rfind("known settings: model, hardware, link_bandwidth, ", 0), 0U);
   EXPECT_TRUE(is_group("strategy"));
   EXPECT_FALSE(is_group("strat"));
   EXPECT_FALSE(is_group("seq"));

@@ -90,7 +90,7 @@ TEST_F(ResolverTest, EveryMistakeIsToldWhereItWasWrittenAlsoWhenItIsOverridden) 
             "--set sqe=8K: unknown setting 'sqe'; did you mean 'seq'?\n"
             "--set seq: it has no '='; write a setting and its value, as in --set seq=8K\n"
             "--set strategy=sliced: 'strategy' holds several settings; name one, as in strategy.name\n"
-            "--set colour=red: unknown setting 'colour'; known settings: model, hardware, ranks, seq, batch, dtype, "
+            "--set colour=red: unknown setting 'colour'; known settings: model, hardware, link_bandwidth, network_bandwidth, ranks, seq, batch, dtype, "
             "scope, "
             "parallel.sequence_parallel, parallel.pipeline, parallel.interleave, parallel.data, parallel.context, "
             "parallel.experts, parallel.zero, step.micro_batch, step.recompute, step.optimizer, "
@@ -135,6 +135,8 @@ TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
   EXPECT_EQ(to_yaml(first.finish(), true),
             "model: llama-3.1-70b       # default\n"
             "hardware: h100-sxm         # default\n"
+            "link_bandwidth: x1         # default\n"
+            "network_bandwidth: x1      # default\n"
             "ranks: 8                   # default\n"
             "seq: 8K                    # --set seq=8K\n"
             "batch: 1                   # default\n"

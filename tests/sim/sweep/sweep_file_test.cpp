@@ -136,6 +136,8 @@ TEST_F(SweepFileTest, WrittenOutItReadsBackTheSame) {
             "set:\n"
             "  model: llama-3.1-70b\n"
             "  hardware: h100-sxm\n"
+            "  link_bandwidth: x1\n"
+            "  network_bandwidth: x1\n"
             "  ranks: 4\n"
             "  seq: 4K\n"
             "  batch: 1\n"

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/bandwidth_choice.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/check.h"
+#include "model/config/catalogue.h"
+#include "model/config/quantity.h"
+#include "model/config_error.h"
+#include "model/hardware/link_rates.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr double most_times = 1000.0;
+
+bool is_in_range(double times) { return times >= 1.0 / most_times && times <= most_times; }
+
+/// Throws ConfigError, with the setting named.
+double times_of(const Settings& settings, std::string_view key, const Link& link) {
+  const std::optional<BandwidthChoice> choice = parse_bandwidth_choice(settings.text(key));
+  check(choice.has_value(), "a setting is checked where it is written");
+  if (choice->times) {
+    return *choice->times;
+  }
+  const double times = choice->rate->value / link.nominal_rate.value.value;
+  if (!is_in_range(times)) {
+    throw ConfigError(
+        fmt::format("{} is {}, and {} has {}: links are at most {} times as fast, or as slow, as they "
+                    "are; choose a rate nearer to it",
+                    key, settings.text(key), link.name, format_bandwidth(link.nominal_rate.value), most_times));
+  }
+  return times;
+}
+
+}  // namespace
+
+std::optional<BandwidthChoice> parse_bandwidth_choice(std::string_view text) {
+  if (text.starts_with('x')) {
+    const std::optional<double> times = parse_number(text.substr(1));
+    return times && is_in_range(*times) ? std::optional(BandwidthChoice{.times = times, .rate = {}}) : std::nullopt;
+  }
+  const std::optional<BytesPerSecond> rate = parse_bandwidth(text);
+  return rate && rate->value > 0.0 ? std::optional(BandwidthChoice{.times = {}, .rate = rate}) : std::nullopt;
+}
+
+std::string format_bandwidth_choice(const BandwidthChoice& choice) {
+  return choice.times ? fmt::format("x{}", *choice.times) : format_bandwidth(*choice.rate);
+}
+
+std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const BandwidthChoice& last, double times) {
+  check(times > 1.0 && first.times.has_value() == last.times.has_value(), "a range has one kind of ends, and ends");
+  constexpr double rounding = 1.0 + 1e-9;
+  const double end = last.times ? *last.times : last.rate->value;
+  std::vector<BandwidthChoice> values;
+  for (double value = first.times ? *first.times : first.rate->value; value <= end * rounding; value *= times) {
+    values.push_back(first.times ? BandwidthChoice{.times = value, .rate = {}}
+                                 : BandwidthChoice{.times = {}, .rate = BytesPerSecond{value}});
+  }
+  return values;
+}
+
+Machine with_chosen_links(Machine machine, const Settings& settings) {
+  LinkRates rates;
+  rates.node = times_of(settings, "link_bandwidth", machine.link);
+  if (machine.network) {
+    rates.network = times_of(settings, "network_bandwidth", *machine.network);
+  } else if (const Setting& wanted = settings.at(*find_field("network_bandwidth"));
+             wanted.text != find_field("network_bandwidth")->preset) {
+    throw ConfigError(
+        fmt::format("{}: {} is one node without a network; leave network_bandwidth out, or choose "
+                    "hardware of several nodes",
+                    wanted.origin.where, machine.name));
+  }
+  return with_link_rates(std::move(machine), rates);
+}
+
+Machine machine_of(const Settings& settings) {
+  return with_chosen_links(load_machine(settings.text("hardware")), settings);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hardware/link_rates.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "model/config/catalogue.h"
+#include "model/cost/communication.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+BytesPerSecond gigabytes(double rate) { return {rate * 1e9}; }
+
+/// 5 us and a rate for two, 10 us and another for many; a rank copies its own share at 100 GB/s.
+Link link(double peer_rate, double collective_rate) {
+  Link made;
+  made.nominal_rate = {.value = gigabytes(peer_rate), .provenance = Provenance::published, .source = "a data sheet"};
+  made.peer.latency.value = 5us;
+  made.peer.rate = {.value = gigabytes(peer_rate), .standard_error = 0.1, .provenance = Provenance::fitted};
+  made.peer.aggregate_rate.value = gigabytes(peer_rate);
+  made.collective.base_latency.value = 10us;
+  made.collective.rate.value = gigabytes(collective_rate);
+  made.collective.own_copy_rate.value = gigabytes(100);
+  return made;
+}
+
+Machine two_nodes() {
+  return {.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
+}
+
+TEST(WithLinkRates, LatenciesAndWhatARankCopiesForItselfStay) {
+  // Two GPUs exchange 1 MB in 5 + 10 us, and in 5 + 5 on a link twice as fast. Four gather 8 MB: 6 MB on the wire are
+  // 30 us, then 15; the own 2 MB take 20 us to copy whatever the link.
+  const Machine machine = two_nodes();
+  const Machine fast = with_link_rates(machine, {.node = 2.0});
+  EXPECT_EQ(p2p_time(peer_between(machine, 0, 1), Bytes{1'000'000}), Duration{15us});
+  EXPECT_EQ(p2p_time(peer_between(fast, 0, 1), Bytes{1'000'000}), Duration{10us});
+  EXPECT_EQ(all_gather_time(collective_over(machine, 0, 4), 4, Bytes{8'000'000}), Duration{60us});
+  EXPECT_EQ(all_gather_time(collective_over(fast, 0, 4), 4, Bytes{8'000'000}), Duration{45us});
+}
+
+TEST(WithLinkRates, LinksInsideANodeAndBetweenNodesChangeApart) {
+  const Machine slow = with_link_rates(two_nodes(), {.network = 0.5});
+  EXPECT_EQ(peer_between(slow, 0, 1).rate.value, gigabytes(100));
+  EXPECT_EQ(peer_between(slow, 0, 4).rate.value, gigabytes(5));
+  EXPECT_EQ(collective_over(slow, 0, 8).rate.value, gigabytes(20));
+  EXPECT_EQ(collective_over(slow, 0, 4).rate.value, gigabytes(200));
+  EXPECT_EQ(slow.network->nominal_rate.value, gigabytes(5));
+}
+
+TEST(WithLinkRates, ARateThatNobodyMeasuredIsAPriorAsUnsureAsBefore) {
+  const Machine machine = two_nodes();
+  const Parameter<BytesPerSecond> rate = with_link_rates(machine, {.node = 3.0}).link.peer.rate;
+  EXPECT_EQ(rate.provenance, Provenance::prior);
+  EXPECT_EQ(rate.standard_error, 0.1);
+  EXPECT_EQ(with_link_rates(machine, {.network = 3.0}).link.peer.rate.provenance, Provenance::fitted);
+  EXPECT_EQ(with_link_rates(machine, {}).link.nominal_rate.source, "a data sheet");
+}
+
+TEST(WithLinkRates, EveryPairAndGroupOfAPcieTreeAndItsWiresFollow) {
+  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+  const Machine machine = load_machine("pcie-rtx-pro-6000");
+  const Machine half = with_link_rates(machine, {.node = 0.5});
+  unsetenv("COMMFUSE_CONFIG_DIR");
+  ASSERT_NE(machine.pair_peers, nullptr);
+  for (int other = 1; other < machine.gpus_per_node; ++other) {
+    EXPECT_EQ(peer_between(half, 0, other).rate.value.value, 0.5 * peer_between(machine, 0, other).rate.value.value);
+    EXPECT_EQ(collective_over(half, 0, other + 1).rate.value.value,
+              0.5 * collective_over(machine, 0, other + 1).rate.value.value);
+    const Route route = *route_between(*machine.topology, 0, other);
+    const Route slower = *route_between(*half.topology, 0, other);
+    EXPECT_EQ(slower.rate.value, 0.5 * route.rate.value);
+    EXPECT_EQ(slower.latency, route.latency);
+  }
+}
+
+TEST(WithLinkRates, WiresOfTheNetworkBeginAtTheNic) {
+  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+  const Machine machine = load_machine("dgx-h100-x2");
+  const Machine other = with_link_rates(machine, {.node = 4.0, .network = 0.5});
+  unsetenv("COMMFUSE_CONFIG_DIR");
+  const auto rate = [](const Machine& of, int a, int b) { return route_between(*of.topology, a, b)->rate.value; };
+  EXPECT_EQ(rate(other, 0, 1), 4.0 * rate(machine, 0, 1));
+  EXPECT_EQ(rate(other, 0, 8), 0.5 * rate(machine, 0, 8));
+}
+
+}  // namespace
+}  // namespace commfuse
