@@ -135,6 +135,13 @@ StepRow asked(const Settings& settings, const TrainingPlan& plan, std::string_vi
   return row;
 }
 
+void add_links(StepRow& row, const Machine& machine) {
+  row.add("link_rate_gb_s", machine.link.nominal_rate.value.value / 1e9);
+  if (machine.network) {
+    row.add("network_rate_gb_s", machine.network->nominal_rate.value.value / 1e9);
+  }
+}
+
 double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
 
 void add(StepRow& row, const StepPrediction& step, const StepPoint& point) {
@@ -195,6 +202,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   point.plan.sequence_parallel = false;
   require_possible(point);
   std::vector<StepRow> rows{asked(settings, point.plan, "all_reduce")};
+  add_links(rows.back(), *point.machine);
   add(rows.back(), predict_decode(point, times), point);
   warn_of_nodes(rows.back(), point);
   if (!shared.sequence_parallel) {
@@ -204,6 +212,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   for (const Strategy* strategy : strategies_of(settings, shared)) {
     point.strategies = {strategy};
     rows.push_back(asked(settings, point.plan, strategy->name));
+    add_links(rows.back(), *point.machine);
     try {
       if (shared.micro_batch % shared.tensor != 0) {
         throw ConfigError(
@@ -223,6 +232,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
 /// By one strategy.
 StepRow row_of(const Settings& settings, const StepPoint& point, SiteTimes& times) {
   StepRow row = asked(settings, point.plan, point.strategies.front()->name);
+  add_links(row, *point.machine);
   if (settings.text("scope") == "prefill") {
     add(row, predict_prefill(point, times), point);
   } else {

@@ -19,6 +19,7 @@
 #include "reports/html/page_frame.h"
 #include "reports/html/points.h"
 #include "reports/html/results_table.h"
+#include "reports/html/winners.h"
 
 namespace commfuse::reports {
 
@@ -32,12 +33,16 @@ constexpr std::size_t most_digests = 60;
 class Page {
  public:
   explicit Page(const ReportInput& input)
-      : input_(input), settings_(settings_of(input.rows)), points_(reports::points_of(input.rows)) {}
+      : input_(input),
+        settings_(settings_of(input.rows)),
+        points_(reports::points_of(input.rows)),
+        winners_(winners_section(input.rows)) {}
 
   std::string write() {
     open();
     summary_section();
     time_section();
+    html_ += winners_;
     map_section();
     table_section();
     input_section();
@@ -77,6 +82,7 @@ class Page {
   const ReportInput& input_;
   std::vector<Setting> settings_;
   std::vector<PointView> points_;
+  std::string winners_;
   std::string html_;
 };
 
@@ -84,6 +90,9 @@ void Page::open() {
   std::vector<SectionLink> links{{"verdict", "Verdict"}};
   if (!input_.gantts.empty()) {
     links.push_back({"time", "Where the time goes"});
+  }
+  if (!winners_.empty()) {
+    link("winners", "Who wins where");
   }
   if (has_maps()) {
     links.push_back({"maps", "MFU maps"});

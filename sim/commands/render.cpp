@@ -12,6 +12,7 @@
 
 #include "model/wrapped.h"
 #include "reports/comparison.h"
+#include "reports/crossover.h"
 #include "reports/rows.h"
 #include "reports/tails.h"
 #include "sim/commands/setting_flags.h"
@@ -72,19 +73,31 @@ std::string table(std::span<const ResultRow> all) {
   Rows rows;
   std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
   std::string text;
-  for (const std::string& part : {tables(rows), reports::tails_table(rows), reports::summary(rows), infeasible(all)}) {
+  for (const std::string& part : {tables(rows), reports::tails_table(rows), reports::summary(rows),
+                                  reports::scaling_text(reports::scalings_of(rows)), infeasible(all)}) {
     text += (text.empty() || part.empty() ? "" : "\n") + part;
   }
   return text;
 }
 
-constexpr std::array<std::pair<std::string_view, Render>, 4> formats{
-    {{"table", table}, {"json", reports::to_json}, {"jsonl", reports::to_json_lines}, {"csv", reports::to_csv}}};
+std::string map(std::span<const ResultRow> all) {
+  std::string text = reports::map_text(reports::maps_of(all));
+  for (const std::string& part : {reports::scaling_text(reports::scalings_of(all)), infeasible(all)}) {
+    text += (part.empty() ? "" : "\n") + part;
+  }
+  return text;
+}
+
+constexpr std::array<std::pair<std::string_view, Render>, 5> formats{{{"table", table},
+                                                                      {"json", reports::to_json},
+                                                                      {"jsonl", reports::to_json_lines},
+                                                                      {"csv", reports::to_csv},
+                                                                      {"map", map}}};
 
 }  // namespace
 
 void add_output_flag(CLI::App& command, std::string& format) {
-  command.add_option("-o,--output", format, "table, json, jsonl, csv")
+  command.add_option("-o,--output", format, "table, json, jsonl, csv; map: who wins where, and where that changes")
       ->group("Grid and output")
       ->type_name("FORMAT")
       ->capture_default_str()

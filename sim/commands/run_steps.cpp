@@ -9,19 +9,35 @@
 #include <string>
 
 #include "model/config/command_line.h"
+#include "reports/crossover.h"
 #include "reports/step_rows.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/predict_steps.h"
 
 namespace commfuse::sim {
 
+namespace {
+
+std::string table(std::span<const StepRow> rows) {
+  const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
+  return reports::step_table(rows) + (scaling.empty() ? "" : "\n") + scaling;
+}
+
+std::string map(std::span<const StepRow> rows) {
+  const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
+  return reports::map_text(reports::maps_of(rows)) + (scaling.empty() ? "" : "\n") + scaling;
+}
+
+}  // namespace
+
 StepRender step_renderer(std::string_view format) {
-  constexpr std::array<std::string_view, 4> formats{"table", "json", "jsonl", "csv"};
+  constexpr std::array<std::string_view, 5> formats{"table", "json", "jsonl", "csv", "map"};
   require_word("--output", format, formats, "format");
   return format == "json"    ? static_cast<StepRender>(reports::to_json)
          : format == "jsonl" ? static_cast<StepRender>(reports::to_json_lines)
          : format == "csv"   ? static_cast<StepRender>(reports::to_csv)
-                             : reports::step_table;
+         : format == "map"   ? map
+                             : table;
 }
 
 void warn_once(std::span<const StepRow> rows) {

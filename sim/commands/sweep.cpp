@@ -15,6 +15,7 @@
 #include "model/build_info.h"
 #include "model/config/command_line.h"
 #include "model/config_error.h"
+#include "reports/crossover.h"
 #include "reports/html/report.h"
 #include "reports/rows.h"
 #include "reports/step_rows.h"
@@ -134,9 +135,21 @@ std::string report_of(const Sweep& sweep, const Library& library, const Results&
   return reports::html_report(input);
 }
 
-std::vector<std::pair<std::string, std::string>> files_of(const Sweep& sweep, const Library& library,
-                                                          const Results& results) {
-  std::vector<std::pair<std::string, std::string>> files;
+using Files = std::vector<std::pair<std::string, std::string>>;
+
+/// Who wins where, of a sweep that has something to compare.
+template <class Row>
+void add_maps(std::span<const Row> rows, Files& files) {
+  const std::vector<CrossoverMap> maps = reports::maps_of(rows);
+  if (!maps.empty()) {
+    files.emplace_back("map.csv", reports::map_csv(maps));
+    files.emplace_back("crossovers.csv", reports::crossings_csv(maps));
+    files.emplace_back("map.json", reports::map_json(maps, reports::scalings_of(rows)));
+  }
+}
+
+Files files_of(const Sweep& sweep, const Library& library, const Results& results) {
+  Files files;
   if (sweep.writes("csv")) {
     files.emplace_back("results.csv", reports::to_csv(results.rows));
   }
@@ -145,6 +158,9 @@ std::vector<std::pair<std::string, std::string>> files_of(const Sweep& sweep, co
   }
   if (sweep.writes("report")) {
     files.emplace_back("report.html", report_of(sweep, library, results));
+  }
+  if (sweep.writes("map")) {
+    add_maps(std::span<const ResultRow>(results.rows), files);
   }
   return files;
 }
@@ -179,12 +195,15 @@ int sweep_steps(const SweepRequest& request, const Sweep& sweep, const Library& 
   const StepRender render = step_renderer(request.format);
   require_whole_models(points);
   const std::vector<StepRow> rows = play_steps(points, library, form);
-  std::vector<std::pair<std::string, std::string>> files;
+  Files files;
   if (sweep.writes("csv")) {
     files.emplace_back("results.csv", reports::to_csv(rows));
   }
   if (sweep.writes("json")) {
     files.emplace_back("results.json", reports::to_json(rows));
+  }
+  if (sweep.writes("map")) {
+    add_maps(std::span<const StepRow>(rows), files);
   }
   folder.write(files);
   warn_once(rows);
@@ -241,10 +260,13 @@ void add_sweep(CLI::App& app, int& status) {
     command.footer(
         "The file holds settings, axes, constraints; flags add to it or take the place of\n"
         "what it says. A point that cannot be run becomes a row with its reason, and the\n"
-        "exit code is 3. Whole models (scope step, prefill, decode) leave no report.html.\n\n"
+        "exit code is 3. Whole models (scope step, prefill, decode) leave no report.html.\n"
+        "Several strategies leave map.csv (who wins at which point, and by how much),\n"
+        "crossovers.csv (where that changes along an axis) and map.json (both).\n\n"
         "Examples:\n"
         "  commfuse-sim sweep configs/sweeps/llama-mlp.yaml --out out/llama-mlp\n"
         "  commfuse-sim sweep configs/sweeps/training-plans.yaml --out out/plans\n"
+        "  commfuse-sim sweep configs/sweeps/crossover.yaml --out out/crossover -o map\n"
         "  commfuse-sim sweep mine.yaml --out out/mine --axis ranks=2,4,8 -o csv");
     command.callback([request, &status] { status = sweep_into_folder(*request); });
   });

@@ -22,7 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<std::string_view, 3> result_files{"results.csv", "results.json", "report.html"};
+constexpr std::array<std::string_view, 6> result_files{"results.csv", "results.json",   "report.html",
+                                                       "map.csv",     "crossovers.csv", "map.json"};
 
 [[noreturn]] void refuse(const fs::path& folder, std::string_view why) {
   throw ConfigError(fmt::format("--out: {} {}", in_quotes(folder.string()), why));

@@ -163,7 +163,7 @@ std::vector<std::string> read_outputs(YamlFile& file, const std::optional<YamlVa
   }
   if (value->kind() != YamlKind::list) {
     file.mistake(value->place(),
-                 "'outputs' is no list; write some of csv, json, report, as in \"outputs: [csv, json]\"");
+                 "'outputs' is no list; write some of csv, json, report, map, as in \"outputs: [csv, json]\"");
     return {};
   }
   std::vector<std::string> chosen;

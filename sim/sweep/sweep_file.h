@@ -17,7 +17,7 @@ namespace commfuse {
 inline constexpr std::string_view sweep_schema = "commfuse.sweep/1";
 
 /// What a sweep leaves in its folder, beside its settings.
-inline constexpr std::array<std::string_view, 3> all_outputs{"csv", "json", "report"};
+inline constexpr std::array<std::string_view, 4> all_outputs{"csv", "json", "report", "map"};
 
 struct Sweep {
   std::string title;  ///< the file's name where it gives none

@@ -52,7 +52,8 @@ TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
   const Outcome outcome = sweep(small);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  EXPECT_EQ(names_in("out"), (Names{"report.html", "results.csv", "results.json", "settings.yaml"}));
+  EXPECT_EQ(names_in("out"), (Names{"crossovers.csv", "map.csv", "map.json", "report.html", "results.csv",
+                                    "results.json", "settings.yaml"}));
   const Outcome run = run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K");
   EXPECT_EQ(outcome.out, run.out);
   EXPECT_EQ(written("results.csv"), run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K -o csv").out);

@@ -204,7 +204,7 @@ TEST_F(SweepFileTest, AModelByPathIsWrittenOutFromTheRoot) {
 TEST_F(SweepFileTest, WhatIsLeftOutHasItsDefault) {
   const Sweep made = sweep("");
   EXPECT_EQ(made.title, "a");
-  EXPECT_EQ(made.outputs, (Texts{"csv", "json", "report"}));
+  EXPECT_EQ(made.outputs, (Texts{"csv", "json", "report", "map"}));
   EXPECT_FALSE(sweep("outputs: [json]\n").writes("csv"));
 }
 

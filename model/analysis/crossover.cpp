@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/analysis/crossover.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
+
+/// By family, at one point.
+using Times = std::map<std::string, Duration>;
+
+void add_value(std::vector<MapValue>& values, const MapValue& value) {
+  check(value.value > 0.0, "values of a map are above 0");
+  const auto place = std::lower_bound(values.begin(), values.end(), value.value,
+                                      [](const MapValue& known, double wanted) { return known.value < wanted; });
+  if (place == values.end() || place->value != value.value) {
+    values.insert(place, value);
+  }
+}
+
+/// Of one setting.
+class Builder {
+ public:
+  Builder(std::string setting, double margin) : margin_(margin) { map_.setting = std::move(setting); }
+
+  void add(const MapEntry& entry) {
+    check(entry.time > Duration::zero(), "a strategy of a map takes time");
+    entries_.push_back(&entry);
+    for (const MapAxis axis : all_map_axes) {
+      add_value(map_.axes[index_of(axis)], entry.at[index_of(axis)]);
+    }
+  }
+
+  CrossoverMap build() {
+    for (const MapEntry* entry : entries_) {
+      const auto [known, is_new] = times_[reversed(place_of(entry->at))].emplace(entry->strategy, entry->time);
+      known->second = is_new ? known->second : std::min(known->second, entry->time);
+    }
+    std::set<std::string> winners;
+    for (const auto& [place, times] : times_) {
+      map_.cells.push_back(cell_of(reversed(place), times));
+      winners.insert(map_.cells.back().winner);
+    }
+    map_.strategies.assign(winners.begin(), winners.end());
+    for (const MapAxis axis : all_map_axes) {
+      for (const MapCell& cell : map_.cells) {
+        add_crossing(axis, cell);
+      }
+    }
+    return std::move(map_);
+  }
+
+  [[nodiscard]] bool is_map() const {
+    const auto differs = [&](const auto& of) {
+      return std::any_of(entries_.begin(), entries_.end(),
+                         [&](const MapEntry* entry) { return of(*entry) != of(*entries_.front()); });
+    };
+    return differs([](const MapEntry& entry) { return entry.strategy; }) &&
+           std::any_of(map_.axes.begin(), map_.axes.end(), [](const auto& values) { return values.size() > 1; });
+  }
+
+ private:
+  /// So that the first axis varies fastest in the order of places.
+  static MapPlace reversed(MapPlace place) {
+    std::reverse(place.begin(), place.end());
+    return place;
+  }
+
+  [[nodiscard]] MapPlace place_of(const MapPoint& point) const {
+    MapPlace place{};
+    for (std::size_t axis = 0; axis < place.size(); ++axis) {
+      const auto found = std::find_if(map_.axes[axis].begin(), map_.axes[axis].end(),
+                                      [&](const MapValue& known) { return known.value == point[axis].value; });
+      place[axis] = static_cast<std::size_t>(found - map_.axes[axis].begin());
+    }
+    return place;
+  }
+
+  [[nodiscard]] MapCell cell_of(const MapPlace& place, const Times& times) const {
+    MapCell cell{.place = place};
+    for (const auto& [strategy, time] : times) {
+      if (cell.winner.empty() || time < cell.time) {
+        cell.winner = strategy;
+        cell.time = time;
+      }
+    }
+    Duration second{};
+    for (const auto& [strategy, time] : times) {
+      if (strategy != cell.winner && (cell.second.empty() || time < second)) {
+        cell.second = strategy;
+        second = time;
+      }
+    }
+    if (!cell.second.empty()) {
+      cell.saved = 1.0 - to_seconds(cell.time) / to_seconds(second);
+      cell.close = to_seconds(second) < (1.0 + margin_) * to_seconds(cell.time);
+    }
+    if (const auto serial = times.find("serial"); serial != times.end()) {
+      cell.of_serial = 1.0 - to_seconds(cell.time) / to_seconds(serial->second);
+    }
+    return cell;
+  }
+
+  void add_crossing(MapAxis axis, const MapCell& cell) {
+    MapPlace next = cell.place;
+    ++next[index_of(axis)];
+    const MapCell* above = map_.at(next);
+    if (above == nullptr || above->winner == cell.winner) {
+      return;
+    }
+    Crossing crossing{.axis = axis, .place = cell.place, .below = cell.winner, .above = above->winner};
+    locate(crossing, times_.at(reversed(cell.place)), times_.at(reversed(next)));
+    map_.crossings.push_back(std::move(crossing));
+  }
+
+  void locate(Crossing& crossing, const Times& below, const Times& above) const {
+    const auto lower = below.find(crossing.above);  // of the one that wins above, where it does not win yet
+    const auto upper = above.find(crossing.below);
+    if (lower == below.end() || upper == above.end()) {
+      return;
+    }
+    const auto log_of = [](const Times& times, const std::string& strategy) {
+      return std::log(to_seconds(times.at(strategy)));
+    };
+    const double lead_below = log_of(below, crossing.above) - log_of(below, crossing.below);
+    const double lead_above = log_of(above, crossing.below) - log_of(above, crossing.above);
+    const double least = std::log1p(margin_);
+    crossing.clear = lead_below >= least && lead_above >= least;
+    if (crossing.axis == MapAxis::ranks || lead_below + lead_above <= 0.0) {
+      return;
+    }
+    const double share = lead_below / (lead_below + lead_above);
+    const auto between = [&](const std::string& strategy) {
+      return (1.0 - share) * log_of(below, strategy) + share * log_of(above, strategy);
+    };
+    const double time = between(crossing.below);
+    const bool third_is_faster = std::any_of(below.begin(), below.end(), [&](const auto& one) {
+      const std::string& strategy = one.first;
+      return strategy != crossing.below && strategy != crossing.above && above.contains(strategy) &&
+             between(strategy) < time;
+    });
+    if (!third_is_faster) {
+      const std::vector<MapValue>& values = map_.values(crossing.axis);
+      const std::size_t place = crossing.place[index_of(crossing.axis)];
+      crossing.at = std::exp((1.0 - share) * std::log(values[place].value) + share * std::log(values[place + 1].value));
+    }
+  }
+
+  double margin_;
+  CrossoverMap map_;
+  std::vector<const MapEntry*> entries_;
+  std::map<MapPlace, Times> times_;  // by reversed place
+};
+
+}  // namespace
+
+std::string_view name_of(MapAxis axis) {
+  switch (axis) {
+    case MapAxis::seq: return "seq";
+    case MapAxis::link: return "link_bandwidth";
+    case MapAxis::network: return "network_bandwidth";
+    case MapAxis::ranks: return "ranks";
+  }
+  return "";
+}
+
+const MapCell* CrossoverMap::at(const MapPlace& place) const {
+  const auto before = [](const MapCell& cell, const MapPlace& wanted) {
+    return std::lexicographical_compare(cell.place.rbegin(), cell.place.rend(), wanted.rbegin(), wanted.rend());
+  };
+  const auto found = std::lower_bound(cells.begin(), cells.end(), place, before);
+  return found == cells.end() || found->place != place ? nullptr : &*found;
+}
+
+std::vector<CrossoverMap> crossover_maps(std::span<const MapEntry> entries, double margin) {
+  std::vector<std::string> settings;
+  std::map<std::string, Builder> builders;
+  for (const MapEntry& entry : entries) {
+    const auto [builder, is_new] = builders.try_emplace(entry.setting, entry.setting, margin);
+    if (is_new) {
+      settings.push_back(entry.setting);
+    }
+    builder->second.add(entry);
+  }
+  std::vector<CrossoverMap> maps;
+  for (const std::string& setting : settings) {
+    if (Builder& builder = builders.at(setting); builder.is_map()) {
+      maps.push_back(builder.build());
+    }
+  }
+  return maps;
+}
+
+}  // namespace commfuse

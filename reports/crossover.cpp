@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/crossover.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "model/check.h"
+#include "model/config/quantity.h"
+#include "model/wrapped.h"
+#include "reports/comparison.h"
+#include "reports/point_rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+/// What is asked beside the axes of a map and the batch.
+std::string unmapped(const ResultRow& row) {
+  const bool usual = row.interference == "static" && row.launch == "stream";
+  const bool faults = !row.faults.empty() && row.faults != "none";
+  return (usual ? "" : fmt::format(", interference {}, launch {}", row.interference, row.launch)) +
+         (row.attention_kernel == "unfused" ? ", attention kernel unfused" : "") +
+         (faults ? fmt::format(", faults {}", row.faults) : "");
+}
+
+std::string setting_of(const ResultRow& row) {
+  return fmt::format("{} {} on {}, batch {}, {}{}", row.model, row.scope, row.hardware, format_count(row.batch),
+                     row.dtype, unmapped(row));
+}
+
+/// A rate that nobody knows is a place of its own on the axis all the same.
+MapValue bandwidth(const std::optional<double>& rate, const std::string& asked) { return {rate.value_or(1.0), asked}; }
+
+MapValue count(std::int64_t value) { return {static_cast<double>(value), format_count(value)}; }
+
+bool counts(const StepRow& row) { return row.feasible() && (!row.has("fits") || row.holds("fits")); }
+
+/// All GPUs but those of tensor parallelism.
+std::string spread_of(const StepRow& row) {
+  std::string text;
+  for (const char* axis : {"pipeline", "interleave", "data", "context", "experts"}) {
+    text += row.count(axis) == 1 ? "" : fmt::format(", {} {}", axis, row.count(axis));
+  }
+  return text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"), row.count("micro_batch"),
+                            row.text("recompute"));
+}
+
+std::optional<double> rate_of(const StepRow& row, std::string_view name) {
+  return row.has(name) ? std::optional(1e9 * row.number(name)) : std::nullopt;
+}
+
+/// The fastest of every point.
+class Fastest {
+ public:
+  void add(ScalingPoint point) {
+    const auto [known, is_new] =
+        known_.try_emplace(std::tuple(point.setting, point.ranks, point.batch, point.seq), points_.size());
+    if (is_new) {
+      points_.push_back(std::move(point));
+    } else {
+      points_[known->second].time = std::min(points_[known->second].time, point.time);
+    }
+  }
+  [[nodiscard]] std::vector<Scaling> scalings() const { return commfuse::scalings_of(points_); }
+
+ private:
+  std::map<std::tuple<std::string, std::int64_t, std::int64_t, std::int64_t>, std::size_t> known_;
+  std::vector<ScalingPoint> points_;
+};
+
+std::string kind_in_words(const Scaling& one) {
+  return one.kind == ScalingKind::strong
+             ? fmt::format(
+                   "Along ranks this is strong scaling: the work is fixed. From {} to {} ranks, of {:.3g} times "
+                   "the speed:",
+                   one.fewest.ranks, one.most.ranks,
+                   static_cast<double>(one.most.ranks) / static_cast<double>(one.fewest.ranks))
+             : fmt::format("Along ranks this is weak scaling: {} tokens a rank. From {} to {} ranks, of the same time:",
+                           format_count(one.fewest.batch * one.fewest.seq / one.fewest.ranks), one.fewest.ranks,
+                           one.most.ranks);
+}
+
+/// "seq 8K "; weak scaling has no work in common.
+std::string work_in_words(const Scaling& one) {
+  if (one.kind == ScalingKind::weak) {
+    return {};
+  }
+  return fmt::format("{}seq {} ", one.fewest.batch == 1 ? "" : fmt::format("batch {} ", format_count(one.fewest.batch)),
+                     format_count(one.fewest.seq));
+}
+
+/// As the value below it is written: a factor, a rate or a count.
+std::string as_written(MapAxis axis, const MapValue& below, double value) {
+  if (axis == MapAxis::seq || axis == MapAxis::ranks) {
+    constexpr double kibi = 1024.0;
+    return value < kibi ? fmt::format("{:.0f}", value)
+                        : fmt::format("{:.{}f}K", value / kibi, value < 100.0 * kibi ? 1 : 0);
+  }
+  if (below.text.starts_with('x')) {
+    return fmt::format("x{:.2g}", *parse_number(below.text.substr(1)) * value / below.value);
+  }
+  return fmt::format("{:.3g} GB/s", value / 1e9);
+}
+
+}  // namespace
+
+std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows) {
+  std::vector<MapEntry> entries;
+  for (const Rows point : rows_by_point(rows)) {
+    for (const ResultRow& row : point) {
+      if (row.feasible() && !row.bound && row.analysis.critical.makespan > Duration::zero()) {
+        entries.push_back({setting_of(row),
+                           {count(row.seq), bandwidth(row.link_rate, row.link_bandwidth),
+                            bandwidth(row.network_rate, row.network_bandwidth), count(row.ranks)},
+                           row.strategy,
+                           row.analysis.critical.makespan});
+      }
+    }
+  }
+  return crossover_maps(entries, too_close);
+}
+
+std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows) {
+  std::vector<MapEntry> entries;
+  for (const StepRow& row : rows) {
+    if (counts(row)) {
+      entries.push_back(
+          {fmt::format("{} {} on {}{}, batch {}, {}", row.text("model"), row.text("scope"), row.text("hardware"),
+                       spread_of(row), row.count("batch"), row.text("dtype")),
+           {count(row.count("seq")), bandwidth(rate_of(row, "link_rate_gb_s"), row.text("link_bandwidth")),
+            bandwidth(rate_of(row, "network_rate_gb_s"), row.text("network_bandwidth")), count(row.count("tensor"))},
+           row.text("strategy"),
+           from_seconds(1e-3 * row.number("time_ms"))});
+    }
+  }
+  return crossover_maps(entries, too_close);
+}
+
+std::vector<Scaling> scalings_of(std::span<const ResultRow> rows) {
+  Fastest fastest;
+  for (const Rows point : rows_by_point(rows)) {
+    for (const ResultRow& row : point) {
+      if (row.feasible() && !row.bound && row.analysis.critical.makespan > Duration::zero()) {
+        fastest.add(
+            {fmt::format("{} {} on {}, {}{}", row.model, row.scope, machine_in_words(row), row.dtype, unmapped(row)),
+             row.ranks, row.batch, row.seq, row.analysis.critical.makespan});
+      }
+    }
+  }
+  return fastest.scalings();
+}
+
+std::vector<Scaling> scalings_of(std::span<const StepRow> rows) {
+  Fastest fastest;
+  for (const StepRow& row : rows) {
+    if (counts(row)) {
+      fastest.add(
+          {fmt::format(
+               "{} {} on {}, {}", row.text("model"), row.text("scope"),
+               machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
+               row.text("dtype")),
+           row.count("gpus"), row.count("batch"), row.count("seq"), from_seconds(1e-3 * row.number("time_ms"))});
+    }
+  }
+  return fastest.scalings();
+}
+
+std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t place) {
+  const std::string& text = map.values(axis)[place].text;
+  switch (axis) {
+    case MapAxis::seq: return "seq " + text;
+    case MapAxis::link: return "links " + text;
+    case MapAxis::network: return "network " + text;
+    case MapAxis::ranks: return "ranks " + text;
+  }
+  return text;
+}
+
+std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis but) {
+  std::string text;
+  for (const MapAxis axis : {MapAxis::ranks, MapAxis::network, MapAxis::link, MapAxis::seq}) {
+    if (axis != but && map.values(axis).size() > 1) {
+      text += (text.empty() ? "" : ", ") + value_in_words(map, axis, place[static_cast<std::size_t>(axis)]);
+    }
+  }
+  return text;
+}
+
+std::string crossing_value(const CrossoverMap& map, const Crossing& crossing) {
+  check(crossing.at.has_value(), "who asks for the value has looked whether there is one");
+  const std::size_t below = crossing.place[static_cast<std::size_t>(crossing.axis)];
+  return as_written(crossing.axis, map.values(crossing.axis)[below], *crossing.at);
+}
+
+std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing) {
+  const std::vector<MapValue>& values = map.values(crossing.axis);
+  const std::size_t below = crossing.place[static_cast<std::size_t>(crossing.axis)];
+  const std::string bracket = fmt::format("{} and {}", values[below].text, values[below + 1].text);
+  return crossing.at ? fmt::format("{} below about {}, {} above (between {})", crossing.below,
+                                   crossing_value(map, crossing), crossing.above, bracket)
+                     : fmt::format("{} below, {} above, somewhere between {}", crossing.below, crossing.above, bracket);
+}
+
+std::vector<std::string> short_names(const CrossoverMap& map) {
+  std::vector<std::string> names;
+  for (const std::string& strategy : map.strategies) {
+    std::size_t letters = 2;
+    const auto is_taken = [&](const std::string& other) {
+      return other != strategy && other.starts_with(strategy.substr(0, letters));
+    };
+    while (letters < strategy.size() && std::any_of(map.strategies.begin(), map.strategies.end(), is_taken)) {
+      ++letters;
+    }
+    names.push_back(strategy.substr(0, letters));
+  }
+  return names;
+}
+
+std::string scaling_text(std::span<const Scaling> scalings) {
+  const auto is_like = [](const Scaling& a, const Scaling& b) {
+    return a.kind == b.kind && a.setting == b.setting && a.fewest.ranks == b.fewest.ranks &&
+           a.most.ranks == b.most.ranks;
+  };
+  std::string text;
+  std::string above;
+  for (auto first = scalings.begin(); first != scalings.end();) {
+    const auto end = std::find_if(first, scalings.end(), [&](const Scaling& one) { return !is_like(one, *first); });
+    const std::string kind = kind_in_words(*first);
+    text += kind == above ? "" : wrapped(kind, "", "");
+    above = kind;
+    std::string line = first->setting + ":";
+    for (; first != end; ++first) {
+      line +=
+          fmt::format(" {}{:.0f}%{}", work_in_words(*first), 100.0 * first->efficiency, first + 1 == end ? "" : ",");
+    }
+    text += wrapped(line, "  ", "    ");
+  }
+  return text;
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Crossover maps: who wins over sequence, ranks and bandwidths, by how much, and where that changes.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "model/analysis/crossover.h"
+#include "model/analysis/scaling.h"
+#include "model/record/result.h"
+#include "model/record/step_row.h"
+
+namespace commfuse::reports {
+
+/// Of rows with a result; bounds win nowhere. Of whole models those that fit the memory; ranks are the tensor-parallel
+/// ones.
+std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows);
+std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows);
+
+/// By the fastest of every point. Of whole models ranks are all GPUs.
+std::vector<Scaling> scalings_of(std::span<const ResultRow> rows);
+std::vector<Scaling> scalings_of(std::span<const StepRow> rows);
+
+/// "about 3.1K": the value where the winner changes, as its axis writes values. Requires crossing.at.
+std::string crossing_value(const CrossoverMap& map, const Crossing& crossing);
+/// "sliced, then commfuse from about 3.1K on (2K to 4K)".
+std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing);
+/// What stands still along an axis, of those that vary: "ranks 8, links x2"; empty where none does.
+std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis but);
+/// "links x2"; "seq 4K".
+std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t place);
+/// Two letters or more that tell the winners of a map apart: "co", in the order of map.strategies.
+std::vector<std::string> short_names(const CrossoverMap& map);
+
+/// Tables of winners, at most 80 columns wide, and below them the changes that are clear; a sentence where there is no
+/// map.
+std::string map_text(std::span<const CrossoverMap> maps);
+/// "Along ranks this is strong scaling: ..." with how near the ideal it comes; empty where ranks do not vary by a rule.
+std::string scaling_text(std::span<const Scaling> scalings);
+
+/// One line a cell.
+std::string map_csv(std::span<const CrossoverMap> maps);
+/// One line a crossing.
+std::string crossings_csv(std::span<const CrossoverMap> maps);
+/// {"schema": "commfuse.map/1", "maps": [...], "scaling": [...]}.
+std::string map_json(std::span<const CrossoverMap> maps, std::span<const Scaling> scalings);
+
+}  // namespace commfuse::reports

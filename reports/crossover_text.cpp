@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Crossover maps on a terminal, as CSV and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "model/columns.h"
+#include "model/wrapped.h"
+#include "reports/comparison.h"
+#include "reports/crossover.h"
+#include "reports/rows.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t label_width = 14;
+constexpr std::size_t cell_width = 11;
+constexpr std::size_t most_columns = (terminal_width - label_width) / cell_width;
+constexpr std::size_t most_changes = 24;
+
+std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
+
+/// "co 12/38", in percent of the next family's time and of serial's; "~" where the next is too close.
+std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& names, const MapCell* cell) {
+  if (cell == nullptr) {
+    return "-";
+  }
+  const auto winner = std::find(map.strategies.begin(), map.strategies.end(), cell->winner) - map.strategies.begin();
+  const auto percent = [](const std::optional<double>& share) {
+    return share ? fmt::format("{:.0f}", 100.0 * *share) : std::string{"-"};
+  };
+  return fmt::format("{}{} {}/{}", cell->close ? "~" : "", names[static_cast<std::size_t>(winner)],
+                     percent(cell->saved), percent(cell->of_serial));
+}
+
+/// Rows of a table are links where they vary, then networks, else ranks; what is neither row nor column is a table of
+/// its own.
+MapAxis row_axis(const CrossoverMap& map) {
+  for (const MapAxis axis : {MapAxis::link, MapAxis::network}) {
+    if (map.values(axis).size() > 1) {
+      return axis;
+    }
+  }
+  return MapAxis::ranks;
+}
+
+/// One table of at most most_columns sequence lengths, with those from `first` on.
+std::string table(const CrossoverMap& map, MapPlace place, std::size_t first) {
+  const std::vector<std::string> names = short_names(map);
+  const MapAxis down = row_axis(map);
+  const std::size_t end = std::min(first + most_columns, map.values(MapAxis::seq).size());
+  place[index_of(down)] = 0;
+  std::string heading;
+  for (const MapAxis axis : {MapAxis::ranks, MapAxis::network}) {
+    if (axis != down && map.values(axis).size() > 1) {
+      heading += (heading.empty() ? "" : ", ") + value_in_words(map, axis, place[index_of(axis)]);
+    }
+  }
+  std::string text = heading.size() > label_width ? heading + "\n" : "";
+  text += fmt::format("{:<{}}", heading.size() > label_width ? "" : heading, label_width);
+  for (std::size_t s = first; s < end; ++s) {
+    text += fmt::format("{:>{}}", value_in_words(map, MapAxis::seq, s), cell_width);
+  }
+  text += "\n";
+  for (std::size_t row = 0; row < map.values(down).size(); ++row) {
+    place[index_of(down)] = row;
+    std::string line = fmt::format("{:<{}}", value_in_words(map, down, row), label_width);
+    for (std::size_t s = first; s < end; ++s) {
+      place[index_of(MapAxis::seq)] = s;
+      line += fmt::format("{:>{}}", cell_text(map, names, map.at(place)), cell_width);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string tables(const CrossoverMap& map) {
+  const MapAxis down = row_axis(map);
+  const auto extent = [&](MapAxis axis) { return axis == down ? 1 : map.values(axis).size(); };
+  std::string text;
+  for (std::size_t ranks = 0; ranks < extent(MapAxis::ranks); ++ranks) {
+    for (std::size_t network = 0; network < extent(MapAxis::network); ++network) {
+      for (std::size_t first = 0; first < map.values(MapAxis::seq).size(); first += most_columns) {
+        MapPlace place{};
+        place[index_of(MapAxis::ranks)] = ranks;
+        place[index_of(MapAxis::network)] = network;
+        text += "\n" + table(map, place, first);
+      }
+    }
+  }
+  return text;
+}
+
+std::string legend(const CrossoverMap& map) {
+  std::string text;
+  const std::vector<std::string> names = short_names(map);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += fmt::format("{}{} {}", i == 0 ? "" : ", ", names[i], map.strategies[i]);
+  }
+  return wrapped(fmt::format("{}. Behind the winner: percent of time that it saves over the best other strategy / over "
+                             "serial. ~ the two are within {:.0f}%. - no result.",
+                             text, 100.0 * too_close),
+                 "", "");
+}
+
+std::string changes(const CrossoverMap& map) {
+  std::string text;
+  std::size_t told = 0;
+  std::size_t left = 0;
+  std::size_t close = 0;
+  for (const Crossing& crossing : map.crossings) {
+    if (!crossing.clear) {
+      ++close;
+    } else if (told == most_changes) {
+      ++left;
+    } else {
+      ++told;
+      const std::string where = place_in_words(map, crossing.place, crossing.axis);
+      text += wrapped(fmt::format("along {}{}{}: {}", name_of(crossing.axis), where.empty() ? "" : ", ", where,
+                                  crossing_in_words(map, crossing)),
+                      "  ", "    ");
+    }
+  }
+  text = (text.empty() ? "No winner changes clearly between neighbours.\n" : "Where the winner changes\n" + text);
+  if (left > 0) {
+    text += fmt::format("  and {} more like these, which CSV and JSON have\n", left);
+  }
+  if (close > 0) {
+    text += wrapped(fmt::format("{} more change{} {} between strategies within {:.0f}% of each other at one end or run "
+                                "at one end only; CSV and JSON have them.",
+                                close, close == 1 ? "" : "s", close == 1 ? "is" : "are", 100.0 * too_close),
+                    "", "");
+  }
+  return text;
+}
+
+std::string optional_number(const std::optional<double>& value) { return value ? fmt::format("{}", *value) : ""; }
+
+/// As in results: seq and ranks are counts, bandwidths are as asked and in GB/s.
+std::string place_cells(const CrossoverMap& map, const MapPlace& place) {
+  const auto value = [&](MapAxis axis) -> const MapValue& { return map.values(axis)[place[index_of(axis)]]; };
+  const auto rate = [&](MapAxis axis) {
+    return value(axis).value > 1.0 ? fmt::format("{}", value(axis).value / 1e9) : std::string{};
+  };
+  return fmt::format("{},{},{},{},{},{},{}", csv_text(map.setting), value(MapAxis::ranks).value,
+                     value(MapAxis::seq).value, csv_text(value(MapAxis::link).text), rate(MapAxis::link),
+                     csv_text(value(MapAxis::network).text), rate(MapAxis::network));
+}
+
+constexpr std::string_view place_columns =
+    "setting,ranks,seq,link_bandwidth,link_rate_gb_s,network_bandwidth,network_rate_gb_s";
+
+Json place_json(const CrossoverMap& map, const MapPlace& place) {
+  Json json;
+  for (const MapAxis axis : {MapAxis::ranks, MapAxis::seq, MapAxis::link, MapAxis::network}) {
+    const MapValue& value = map.values(axis)[place[index_of(axis)]];
+    const bool is_count = axis == MapAxis::seq || axis == MapAxis::ranks;
+    json[std::string{name_of(axis)}] = is_count ? Json(static_cast<std::int64_t>(value.value)) : Json(value.text);
+  }
+  return json;
+}
+
+Json maybe(const std::optional<double>& value) { return value ? Json(*value) : Json(); }
+
+Json map_as_json(const CrossoverMap& map) {
+  Json json{{"setting", map.setting}, {"cells", Json::array()}, {"crossovers", Json::array()}};
+  for (const MapCell& cell : map.cells) {
+    Json one = place_json(map, cell.place);
+    one.update({{"winner", cell.winner},
+                {"time_us", to_microseconds(cell.time)},
+                {"second", cell.second.empty() ? Json() : Json(cell.second)},
+                {"saved", maybe(cell.saved)},
+                {"saved_of_serial", maybe(cell.of_serial)},
+                {"too_close", cell.close}});
+    json["cells"].push_back(std::move(one));
+  }
+  for (const Crossing& crossing : map.crossings) {
+    MapPlace above = crossing.place;
+    ++above[index_of(crossing.axis)];
+    json["crossovers"].push_back({{"axis", name_of(crossing.axis)},
+                                  {"below", place_json(map, crossing.place)},
+                                  {"above", place_json(map, above)},
+                                  {"winner_below", crossing.below},
+                                  {"winner_above", crossing.above},
+                                  {"at", crossing.at ? Json(crossing_value(map, crossing)) : Json()},
+                                  {"clear", crossing.clear}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string map_text(std::span<const CrossoverMap> maps) {
+  if (maps.empty()) {
+    return wrapped(
+        "No map: it takes two strategies with results at two points that differ in seq, ranks, "
+        "link_bandwidth or network_bandwidth.",
+        "", "");
+  }
+  std::string text;
+  for (const CrossoverMap& map : maps) {
+    text += (text.empty() ? "" : "\n") + wrapped(map.setting, "", "  ") + tables(map) + "\n" + legend(map) + "\n" +
+            changes(map);
+  }
+  return text;
+}
+
+std::string map_csv(std::span<const CrossoverMap> maps) {
+  std::string text = fmt::format("{},winner,time_us,second,saved,saved_of_serial,too_close\r\n", place_columns);
+  for (const CrossoverMap& map : maps) {
+    for (const MapCell& cell : map.cells) {
+      text +=
+          fmt::format("{},{},{},{},{},{},{}\r\n", place_cells(map, cell.place), cell.winner, to_microseconds(cell.time),
+                      cell.second, optional_number(cell.saved), optional_number(cell.of_serial), cell.close);
+    }
+  }
+  return text;
+}
+
+std::string crossings_csv(std::span<const CrossoverMap> maps) {
+  std::string text = fmt::format("{},axis,next,winner,winner_next,at,clear\r\n", place_columns);
+  for (const CrossoverMap& map : maps) {
+    for (const Crossing& crossing : map.crossings) {
+      const std::size_t next = crossing.place[index_of(crossing.axis)] + 1;
+      text += fmt::format("{},{},{},{},{},{},{}\r\n", place_cells(map, crossing.place), name_of(crossing.axis),
+                          csv_text(map.values(crossing.axis)[next].text), crossing.below, crossing.above,
+                          crossing.at ? csv_text(crossing_value(map, crossing)) : "", crossing.clear);
+    }
+  }
+  return text;
+}
+
+std::string map_json(std::span<const CrossoverMap> maps, std::span<const Scaling> scalings) {
+  Json json{{"schema", "commfuse.map/1"}, {"maps", Json::array()}, {"scaling", Json::array()}};
+  for (const CrossoverMap& map : maps) {
+    json["maps"].push_back(map_as_json(map));
+  }
+  for (const Scaling& one : scalings) {
+    json["scaling"].push_back({{"setting", one.setting},
+                               {"kind", one.kind == ScalingKind::strong ? "strong" : "weak"},
+                               {"ranks", {one.fewest.ranks, one.most.ranks}},
+                               {"batch", {one.fewest.batch, one.most.batch}},
+                               {"seq", {one.fewest.seq, one.most.seq}},
+                               {"time_us", {to_microseconds(one.fewest.time), to_microseconds(one.most.time)}},
+                               {"efficiency", one.efficiency}});
+  }
+  return json.dump(2) + "\n";
+}
+
+}  // namespace commfuse::reports

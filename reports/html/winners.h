@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// The section of a report that says who wins where.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "model/record/result.h"
+
+namespace commfuse::reports {
+
+/// Tables of winners by sequence, links and ranks, the changes that are clear, and how time scales with ranks; empty
+/// where there is no map.
+std::string winners_section(std::span<const ResultRow> rows);
+
+}  // namespace commfuse::reports
