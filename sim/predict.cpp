@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 
 #include "model/check.h"
@@ -114,6 +116,25 @@ void Predictor::add_tails(const Point& point, Prediction& prediction) {
   MonteCarloOptions options = point.monte_carlo;
   options.engine = prediction.evaluator == Evaluator::engine ? &priced.options : nullptr;
   prediction.tails = monte_carlo_.run({structure.plan, structure.tape, structure.draw_keys, priced.costs}, options);
+}
+
+SampledTimes Predictor::sampled(const Point& point, const Prediction& prediction) {
+  check(point.monte_carlo.jitter != nullptr, "samples are of a point that strays");
+  const Structure& structure = *prediction.structure;
+  Priced priced;
+  price_into(priced, point, structure, prediction.sizes);
+  MonteCarloOptions options = point.monte_carlo;
+  options.engine = prediction.evaluator == Evaluator::engine ? &priced.options : nullptr;
+  std::vector<Duration> sorted =
+      monte_carlo_.makespans({structure.plan, structure.tape, structure.draw_keys, priced.costs}, options);
+  const double samples = static_cast<double>(sorted.size());
+  double sum = 0.0;
+  for (const Duration makespan : sorted) {
+    sum += to_seconds(makespan);
+  }
+  const auto p99 = sorted.begin() + static_cast<std::ptrdiff_t>(order_of(sorted.size(), 990) - 1);
+  std::nth_element(sorted.begin(), p99, sorted.end());
+  return {from_seconds(sum / samples), *p99};
 }
 
 Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,

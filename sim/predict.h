@@ -78,6 +78,12 @@ struct Prediction {
 /// faults. Requires a structure and sizes of the point.
 Costs static_costs(const Point& point, const Machine& machine, const Structure& structure, const Sizes& sizes);
 
+/// Of many runs under jitter.
+struct SampledTimes {
+  Duration mean{};
+  Duration p99{};
+};
+
 /// Runs points on one thread; keeps the evaluators' memory between them.
 class Predictor {
  public:
@@ -91,6 +97,9 @@ class Predictor {
 
   /// Adds what jitter does to it: nothing where the point has none.
   void add_tails(const Point& point, Prediction& prediction);
+
+  /// Mean and p99 of its makespan under the point's jitter. Requires a point that has one.
+  SampledTimes sampled(const Point& point, const Prediction& prediction);
 
   /// How sure the makespan is: what errors of parameters and of fits do to it, at prices that stay fixed. Nothing where
   /// nobody asks.

@@ -31,6 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t usual_tokens = std::int64_t{4} << 20;
+constexpr std::size_t usual_samples = 10'000;  // of a site: a p99 needs more than the thousand of `run`
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
 
 struct TuneRequest {
@@ -39,12 +40,14 @@ struct TuneRequest {
   std::string gpus;
   std::string format = "table";
   std::string out;
+  std::string minimize = "mean";
   std::size_t keep = 5;
 };
 
 bool is_wanted(const Field& field) {
-  constexpr std::array<std::string_view, 9> alone{
-      "model", "hardware", "link_bandwidth", "network_bandwidth", "ranks", "seq", "batch", "dtype", "jitter"};
+  constexpr std::array<std::string_view, 11> alone{
+      "samples", "seed", "model", "hardware", "link_bandwidth", "network_bandwidth",
+      "ranks",   "seq",  "batch", "dtype",    "jitter"};
   return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
          field.key.starts_with("step.");
 }
@@ -128,7 +131,12 @@ int run_tune(TuneRequest request) {
   if (!request.cluster.empty()) {
     request.settings.flags.emplace_back(find_field("hardware"), cluster_named(request.cluster));
   }
-  const Settings settings = settings_of(request.settings);
+  constexpr std::array<std::string_view, 2> minimized{"mean", "p99"};
+  require_word("--minimize", request.minimize, minimized, "choice");
+  Settings settings = settings_of(request.settings);
+  if (request.minimize == "p99" && !is_chosen(settings, "jitter")) {
+    settings.put(*find_field("jitter"), {"default", {}});
+  }
   const Transformer model = load_model(settings.text("model"));
   const Machine machine = machine_of(settings);
   PlanSpace space{
@@ -138,8 +146,14 @@ int run_tune(TuneRequest request) {
   const Machine sized = resized(machine, all);
   space.machine = &sized;
   TuneOptions options{.keep = request.keep};
+  options.minimize = chosen(minimize_choices, request.minimize);
   if (settings.text("jitter") != "none") {
     options.rank_sigma = load_jitter(settings.text("jitter")).rank_sigma.value;
+    options.monte_carlo = monte_carlo_of(settings, load_jitter_tables(settings.text("jitter")).tables);
+    options.monte_carlo.samples = settings.has("samples") ? options.monte_carlo.samples : usual_samples;
+  }
+  if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
+    throw ConfigError("--minimize p99: nothing strays under jitter none; choose another --jitter, or leave it out");
   }
   const Tuning tuning = tune(space, options);
   const TuneHeading heading{.model = model.name,
@@ -147,7 +161,10 @@ int run_tune(TuneRequest request) {
                             .link_bandwidth = settings.text("link_bandwidth"),
                             .network_bandwidth = settings.text("network_bandwidth"),
                             .space = space,
-                            .default_batch = !is_chosen(settings, "batch")};
+                            .default_batch = !is_chosen(settings, "batch"),
+                            .minimize = options.minimize,
+                            .jitter = settings.text("jitter"),
+                            .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples};
   if (!request.out.empty() && !tuning.best.empty()) {
     write(request.out, tune_files(settings, space, tuning));
   }
@@ -170,6 +187,9 @@ void add_tune(CLI::App& app, int& status) {
         };
         add("--cluster", request->cluster, "As --hardware; a cluster's name needs no number of nodes", "NAME");
         add("--gpus", request->gpus, "All of them; left out: those of the machine", "COUNT");
+        add("--minimize", request->minimize,
+            "Of a site's time: mean, or p99, which takes --jitter default where none is given", "WORD")
+            ->capture_default_str();
         command.add_option("--keep", request->keep, "So many plans to tell of")
             ->group("Tuning")
             ->type_name("COUNT")
@@ -179,12 +199,14 @@ void add_tune(CLI::App& app, int& status) {
         add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER");
         command.footer(
             "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
-            "all others are free. A plan may need 90% of a GPU's memory. Times are means;\n"
-            "--jitter adds the wait for the slowest GPU. docs/tuning.md says more.\n\n"
+            "all others are free. A plan may need 90% of a GPU's memory. Without --jitter\n"
+            "nothing strays; with it, sites are chosen by samples, and steps wait for the\n"
+            "slowest GPU. docs/tuning.md says more.\n\n"
             "Examples:\n"
             "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8192\n"
             "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64\n"
-            "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 --seq 2K --out plan");
+            "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 --seq 2K --out plan\n"
+            "  commfuse-sim tune --model llama-3.1-70b --hardware h100-sxm --seq 4K --minimize p99");
         command.callback([request, &status] { status = run_tune(*request); });
       });
 }

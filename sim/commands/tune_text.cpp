@@ -106,6 +106,57 @@ std::string sites(const Tuning& tuning) {
              "  ", "  ");
 }
 
+/// The least of what somebody asked for, and of the other.
+const SampledSite& chosen_of(const SampledChoice& sampled, Minimize minimize) {
+  return minimize == Minimize::p99 ? sampled.by_p99 : sampled.by_mean;
+}
+const SampledSite& other_of(const SampledChoice& sampled, Minimize minimize) {
+  return minimize == Minimize::p99 ? sampled.by_mean : sampled.by_p99;
+}
+
+bool is_same(const SiteTime& a, const SiteTime& b) {
+  return a.strategy == b.strategy && a.time == b.time && a.kernels == b.kernels;
+}
+
+/// "+1.2%", of one time against another.
+std::string against(Duration time, Duration than) {
+  return fmt::format("{:+.1f}%", 100.0 * (to_seconds(time) / to_seconds(than) - 1.0));
+}
+
+/// What was minimised and what the other choice would have cost; of sites that were sampled.
+std::string choices(const TuneHeading& heading, const Tuning& tuning) {
+  const bool by_p99 = heading.minimize == Minimize::p99;
+  if (tuning.sites.empty() || !tuning.sites.front().sampled) {
+    return "\n" + wrapped(
+                      "Minimised: the time of every site where nothing strays. --jitter default minimises its mean "
+                      "under jitter, --minimize p99 its p99.",
+                      "", "");
+  }
+  std::string text =
+      "\n" +
+      wrapped(fmt::format("Minimised: the {} of one run of every site under jitter {}, {} samples, the same draws "
+                          "for all schedules; times in us",
+                          by_p99 ? "p99" : "mean", heading.jitter, heading.samples),
+              "", "");
+  constexpr const char* line = "  {:<17} {:>9} {:>9} {:>11} {:>11}\n";
+  text += fmt::format(line, "", "mean", "p99", "serial mean", "serial p99");
+  for (const TunedSite& site : tuning.sites) {
+    const SampledSite& one = chosen_of(*site.sampled, heading.minimize);
+    const SampledSite& other = other_of(*site.sampled, heading.minimize);
+    const auto us = [](Duration time) { return fmt::format("{:.1f}", to_microseconds(time)); };
+    text += fmt::format(line, name_of(site.scope), us(one.times.mean), us(one.times.p99),
+                        us(site.sampled->serial.times.mean), us(site.sampled->serial.times.p99));
+    text +=
+        is_same(one.schedule, other.schedule)
+            ? fmt::format("      the {} chooses the same\n", by_p99 ? "mean" : "p99")
+            : wrapped(fmt::format("the {} would choose {}: mean {}, p99 {}", by_p99 ? "mean" : "p99",
+                                  schedule_in_words(site.scope, other.schedule),
+                                  against(other.times.mean, one.times.mean), against(other.times.p99, one.times.p99)),
+                      "      ", "      ");
+  }
+  return text;
+}
+
 // --- JSON ------------------------------------------------------------------------------------------------------------
 
 Json plan_json(const TrainingPlan& plan) {
@@ -124,6 +175,20 @@ Json step_json(const StepPrediction& step) {
           {"memory_gb", gigabytes(step.memory.total())}};
 }
 
+Json sampled_json(Scope scope, const SampledSite& one) {
+  return {{"strategy", one.schedule.strategy->name},
+          {"parameters", parameters_of(*one.schedule.strategy, kinds_of(scope), one.schedule.options)},
+          {"mean_us", to_microseconds(one.times.mean)},
+          {"p99_us", to_microseconds(one.times.p99)}};
+}
+
+Json samples_json(const TunedSite& site) {
+  return !site.sampled ? Json()
+                       : Json{{"serial", sampled_json(site.scope, site.sampled->serial)},
+                              {"by_mean", sampled_json(site.scope, site.sampled->by_mean)},
+                              {"by_p99", sampled_json(site.scope, site.sampled->by_p99)}};
+}
+
 Json site_json(const TunedSite& site) {
   return {{"site", name_of(site.scope)},
           {"strategy", site.best.strategy->name},
@@ -132,6 +197,7 @@ Json site_json(const TunedSite& site) {
           {"best_us", to_microseconds(site.best.time)},
           {"compute_us", to_microseconds(site.serial.compute)},
           {"link_rate_to_hide", site.rate_to_hide ? Json(*site.rate_to_hide) : Json()},
+          {"sampled", samples_json(site)},
           {"calculon_none_us", to_microseconds(site.calculon.none)},
           {"calculon_pipe_us", to_microseconds(site.calculon.pipe)},
           {"calculon_ring_us", to_microseconds(site.calculon.ring)}};
@@ -170,7 +236,7 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   if (tuning.best.empty()) {
     return text + wrapped("Out of memory, whatever the plan; take more GPUs, or a smaller batch.", "", "");
   }
-  text += plans(tuning) + gains(tuning) + sites(tuning);
+  text += plans(tuning) + gains(tuning) + sites(tuning) + choices(heading, tuning);
   return text + "\nMegatron-LM's arguments\n" +
          wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan), "  ", "  ");
 }
@@ -187,6 +253,9 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
             {"batch", base.global_batch},
             {"seq", base.seq},
             {"dtype", name_of(base.dtype)},
+            {"minimize", heading.minimize == Minimize::p99 ? "p99" : "mean"},
+            {"jitter", heading.jitter},
+            {"samples", heading.samples},
             {"plans", tuning.plans},
             {"fitting", tuning.fitting}};
   json["best"] = Json::array();

@@ -16,6 +16,9 @@ struct TuneHeading {
   std::string network_bandwidth;
   PlanSpace space;
   bool default_batch = false;  ///< Nobody chose it.
+  Minimize minimize = Minimize::mean;
+  std::string jitter = "none";
+  std::size_t samples = 0;  ///< Of a site; none where nothing strays.
 };
 
 /// At most 80 columns wide.

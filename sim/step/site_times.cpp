@@ -42,10 +42,33 @@ SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts 
   }
 }
 
-SiteTime SiteTimes::of(const SitePoint& point) {
+SiteTimes::Key SiteTimes::key_of(const SitePoint& point) {
   const Transformer& model = *point.model;
-  const Key key{point.scope, point.ranks, point.tokens,   point.dtype,    point.strategy, model.hidden,
-                model.ffn,   model.heads, model.kv_heads, model.head_dim, model.gated_mlp};
+  return {point.scope, point.ranks, point.tokens,   point.dtype,    point.strategy, model.hidden,
+          model.ffn,   model.heads, model.kv_heads, model.head_dim, model.gated_mlp};
+}
+
+Point SiteTimes::point_at(const SitePoint& point) const {
+  Point at{.model = *point.model, .machine = machine_};
+  at.scope = point.scope;
+  at.ranks = point.ranks;
+  at.seq = point.tokens;
+  at.dtype = point.dtype;
+  return at;
+}
+
+SiteTime SiteTimes::time_of(const Prediction& prediction) const {
+  const Duration compute = prediction.analysis.critical.compute;
+  return {.time = counts_ == Counts::compute ? compute : prediction.analysis.critical.makespan,
+          .kernels = static_cast<std::int64_t>(prediction.structure->program().ops.size()),
+          .compute = compute,
+          .ideal = prediction.ideal,
+          .strategy = prediction.strategy,
+          .options = prediction.options};
+}
+
+SiteTime SiteTimes::of(const SitePoint& point) {
+  const Key key = key_of(point);
   if (const auto known = known_.find(key); known != known_.end()) {
     return known->second;
   }
@@ -54,25 +77,50 @@ SiteTime SiteTimes::of(const SitePoint& point) {
     throw ConfigError(fmt::format("strategy {} has no schedule for {}; choose another strategy, such as serial",
                                   point.strategy->name, name_of(point.scope)));
   }
-  Point played{.model = model, .machine = machine_};
-  played.scope = point.scope;
-  played.ranks = point.ranks;
-  played.seq = point.tokens;
-  played.dtype = point.dtype;
   const Prediction best =
-      predictor_.predict_best(played, *point.strategy, schedules_to_try(*point.strategy, kinds, point.ranks));
-  const Duration compute = best.analysis.critical.compute;
-  const SiteTime time{.time = counts_ == Counts::compute ? compute : best.analysis.critical.makespan,
-                      .kernels = static_cast<std::int64_t>(best.structure->program().ops.size()),
-                      .compute = compute,
-                      .ideal = best.ideal,
-                      .strategy = point.strategy,
-                      .options = best.options};
-  return known_.emplace(key, time).first->second;
+      predictor_.predict_best(point_at(point), *point.strategy, schedules_to_try(*point.strategy, kinds, point.ranks));
+  return known_.emplace(key, time_of(best)).first->second;
+}
+
+std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
+                                            const MonteCarloOptions& options) {
+  Point at = point_at(point);
+  at.monte_carlo = options;
+  std::vector<Prediction> candidates;
+  for (const Strategy* strategy : strategies) {
+    for (const StrategyOptions& one : schedules_to_try(*strategy, kinds_of(point.scope), point.ranks)) {
+      try {
+        candidates.push_back(predictor_.predict(at, *strategy, one));
+      } catch (const ConfigError&) {  // cannot cut so few tokens
+        continue;
+      }
+    }
+  }
+  const auto makespan = [](const Prediction& one) { return one.analysis.critical.makespan; };
+  std::stable_sort(candidates.begin(), candidates.end(),
+                   [&](const Prediction& a, const Prediction& b) { return makespan(a) < makespan(b); });
+  std::vector<SampledSite> sampled;
+  std::optional<Duration> least_p99;
+  for (const Prediction& one : candidates) {
+    if (one.strategy->name == "serial" || !least_p99 || makespan(one) <= *least_p99) {
+      sampled.push_back({time_of(one), predictor_.sampled(at, one)});
+      least_p99 = std::min(least_p99.value_or(Duration::max()), sampled.back().times.p99);
+    }
+  }
+  return sampled;
+}
+
+void SiteTimes::prefer(SitePoint point, const SiteTime& schedule) {
+  point.strategy = nullptr;
+  preferred_[key_of(point)] = schedule;
 }
 
 SiteTime SiteTimes::fastest(SitePoint point, std::span<const Strategy* const> strategies) {
   check(!strategies.empty(), "the fastest is one of some");
+  point.strategy = nullptr;
+  if (const auto preferred = preferred_.find(key_of(point)); preferred != preferred_.end()) {
+    return preferred->second;
+  }
   std::optional<SiteTime> best;
   std::string refusal;
   for (const Strategy* strategy : strategies) {

@@ -41,6 +41,12 @@ struct SiteTime {
   StrategyOptions options;  ///< Of the fastest schedule.
 };
 
+/// A schedule at a site, run many times under jitter.
+struct SampledSite {
+  SiteTime schedule;  ///< As if nothing strayed.
+  SampledTimes times;
+};
+
 /// On one machine. Keeps what it has played: a shape that comes back costs a look-up.
 class SiteTimes {
  public:
@@ -60,6 +66,16 @@ class SiteTimes {
   /// one.
   SiteTime fastest(SitePoint point, std::span<const Strategy* const> strategies);
 
+  /// All schedules of the strategies that may be the fastest in the mean or in the p99, and those of serial, under the
+  /// same draws, fastest first as if nothing strayed. Left out are schedules that take longer without jitter than
+  /// another's p99 with it. Requires options.jitter, and serial among the strategies; `point.strategy` counts for
+  /// nothing.
+  std::vector<SampledSite> sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
+                                   const MonteCarloOptions& options);
+
+  /// From now on `fastest` gives this schedule at the site, whatever the strategies.
+  void prefer(SitePoint point, const SiteTime& schedule);
+
   /// Sites played so far, not looked up.
   [[nodiscard]] std::int64_t played() const { return static_cast<std::int64_t>(known_.size()); }
   void forget() { known_.clear(); }
@@ -68,10 +84,14 @@ class SiteTimes {
   /// Scope, ranks, tokens, dtype and strategy; what of the model counts: hidden, ffn, heads, kv heads, head_dim, gate.
   using Key = std::tuple<Scope, std::int32_t, std::int64_t, DType, const Strategy*, std::int64_t, std::int64_t,
                          std::int64_t, std::int64_t, std::int64_t, bool>;
+  static Key key_of(const SitePoint& point);
+  [[nodiscard]] Point point_at(const SitePoint& point) const;
+  [[nodiscard]] SiteTime time_of(const Prediction& prediction) const;
   Predictor predictor_;
   Machine machine_;  ///< Hot, and its host issues in no time.
   Counts counts_;
   std::map<Key, SiteTime> known_;
+  std::map<Key, SiteTime> preferred_;  ///< Without a strategy in the key.
 };
 
 }  // namespace commfuse

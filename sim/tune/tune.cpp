@@ -75,6 +75,19 @@ void require_some(const PlanSpace& space, std::size_t plans) {
 
 bool faster(const TunedPlan& a, const TunedPlan& b) { return a.step.time < b.step.time; }
 
+/// Requires samples of serial. Of equal ones the first, which is the fastest where nothing strays.
+SampledChoice sampled_choice(const std::vector<SampledSite>& samples) {
+  const auto least = [&](Duration SampledTimes::*which) {
+    return *std::min_element(samples.begin(), samples.end(), [which](const SampledSite& a, const SampledSite& b) {
+      return a.times.*which < b.times.*which;
+    });
+  };
+  const auto serial = std::find_if(samples.begin(), samples.end(),
+                                   [](const SampledSite& one) { return one.schedule.strategy->name == "serial"; });
+  check(serial != samples.end(), "serial is among the strategies");
+  return {*serial, least(&SampledTimes::mean), least(&SampledTimes::p99)};
+}
+
 /// The strategy that is best when it is the same at all sites.
 void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
   for (const Strategy* strategy : strategies_for_steps()) {
@@ -99,11 +112,13 @@ CalculonForms calculon_forms(Duration compute, Duration communication, std::int6
   return {.none = compute + communication, .pipe = from_seconds(ring + t / n), .ring = from_seconds(ring)};
 }
 
-std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures) {
+std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures,
+                                  const TuneOptions& options) {
   check(point.plan.sequence_parallel, "sites have collectives where tensor ranks share the tokens");
   FasterLinks faster_links(*point.machine, structures);
   const std::vector<const Strategy*> all = strategies_for_steps();
   std::vector<TunedSite> sites;
+  std::vector<std::pair<SitePoint, SiteTime>> preferred;
   for (const Scope scope : site_scopes) {
     SitePoint site{.model = point.model,
                    .scope = scope,
@@ -113,9 +128,17 @@ std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, Stru
                    .strategy = find_strategy("serial")};
     TunedSite tuned{.scope = scope, .serial = times.of(site), .best = times.fastest(site, all)};
     tuned.calculon = calculon_forms(tuned.serial.compute, tuned.serial.time - tuned.serial.compute, point.plan.tensor);
+    if (options.monte_carlo.jitter != nullptr) {
+      tuned.sampled = sampled_choice(times.sampled(site, all, options.monte_carlo));
+      tuned.best = (options.minimize == Minimize::p99 ? tuned.sampled->by_p99 : tuned.sampled->by_mean).schedule;
+      preferred.emplace_back(site, tuned.best);
+    }
     site.strategy = tuned.best.strategy;
     tuned.rate_to_hide = faster_links.least(site);
     sites.push_back(tuned);
+  }
+  for (const auto& [site, schedule] : preferred) {
+    times.prefer(site, schedule);
   }
   return sites;
 }
@@ -157,7 +180,9 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   SiteTimes uncut(structures, *space.machine, SiteTimes::Counts::compute);
   tuning.bound = predict_step(point, uncut);
   if (point.plan.sequence_parallel && point.plan.dtype != DType::fp8) {
-    tuning.sites = tune_sites(point, times, structures);
+    tuning.sites = tune_sites(point, times, structures, options);
+    point.strategies = strategies_for_steps();
+    tuning.best.front().step = predict_step(point, times);  // of the schedules chosen
   }
   return tuning;
 }

@@ -3,9 +3,12 @@
 // collective.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/step/step.h"
@@ -27,11 +30,24 @@ struct CalculonForms {
 };
 CalculonForms calculon_forms(Duration compute, Duration communication, std::int64_t ranks);
 
+/// What of a site's time is made small.
+enum class Minimize : std::uint8_t { mean, p99 };
+inline constexpr std::array minimize_choices{std::pair<std::string_view, Minimize>{"mean", Minimize::mean},
+                                             std::pair<std::string_view, Minimize>{"p99", Minimize::p99}};
+
+/// Schedules of a site under the same draws.
+struct SampledChoice {
+  SampledSite serial;
+  SampledSite by_mean;  ///< The one of the least mean.
+  SampledSite by_p99;   ///< The one of the least p99.
+};
+
 /// A product of the layer with its collective, forward or backward.
 struct TunedSite {
   Scope scope = Scope::qkv;
   SiteTime serial;
-  SiteTime best;
+  SiteTime best;                         ///< Where somebody asked for samples: of what is minimised.
+  std::optional<SampledChoice> sampled;  ///< Then.
   /// How many times as fast as it is the link has to be for the best strategy to come within 1 % of its own time with
   /// free communication, to 5 %; nothing where 16 times is not enough, as latencies stay.
   std::optional<double> rate_to_hide;
@@ -61,13 +77,20 @@ struct TuneOptions {
   std::size_t keep = 5;       ///< Plans to tell of.
   double memory_share = 0.9;  ///< Of a GPU that a plan may need: the rest is the framework's and the allocator's.
   double rank_sigma = 0.0;    ///< StepPoint's.
+  Minimize minimize = Minimize::mean;
+  /// With its jitter, sites are chosen by samples of a single run of each; without, as if nothing strayed.
+  MonteCarloOptions monte_carlo{};
 };
 
-/// Plans are ranked without overlap first; the best few are played with every strategy at every site. Throws
-/// ConfigError where no plan is possible, and what require_possible(StepPoint) throws.
+/// Where p99 is minimised, or there is a jitter, the sites of the best plan are then chosen by samples, and the step is
+/// that of the schedules chosen; plans are ranked by times that do not stray. Plans are ranked without overlap first;
+/// the best few are played with every strategy at every site. Throws ConfigError where no plan is possible, and what
+/// require_possible(StepPoint) throws.
 Tuning tune(const PlanSpace& space, const TuneOptions& options);
 
-/// The sites alone, of one micro-batch of the plan. Requires sequence parallelism.
-std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures);
+/// The sites alone, of one micro-batch of the plan. Requires sequence parallelism, and a jitter where the p99 is
+/// minimised.
+std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures,
+                                  const TuneOptions& options);
 
 }  // namespace commfuse

@@ -53,6 +53,28 @@ TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
   fs::remove_all(folder);
 }
 
+TEST(CommfuseSimTune, SaysWhatItMinimisedAndWhatTheOtherChoiceWouldCost) {
+  const std::string command = "commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --ranks 8 --batch 8 ";
+  EXPECT_NE(run_program(command).out.find("\nMinimised: the time of every site where nothing strays."),
+            std::string::npos);
+  const Outcome text = run_program(command + "--minimize p99");
+  ASSERT_EQ(text.code, 0) << text.err;
+  EXPECT_NE(text.out.find("\nMinimised: the p99 of one run of every site under jitter default, 10000 samples,\n"),
+            std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find("      the mean "), std::string::npos);
+  const json result = json::parse(run_program(command + "--minimize mean --jitter default --samples 500 -o json").out);
+  EXPECT_EQ(result.at("minimize"), "mean");
+  EXPECT_EQ(result.at("samples"), 500);
+  for (const json& site : result.at("sites")) {
+    EXPECT_EQ(site.at("strategy"), site.at("sampled").at("by_mean").at("strategy"));
+    EXPECT_LE(site.at("sampled").at("by_p99").at("p99_us"), site.at("sampled").at("by_mean").at("p99_us"));
+  }
+  EXPECT_EQ(run_program(command + "--minimize p99 --jitter none").err,
+            "--minimize p99: nothing strays under jitter none; choose another --jitter, or leave it out\n");
+  EXPECT_EQ(run_program(command + "--minimize median").code, 2);
+}
+
 TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountAMistake) {
   const Outcome full = run_program("commfuse-sim tune --model llama-3.1-405b --hardware h100-sxm --batch 8");
   EXPECT_EQ(full.code, 3) << full.err;
