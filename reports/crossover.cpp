@@ -45,6 +45,7 @@ std::string spread_of(const StepRow& row) {
   for (const char* axis : {"pipeline", "interleave", "data", "context", "experts"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(", {} {}", axis, row.count(axis));
   }
+  text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
   return text + fmt::format(", zero {}, micro-batch {}, recompute {}", row.count("zero"), row.count("micro_batch"),
                             row.text("recompute"));
 }

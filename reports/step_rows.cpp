@@ -56,6 +56,7 @@ std::string spread(const StepRow& row) {
   for (const char* axis : {"pipeline", "data", "context"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(" x {} {}", row.count(axis), axis);
   }
+  text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
   return text;
 }
 

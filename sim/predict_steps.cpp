@@ -59,6 +59,7 @@ TrainingPlan plan_of(const Settings& settings) {
   plan.sequence_parallel = chosen(switch_choices, settings.text("parallel.sequence_parallel")) && plan.tensor > 1;
   plan.pipeline = settings.count("parallel.pipeline");
   plan.interleave = settings.count("parallel.interleave");
+  plan.schedule = *pipeline_schedule_named(settings.text("parallel.schedule"));
   plan.data = settings.count("parallel.data");
   plan.context = settings.count("parallel.context");
   plan.expert = settings.count("parallel.experts");
@@ -121,6 +122,7 @@ StepRow asked(const Settings& settings, const TrainingPlan& plan, std::string_vi
   row.add("sequence_parallel", plan.sequence_parallel);
   row.add("pipeline", plan.pipeline);
   row.add("interleave", plan.interleave);
+  row.add("pipeline_schedule", std::string(name_of(plan.schedule)));
   row.add("data", plan.data);
   row.add("context", plan.context);
   row.add("experts", plan.expert);

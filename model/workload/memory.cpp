@@ -41,6 +41,9 @@ std::int64_t layer_on_gpu(const Transformer& model, const TrainingPlan& plan, bo
 double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
   const auto stages = static_cast<double>(plan.pipeline);
   const auto passes = static_cast<double>(plan.micro_batches());
+  if (plan.schedule == PipelineSchedule::zero_bubble) {
+    return std::min(passes, stages);  // what a stage warms up with, and what waits for the gradients of its weights
+  }
   if (plan.interleave == 1) {
     return std::min(passes, stages - static_cast<double>(stage));
   }

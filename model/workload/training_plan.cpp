@@ -47,6 +47,22 @@ void require_pipeline(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
+void require_zero_bubble(const TrainingPlan& plan) {
+  if (plan.schedule != PipelineSchedule::zero_bubble) {
+    return;
+  }
+  if (plan.pipeline == 1 || plan.interleave > 1) {
+    throw ConfigError(
+        fmt::format("schedule zero_bubble needs several stages of one piece, and {}; choose 1f1b",
+                    plan.pipeline == 1 ? "pipeline is 1" : fmt::format("interleave is {}", plan.interleave)));
+  }
+  if (plan.recompute == Recompute::full) {
+    throw ConfigError(
+        "schedule zero_bubble keeps activations for the gradients of weights, and recompute full drops them; choose "
+        "1f1b, or recompute none");
+  }
+}
+
 void require_experts(const Transformer& model, const TrainingPlan& plan) {
   if (plan.expert > 1 && !model.experts) {
     throw ConfigError(
@@ -61,6 +77,20 @@ void require_experts(const Transformer& model, const TrainingPlan& plan) {
 }
 
 }  // namespace
+
+std::string_view name_of(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::one_forward_one_backward: return "1f1b";
+    case PipelineSchedule::zero_bubble: return "zero_bubble";
+  }
+  return "";
+}
+
+std::optional<PipelineSchedule> pipeline_schedule_named(std::string_view name) {
+  const auto* const found = std::find_if(all_pipeline_schedules.begin(), all_pipeline_schedules.end(),
+                                         [&](PipelineSchedule one) { return name_of(one) == name; });
+  return found == all_pipeline_schedules.end() ? std::nullopt : std::optional(*found);
+}
 
 std::string_view name_of(Optimizer optimizer) {
   switch (optimizer) {
@@ -90,6 +120,7 @@ void require_possible(const Transformer& model, const TrainingPlan& plan) {
   require_multiple({"global batch", plan.global_batch},
                    {"data parallelism x micro-batch", plan.data * plan.micro_batch}, "choose a multiple of it");
   require_pipeline(model, plan);
+  require_zero_bubble(plan);
   require_experts(model, plan);
 }
 

@@ -28,14 +28,27 @@ inline constexpr std::array all_optimizers{Optimizer::adam, Optimizer::sgd};
 std::string_view name_of(Optimizer optimizer);
 std::optional<Optimizer> optimizer_named(std::string_view name);
 
+/// In which order a stage takes its passes.
+enum class PipelineSchedule : std::uint8_t {
+  one_forward_one_backward,  ///< 1F1B; interleaved where a stage has several pieces.
+  zero_bubble  ///< ZB-H1 (Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024): gradients of weights come later.
+};
+
+inline constexpr std::array all_pipeline_schedules{PipelineSchedule::one_forward_one_backward,
+                                                   PipelineSchedule::zero_bubble};
+/// "1f1b", "zero_bubble".
+std::string_view name_of(PipelineSchedule schedule);
+std::optional<PipelineSchedule> pipeline_schedule_named(std::string_view name);
+
 struct TrainingPlan {
   std::int64_t tensor = 1;         ///< Ranks that share each product. Innermost, so inside a node where it fits.
   bool sequence_parallel = false;  ///< The same ranks share the tokens of norms and residuals.
   std::int64_t pipeline = 1;       ///< Stages.
   std::int64_t interleave = 1;     ///< Pieces of the model a stage has.
-  std::int64_t data = 1;           ///< Replicas.
-  std::int64_t context = 1;        ///< Ranks that share the tokens of a sequence.
-  std::int64_t expert = 1;         ///< Ranks among data and context that share the experts.
+  PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
+  std::int64_t data = 1;     ///< Replicas.
+  std::int64_t context = 1;  ///< Ranks that share the tokens of a sequence.
+  std::int64_t expert = 1;   ///< Ranks among data and context that share the experts.
   Zero zero = Zero::none;
 
   std::int64_t global_batch = 1;  ///< Sequences of a step, all replicas together.

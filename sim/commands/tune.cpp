@@ -93,6 +93,7 @@ TrainingPlan base_of(const Settings& settings) {
   base.seq = settings.count("seq");
   base.global_batch =
       is_chosen(settings, "batch") ? settings.count("batch") : std::max<std::int64_t>(1, usual_tokens / base.seq);
+  base.schedule = *pipeline_schedule_named(settings.text("parallel.schedule"));
   base.dtype = *dtype_named(settings.text("dtype"));
   base.gradient_dtype = DType::fp32;
   base.optimizer = *optimizer_named(settings.text("step.optimizer"));

@@ -32,6 +32,9 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
                   machine_in_words(heading.hardware, heading.link_bandwidth, heading.network_bandwidth),
                   format_count(base.global_batch), format_count(base.global_batch * base.seq), format_count(base.seq),
                   name_of(base.dtype));
+  if (base.schedule == PipelineSchedule::zero_bubble) {
+    text += "Stages by zero_bubble; with it, strategies have schedules for forward sites only.\n";
+  }
   if (heading.default_batch) {
     text += "Nobody chose a batch; this is the usual 4M tokens a step. --batch chooses.\n";
   }
@@ -62,11 +65,12 @@ std::string gains(const Tuning& tuning) {
       "The first, {:.0f} tokens a second. With the best schedule at every site it takes {:.1f} ms: {:.1f}% less than "
       "with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
       "strategy. "
-      "With sites that were compute alone it would take {:.1f} ms, {:.1f}% less: no schedule does better.",
+      "With {}sites that were compute alone it would take {:.1f} ms, {:.1f}% less: no schedule does better.",
       best.tokens_per_second, milliseconds(best.time), 100.0 * saved(best.time, tuning.serial.time),
       milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time), tuning.single->name,
-      milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),
-      100.0 * saved(tuning.bound.time, best.time));
+      milliseconds(tuning.with_single.time),
+      tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble ? "forward " : "",
+      milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time));
   const StepBreakdown& parts = best.parts;
   return "\n" + wrapped(text, "", "") +
          wrapped(fmt::format("Its parts: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
@@ -160,11 +164,17 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
 // --- JSON ------------------------------------------------------------------------------------------------------------
 
 Json plan_json(const TrainingPlan& plan) {
-  return {{"tensor", plan.tensor},           {"sequence_parallel", plan.sequence_parallel},
-          {"pipeline", plan.pipeline},       {"interleave", plan.interleave},
-          {"context", plan.context},         {"data", plan.data},
-          {"experts", plan.expert},          {"zero", static_cast<int>(plan.zero)},
-          {"micro_batch", plan.micro_batch}, {"recompute", name_of(plan.recompute)}};
+  return {{"tensor", plan.tensor},
+          {"sequence_parallel", plan.sequence_parallel},
+          {"pipeline", plan.pipeline},
+          {"interleave", plan.interleave},
+          {"pipeline_schedule", name_of(plan.schedule)},
+          {"context", plan.context},
+          {"data", plan.data},
+          {"experts", plan.expert},
+          {"zero", static_cast<int>(plan.zero)},
+          {"micro_batch", plan.micro_batch},
+          {"recompute", name_of(plan.recompute)}};
 }
 
 Json step_json(const StepPrediction& step) {

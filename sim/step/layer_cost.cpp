@@ -69,6 +69,10 @@ void LayerCost::kernel(Stream& stream, Duration time) const {
   stream.add(point_.framework.issue.value, time + point_.framework.graph_gap);
 }
 
+void LayerCost::weight_kernel(Stream& stream, Duration time) const {
+  kernel(weights_ == nullptr ? stream : *weights_, time);
+}
+
 void LayerCost::moved_bytes(Stream& stream, double bytes) const {
   const Bytes traffic{static_cast<std::int64_t>(bytes)};
   kernel(stream, memory_bound_time(machine_.accelerator, traffic, machine_.accelerator.sms));
@@ -101,7 +105,7 @@ void LayerCost::product(Stream& stream, std::int64_t m, std::int64_t n, std::int
 
 void LayerCost::product_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const {
   kernel(stream, product_time(m, k, n, false));
-  kernel(stream, product_time(k, n, m, true));
+  weight_kernel(stream, product_time(k, n, m, true));
 }
 
 /// Of the tensor ranks, where they do not share the tokens: the sum of a layer's outputs or gradients.
@@ -114,7 +118,8 @@ void LayerCost::reduce(Stream& stream) const {
 void LayerCost::site(Stream& stream, SiteName name, Direction direction) {
   const bool backward = direction == Direction::backward;
   const bool shares = plan_.sequence_parallel && plan_.tensor > 1;
-  if (shares && !point_.strategies.empty() && plan_.dtype != DType::fp8) {
+  const bool is_split = backward && weights_ != nullptr;
+  if (shares && !is_split && !point_.strategies.empty() && plan_.dtype != DType::fp8) {
     const SiteTime time = sites_.fastest({.model = &model_,
                                           .scope = scope_of(name, backward),
                                           .ranks = static_cast<std::int32_t>(plan_.tensor),
@@ -158,20 +163,20 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
   const Duration of_weight = product_time(forward.k, forward.n, forward.m, true);
   if (plan_.tensor == 1 || (!column && !shares)) {
     kernel(stream, of_input);
-    kernel(stream, of_weight);
+    weight_kernel(stream, of_weight);
     return;
   }
   const Group group = group_of(machine_, 1, plan_.tensor);
   if (!column) {
     kernel(stream, group.all_gather(state));
     kernel(stream, of_input);
-    kernel(stream, of_weight);
+    weight_kernel(stream, of_weight);
     return;
   }
   const Duration gathered = shares ? group.all_gather(state) : Duration::zero();
   const Duration reduced = shares ? group.reduce_scatter(state) : group.all_reduce(state);
   const std::int64_t collectives = shares ? 2 : 1;
-  if (point_.framework.overlaps_backward) {
+  if (point_.framework.overlaps_backward && weights_ == nullptr) {
     const int ctas = group.parameters.ctas.value;  // the SMs that a collective holds
     kernel(stream, shares ? std::max(gathered, product_time(forward.m, forward.k, forward.n, false, ctas)) : of_input);
     kernel(stream, std::max(reduced, product_time(forward.k, forward.n, forward.m, true, ctas)));
@@ -179,10 +184,10 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
     return;
   }
   if (shares) {
-    kernel(stream, gathered);
+    weight_kernel(stream, gathered);
   }
   kernel(stream, of_input);
-  kernel(stream, of_weight);
+  weight_kernel(stream, of_weight);
   kernel(stream, reduced);
 }
 
@@ -337,7 +342,7 @@ void LayerCost::experts(Stream& stream, Direction direction) const {
     const Duration read = memory_bound_time(machine_.accelerator, weights, machine_.accelerator.sms);
     kernel(stream, std::max(read, product_time(met, n, k, false)));
     if (backward) {
-      kernel(stream, std::max(read, product_time(k, n, met, true)));
+      weight_kernel(stream, std::max(read, product_time(k, n, met, true)));
     }
   };
   product(stream, own_tokens_, experts.count, model_.hidden);
@@ -354,8 +359,8 @@ void LayerCost::experts(Stream& stream, Direction direction) const {
     product(stream, tokens_, ups * shared, model_.hidden);
     product(stream, tokens_, model_.hidden, shared);
     if (backward) {
-      product(stream, tokens_, ups * shared, model_.hidden);
-      product(stream, tokens_, model_.hidden, shared);
+      weight_kernel(stream, product_time(tokens_, ups * shared, model_.hidden, false));
+      weight_kernel(stream, product_time(tokens_, model_.hidden, shared, false));
     }
   }
 }
@@ -413,6 +418,22 @@ Stream LayerCost::backward(bool mixture) {
   }
   moved(stream, 4 * norm_elements());
   return stream;
+}
+
+LayerCost::SplitPasses LayerCost::backward_split(bool mixture) {
+  SplitPasses split;
+  weights_ = &split.weights;
+  split.inputs = backward(mixture);
+  weights_ = nullptr;
+  return split;
+}
+
+LayerCost::SplitPasses LayerCost::logits_backward_split() {
+  SplitPasses split;
+  weights_ = &split.weights;
+  split.inputs = logits_backward();
+  weights_ = nullptr;
+  return split;
 }
 
 Stream LayerCost::embedding_forward() const {

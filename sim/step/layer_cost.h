@@ -47,6 +47,17 @@ class LayerCost {
   /// With what the plan computes again before it.
   [[nodiscard]] Stream backward(bool mixture);
 
+  /// The gradients of the weights apart from all else of a backward pass.
+  struct SplitPasses {
+    Stream inputs;
+    Stream weights;
+  };
+  /// As backward, its products one by one: collectives that ran beside the gradients of weights have nothing to run
+  /// beside, and sites with a strategy's schedule have none for half a backward pass. The second gather of a column's
+  /// input belongs to the weights.
+  [[nodiscard]] SplitPasses backward_split(bool mixture);
+  [[nodiscard]] SplitPasses logits_backward_split();
+
   [[nodiscard]] Stream embedding_forward() const;
   [[nodiscard]] Stream embedding_backward() const;
   /// Last norm, logits and loss.
@@ -69,6 +80,8 @@ class LayerCost {
   void mlp_forward(Stream& stream, bool mixture);
   void experts(Stream& stream, Direction direction) const;
   void kernel(Stream& stream, Duration time) const;
+  /// Of the gradients of weights: where backward passes are split, in a row of its own.
+  void weight_kernel(Stream& stream, Duration time) const;
   void moved(Stream& stream, std::int64_t elements) const;
   void moved_bytes(Stream& stream, double bytes) const;
   /// One product of m x k activations and a k x n weight; backward the two products of its gradients.
@@ -94,8 +107,9 @@ class LayerCost {
   const Machine& machine_;
   const TrainingPlan& plan_;
   SiteTimes& sites_;
-  std::int64_t tokens_;      ///< Of a pass on this rank, where tensor ranks do not share them.
-  std::int64_t own_tokens_;  ///< Of norms and residuals.
+  Stream* weights_ = nullptr;  ///< While a backward pass is split: where the gradients of weights go.
+  std::int64_t tokens_;        ///< Of a pass on this rank, where tensor ranks do not share them.
+  std::int64_t own_tokens_;    ///< Of norms and residuals.
 };
 
 }  // namespace commfuse

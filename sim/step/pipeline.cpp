@@ -11,22 +11,26 @@ namespace commfuse {
 
 namespace {
 
+enum class Kind : std::uint8_t { forward, backward, weights };
+
 /// A pass over one piece of a stage.
 struct Pass {
   std::int64_t piece = 0;
   std::int64_t micro_batch = 0;
-  bool is_forward = true;
+  Kind kind = Kind::forward;
 };
+
+Kind kind_of(bool is_forward) { return is_forward ? Kind::forward : Kind::backward; }
 
 /// Pass number k of one direction on a stage: pieces take turns after as many micro-batches as there are stages.
 Pass numbered(const Pipeline& pipeline, std::int64_t stage, std::int64_t k, bool is_forward) {
   const std::int64_t round = pipeline.stages * pipeline.interleave;
   if (pipeline.interleave == 1) {
-    return {stage, k, is_forward};
+    return {stage, k, kind_of(is_forward)};
   }
   const std::int64_t turn = k % round / pipeline.stages;
   const std::int64_t slot = is_forward ? turn : pipeline.interleave - 1 - turn;
-  return {slot * pipeline.stages + stage, k / round * pipeline.stages + k % pipeline.stages, is_forward};
+  return {slot * pipeline.stages + stage, k / round * pipeline.stages + k % pipeline.stages, kind_of(is_forward)};
 }
 
 /// Forward passes of a stage before its first backward pass.
@@ -53,6 +57,30 @@ Pass pass_at(const Pipeline& pipeline, std::int64_t stage, std::int64_t place) {
   return numbered(pipeline, stage, place - all, false);
 }
 
+/// ZB-H1, in the order of a stage: warm-up forwards; then one forward while there are any, one backward and, once as
+/// many micro-batches lie behind as there are stages before, the weights of one; at last the weights that are left.
+std::vector<Pass> split_passes(const Pipeline& pipeline, std::int64_t stage) {
+  const std::int64_t all = pipeline.micro_batches;
+  const std::int64_t ahead = warm_up(pipeline, stage);
+  std::vector<Pass> passes;
+  for (std::int64_t k = 0; k < ahead; ++k) {
+    passes.push_back({stage, k, Kind::forward});
+  }
+  for (std::int64_t k = 0; k < all; ++k) {
+    if (ahead + k < all) {
+      passes.push_back({stage, ahead + k, Kind::forward});
+    }
+    passes.push_back({stage, k, Kind::backward});
+    if (k >= stage) {
+      passes.push_back({stage, k - stage, Kind::weights});
+    }
+  }
+  for (std::int64_t k = std::max<std::int64_t>(0, all - stage); k < all; ++k) {
+    passes.push_back({stage, k, Kind::weights});
+  }
+  return passes;
+}
+
 class Player {
  public:
   explicit Player(const Pipeline& pipeline)
@@ -61,14 +89,18 @@ class Player {
         backward_(forward_.size(), not_yet),
         stages_(static_cast<std::size_t>(pipeline.stages)),
         states_(stages_.size()),
-        places_(stages_.size(), 0) {}
+        places_(stages_.size(), 0) {
+    for (std::int64_t stage = 0; pipeline.splits_backward && stage < pipeline.stages; ++stage) {
+      split_.push_back(split_passes(pipeline, stage));
+    }
+  }
 
   std::vector<StageTimes> run() {
-    const std::int64_t passes = 2 * pipeline_.micro_batches * pipeline_.interleave;
+    const std::int64_t passes = (pipeline_.splits_backward ? 3 : 2) * pipeline_.micro_batches * pipeline_.interleave;
     for (std::int64_t left = passes * pipeline_.stages; left > 0;) {
       const std::int64_t before = left;
       for (std::int64_t stage = 0; stage < pipeline_.stages; ++stage) {
-        while (places_[at(stage)] < passes && advance(stage, pass_at(pipeline_, stage, places_[at(stage)]))) {
+        while (places_[at(stage)] < passes && advance(stage, next(stage))) {
           ++places_[at(stage)];
           --left;
         }
@@ -86,14 +118,23 @@ class Player {
     return at(piece * pipeline_.micro_batches + micro_batch);
   }
 
+  [[nodiscard]] Pass next(std::int64_t stage) const {
+    const std::int64_t place = places_[at(stage)];
+    return split_.empty() ? pass_at(pipeline_, stage, place) : split_[at(stage)][at(place)];
+  }
+
   /// When the input of a pass is there; not_yet where it has not been sent.
   [[nodiscard]] Duration input_of(const Pass& pass) const {
-    const bool starts = pass.is_forward ? pass.piece == 0 : pass.piece + 1 == std::ssize(pipeline_.pieces);
-    if (starts) {
-      return pass.is_forward ? Duration::zero() : forward_[cell(pass.piece, pass.micro_batch)];
+    const bool is_forward = pass.kind == Kind::forward;
+    if (pass.kind == Kind::weights) {
+      return backward_[cell(pass.piece, pass.micro_batch)];
     }
-    const std::size_t from = cell(pass.piece + (pass.is_forward ? -1 : 1), pass.micro_batch);
-    const Duration sent = pass.is_forward ? forward_[from] : backward_[from];
+    const bool starts = is_forward ? pass.piece == 0 : pass.piece + 1 == std::ssize(pipeline_.pieces);
+    if (starts) {
+      return is_forward ? Duration::zero() : forward_[cell(pass.piece, pass.micro_batch)];
+    }
+    const std::size_t from = cell(pass.piece + (is_forward ? -1 : 1), pass.micro_batch);
+    const Duration sent = is_forward ? forward_[from] : backward_[from];
     return sent == not_yet || pipeline_.stages == 1 ? sent : sent + pipeline_.send;
   }
 
@@ -103,15 +144,20 @@ class Player {
       return false;
     }
     const Piece& piece = pipeline_.pieces[at(pass.piece)];
-    const Stream& stream = pass.is_forward ? piece.forward : piece.backward;
+    const Stream& stream = pass.kind == Kind::forward    ? piece.forward
+                           : pass.kind == Kind::backward ? piece.backward
+                                                         : piece.weights;
     StreamState& state = states_[at(stage)];
     const Duration start = std::max(state.device, input);
     state = stream.after(state, input);
-    (pass.is_forward ? forward_ : backward_)[cell(pass.piece, pass.micro_batch)] = state.device;
+    if (pass.kind != Kind::weights) {
+      (pass.kind == Kind::forward ? forward_ : backward_)[cell(pass.piece, pass.micro_batch)] = state.device;
+    }
     StageTimes& times = stages_[at(stage)];
     times.end = state.device;
     times.busy += stream.device;
-    if (!pass.is_forward && pass.micro_batch + 1 == pipeline_.micro_batches) {
+    const Kind last = pipeline_.splits_backward ? Kind::weights : Kind::backward;
+    if (pass.kind == last && pass.micro_batch + 1 == pipeline_.micro_batches) {
       times.last_backward.push_back({pass.piece, start, state.device});
     }
     return true;
@@ -122,7 +168,8 @@ class Player {
   std::vector<Duration> backward_;  // end
   std::vector<StageTimes> stages_;
   std::vector<StreamState> states_;
-  std::vector<std::int64_t> places_;  // of the next pass, by stage
+  std::vector<std::int64_t> places_;      // of the next pass, by stage
+  std::vector<std::vector<Pass>> split_;  // by stage; empty where backward passes are whole
 };
 
 }  // namespace
@@ -131,6 +178,7 @@ std::vector<StageTimes> play(const Pipeline& pipeline) {
   check(std::ssize(pipeline.pieces) == pipeline.stages * pipeline.interleave, "every stage has its pieces");
   check(pipeline.interleave == 1 || pipeline.micro_batches % pipeline.stages == 0,
         "interleaved micro-batches come in groups of the stages");
+  check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece a stage");
   return Player(pipeline).run();
 }
 

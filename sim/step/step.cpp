@@ -50,6 +50,7 @@ Stream repeated(const Stream& one, std::int64_t times) {
 struct LayerPasses {
   Stream forward;
   Stream backward;
+  Stream weights;  ///< Where they are apart.
 };
 
 /// A layer's weights that replicas share are gathered before each pass and their gradients scattered behind it, beside
@@ -114,18 +115,25 @@ class Step {
     const bool has_dense = std::any_of(counts_.begin(), counts_.end(), [](const auto& one) { return one.dense > 0; });
     const LayerPasses dense = has_dense ? passes(false) : LayerPasses{};
     const LayerPasses mixture = has_mixture ? passes(true) : LayerPasses{};
-    Pipeline pipeline{plan_.pipeline, plan_.interleave, plan_.micro_batches(), {}, Duration::zero()};
+    Pipeline pipeline{.stages = plan_.pipeline, .interleave = plan_.interleave, .micro_batches = plan_.micro_batches()};
+    pipeline.splits_backward = splits();
     for (const LayerCount& count : counts_) {
-      pipeline.pieces.push_back(
-          {repeated(dense.forward, count.dense).then(repeated(mixture.forward, count.mixture)),
-           repeated(mixture.backward, count.mixture).then(repeated(dense.backward, count.dense))});
+      pipeline.pieces.push_back({repeated(dense.forward, count.dense).then(repeated(mixture.forward, count.mixture)),
+                                 repeated(mixture.backward, count.mixture).then(repeated(dense.backward, count.dense)),
+                                 repeated(mixture.weights, count.mixture).then(repeated(dense.weights, count.dense))});
     }
     Piece& first = pipeline.pieces.front();
     first.forward = begun(costs_.embedding_forward()).then(first.forward);
     first.backward = first.backward.then(begun(costs_.embedding_backward()));
     Piece& last = pipeline.pieces.back();
     last.forward = last.forward.then(begun(costs_.logits_forward()));
-    last.backward = begun(costs_.logits_backward()).then(last.backward);
+    if (splits()) {
+      const LayerCost::SplitPasses logits = costs_.logits_backward_split();
+      last.backward = begun(logits.inputs).then(last.backward);
+      last.weights = begun(logits.weights).then(last.weights);
+    } else {
+      last.backward = begun(costs_.logits_backward()).then(last.backward);
+    }
     if (plan_.pipeline > 1) {
       const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
       pipeline.send = send_time(*point_.machine, plan_.gpus() / plan_.pipeline,
@@ -138,8 +146,17 @@ class Step {
     return point_.framework.host_runs_ahead ? stream : stream.in_step();
   }
 
+  [[nodiscard]] bool splits() const { return plan_.schedule == PipelineSchedule::zero_bubble; }
+
   LayerPasses passes(bool mixture) {
-    LayerPasses layer{begun(costs_.forward(mixture)), begun(costs_.backward(mixture))};
+    LayerPasses layer{begun(costs_.forward(mixture)), {}, {}};
+    if (splits()) {
+      const LayerCost::SplitPasses split = costs_.backward_split(mixture);
+      layer.backward = begun(split.inputs);
+      layer.weights = begun(split.weights);
+    } else {
+      layer.backward = begun(costs_.backward(mixture));
+    }
     if (plan_.zero == Zero::weights && replicas_.ranks > 1) {
       const Bytes weights = layer_bytes(DType::bf16);
       const Duration gathered = replicas_.all_gather(weights);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "model/check.h"
@@ -119,7 +120,10 @@ std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, Stru
   const std::vector<const Strategy*> all = strategies_for_steps();
   std::vector<TunedSite> sites;
   std::vector<std::pair<SitePoint, SiteTime>> preferred;
-  for (const Scope scope : site_scopes) {
+  // Half a backward pass has no schedule of a strategy.
+  constexpr std::size_t forward_ones = 4;
+  const bool whole = point.plan.schedule != PipelineSchedule::zero_bubble;
+  for (const Scope scope : std::span(site_scopes).first(whole ? site_scopes.size() : forward_ones)) {
     SitePoint site{.model = point.model,
                    .scope = scope,
                    .ranks = static_cast<std::int32_t>(point.plan.tensor),

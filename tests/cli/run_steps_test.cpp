@@ -125,6 +125,20 @@ TEST_F(CommfuseSimSweepStep, KeepsLayersAndWholeModelsApart) {
   EXPECT_FALSE(fs::exists(path("out")));
 }
 
+TEST(CommfuseSimRunStep, SetsPipelineSchedulesSideBySide) {
+  const std::string command =
+      "commfuse-sim run --scope step --model gpt-3-175b --hardware dgx-h100-x2 --pipeline 8 --batch 16 --seq 2K "
+      "--strategy serial --axis parallel.schedule=1f1b,zero_bubble";
+  const Outcome outcome = run_program(command);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("(8 tensor x 8 pipeline, zero_bubble)"), std::string::npos) << outcome.out;
+  const json rows = json::parse(run_program(command + " -o json").out);
+  EXPECT_EQ(rows.at(0).at("pipeline_schedule"), "1f1b");
+  EXPECT_LT(rows.at(1).at("waiting_ms"), rows.at(0).at("waiting_ms"));
+  EXPECT_EQ(run_program("commfuse-sim run --scope step --pipeline-schedule zero_bubble").err,
+            "schedule zero_bubble needs several stages of one piece, and pipeline is 1; choose 1f1b\n");
+}
+
 TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
   struct Mistake {
     std::string arguments;

@@ -73,6 +73,46 @@ TEST(Pipeline, tells_the_last_backward_pass_of_every_piece) {
   EXPECT_EQ(stages[0].busy, 2 * Duration(30us));
 }
 
+/// ZB-H1 of even stages.
+Pipeline split(std::int64_t stages, std::int64_t micro_batches, Duration forward, Duration backward, Duration weights) {
+  const Piece piece{device_only(forward), device_only(backward), device_only(weights)};
+  return {.stages = stages,
+          .micro_batches = micro_batches,
+          .pieces = std::vector<Piece>(static_cast<std::size_t>(stages), piece),
+          .splits_backward = true};
+}
+
+// Qi et al. 2024, section 2.3: (p - 1) (f + b - w), a third of 1F1B's (p - 1) (f + b + w) where all are equal.
+TEST(Pipeline, of_zb_h1_has_the_bubble_of_its_closed_form) {
+  EXPECT_EQ(last_end(split(4, 8, 10us, 10us, 10us)), 8 * Duration(30us) + 3 * Duration(10us));
+  EXPECT_EQ(last_end(split(2, 4, 10us, 10us, 10us)), 4 * Duration(30us) + 1 * Duration(10us));
+  EXPECT_EQ(last_end(split(8, 16, 10us, 10us, 10us)), 16 * Duration(30us) + 7 * Duration(10us));
+  EXPECT_EQ(last_end(split(4, 8, 10us, 11us, 8us)), 8 * Duration(29us) + 3 * Duration(13us));
+  EXPECT_EQ(last_end(split(4, 12, 2us, 2us, 1us)), 12 * Duration(5us) + 3 * Duration(3us));
+  EXPECT_EQ(last_end(split(4, 8, 3us, 2us, 1us)), 8 * Duration(6us) + 3 * Duration(4us));
+}
+
+TEST(Pipeline, of_zb_h1_with_weights_that_take_no_time_is_1f1b) {
+  for (const std::int64_t micro_batches : {1, 3, 8}) {
+    EXPECT_EQ(last_end(split(4, micro_batches, 10us, 20us, 0us)), last_end(even(4, 1, micro_batches)));
+  }
+}
+
+TEST(Pipeline, of_zb_h1_two_stages_and_two_micro_batches_by_hand) {
+  // Sends take 1. Stage 0: F0 0-10, F1 10-20, waits for the gradient of stage 1 (F0 11-21, B0 21-31) until 32, B0
+  // 32-42, W0 42-52; the next gradient (F1 31-41, B1 41-51) is there at 52: B1 52-62, W1 62-72. Stage 1 takes its
+  // weights a micro-batch later: W0 51-61, W1 61-71.
+  Pipeline pipeline = split(2, 2, 10us, 10us, 10us);
+  pipeline.send = 1us;
+  const std::vector<StageTimes> stages = play(pipeline);
+  EXPECT_EQ(stages[0].end, Duration(72us));
+  EXPECT_EQ(stages[1].end, Duration(71us));
+  EXPECT_EQ(stages[0].busy, Duration(60us));
+  ASSERT_EQ(stages[1].last_backward.size(), 1U);
+  EXPECT_EQ(stages[1].last_backward[0].start, Duration(61us));
+  EXPECT_EQ(stages[1].last_backward[0].end, Duration(71us));
+}
+
 /// The end of kernels played one by one.
 StreamState played(StreamState state, const std::vector<std::array<Duration, 2>>& kernels) {
   for (const auto& [issue, time] : kernels) {

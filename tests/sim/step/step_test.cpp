@@ -69,6 +69,43 @@ TEST_F(StepTest, of_one_gpu_is_its_micro_batches_and_the_optimizer) {
   EXPECT_EQ(a.hfu, a.mfu);
 }
 
+TEST_F(StepTest, zero_bubble_does_the_same_work_with_less_waiting) {
+  TrainingPlan plan{.pipeline = 4, .global_batch = 8};
+  const StepPrediction usual = predict(small, plan);
+  plan.schedule = PipelineSchedule::zero_bubble;
+  const StepPrediction split = predict(small, plan);
+  EXPECT_LT(split.time, usual.time);
+  EXPECT_LT(split.parts.waiting, usual.parts.waiting);
+  // Without tensor ranks no collective loses what it ran beside: the kernels are the same.
+  Duration usual_work{};
+  Duration split_work{};
+  for (const std::int64_t micro_batches : {8, 16}) {
+    plan.global_batch = micro_batches;
+    split_work = predict(small, plan).parts.compute - split_work;
+    plan.schedule = PipelineSchedule::one_forward_one_backward;
+    usual_work = predict(small, plan).parts.compute - usual_work;
+    plan.schedule = PipelineSchedule::zero_bubble;
+  }
+  EXPECT_EQ(split_work, usual_work);
+}
+
+TEST_F(StepTest, zero_bubble_needs_the_memory_of_the_first_stage_on_all) {
+  TrainingPlan plan{.pipeline = 4, .global_batch = 8};
+  const Bytes first = step_memory(small, plan, 0).activations;
+  const Bytes third = step_memory(small, plan, 2).activations;
+  plan.schedule = PipelineSchedule::zero_bubble;
+  EXPECT_EQ(step_memory(small, plan, 0).activations, first);
+  EXPECT_EQ(step_memory(small, plan, 2).activations, first);
+  EXPECT_LT(third, first);
+}
+
+TEST_F(StepTest, zero_bubble_under_tensor_parallelism_shows_collectives_that_ran_beside_weights) {
+  TrainingPlan plan{.tensor = 4, .sequence_parallel = true, .pipeline = 2, .global_batch = 8};
+  const StepPrediction usual = predict(small, plan);
+  plan.schedule = PipelineSchedule::zero_bubble;
+  EXPECT_GT(predict(small, plan).parts.compute, usual.parts.compute);
+}
+
 TEST_F(StepTest, computed_again_raises_hfu_and_lowers_mfu) {
   const StepPrediction kept = predict(small, {.global_batch = 2});
   const StepPrediction again = predict(small, {.global_batch = 2, .recompute = Recompute::full});

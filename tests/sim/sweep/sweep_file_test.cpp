@@ -147,6 +147,7 @@ TEST_F(SweepFileTest, WrittenOutItReadsBackTheSame) {
             "    sequence_parallel: on\n"
             "    pipeline: 1\n"
             "    interleave: 1\n"
+            "    schedule: 1f1b\n"
             "    data: 1\n"
             "    context: 1\n"
             "    experts: 1\n"
