@@ -90,7 +90,8 @@ std::string work_in_words(const Scaling& one) {
   if (one.kind == ScalingKind::weak) {
     return {};
   }
-  return fmt::format("{}seq {} ", one.fewest.batch == 1 ? "" : fmt::format("batch {} ", format_count(one.fewest.batch)),
+  return fmt::format("{}seq {} ",
+                     one.fewest.batch == 1 ? "" : fmt::format("batch {} x ", format_count(one.fewest.batch)),
                      format_count(one.fewest.seq));
 }
 
@@ -186,6 +187,16 @@ std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAx
   for (const MapAxis axis : {MapAxis::ranks, MapAxis::network, MapAxis::link, MapAxis::seq}) {
     if (axis != but && map.values(axis).size() > 1) {
       text += (text.empty() ? "" : ", ") + value_in_words(map, axis, place[static_cast<std::size_t>(axis)]);
+    }
+  }
+  return text;
+}
+
+std::string heading_of(const CrossoverMap& map) {
+  std::string text = map.setting;
+  for (const MapAxis axis : {MapAxis::ranks, MapAxis::link, MapAxis::network}) {
+    if (map.values(axis).size() == 1 && map.values(axis).front().text != "x1") {
+      text += ", " + value_in_words(map, axis, 0);
     }
   }
   return text;

@@ -28,6 +28,8 @@ std::string crossing_value(const CrossoverMap& map, const Crossing& crossing);
 std::string crossing_in_words(const CrossoverMap& map, const Crossing& crossing);
 /// What stands still along an axis, of those that vary: "ranks 8, links x2"; empty where none does.
 std::string place_in_words(const CrossoverMap& map, const MapPlace& place, MapAxis but);
+/// The setting, and what stands still of ranks and of links that are not the machine's own: "..., ranks 8, links x2".
+std::string heading_of(const CrossoverMap& map);
 /// "links x2"; "seq 4K".
 std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t place);
 /// Two letters or more that tell the winners of a map apart: "co", in the order of map.strategies.

@@ -203,7 +203,7 @@ std::string map_text(std::span<const CrossoverMap> maps) {
   }
   std::string text;
   for (const CrossoverMap& map : maps) {
-    text += (text.empty() ? "" : "\n") + wrapped(map.setting, "", "  ") + tables(map) + "\n" + legend(map) + "\n" +
+    text += (text.empty() ? "" : "\n") + wrapped(heading_of(map), "", "  ") + tables(map) + "\n" + legend(map) + "\n" +
             changes(map);
   }
   return text;

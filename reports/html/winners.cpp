@@ -38,7 +38,7 @@ std::string table_html(const CrossoverMap& map) {
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"Winners, {0}\" tabindex=\"0\">\n<table>\n"
       "<caption>{0}</caption>\n<thead><tr><th scope=\"col\"></th>",
-      escaped(map.setting));
+      escaped(heading_of(map)));
   for (std::size_t s = 0; s < map.values(MapAxis::seq).size(); ++s) {
     html += fmt::format("<th scope=\"col\">{}</th>", escaped(value_in_words(map, MapAxis::seq, s)));
   }

@@ -63,6 +63,8 @@ TEST(CommfuseSimMap, WorksOnWholeModelsAndSaysWeakScaling) {
       "--axis link_bandwidth=x0.5,x1 -o map");
   ASSERT_EQ(step.code, 0) << step.err;
   EXPECT_NE(step.out.find("links x0.5"), std::string::npos) << step.out;
+  const Outcome fixed = run_program("commfuse-sim run --link-bandwidth x2 --axis seq=1K,2K -o map");
+  EXPECT_EQ(fixed.out.rfind("llama-3.1-70b mlp on h100-sxm, batch 1, bf16, ranks 8, links x2\n", 0), 0U) << fixed.out;
   EXPECT_NE(step.out.find("strong scaling"), std::string::npos) << step.out;
   expect_eighty_columns(step.out);
   const auto folder = std::filesystem::temp_directory_path() / ("commfuse-weak-" + std::to_string(getpid()));
