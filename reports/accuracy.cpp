@@ -250,8 +250,7 @@ std::string steps_section(Scores scores) {
       StepBar{"korthikanti2022_table4_layer.csv", "a layer of 22B, forward and backward: largest error", 0.08,
               &ErrorSummary::max},
       StepBar{"mcore_h100_weak_scaling.csv", "GPT 1.7B to 462B, 48 to 6144 H100: median", 0.10, &ErrorSummary::median},
-      StepBar{prefill, "prefill on 8 H100, serial over compute only: median", 0.015, &ErrorSummary::median,
-              serial},
+      StepBar{prefill, "prefill on 8 H100, serial over compute only: median", 0.015, &ErrorSummary::median, serial},
       StepBar{prefill, "the same: largest error", 0.04, &ErrorSummary::max, serial},
       StepBar{prefill, "prefill, overlapped over compute only: median", 0.02, &ErrorSummary::median, overlapped},
       StepBar{prefill, "the same: p90", 0.06, &ErrorSummary::p90, overlapped}};
