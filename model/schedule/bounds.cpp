@@ -37,7 +37,14 @@ class Bounds {
         shapes_(program.shapes.size()),
         axes_(program.mesh.axes.size()),
         pools_refer_(pools_refer()),
-        wanted_(shapes_) {}
+        wanted_(shapes_) {
+    for (const Shape& shape : program.shapes) {
+      shape_refers_.push_back(refers(shape));
+    }
+    for (const Buffer& buffer : program.buffers) {
+      dimensions_.push_back({buffer.rows.dimension, buffer.columns.dimension});
+    }
+  }
 
   void tables(Ranks looked_at) {
     const auto& axes = program_.mesh.axes;
@@ -217,21 +224,22 @@ class Bounds {
            region.rows <= most_cells && region.columns <= most_cells;
   }
 
+  [[nodiscard]] bool axis_there(std::int8_t axis) const { return axis >= 0 && static_cast<std::size_t>(axis) < axes_; }
+
+  [[nodiscard]] bool refers(const Shape& shape) const {
+    if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+      return axis_there(exchange->axis) && exchange->shift >= 0 &&
+             exchange->shift < program_.mesh.axes[static_cast<std::size_t>(exchange->axis)].extent;
+    }
+    const auto* collective = std::get_if<CollectiveShape>(&shape);
+    return collective == nullptr || axis_there(collective->axis);
+  }
+
   [[nodiscard]] bool refers(const Op& op) const {
-    const auto axis_there = [&](std::int8_t axis) { return axis >= 0 && static_cast<std::size_t>(axis) < axes_; };
-    if (op.lane >= lanes_ || op.shape >= shapes_ || !lies_in(op.waits, program_.waits) ||
-        !lies_in(op.inputs, program_.operands) || !lies_in(op.outputs, program_.operands) || !positions_refer(op) ||
-        program_.shapes[op.shape].index() != static_cast<std::size_t>(op.kind) || !axis_there(op.where.axis)) {
-      return false;
-    }
-    if (const auto* exchange = std::get_if<ExchangeShape>(&program_.shapes[op.shape])) {
-      if (!axis_there(exchange->axis) || exchange->shift < 0 ||
-          exchange->shift >= program_.mesh.axes[static_cast<std::size_t>(exchange->axis)].extent) {
-        return false;
-      }
-    }
-    const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
-    return (collective == nullptr || axis_there(collective->axis)) &&
+    return op.lane < lanes_ && op.shape < shapes_ && lies_in(op.waits, program_.waits) &&
+           lies_in(op.inputs, program_.operands) && lies_in(op.outputs, program_.operands) && positions_refer(op) &&
+           program_.shapes[op.shape].index() == static_cast<std::size_t>(op.kind) && axis_there(op.where.axis) &&
+           shape_refers_[op.shape] &&
            (pools_refer_ || (operands_refer(program_.inputs_of(op)) && operands_refer(program_.outputs_of(op))));
   }
 
@@ -273,8 +281,8 @@ class Bounds {
     const auto& [rows, columns] = wanted;
     std::int64_t stacked = 0;
     for (const Region& region : program_.regions_of(operand)) {
-      const Buffer& buffer = program_.buffers[position(region.buffer)];
-      if (buffer.rows.dimension != rows.dimension || buffer.columns.dimension != columns.dimension ||
+      const auto& [row_dimension, column_dimension] = dimensions_[position(region.buffer)];
+      if (row_dimension != rows.dimension || column_dimension != columns.dimension ||
           region.columns != columns.blocks) {
         return false;
       }
@@ -393,6 +401,8 @@ class Bounds {
   std::size_t shapes_;
   std::size_t axes_;
   bool pools_refer_;
+  std::vector<bool> shape_refers_;
+  std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: of its rows and columns
   std::vector<std::optional<std::optional<Wanted>>> wanted_;  // by shape, once an op has it
   std::int32_t nameless_ = -1'000'000;
 };

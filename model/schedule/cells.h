@@ -69,6 +69,12 @@ class RankCells {
  public:
   RankCells(const Program& program, const CellMap& cells, const Coordinates& here);
 
+  /// The cell of an operand that is a single one; else -1.
+  [[nodiscard]] Cell only_cell(Slice operand) const {
+    const CellBlock& block = blocks_[operand.first];
+    return operand.count == 1 && block.rows == 1 && block.columns == 1 ? block.first : -1;
+  }
+
   /// Calls `visit` with the cells of an operand, from the top row of its stack to the bottom.
   template <class Visit>
   void for_each(Slice operand, const Visit& visit) const {

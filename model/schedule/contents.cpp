@@ -144,19 +144,18 @@ class Contents {
   /// visit(rank, content, cell, value that belongs there)
   template <class Visit>
   void for_each_content(const std::vector<Content>& contents, const Visit& visit) {
-    std::vector<Cell> cells;
     for (Rank rank = 0; rank < ranks_; ++rank) {
       for (const Content& content : contents) {
-        cells.clear();
-        cells_.for_each(content.here, here(rank), [&](Cell cell) { cells.push_back(cell); });
         const std::int32_t row = content.row.at(program_.mesh, here(rank));
         const std::int32_t column = content.column.at(program_.mesh, here(rank));
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-          const auto place = static_cast<std::int32_t>(i);
-          visit(rank, content, cells[i],
-                Value{content.tensor, row + place / content.here.columns, column + place % content.here.columns,
-                      meaning_.complete(content.tensor)});
-        }
+        Value value{content.tensor, row, column, meaning_.complete(content.tensor)};
+        cells_.for_each(content.here, here(rank), [&](Cell cell) {
+          visit(rank, content, cell, value);
+          if (++value.column == column + content.here.columns) {
+            value.column = column;
+            ++value.row;
+          }
+        });
       }
     }
   }
@@ -192,8 +191,18 @@ class Contents {
     }
   }
 
+  /// The cell of rank 0 that is all of an operand, where it stands for all ranks and nobody asks for a trace.
+  [[nodiscard]] Cell only_cell(Slice operand) const { return first_ == nullptr ? -1 : first_->only_cell(operand); }
+
   void multiply(Rank rank, OpId op, const GemmShape& shape) {
     const auto operands = program_.inputs_of(record(op));
+    const Cell a = only_cell(operands[0]);
+    const Cell b = only_cell(operands[1]);
+    const Cell out = only_cell(program_.outputs_of(record(op)).front());
+    if (a >= 0 && b >= 0 && out >= 0 && !shape.accumulate) {  // as most
+      at(0, out) = meaning_.multiply({rank, op}, shape, at(0, a), at(0, b));
+      return;
+    }
     read(rank, op, operands[0], taken_[0]);
     read(rank, op, operands[1], taken_[1]);
     taken_[2].clear();
@@ -299,6 +308,12 @@ class Contents {
     const auto axis = static_cast<std::size_t>(int{exchange.axis});
     Turn source{};
     source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
+    const Cell from = only_cell(sent);
+    const Cell to = only_cell(program_.outputs_of(record(event.target_op)).front());
+    if (from >= 0 && to >= 0) {  // as most; nothing moves inside a single cell
+      at(0, to) = moved(program_, *symmetry_, sums_, at(0, from), source);
+      return;
+    }
     read(0, event.op, sent, taken_[0]);
     OtherRanks(program_, *symmetry_, sums_, sent).hold(taken_[0], exchange.rows.blocks, source, made_);
     write(0, event.target_op, made_);

@@ -57,6 +57,13 @@ class Run {
 
   /// The first op of a rank that has not ended. All ops before it have, so it is posted and waits for other ranks.
   [[nodiscard]] std::optional<OpId> stuck(Rank rank) const {
+    bool all_ended = true;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      all_ended = all_ended && heads_[static_cast<std::size_t>(rank) * lanes_.size() + lane] == lanes_[lane].size();
+    }
+    if (all_ended) {
+      return std::nullopt;
+    }
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const OpId op{static_cast<std::int32_t>(i)};
       if (takes_part(rank, op) && !at(rank, op).ended) {
@@ -136,6 +143,10 @@ class Run {
     }
     const Shape& shape = program_.shapes[program_.ops[position(op)].shape];
     if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+      if (meets_itself(rank, op)) {
+        pass(rank, op, *exchange);
+        return;
+      }
       if (exchange->sends) {
         meet(rank, op, target(*exchange, rank), OpId{matching_.receiver(rank, op)});
       }
@@ -151,6 +162,28 @@ class Run {
     }
   }
 
+  /// All ranks move on together, and their sends meet their receives of the same op.
+  [[nodiscard]] bool meets_itself(Rank rank, OpId op) const {
+    return together_ && matching_.receiver(rank, op) == static_cast<std::int32_t>(op) &&
+           matching_.sender(rank, op) == static_cast<std::int32_t>(op);
+  }
+
+  /// Such an exchange is over when it is posted.
+  void pass(Rank rank, OpId op, const ExchangeShape& exchange) {
+    Progress& progress = at(rank, op);
+    progress.sent = progress.received = true;
+    tell_sent(rank, op, rank, op, exchange);
+    end(rank, op);
+  }
+
+  void tell_sent(Rank source, OpId send, Rank target, OpId receive, const ExchangeShape& exchange) {
+    events_.push_back({.kind = is_credit(exchange) ? Event::Kind::credited : Event::Kind::sent,
+                       .rank = source,
+                       .op = send,
+                       .target = target,
+                       .target_op = receive});
+  }
+
   void meet(Rank source, OpId send, Rank target, OpId receive) {
     const ExchangeShape& exchange = shape_of(send);
     Progress& from = at(source, send);
@@ -161,11 +194,7 @@ class Run {
     }
     from.sent = true;
     to.received = true;
-    events_.push_back({.kind = is_credit(exchange) ? Event::Kind::credited : Event::Kind::sent,
-                       .rank = source,
-                       .op = send,
-                       .target = target,
-                       .target_op = receive});
+    tell_sent(source, send, target, receive, exchange);
     end_exchange(source, send, exchange);
     end_exchange(target, receive, shape_of(receive));
   }

@@ -35,6 +35,7 @@ class Symmetry::Decision {
         return std::nullopt;
       }
     } while (changed_);
+    symmetry_.still_ = still_;
     return std::move(symmetry_);
   }
 
@@ -245,10 +246,10 @@ class Symmetry::Decision {
 
   /// Operands that keep what is in them in place move in step, so where all do, most ops hold without a look.
   bool ops() {
-    const bool still = all_still();
+    still_ = all_still();
     for (std::size_t i = 0; i < program_.ops.size(); ++i) {
       const Op& op = program_.ops[i];
-      if (still && op.kind != OpKind::attention && op.kind != OpKind::collective) {
+      if (still_ && op.kind != OpKind::attention && op.kind != OpKind::collective) {
         continue;
       }
       [[maybe_unused]] const auto& [kind, purpose, lane, shape_id, waits, inputs, outputs, positions, where] = op;
@@ -359,6 +360,7 @@ class Symmetry::Decision {
   const Matching& matching_;
   Symmetry symmetry_;
   bool changed_ = false;
+  bool still_ = false;  // see all_still(), as the last pass over the ops found it
 };
 
 std::optional<Symmetry> symmetry_of(const Program& program, const Matching& matching) {

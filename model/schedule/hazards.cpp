@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "model/schedule/matching.h"
 #include "model/schedule/order.h"
@@ -32,14 +33,16 @@ class RankHazards {
         cells_(mine),
         findings_(findings),
         lanes_(program.lanes.size()),
-        touched_by_(static_cast<std::size_t>(cells.count()) * (1 + lanes_), nobody) {
+        touched_by_(static_cast<std::size_t>(cells.count()) * (1 + lanes_), -1) {
     for (const Content& content : program.initial) {
-      cells.for_each(content.here, here_, [&](Cell cell) { *touched_by(cell) = there_before; });
+      cells.for_each(content.here, here_, [&](Cell cell) { *touched_by(cell) = static_cast<std::int32_t>(there_before); });
     }
   }
 
   void visit(OpId id) {
     const Op& op = program_.ops[position(id)];
+    finished_ = order_.finished(id);
+    place_ = order_.place(id);
     bool accumulates = false;
     if (op.kind == OpKind::elementwise || op.kind == OpKind::collective) {
       read_perhaps_in_place(id, op);
@@ -48,7 +51,7 @@ class RankHazards {
       for (const Slice operand : program_.inputs_of(op)) {
         cells_.for_each(operand, [&](Cell cell) {
           read(id, cell);
-          touched_by(cell)[1 + op.lane] = id;
+          touched_by(cell)[1 + op.lane] = place_;
         });
       }
     }
@@ -63,8 +66,8 @@ class RankHazards {
   }
 
  private:
-  /// The last writer of a cell; behind it, of each lane, the last reader since.
-  OpId* touched_by(Cell cell) { return touched_by_.data() + static_cast<std::size_t>(cell) * (1 + lanes_); }
+  /// The last writer of a cell; behind it, of each lane, where on it the last reader since stands, -1 for none.
+  std::int32_t* touched_by(Cell cell) { return touched_by_.data() + static_cast<std::size_t>(cell) * (1 + lanes_); }
 
   void read_perhaps_in_place(OpId id, const Op& op) {
     written_.clear();
@@ -78,7 +81,7 @@ class RankHazards {
       for (const Cell cell : touched_) {
         read(id, cell);
         if (!in_place) {
-          touched_by(cell)[1 + op.lane] = id;
+          touched_by(cell)[1 + op.lane] = place_;
         }
       }
     }
@@ -97,37 +100,48 @@ class RankHazards {
     return std::equal(touched_.begin(), touched_.end(), written_.begin() + static_cast<std::ptrdiff_t>(own));
   }
 
+  /// Whether another op has ended before the one in hand starts.
+  [[nodiscard]] bool ended(OpId op) const { return order_.place(op) < finished_[order_.lane(op)]; }
+
   void read(OpId op, Cell cell) {
-    const OpId writer = *touched_by(cell);
+    const OpId writer{*touched_by(cell)};
     if (writer == nobody) {
-      findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
-        return fmt::format("{} on rank {} reads {}, which nothing has written", op_in_words(program_, op), rank_,
-                           names_.in_words(cell));
-      });
-    } else if (writer != there_before && writer != op && !order_.before(writer, op)) {
+      unwritten(op, cell);
+    } else if (writer != there_before && writer != op && !ended(writer)) {
       clash(op, cell, "reads", writer, "writing");
     }
   }
 
   void write(OpId op, Cell cell) {
-    OpId* writer = touched_by(cell);
-    if (*writer == op) {
+    std::int32_t* touched = touched_by(cell);
+    const OpId writer{*touched};
+    if (writer == op) {
       alone(op, cell, "writes {} twice");
-    } else if (*writer >= OpId{0} && !order_.before(*writer, op)) {
-      clash(op, cell, "writes", *writer, "writing");
+    } else if (writer >= OpId{0} && !ended(writer)) {
+      clash(op, cell, "writes", writer, "writing");
     }
-    *writer = op;
-    for (OpId* reader = writer + 1; reader != writer + 1 + lanes_; ++reader) {
-      if (*reader == nobody) {
-        continue;
+    *touched = static_cast<std::int32_t>(op);
+    for (std::size_t lane = 0; lane < lanes_; ++lane) {
+      const std::int32_t reader = std::exchange(*++touched, -1);
+      if (reader >= finished_[lane]) {
+        read_meanwhile(op, cell, order_.on_lane(lane)[static_cast<std::size_t>(reader)]);
       }
-      if (*reader == op) {
-        alone(op, cell, "reads and writes {} at once");
-      } else if (!order_.before(*reader, op)) {
-        clash(op, cell, "writes", *reader, "reading");
-      }
-      *reader = nobody;
     }
+  }
+
+  void read_meanwhile(OpId op, Cell cell, OpId reader) {
+    if (reader == op) {
+      alone(op, cell, "reads and writes {} at once");
+    } else {
+      clash(op, cell, "writes", reader, "reading");
+    }
+  }
+
+  void unwritten(OpId op, Cell cell) {
+    findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
+      return fmt::format("{} on rank {} reads {}, which nothing has written", op_in_words(program_, op), rank_,
+                         names_.in_words(cell));
+    });
   }
 
   void clash(OpId op, Cell cell, std::string_view does, OpId other, std::string_view doing) {
@@ -152,9 +166,11 @@ class RankHazards {
   const RankCells& cells_;
   Findings& findings_;
   std::size_t lanes_;
-  std::vector<OpId> touched_by_;  // by cell, and for each its writer, then its readers by lane
-  std::vector<Cell> touched_;     // of the operand in hand
-  std::vector<Cell> written_;     // of the op in hand
+  std::vector<std::int32_t> touched_by_;    // see touched_by()
+  std::vector<Cell> touched_;               // of the operand in hand
+  std::vector<Cell> written_;               // of the op in hand
+  const std::int32_t* finished_ = nullptr;  // of the op in hand: see Order
+  std::int32_t place_ = 0;                  // the same
 };
 
 bool same_on_all_ranks(const Program& program) {

@@ -78,8 +78,23 @@ std::string lane_in_words(const Program& program, std::int32_t lane) {
                      named.number == 0 ? "" : std::to_string(named.number));
 }
 
+bool has_one_half(const Shape& shape) {
+  const auto* exchange = std::get_if<ExchangeShape>(&shape);
+  return exchange != nullptr && exchange->sends != exchange->receives;
+}
+
 /// All ranks run all ops: channels are told apart by lane, axis and shift.
 void match_uniform(const Program& program, Matching& matching) {
+  if (std::none_of(program.shapes.begin(), program.shapes.end(), has_one_half)) {
+    // Of every channel the k-th send and the k-th receive are halves of one op.
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      const ExchangeShape* exchange = exchange_of(program, program.ops[op]);
+      if (exchange != nullptr && exchange->sends) {
+        matching.receive_of_send[op] = matching.send_of_receive[op] = static_cast<std::int32_t>(op);
+      }
+    }
+    return;
+  }
   Halves sends;
   Halves receives;
   sends.reserve(program.ops.size());
@@ -130,6 +145,9 @@ void match_by_rank(const Program& program, Matching& matching) {
 
 /// A collective's group joins as a whole or not at all.
 void match_collectives(const Program& program, Matching& matching) {
+  if (matching.uniform) {
+    return;
+  }
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const auto* collective = std::get_if<CollectiveShape>(&program.shapes[program.ops[op].shape]);
     if (collective != nullptr && program.ops[op].where.relation != Relation::always &&

@@ -17,11 +17,14 @@ Order::Order(const Program& program, Rank rank)
   const std::size_t lanes = lanes_;
   const auto learn = [&](std::int32_t* known, OpId earlier) {
     const std::size_t from = commfuse::position(earlier);
+    if (known[lane_[from]] > place_[from]) {
+      return;  // and with it all that had ended before it
+    }
     const std::int32_t* its = finished_.data() + from * lanes;
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       known[lane] = std::max(known[lane], its[lane]);
     }
-    known[lane_[from]] = std::max(known[lane_[from]], place_[from] + 1);
+    known[lane_[from]] = place_[from] + 1;
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Op& record = program.ops[op];
@@ -32,7 +35,8 @@ Order::Order(const Program& program, Rank rank)
     std::vector<OpId>& queue = on_lane_[record.lane];
     std::int32_t* known = finished_.data() + op * lanes;
     if (!queue.empty()) {
-      learn(known, queue.back());
+      std::copy_n(finished_.data() + commfuse::position(queue.back()) * lanes, lanes, known);
+      known[record.lane] = static_cast<std::int32_t>(queue.size());
     }
     for (const OpId wait : program.waits_of(record)) {
       if (takes_part(wait)) {

@@ -19,12 +19,19 @@ class Order {
   [[nodiscard]] bool before(OpId first, OpId second) const {
     return finished(second, lane_[commfuse::position(first)]) > place_[commfuse::position(first)];
   }
-  [[nodiscard]] bool takes_part(OpId op) const { return place_[commfuse::position(op)] >= 0; }
+  [[nodiscard]] bool takes_part(OpId op) const { return place(op) >= 0; }
+  /// Where an op stands on its lane; -1 when it does not take part.
+  [[nodiscard]] std::int32_t place(OpId op) const { return place_[commfuse::position(op)]; }
+  [[nodiscard]] std::size_t lane(OpId op) const { return lane_[commfuse::position(op)]; }
   /// The ops of a lane, in order.
   [[nodiscard]] const std::vector<OpId>& on_lane(std::size_t lane) const { return on_lane_[lane]; }
   /// How many ops of `lane`, from its first, have ended before `op` starts.
   [[nodiscard]] std::int32_t finished(OpId op, std::size_t lane) const {
-    return finished_[commfuse::position(op) * lanes_ + lane];
+    return finished(op)[lane];
+  }
+  /// The same of every lane.
+  [[nodiscard]] const std::int32_t* finished(OpId op) const {
+    return finished_.data() + commfuse::position(op) * lanes_;
   }
 
  private:

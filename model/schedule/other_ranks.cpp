@@ -19,23 +19,24 @@ void OtherRanks::hold(const Values& held, std::int32_t rows, const Turn& turn, V
   for (std::int32_t row = 0; row < rows; ++row) {
     const auto from = static_cast<std::size_t>(down_.at(mesh, row, back)) * static_cast<std::size_t>(columns_);
     for (std::int32_t column = 0; column < columns_; ++column) {
-      values.push_back(moved(held[from + static_cast<std::size_t>(across_.at(mesh, column, back))], turn));
+      const Value& there = held[from + static_cast<std::size_t>(across_.at(mesh, column, back))];
+      values.push_back(moved(program_, symmetry_, sums_, there, turn));
     }
   }
 }
 
-Value OtherRanks::moved(Value value, const Turn& turn) {
+Value moved(const Program& program, const Symmetry& symmetry, Sums& sums, Value value, const Turn& turn) {
   if (static_cast<std::int32_t>(value.tensor) < 0) {
     return value;
   }
-  const Moves& labels = symmetry_.of(value.tensor);
-  value.row = labels.rows.rotation.at(program_.mesh, value.row, turn);
-  value.column = labels.columns.rotation.at(program_.mesh, value.column, turn);
-  const Tensor& tensor = program_.tensors[position(value.tensor)];
+  const Moves& labels = symmetry.of(value.tensor);
+  value.row = labels.rows.rotation.at(program.mesh, value.row, turn);
+  value.column = labels.columns.rotation.at(program.mesh, value.column, turn);
+  const Tensor& tensor = program.tensors[position(value.tensor)];
   if (tensor.definition == Tensor::Definition::product) {
-    const Rotation& contraction = symmetry_.contraction_of(tensor).rotation;
-    for (std::size_t axis = 0; !contraction.still() && axis < program_.mesh.axes.size(); ++axis) {
-      value.sum = sums_.moved(value.sum, contraction.cycle(program_.mesh, axis, turn));
+    const Rotation& contraction = symmetry.contraction_of(tensor).rotation;
+    for (std::size_t axis = 0; !contraction.still() && axis < program.mesh.axes.size(); ++axis) {
+      value.sum = sums.moved(value.sum, contraction.cycle(program.mesh, axis, turn));
     }
   }
   return value;

@@ -7,6 +7,9 @@
 
 namespace commfuse {
 
+/// What a label on rank 0 becomes on the rank that a turn brings it to.
+Value moved(const Program& program, const Symmetry& symmetry, Sums& sums, Value value, const Turn& turn);
+
 class OtherRanks {
  public:
   /// What they hold in an operand. Keeps references to the program, the symmetry and the sums.
@@ -17,9 +20,6 @@ class OtherRanks {
   void hold(const Values& held, std::int32_t rows, const Turn& turn, Values& values);
 
  private:
-  /// What a label on rank 0 becomes.
-  Value moved(Value value, const Turn& turn);
-
   const Program& program_;
   const Symmetry& symmetry_;
   Sums& sums_;

@@ -73,10 +73,17 @@ struct Span {
 /// the direction and is what comes there of rank 0's when all ranks turn. It is, when each digit that moves is either
 /// chosen by a term of the index with the step of that axis, or left whole.
 std::optional<Rotation> moving_inside(const Mesh& mesh, const Span& span, const Direction& direction);
+/// Whether it is one block of a direction that one ring of ranks shares, block by block: rank r has block r + offset.
+inline bool one_of_a_ring(const Mesh& mesh, const Span& span, const Direction& direction) {
+  const IndexTerm& term = span.first.terms[0];
+  return mesh.axes.size() == 1 && direction.rotation.step[0] == 1 && term.scale == 1 && term.sign() == 1 &&
+         span.first.constant == 0 && span.count == 1 && term.offset() < mesh.axes[0].extent &&
+         term.offset() < direction.blocks;
+}
 /// Whether it is there and nothing moves inside it.
 inline bool still_inside(const Mesh& mesh, const Span& span, const Direction& direction) {
-  if (!direction.rotation.still() || !span.first.fixed()) {
-    return moving_inside(mesh, span, direction) == Rotation{};
+  if (!direction.rotation.still() || !span.first.fixed()) {  // of those mostly the first is at hand
+    return one_of_a_ring(mesh, span, direction) || moving_inside(mesh, span, direction) == Rotation{};
   }
   return span.first.constant >= 0 && span.first.constant <= direction.blocks - span.count;
 }

@@ -22,12 +22,18 @@ Symmetry::Symmetry(const Program& program) : program_(program), buffers_(program
 }
 
 std::optional<Rotation> Symmetry::columns_inside(Operand operand) const {
+  if (still_) {
+    return Rotation{};
+  }
   const std::optional<Rotation> alike = columns_alike(operand);
   const bool pieces = !alike && operand.size() > 1 && stacked(operand, true);
   return pieces ? Rotation{} : alike;
 }
 
 std::optional<Rotation> Symmetry::rows_inside(Operand operand) const {
+  if (still_) {
+    return Rotation{};
+  }
   const auto inside = [&](const Region& region) {
     return rotation_inside(program_.mesh, {region.row, region.rows}, grid(region).rows);
   };

@@ -41,7 +41,8 @@ class Symmetry {
     return product.transpose_a ? of(product.a).rows : of(product.a).columns;
   }
 
-  /// How the rows or the columns of an operand move inside it. Nothing when turning does not only reorder them.
+  /// How the rows or the columns of an operand of the program move inside it. Nothing when turning does not only
+  /// reorder them.
   [[nodiscard]] std::optional<Rotation> rows_inside(std::span<const Region> operand) const;
   [[nodiscard]] std::optional<Rotation> columns_inside(std::span<const Region> operand) const;
 
@@ -69,6 +70,7 @@ class Symmetry {
   const Program& program_;
   std::size_t buffers_;
   std::vector<Moves> grids_;  // buffers, then tensors
+  bool still_ = false;        // nothing moves inside any operand
 };
 
 /// Nothing when the program is not rotation-symmetric or it could not be shown: an op with a predicate; an index whose

@@ -160,6 +160,7 @@ class Replay::Pass {
           kernels::add_to(to(instruction), memory_.durations_.data(), width_);
           continue;
         case Tape::Kind::join: join(instruction); break;
+        case Tape::Kind::exchange: exchange(instruction); break;
         case Tape::Kind::collective: meet_all(instruction); break;
       }
       if (instruction.last) {
@@ -211,29 +212,45 @@ class Replay::Pass {
 
   /// Calls visit(to, from, count) for every run of values that comes here as one.
   template <class Visit>
-  void for_each_run(const Instruction& instruction, const Visit& visit) const {
+  void for_each_run(std::uint32_t turn, const Visit& visit) const {
     if (ranks_ == 1) {
       visit(0, 0, width_);
       return;
     }
-    for (const Tape::Run& run : tape_.turns[instruction.turn]) {
+    for (const Tape::Run& run : tape_.turns[turn]) {
       visit(run.to * lanes_, run.from * lanes_, run.count * lanes_);
     }
   }
 
-  void meet(const Instruction& instruction) {
-    for_each_run(instruction, [&](std::size_t here, std::size_t there, std::size_t count) {
-      kernels::max_of(to(instruction) + here, at(instruction.own) + here, at(instruction.other) + there, count);
+  /// to = max(own, other turned)
+  void meet(double* to, const double* own, const double* other, std::uint32_t turn) const {
+    for_each_run(turn, [&](std::size_t here, std::size_t there, std::size_t count) {
+      kernels::max_of(to + here, own + here, other + there, count);
     });
+  }
+
+  void exchange(const Instruction& instruction) {
+    price_(instruction.op, instruction.rank, memory_.durations_.data());
+    post(instruction);
+    double* end = to(instruction);
+    double* half = at(instruction.own);
+    if (ranks_ == 1) {  // it meets itself
+      kernels::add_to(end, memory_.durations_.data(), width_);
+      std::copy_n(end, width_, half);
+      return;
+    }
+    meet(half, end, end, instruction.turn);
+    kernels::add_to(half, memory_.durations_.data(), width_);
+    meet(end, half, half, instruction.turn_back);
   }
 
   void join(const Instruction& instruction) {
     if (instruction.own != Tape::none && instruction.other != Tape::none) {
-      meet(instruction);
+      meet(to(instruction), at(instruction.own), at(instruction.other), instruction.turn);
     } else if (instruction.own != Tape::none) {
       std::copy_n(at(instruction.own), width_, to(instruction));
     } else {
-      for_each_run(instruction, [&](std::size_t here, std::size_t there, std::size_t count) {
+      for_each_run(instruction.turn, [&](std::size_t here, std::size_t there, std::size_t count) {
         std::copy_n(at(instruction.other) + there, count, to(instruction) + here);
       });
     }
@@ -299,6 +316,8 @@ class Replay::Pass {
     const double* starts = ends;
     if (instruction.kind == Tape::Kind::join) {
       starts = whole ? starts_of(instruction) : ends;
+    } else if (instruction.kind == Tape::Kind::exchange) {
+      starts = whole ? first_starts_of(instruction) : ends;
     } else {  // ends are starts + durations
       double* before = memory_.others_.data();
       for (std::size_t i = 0; i < width_; ++i) {
@@ -340,14 +359,29 @@ class Replay::Pass {
     }
     if (instruction.other != Tape::none && !one_sided) {
       price_(instruction.other_op, instruction.other_rank, memory_.durations_.data());
-      for_each_run(instruction, [&](std::size_t here, std::size_t there, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) {
-          starts[here + i] =
-              std::min(starts[here + i], at(instruction.other)[there + i] - memory_.durations_[there + i]);
-        }
-      });
+      start_with(instruction.other, instruction.turn);
     }
     return starts;
+  }
+
+  /// Of an exchange that meets itself: that of the half that it sends, or of the one that comes.
+  const double* first_starts_of(const Instruction& instruction) {
+    double* starts = memory_.others_.data();
+    for (std::size_t i = 0; i < width_; ++i) {
+      starts[i] = at(instruction.own)[i] - memory_.durations_[i];
+    }
+    start_with(instruction.own, instruction.turn_back);
+    return starts;
+  }
+
+  /// Moves the starts in others_ up to those of `halves`, turned, whose durations are at hand.
+  void start_with(std::uint32_t halves, std::uint32_t turn) {
+    double* starts = memory_.others_.data();
+    for_each_run(turn, [&](std::size_t here, std::size_t there, std::size_t count) {
+      for (std::size_t i = 0; i < count; ++i) {
+        starts[here + i] = std::min(starts[here + i], at(halves)[there + i] - memory_.durations_[there + i]);
+      }
+    });
   }
 
   const Program& program_;

@@ -79,6 +79,13 @@ class Actors {
     return actor(source, static_cast<std::size_t>(lowered_.matching.sender(rank, id)));
   }
 
+  /// Whether its ranks go through it together: the send of every rank meets the receive of the same op.
+  [[nodiscard]] bool meets_itself(Actor actor, const ExchangeShape& shape) const {
+    const auto id = static_cast<std::int32_t>(actor);
+    return ranks_ == 1 && shape.protocol == Protocol::rendezvous && lowered_.matching.receiver(0, OpId{id}) == id &&
+           lowered_.matching.sender(0, OpId{id}) == id;
+  }
+
   /// All that must have ended before it is posted. Waits on its own lane say nothing more than the op before does.
   template <class Visit>
   void for_each_before(Actor actor, const Visit& visit) const {
@@ -141,7 +148,8 @@ class Writer {
       for (Rank rank = 0; rank < actors_.ranks(); ++rank) {
         const Actor actor = actors_.actor(rank, op);
         if (tape_.all_ranks || actors_.takes_part(actor)) {
-          if (const ExchangeShape* exchange = actors_.exchange(actor)) {
+          const ExchangeShape* exchange = actors_.exchange(actor);
+          if (exchange != nullptr && !actors_.meets_itself(actor, *exchange)) {
             reach<Phase::post>(actor);
             if (exchange->sends) {
               reach<Phase::half>(actor);
@@ -196,7 +204,7 @@ class Writer {
     const ExchangeShape* exchange = actors_.exchange(actor);
     const CollectiveShape* collective = actors_.collective(actor);
     const bool kernel = exchange == nullptr && collective == nullptr;
-    if (phase == Phase::post || kernel) {
+    if (phase == Phase::post || kernel || (exchange != nullptr && actors_.meets_itself(actor, *exchange))) {
       actors_.for_each_before(actor, [&](Actor earlier) { visit(Node{earlier, Phase::end}); });
     } else if (phase == Phase::half) {
       if (exchange->protocol != Protocol::push) {
@@ -241,13 +249,14 @@ class Writer {
     if (phase == Phase::half) {
       ready = half(actor, *actors_.exchange(actor), instruction);
     } else if (const ExchangeShape* exchange = actors_.exchange(actor); exchange != nullptr && phase == Phase::end) {
-      ready = join(actor, *exchange, instruction);
+      ready = actors_.meets_itself(actor, *exchange) ? meet(actor, *exchange, instruction)
+                                                     : join(actor, *exchange, instruction);
     } else if (const CollectiveShape* collective = actors_.collective(actor); collective && phase == Phase::end) {
       instruction.kind = Kind::collective;
       actors_.for_each_member(actor, *collective, [&](Actor member) { ready &= take({member, Phase::post}); });
     } else {
       instruction.kind = phase == Phase::post ? Kind::post : Kind::kernel;
-      actors_.for_each_before(actor, [&](Actor earlier) { ready &= take({earlier, Phase::end}); });
+      ready = take_all_before(actor);
     }
     if (!ready) {
       tape_.operands.resize(operands);
@@ -269,6 +278,19 @@ class Writer {
   bool take(Node needed) {
     tape_.operands.push_back(value(needed));
     return tape_.operands.back() != none;
+  }
+
+  bool take_all_before(Actor actor) {
+    bool ready = true;
+    actors_.for_each_before(actor, [&](Actor earlier) { ready &= take({earlier, Phase::end}); });
+    return ready;
+  }
+
+  bool meet(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
+    instruction.kind = Kind::exchange;
+    instruction.turn = turn(shape.axis, shape.shift);
+    instruction.turn_back = turn(shape.axis, -shape.shift);
+    return take_all_before(actor);
   }
 
   void end_members(Actor actor, Instruction& instruction) {
@@ -389,6 +411,10 @@ void share_registers(Tape& tape, std::size_t values) {
   for (auto instruction = tape.instructions.rbegin(); instruction != tape.instructions.rend(); ++instruction) {
     put(instruction->to);
     for_each_read(tape, *instruction, put);
+    if (instruction->kind == Tape::Kind::exchange) {  // one more, while it runs
+      instruction->own = take();
+      idle.push_back(instruction->own);
+    }
     idle.push_back(instruction->to);
   }
 }

@@ -7,6 +7,9 @@
 //           = max(half(x), half of the send that x receives)                x is an exchange
 //           = max(post of all members) + max(duration of all members)       x is a collective
 //   half(x) = max(post(x), post of the receive that its send meets) + duration(x)
+//
+// In most schedules a send meets the receive of the same op on another rank. Then all ranks go through an exchange
+// together, and one instruction stands for its three.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +30,7 @@ struct Tape {
     post,        // to = max(issue, operands)
     half,        // to = max(own, other turned) + duration; other is none for a push
     join,        // to = max(own, other turned); one of them may be none
+    exchange,    // post, half and join of an exchange by rendezvous that meets itself: own becomes the half
     collective,  // to = max over the members of own (of all operands, on a tape of single ranks) + longest duration
   };
   struct Instruction {
@@ -39,7 +43,8 @@ struct Tape {
     std::uint32_t count = 0;  // of operands
     std::uint32_t own = none;
     std::uint32_t other = none;
-    std::uint32_t turn = 0;         // into turns: how `other` comes here
+    std::uint32_t turn = 0;         // into turns: how `other` comes here; exchange: how posts come to the senders
+    std::uint32_t turn_back = 0;    // exchange: how halves come to the receivers
     std::uint32_t other_op = none;  // join: the op that sends what arrives
     Rank other_rank = 0;            // the same, on a tape of single ranks
   };
