@@ -279,6 +279,11 @@ class Bounds {
   /// Whether the regions of an operand, stacked by rows, are so many rows and columns.
   [[nodiscard]] bool fits(Slice operand, const Extents& wanted) const {
     const auto& [rows, columns] = wanted;
+    if (operand.count == 1) {
+      const Region& only = program_.regions[operand.first];
+      return only.rows == rows.blocks && only.columns == columns.blocks &&
+             dimensions_[position(only.buffer)] == std::pair(rows.dimension, columns.dimension);
+    }
     std::int64_t stacked = 0;
     for (const Region& region : program_.regions_of(operand)) {
       const auto& [row_dimension, column_dimension] = dimensions_[position(region.buffer)];

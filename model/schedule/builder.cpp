@@ -40,11 +40,11 @@ std::size_t hash_of(const Shape& shape) {
 
 /// The terms of numbers that are the same on all ranks say nothing, and most are.
 inline bool same(const Index& a, const Index& b) {
-  return a.constant == b.constant && ((a.fixed() && b.fixed()) || a.terms == b.terms);
+  return a.constant == b.constant && ((a.fixed() && b.fixed()) || (a.terms[0] == b.terms[0] && a.terms == b.terms));
 }
+/// Of one buffer.
 inline bool same(const Region& a, const Region& b) {
-  return a.buffer == b.buffer && a.rows == b.rows && a.columns == b.columns && same(a.row, b.row) &&
-         same(a.column, b.column);
+  return same(a.row, b.row) && a.rows == b.rows && a.columns == b.columns && same(a.column, b.column);
 }
 
 void check_fits(const Region& region, const Buffer& buffer) {
@@ -146,29 +146,40 @@ void ProgramBuilder::finally(const Region& here, TensorId tensor, Index row, Ind
   program_.final.push_back({here, tensor, row, column});
 }
 
-OpId ProgramBuilder::gemm(const GemmSpec& spec) {
-  const auto [m, k] = oriented(extents_of(spec.a), spec.transpose_a);
-  const auto [b_rows, n] = oriented(extents_of(spec.b), spec.transpose_b);
+OpId ProgramBuilder::gemm(const GemmSpec& spec) { return multiply({spec.a, spec.b, spec.out}, spec.waits, spec); }
+
+OpId ProgramBuilder::product(const Operand& a, const Operand& b, const Operand& out, const Waits& waits) {
+  static const GemmSpec plain;
+  return multiply({a, b, out}, waits, plain);
+}
+
+OpId ProgramBuilder::multiply(const Factors& factors, const Waits& waits, const GemmSpec& how) {
+  const Placed a = place(factors.a);
+  const Placed b = place(factors.b);
+  const Placed out = place(factors.out);
+  const auto [m, k] = oriented({a.rows, a.columns}, how.transpose_a);
+  const auto [b_rows, n] = oriented({b.rows, b.columns}, how.transpose_b);
   check(b_rows == k, "the rows of b are the columns of a");
-  check(extents_of(spec.out) == std::pair(m, n), "the output of a product is a's rows by b's columns");
-  check(spec.kernel_rows % m.blocks == 0, "a kernel has equal parts");
-  const GemmShape shape{
-      .m = m,
-      .n = n,
-      .k = k,
-      .accumulate = spec.accumulate,
-      .dtype = dtype_of(spec.a),
-      .accumulator = spec.accumulator,
-      .kernel_m = spec.kernel_rows == 0 ? Extent{} : Extent{m.dimension, spec.kernel_rows},
-      .transpose_a = spec.transpose_a,
-      .transpose_b = spec.transpose_b,
-      .out = dtype_of(spec.out) == dtype_of(spec.a) ? std::nullopt : std::optional(dtype_of(spec.out))};
+  check(out.rows == m && out.columns == n, "the output of a product is a's rows by b's columns");
+  check(how.kernel_rows == 0 || how.kernel_rows % m.blocks == 0, "a kernel has equal parts");
+  const GemmShape shape{.m = m,
+                        .n = n,
+                        .k = k,
+                        .accumulate = how.accumulate,
+                        .dtype = a.dtype,
+                        .accumulator = how.accumulator,
+                        .kernel_m = how.kernel_rows == 0 ? Extent{} : Extent{m.dimension, how.kernel_rows},
+                        .transpose_a = how.transpose_a,
+                        .transpose_b = how.transpose_b,
+                        .out = out.dtype == a.dtype ? std::nullopt : std::optional(out.dtype)};
+  const auto first = static_cast<std::uint32_t>(program_.operands.size());
+  program_.operands.insert(program_.operands.end(), {a.regions, b.regions, out.regions});
   return add({.kind = OpKind::gemm,
-              .purpose = spec.purpose,
+              .purpose = how.purpose,
               .shape = shape_id(shape),
-              .inputs = store_all({&spec.a, &spec.b}),
-              .outputs = store_all({&spec.out})},
-             spec.lane, spec.waits);
+              .inputs = {first, 2},
+              .outputs = {first + 2, 1}},
+             how.lane, waits);
 }
 
 OpId ProgramBuilder::attention(const AttentionSpec& spec) {
@@ -244,30 +255,39 @@ OpId ProgramBuilder::elementwise(const ElementwiseSpec& spec) {
 
 OpId ProgramBuilder::exchange(const ExchangeSpec& spec) {
   check(!spec.send.empty() || !spec.receive.empty(), "an exchange sends or receives");
-  const Operand& carried = spec.send.empty() ? spec.receive : spec.send;
-  const auto [rows, columns] = extents_of(carried);
-  if (!spec.send.empty() && !spec.receive.empty()) {
-    check(extents_of(spec.receive) == std::pair(rows, columns), "both halves of an exchange carry the same extents");
+  const bool sends = !spec.send.empty();
+  const bool receives = !spec.receive.empty();
+  const auto first = static_cast<std::uint32_t>(program_.operands.size());
+  Placed carried;
+  if (sends) {
+    carried = place(spec.send);
+    program_.operands.push_back(carried.regions);
+  }
+  if (receives) {
+    const Placed taken = place(spec.receive);
+    program_.operands.push_back(taken.regions);
+    check(!sends || (taken.rows == carried.rows && taken.columns == carried.columns),
+          "both halves of an exchange carry the same extents");
+    carried = taken;
   }
   const ExchangeShape shape{.axis = static_cast<std::int8_t>(spec.axis),
-                            .sends = !spec.send.empty(),
-                            .receives = !spec.receive.empty(),
+                            .sends = sends,
+                            .receives = receives,
                             .protocol = spec.protocol,
                             .shift = wrapped(spec.axis, spec.shift),
-                            .rows = rows,
-                            .columns = columns,
+                            .rows = carried.rows,
+                            .columns = carried.columns,
                             .wire = spec.wire};
   return add({.kind = OpKind::exchange,
               .purpose = Purpose::communication,
               .shape = shape_id(shape),
-              .inputs = shape.sends ? store_all({&spec.send}) : store_all({}),
-              .outputs = shape.receives ? store_all({&spec.receive}) : store_all({})},
+              .inputs = {first, sends ? 1U : 0U},
+              .outputs = {first + (sends ? 1 : 0), receives ? 1U : 0U}},
              spec.lane, spec.waits);
 }
 
 std::int32_t ProgramBuilder::wrapped(int axis, std::int32_t shift) const {
-  const std::int32_t extent = mesh().axes[static_cast<std::size_t>(axis)].extent;
-  return (shift % extent + extent) % extent;
+  return commfuse::wrapped(shift, mesh().axes[static_cast<std::size_t>(axis)].extent);
 }
 
 OpId ProgramBuilder::credit(const CreditSpec& spec) {
@@ -339,21 +359,31 @@ Region ProgramBuilder::rows_of(BufferId id, Index row, std::int32_t rows) const 
 
 /// What an op puts out is often what the next ones take in, so an operand like one of the last two of its buffer shares
 /// its region.
+inline Slice ProgramBuilder::store(const Region& region) {
+  auto& [before, last] = recent_[position(region.buffer)];
+  if (last.count == 1 && same(program_.regions[last.first], region)) {
+    return last;
+  }
+  if (before.count == 1 && same(program_.regions[before.first], region)) {
+    return before;
+  }
+  before = std::exchange(last, {static_cast<std::uint32_t>(program_.regions.size()), 1});
+  program_.regions.push_back(region);
+  return last;
+}
+
 Slice ProgramBuilder::store(const Operand& operand) {
   if (operand.size() == 1) {
-    auto& [before, last] = recent_[position(operand.front().buffer)];
-    for (const Slice& recent : {last, before}) {
-      if (recent.count == 1 && same(program_.regions[recent.first], operand.front())) {
-        return recent;
-      }
-    }
-    before = std::exchange(last, {static_cast<std::uint32_t>(program_.regions.size()), 1});
-    program_.regions.push_back(operand.front());
-    return last;
+    return store(operand.front());
   }
   const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
   program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());
   return slice;
+}
+
+ProgramBuilder::Placed ProgramBuilder::place(const Operand& operand) {
+  const auto [rows, columns] = extents_of(operand);
+  return {store(operand), rows, columns, dtype_of(operand)};
 }
 
 Slice ProgramBuilder::store_all(std::initializer_list<const Operand*> operands) {

@@ -116,6 +116,8 @@ class ProgramBuilder {
   void finally(const Region& here, TensorId tensor, Index row, Index column);
 
   OpId gemm(const GemmSpec& spec);
+  /// A product with nothing special about it: out = a x b, on the compute lane.
+  OpId product(const Operand& a, const Operand& b, const Operand& out, const Waits& waits);
   OpId attention(const AttentionSpec& spec);
   OpId elementwise(const ElementwiseSpec& spec);
   OpId exchange(const ExchangeSpec& spec);
@@ -141,6 +143,22 @@ class ProgramBuilder {
   [[nodiscard]] Program build() && { return std::move(program_); }
 
  private:
+  /// An operand that lies in the pools.
+  struct Placed {
+    Slice regions;
+    Extent rows, columns;
+    DType dtype = DType::bf16;
+  };
+  Placed place(const Operand& operand);
+  /// What goes into a product and comes out.
+  struct Factors {
+    const Operand& a;
+    const Operand& b;
+    const Operand& out;
+  };
+  /// With the operands of `factors`, not those of `how`.
+  OpId multiply(const Factors& factors, const Waits& waits, const GemmSpec& how);
+  Slice store(const Region& region);
   Slice store(const Operand& operand);
   /// The slices of these operands, one after another.
   Slice store_all(std::initializer_list<const Operand*> operands);

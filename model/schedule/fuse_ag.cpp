@@ -9,14 +9,15 @@ namespace {
 
 class Products {
  public:
-  Products(const Stage& stage, std::int32_t group) : stage_(stage), group_(group), to_come_(stage.ranks - 1) {}
+  Products(const Stage& stage, std::int32_t group)
+      : stage_(stage), group_(group), to_come_(stage.ranks - 1), weight_(stage.builder.whole(stage.weight)) {}
 
   void own() {
     multiply({stage_.builder.whole(stage_.input)}, {stage_.rows_of(stage_.output, stage_.shard(0), stage_.cuts)},
              Waits(stage_.ready));
   }
 
-  /// Multiplies when the group is full. What is taken is gone from `piece`.
+  /// Multiplies when the group is full. What is taken may be gone from `piece`.
   void take(Piece& piece) {
     const bool full = --to_come_ % group_ == 0;
     if (next_.rows.empty()) {
@@ -39,17 +40,15 @@ class Products {
   [[nodiscard]] Done done() const { return {last_}; }
 
  private:
-  void multiply(Piece& piece) { multiply(std::move(piece.rows), std::move(piece.results), landed(piece.arrived)); }
-  void multiply(Operand&& rows, Operand&& results, Waits&& waits) {
-    last_ = stage_.builder.gemm({.a = std::move(rows),
-                                 .b = Operand(stage_.builder.whole(stage_.weight)),
-                                 .out = std::move(results),
-                                 .waits = std::move(waits)});
+  void multiply(const Piece& piece) { multiply(piece.rows, piece.results, landed(piece.arrived)); }
+  void multiply(const Operand& rows, const Operand& results, const Waits& waits) {
+    last_ = stage_.builder.product(rows, weight_, results, waits);
   }
 
   const Stage& stage_;
   std::int32_t group_;
   std::int32_t to_come_;  // pieces
+  Operand weight_;
   Piece next_;
   OpId last_{};
 };

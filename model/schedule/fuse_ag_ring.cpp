@@ -24,7 +24,7 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
   const BufferId gathered =
       stage.ranks > 1 ? stage.scratch("gathered", (stage.ranks - 1) * stage.cuts, stage.input) : stage.input;
   const std::vector<Track> tracks = tracks_of(stage, options.directions);
-  std::vector<Region> held(static_cast<std::size_t>(chains_of(tracks)));  // by chain: what goes on next
+  std::vector<ExchangeSpec> next(static_cast<std::size_t>(chains_of(tracks)));  // by chain
   std::int32_t row = 0;
   CommLanes lanes(options.lanes);
   builder.expect(std::int64_t{2} * stage.ranks * chains_of(tracks));
@@ -35,19 +35,24 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
       }
       Piece& piece = pieces.emplace_back();
       for (const Way& way : track.ways) {
-        // From step 2 on it passes on what the exchange before it received; their lane keeps them in order.
-        Region& passed_on = held[static_cast<std::size_t>(way.chain)];
-        const Region sent = step == 1 ? stage.rows_of(stage.input, way.block) : passed_on;
-        passed_on = stage.rows_of(gathered, row++);
         const std::uint16_t lane = lanes.of(way.chain);
-        const OpId arrived = builder.exchange({.lane = {LaneKind::comm, lane},
-                                               .axis = stage.axis,
-                                               .shift = way.shift,
-                                               .send = Operand(sent),
-                                               .receive = Operand(passed_on),
-                                               .wire = options.dtype,
-                                               .waits = lanes.first_waits(lane, stage)});
-        stack(piece.rows, passed_on);
+        const Region room = stage.rows_of(gathered, row++);
+        ExchangeSpec& exchange = next[static_cast<std::size_t>(way.chain)];
+        if (step == 1) {
+          exchange = {.lane = {LaneKind::comm, lane},
+                      .axis = stage.axis,
+                      .shift = way.shift,
+                      .send = Operand(stage.rows_of(stage.input, way.block)),
+                      .receive = Operand(room),
+                      .wire = options.dtype,
+                      .waits = lanes.first_waits(lane, stage)};
+        } else {  // it passes on what the exchange before it received; their lane keeps them in order
+          exchange.send.front() = exchange.receive.front();
+          exchange.receive.front() = room;
+          exchange.waits.clear();
+        }
+        const OpId arrived = builder.exchange(exchange);
+        stack(piece.rows, room);
         stack(piece.results, stage.rows_of(stage.output, stage.shard(-way.shift * step) + way.block));
         piece.arrived.push_back({arrived, lane});
       }

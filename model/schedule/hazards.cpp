@@ -105,9 +105,15 @@ class RankHazards {
 
   void read(OpId op, Cell cell) {
     const OpId writer{*touched_by(cell)};
+    if (writer != there_before && writer != op && (writer == nobody || !ended(writer))) {
+      misread(op, cell, writer);
+    }
+  }
+
+  void misread(OpId op, Cell cell, OpId writer) {
     if (writer == nobody) {
       unwritten(op, cell);
-    } else if (writer != there_before && writer != op && !ended(writer)) {
+    } else {
       clash(op, cell, "reads", writer, "writing");
     }
   }

@@ -68,6 +68,9 @@ struct Index {
     return index;
   }
   friend constexpr Index operator*(Index index, std::int32_t factor) {
+    if (factor == 1) {
+      return index;
+    }
     index.constant *= factor;
     for (IndexTerm& term : index.terms) {
       term.scale *= factor;

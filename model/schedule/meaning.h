@@ -46,9 +46,7 @@ class Meaning {
   /// left as the product sees them.
   void multiply(Where where, const GemmShape& shape, Values& a, Values& b, const Values& old, Values& out);
   /// The same of single blocks.
-  Value multiply(Where where, const GemmShape& shape, const Value& a, const Value& b) {
-    return contract(where, shape, {&a, 1}, {&b, 1});
-  }
+  Value multiply(Where where, const GemmShape& shape, const Value& a, const Value& b);
   Values map(Where where, const ElementwiseShape& shape, const std::vector<Values>& inputs);
   /// `rows` are the places of the query rows in their sequence.
   Values attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows, const Values& queries,

@@ -63,6 +63,18 @@ void Meaning::multiply(Where where, const GemmShape& shape, Values& a, Values& b
   }
 }
 
+Value Meaning::multiply(Where where, const GemmShape& shape, const Value& a, const Value& b) {
+  const Factor here_a = left(a, shape.transpose_a);
+  const Factor here_b = right(b, shape.transpose_b);
+  if (complete(a) && complete(b) && here_a.inner == here_b.inner) {
+    const TensorId product = product_of(shape, a.tensor, b.tensor);
+    if (product != no_tensor) {
+      return {product, here_a.outer, here_b.outer, sums_.range(here_a.inner, here_a.inner + 1)};
+    }
+  }
+  return contract(where, shape, {&a, 1}, {&b, 1});  // which says what is wrong
+}
+
 Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Value> a, std::span<const Value> b) {
   parts_.clear();
   const Factor first_a = left(a[0], shape.transpose_a);

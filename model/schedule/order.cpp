@@ -35,7 +35,10 @@ Order::Order(const Program& program, Rank rank)
     std::vector<OpId>& queue = on_lane_[record.lane];
     std::int32_t* known = finished_.data() + op * lanes;
     if (!queue.empty()) {
-      std::copy_n(finished_.data() + commfuse::position(queue.back()) * lanes, lanes, known);
+      const std::int32_t* its = finished_.data() + commfuse::position(queue.back()) * lanes;
+      for (std::size_t lane = 0; lane < lanes; ++lane) {
+        known[lane] = its[lane];
+      }
       known[record.lane] = static_cast<std::int32_t>(queue.size());
     }
     for (const OpId wait : program.waits_of(record)) {

@@ -129,21 +129,67 @@ struct Node {
   Phase phase = Phase::end;
 };
 
-/// Writes the instructions depth first, in program order wherever that is possible, so that values die young.
-class Writer {
+/// The turns of a tape, each once.
+class Turns {
  public:
-  explicit Writer(const Lowered& lowered) : actors_(lowered), mesh_(lowered.program->mesh) {
-    tape_.all_ranks = lowered.matching.uniform;
-    tape_.ranks = mesh_.ranks();
-    value_.assign(actors_.count() * 3, none);
-    tape_.instructions.reserve(actors_.count() * 2);
-    tape_.operands.reserve(actors_.count() * 2);
-    if (!tape_.all_ranks) {
-      tape_.turns.push_back({{0, 0, 1}});
+  Turns(const Mesh& mesh, Tape& tape) : mesh_(mesh), tape_(tape) {
+    if (!tape.all_ranks) {
+      tape.turns.push_back({{0, 0, 1}});
     }
   }
 
-  Tape write() && {
+  /// How the values of the ranks `shift` further on an axis come to each rank.
+  std::uint32_t operator()(std::int8_t axis, std::int32_t shift) {
+    if (!tape_.all_ranks) {
+      return 0;
+    }
+    const std::pair asked(axis, shift);
+    for (const auto& [known, place] : recent_turns_) {
+      if (known == asked) {
+        return place;
+      }
+    }
+    recent_turns_[0] = std::exchange(recent_turns_[1], {asked, turn_by(axis, shift)});
+    return recent_turns_[1].second;
+  }
+ private:
+  std::uint32_t turn_by(std::int8_t axis, std::int32_t shift) {
+    const auto extent = mesh_.axes[static_cast<std::size_t>(axis)].extent;
+    const auto by = static_cast<std::uint32_t>(wrapped(shift, extent));
+    const auto [found, added] = turns_.try_emplace({axis, by}, static_cast<std::uint32_t>(tape_.turns.size()));
+    if (added) {
+      const auto stride = static_cast<std::uint32_t>(mesh_.stride(axis));
+      const std::uint32_t block = static_cast<std::uint32_t>(extent) * stride;
+      Tape::Turn runs;
+      for (std::uint32_t first = 0; first < static_cast<std::uint32_t>(tape_.ranks); first += block) {
+        runs.push_back({first, first + by * stride, block - by * stride});
+        if (by > 0) {
+          runs.push_back({first + block - by * stride, first, by * stride});
+        }
+      }
+      tape_.turns.push_back(std::move(runs));
+    }
+    return found->second;
+  }
+
+  const Mesh& mesh_;
+  Tape& tape_;
+  std::map<std::pair<std::int8_t, std::uint32_t>, std::uint32_t> turns_;
+  /// The last two that were asked for: of a ring mostly there and back.
+  std::array<std::pair<std::pair<std::int8_t, std::int32_t>, std::uint32_t>, 2> recent_turns_{
+      {{{-1, 0}, 0}, {{-1, 0}, 0}}};
+};
+
+/// Writes the instructions depth first, in program order wherever that is possible, so that values die young.
+class Writer {
+ public:
+  Writer(const Lowered& lowered, Tape& tape) : actors_(lowered), tape_(tape), turn_(lowered.program->mesh, tape) {
+    value_.assign(actors_.count() * 3, none);
+    tape_.instructions.reserve(actors_.count() * 2);
+    tape_.operands.reserve(actors_.count() * 2);
+  }
+
+  void write() {
     for (std::size_t op = 0; op < actors_.ops(); ++op) {
       for (Rank rank = 0; rank < actors_.ranks(); ++rank) {
         const Actor actor = actors_.actor(rank, op);
@@ -159,7 +205,6 @@ class Writer {
         }
       }
     }
-    return std::move(tape_);
   }
 
  private:
@@ -288,8 +333,8 @@ class Writer {
 
   bool meet(Actor actor, const ExchangeShape& shape, Instruction& instruction) {
     instruction.kind = Kind::exchange;
-    instruction.turn = turn(shape.axis, shape.shift);
-    instruction.turn_back = turn(shape.axis, -shape.shift);
+    instruction.turn = turn_(shape.axis, shape.shift);
+    instruction.turn_back = turn_(shape.axis, -shape.shift);
     return take_all_before(actor);
   }
 
@@ -307,7 +352,7 @@ class Writer {
       return instruction.own != none;
     }
     instruction.other = value({actors_.receiver(actor), Phase::post});
-    instruction.turn = turn(shape.axis, shape.shift);
+    instruction.turn = turn_(shape.axis, shape.shift);
     return instruction.own != none && instruction.other != none;
   }
 
@@ -323,56 +368,65 @@ class Writer {
       instruction.other = value({sender, Phase::half});
       instruction.other_op = static_cast<std::uint32_t>(actors_.op_of(sender));
       instruction.other_rank = actors_.rank_of(sender);
-      instruction.turn = turn(shape.axis, -shape.shift);
+      instruction.turn = turn_(shape.axis, -shape.shift);
       ready = ready && instruction.other != none;
     }
     return ready;
   }
 
-  /// How the values of the ranks `shift` further on an axis come to each rank.
-  std::uint32_t turn(std::int8_t axis, std::int32_t shift) {
-    if (!tape_.all_ranks) {
-      return 0;
-    }
-    const std::pair asked(axis, shift);
-    for (const auto& [known, place] : recent_turns_) {
-      if (known == asked) {
-        return place;
-      }
-    }
-    recent_turns_[0] = std::exchange(recent_turns_[1], {asked, turn_by(axis, shift)});
-    return recent_turns_[1].second;
-  }
-  std::uint32_t turn_by(std::int8_t axis, std::int32_t shift) {
-    const auto extent = mesh_.axes[static_cast<std::size_t>(axis)].extent;
-    const auto by = static_cast<std::uint32_t>(wrapped(shift, extent));
-    const auto [found, added] = turns_.try_emplace({axis, by}, static_cast<std::uint32_t>(tape_.turns.size()));
-    if (added) {
-      const auto stride = static_cast<std::uint32_t>(mesh_.stride(axis));
-      const std::uint32_t block = static_cast<std::uint32_t>(extent) * stride;
-      Tape::Turn runs;
-      for (std::uint32_t first = 0; first < static_cast<std::uint32_t>(tape_.ranks); first += block) {
-        runs.push_back({first, first + by * stride, block - by * stride});
-        if (by > 0) {
-          runs.push_back({first + block - by * stride, first, by * stride});
-        }
-      }
-      tape_.turns.push_back(std::move(runs));
-    }
-    return found->second;
-  }
-
   Actors actors_;
-  const Mesh& mesh_;
-  Tape tape_;
+  Tape& tape_;
+  Turns turn_;
   std::uint32_t values_ = 0;
   std::vector<std::uint32_t> value_;  // by node
   std::vector<Node> open_;
-  std::map<std::pair<std::int8_t, std::uint32_t>, std::uint32_t> turns_;
-  /// The last two that were asked for: of a ring mostly there and back.
-  std::array<std::pair<std::pair<std::int8_t, std::int32_t>, std::uint32_t>, 2> recent_turns_{
-      {{{-1, 0}, 0}, {{-1, 0}, 0}}};
 };
+
+/// Whether all ranks run kernels and exchanges by rendezvous that meet themselves, and nothing else.
+bool goes_in_order(const Lowered& lowered) {
+  const auto& shapes = lowered.program->shapes;
+  return lowered.matching.uniform && std::none_of(shapes.begin(), shapes.end(), [](const Shape& shape) {
+    const auto* exchange = std::get_if<ExchangeShape>(&shape);
+    return std::holds_alternative<CollectiveShape>(shape) ||
+           (exchange != nullptr &&
+            (!exchange->sends || !exchange->receives || exchange->protocol != Protocol::rendezvous));
+  });
+}
+
+/// What Writer writes of such a program, at once: an op follows from earlier ones alone, and is one instruction.
+void write_in_order(const Lowered& lowered, Tape& tape) {
+  const Program& program = *lowered.program;
+  Turns turn(program.mesh, tape);
+  std::vector<Actor> on_lane(program.lanes.size(), none);
+  tape.instructions.reserve(program.ops.size());
+  tape.operands.reserve(program.ops.size() + program.waits.size());
+  for (Actor actor = 0; actor < program.ops.size(); ++actor) {
+    const Op& op = program.ops[actor];
+    Tape::Instruction& instruction = tape.instructions.emplace_back();
+    instruction.op = instruction.to = actor;
+    instruction.first = static_cast<std::uint32_t>(tape.operands.size());
+    if (const Actor before = std::exchange(on_lane[op.lane], actor); before != none) {
+      tape.operands.push_back(before);
+    }
+    for (const OpId wait : program.waits_of(op)) {
+      if (program.ops[position(wait)].lane != op.lane) {
+        tape.operands.push_back(static_cast<Actor>(wait));
+      }
+    }
+    instruction.count = static_cast<std::uint32_t>(tape.operands.size()) - instruction.first;
+    if (const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape])) {
+      check(lowered.matching.receive_of_send[actor] == static_cast<std::int32_t>(actor), "an exchange meets itself");
+      instruction.kind = Tape::Kind::exchange;
+      instruction.turn = turn(exchange->axis, exchange->shift);
+      instruction.turn_back = turn(exchange->axis, -exchange->shift);
+    }
+  }
+  for (const Actor end : on_lane) {
+    if (end != none) {
+      tape.instructions[end].last = true;
+    }
+  }
+}
 
 /// Calls `visit` with every register that an instruction reads.
 template <class Visit>
@@ -422,7 +476,12 @@ void share_registers(Tape& tape, std::size_t values) {
 }  // namespace
 
 Tape tape_of(const Lowered& lowered) {
-  Tape tape = Writer(lowered).write();
+  Tape tape{.all_ranks = lowered.matching.uniform, .ranks = lowered.program->mesh.ranks()};
+  if (goes_in_order(lowered)) {
+    write_in_order(lowered, tape);
+  } else {
+    Writer(lowered, tape).write();
+  }
   share_registers(tape, tape.instructions.size());
   return tape;
 }
