@@ -146,6 +146,53 @@ void ProgramBuilder::finally(const Region& here, TensorId tensor, Index row, Ind
   program_.final.push_back({here, tensor, row, column});
 }
 
+/// What an op puts out is often what the next ones take in, so an operand like one of the last two of its buffer shares
+/// its region.
+Slice ProgramBuilder::store(const Region& region) {
+  auto& [before, last] = recent_[position(region.buffer)];
+  if (last.count == 1 && same(program_.regions[last.first], region)) {
+    return last;
+  }
+  if (before.count == 1 && same(program_.regions[before.first], region)) {
+    return before;
+  }
+  before = std::exchange(last, {static_cast<std::uint32_t>(program_.regions.size()), 1});
+  program_.regions.push_back(region);
+  return last;
+}
+
+/// The regions of an operand, one behind another, or the one region of a recent operand.
+Slice ProgramBuilder::store(const Operand& operand) {
+  if (operand.size() == 1) {
+    return store(operand.front());
+  }
+  const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
+  program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());
+  return slice;
+}
+
+inline ProgramBuilder::Placed ProgramBuilder::place(const Operand& operand) {
+  if (operand.size() == 1) {
+    const Region& only = operand.front();
+    const Buffer& buffer = buffer_of(only.buffer);
+    check_fits(only, buffer);
+    return {store(only), {buffer.rows.dimension, only.rows}, {buffer.columns.dimension, only.columns}, buffer.dtype};
+  }
+  const auto [rows, columns] = extents_of(operand);
+  return {store(operand), rows, columns, dtype_of(operand)};
+}
+
+inline std::uint16_t ProgramBuilder::lane_id(Lane lane) {
+  std::size_t place = 0;
+  while (place < program_.lanes.size() && program_.lanes[place] != lane) {
+    ++place;
+  }
+  if (place == program_.lanes.size()) {
+    program_.lanes.push_back(lane);
+  }
+  return static_cast<std::uint16_t>(place);
+}
+
 OpId ProgramBuilder::gemm(const GemmSpec& spec) { return multiply({spec.a, spec.b, spec.out}, spec.waits, spec); }
 
 OpId ProgramBuilder::product(const Operand& a, const Operand& b, const Operand& out, const Waits& waits) {
@@ -357,35 +404,6 @@ Region ProgramBuilder::rows_of(BufferId id, Index row, std::int32_t rows) const 
   return {id, row, 0, rows, buffer_of(id).columns.blocks};
 }
 
-/// What an op puts out is often what the next ones take in, so an operand like one of the last two of its buffer shares
-/// its region.
-inline Slice ProgramBuilder::store(const Region& region) {
-  auto& [before, last] = recent_[position(region.buffer)];
-  if (last.count == 1 && same(program_.regions[last.first], region)) {
-    return last;
-  }
-  if (before.count == 1 && same(program_.regions[before.first], region)) {
-    return before;
-  }
-  before = std::exchange(last, {static_cast<std::uint32_t>(program_.regions.size()), 1});
-  program_.regions.push_back(region);
-  return last;
-}
-
-Slice ProgramBuilder::store(const Operand& operand) {
-  if (operand.size() == 1) {
-    return store(operand.front());
-  }
-  const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
-  program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());
-  return slice;
-}
-
-ProgramBuilder::Placed ProgramBuilder::place(const Operand& operand) {
-  const auto [rows, columns] = extents_of(operand);
-  return {store(operand), rows, columns, dtype_of(operand)};
-}
-
 Slice ProgramBuilder::store_all(std::initializer_list<const Operand*> operands) {
   const Slice slice{static_cast<std::uint32_t>(program_.operands.size()), static_cast<std::uint32_t>(operands.size())};
   for (const Operand* operand : operands) {
@@ -415,17 +433,6 @@ std::uint32_t ProgramBuilder::stored_shape_id(const Shape& shape) {
   program_.shapes.push_back(shape);
   shape_ids_.emplace(hash, id);
   return last = id;
-}
-
-std::uint16_t ProgramBuilder::lane_id(Lane lane) {
-  std::size_t place = 0;
-  while (place < program_.lanes.size() && program_.lanes[place] != lane) {
-    ++place;
-  }
-  if (place == program_.lanes.size()) {
-    program_.lanes.push_back(lane);
-  }
-  return static_cast<std::uint16_t>(place);
 }
 
 /// Fills in the lane and the waits.
