@@ -110,7 +110,9 @@ class RankHazards {
     }
   }
 
-  void misread(OpId op, Cell cell, OpId writer) {
+  // What is found is kept out of the way: calls are so much shorter where nothing is.
+
+  [[gnu::noinline]] void misread(OpId op, Cell cell, OpId writer) {
     if (writer == nobody) {
       unwritten(op, cell);
     } else {
@@ -135,7 +137,7 @@ class RankHazards {
     }
   }
 
-  void read_meanwhile(OpId op, Cell cell, OpId reader) {
+  [[gnu::noinline]] void read_meanwhile(OpId op, Cell cell, OpId reader) {
     if (reader == op) {
       alone(op, cell, "reads and writes {} at once");
     } else {
@@ -150,14 +152,14 @@ class RankHazards {
     });
   }
 
-  void clash(OpId op, Cell cell, std::string_view does, OpId other, std::string_view doing) {
+  [[gnu::noinline]] void clash(OpId op, Cell cell, std::string_view does, OpId other, std::string_view doing) {
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
       return fmt::format("{} on rank {} {} {} while {} may still be {} it", op_in_words(program_, op), rank_, does,
                          names_.in_words(cell), op_in_words(program_, other), doing);
     });
   }
 
-  void alone(OpId op, Cell cell, const char* does) {
+  [[gnu::noinline]] void alone(OpId op, Cell cell, const char* does) {
     findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
       return fmt::format("{} on rank {} {}", op_in_words(program_, op), rank_,
                          fmt::format(fmt::runtime(does), names_.in_words(cell)));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 
@@ -36,10 +37,17 @@ bool same_summary(const RankSummary& a, const RankSummary& b) {
          (!a.has_essential || (a.first_essential == b.first_essential && a.last_essential == b.last_essential));
 }
 
+bool has_exchange_in_one(const Tape& tape) {
+  return std::any_of(tape.instructions.begin(), tape.instructions.end(),
+                     [](const Tape::Instruction& one) { return one.kind == Tape::Kind::exchange; });
+}
+
 TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
   std::mt19937_64 random(1);
   int single_ranks = 0;
   int one_for_all = 0;
+  int together = 0;
+  int in_order = 0;
   for (int i = 0; i < 10'000; ++i) {
     const Replayed played(random_program(random));
     const Costs costs = random_costs(*played.program, random);
@@ -49,6 +57,9 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
     ASSERT_EQ(played.run(costs, by_replay).actual, makespan) << "program " << i;
     ASSERT_EQ(by_replay.timeline(), by_engine.timeline()) << "program " << i;
     single_ranks += played.tape.all_ranks ? 0 : 1;
+    if (has_exchange_in_one(played.tape)) {
+      (played.tape.instructions.size() == played.program->ops.size() ? in_order : together) += 1;
+    }
 
     Recorder summaries;
     const Makespans bounds = played.run(costs, summaries);
@@ -63,6 +74,7 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
       Recorder first;
       ASSERT_EQ(played.run(costs, first, Replay::Ranks::first).actual, makespan) << "program " << i;
       ASSERT_EQ(first.ranks(), 1);
+      ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::first), makespan);
       for (Rank rank = 0; rank < summaries.ranks(); ++rank) {
         ASSERT_TRUE(same_summary(first.summary(0), summaries.summary(rank))) << "program " << i;
       }
@@ -72,6 +84,8 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
   EXPECT_GT(single_ranks, 1000);  // both forms of the tape were tried, and the symmetric one
   EXPECT_LT(single_ranks, 9000);
   EXPECT_GT(one_for_all, 1000);
+  EXPECT_GT(together, 500);  // exchanges that meet themselves, beside others and alone
+  EXPECT_GT(in_order, 50);
 }
 
 TEST(Replay, ASentenceTellsOfARunThatDoublesCannotHold) {
@@ -85,6 +99,14 @@ TEST(Tape, OfARingNeedsAsManyRegistersForManyRanksAsForFew) {
   const Replayed many(one_site("commfuse", SiteKind::gemm_rs, 64));
   EXPECT_EQ(few.tape.registers, many.tape.registers);
   EXPECT_LT(many.tape.registers, 16U);
+}
+
+TEST(Tape, WhereEveryExchangeMeetsItselfAnOpIsOneInstruction) {
+  const Replayed ring(one_site("commfuse", SiteKind::ag_gemm, 8));
+  ASSERT_EQ(ring.tape.instructions.size(), ring.program->ops.size());
+  for (std::size_t i = 0; i < ring.program->ops.size(); ++i) {
+    EXPECT_EQ(ring.tape.instructions[i].op, i);
+  }
 }
 
 }  // namespace
