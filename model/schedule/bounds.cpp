@@ -103,16 +103,23 @@ class Bounds {
   void op(OpId id) {
     const Op& op = program_.ops[position(id)];
     if (!refers(op)) {
-      refers_to_nothing(id);
+      findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
+        return fmt::format("{} refers to a lane, shape, operand, buffer or axis that is not there",
+                           op_in_words(program_, id));
+      });
       return;
     }
     for (const OpId wait : program_.waits_of(op)) {
       if (wait < OpId{0} || wait >= id) {
-        waits_for_later(id, wait);
+        findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
+          return fmt::format("{} waits for op {}, which is not earlier", op_in_words(program_, id),
+                             static_cast<std::int32_t>(wait));
+        });
       }
     }
     if (!operands_fit(op)) {
-      misfits(id);
+      findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id),
+                    [&] { return fmt::format("the operands of {} do not fit its shape", op_in_words(program_, id)); });
     }
   }
 
@@ -176,27 +183,6 @@ class Bounds {
   }
 
  private:
-  // What is found of ops is kept out of the way: calls are so much shorter where nothing is.
-
-  [[gnu::noinline]] void refers_to_nothing(OpId id) {
-    findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
-      return fmt::format("{} refers to a lane, shape, operand, buffer or axis that is not there",
-                         op_in_words(program_, id));
-    });
-  }
-
-  [[gnu::noinline]] void waits_for_later(OpId id, OpId wait) {
-    findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id), [&] {
-      return fmt::format("{} waits for op {}, which is not earlier", op_in_words(program_, id),
-                         static_cast<std::int32_t>(wait));
-    });
-  }
-
-  [[gnu::noinline]] void misfits(OpId id) {
-    findings_.add(FindingKind::bounds, static_cast<std::int32_t>(id),
-                  [&] { return fmt::format("the operands of {} do not fit its shape", op_in_words(program_, id)); });
-  }
-
   void require(bool holds, const std::string& sentence) {
     if (!holds) {
       findings_.add(FindingKind::bounds, --nameless_, [&] { return sentence; });

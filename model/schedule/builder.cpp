@@ -47,13 +47,6 @@ inline bool same(const Region& a, const Region& b) {
   return same(a.row, b.row) && a.rows == b.rows && a.columns == b.columns && same(a.column, b.column);
 }
 
-/// The region behind those of the pool, the last of the two recent ones of its buffer from here on.
-[[gnu::noinline]] Slice added(const Region& region, std::array<Slice, 2>& recent, std::vector<Region>& pool) {
-  recent[0] = std::exchange(recent[1], {static_cast<std::uint32_t>(pool.size()), 1});
-  pool.push_back(region);
-  return recent[1];
-}
-
 void check_fits(const Region& region, const Buffer& buffer) {
   check(region.rows >= 1 && region.rows <= buffer.rows.blocks, "a region is no taller than its buffer");
   check(region.columns >= 1 && region.columns <= buffer.columns.blocks, "a region is no wider than its buffer");
@@ -155,15 +148,17 @@ void ProgramBuilder::finally(const Region& here, TensorId tensor, Index row, Ind
 
 /// What an op puts out is often what the next ones take in, so an operand like one of the last two of its buffer shares
 /// its region.
-inline Slice ProgramBuilder::store(const Region& region) {
-  const auto& [before, last] = recent_[position(region.buffer)];
+Slice ProgramBuilder::store(const Region& region) {
+  auto& [before, last] = recent_[position(region.buffer)];
   if (last.count == 1 && same(program_.regions[last.first], region)) {
     return last;
   }
   if (before.count == 1 && same(program_.regions[before.first], region)) {
     return before;
   }
-  return added(region, recent_[position(region.buffer)], program_.regions);
+  before = std::exchange(last, {static_cast<std::uint32_t>(program_.regions.size()), 1});
+  program_.regions.push_back(region);
+  return last;
 }
 
 /// The regions of an operand, one behind another, or the one region of a recent operand.
