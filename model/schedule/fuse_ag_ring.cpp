@@ -19,12 +19,42 @@
 
 namespace commfuse {
 
+namespace {
+
+/// One block of every shard, where a rank's own is given: that of the rank `steps` further along the ring.
+Region further(Region own, const Stage& stage, std::int32_t steps) {
+  IndexTerm& term = own.row.terms[static_cast<std::size_t>(stage.axis)];
+  term = {term.scale, wrapped(steps, stage.ranks)};
+  return own;
+}
+
+/// What goes on along one chain.
+struct Chain {
+  ExchangeSpec exchange;  // its last; what that received goes on next, and their lane keeps them in order
+  Region own;             // what the rank's own block gives
+};
+
+Chain start_of(const Way& way, const Stage& stage, const StrategyOptions& options, BufferId gathered,
+               CommLanes& lanes) {
+  const std::uint16_t lane = lanes.of(way.chain);
+  return {.exchange = {.lane = {LaneKind::comm, lane},
+                       .axis = stage.axis,
+                       .shift = way.shift,
+                       .send = Operand(stage.rows_of(stage.input, way.block)),
+                       .receive = Operand(stage.rows_of(gathered, 0)),
+                       .wire = options.dtype,
+                       .waits = lanes.first_waits(lane, stage)},
+          .own = stage.rows_of(stage.output, stage.shard(0) + way.block)};
+}
+
+}  // namespace
+
 Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const BufferId gathered =
       stage.ranks > 1 ? stage.scratch("gathered", (stage.ranks - 1) * stage.cuts, stage.input) : stage.input;
   const std::vector<Track> tracks = tracks_of(stage, options.directions);
-  std::vector<ExchangeSpec> next(static_cast<std::size_t>(chains_of(tracks)));  // by chain
+  std::vector<Chain> chains(static_cast<std::size_t>(chains_of(tracks)));
   std::int32_t row = 0;
   CommLanes lanes(options.lanes);
   builder.expect(std::int64_t{2} * stage.ranks * chains_of(tracks));
@@ -35,26 +65,19 @@ Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
       }
       Piece& piece = pieces.emplace_back();
       for (const Way& way : track.ways) {
-        const std::uint16_t lane = lanes.of(way.chain);
-        const Region room = stage.rows_of(gathered, row++);
-        ExchangeSpec& exchange = next[static_cast<std::size_t>(way.chain)];
+        Chain& chain = chains[static_cast<std::size_t>(way.chain)];
+        ExchangeSpec& exchange = chain.exchange;
         if (step == 1) {
-          exchange = {.lane = {LaneKind::comm, lane},
-                      .axis = stage.axis,
-                      .shift = way.shift,
-                      .send = Operand(stage.rows_of(stage.input, way.block)),
-                      .receive = Operand(room),
-                      .wire = options.dtype,
-                      .waits = lanes.first_waits(lane, stage)};
-        } else {  // it passes on what the exchange before it received; their lane keeps them in order
+          chain = start_of(way, stage, options, gathered, lanes);
+        } else {
           exchange.send.front() = exchange.receive.front();
-          exchange.receive.front() = room;
           exchange.waits.clear();
         }
+        exchange.receive.front().row.constant = stage.grain * row++;
         const OpId arrived = builder.exchange(exchange);
-        stack(piece.rows, room);
-        stack(piece.results, stage.rows_of(stage.output, stage.shard(-way.shift * step) + way.block));
-        piece.arrived.push_back({arrived, lane});
+        stack(piece.rows, exchange.receive.front());
+        stack(piece.results, further(chain.own, stage, -way.shift * step));
+        piece.arrived.push_back({arrived, exchange.lane.number});
       }
     }
   });
