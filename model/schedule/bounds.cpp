@@ -408,7 +408,7 @@ class Bounds {
   bool pools_refer_;
   std::vector<bool> shape_refers_;
   std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: of its rows and columns
-  std::vector<std::optional<std::optional<Wanted>>> wanted_;  // by shape, once an op has it
+  std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, once an op has it
   std::int32_t nameless_ = -1'000'000;
 };
 

@@ -35,7 +35,8 @@ class RankHazards {
         lanes_(program.lanes.size()),
         touched_by_(static_cast<std::size_t>(cells.count()) * (1 + lanes_), -1) {
     for (const Content& content : program.initial) {
-      cells.for_each(content.here, here_, [&](Cell cell) { *touched_by(cell) = static_cast<std::int32_t>(there_before); });
+      cells.for_each(content.here, here_,
+                     [&](Cell cell) { *touched_by(cell) = static_cast<std::int32_t>(there_before); });
     }
   }
 

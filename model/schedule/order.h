@@ -26,9 +26,7 @@ class Order {
   /// The ops of a lane, in order.
   [[nodiscard]] const std::vector<OpId>& on_lane(std::size_t lane) const { return on_lane_[lane]; }
   /// How many ops of `lane`, from its first, have ended before `op` starts.
-  [[nodiscard]] std::int32_t finished(OpId op, std::size_t lane) const {
-    return finished(op)[lane];
-  }
+  [[nodiscard]] std::int32_t finished(OpId op, std::size_t lane) const { return finished(op)[lane]; }
   /// The same of every lane.
   [[nodiscard]] const std::int32_t* finished(OpId op) const {
     return finished_.data() + commfuse::position(op) * lanes_;

@@ -152,6 +152,7 @@ class Turns {
     recent_turns_[0] = std::exchange(recent_turns_[1], {asked, turn_by(axis, shift)});
     return recent_turns_[1].second;
   }
+
  private:
   std::uint32_t turn_by(std::int8_t axis, std::int32_t shift) {
     const auto extent = mesh_.axes[static_cast<std::size_t>(axis)].extent;
@@ -386,11 +387,11 @@ class Writer {
 bool goes_in_order(const Lowered& lowered) {
   const auto& shapes = lowered.program->shapes;
   return lowered.matching.uniform && std::none_of(shapes.begin(), shapes.end(), [](const Shape& shape) {
-    const auto* exchange = std::get_if<ExchangeShape>(&shape);
-    return std::holds_alternative<CollectiveShape>(shape) ||
-           (exchange != nullptr &&
-            (!exchange->sends || !exchange->receives || exchange->protocol != Protocol::rendezvous));
-  });
+           const auto* exchange = std::get_if<ExchangeShape>(&shape);
+           return std::holds_alternative<CollectiveShape>(shape) ||
+                  (exchange != nullptr &&
+                   (!exchange->sends || !exchange->receives || exchange->protocol != Protocol::rendezvous));
+         });
 }
 
 /// What Writer writes of such a program, at once: an op follows from earlier ones alone, and is one instruction.
