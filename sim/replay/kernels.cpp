@@ -9,13 +9,13 @@ void fill(double* __restrict to, double value, std::size_t count) {
   }
 }
 
-void max_with_many(double* __restrict to, const double* __restrict a, double value, std::size_t count) {
+void max_with(double* __restrict to, const double* __restrict a, double value, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     to[i] = a[i] > value ? a[i] : value;
   }
 }
 
-void raise_to_many(double* __restrict to, const double* __restrict a, std::size_t count) {
+void raise_to(double* __restrict to, const double* __restrict a, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     to[i] = a[i] > to[i] ? a[i] : to[i];
   }
@@ -27,7 +27,7 @@ void max_of(double* __restrict to, const double* __restrict a, const double* __r
   }
 }
 
-void add_to_many(double* __restrict to, const double* __restrict a, std::size_t count) {
+void add_to(double* __restrict to, const double* __restrict a, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     to[i] += a[i];
   }

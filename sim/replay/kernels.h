@@ -10,23 +10,12 @@ namespace commfuse::kernels {
 /// to[i] = value
 void fill(double* to, double value, std::size_t count);
 /// to[i] = max(a[i], value)
-void max_with_many(double* to, const double* a, double value, std::size_t count);
+void max_with(double* to, const double* a, double value, std::size_t count);
 /// to[i] = max(to[i], a[i])
-void raise_to_many(double* to, const double* a, std::size_t count);
+void raise_to(double* to, const double* a, std::size_t count);
 /// to[i] = max(a[i], b[i])
 void max_of(double* to, const double* a, const double* b, std::size_t count);
 /// to[i] += a[i]
-void add_to_many(double* to, const double* a, std::size_t count);
-
-// The same, for registers that may be one value: then a call takes longer than what it does.
-inline void max_with(double* to, const double* a, double value, std::size_t count) {
-  count == 1 ? void(*to = *a > value ? *a : value) : max_with_many(to, a, value, count);
-}
-inline void raise_to(double* to, const double* a, std::size_t count) {
-  count == 1 ? void(*to = *a > *to ? *a : *to) : raise_to_many(to, a, count);
-}
-inline void add_to(double* to, const double* a, std::size_t count) {
-  count == 1 ? void(*to += *a) : add_to_many(to, a, count);
-}
+void add_to(double* to, const double* a, std::size_t count);
 
 }  // namespace commfuse::kernels
