@@ -61,7 +61,7 @@ std::string spread(const StepRow& row) {
 }
 
 std::string heading(const StepRow& row) {
-  return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}\n", row.text("model"), row.text("scope"),
+  return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}", row.text("model"), row.text("scope"),
                      machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
                      row.count("gpus"), spread(row), row.count("batch"), format_count(row.count("seq")),
                      row.text("dtype"));
@@ -75,14 +75,16 @@ std::string memory_in_words(const StepRow& row) {
   const char* full = row.holds("fits") ? "" : ", out of memory";
   const auto gb = [&](const char* name) { return row.number(name); };
   if (row.has("cache_gb")) {
-    return fmt::format("\n  memory of a GPU: weights {:.1f} GB, keys and values {:.1f}, of {:.1f} GB{}\n",
-                       gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), full);
+    return "\n" + wrapped(fmt::format("memory of a GPU: weights {:.1f} GB, keys and values {:.1f}, of {:.1f} GB{}",
+                                      gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), full),
+                          "  ", "    ");
   }
-  return fmt::format(
-      "\n  memory of the fullest GPU: {:.1f} of {:.1f} GB{}; weights {:.1f}, gradients {:.1f}, "
-      "optimizer {:.1f}, activations {:.1f}\n",
-      gb("memory_gb"), gb("capacity_gb"), full, gb("weights_gb"), gb("gradients_gb"), gb("optimizer_gb"),
-      gb("activations_gb"));
+  return "\n" +
+         wrapped(fmt::format("memory of the fullest GPU: {:.1f} of {:.1f} GB{}; weights {:.1f}, gradients {:.1f}, "
+                             "optimizer {:.1f}, activations {:.1f}",
+                             gb("memory_gb"), gb("capacity_gb"), full, gb("weights_gb"), gb("gradients_gb"),
+                             gb("optimizer_gb"), gb("activations_gb")),
+                 "  ", "    ");
 }
 
 /// "serial 5344.5, 5420.1 and 5460.0; ": of a row that has them.
@@ -99,7 +101,7 @@ std::string spread_in_words(std::string percentiles) {
     return {};
   }
   percentiles.resize(percentiles.size() - 2);
-  return wrapped("p50, p95 and p99 over machines, whose GPUs differ: " + percentiles, "\n  ", "    ");
+  return "\n" + wrapped("p50, p95 and p99 over machines, whose GPUs differ: " + percentiles, "  ", "    ");
 }
 
 /// A row of a block, or why there is none.
@@ -108,12 +110,12 @@ std::string table_row(const StepRow& row) {
     return wrapped(row.text("reason"), fmt::format("  {:<14}  ", row.text("strategy")), "      ");
   }
   std::string text =
-      fmt::format("  {:<14}{:>11.{}f}{:>13.0f}{:>7.1f}%", row.text("strategy"), row.number("time_ms"),
+      fmt::format("  {:<14}{:>9.{}f}{:>9.0f}{:>6.1f}%", row.text("strategy"), row.number("time_ms"),
                   row.has("cache_gb") ? 3 : 1, row.number("tokens_per_second"), 100.0 * row.number("mfu"));
   if (row.has("hfu")) {
-    text += fmt::format("{:>7.1f}%{:>10.1f}{:>10.1f}{:>11.1f}{:>11.1f}", 100.0 * row.number("hfu"),
-                        row.number("compute_ms"), row.number("waiting_ms"), row.number("gradients_ms"),
-                        row.number("optimizer_ms"));
+    text +=
+        fmt::format("{:>6.1f}%{:>9.1f}{:>8.1f}{:>8.1f}{:>7.1f}", 100.0 * row.number("hfu"), row.number("compute_ms"),
+                    row.number("waiting_ms"), row.number("gradients_ms"), row.number("optimizer_ms"));
   }
   return text + "\n";
 }
@@ -148,10 +150,9 @@ std::string step_table(std::span<const StepRow> rows) {
   std::string percentiles;
   for (const StepRow& row : rows) {
     if (const std::string here = heading(row); here != above) {
-      text += spread_in_words(std::exchange(percentiles, {})) + memory + (above.empty() ? "" : "\n") + here +
-              fmt::format("\n  {:<14}{:>11}{:>13}{:>8}", "", "time/ms", "tokens/s", "MFU");
-      text += row.has("hfu") ? fmt::format("{:>8}{:>10}{:>10}{:>11}{:>11}\n", "HFU", "compute", "waiting", "gradients",
-                                           "optimizer")
+      text += spread_in_words(std::exchange(percentiles, {})) + memory + (above.empty() ? "" : "\n") +
+              wrapped(here, "", "  ") + fmt::format("\n  {:<14}{:>9}{:>9}{:>7}", "", "time/ms", "tokens/s", "MFU");
+      text += row.has("hfu") ? fmt::format("{:>7}{:>9}{:>8}{:>8}{:>7}\n", "HFU", "compute", "waiting", "grads", "optim")
                              : "\n";
       above = here;
     }

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "model/config/field.h"
 #include "sim/commands/tune_text.h"
 
@@ -99,6 +102,27 @@ std::string megatron_yaml(const PlanSpace& space, const TrainingPlan& plan) {
 }
 
 }  // namespace
+
+std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning) {
+  if (!space.machine->name.starts_with("ascend") || tuning.best.empty() || tuning.sites.empty()) {
+    return {};
+  }
+  StructureCache structures;
+  SiteTimes times(structures, *space.machine);
+  const TrainingPlan& plan = tuning.best.front().plan;
+  std::map<std::int32_t, Duration> by_parts;
+  for (const Knob& knob : knobs) {
+    const SiteTime site = times.of({.model = space.model,
+                                    .scope = knob.scope,
+                                    .ranks = static_cast<std::int32_t>(plan.tensor),
+                                    .tokens = plan.tokens_per_pass(),
+                                    .dtype = plan.dtype,
+                                    .strategy = find_strategy("sliced")});
+    by_parts[site.options.slices] += site.time;
+  }
+  const auto most = std::ranges::max_element(by_parts, {}, [](const auto& parts) { return parts.second; });
+  return fmt::format("--use-ascend-coc --coc-parallel-num {}", most->first);
+}
 
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
                                                             const Tuning& tuning) {

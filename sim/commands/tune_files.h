@@ -19,4 +19,9 @@ namespace commfuse::sim {
 std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
                                                             const Tuning& tuning);
 
+/// MindSpeed's arguments for products cut beside their collectives (Ascend CoC, which is `sliced`), with one number of
+/// parts for all sites: that which is best where most of the time goes. Empty where the machine is no Ascend, or the
+/// plan has no such sites.
+std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning);
+
 }  // namespace commfuse::sim

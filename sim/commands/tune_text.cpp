@@ -12,6 +12,7 @@
 #include "model/record/result.h"
 #include "model/wrapped.h"
 #include "reports/trace_label.h"
+#include "sim/commands/tune_files.h"
 
 namespace commfuse::sim {
 
@@ -247,8 +248,10 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
     return text + wrapped("Out of memory, whatever the plan; take more GPUs, or a smaller batch.", "", "");
   }
   text += plans(tuning) + gains(tuning) + sites(tuning) + choices(heading, tuning);
-  return text + "\nMegatron-LM's arguments\n" +
-         wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan), "  ", "  ");
+  text += "\nMegatron-LM's arguments\n" +
+          wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan), "  ", "  ");
+  const std::string mindspeed = mindspeed_arguments(heading.space, tuning);
+  return text + (mindspeed.empty() ? "" : fmt::format("MindSpeed's beside them\n  {}\n", mindspeed));
 }
 
 std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
@@ -284,6 +287,9 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
       json["sites"].push_back(site_json(site));
     }
     json["megatron"] = megatron_arguments(*heading.space.model, tuning.best.front().plan);
+    if (const std::string mindspeed = mindspeed_arguments(heading.space, tuning); !mindspeed.empty()) {
+      json["mindspeed"] = mindspeed;
+    }
   }
   return json.dump(2) + "\n";
 }

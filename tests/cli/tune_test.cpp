@@ -84,5 +84,15 @@ TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountAMistake) {
   EXPECT_NE(wrong.err.find("--gpus: 'many' is no whole number from 1 to 1M"), std::string::npos) << wrong.err;
 }
 
+TEST(CommfuseSimTune, NamesTheNumberOfPartsOfAscendsOwnSlicingThere) {
+  const std::string on_ascend =
+      run_program("commfuse-sim tune --model llama-3.1-8b --hardware ascend-910b-mesh --gpus 8 --seq 8192").out;
+  EXPECT_NE(on_ascend.find("MindSpeed's beside them\n  --use-ascend-coc --coc-parallel-num "), std::string::npos)
+      << on_ascend;
+  const std::string elsewhere =
+      run_program("commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --gpus 8 --seq 8192").out;
+  EXPECT_EQ(elsewhere.find("MindSpeed"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace commfuse::test
