@@ -264,7 +264,7 @@ class Reader {
     return optional_count({"n_shared_experts"}, range).value_or(0);
   }
 
-  /// The first so many. Throws ConfigError where dense layers stand between others.
+  /// The first so many. A mistake where dense layers stand between others.
   std::int64_t dense_layers() {
     for (const std::string_view key : {"moe_layer_freq", "decoder_sparse_step"}) {
       if (optional_count({key}, {1, layer_range.most}).value_or(1) != 1) {

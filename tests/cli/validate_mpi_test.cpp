@@ -132,6 +132,15 @@ TEST_F(UnderMpirun, LinksAreTimedBetweenProcesses) {
   EXPECT_NE(alone.err.find("it takes 2 ranks, but there is 1 process; start more"), std::string::npos) << alone.err;
 }
 
+TEST_F(UnderMpirun, CalibrateRefusesProcesses) {
+  const OwnFolder folder;
+  const Outcome calibrate = run_program(mpirun(2, "-q") + "commfuse-validate calibrate --out mine.yaml");
+  EXPECT_EQ(calibrate.code, 2);
+  EXPECT_NE(calibrate.err.find("processes are no clock, so no machine is made of them"), std::string::npos)
+      << calibrate.err;
+  EXPECT_FALSE(std::filesystem::exists("mine.yaml"));
+}
+
 TEST_F(UnderMpirun, RunRefusesWhatMakesNoSense) {
   const Outcome few = run_program(mpirun(2, "-q") + "commfuse-validate run --ranks 4");
   EXPECT_EQ(few.code, 2);

@@ -37,9 +37,14 @@ int run(const CalibrateRequest& request, Launch& launch) {
   sim::require_new_machine(name, out);
   const Machine base = load_machine(request.base);
   const MicroWhere where = where_of(request.arguments, launch);
-  if (base.executor != (where.crew != nullptr ? "mpi" : "cpu")) {
-    throw ConfigError(fmt::format("--base: {} is no machine of the executor {}; leave it out, or extend cpu",
-                                  request.base, where.crew != nullptr ? "mpi" : "cpu"));
+  if (where.crew != nullptr) {
+    throw ConfigError(
+        "processes are no clock, so no machine is made of them; leave out mpirun, or give what bench --out wrote to "
+        "commfuse-sim calibrate");
+  }
+  if (base.executor != "cpu") {
+    throw ConfigError(
+        fmt::format("--base: {} is no machine of the executor cpu; leave it out, or extend cpu", request.base));
   }
   const RunRecord record = micro_measured(where, request.arguments);
   const calibrate::Observations seen = calibrate::observations_of(record, "micro-benchmarks");
