@@ -3,52 +3,15 @@
 // process took of the processor, user and system; memory what it held at most. Beside each bar stands the best peer's
 // figure on the same kind of machine.
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
 
 #include <array>
-#include <cstdlib>
 #include <optional>
-#include <stdexcept>
 
 #include "bench/bars.h"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration): POSIX leaves it to the program
+#include "bench/child.h"
 
 namespace commfuse::bench {
 namespace {
-
-struct Usage {
-  double seconds = 0.0;
-  double mib = 0.0;
-};
-
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-}
-
-/// Runs commfuse-sim with these arguments, its output thrown away.
-Usage run_simulator(std::vector<std::string> arguments) {
-  std::string program = COMMFUSE_BIN_DIR "/commfuse-sim";
-  std::vector<char*> words{program.data()};
-  for (std::string& argument : arguments) {
-    words.push_back(argument.data());
-  }
-  words.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1 /* O_WRONLY */, 0);
-  pid_t child = 0;
-  const int failed = posix_spawn(&child, program.c_str(), &actions, nullptr, words.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  rusage usage{};
-  if (failed != 0 || wait4(child, &status, 0, &usage) != child || status != 0) {
-    throw std::runtime_error("commfuse-sim could not be run; build it beside commfuse-bench");
-  }
-  return {seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime), static_cast<double>(usage.ru_maxrss) / 1024.0};
-}
 
 struct Workload {
   const char* file = "";
@@ -67,10 +30,11 @@ void lab(benchmark::State& state, const Workload& workload) {
   std::vector<double> seconds;
   std::vector<double> mib;
   for (auto _ : state) {
-    const Usage usage = run_simulator(
-        {"run", fmt::format("{}/configs/lab/{}.yaml", COMMFUSE_SOURCE_DIR, workload.file), "--ranks",
-         std::to_string(state.range(0)), "--evaluator", workload.evaluator, "--symmetry", workload.symmetry, "--jitter",
-         workload.samples > 1 ? "default" : "none", "--samples", std::to_string(workload.samples)});
+    const Usage usage = usage_of({COMMFUSE_BIN_DIR "/commfuse-sim", "run",
+                                  fmt::format("{}/configs/lab/{}.yaml", COMMFUSE_SOURCE_DIR, workload.file), "--ranks",
+                                  std::to_string(state.range(0)), "--evaluator", workload.evaluator, "--symmetry",
+                                  workload.symmetry, "--jitter", workload.samples > 1 ? "default" : "none", "--samples",
+                                  std::to_string(workload.samples)});
     seconds.push_back(usage.seconds);
     mib.push_back(usage.mib);
     state.SetIterationTime(usage.seconds);

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/child.h"
+
 namespace {
 
 using Points = std::vector<std::pair<double, double>>;  // log P, log seconds
@@ -59,6 +61,9 @@ class Reporter : public benchmark::ConsoleReporter {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (commfuse::bench::is_launch(argc, argv)) {
+    return commfuse::bench::launch(argv);
+  }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
     return 2;
