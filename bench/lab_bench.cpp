@@ -29,12 +29,12 @@ void lab(benchmark::State& state, const Workload& workload) {
   const auto ranks = static_cast<double>(state.range(0));
   std::vector<double> seconds;
   std::vector<double> mib;
+  const std::string simulator = COMMFUSE_BIN_DIR "/commfuse-sim";
   for (auto _ : state) {
-    const Usage usage = usage_of({COMMFUSE_BIN_DIR "/commfuse-sim", "run",
-                                  fmt::format("{}/configs/lab/{}.yaml", COMMFUSE_SOURCE_DIR, workload.file), "--ranks",
-                                  std::to_string(state.range(0)), "--evaluator", workload.evaluator, "--symmetry",
-                                  workload.symmetry, "--jitter", workload.samples > 1 ? "default" : "none", "--samples",
-                                  std::to_string(workload.samples)});
+    const Usage usage = usage_of(
+        {simulator, "run", fmt::format("{}/configs/lab/{}.yaml", COMMFUSE_SOURCE_DIR, workload.file), "--ranks",
+         std::to_string(state.range(0)), "--evaluator", workload.evaluator, "--symmetry", workload.symmetry, "--jitter",
+         workload.samples > 1 ? "default" : "none", "--samples", std::to_string(workload.samples)});
     seconds.push_back(usage.seconds);
     mib.push_back(usage.mib);
     state.SetIterationTime(usage.seconds);

@@ -56,9 +56,11 @@ std::vector<BandwidthChoice> bandwidth_range(const BandwidthChoice& first, const
   constexpr double rounding = 1.0 + 1e-9;
   const double end = last.times ? *last.times : last.rate->value;
   std::vector<BandwidthChoice> values;
-  for (double value = first.times ? *first.times : first.rate->value; value <= end * rounding; value *= times) {
+  double value = first.times ? *first.times : first.rate->value;
+  while (value <= end * rounding) {
     values.push_back(first.times ? BandwidthChoice{.times = value, .rate = {}}
                                  : BandwidthChoice{.times = {}, .rate = BytesPerSecond{value}});
+    value *= times;
   }
   return values;
 }

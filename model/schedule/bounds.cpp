@@ -42,7 +42,7 @@ class Bounds {
       shape_refers_.push_back(refers(shape));
     }
     for (const Buffer& buffer : program.buffers) {
-      dimensions_.push_back({buffer.rows.dimension, buffer.columns.dimension});
+      dimensions_.emplace_back(buffer.rows.dimension, buffer.columns.dimension);
     }
   }
 

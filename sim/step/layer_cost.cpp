@@ -491,7 +491,7 @@ Stream LayerCost::logits_backward() const {
 
 Duration LayerCost::optimizer(std::int64_t parameters) const {
   const std::int64_t states = plan_.optimizer == Optimizer::adam ? 3 : 2;
-  const std::int64_t bytes = parameters * (2 * 4 * states + bytes_of(plan_.gradient_dtype) + width);
+  const std::int64_t bytes = parameters * (std::int64_t{2} * 4 * states + bytes_of(plan_.gradient_dtype) + width);
   return memory_bound_time(machine_.accelerator, Bytes{bytes}, machine_.accelerator.sms);
 }
 

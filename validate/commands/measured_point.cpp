@@ -252,7 +252,7 @@ Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& p
 }
 
 Settings settings_of(const MeasureArguments& arguments) {
-  const Settings settings = resolved(arguments, {});
+  Settings settings = resolved(arguments, {});
   if (load_machine(settings.text("hardware")).executor.empty()) {
     return settings;
   }
