@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdio>
 #include <cstdlib>
+#include <sstream>
 #include <stdexcept>
 #include <string_view>
 
@@ -26,7 +26,9 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-[[noreturn]] void fail() { throw std::runtime_error("commfuse-sim could not be run; build it beside commfuse-bench"); }
+[[noreturn]] void fail(const std::string& program) {
+  throw std::runtime_error(program + " could not be run; build it beside commfuse-bench");
+}
 
 /// All that can be read until the other end is closed.
 std::string contents_of(int pipe) {
@@ -50,7 +52,7 @@ Usage usage_of(const std::vector<std::string>& words) {
   pointers.push_back(nullptr);
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    fail();
+    fail(words.front());
   }
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -63,9 +65,9 @@ Usage usage_of(const std::vector<std::string>& words) {
   ::close(ends[0]);
   int status = 0;
   Usage usage;
-  if (failed != 0 || ::waitpid(child, &status, 0) != child || status != 0 ||
-      std::sscanf(text.c_str(), "%lf %lf", &usage.seconds, &usage.mib) != 2) {  // NOLINT(cert-err34-c): our own text
-    fail();
+  std::istringstream said(text);
+  if (failed != 0 || ::waitpid(child, &status, 0) != child || status != 0 || !(said >> usage.seconds >> usage.mib)) {
+    fail(words.front());
   }
   return usage;
 }

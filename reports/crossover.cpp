@@ -20,11 +20,11 @@ namespace {
 
 /// What is asked beside the axes of a map and the batch.
 std::string unmapped(const ResultRow& row) {
-  const bool usual = row.interference == "static" && row.launch == "stream";
-  const bool faults = !row.faults.empty() && row.faults != "none";
-  return (usual ? "" : fmt::format(", interference {}, launch {}", row.interference, row.launch)) +
-         (row.attention_kernel == "unfused" ? ", attention kernel unfused" : "") +
-         (faults ? fmt::format(", faults {}", row.faults) : "");
+  std::string text;
+  for (const std::string& words : unusual(row)) {
+    text += ", " + words;
+  }
+  return text;
 }
 
 std::string setting_of(const ResultRow& row) {

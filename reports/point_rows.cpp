@@ -52,6 +52,20 @@ std::string sure_in_words(const ResultRow& winner) {
   return *winner.win_probability >= most ? std::string{" (over 99% sure)"} : fmt::format(" ({:.0f}% sure)", percent);
 }
 
+std::vector<std::string> unusual(const ResultRow& row) {
+  std::vector<std::string> words;
+  if (row.interference != "static" || row.launch != "stream") {
+    words.push_back(fmt::format("interference {}, launch {}", row.interference, row.launch));
+  }
+  if (row.attention_kernel == "unfused") {
+    words.emplace_back("attention kernel unfused");
+  }
+  if (!row.faults.empty() && row.faults != "none") {
+    words.push_back(fmt::format("faults {}", row.faults));
+  }
+  return words;
+}
+
 std::string errors_in_words(Rows rows) {
   std::optional<std::pair<double, double>> range;
   for (const ResultRow& row : rows) {

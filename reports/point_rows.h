@@ -23,6 +23,9 @@ std::string short_label(const ResultRow& row, Rows rows);
 /// " (91% sure)" behind who wins; empty where nobody asked how sure.
 std::string sure_in_words(const ResultRow& winner);
 
+/// What was asked of a point beside what headings always say, where it is not what is usual: "faults slow-rank".
+std::vector<std::string> unusual(const ResultRow& row);
+
 /// "One standard error of a time: 4.1 to 6.3%." over the rows that say so; empty where none does.
 std::string errors_in_words(Rows rows);
 

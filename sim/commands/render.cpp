@@ -13,6 +13,7 @@
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
+#include "reports/point_rows.h"
 #include "reports/rows.h"
 #include "reports/tails.h"
 #include "sim/commands/setting_flags.h"
@@ -30,11 +31,11 @@ auto heading_key(const ResultRow& row) {
 
 /// What the table's own heading does not say.
 std::string heading_of(const ResultRow& row) {
-  const bool usual = row.interference == "static" && row.launch == "stream";
-  const bool faults = !row.faults.empty() && row.faults != "none";
-  return (usual ? "" : fmt::format("interference {}, launch {}\n", row.interference, row.launch)) +
-         (row.attention_kernel == "unfused" ? "attention kernel unfused\n" : "") +
-         (faults ? fmt::format("faults {}\n", row.faults) : "");
+  std::string text;
+  for (const std::string& words : reports::unusual(row)) {
+    text += words + "\n";
+  }
+  return text;
 }
 
 /// Points that differ in what stands above a table get tables of their own.

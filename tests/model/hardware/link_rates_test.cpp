@@ -8,23 +8,21 @@
 
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
+#include "tests/model/hardware/made_links.h"
 
 namespace commfuse {
 namespace {
 
 using namespace std::chrono_literals;
 
-BytesPerSecond gigabytes(double rate) { return {rate * 1e9}; }
+using test::gigabytes;
 
-/// 5 us and a rate for two, 10 us and another for many; a rank copies its own share at 100 GB/s.
+/// With a data sheet behind its rates; a rank copies its own share at 100 GB/s.
 Link link(double peer_rate, double collective_rate) {
-  Link made;
+  Link made = test::link(peer_rate, collective_rate);
   made.nominal_rate = {.value = gigabytes(peer_rate), .provenance = Provenance::published, .source = "a data sheet"};
-  made.peer.latency.value = 5us;
   made.peer.rate = {.value = gigabytes(peer_rate), .standard_error = 0.1, .provenance = Provenance::fitted};
   made.peer.aggregate_rate.value = gigabytes(peer_rate);
-  made.collective.base_latency.value = 10us;
-  made.collective.rate.value = gigabytes(collective_rate);
   made.collective.own_copy_rate.value = gigabytes(100);
   return made;
 }

@@ -7,23 +7,15 @@
 #include <vector>
 
 #include "model/cost/communication.h"
+#include "tests/model/hardware/made_links.h"
 
 namespace commfuse {
 namespace {
 
 using namespace std::chrono_literals;
 
-BytesPerSecond gigabytes(double rate) { return {rate * 1e9}; }
-
-Link link(double peer_rate, double collective_rate) {
-  Link made;
-  made.peer.latency.value = 5us;
-  made.peer.rate.value = gigabytes(peer_rate);
-  made.collective.base_latency.value = 10us;
-  made.collective.rate.value = gigabytes(collective_rate);
-  made.collective.own_copy_rate.value = BytesPerSecond{1e30};
-  return made;
-}
+using test::gigabytes;
+using test::link;
 
 /// Two nodes of four on NVSwitches.
 Machine two_nodes() {
