@@ -20,6 +20,7 @@ commfuse_require(ZLIB)
 commfuse_require(Threads)
 commfuse_require(Boost)  # Boost.Graph, headers only.
 commfuse_require(pugixml)  # NCCL's topology files.
+commfuse_require(SQLite3)  # Stores of sweeps.
 commfuse_require(Protobuf)  # Chakra traces; the lite library and protoc.
 find_package(benchmark QUIET)  # Only bench/ needs it.
 

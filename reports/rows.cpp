@@ -5,24 +5,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/json_rows.h"
+
 namespace commfuse::reports {
 
 namespace {
 
-std::string object(const ResultRow& row) {
-  nlohmann::ordered_json object;
-  for (const ResultColumn& column : result_columns()) {
-    nlohmann::ordered_json& field = object[std::string{column.name}];
-    std::visit(
-        [&](const auto& value) {
-          if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
-            field = value;
-          }
-        },
-        column.value(row));
-  }
-  return object.dump();
-}
+std::string object(const ResultRow& row) { return json_object(column_names(), values_of(row)); }
 
 std::string cell(const Value& value) {
   struct Writer {
@@ -47,37 +36,49 @@ std::string csv_text(const std::string& text) {
   return quoted + "\"";
 }
 
-std::string to_json(std::span<const ResultRow> rows) {
-  std::string text = "[";
-  for (const ResultRow& row : rows) {
-    text += fmt::format("{}\n{}", &row == rows.data() ? "" : ",", object(row));
-  }
-  return text + "\n]\n";
-}
-
-std::string to_json_lines(std::span<const ResultRow> rows) {
-  std::string text;
-  for (const ResultRow& row : rows) {
-    text += object(row) + "\n";
-  }
-  return text;
-}
+std::string to_json(std::span<const ResultRow> rows) { return json_array(rows, object); }
+std::string to_json_lines(std::span<const ResultRow> rows) { return json_lines(rows, object); }
 
 std::string to_csv(std::span<const ResultRow> rows) {
-  std::string text;
-  for (const ResultColumn& column : result_columns()) {
-    text += fmt::format("{}{}", text.empty() ? "" : ",", column.name);
-  }
-  text += "\r\n";
+  std::string text = csv_line(column_names());
   for (const ResultRow& row : rows) {
-    bool first = true;
-    for (const ResultColumn& column : result_columns()) {
-      text += fmt::format("{}{}", first ? "" : ",", cell(column.value(row)));
-      first = false;
-    }
-    text += "\r\n";
+    text += csv_line(values_of(row));
   }
   return text;
+}
+
+std::vector<std::string_view> column_names() {
+  std::vector<std::string_view> names;
+  for (const ResultColumn& column : result_columns()) {
+    names.push_back(column.name);
+  }
+  return names;
+}
+
+std::string csv_line(std::span<const std::string_view> names) { return fmt::format("{}\r\n", fmt::join(names, ",")); }
+
+std::string csv_line(std::span<const Value> values) {
+  std::string line;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    line += i == 0 ? "" : ",";
+    line += cell(values[i]);
+  }
+  return line + "\r\n";
+}
+
+std::string json_object(std::span<const std::string_view> names, std::span<const Value> values) {
+  nlohmann::ordered_json object;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    nlohmann::ordered_json& field = object[std::string{names[i]}];
+    std::visit(
+        [&](const auto& value) {
+          if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, std::monostate>) {
+            field = value;
+          }
+        },
+        values[i]);
+  }
+  return object.dump();
 }
 
 }  // namespace commfuse::reports

@@ -4,6 +4,8 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/record/result.h"
 
@@ -17,5 +19,15 @@ std::string to_json_lines(std::span<const ResultRow> rows);
 std::string to_csv(std::span<const ResultRow> rows);
 /// A cell of it: in quotes where it must be.
 std::string csv_text(const std::string& text);
+
+// The same piece by piece, for rows that come one by one and for some of the columns.
+
+/// The columns of all rows.
+std::vector<std::string_view> column_names();
+/// A line, with its end.
+std::string csv_line(std::span<const std::string_view> names);
+std::string csv_line(std::span<const Value> values);
+/// Without an end of line. Requires a name for every value.
+std::string json_object(std::span<const std::string_view> names, std::span<const Value> values);
 
 }  // namespace commfuse::reports

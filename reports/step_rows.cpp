@@ -13,6 +13,7 @@
 #include "model/config/quantity.h"
 #include "model/record/result.h"
 #include "model/wrapped.h"
+#include "reports/json_rows.h"
 #include "reports/rows.h"
 
 namespace commfuse::reports {
@@ -53,7 +54,7 @@ std::vector<std::string_view> columns_of(std::span<const StepRow> rows) {
 /// "8 tensor x 4 pipeline"; one alone: "1 tensor".
 std::string spread(const StepRow& row) {
   std::string text = fmt::format("{} tensor", row.count("tensor"));
-  for (const char* axis : {"pipeline", "data", "context"}) {
+  for (const char* axis : {"pipeline", "data", "context", "ulysses"}) {
     text += row.count(axis) == 1 ? "" : fmt::format(" x {} {}", row.count(axis), axis);
   }
   text += row.text("pipeline_schedule") == "1f1b" ? "" : ", " + row.text("pipeline_schedule");
@@ -163,21 +164,8 @@ std::string step_table(std::span<const StepRow> rows) {
   return text + spread_in_words(percentiles) + memory + best_in_words(rows);
 }
 
-std::string to_json(std::span<const StepRow> rows) {
-  std::string text = "[";
-  for (const StepRow& row : rows) {
-    text += fmt::format("{}\n{}", &row == rows.data() ? "" : ",", object(row));
-  }
-  return text + "\n]\n";
-}
-
-std::string to_json_lines(std::span<const StepRow> rows) {
-  std::string text;
-  for (const StepRow& row : rows) {
-    text += object(row) + "\n";
-  }
-  return text;
-}
+std::string to_json(std::span<const StepRow> rows) { return json_array(rows, object); }
+std::string to_json_lines(std::span<const StepRow> rows) { return json_lines(rows, object); }
 
 std::string to_csv(std::span<const StepRow> rows) {
   const std::vector<std::string_view> columns = columns_of(rows);

@@ -21,11 +21,17 @@ int main(int argc, char** argv) {
   int status = commfuse::exit_code::done;
   commfuse::sim::add_run(app, status);
   commfuse::sim::add_sweep(app, status);
+  commfuse::sim::add_merge(app, status);
+  commfuse::sim::add_results(app, status);
+  commfuse::sim::add_best(app, status);
+  commfuse::sim::add_diff(app, status);
   commfuse::sim::add_why(app, status);
   commfuse::sim::add_tune(app, status);
   commfuse::sim::add_score(app, status);
   commfuse::sim::add_calibrate(app, status);
+  commfuse::sim::add_import(app, status);
   commfuse::sim::add_schedule(app, status);
+  commfuse::sim::add_schema(app, status);
   commfuse::sim::add_config(app, status);
   commfuse::sim::add_version(app, status);
   return commfuse::run_command_line(app, argc, argv, status);

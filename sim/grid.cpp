@@ -8,231 +8,16 @@
 
 #include <algorithm>
 
-#include "model/config/choices.h"
 #include "model/config_error.h"
-#include "model/cost/priced_shape.h"
-#include "model/schedule/text.h"
+#include "sim/point_runner.h"
+#include "sim/predict_steps.h"
+#include "sim/sweep/point_list.h"
 
 namespace commfuse {
 
 namespace {
 
 constexpr std::size_t most_points = 1'000'000;
-
-std::string provenance_in_words(const Program& program, const Point& point) {
-  auto kinds = leans_on(program, point.machine, point.price);
-  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-    kinds[kind] = kinds[kind] || point.jitter_leans_on[kind];
-  }
-  std::string text;
-  for (const Provenance kind : all_provenances) {
-    if (kinds[static_cast<std::size_t>(kind)]) {
-      text += (text.empty() ? "" : "+") + std::string{name_of(kind)};
-    }
-  }
-  return text;
-}
-
-/// What was asked.
-ResultRow row_of(const Point& point) {
-  ResultRow row;
-  row.model = point.model.name;
-  row.hardware = point.machine.name;
-  row.link_bandwidth = point.link_bandwidth;
-  row.network_bandwidth = point.network_bandwidth;
-  row.link_rate = point.machine.link.nominal_rate.value.value;
-  if (point.machine.network) {
-    row.network_rate = point.machine.network->nominal_rate.value.value;
-  }
-  row.scope = name_of(point.scope);
-  row.ranks = point.ranks;
-  row.batch = point.batch;
-  row.seq = point.seq;
-  row.dtype = name_of(point.dtype);
-  row.interference = word_of(interference_choices, point.price.interference);
-  row.faults = point.fault_file;
-  row.jitter = point.jitter;
-  row.seed = point.monte_carlo.seed;
-  row.launch = word_of(launch_choices, point.price.launch);
-  row.attention_kernel = word_of(attention_choices, point.price.attention);
-  return row;
-}
-
-void put_schedule(ResultRow& row, Scope scope, const Strategy& strategy, const StrategyOptions& options) {
-  row.strategy = strategy.name;
-  row.parameters = parameters_of(strategy, kinds_of(scope), options);
-  row.bound = strategy.bound;
-  row.options = options;
-  row.relevant = relevant_options(strategy, kinds_of(scope), options);
-}
-
-ResultRow row_of(const Point& point, const Prediction& prediction) {
-  ResultRow row = row_of(point);
-  row.schedule_sha256 = prediction.structure->digest;
-  row.analysis = prediction.analysis;
-  row.ideal = prediction.ideal;
-  row.link = prediction.link;
-  row.mfu = prediction.mfu;
-  row.buffers = prediction.buffers;
-  row.tails = prediction.tails;
-  row.evaluator = word_of(evaluator_choices, prediction.evaluator);
-  row.leans_on = provenance_in_words(prediction.structure->program(), point);
-  return row;
-}
-
-ResultRow infeasible_row(const Point& point, const Candidates& candidate, const std::string& reason) {
-  ResultRow row = row_of(point);
-  row.strategy = candidate.strategy->name;
-  if (candidate.options.size() == 1) {
-    put_schedule(row, point.scope, *candidate.strategy, candidate.options.front());
-  }
-  row.reason = reason;
-  return row;
-}
-
-/// A row, and what its time hangs on; nothing where nobody asks.
-struct PlayedRow {
-  ResultRow row;
-  Uncertainty uncertainty{};
-};
-
-/// All that a prediction says of itself.
-PlayedRow played_row(const Point& point, Prediction& prediction, Predictor& predictor) {
-  predictor.add_tails(point, prediction);
-  PlayedRow played{row_of(point, prediction)};
-  if (point.raised != nullptr) {
-    const Program& program = prediction.structure->program();
-    played.uncertainty = predictor.uncertainty(point, prediction);
-    played.row.makespan_error = error_of(played.uncertainty);
-    played.row.warnings = fmt::format("{}", fmt::join(outside_fit(program, prediction.sizes, point.machine), "; "));
-  }
-  return played;
-}
-
-PlayedRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
-  try {
-    require_runnable(point);
-    Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
-    PlayedRow played = played_row(point, best, predictor);
-    put_schedule(played.row, point.scope, *best.strategy, best.options);
-    return played;
-  } catch (const ConfigError& error) {
-    return {infeasible_row(point, candidate, error.what())};
-  }
-}
-
-PlayedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
-  PlayedRow played{row_of(point)};
-  try {
-    require_playable(point);
-    Prediction prediction = predictor.predict(point, schedule);
-    played = played_row(point, prediction, predictor);
-  } catch (const ConfigError& error) {
-    played.row.reason = error.what();
-  }
-  ResultRow& row = played.row;
-  row.scope = schedule.scope ? name_of(*schedule.scope) : own_work;
-  row.strategy = schedule.program().name;
-  row.parameters = schedule.file;
-  return played;
-}
-
-/// A schedule that can be had: one of those among which one wins.
-bool competes(const ResultRow& row) {
-  return row.feasible() && !row.bound && row.analysis.critical.makespan > Duration{};
-}
-
-/// Of each that competes against the fastest of the others, as predicted.
-void add_win_probabilities(std::vector<PlayedRow>& played) {
-  const auto makespan = [](const PlayedRow& one) { return one.row.analysis.critical.makespan; };
-  for (PlayedRow& one : played) {
-    const PlayedRow* other = nullptr;
-    for (const PlayedRow& rival : played) {
-      if (&rival != &one && competes(rival.row) && (other == nullptr || makespan(rival) < makespan(*other))) {
-        other = &rival;
-      }
-    }
-    if (other != nullptr && competes(one.row) && one.row.makespan_error) {
-      one.row.win_probability =
-          probability_shorter(makespan(one), one.uncertainty, makespan(*other), other->uncertainty);
-    }
-  }
-}
-
-bool runs_generated(const Settings& settings, const Library& library) {
-  return library.schedules().empty() || names_strategies(settings);
-}
-
-std::vector<PlayedRow> run_generated(const Settings& settings, const Point& point, Predictor& predictor) {
-  std::vector<PlayedRow> rows;
-  try {
-    for (const Candidates& candidate : candidates_of(settings)) {
-      rows.push_back(run_candidate(point, candidate, predictor));
-    }
-  } catch (const ConfigError& error) {  // No schedule at all: the settings clash.
-    rows.push_back({row_of(point)});
-    rows.back().row.strategy = settings.text("strategy.name");
-    rows.back().row.reason = error.what();
-  }
-  return rows;
-}
-
-/// The generated schedules, then those of files that belong to the point.
-std::vector<ResultRow> run_point(const Settings& settings, const Library& library, Predictor& predictor) {
-  const Point point = point_of(settings, library);
-  std::vector<PlayedRow> played;
-  if (runs_generated(settings, library)) {
-    played = run_generated(settings, point, predictor);
-  }
-  for (const HandWritten& schedule : library.schedules()) {
-    if (belongs(schedule, point)) {
-      played.push_back(run_file(point, schedule, predictor));
-    }
-  }
-  add_win_probabilities(played);
-  std::vector<ResultRow> rows;
-  rows.reserve(played.size());
-  for (PlayedRow& one : played) {
-    rows.push_back(std::move(one.row));
-  }
-  return rows;
-}
-
-std::size_t product_of(const std::vector<GridAxis>& axes) {
-  std::size_t points = 1;
-  for (const GridAxis& axis : axes) {
-    points *= axis.steps.size();
-    if (points > most_points) {
-      throw ConfigError(fmt::format("{}: with this axis there are more than {} points; take fewer values",
-                                    axis.origin.where, most_points));
-    }
-  }
-  return points;
-}
-
-/// The point at a place in the nested loop.
-Settings settings_at(const Grid& grid, std::size_t place) {
-  Settings settings = grid.settings;
-  for (std::size_t a = grid.axes.size(); a-- > 0;) {
-    const GridAxis& axis = grid.axes[a];
-    const std::vector<Setting>& step = axis.steps[place % axis.steps.size()];
-    place /= axis.steps.size();
-    for (std::size_t f = 0; f < axis.fields.size(); ++f) {
-      settings.put(*axis.fields[f], step[f]);
-    }
-  }
-  return settings;
-}
-
-bool meets_all(const Settings& settings, const std::vector<GridConstraint>& constraints) {
-  return std::all_of(constraints.begin(), constraints.end(), [&](const GridConstraint& one) {
-    try {
-      return one.constraint.holds(settings);
-    } catch (const ConstraintError& error) {
-      throw ConfigError(fmt::format("{}: {}", one.place(error.column()), error.what()));
-    }
-  });
-}
 
 /// What a setting takes in the grid, each value once.
 std::vector<std::string> values_of(const Grid& grid, std::string_view key) {
@@ -267,6 +52,8 @@ void load_machines(const Grid& grid, Library& library, std::vector<std::string>&
     const Field& field = *find_field(key);
     settings.put(field, {text, origin_in(grid, field)});
   };
+  const std::vector<std::string> uncertainty = values_of(grid, "uncertainty");
+  put("uncertainty", std::find(uncertainty.begin(), uncertainty.end(), "on") == uncertainty.end() ? "off" : "on");
   for (const std::string& hardware : values_of(grid, "hardware")) {
     put("hardware", hardware);
     try {
@@ -281,10 +68,6 @@ void load_machines(const Grid& grid, Library& library, std::vector<std::string>&
       mistakes.emplace_back(error.what());
     }
   }
-}
-
-bool all_feasible(const std::vector<ResultRow>& rows) {
-  return std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); });
 }
 
 }  // namespace
@@ -311,14 +94,27 @@ Library library_of(const Grid& grid) {
   return library;
 }
 
+bool plays_whole_models(const Grid& grid) {
+  const Field& field = *find_field("scope");
+  std::vector<Settings> scopes;
+  for (const std::string& scope : values_of(grid, field.key)) {
+    scopes.push_back(grid.settings);
+    scopes.back().put(field, {scope, origin_in(grid, field)});
+  }
+  const bool any = std::any_of(scopes.begin(), scopes.end(), is_whole_model);
+  if (any) {
+    require_whole_models(scopes);
+  }
+  return any;
+}
+
 std::vector<Settings> points_of(const Grid& grid) {
+  const PointList list(grid, most_points);
+  PointCursor cursor(list);
   std::vector<Settings> points;
-  const std::size_t product = product_of(grid.axes);
-  for (std::size_t place = 0; place < product; ++place) {
-    Settings settings = settings_at(grid, place);
-    if (meets_all(settings, grid.constraints)) {
-      points.push_back(std::move(settings));
-    }
+  points.reserve(list.size());
+  for (std::size_t point = 0; point < list.size(); ++point) {
+    points.push_back(cursor.at(point));
   }
   return points;
 }
@@ -339,13 +135,13 @@ std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& poin
                                : tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism);
   const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, most);
   StructureCache structures;
-  tbb::enumerable_thread_specific<Predictor> predictors([&] { return Predictor(structures); });
+  tbb::enumerable_thread_specific<PointRunner> runners([&] { return PointRunner(library, structures); });
   std::vector<std::vector<ResultRow>> by_point(points.size());
   tbb::parallel_for(std::size_t{0}, points.size(), [&](std::size_t i) {
     if (options.stop != nullptr && options.stop->load()) {
       return;
     }
-    by_point[i] = run_point(points[i], library, predictors.local());
+    by_point[i] = runners.local().rows(points[i]);
     if (options.finished) {
       options.finished(all_feasible(by_point[i]));
     }

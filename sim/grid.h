@@ -30,6 +30,9 @@ struct Grid {
 /// All models and machines that the grid names. Throws ConfigError with every mistake of every file.
 Library library_of(const Grid& grid);
 
+/// Whether its points are whole models. Throws ConfigError where layers stand among them.
+bool plays_whole_models(const Grid& grid);
+
 /// The points, in order. Throws ConfigError for more than a million before constraints, and where a constraint cannot
 /// be worked out.
 std::vector<Settings> points_of(const Grid& grid);

@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "model/check.h"
 #include "model/config_error.h"
@@ -118,11 +120,22 @@ void Predictor::add_tails(const Point& point, Prediction& prediction) {
   prediction.tails = monte_carlo_.run({structure.plan, structure.tape, structure.draw_keys, priced.costs}, options);
 }
 
-SampledTimes Predictor::sampled(const Point& point, const Prediction& prediction) {
+Duration Predictor::slowed(const Point& point, const Strategy& strategy, const StrategyOptions& options,
+                           const Slowdown& slowdown) {
+  const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
+  const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
+  const Costs costs = static_costs(point, point.machine, structure, sizes);
+  return static_makespan(point, structure, slowed_down(structure.program(), costs, slowdown));
+}
+
+SampledTimes Predictor::sampled(const Point& point, const Prediction& prediction, double slowdown) {
   check(point.monte_carlo.jitter != nullptr, "samples are of a point that strays");
   const Structure& structure = *prediction.structure;
   Priced priced;
   price_into(priced, point, structure, prediction.sizes);
+  if (slowdown != 1.0) {
+    priced.costs = with_slow_rank(structure.program(), std::move(priced.costs), 0, slowdown);
+  }
   MonteCarloOptions options = point.monte_carlo;
   options.engine = prediction.evaluator == Evaluator::engine ? &priced.options : nullptr;
   std::vector<Duration> sorted =
@@ -132,9 +145,13 @@ SampledTimes Predictor::sampled(const Point& point, const Prediction& prediction
   for (const Duration makespan : sorted) {
     sum += to_seconds(makespan);
   }
+  double squares = 0.0;
+  for (const Duration makespan : sorted) {
+    squares += std::pow(to_seconds(makespan) - sum / samples, 2);
+  }
   const auto p99 = sorted.begin() + static_cast<std::ptrdiff_t>(order_of(sorted.size(), 990) - 1);
   std::nth_element(sorted.begin(), p99, sorted.end());
-  return {from_seconds(sum / samples), *p99};
+  return {from_seconds(sum / samples), *p99, std::sqrt(squares / samples)};
 }
 
 Prediction Predictor::predict_best(const Point& point, const Strategy& strategy,

@@ -82,6 +82,7 @@ Costs static_costs(const Point& point, const Machine& machine, const Structure& 
 struct SampledTimes {
   Duration mean{};
   Duration p99{};
+  double deviation = 0.0;  ///< Standard, seconds.
 };
 
 /// Runs points on one thread; keeps the evaluators' memory between them.
@@ -98,8 +99,13 @@ class Predictor {
   /// Adds what jitter does to it: nothing where the point has none.
   void add_tails(const Point& point, Prediction& prediction);
 
-  /// Mean and p99 of its makespan under the point's jitter. Requires a point that has one.
-  SampledTimes sampled(const Point& point, const Prediction& prediction);
+  /// Its makespan under the point's jitter, where kernels of one rank take `slowdown` times as long beside. Requires a
+  /// point that has a jitter.
+  SampledTimes sampled(const Point& point, const Prediction& prediction, double slowdown = 1.0);
+
+  /// Its makespan at such prices where ops take longer, the same on every rank.
+  Duration slowed(const Point& point, const Strategy& strategy, const StrategyOptions& options,
+                  const Slowdown& slowdown);
 
   /// How sure the makespan is: what errors of parameters and of fits do to it, at prices that stay fixed. Nothing where
   /// nobody asks.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -62,6 +63,7 @@ TrainingPlan plan_of(const Settings& settings) {
   plan.schedule = *pipeline_schedule_named(settings.text("parallel.schedule"));
   plan.data = settings.count("parallel.data");
   plan.context = settings.count("parallel.context");
+  plan.ulysses = settings.count("parallel.ulysses");
   plan.expert = settings.count("parallel.experts");
   plan.zero = static_cast<Zero>(settings.count("parallel.zero"));
   plan.global_batch = settings.count("batch");
@@ -80,10 +82,14 @@ void require_one_replica(const Settings& settings, const TrainingPlan& plan) {
         fmt::format("scope {} is a pass of one replica, and pipeline or data parallelism is above 1; leave both at 1",
                     settings.text("scope")));
   }
-  if (settings.text("scope") == "decode" && plan.context != 1) {
-    throw ConfigError("scope decode has one token a sequence, which context parallelism cannot share; leave it at 1");
+  if (settings.text("scope") == "decode" && plan.sequence_ranks() != 1) {
+    throw ConfigError(fmt::format("scope decode has one token a sequence, which {} cannot share; leave it at 1",
+                                  plan.context > 1 ? "context parallelism" : "ulysses"));
   }
 }
+
+/// Where tensor ranks have no part in it, attention and its all-to-alls are played as one.
+bool has_ulysses_sites(const TrainingPlan& plan) { return plan.ulysses > 1 && plan.tensor == 1 && plan.context == 1; }
 
 /// Those named; of "all" strategies_for_steps.
 std::vector<const Strategy*> strategies_of(const Settings& settings, const TrainingPlan& plan) {
@@ -100,9 +106,9 @@ std::vector<const Strategy*> strategies_of(const Settings& settings, const Train
     const bool is_named = list == "all"
                               ? std::find(all.begin(), all.end(), &strategy) != all.end()
                               : ("," + list + ",").find(fmt::format(",{},", strategy.name)) != std::string::npos;
-    // Without a collective beside a product, and in fp8, every strategy is the same.
+    // Without a collective beside a product every strategy is the same.
     const bool differs =
-        (plan.sequence_parallel && plan.dtype != DType::fp8) || list != "all" || strategy.name == "serial";
+        plan.sequence_parallel || has_ulysses_sites(plan) || list != "all" || strategy.name == "serial";
     if (is_named && differs) {
       chosen_ones.push_back(&strategy);
     }
@@ -125,6 +131,7 @@ StepRow asked(const Settings& settings, const TrainingPlan& plan, std::string_vi
   row.add("pipeline_schedule", std::string(name_of(plan.schedule)));
   row.add("data", plan.data);
   row.add("context", plan.context);
+  row.add("ulysses", plan.ulysses);
   row.add("experts", plan.expert);
   row.add("zero", static_cast<std::int64_t>(plan.zero));
   row.add("batch", plan.global_batch);
@@ -146,16 +153,17 @@ void add_links(StepRow& row, const Machine& machine) {
 
 double gigabytes(Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; }
 
-void add(StepRow& row, const StepPrediction& step, const StepPoint& point) {
+void add(StepRow& row, const StepPrediction& step, const std::optional<StepPercentiles>& percentiles,
+         const StepPoint& point) {
   row.add("time_ms", 1e3 * to_seconds(step.time));
   row.add("tokens_per_second", step.tokens_per_second);
   row.add("tokens_per_second_gpu", step.tokens_per_second / static_cast<double>(point.plan.gpus()));
   row.add("mfu", step.mfu);
   row.add("hfu", step.hfu);
-  if (step.percentiles) {
-    row.add("time_p50_ms", 1e3 * to_seconds(step.percentiles->p50));
-    row.add("time_p95_ms", 1e3 * to_seconds(step.percentiles->p95));
-    row.add("time_p99_ms", 1e3 * to_seconds(step.percentiles->p99));
+  if (percentiles) {
+    row.add("time_p50_ms", 1e3 * to_seconds(percentiles->p50));
+    row.add("time_p95_ms", 1e3 * to_seconds(percentiles->p95));
+    row.add("time_p99_ms", 1e3 * to_seconds(percentiles->p99));
   }
   row.add("compute_ms", 1e3 * to_seconds(step.parts.compute));
   row.add("waiting_ms", 1e3 * to_seconds(step.parts.waiting));
@@ -200,6 +208,7 @@ void warn_of_nodes(StepRow& row, const StepPoint& point) {
 /// the batch. One that cannot cut so few tokens is a row with its reason.
 std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times) {
   point.cached = settings.count("seq");
+  point.latent_decode = chosen(latent_decode_choices, settings.text("step.latent_decode"));
   const TrainingPlan shared = point.plan;
   point.plan.sequence_parallel = false;
   require_possible(point);
@@ -238,7 +247,8 @@ StepRow row_of(const Settings& settings, const StepPoint& point, SiteTimes& time
   if (settings.text("scope") == "prefill") {
     add(row, predict_prefill(point, times), point);
   } else {
-    add(row, predict_step(point, times), point);
+    const bool differ = point.rank_sigma > 0.0;
+    add(row, predict_step(point, times), differ ? std::optional(step_percentiles(point, times)) : std::nullopt, point);
   }
   warn_of_nodes(row, point);
   return row;
@@ -264,7 +274,9 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   SizedMachine& site = sites_->of(library_.machine(settings), plan);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
   if (settings.text("jitter") != "none") {
-    point.rank_sigma = load_jitter(settings.text("jitter")).rank_sigma.value;
+    const Jitter jitter = load_jitter(settings.text("jitter"));
+    point.rank_sigma = jitter.rank_sigma.value;
+    point.communication_sigma = jitter.communication_sigma.value;
   }
   if (chosen(launch_choices, settings.text("launch")) == Launch::graph) {
     point.framework.issue.value = Duration::zero();

@@ -150,7 +150,11 @@ void Library::load_machine(const Settings& settings) {
   MachineKey key = key_of(settings);
   if (!machines_.contains(key)) {
     Machine machine = machine_of(settings);
-    auto raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
+    // Many machines, so only where somebody asks how sure a time is.
+    std::shared_ptr<const std::vector<RaisedMachine>> raised;
+    if (chosen(switch_choices, settings.text("uncertainty"))) {
+      raised = std::make_shared<const std::vector<RaisedMachine>>(raised_by_error(machine));
+    }
     machines_.emplace(std::move(key), LoadedMachine{std::move(machine), std::move(raised)});
   }
 }

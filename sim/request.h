@@ -41,7 +41,7 @@ class Library {
   [[nodiscard]] const Machine& machine(const Settings& settings) const {
     return machines_.at(key_of(settings)).machine;
   }
-  /// The machine, one parameter higher by its error each time.
+  /// The machine, one parameter higher by its error each time; null unless it was loaded with `uncertainty` on.
   [[nodiscard]] std::shared_ptr<const std::vector<RaisedMachine>> raised(const Settings& settings) const {
     return machines_.at(key_of(settings)).raised;
   }

@@ -20,6 +20,8 @@ int main(int argc, char** argv) {
       "  commfuse-validate calibrate --out my-cpu.yaml\n"
       "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
       "  mpirun -np 8 commfuse-validate links\n"
+      "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n"
+      "  commfuse-validate probe --out probes.csv\n"
       "  commfuse-validate doctor\n"
       "  commfuse-validate version\n\n" +
       commfuse::exit_codes_in_words());
@@ -31,6 +33,7 @@ int main(int argc, char** argv) {
   commfuse::validate::add_calibrate(app, launch, status);
   commfuse::validate::add_compare(app, status);
   commfuse::validate::add_links(app, launch, status);
+  commfuse::validate::add_probe(app, status);
   commfuse::validate::add_doctor(app, status);
   commfuse::validate::add_version(app, status);
   const commfuse::LastWords words = commfuse::run_quietly(app, argc, argv, status);

@@ -54,6 +54,8 @@ class Executor {
 
   /// Whether the rank's memory can be fetched in this process.
   [[nodiscard]] virtual bool holds(Rank /*rank*/) const { return true; }
+  /// Whether its memory holds values of its own, for times, where no result is looked at: then prepare() is not needed.
+  [[nodiscard]] virtual bool holds_own_data() const { return false; }
   /// Poisons all memory, then fills the initial contents from the program's tensors, each whole, by TensorId. Only
   /// tensors with an initial content are looked at.
   virtual void prepare(std::span<const Matrix<float>> tensors) = 0;

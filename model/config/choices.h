@@ -11,6 +11,7 @@
 #include "model/cost/price.h"
 #include "model/record/evaluator.h"
 #include "model/schedule/strategies.h"
+#include "model/workload/transformer.h"
 
 namespace commfuse {
 
@@ -24,6 +25,8 @@ inline constexpr std::array launch_choices{Choice<Launch>{"stream", Launch::stre
                                            Choice<Launch>{"graph", Launch::graph}};
 inline constexpr std::array attention_choices{Choice<AttentionKernel>{"fused", AttentionKernel::fused},
                                               Choice<AttentionKernel>{"unfused", AttentionKernel::unfused}};
+inline constexpr std::array latent_decode_choices{Choice<LatentDecode>{"absorb", LatentDecode::absorb},
+                                                  Choice<LatentDecode>{"naive", LatentDecode::naive}};
 inline constexpr std::array evaluator_choices{Choice<Evaluator>{"auto", Evaluator::automatic},
                                               Choice<Evaluator>{"replay", Evaluator::replay},
                                               Choice<Evaluator>{"engine", Evaluator::engine}};

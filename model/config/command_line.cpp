@@ -133,6 +133,8 @@ LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const in
     return {exit_code::user_mistake, "", extras.empty() ? reworded(app, error) : unknown_word(app, extras.front())};
   } catch (const ConfigError& error) {
     return {exit_code::user_mistake, "", error.what()};
+  } catch (const HardwareAbsent& error) {
+    return {exit_code::hardware_absent, "", error.what()};
   } catch (const std::exception& error) {
     return {exit_code::failed, "", error.what()};
   }

@@ -53,7 +53,7 @@ constexpr std::array families{
     Family{"gptj", Mlp::plain, true},  Family{"codegen", Mlp::plain, true}, Family{"gpt_bigcode", Mlp::plain, true},
     Family{"bloom", Mlp::plain, true}, Family{"falcon", Mlp::plain, true},  Family{"opt", Mlp::plain},
     Family{"gpt_neox", Mlp::plain},    Family{"phi", Mlp::plain},           Family{"starcoder2", Mlp::plain},
-    Family{"nemotron", Mlp::plain},
+    Family{"nemotron", Mlp::plain},    Family{"nemotron_h", Mlp::plain},    Family{"bamba", Mlp::gated},
 };
 
 [[noreturn]] void refuse(const std::string& path, std::string_view message) {
@@ -150,7 +150,10 @@ class Reader {
       model.experts = experts(model.layers);
     }
     model.latent = latent();
-    doubt_layers();
+    read_state_space(type, model);
+    if (!model.state_space) {
+      doubt_layers();
+    }
     finish();
     return {std::move(model), std::move(doubts_)};
   }
@@ -254,7 +257,8 @@ class Reader {
   /// Counted, or as one that is as wide as some.
   std::int64_t shared_experts(std::int64_t ffn) {
     const Range<std::int64_t> range{0, expert_range.most};
-    if (const auto width = optional_count({"shared_expert_intermediate_size"}, {0, model_size_range.most})) {
+    if (const auto width = optional_count({"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"},
+                                          {0, model_size_range.most})) {
       if (mistakes_.empty() && *width % ffn != 0) {
         mistake(fmt::format("{} is {}, no multiple of an expert's {}; write a YAML model for it",
                             in_file("shared_expert_intermediate_size"), *width, ffn));
@@ -297,6 +301,82 @@ class Reader {
                            .key_value_rank = count({"kv_lora_rank"}, model_size_range),
                            .position_dim = count({"qk_rope_head_dim"}, head_range),
                            .value_dim = count({"v_head_dim"}, head_range)};
+  }
+
+  /// Nemotron-H has one part a layer and a letter for each; Bamba an MLP behind every attention and every state space,
+  /// and a list of the layers with attention. Other hybrids have parts that we do not know: Mamba of the first kind,
+  /// layers that share weights, both parts side by side.
+  void read_state_space(const std::string& type, Transformer& model) {
+    const std::optional<Field> letters = first_of({"hybrid_override_pattern"});
+    if (type == "nemotron_h" && letters && letters->value->is_string()) {
+      model.state_space = state_space({.heads = "mamba_num_heads",
+                                       .head_dim = "mamba_head_dim",
+                                       .state = "ssm_state_size",
+                                       .groups = "n_groups",
+                                       .convolution = "conv_kernel",
+                                       .chunk = "chunk_size"});
+      model.state_space->pattern = letters->value->get<std::string>();
+      require_pattern(model);
+    } else if (type == "bamba") {
+      model.state_space = state_space({.heads = "mamba_n_heads",
+                                       .head_dim = "mamba_d_head",
+                                       .state = "mamba_d_state",
+                                       .groups = "mamba_n_groups",
+                                       .convolution = "mamba_d_conv",
+                                       .chunk = "mamba_chunk_size"});
+      model.state_space->pattern = pattern_of_indices(model.layers);
+      model.layers = std::ssize(model.state_space->pattern);
+    } else if (const auto field = first_of({"ssm_state_size", "mamba_d_state", "state_size", "mamba_num_heads"})) {
+      mistake(
+          fmt::format("{} belongs to a state space of a kind that is not supported; choose a nemotron_h with a "
+                      "hybrid_override_pattern, or a bamba",
+                      in_file(field->key)));
+    }
+  }
+
+  struct StateSpaceKeys {
+    std::string_view heads, head_dim, state, groups, convolution, chunk;
+  };
+  StateSpace state_space(const StateSpaceKeys& keys) {
+    StateSpace space;
+    space.head_dim = count({keys.head_dim}, head_range);
+    space.inner = count({keys.heads}, head_range) * space.head_dim;
+    space.state = count({keys.state}, head_range);
+    space.groups = count({keys.groups}, head_range);
+    space.convolution = optional_count({keys.convolution}, head_range).value_or(space.convolution);
+    space.chunk = optional_count({keys.chunk}, model_size_range).value_or(space.chunk);
+    if (mistakes_.empty() && space.heads() % space.groups != 0) {
+      mistake(fmt::format("{} state-space heads do not split into {} groups; correct {}", space.heads(), space.groups,
+                          keys.groups));
+    }
+    return space;
+  }
+
+  void require_pattern(const Transformer& model) {
+    const std::string& pattern = model.state_space->pattern;
+    const std::string known = model.experts ? "M*-E" : "M*-";
+    const std::size_t other = pattern.find_first_not_of(known);
+    if (other != std::string::npos) {
+      mistake(fmt::format("{} has the letter {}, and layers are of {}; choose another model",
+                          in_file("hybrid_override_pattern"), in_quotes(pattern.substr(other, 1)), known));
+    } else if (mistakes_.empty() && std::ssize(pattern) != model.layers) {
+      mistake(fmt::format("{} has {} letters for {} layers; correct num_hidden_layers",
+                          in_file("hybrid_override_pattern"), pattern.size(), model.layers));
+    }
+  }
+
+  /// A mixer and an MLP for every layer of the file.
+  std::string pattern_of_indices(std::int64_t layers) {
+    std::string pattern;
+    const std::optional<Field> indices = first_of({"attn_layer_indices"});
+    for (std::int64_t layer = 0; mistakes_.empty() && layer < layers; ++layer) {
+      const bool attends =
+          indices && indices->value->is_array() &&
+          std::find(indices->value->begin(), indices->value->end(), Json(layer)) != indices->value->end();
+      pattern += attends ? StateSpace::attention : StateSpace::mamba;
+      pattern += StateSpace::mlp;
+    }
+    return pattern;
   }
 
   std::string model_type() {

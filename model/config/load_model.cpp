@@ -60,17 +60,40 @@ LatentAttention read_latent(YamlMap map) {
           .value_dim = map.count("value_dim", head_range)};
 }
 
-StateSpace read_state_space(YamlMap map) {
-  StateSpace space{.layers = map.count("layers", layer_range),
+/// A letter a layer.
+std::string read_pattern(YamlMap& map, const Transformer& model) {
+  const std::string pattern = map.text("pattern");
+  for (const char letter : pattern) {
+    const bool is_known = std::string_view("M*-E").find(letter) != std::string_view::npos;
+    if (!is_known || (letter == StateSpace::experts && !model.experts)) {
+      map.mistake("pattern",
+                  fmt::format("{} is no layer{}; choose M (state space), * (attention), - (MLP){}",
+                              in_quotes(std::string(1, letter)), is_known ? " of a model without experts" : "",
+                              model.experts ? " or E (experts)" : ""));
+      return pattern;
+    }
+  }
+  if (std::ssize(pattern) != model.layers) {
+    map.mistake("pattern", fmt::format("{} letters for {} layers; write one a layer", pattern.size(), model.layers));
+  }
+  return pattern;
+}
+
+StateSpace read_state_space(YamlMap map, const Transformer& model) {
+  StateSpace space{.pattern = read_pattern(map, model),
                    .inner = map.count("inner", model_size_range),
                    .head_dim = map.count("head_dim", head_range),
                    .state = map.count("state", head_range)};
   space.groups = count_or(map, "groups", head_range, space.groups);
+  space.chunk = count_or(map, "chunk", model_size_range, space.chunk);
   space.convolution = count_or(map, "convolution", head_range, space.convolution);
   if (space.inner % space.head_dim != 0) {
     map.mistake("head_dim", fmt::format("{} inner channels do not split into heads of {}; choose a head_dim that "
                                         "divides inner",
                                         space.inner, space.head_dim));
+  } else if (space.heads() % space.groups != 0) {
+    map.mistake("groups", fmt::format("{} heads do not split into {} groups; choose groups that divide them",
+                                      space.heads(), space.groups));
   }
   return space;
 }
@@ -88,7 +111,7 @@ void read_parameters(YamlMap& root, Transformer& model) {
     model.latent = read_latent(*latent);
   }
   if (std::optional<YamlMap> space = root.optional_map("state_space")) {
-    model.state_space = read_state_space(*space);
+    model.state_space = read_state_space(*space, model);
   }
 }
 

@@ -1,35 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/cost/costs.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace commfuse {
 
 namespace {
 
-/// Takes the time of all ops of which `free` holds.
-template <class Free>
-Costs without(const Program& program, Costs costs, const Free& free) {
+/// Changes the time of all ops of which `chosen` holds.
+template <class Chosen, class Change>
+Costs changed(const Program& program, Costs costs, const Chosen& chosen, const Change& change) {
   const std::size_t ops = program.ops.size();
   for (std::size_t op = 0; op < ops; ++op) {
-    if (free(program.ops[op])) {
-      costs.duration[op] = Duration::zero();
+    if (chosen(program.ops[op])) {
+      costs.duration[op] = change(costs.duration[op]);
       for (std::size_t place = op; place < costs.by_rank.size(); place += ops) {
-        costs.by_rank[place] = Duration::zero();
+        costs.by_rank[place] = change(costs.by_rank[place]);
       }
     }
   }
   return costs;
 }
 
+bool is_communication(const Op& op) { return op.purpose == Purpose::communication; }
+bool is_compute(const Op& op) { return !is_communication(op); }
+Duration nothing(Duration) { return Duration::zero(); }
+
 }  // namespace
 
 Costs with_free_communication(const Program& program, Costs costs) {
-  return without(program, std::move(costs), [](const Op& op) { return op.purpose == Purpose::communication; });
+  return changed(program, std::move(costs), is_communication, nothing);
 }
 
 Costs with_free_compute(const Program& program, Costs costs) {
-  return without(program, std::move(costs), [](const Op& op) { return op.purpose != Purpose::communication; });
+  return changed(program, std::move(costs), is_compute, nothing);
+}
+
+Costs slowed_down(const Program& program, Costs costs, const Slowdown& slowdown) {
+  const auto times = [](double factor) {
+    return [factor](Duration time) { return from_seconds(factor * to_seconds(time)); };
+  };
+  costs = changed(program, std::move(costs), is_compute, times(slowdown.kernels));
+  costs = changed(
+      program, std::move(costs), [](const Op& op) { return op.kind == OpKind::collective; },
+      times(slowdown.collectives));
+  return changed(
+      program, std::move(costs), [](const Op& op) { return op.kind == OpKind::exchange; }, times(slowdown.exchanges));
+}
+
+Costs with_slow_rank(const Program& program, Costs costs, Rank rank, double factor) {
+  const std::size_t ops = program.ops.size();
+  const auto ranks = static_cast<std::size_t>(program.mesh.ranks());
+  for (std::size_t one = costs.by_rank.size() / std::max<std::size_t>(1, ops); one < ranks; ++one) {
+    costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
+  }
+  for (std::size_t op = 0; op < ops; ++op) {
+    Duration& time = costs.by_rank[static_cast<std::size_t>(rank) * ops + op];
+    if (is_compute(program.ops[op])) {
+      time = from_seconds(factor * to_seconds(time));
+    }
+  }
+  return costs;
 }
 
 Duration essential_time(const Program& program, const Costs& costs, Rank rank) {

@@ -2,6 +2,7 @@
 // What every op of a program costs at one point: the only thing a simulator knows of hardware and shapes.
 #pragma once
 
+#include <compare>
 #include <vector>
 
 #include "model/schedule/program.h"
@@ -45,6 +46,16 @@ struct Costs {
 Costs with_free_communication(const Program& program, Costs costs);
 /// The same, with everything but communication taking no time: the `link` bound.
 Costs with_free_compute(const Program& program, Costs costs);
+/// How many times as long as priced ops take, by what they are.
+struct Slowdown {
+  double kernels = 1.0;      ///< All that runs on a GPU and is no communication.
+  double collectives = 1.0;  ///< Of all members of the program's mesh.
+  double exchanges = 1.0;
+  friend auto operator<=>(const Slowdown&, const Slowdown&) = default;
+};
+Costs slowed_down(const Program& program, Costs costs, const Slowdown& slowdown);
+/// The same, with everything but communication taking `factor` times as long on one rank. Requires one of the mesh.
+Costs with_slow_rank(const Program& program, Costs costs, Rank rank, double factor);
 /// Sum of what the essential ops of one rank are priced at, as they are cut, undisturbed.
 Duration essential_time(const Program& program, const Costs& costs, Rank rank);
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/cost/decode_attention.h"
 
+#include <algorithm>
+
 #include "model/cost/memory_bound.h"
 
 namespace commfuse {
@@ -13,6 +15,16 @@ Duration decode_attention_time(const Accelerator& accelerator, const AttentionSi
   const Bytes queries_and_output{2 * size.batch * size.heads * size.head_dim * bytes_of(size.dtype)};
   return accelerator.attention.overhead.value +
          memory_bound_time(accelerator, cache_of(size) + queries_and_output, accelerator.sms);
+}
+
+Duration latent_decode_time(const Accelerator& accelerator, const LatentDecodeSize& size) {
+  const std::int64_t cached = size.shared ? size.key_width : size.heads * (size.key_width + size.value_width);
+  const std::int64_t of_heads = size.heads * (size.key_width + size.value_width);
+  const Bytes traffic{size.batch * (size.seq * cached + of_heads) * bytes_of(size.dtype)};
+  const Flops products{2.0 * static_cast<double>(size.batch * size.seq) * static_cast<double>(of_heads)};
+  const double rate = accelerator.dense_peak(size.dtype).value * accelerator.attention.loop_efficiency.value;
+  return accelerator.attention.overhead.value +
+         std::max(memory_bound_time(accelerator, traffic, accelerator.sms), from_seconds(products.count / rate));
 }
 
 }  // namespace commfuse

@@ -20,8 +20,13 @@ namespace {
 /// What one shape costs at a given SM budget, and an attention also by where its queries stand.
 class Pricer {
  public:
-  Pricer(const Program& program, const Sizes& sizes, const Machine& machine, AttentionKernel kernel)
-      : program_(program), sizes_(sizes), machine_(machine), kernel_(kernel), run_(unfused_products(program, sizes)) {}
+  Pricer(const Program& program, const Sizes& sizes, const Machine& machine, const PriceOptions& options)
+      : program_(program),
+        sizes_(sizes),
+        machine_(machine),
+        kernel_(options.attention),
+        products_(options.products),
+        run_(unfused_products(program, sizes)) {}
 
   /// A query of block row j of N sees j blocks of keys and half of its own under a causal mask: (2j + 1) / 2N^2 of all
   /// scores (method.md 1.4).
@@ -60,6 +65,7 @@ class Pricer {
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
     GemmSize size = gemm_size(gemm, sizes_);
     size.run = run_;
+    size.dtype = products_.value_or(size.dtype);
     return estimate_gemm(machine_.accelerator, size, sms).time;
   }
 
@@ -96,6 +102,7 @@ class Pricer {
   const Sizes& sizes_;
   const Machine& machine_;
   AttentionKernel kernel_;
+  std::optional<DType> products_;
   Flops run_;  // of the unfused products of a rank: strategies are compared on a chip that is equally hot
 };
 
@@ -336,7 +343,7 @@ Costs price(const Program& program, const std::vector<Meetings>& possible, const
   check(possible.size() == program.ops.size(), "meetings belong to the program");
   const std::vector<Meetings> alone(options.interference == Interference::dynamic ? possible.size() : 0);
   const std::vector<Meetings>& meetings = options.interference == Interference::dynamic ? alone : possible;
-  const Pricer pricer(program, sizes, machine, options.attention);
+  const Pricer pricer(program, sizes, machine, options);
   const KernelParts parts(program);
   Costs costs;
   costs.duration.reserve(program.ops.size());
@@ -398,7 +405,7 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
     if (in_kernel(program, op)) {
       lean(machine.link.nominal_rate);
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
-      lean_on_products(accelerator, gemm->dtype, lean);
+      lean_on_products(accelerator, options.products.value_or(gemm->dtype), lean);
     } else if (const auto* core = std::get_if<AttentionShape>(&shape);
                core != nullptr && options.attention == AttentionKernel::unfused) {
       lean_on_products(accelerator, core->dtype, lean);

@@ -2,10 +2,12 @@
 // From a program, sizes and a machine to what every op costs.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "model/cost/attention.h"
 #include "model/cost/costs.h"
+#include "model/dtype.h"
 #include "model/hardware/machine.h"
 #include "model/schedule/order.h"
 #include "model/schedule/sizes.h"
@@ -24,6 +26,9 @@ struct PriceOptions {
   Interference interference = Interference::constant;
   Launch launch = Launch::stream;
   AttentionKernel attention = AttentionKernel::fused;
+  /// Products are in it, and all else is in what the program says: as with Transformer Engine's fp8, where tensors
+  /// between products, sums and wires have 16 bits. Left out: products too.
+  std::optional<DType> products = std::nullopt;
   friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
 };
 

@@ -4,7 +4,13 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
+#include <cstddef>
 #include <utility>
+
+#include "model/check.h"
+#include "model/schedule/scope.h"
+#include "model/schedule/strategies.h"
 
 namespace commfuse {
 
@@ -87,128 +93,265 @@ Value worst_rank_share(const Row& row) {
   return tail(row, [](const Tails& tails) { return tails.causes.share_of_path(tails.causes.worst_rank()); });
 }
 
+// The way back: what a value of a column says of its row.
+
+const std::string& text_in(const Value& value) { return std::get<std::string>(value); }
+double number_in(const Value& value) { return std::get<double>(value); }
+std::int64_t count_in(const Value& value) { return std::get<std::int64_t>(value); }
+/// Whole picoseconds come back whole: they are below 2^53.
+Duration time_in(const Value& value) { return Duration{std::llround(number_in(value) * 1e6)}; }
+
+template <std::string Row::*member>
+void put_text(Row& row, const Value& value) {
+  row.*member = text_in(value);
+}
+
+template <std::int64_t Row::*member>
+void put_count(Row& row, const Value& value) {
+  row.*member = count_in(value);
+}
+
+template <std::optional<double> Row::*member>
+void put_share(Row& row, const Value& value) {
+  row.*member = number_in(value);
+}
+
+template <std::optional<double> Row::*member>
+void put_rate(Row& row, const Value& value) {
+  row.*member = number_in(value) * 1e9;
+}
+
+template <Option which>
+void put_option(Row& row, const Value& value) {
+  put(which, is_count(which) ? std::to_string(count_in(value)) : text_in(value), row.options);
+  row.relevant.add(which);
+}
+
+template <Duration Breakdown::*part>
+void put_part(Row& row, const Value& value) {
+  row.analysis.critical.*part = time_in(value);
+}
+
+template <Duration Analysis::*member>
+void put_exposed(Row& row, const Value& value) {
+  row.analysis.*member = time_in(value);
+}
+
+template <Duration Row::*member>
+void put_bound(Row& row, const Value& value) {
+  row.*member = time_in(value);
+}
+
+void put_critical_rank(Row& row, const Value& value) {
+  row.analysis.critical_rank = static_cast<Rank>(count_in(value));
+}
+void put_mfu(Row& row, const Value& value) { row.mfu = number_in(value); }
+void put_buffers(Row& row, const Value& value) { row.buffers = Bytes{count_in(value)}; }
+void put_seed(Row& row, const Value& value) { row.seed = static_cast<std::uint64_t>(count_in(value)); }
+
+Percentiles& percentiles_of(Row& row) {
+  if (!row.tails) {
+    row.tails.emplace();
+  }
+  return row.tails->percentiles;
+}
+
+void put_samples(Row& row, const Value& value) {
+  percentiles_of(row).samples = static_cast<std::size_t>(count_in(value));
+}
+
+template <Estimate Percentiles::*which>
+void put_estimate(Row& row, const Value& value) {
+  (percentiles_of(row).*which).value = time_in(value);
+}
+
+template <Estimate Percentiles::*which, Duration TimeRange::*end>
+void put_end(Row& row, const Value& value) {
+  std::optional<TimeRange>& range = (percentiles_of(row).*which).range;
+  if (!range) {
+    range.emplace();
+  }
+  *range.*end = time_in(value);
+}
+template <Estimate Percentiles::*which>
+constexpr auto put_low = put_end<which, &TimeRange::low>;
+template <Estimate Percentiles::*which>
+constexpr auto put_high = put_end<which, &TimeRange::high>;
+
 constexpr std::array columns{
-    ResultColumn{"schema", "version of this row's form",
-                 [](const Row&) -> Value { return std::string{result_schema}; }},
-    ResultColumn{"model_version", "version of the model behind the numbers",
-                 [](const Row&) -> Value { return std::int64_t{model_version}; }},
-    ResultColumn{"model", "transformer", [](const Row& row) -> Value { return row.model; }},
-    ResultColumn{"hardware", "machine", [](const Row& row) -> Value { return row.hardware; }},
-    ResultColumn{"link_bandwidth", "links inside a node, as asked",
-                 [](const Row& row) -> Value { return row.link_bandwidth; }},
-    ResultColumn{"network_bandwidth", "links between nodes, as asked",
-                 [](const Row& row) -> Value { return row.network_bandwidth; }},
-    ResultColumn{"link_rate_gb_s", "nominal rate of a link inside a node, one direction",
-                 [](const Row& row) -> Value { return gigabytes_a_second(row.link_rate); }},
-    ResultColumn{"network_rate_gb_s", "the same between nodes, of one GPU",
-                 [](const Row& row) -> Value { return gigabytes_a_second(row.network_rate); }},
-    ResultColumn{"scope", "what is run: one site, or the MLP in a chain",
-                 [](const Row& row) -> Value { return row.scope; }},
-    ResultColumn{"ranks", "tensor-parallel ranks", [](const Row& row) -> Value { return row.ranks; }},
-    ResultColumn{"batch", "sequences", [](const Row& row) -> Value { return row.batch; }},
-    ResultColumn{"seq", "tokens of a sequence", [](const Row& row) -> Value { return row.seq; }},
-    ResultColumn{"dtype", "element type of tensors and of the wire", [](const Row& row) -> Value { return row.dtype; }},
-    ResultColumn{"strategy", "family of schedules", [](const Row& row) -> Value { return row.strategy; }},
-    ResultColumn{"slices", "sliced: k", option<Option::slices>},
-    ResultColumn{"sub_slices", "commfuse: m", option<Option::sub_slices>},
-    ResultColumn{"form", "commfuse: ring or direct", option<Option::form>},
-    ResultColumn{"add_lane", "commfuse ring: where adds run", option<Option::add_lane>},
-    ResultColumn{"sum", "commfuse direct: when the owner adds up", option<Option::sum>},
-    ResultColumn{"lanes", "commfuse: communication lanes", option<Option::lanes>},
-    ResultColumn{"directions", "commfuse ring: ways round", option<Option::directions>},
-    ResultColumn{"group", "commfuse: ring steps a product", option<Option::group>},
-    ResultColumn{"inner", "commfuse: ranks of the inner ring", option<Option::inner>},
-    ResultColumn{"attention", "how the attention core is cut", option<Option::attention>},
-    ResultColumn{"shuffles", "sliced: strided or copied slices", option<Option::shuffles>},
-    ResultColumn{"regather", "backward: gathered again or saved", option<Option::regather>},
-    ResultColumn{"status", "ok, or infeasible: no numbers follow",
-                 [](const Row& row) -> Value { return std::string{row.feasible() ? "ok" : "infeasible"}; }},
-    ResultColumn{"reason", "why it is infeasible", [](const Row& row) -> Value { return unless_empty(row.reason); }},
-    ResultColumn{"makespan_us", "last end on any rank",
-                 [](const Row& row) -> Value { return us(row, critical(row).makespan); }},
-    ResultColumn{"makespan_error", "one standard error of it, as a share",
-                 [](const Row& row) -> Value { return row.feasible() ? maybe(row.makespan_error) : Value{}; }},
-    ResultColumn{"win_probability", "of being faster than the fastest other schedule of the point",
-                 [](const Row& row) -> Value { return row.feasible() ? maybe(row.win_probability) : Value{}; }},
-    ResultColumn{"compute_us", "essential compute, unsliced",
-                 [](const Row& row) -> Value { return us(row, critical(row).compute); }},
-    ResultColumn{"slicing_us", "what cutting the compute costs",
-                 [](const Row& row) -> Value { return us(row, critical(row).slicing); }},
-    ResultColumn{"stretch_us", "essential compute slowed by interference and jitter",
-                 [](const Row& row) -> Value { return us(row, critical(row).stretch); }},
-    ResultColumn{"local_us", "strategy-made adds, packs and copies outside essential compute",
-                 [](const Row& row) -> Value { return us(row, critical(row).local); }},
-    ResultColumn{"exposed_us", "head + bubble + tail - local",
-                 [](const Row& row) -> Value { return us(row, critical(row).exposed); }},
-    ResultColumn{"head_us", "before the first essential op",
-                 [](const Row& row) -> Value { return us(row, critical(row).head); }},
-    ResultColumn{"bubble_us", "gaps between essential ops",
-                 [](const Row& row) -> Value { return us(row, critical(row).bubble); }},
-    ResultColumn{"tail_us", "after the last essential op",
-                 [](const Row& row) -> Value { return us(row, critical(row).tail); }},
-    ResultColumn{"critical_rank", "the rank whose last op ends last; the times above are its own",
-                 [](const Row& row) -> Value { return result(row, std::int64_t{row.analysis.critical_rank}); }},
-    ResultColumn{"mean_exposed_us", "exposed time, mean over ranks",
-                 [](const Row& row) -> Value { return us(row, row.analysis.mean_exposed); }},
-    ResultColumn{"max_exposed_us", "exposed time, largest over ranks",
-                 [](const Row& row) -> Value { return us(row, row.analysis.max_exposed); }},
-    ResultColumn{"comm_cost_us", "makespan less that with free communication",
-                 [](const Row& row) -> Value { return us(row, critical(row).makespan - row.ideal); }},
-    ResultColumn{"ideal_us", "bound: makespan with free communication",
-                 [](const Row& row) -> Value { return us(row, row.ideal); }},
-    ResultColumn{"link_us", "bound: makespan with free compute",
-                 [](const Row& row) -> Value { return us(row, row.link); }},
-    ResultColumn{"mfu", "model FLOPs over makespan x ranks x dense peak",
-                 [](const Row& row) -> Value { return result(row, row.mfu); }},
-    ResultColumn{"samples", "runs under jitter; what follows up to p99_9_high_us is theirs",
+    ResultColumn{"schema", "version of this row's form", ColumnType::text,
+                 [](const Row&) -> Value { return std::string{result_schema}; }, nullptr},
+    ResultColumn{"model_version", "version of the model behind the numbers", ColumnType::count,
+                 [](const Row&) -> Value { return std::int64_t{model_version}; }, nullptr},
+    ResultColumn{"model", "transformer", ColumnType::text, [](const Row& row) -> Value { return row.model; },
+                 put_text<&Row::model>},
+    ResultColumn{"hardware", "machine", ColumnType::text, [](const Row& row) -> Value { return row.hardware; },
+                 put_text<&Row::hardware>},
+    ResultColumn{"link_bandwidth", "links inside a node, as asked", ColumnType::text,
+                 [](const Row& row) -> Value { return row.link_bandwidth; }, put_text<&Row::link_bandwidth>},
+    ResultColumn{"network_bandwidth", "links between nodes, as asked", ColumnType::text,
+                 [](const Row& row) -> Value { return row.network_bandwidth; }, put_text<&Row::network_bandwidth>},
+    ResultColumn{"link_rate_gb_s", "nominal rate of a link inside a node, one direction", ColumnType::number,
+                 [](const Row& row) -> Value { return gigabytes_a_second(row.link_rate); }, put_rate<&Row::link_rate>},
+    ResultColumn{"network_rate_gb_s", "the same between nodes, of one GPU", ColumnType::number,
+                 [](const Row& row) -> Value { return gigabytes_a_second(row.network_rate); },
+                 put_rate<&Row::network_rate>},
+    ResultColumn{"scope", "what is run: one site, or the MLP in a chain", ColumnType::text,
+                 [](const Row& row) -> Value { return row.scope; }, put_text<&Row::scope>},
+    ResultColumn{"ranks", "tensor-parallel ranks", ColumnType::count, [](const Row& row) -> Value { return row.ranks; },
+                 put_count<&Row::ranks>},
+    ResultColumn{"batch", "sequences", ColumnType::count, [](const Row& row) -> Value { return row.batch; },
+                 put_count<&Row::batch>},
+    ResultColumn{"seq", "tokens of a sequence", ColumnType::count, [](const Row& row) -> Value { return row.seq; },
+                 put_count<&Row::seq>},
+    ResultColumn{"dtype", "element type of tensors and of the wire", ColumnType::text,
+                 [](const Row& row) -> Value { return row.dtype; }, put_text<&Row::dtype>},
+    ResultColumn{"strategy", "family of schedules", ColumnType::text,
+                 [](const Row& row) -> Value { return row.strategy; }, put_text<&Row::strategy>},
+    ResultColumn{"slices", "sliced: k", ColumnType::count, option<Option::slices>, put_option<Option::slices>},
+    ResultColumn{"sub_slices", "commfuse: m", ColumnType::count, option<Option::sub_slices>,
+                 put_option<Option::sub_slices>},
+    ResultColumn{"form", "commfuse: ring or direct", ColumnType::text, option<Option::form>, put_option<Option::form>},
+    ResultColumn{"add_lane", "commfuse ring: where adds run", ColumnType::text, option<Option::add_lane>,
+                 put_option<Option::add_lane>},
+    ResultColumn{"sum", "commfuse direct: when the owner adds up", ColumnType::text, option<Option::sum>,
+                 put_option<Option::sum>},
+    ResultColumn{"lanes", "commfuse: communication lanes", ColumnType::count, option<Option::lanes>,
+                 put_option<Option::lanes>},
+    ResultColumn{"directions", "commfuse ring: ways round", ColumnType::text, option<Option::directions>,
+                 put_option<Option::directions>},
+    ResultColumn{"group", "commfuse: ring steps a product", ColumnType::count, option<Option::group>,
+                 put_option<Option::group>},
+    ResultColumn{"inner", "commfuse: ranks of the inner ring", ColumnType::count, option<Option::inner>,
+                 put_option<Option::inner>},
+    ResultColumn{"attention", "how the attention core is cut", ColumnType::text, option<Option::attention>,
+                 put_option<Option::attention>},
+    ResultColumn{"shuffles", "sliced: strided or copied slices", ColumnType::text, option<Option::shuffles>,
+                 put_option<Option::shuffles>},
+    ResultColumn{"regather", "backward: gathered again or saved", ColumnType::text, option<Option::regather>,
+                 put_option<Option::regather>},
+    ResultColumn{"status", "ok, or infeasible: no numbers follow", ColumnType::text,
+                 [](const Row& row) -> Value { return std::string{row.feasible() ? "ok" : "infeasible"}; }, nullptr},
+    ResultColumn{"reason", "why it is infeasible", ColumnType::text,
+                 [](const Row& row) -> Value { return unless_empty(row.reason); }, put_text<&Row::reason>},
+    ResultColumn{"makespan_us", "last end on any rank", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).makespan); },
+                 put_part<&Breakdown::makespan>},
+    ResultColumn{"makespan_error", "one standard error of it, as a share", ColumnType::number,
+                 [](const Row& row) -> Value { return row.feasible() ? maybe(row.makespan_error) : Value{}; },
+                 put_share<&Row::makespan_error>},
+    ResultColumn{"win_probability", "of being faster than the fastest other schedule of the point", ColumnType::number,
+                 [](const Row& row) -> Value { return row.feasible() ? maybe(row.win_probability) : Value{}; },
+                 put_share<&Row::win_probability>},
+    ResultColumn{"compute_us", "essential compute, unsliced", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).compute); }, put_part<&Breakdown::compute>},
+    ResultColumn{"slicing_us", "what cutting the compute costs", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).slicing); }, put_part<&Breakdown::slicing>},
+    ResultColumn{"stretch_us", "essential compute slowed by interference and jitter", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).stretch); }, put_part<&Breakdown::stretch>},
+    ResultColumn{"local_us", "strategy-made adds, packs and copies outside essential compute", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).local); }, put_part<&Breakdown::local>},
+    ResultColumn{"exposed_us", "head + bubble + tail - local", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).exposed); }, put_part<&Breakdown::exposed>},
+    ResultColumn{"head_us", "before the first essential op", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).head); }, put_part<&Breakdown::head>},
+    ResultColumn{"bubble_us", "gaps between essential ops", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).bubble); }, put_part<&Breakdown::bubble>},
+    ResultColumn{"tail_us", "after the last essential op", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).tail); }, put_part<&Breakdown::tail>},
+    ResultColumn{"critical_rank", "the rank whose last op ends last; the times above are its own", ColumnType::count,
+                 [](const Row& row) -> Value { return result(row, std::int64_t{row.analysis.critical_rank}); },
+                 put_critical_rank},
+    ResultColumn{"mean_exposed_us", "exposed time, mean over ranks", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, row.analysis.mean_exposed); },
+                 put_exposed<&Analysis::mean_exposed>},
+    ResultColumn{"max_exposed_us", "exposed time, largest over ranks", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, row.analysis.max_exposed); },
+                 put_exposed<&Analysis::max_exposed>},
+    ResultColumn{"comm_cost_us", "makespan less that with free communication", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, critical(row).makespan - row.ideal); }, nullptr},
+    ResultColumn{"ideal_us", "bound: makespan with free communication", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, row.ideal); }, put_bound<&Row::ideal>},
+    ResultColumn{"link_us", "bound: makespan with free compute", ColumnType::number,
+                 [](const Row& row) -> Value { return us(row, row.link); }, put_bound<&Row::link>},
+    ResultColumn{"mfu", "model FLOPs over makespan x ranks x dense peak", ColumnType::number,
+                 [](const Row& row) -> Value { return result(row, row.mfu); }, put_mfu},
+    ResultColumn{"samples", "runs under jitter; what follows up to p99_9_high_us is theirs", ColumnType::count,
                  [](const Row& row) -> Value {
                    return row.tails ? Value{static_cast<std::int64_t>(row.tails->percentiles.samples)} : Value{};
-                 }},
-    ResultColumn{"mean_us", "mean makespan", estimate<&Percentiles::mean>},
-    ResultColumn{"mean_low_us", "where its 95 % confidence interval begins", low<&Percentiles::mean>},
-    ResultColumn{"mean_high_us", "where it ends", high<&Percentiles::mean>},
-    ResultColumn{"p50_us", "median makespan", estimate<&Percentiles::p50>},
-    ResultColumn{"p50_low_us", "where its 95 % confidence interval begins", low<&Percentiles::p50>},
-    ResultColumn{"p50_high_us", "where it ends", high<&Percentiles::p50>},
-    ResultColumn{"p95_us", "percentile 95 of the makespan", estimate<&Percentiles::p95>},
-    ResultColumn{"p95_low_us", "where its 95 % confidence interval begins", low<&Percentiles::p95>},
-    ResultColumn{"p95_high_us", "where it ends", high<&Percentiles::p95>},
-    ResultColumn{"p99_us", "percentile 99 of the makespan", estimate<&Percentiles::p99>},
-    ResultColumn{"p99_low_us", "where its 95 % confidence interval begins", low<&Percentiles::p99>},
-    ResultColumn{"p99_high_us", "where it ends", high<&Percentiles::p99>},
-    ResultColumn{"p99_9_us", "percentile 99.9 of the makespan", estimate<&Percentiles::p99_9>},
-    ResultColumn{"p99_9_low_us", "where its 95 % confidence interval begins", low<&Percentiles::p99_9>},
-    ResultColumn{"p99_9_high_us", "where it ends", high<&Percentiles::p99_9>},
-    ResultColumn{"mfu_mean", "MFU over the mean makespan", mfu_over<&Percentiles::mean>},
-    ResultColumn{"mfu_p99", "MFU over the p99 makespan", mfu_over<&Percentiles::p99>},
-    ResultColumn{"p99_exposed_us", "exposed time, mean of the samples near the p99", near<&Breakdown::exposed>},
-    ResultColumn{"p99_stretch_us", "stretch, mean of the samples near the p99", near<&Breakdown::stretch>},
+                 },
+                 put_samples},
+    ResultColumn{"mean_us", "mean makespan", ColumnType::number, estimate<&Percentiles::mean>,
+                 put_estimate<&Percentiles::mean>},
+    ResultColumn{"mean_low_us", "where its 95 % confidence interval begins", ColumnType::number,
+                 low<&Percentiles::mean>, put_low<&Percentiles::mean>},
+    ResultColumn{"mean_high_us", "where it ends", ColumnType::number, high<&Percentiles::mean>,
+                 put_high<&Percentiles::mean>},
+    ResultColumn{"p50_us", "median makespan", ColumnType::number, estimate<&Percentiles::p50>,
+                 put_estimate<&Percentiles::p50>},
+    ResultColumn{"p50_low_us", "where its 95 % confidence interval begins", ColumnType::number, low<&Percentiles::p50>,
+                 put_low<&Percentiles::p50>},
+    ResultColumn{"p50_high_us", "where it ends", ColumnType::number, high<&Percentiles::p50>,
+                 put_high<&Percentiles::p50>},
+    ResultColumn{"p95_us", "percentile 95 of the makespan", ColumnType::number, estimate<&Percentiles::p95>,
+                 put_estimate<&Percentiles::p95>},
+    ResultColumn{"p95_low_us", "where its 95 % confidence interval begins", ColumnType::number, low<&Percentiles::p95>,
+                 put_low<&Percentiles::p95>},
+    ResultColumn{"p95_high_us", "where it ends", ColumnType::number, high<&Percentiles::p95>,
+                 put_high<&Percentiles::p95>},
+    ResultColumn{"p99_us", "percentile 99 of the makespan", ColumnType::number, estimate<&Percentiles::p99>,
+                 put_estimate<&Percentiles::p99>},
+    ResultColumn{"p99_low_us", "where its 95 % confidence interval begins", ColumnType::number, low<&Percentiles::p99>,
+                 put_low<&Percentiles::p99>},
+    ResultColumn{"p99_high_us", "where it ends", ColumnType::number, high<&Percentiles::p99>,
+                 put_high<&Percentiles::p99>},
+    ResultColumn{"p99_9_us", "percentile 99.9 of the makespan", ColumnType::number, estimate<&Percentiles::p99_9>,
+                 put_estimate<&Percentiles::p99_9>},
+    ResultColumn{"p99_9_low_us", "where its 95 % confidence interval begins", ColumnType::number,
+                 low<&Percentiles::p99_9>, put_low<&Percentiles::p99_9>},
+    ResultColumn{"p99_9_high_us", "where it ends", ColumnType::number, high<&Percentiles::p99_9>,
+                 put_high<&Percentiles::p99_9>},
+    ResultColumn{"mfu_mean", "MFU over the mean makespan", ColumnType::number, mfu_over<&Percentiles::mean>, nullptr},
+    ResultColumn{"mfu_p99", "MFU over the p99 makespan", ColumnType::number, mfu_over<&Percentiles::p99>, nullptr},
+    ResultColumn{"p99_exposed_us", "exposed time, mean of the samples near the p99", ColumnType::number,
+                 near<&Breakdown::exposed>, nullptr},
+    ResultColumn{"p99_stretch_us", "stretch, mean of the samples near the p99", ColumnType::number,
+                 near<&Breakdown::stretch>, nullptr},
     ResultColumn{"p99_path_communication", "share of those samples with communication on the critical path",
-                 on_path<PathKind::communication>},
-    ResultColumn{"p99_path_local", "the same of adds, packs and copies", on_path<PathKind::local>},
-    ResultColumn{"p99_path_issue", "the same of the host's issuing", on_path<PathKind::issue>},
-    ResultColumn{"p99_worst_rank", "the rank that takes most of the critical path in those samples", worst_rank},
-    ResultColumn{"p99_worst_rank_share", "its share of the path", worst_rank_share},
-    ResultColumn{"buffer_bytes", "memory of all buffers of one rank",
-                 [](const Row& row) -> Value { return result(row, row.buffers.count); }},
-    ResultColumn{"evaluator", "who played the schedule",
-                 [](const Row& row) -> Value { return unless_empty(row.evaluator); }},
-    ResultColumn{"interference", "how communication slows kernels beside it",
-                 [](const Row& row) -> Value { return row.interference; }},
-    ResultColumn{"jitter", "how op times stray", [](const Row& row) -> Value { return unless_empty(row.jitter); }},
-    ResultColumn{"faults", "what goes wrong", [](const Row& row) -> Value { return unless_empty(row.faults); }},
+                 ColumnType::number, on_path<PathKind::communication>, nullptr},
+    ResultColumn{"p99_path_local", "the same of adds, packs and copies", ColumnType::number, on_path<PathKind::local>,
+                 nullptr},
+    ResultColumn{"p99_path_issue", "the same of the host's issuing", ColumnType::number, on_path<PathKind::issue>,
+                 nullptr},
+    ResultColumn{"p99_worst_rank", "the rank that takes most of the critical path in those samples", ColumnType::count,
+                 worst_rank, nullptr},
+    ResultColumn{"p99_worst_rank_share", "its share of the path", ColumnType::number, worst_rank_share, nullptr},
+    ResultColumn{"buffer_bytes", "memory of all buffers of one rank", ColumnType::count,
+                 [](const Row& row) -> Value { return result(row, row.buffers.count); }, put_buffers},
+    ResultColumn{"evaluator", "who played the schedule", ColumnType::text,
+                 [](const Row& row) -> Value { return unless_empty(row.evaluator); }, put_text<&Row::evaluator>},
+    ResultColumn{"interference", "how communication slows kernels beside it", ColumnType::text,
+                 [](const Row& row) -> Value { return row.interference; }, put_text<&Row::interference>},
+    ResultColumn{"jitter", "how op times stray", ColumnType::text,
+                 [](const Row& row) -> Value { return unless_empty(row.jitter); }, put_text<&Row::jitter>},
+    ResultColumn{"faults", "what goes wrong", ColumnType::text,
+                 [](const Row& row) -> Value { return unless_empty(row.faults); }, put_text<&Row::faults>},
     ResultColumn{
-        "seed", "of the draws; where there are samples",
-        [](const Row& row) -> Value { return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{}; }},
-    ResultColumn{"launch", "host issue: op by op, or one graph", [](const Row& row) -> Value { return row.launch; }},
-    ResultColumn{"attention_kernel", "fused, or with scores written out",
-                 [](const Row& row) -> Value { return unless_empty(row.attention_kernel); }},
-    ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first",
-                 [](const Row& row) -> Value { return unless_empty(row.leans_on); }},
-    ResultColumn{"warnings", "sizes outside those that a fit saw",
-                 [](const Row& row) -> Value { return unless_empty(row.warnings); }},
-    ResultColumn{"schedule_sha256", "digest of the schedule's canonical text",
-                 [](const Row& row) -> Value { return unless_empty(row.schedule_sha256); }},
+        "seed", "of the draws; where there are samples", ColumnType::count,
+        [](const Row& row) -> Value { return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{}; },
+        put_seed},
+    ResultColumn{"launch", "host issue: op by op, or one graph", ColumnType::text,
+                 [](const Row& row) -> Value { return row.launch; }, put_text<&Row::launch>},
+    ResultColumn{"attention_kernel", "fused, or with scores written out", ColumnType::text,
+                 [](const Row& row) -> Value { return unless_empty(row.attention_kernel); },
+                 put_text<&Row::attention_kernel>},
+    ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
+                 [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
+    ResultColumn{"warnings", "sizes outside those that a fit saw", ColumnType::text,
+                 [](const Row& row) -> Value { return unless_empty(row.warnings); }, put_text<&Row::warnings>},
+    ResultColumn{"schedule_sha256", "digest of the schedule's canonical text", ColumnType::text,
+                 [](const Row& row) -> Value { return unless_empty(row.schedule_sha256); },
+                 put_text<&Row::schedule_sha256>},
 };
 
 }  // namespace
@@ -226,5 +369,34 @@ std::string machine_in_words(const ResultRow& row) {
 }
 
 std::span<const ResultColumn> result_columns() { return columns; }
+
+std::vector<Value> values_of(const ResultRow& row) {
+  std::vector<Value> values;
+  values.reserve(columns.size());
+  for (const ResultColumn& column : columns) {
+    values.push_back(column.value(row));
+  }
+  return values;
+}
+
+ResultRow row_of(std::span<const Value> values) {
+  check(values.size() == columns.size(), "a row has a value for every column");
+  ResultRow row;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (columns[i].put != nullptr && !std::holds_alternative<std::monostate>(values[i])) {
+      columns[i].put(row, values[i]);
+    }
+  }
+  Breakdown& critical = row.analysis.critical;
+  critical.busy = critical.makespan - critical.exposed - critical.local;
+  const Strategy* strategy = find_strategy(row.strategy);
+  const std::optional<Scope> scope = scope_named(row.scope);
+  if (row.feasible() && strategy != nullptr && scope) {
+    row.options.dtype = *dtype_named(row.dtype);
+    row.parameters = parameters_of(*strategy, kinds_of(*scope), row.options);
+    row.bound = strategy->bound;
+  }
+  return row;
+}
 
 }  // namespace commfuse

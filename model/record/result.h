@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "model/analysis/breakdown.h"
 #include "model/analysis/tails.h"
@@ -17,7 +18,7 @@
 namespace commfuse {
 
 /// Results change only together with this number.
-inline constexpr int model_version = 1;
+inline constexpr int model_version = 2;
 inline constexpr std::string_view result_schema = "commfuse.result/1";
 
 struct ResultRow {
@@ -73,13 +74,25 @@ std::string machine_in_words(std::string_view hardware, std::string_view link, s
 /// Nothing where a column does not apply to a row.
 using Value = std::variant<std::monostate, std::string, std::int64_t, double>;
 
+/// Of all values of a column that are there.
+enum class ColumnType : std::uint8_t { text, count, number };
+
 struct ResultColumn {
   std::string_view name;  // unit last: makespan_us
   std::string_view doc;   // one line
+  ColumnType type;
   Value (*value)(const ResultRow&);
+  /// The way back, of a value that is there; null where other columns say it already.
+  void (*put)(ResultRow&, const Value&);
 };
 
 /// In the order of every output.
 std::span<const ResultColumn> result_columns();
+
+/// By column.
+std::vector<Value> values_of(const ResultRow& row);
+/// The row that these are of, one a column: all that a column says, the schedule's parameters in words, and percentiles
+/// without what the runs near the p99 have in common. Requires values of a row; rates may differ in their last bit.
+ResultRow row_of(std::span<const Value> values);
 
 }  // namespace commfuse

@@ -94,6 +94,9 @@ Json json_of(const Environment& environment) {
             {"os", environment.os},
             {"compiler", environment.compiler},
             {"build", environment.build}};
+  if (!environment.gpu.empty()) {
+    json["gpu"] = environment.gpu;
+  }
   if (!environment.mpi.empty()) {
     json["mpi"] = environment.mpi;
     json["hosts"] = environment.hosts;
@@ -264,6 +267,9 @@ Environment environment_in(const Reader& reader) {
                           .os = reader.at("os").text(),
                           .compiler = reader.at("compiler").text(),
                           .build = reader.at("build").text()};
+  if (reader.has("gpu")) {
+    environment.gpu = reader.at("gpu").text();
+  }
   if (reader.has("mpi")) {
     environment.mpi = reader.at("mpi").text();
     for (const Reader& host : reader.at("hosts").items()) {

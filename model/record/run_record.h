@@ -57,6 +57,7 @@ struct Environment {
   std::string build;                 ///< Release or Debug.
   std::string mpi{};                 ///< "Open MPI v4.1.4"; empty: all ranks were in one process.
   std::vector<std::string> hosts{};  ///< By rank, where each is a process; else empty.
+  std::string gpu{};                 ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty: none took part.
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 

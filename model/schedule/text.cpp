@@ -2,13 +2,11 @@
 #include "model/schedule/text.h"
 
 #include <fmt/format.h>
-#include <sha2.h>
 
-#include <array>
-#include <cstdint>
 #include <iterator>
 
 #include "model/schedule/words.h"
+#include "model/sha256.h"
 
 namespace commfuse {
 
@@ -252,12 +250,7 @@ std::string to_text(const Program& program) {
   return text;
 }
 
-std::string digest_of(const Program& program) {
-  const std::string text = to_text(program);
-  std::array<char, SHA256_DIGEST_STRING_LENGTH> digest{};
-  SHA256Data(reinterpret_cast<const std::uint8_t*>(text.data()), text.size(), digest.data());
-  return digest.data();
-}
+std::string digest_of(const Program& program) { return sha256_of(to_text(program)); }
 
 std::string_view name_of(Function function) { return words::word(words::functions, function); }
 std::string_view name_of(BufferRole role) { return words::word(words::roles, role); }

@@ -15,10 +15,6 @@ constexpr std::int64_t width = 2;  // bytes of an activation; those of fp8 produ
 
 std::int64_t optimizer_bytes(Optimizer optimizer) { return optimizer == Optimizer::adam ? 12 : 8; }
 
-bool is_mixture(const Transformer& model, std::int64_t layer) {
-  return model.experts && layer >= model.experts->dense_layers;
-}
-
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Bytes of a token's MLP that tensor ranks share: of each first product's output and of what the last one reads.
@@ -28,13 +24,40 @@ std::int64_t mlp_bytes(const Transformer& model, bool mixture) {
   return width * products * ffn;
 }
 
+/// Bytes of a token's attention that tensor ranks share: queries, keys, values, output, and scores that are kept.
+std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan) {
+  const std::int64_t heads =
+      model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
+  const std::int64_t keys = model.latent ? heads : model.kv_heads * model.head_dim;
+  const bool keeps_scores = !plan.fused_attention && plan.recompute == Recompute::none;
+  const std::int64_t scores = (plan.dropout ? 2 * width + 1 : width) * model.heads * plan.seq;
+  return 2 * width * (heads + keys) + (keeps_scores ? scores : 0);
+}
+
 /// Parameters of a layer on one GPU: experts over expert ranks and tensor ranks, norms whole.
-std::int64_t layer_on_gpu(const Transformer& model, const TrainingPlan& plan, bool mixture) {
-  const LayerParameters layer = layer_parameters(model, mixture);
+std::int64_t layer_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
+  const LayerParameters layer = layer_parameters(model, kind);
   const std::int64_t a_norm = model.norm == Norm::layer ? 2 : 1;
-  const std::int64_t norms = 2 * a_norm * model.hidden;
-  return norms + ceil_div(layer.attention + layer.mlp - norms, plan.tensor) +
+  const std::int64_t norms = kind.parts() * a_norm * model.hidden;
+  return norms + ceil_div(layer.attention + layer.state_space + layer.mlp - norms, plan.tensor) +
          ceil_div(layer.routed_experts, plan.tensor * plan.expert);
+}
+
+/// Of the layers of a stage: the sum of what `of` says of a layer of each kind.
+template <class Of>
+auto sum_over_layers(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, const Of& of) {
+  const std::vector<std::int64_t> pieces = layers_by_piece(model, plan);
+  decltype(of(LayerKind{})) sum = 0;
+  std::int64_t first = 0;
+  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
+    if (static_cast<std::int64_t>(piece) % plan.pipeline == stage) {
+      for (const LayerRun& run : layer_runs(model, first, pieces[piece])) {
+        sum += run.count * of(run.kind);
+      }
+    }
+    first += pieces[piece];
+  }
+  return sum;
 }
 
 /// Micro-batches whose activations a piece keeps at the most.
@@ -57,42 +80,35 @@ Bytes rounded(double bytes) { return Bytes{std::llround(bytes)}; }
 
 }  // namespace
 
-Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, bool mixture) {
+Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
   const std::int64_t tokens = plan.tokens_per_pass();
   const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
   if (plan.recompute == Recompute::full) {
     return Bytes{ceil_div(width * tokens * model.hidden, sharers)};
   }
-  const std::int64_t masks = plan.dropout ? 2 * model.hidden : 0;
-  const std::int64_t everywhere = 4 * width * model.hidden + masks;
-  const std::int64_t heads =
-      model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
-  const std::int64_t keys = model.latent ? heads : model.kv_heads * model.head_dim;
-  const std::int64_t shared = 2 * width * (heads + keys) + mlp_bytes(model, mixture);
-  std::int64_t scores = 0;
-  if (!plan.fused_attention && plan.recompute == Recompute::none) {
-    scores = (plan.dropout ? 2 * width + 1 : width) * model.heads * plan.seq;
+  const std::int64_t mask = plan.dropout ? model.hidden : 0;
+  const std::int64_t everywhere = kind.parts() * (2 * width * model.hidden + mask);
+  std::int64_t shared = 0;
+  if (kind.attention) {
+    shared += attention_bytes(model, plan);
   }
-  return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * (shared + scores), plan.tensor)};
+  if (kind.state_space) {
+    const StateSpace& space = *model.state_space;
+    shared += width * (space.projected() + space.convolved() + 2 * space.inner);
+  }
+  if (kind.mlp != MlpKind::none) {
+    shared += mlp_bytes(model, kind.mlp == MlpKind::mixture);
+  }
+  return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * shared, plan.tensor)};
 }
 
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
   check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
-  const std::vector<std::int64_t> pieces = layers_by_piece(model, plan);
-  std::int64_t parameters = 0;
-  std::int64_t layer = 0;
-  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
-    const bool is_ours = static_cast<std::int64_t>(piece) % plan.pipeline == stage;
-    for (std::int64_t i = 0; i < pieces[piece]; ++i, ++layer) {
-      parameters += is_ours ? layer_on_gpu(model, plan, is_mixture(model, layer)) : 0;
-    }
-  }
+  std::int64_t parameters =
+      sum_over_layers(model, plan, stage, [&](const LayerKind& kind) { return layer_on_gpu(model, plan, kind); });
   const ModelParameters all = parameters_of(model);
   const bool is_first = stage == 0;
   const bool is_last = stage == plan.pipeline - 1;
-  if (model.state_space) {  // spread evenly
-    parameters += ceil_div(model.state_space->layers * state_space_parameters(model), plan.tensor * plan.pipeline);
-  }
   if (is_first) {
     parameters += ceil_div(all.embedding, plan.tensor);
   }
@@ -113,17 +129,8 @@ StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::
   memory.gradients = shared_from(Zero::gradients, bytes_of(plan.gradient_dtype));
   memory.optimizer = shared_from(Zero::optimizer, optimizer_bytes(plan.optimizer));
 
-  const std::vector<std::int64_t> pieces = layers_by_piece(model, plan);
-  double of_layers = 0.0;
-  std::int64_t layer = 0;
-  for (std::size_t piece = 0; piece < pieces.size(); ++piece) {
-    const bool is_ours = static_cast<std::int64_t>(piece) % plan.pipeline == stage;
-    for (std::int64_t i = 0; i < pieces[piece]; ++i, ++layer) {
-      if (is_ours) {
-        of_layers += static_cast<double>(layer_activations(model, plan, is_mixture(model, layer)).count);
-      }
-    }
-  }
+  const auto of_layers = static_cast<double>(sum_over_layers(
+      model, plan, stage, [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; }));
   const std::int64_t tokens = plan.tokens_per_pass();
   const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
   double activations = of_layers * passes_under_way(plan, stage);

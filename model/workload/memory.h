@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "model/units.h"
+#include "model/workload/layers.h"
 #include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
 
@@ -27,9 +28,13 @@ struct StepMemory {
 ///   shared by t ranks:  queries and output of the core 4 H d, keys and values 4 K d, MLP 4 ffn (gated: 6 ffn)
 ///   unfused core:       5 H s (softmax, and with dropout its mask and output; without 2 H s), unless recomputed
 ///
+/// Those of a layer that has one part alone are half of the first line, and what the part needs; of a state space
+/// (state-spaces/mamba, ops/triton/ssd_combined.py, which makes its chunks' states again) that is shared by t ranks:
+/// the projected 2 P, the convolved 2 C, the output of the scan and the gated one 4 I.
+///
 /// Sequence parallelism shares the first line as well. Full recomputation keeps the layer's input, 2 h, alone, whole on
 /// every rank or, with sequence parallelism, shared. Of routed experts a token fills those it is sent to.
-Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, bool mixture);
+Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
 
 /// Parameters that one GPU of a stage holds before data-parallel ranks share them: its layers and, first and last, the
 /// embedding, the logits and the norm before these; tensor ranks share all but norms, which they all hold. Where the

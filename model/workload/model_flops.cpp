@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "model/workload/layers.h"
+
 namespace commfuse {
 
 namespace {
@@ -24,17 +26,16 @@ std::int64_t mlp_weights(const Transformer& model, std::int64_t ffn) {
 }
 
 std::int64_t all_layer_weights(const Transformer& model) {
-  const std::int64_t dense = model.experts ? model.experts->dense_layers : model.layers;
-  std::int64_t weights = model.layers * attention_weights(model) + dense * mlp_weights(model, model.ffn);
+  const LayerCounts counts = layer_counts(model);
+  std::int64_t weights = counts.attention * attention_weights(model) + counts.dense * mlp_weights(model, model.ffn);
   if (model.experts) {
     const Experts& experts = *model.experts;
     const std::int64_t one = mlp_weights(model, experts.ffn);
-    weights += (model.layers - dense) * (model.hidden * experts.count + (experts.active + experts.shared) * one);
+    weights += counts.mixture * (model.hidden * experts.count + (experts.active + experts.shared) * one);
   }
   if (model.state_space) {
     const StateSpace& space = *model.state_space;
-    const std::int64_t in = 2 * space.inner + 2 * space.groups * space.state + space.inner / space.head_dim;
-    weights += space.layers * (model.hidden * (in + space.inner) + 3 * space.inner * space.state);
+    weights += counts.state_space * (model.hidden * (space.projected() + space.inner) + 3 * space.inner * space.state);
   }
   return weights;
 }
@@ -67,7 +68,7 @@ ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, Atten
   const double seen = static_cast<double>(tokens.seq) * (count == AttentionCount::causal ? 0.5 : 1.0);
   ForwardFlops flops;
   flops.layers = Flops{2.0 * all * static_cast<double>(all_layer_weights(model))};
-  flops.attention = Flops{2.0 * all * seen * static_cast<double>(model.layers * score_width(model))};
+  flops.attention = Flops{2.0 * all * seen * static_cast<double>(layer_counts(model).attention * score_width(model))};
   flops.logits = Flops{2.0 * all * static_cast<double>(model.hidden * model.vocab)};
   return flops;
 }

@@ -33,31 +33,34 @@ std::int64_t mlp(const Transformer& model, std::int64_t ffn) {
 
 }  // namespace
 
-LayerParameters layer_parameters(const Transformer& model, bool mixture) {
+LayerParameters layer_parameters(const Transformer& model, const LayerKind& kind) {
   const std::int64_t norm = norm_parameters(model, model.hidden);
   LayerParameters layer;
-  layer.attention = norm + (model.latent ? latent_attention(model) : plain_attention(model));
-  if (!mixture) {
-    layer.mlp = norm + mlp(model, model.ffn);
-    return layer;
+  if (kind.attention) {
+    layer.attention = norm + (model.latent ? latent_attention(model) : plain_attention(model));
   }
-  check(model.experts.has_value(), "a mixture has experts");
-  const Experts& experts = *model.experts;
-  const std::int64_t one = mlp(model, experts.ffn);
-  layer.mlp = norm + model.hidden * experts.count + experts.shared * one;
-  layer.routed_experts = experts.count * one;
-  layer.active_experts = experts.active * one;
+  if (kind.state_space) {
+    layer.state_space = state_space_parameters(model);
+  }
+  if (kind.mlp == MlpKind::dense) {
+    layer.mlp = norm + mlp(model, model.ffn);
+  }
+  if (kind.mlp == MlpKind::mixture) {
+    check(model.experts.has_value(), "a mixture has experts");
+    const Experts& experts = *model.experts;
+    const std::int64_t one = mlp(model, experts.ffn);
+    layer.mlp = norm + model.hidden * experts.count + experts.shared * one;
+    layer.routed_experts = experts.count * one;
+    layer.active_experts = experts.active * one;
+  }
   return layer;
 }
 
 std::int64_t state_space_parameters(const Transformer& model) {
   check(model.state_space.has_value(), "the model has state-space layers");
   const StateSpace& space = *model.state_space;
-  const std::int64_t heads = space.inner / space.head_dim;
-  const std::int64_t convolved = space.inner + 2 * space.groups * space.state;
-  const std::int64_t in = model.hidden * (space.inner + convolved + heads);
-  return in + convolved * (space.convolution + 1) + 3 * heads + space.inner + space.inner * model.hidden +
-         norm_parameters(model, model.hidden);
+  return model.hidden * space.projected() + space.convolved() * (space.convolution + 1) + 3 * space.heads() +
+         space.inner + space.inner * model.hidden + norm_parameters(model, model.hidden);
 }
 
 ModelParameters parameters_of(const Transformer& model) {
@@ -65,18 +68,10 @@ ModelParameters parameters_of(const Transformer& model) {
   count.embedding = (model.vocab + model.positions) * model.hidden;
   count.logits = model.tied_embeddings ? 0 : model.vocab * model.hidden;
   count.final_norm = norm_parameters(model, model.hidden);
-  const std::int64_t dense = model.experts ? model.experts->dense_layers : model.layers;
-  const LayerParameters plain = layer_parameters(model, false);
-  count.layers = dense * plain.total();
-  count.active_layers = dense * plain.active();
-  if (model.experts) {
-    const LayerParameters mixture = layer_parameters(model, true);
-    count.layers += (model.layers - dense) * mixture.total();
-    count.active_layers += (model.layers - dense) * mixture.active();
-  }
-  if (model.state_space) {
-    count.layers += model.state_space->layers * state_space_parameters(model);
-    count.active_layers += model.state_space->layers * state_space_parameters(model);
+  for (const LayerRun& run : layer_runs(model)) {
+    const LayerParameters layer = layer_parameters(model, run.kind);
+    count.layers += run.count * layer.total();
+    count.active_layers += run.count * layer.active();
   }
   return count;
 }

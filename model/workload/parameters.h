@@ -4,27 +4,29 @@
 
 #include <cstdint>
 
+#include "model/workload/layers.h"
 #include "model/workload/transformer.h"
 
 namespace commfuse {
 
-/// Of one layer. Norms count where they stand: one before attention, one before the MLP.
+/// Of one layer. Norms count where they stand: one before attention, one before the MLP, one before a state space.
 struct LayerParameters {
   std::int64_t attention = 0;
+  std::int64_t state_space = 0;
   std::int64_t mlp = 0;             ///< Dense, or the router with the shared experts.
   std::int64_t routed_experts = 0;  ///< All of them.
   std::int64_t active_experts = 0;  ///< Those that one token goes through.
 
-  [[nodiscard]] std::int64_t total() const { return attention + mlp + routed_experts; }
-  [[nodiscard]] std::int64_t active() const { return attention + mlp + active_experts; }
+  [[nodiscard]] std::int64_t total() const { return attention + state_space + mlp + routed_experts; }
+  [[nodiscard]] std::int64_t active() const { return attention + state_space + mlp + active_experts; }
 };
 
-/// Of a layer whose MLP is dense, or a mixture where `mixture`. Requires experts for a mixture.
+/// Requires experts for a mixture, and a state space for a layer that has one.
 ///
 /// Attention: hidden x (heads + 2 kv_heads) x head_dim, and heads x head_dim x hidden; for multi-head latent attention
 /// the two narrow products each of queries and of keys with values (DeepSeek-V2, 2024, appendix C). MLP: 2 or, gated,
 /// 3 x hidden x ffn. Biases and norms as the model has them.
-LayerParameters layer_parameters(const Transformer& model, bool mixture);
+LayerParameters layer_parameters(const Transformer& model, const LayerKind& kind);
 
 /// Of one Mamba-2 layer: in-projection (2 inner + 2 groups x state + heads columns), convolution, A, D and the bias of
 /// dt by head, gated norm, out-projection, norm. Requires state_space.

@@ -71,8 +71,28 @@ void require_experts(const Transformer& model, const TrainingPlan& plan) {
   if (model.experts) {
     require_multiple({"the number of experts", model.experts->count}, {"expert parallelism", plan.expert},
                      "choose one that divides it");
-    require_multiple({"the number of replicas (data x context)", plan.replicas()}, {"expert parallelism", plan.expert},
-                     "choose one that divides it");
+    require_multiple({"the number of replicas (data x context x ulysses)", plan.replicas()},
+                     {"expert parallelism", plan.expert}, "choose one that divides it");
+  }
+}
+
+/// Heads are shared by tensor ranks and, while they attend, by Ulysses ranks; those of a state space by all ranks that
+/// share a sequence.
+void require_heads(const Transformer& model, const TrainingPlan& plan) {
+  constexpr std::string_view fewer = "choose tensor ranks that divide it";
+  const Named tensor{"tensor parallelism", plan.tensor};
+  const Named both{"tensor parallelism x ulysses", plan.tensor * plan.ulysses};
+  for (const Named& heads : {Named{"the number of heads", model.heads}, {"the number of kv heads", model.kv_heads}}) {
+    require_multiple(heads, tensor, fewer);
+    require_multiple(heads, both, "choose fewer ulysses ranks, or context ranks instead");
+  }
+  if (model.state_space) {
+    const Named groups{"the number of state-space groups", model.state_space->groups};
+    require_multiple({"the number of state-space heads", model.state_space->heads()}, tensor, fewer);
+    require_multiple(groups, tensor, fewer);
+    require_multiple(groups,
+                     {"tensor parallelism x context parallelism x ulysses", plan.tensor * plan.sequence_ranks()},
+                     "choose fewer ranks that share a sequence");
   }
 }
 
@@ -109,10 +129,11 @@ std::optional<Optimizer> optimizer_named(std::string_view name) {
 void require_possible(const Transformer& model, const TrainingPlan& plan) {
   const Named tensor{"tensor parallelism", plan.tensor};
   constexpr std::string_view fewer = "choose tensor ranks that divide it";
-  require_multiple({"the number of heads", model.heads}, tensor, fewer);
-  require_multiple({"the number of kv heads", model.kv_heads}, tensor, fewer);
+  require_heads(model, plan);
   require_multiple({"the number of ffn columns", model.experts ? model.experts->ffn : model.ffn}, tensor, fewer);
   require_multiple({"seq", plan.seq}, {"context parallelism", plan.context}, "choose another sequence length");
+  require_multiple({"seq", plan.seq}, {"context parallelism x ulysses", plan.sequence_ranks()},
+                   "choose another sequence length");
   if (plan.sequence_parallel) {
     require_multiple({"the number of tokens of a pass", plan.tokens_per_pass()}, tensor,
                      "choose another sequence length, or no sequence parallelism");

@@ -47,8 +47,11 @@ struct TrainingPlan {
   std::int64_t interleave = 1;     ///< Pieces of the model a stage has.
   PipelineSchedule schedule = PipelineSchedule::one_forward_one_backward;
   std::int64_t data = 1;     ///< Replicas.
-  std::int64_t context = 1;  ///< Ranks that share the tokens of a sequence.
-  std::int64_t expert = 1;   ///< Ranks among data and context that share the experts.
+  std::int64_t context = 1;  ///< Ranks that share the tokens of a sequence, and gather its keys and values.
+  /// Ranks that share the tokens of a sequence, and its heads while they attend (Jacobs et al., "DeepSpeed Ulysses",
+  /// 2023). With context ranks as well, both at once (Fang and Zhao, "USP", 2024).
+  std::int64_t ulysses = 1;
+  std::int64_t expert = 1;  ///< Ranks among the replicas that share the experts.
   Zero zero = Zero::none;
 
   std::int64_t global_batch = 1;  ///< Sequences of a step, all replicas together.
@@ -63,12 +66,14 @@ struct TrainingPlan {
   DType gradient_dtype = DType::bf16;  ///< Gradients are summed up in it.
   bool overlap_gradients = true;       ///< Reduced beside the backward pass, bucket by bucket; else behind it.
 
-  [[nodiscard]] std::int64_t gpus() const { return tensor * pipeline * data * context; }
+  [[nodiscard]] std::int64_t gpus() const { return tensor * pipeline * replicas(); }
+  /// Ranks that share the tokens of a sequence, tensor ranks aside.
+  [[nodiscard]] std::int64_t sequence_ranks() const { return context * ulysses; }
   /// Ranks that hold the same weights.
-  [[nodiscard]] std::int64_t replicas() const { return data * context; }
+  [[nodiscard]] std::int64_t replicas() const { return data * sequence_ranks(); }
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
   /// Of one pass on one rank, before tensor ranks share them.
-  [[nodiscard]] std::int64_t tokens_per_pass() const { return micro_batch * seq / context; }
+  [[nodiscard]] std::int64_t tokens_per_pass() const { return micro_batch * seq / sequence_ranks(); }
 };
 
 /// Throws ConfigError, one sentence that names the two settings that clash and a remedy.

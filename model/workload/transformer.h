@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of a decoder-only model: dense, with a mixture of experts, or with state-space layers beside.
+// The shape of a decoder-only model: dense, with a mixture of experts, or a hybrid with state-space layers.
 #pragma once
 
 #include <cstdint>
@@ -32,15 +32,33 @@ struct LatentAttention {
   std::int64_t value_dim = 0;     ///< Of a head.
 };
 
-/// Mamba-2 layers beside those with attention and MLP. Source: Dao and Gu, "Transformers are SSMs", 2024, and
+/// How a decoding step attends over a latent cache (DeepSeek-V3, inference/model.py, attn_impl). absorb: the narrow
+/// keys and values stay as they are, and the products that would widen them are taken into queries and outputs; naive:
+/// the cache holds the wide keys and values of every head.
+enum class LatentDecode : std::uint8_t { absorb, naive };
+
+/// A hybrid: Mamba-2 layers among others. Every layer has one part alone, and the pattern says which, a letter a layer,
+/// as Megatron-LM's --hybrid-override-pattern. Source: Dao and Gu, "Transformers are SSMs", 2024, and
 /// state-spaces/mamba, modules/mamba2.py.
 struct StateSpace {
-  std::int64_t layers = 0;  ///< Beside Transformer::layers.
-  std::int64_t inner = 0;   ///< Channels; twice the hidden size as a rule.
+  static constexpr char mamba = 'M';
+  static constexpr char attention = '*';
+  static constexpr char mlp = '-';
+  static constexpr char experts = 'E';
+
+  std::string pattern;     ///< Transformer::layers letters.
+  std::int64_t inner = 0;  ///< Channels; twice the hidden size as a rule.
   std::int64_t head_dim = 0;
   std::int64_t state = 0;
-  std::int64_t groups = 1;
+  std::int64_t groups = 1;  ///< Of heads that share what they read and write the state by.
   std::int64_t convolution = 4;
+  std::int64_t chunk = 256;  ///< Tokens whose outputs a kernel makes by products.
+
+  [[nodiscard]] std::int64_t heads() const { return inner / head_dim; }
+  /// Channels of the convolution: what goes into the state, and by what it is written and read.
+  [[nodiscard]] std::int64_t convolved() const { return inner + 2 * groups * state; }
+  /// Columns of the in-projection: those, the gate, and one step width a head.
+  [[nodiscard]] std::int64_t projected() const { return inner + convolved() + heads(); }
 };
 
 /// Valid for ever after `load_model`: all sizes positive, heads a multiple of kv_heads.

@@ -12,6 +12,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/fit/nccl_tests.h"
+#include "sim/calibrate/kineto.h"
 #include "sim/score/kinds.h"
 #include "sim/score/layer_columns.h"
 #include "sim/score/row.h"
@@ -38,6 +39,10 @@ class Reader {
     name_ = path.filename().string();
     if (is_run_record(path)) {
       merge(observations_of(load_run_record(path.string()), name_));
+      return;
+    }
+    if (is_kineto_trace(path)) {
+      read_trace(read_kineto(path));
       return;
     }
     const Table table = score::read_table(path);
@@ -92,7 +97,7 @@ class Reader {
     append(record.peers, seen_.peers);
     seen_.next_op = record.next_op ? record.next_op : seen_.next_op;
     seen_.wake_up = record.wake_up ? record.wake_up : seen_.wake_up;
-    seen_.is_executor = true;
+    seen_.is_executor = record.is_executor;
     seen_.machine = seen_.machine.empty() ? record.machine : seen_.machine;
     seen_.skipped.insert(seen_.skipped.end(), record.skipped.begin(), record.skipped.end());
   }
@@ -197,6 +202,18 @@ class Reader {
     }
     for (const NcclTestsRow& row : run.rows) {
       add(Message{.op = run.op, .ranks = run.ranks, .nodes = run.nodes, .bytes = row.bytes, .time_us = row.time_us});
+    }
+  }
+
+  void read_trace(const KinetoTrace& trace) {
+    for (const MeasuredGemm& product : trace.products) {
+      add(seen_.gemm[index_of(product.size.dtype)], product);
+    }
+    for (const TracedCollective& one : trace.collectives) {
+      add(Message{.op = one.op, .ranks = one.ranks, .nodes = 1, .bytes = one.bytes, .time_us = one.time_us});
+    }
+    for (const auto& [sentence, count] : trace.skipped) {
+      passed_over_[fmt::format("{}: {}", name_, sentence)] += count;
     }
   }
 

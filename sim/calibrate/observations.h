@@ -51,9 +51,10 @@ struct Observations {
   std::vector<std::string> skipped;  ///< Sentences about what is right but not of one node, or of no use here.
 };
 
-/// Kinds are told by a table's header as `commfuse-sim score` does, a record of commfuse-validate by its schema,
-/// everything else is read as nccl-tests' text or JSON. Where a table says which machine a row is of, all rows must be
-/// of one; `machine` chooses. Throws ConfigError for a file that is none of these or cannot be read.
+/// Kinds are told by a table's header as `commfuse-sim score` does, a record of commfuse-validate by its schema, a
+/// trace of PyTorch's profiler by how it begins (its collectives count as inside a node); everything else is read as
+/// nccl-tests' text or JSON. Where a table says which machine a row is of, all rows must be of one; `machine` chooses.
+/// Throws ConfigError for a file that is none of these or cannot be read.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine);
 

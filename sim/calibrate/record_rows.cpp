@@ -28,8 +28,10 @@ Duration median_of(std::vector<Duration> samples) {
 class RecordRows {
  public:
   RecordRows(const RunRecord& record, std::string source) : source_(std::move(source)) {
-    seen_.machine = fmt::format("{}, links {}", record.environment.cpu, record.links);
-    seen_.is_executor = true;
+    const bool has_gpu = !record.environment.gpu.empty();
+    seen_.machine =
+        has_gpu ? record.environment.gpu : fmt::format("{}, links {}", record.environment.cpu, record.links);
+    seen_.is_executor = !has_gpu;  // the peak of a GPU is known
     for (const MicroBenchmark& one : record.micro_benchmarks) {
       const Duration time = median_of(one.samples);
       if (one.rank >= 0) {

@@ -56,9 +56,10 @@ void add_calibrate(CLI::App& app, int& status) {
   CLI::App* command = app.add_subcommand("calibrate", "Fit a machine's parameters to its measurements");
   const auto request = std::make_shared<CalibrateRequest>();
   command
-      ->add_option(
-          "files", request->files,
-          "Text or JSON of nccl-tests; CSV of products, attention, messages; records of commfuse-validate bench")
+      ->add_option("files", request->files,
+                   "Text or JSON of nccl-tests; CSV of products, attention, messages; records of commfuse-validate "
+                   "bench; traces "
+                   "of PyTorch's profiler, .gz too")
       ->required()
       ->type_name("FILE");
   command->add_option("--base", request->base, "Hardware to start from, as in h100-sxm")->required()->type_name("NAME");

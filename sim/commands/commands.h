@@ -8,10 +8,16 @@ class App;
 
 namespace commfuse::sim {
 
+void add_best(CLI::App& app, int& status);
 void add_calibrate(CLI::App& app, int& status);
 void add_config(CLI::App& app, int& status);
+void add_diff(CLI::App& app, int& status);
+void add_import(CLI::App& app, int& status);
+void add_merge(CLI::App& app, int& status);
+void add_results(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_schedule(CLI::App& app, int& status);
+void add_schema(CLI::App& app, int& status);
 void add_score(CLI::App& app, int& status);
 void add_sweep(CLI::App& app, int& status);
 void add_tune(CLI::App& app, int& status);

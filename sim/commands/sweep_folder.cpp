@@ -44,9 +44,18 @@ std::string contents_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
+/// What a process that was killed may leave of its first file.
+bool is_unfinished(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name.starts_with(fmt::format(".{}.", settings_file)) && name.ends_with(".part");
+}
+
 void require_free(const fs::path& folder, const std::string& settings) {
   std::error_code error;
-  const bool empty = fs::is_empty(folder, error);
+  fs::directory_iterator entries(folder, error);
+  const bool empty = !error && std::all_of(fs::begin(entries), fs::end(entries), [](const fs::directory_entry& entry) {
+    return is_unfinished(entry.path());
+  });
   if (error) {
     refuse(folder, fmt::format("cannot be read ({}); choose another folder", error.message()));
   }
@@ -58,10 +67,20 @@ void require_free(const fs::path& folder, const std::string& settings) {
   }
 }
 
+/// Of this sweep or of shards of it.
+bool is_store(const fs::path& path) {
+  const std::string name = path.filename().string();
+  return name == store_file || (name.starts_with("shard-") && path.extension() == ".sqlite");
+}
+
 }  // namespace
 
+OutputFile file_of(std::string name, std::string text) {
+  return {std::move(name), [text = std::move(text)](const Sink& sink) { sink(text); }};
+}
+
 SweepFolder::SweepFolder(fs::path folder, std::string settings, bool force)
-    : folder_(std::move(folder)), settings_(std::move(settings)) {
+    : folder_(std::move(folder)), settings_(std::move(settings)), force_(force) {
   if (folder_.empty()) {
     refuse(folder_, "is no folder; name one, as in --out out/sweep");
   }
@@ -78,20 +97,28 @@ SweepFolder::SweepFolder(fs::path folder, std::string settings, bool force)
   }
 }
 
-void SweepFolder::write(const std::vector<std::pair<std::string, std::string>>& files) const {
+void SweepFolder::begin() const {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) {
     refuse(folder_, fmt::format("cannot be made ({}); choose another folder", error.message()));
   }
+  if (force_ && contents_of(folder_ / settings_file) != settings_) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+      if (is_store(entry.path())) {
+        fs::remove(entry.path(), error);
+      }
+    }
+  }
+  reports::atomic_write(folder_ / settings_file, settings_);
+}
+
+void SweepFolder::write(const std::vector<OutputFile>& files) const {
+  std::error_code error;
   std::vector<std::unique_ptr<reports::AtomicFile>> open;
-  const auto begin = [&](const std::string& name, std::string_view bytes) {
+  for (const auto& [name, fill] : files) {
     open.push_back(std::make_unique<reports::AtomicFile>(folder_ / name));
-    open.back()->write(bytes);
-  };
-  begin(settings_file, settings_);
-  for (const auto& [name, bytes] : files) {
-    begin(name, bytes);
+    fill([&file = *open.back()](std::string_view bytes) { file.write(bytes); });
   }
   for (const std::unique_ptr<reports::AtomicFile>& file : open) {
     file->commit();

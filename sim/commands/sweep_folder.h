@@ -3,13 +3,24 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace commfuse::sim {
 
 inline constexpr const char* settings_file = "settings.yaml";
+inline constexpr const char* store_file = "results.sqlite";
+
+/// Takes a piece of a file.
+using Sink = std::function<void(std::string_view)>;
+/// A file's name and what writes it.
+using OutputFile = std::pair<std::string, std::function<void(const Sink&)>>;
+
+/// A file that is one text.
+OutputFile file_of(std::string name, std::string text);
 
 class SweepFolder {
  public:
@@ -17,13 +28,18 @@ class SweepFolder {
   /// settings are not these, unless `force`.
   SweepFolder(std::filesystem::path folder, std::string settings, bool force);
 
-  /// Names and contents; the settings go along. Each file is there whole or not at all, and none is replaced before all
-  /// are written. What an older sweep left and this one does not make goes away.
-  void write(const std::vector<std::pair<std::string, std::string>>& files) const;
+  /// Makes the folder and says in it which sweep it is for. With `force`, what it held of another sweep goes away.
+  void begin() const;
+  [[nodiscard]] std::filesystem::path path_of(const std::string& name) const { return folder_ / name; }
+
+  /// Each file is there whole or not at all, and none is replaced before all are written. What an older sweep left and
+  /// this one does not make goes away.
+  void write(const std::vector<OutputFile>& files) const;
 
  private:
   std::filesystem::path folder_;
   std::string settings_;
+  bool force_;
 };
 
 }  // namespace commfuse::sim

@@ -73,6 +73,7 @@ PlanWish wish_of(const Settings& settings) {
                   .pipeline = wish(settings, "parallel.pipeline"),
                   .interleave = wish(settings, "parallel.interleave"),
                   .context = wish(settings, "parallel.context"),
+                  .ulysses = wish(settings, "parallel.ulysses"),
                   .data = wish(settings, "parallel.data"),
                   .expert = wish(settings, "parallel.experts"),
                   .micro_batch = wish(settings, "step.micro_batch")};
@@ -149,7 +150,11 @@ int run_tune(TuneRequest request) {
   TuneOptions options{.keep = request.keep};
   options.minimize = chosen(minimize_choices, request.minimize);
   if (settings.text("jitter") != "none") {
-    options.rank_sigma = load_jitter(settings.text("jitter")).rank_sigma.value;
+    Jitter jitter = load_jitter(settings.text("jitter"));
+    options.rank_sigma = jitter.rank_sigma.value;
+    options.communication_sigma = jitter.communication_sigma.value;
+    jitter.rank_sigma.value = 0.0;
+    options.kernel_jitter = std::make_shared<const JitterTables>(jitter);
     options.monte_carlo = monte_carlo_of(settings, load_jitter_tables(settings.text("jitter")).tables);
     options.monte_carlo.samples = settings.has("samples") ? options.monte_carlo.samples : usual_samples;
   }
@@ -189,7 +194,7 @@ void add_tune(CLI::App& app, int& status) {
         add("--cluster", request->cluster, "As --hardware; a cluster's name needs no number of nodes", "NAME");
         add("--gpus", request->gpus, "All of them; left out: those of the machine", "COUNT");
         add("--minimize", request->minimize,
-            "Of a site's time: mean, or p99, which takes --jitter default where none is given", "WORD")
+            "mean of every site, or p99 of the step, which takes --jitter default where none is given", "WORD")
             ->capture_default_str();
         command.add_option("--keep", request->keep, "So many plans to tell of")
             ->group("Tuning")

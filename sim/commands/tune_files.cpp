@@ -30,6 +30,7 @@ std::string plan_yaml(Settings settings, const TrainingPlan& plan, const Strateg
   put(settings, "parallel.interleave", plan.interleave);
   put(settings, "parallel.data", plan.data);
   put(settings, "parallel.context", plan.context);
+  put(settings, "parallel.ulysses", plan.ulysses);
   put(settings, "parallel.experts", plan.expert);
   put(settings, "parallel.zero", static_cast<int>(plan.zero));
   put(settings, "step.micro_batch", plan.micro_batch);
@@ -38,10 +39,17 @@ std::string plan_yaml(Settings settings, const TrainingPlan& plan, const Strateg
   return "# The best single strategy at every site; each site's own is in site-*.yaml.\n" + to_yaml(settings, false);
 }
 
+/// Sites of the model itself name it; others have a model of their own, whose MLP is as wide.
+bool is_of(const Transformer& model, const TunedSite& site) {
+  return site.shape.ffn == model.ffn && site.shape.gated_mlp == model.gated_mlp;
+}
+
 /// The site alone: the tokens of one pass, and no whole-model setting.
-std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const TunedSite& site) {
+std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const TunedSite& site,
+                      const std::string& model) {
   Settings settings;
-  for (const char* key : {"model", "hardware", "link_bandwidth", "network_bandwidth", "dtype"}) {
+  put(settings, "model", model);
+  for (const char* key : {"hardware", "link_bandwidth", "network_bandwidth", "dtype"}) {
     put(settings, key, asked.text(key));
   }
   put(settings, "scope", std::string{name_of(site.scope)});
@@ -55,6 +63,16 @@ std::string site_yaml(const Settings& asked, const TrainingPlan& plan, const Tun
     }
   }
   return fmt::format("# {}\n{}", schedule_in_words(site.scope, site.best), to_yaml(settings, false));
+}
+
+/// A layer as wide as the model, whose plain MLP has the site's shape.
+std::string model_yaml(const TunedSite& site) {
+  const Transformer& shape = site.shape;
+  return fmt::format(
+      "# Whose {} has the shape of {}.\nschema: commfuse.model/1\nname: {}-{}\nlayers: 1\nhidden: {}\n"
+      "ffn: {}\nheads: {}\nkv_heads: {}\nhead_dim: {}\nvocab: {}\ngated_mlp: false\n",
+      name_of(site.scope), site.name, shape.name, site.name, shape.hidden, shape.ffn, shape.heads, shape.kv_heads,
+      shape.head_dim, shape.vocab);
 }
 
 /// What TransformerEngine can do at a product that gathers before it, or scatters behind it.
@@ -130,7 +148,13 @@ std::vector<std::pair<std::string, std::string>> tune_files(const Settings& sett
   std::vector<std::pair<std::string, std::string>> files;
   files.emplace_back("plan.yaml", plan_yaml(settings, plan, *tuning.single));
   for (const TunedSite& site : tuning.sites) {
-    files.emplace_back(fmt::format("site-{}.yaml", name_of(site.scope)), site_yaml(settings, plan, site));
+    const bool is_ours = is_of(*space.model, site);
+    const std::string model = fmt::format("model-{}.yaml", site.name);
+    if (!is_ours) {
+      files.emplace_back(model, model_yaml(site));
+    }
+    files.emplace_back(fmt::format("site-{}.yaml", site.name),
+                       site_yaml(settings, plan, site, is_ours ? settings.text("model") : "./" + model));
   }
   if (!tuning.sites.empty()) {
     files.emplace_back("tp_comm_overlap_cfg.yaml", megatron_yaml(space, plan));

@@ -34,7 +34,10 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
                   format_count(base.global_batch), format_count(base.global_batch * base.seq), format_count(base.seq),
                   name_of(base.dtype));
   if (base.schedule == PipelineSchedule::zero_bubble) {
-    text += "Stages by zero_bubble; with it, strategies have schedules for forward sites only.\n";
+    text += "Stages by zero_bubble; backward sites are the gradients of inputs alone (dgrad).\n";
+  }
+  if (const std::int64_t ranks = heading.space.wish.ulysses.value_or(1); ranks > 1) {
+    text += fmt::format("Every sequence over {} Ulysses ranks.\n", ranks);
   }
   if (heading.default_batch) {
     text += "Nobody chose a batch; this is the usual 4M tokens a step. --batch chooses.\n";
@@ -66,12 +69,11 @@ std::string gains(const Tuning& tuning) {
       "The first, {:.0f} tokens a second. With the best schedule at every site it takes {:.1f} ms: {:.1f}% less than "
       "with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
       "strategy. "
-      "With {}sites that were compute alone it would take {:.1f} ms, {:.1f}% less: no schedule does better.",
+      "With sites that were compute alone it would take {:.1f} ms, {:.1f}% less: no schedule does better.",
       best.tokens_per_second, milliseconds(best.time), 100.0 * saved(best.time, tuning.serial.time),
       milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time), tuning.single->name,
-      milliseconds(tuning.with_single.time),
-      tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble ? "forward " : "",
-      milliseconds(tuning.bound.time), 100.0 * saved(tuning.bound.time, best.time));
+      milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),
+      100.0 * saved(tuning.bound.time, best.time));
   const StepBreakdown& parts = best.parts;
   return "\n" + wrapped(text, "", "") +
          wrapped(fmt::format("Its parts: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
@@ -87,10 +89,7 @@ std::string rate(const TunedSite& site) {
 
 std::string sites(const Tuning& tuning) {
   if (tuning.sites.empty()) {
-    return wrapped(
-        "No site has a collective that a schedule could hide: tensor ranks do not share tokens, or products are in "
-        "fp8.",
-        "\n", "");
+    return wrapped("No site has a collective that a schedule could hide: tensor ranks do not share tokens.", "\n", "");
   }
   constexpr const char* line = "  {:<17} {:>8} {:>8} {:>6} {:>8} {:>6} {:>8} {:>8}\n";
   std::string text = "\nIts sites, one micro-batch, times in us\n" +
@@ -98,7 +97,7 @@ std::string sites(const Tuning& tuning) {
                      fmt::format(line, "", "", "", "", "alone", "at", "pipe", "ring");
   for (const TunedSite& site : tuning.sites) {
     const auto us = [](Duration time) { return fmt::format("{:.1f}", to_microseconds(time)); };
-    text += fmt::format(line, name_of(site.scope), us(site.serial.time), us(site.best.time),
+    text += fmt::format(line, site.name, us(site.serial.time), us(site.best.time),
                         fmt::format("{:.1f}%", 100.0 * saved(site.best.time, site.serial.time)),
                         us(site.serial.compute), rate(site), us(site.calculon.pipe), us(site.calculon.ring));
     text += wrapped(schedule_in_words(site.scope, site.best), "      ", "      ");
@@ -128,29 +127,43 @@ std::string against(Duration time, Duration than) {
   return fmt::format("{:+.1f}%", 100.0 * (to_seconds(time) / to_seconds(than) - 1.0));
 }
 
+/// Percentiles of the step, of the choice and of the other one.
+std::string tails(const TuneHeading& heading, const Tuning& tuning) {
+  if (!tuning.tails) {
+    return {};
+  }
+  const auto& [chosen, other] = *tuning.tails;
+  return "\n" +
+         wrapped(fmt::format("The step, over machines whose GPUs are drawn anew: mean {:.1f} ms, p50 {:.1f}, p95 "
+                             "{:.1f}, p99 {:.1f}. With the sites that the {} chooses: mean {}, p99 {}.",
+                             milliseconds(chosen.mean), milliseconds(chosen.p50), milliseconds(chosen.p95),
+                             milliseconds(chosen.p99), heading.minimize == Minimize::p99 ? "mean" : "p99",
+                             against(other.mean, chosen.mean), against(other.p99, chosen.p99)),
+                 "", "");
+}
+
 /// What was minimised and what the other choice would have cost; of sites that were sampled.
 std::string choices(const TuneHeading& heading, const Tuning& tuning) {
   const bool by_p99 = heading.minimize == Minimize::p99;
   if (tuning.sites.empty() || !tuning.sites.front().sampled) {
     return "\n" + wrapped(
                       "Minimised: the time of every site where nothing strays. --jitter default minimises its mean "
-                      "under jitter, --minimize p99 its p99.",
+                      "under jitter, --minimize p99 the p99 of the step.",
                       "", "");
   }
   std::string text =
-      "\n" +
-      wrapped(fmt::format("Minimised: the {} of one run of every site under jitter {}, {} samples, the same draws "
-                          "for all schedules; times in us",
-                          by_p99 ? "p99" : "mean", heading.jitter, heading.samples),
-              "", "");
+      "\n" + wrapped(fmt::format("Minimised: the {} under jitter {}, {} samples of every site, the same draws for all "
+                                 "schedules; times of one run, in us",
+                                 by_p99 ? "p99 of the step" : "mean of every site", heading.jitter, heading.samples),
+                     "", "");
   constexpr const char* line = "  {:<17} {:>9} {:>9} {:>11} {:>11}\n";
   text += fmt::format(line, "", "mean", "p99", "serial mean", "serial p99");
   for (const TunedSite& site : tuning.sites) {
     const SampledSite& one = chosen_of(*site.sampled, heading.minimize);
     const SampledSite& other = other_of(*site.sampled, heading.minimize);
     const auto us = [](Duration time) { return fmt::format("{:.1f}", to_microseconds(time)); };
-    text += fmt::format(line, name_of(site.scope), us(one.times.mean), us(one.times.p99),
-                        us(site.sampled->serial.times.mean), us(site.sampled->serial.times.p99));
+    text += fmt::format(line, site.name, us(one.times.mean), us(one.times.p99), us(site.sampled->serial.times.mean),
+                        us(site.sampled->serial.times.p99));
     text +=
         is_same(one.schedule, other.schedule)
             ? fmt::format("      the {} chooses the same\n", by_p99 ? "mean" : "p99")
@@ -171,6 +184,7 @@ Json plan_json(const TrainingPlan& plan) {
           {"interleave", plan.interleave},
           {"pipeline_schedule", name_of(plan.schedule)},
           {"context", plan.context},
+          {"ulysses", plan.ulysses},
           {"data", plan.data},
           {"experts", plan.expert},
           {"zero", static_cast<int>(plan.zero)},
@@ -184,6 +198,13 @@ Json step_json(const StepPrediction& step) {
           {"mfu", step.mfu},
           {"hfu", step.hfu},
           {"memory_gb", gigabytes(step.memory.total())}};
+}
+
+Json tail_json(const StepTail& tail) {
+  return {{"mean_ms", milliseconds(tail.mean)},
+          {"p50_ms", milliseconds(tail.p50)},
+          {"p95_ms", milliseconds(tail.p95)},
+          {"p99_ms", milliseconds(tail.p99)}};
 }
 
 Json sampled_json(Scope scope, const SampledSite& one) {
@@ -201,7 +222,7 @@ Json samples_json(const TunedSite& site) {
 }
 
 Json site_json(const TunedSite& site) {
-  return {{"site", name_of(site.scope)},
+  return {{"site", site.name},
           {"strategy", site.best.strategy->name},
           {"parameters", parameters_of(*site.best.strategy, kinds_of(site.scope), site.best.options)},
           {"serial_us", to_microseconds(site.serial.time)},
@@ -228,7 +249,13 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
     const std::vector<std::int64_t> layers = layers_by_piece(model, plan);
     text += fmt::format(" --num-layers-per-virtual-pipeline-stage {}", *std::max_element(layers.begin(), layers.end()));
   }
-  text += plan.context > 1 ? fmt::format(" --context-parallel-size {}", plan.context) : "";
+  // Ulysses is a kind of context parallelism there; both at once are a hierarchy of two levels.
+  text += plan.sequence_ranks() > 1 ? fmt::format(" --context-parallel-size {}", plan.sequence_ranks()) : "";
+  if (plan.ulysses > 1) {
+    text += plan.context > 1 ? fmt::format(" --cp-comm-type a2a+p2p --hierarchical-context-parallel-sizes {} {}",
+                                           plan.ulysses, plan.context)
+                             : std::string{" --cp-comm-type a2a"};
+  }
   text += plan.expert > 1 ? fmt::format(" --expert-model-parallel-size {}", plan.expert) : "";
   text += fmt::format(" --micro-batch-size {} --global-batch-size {} --seq-length {}", plan.micro_batch,
                       plan.global_batch, plan.seq);
@@ -247,10 +274,13 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   if (tuning.best.empty()) {
     return text + wrapped("Out of memory, whatever the plan; take more GPUs, or a smaller batch.", "", "");
   }
-  text += plans(tuning) + gains(tuning) + sites(tuning) + choices(heading, tuning);
+  text += plans(tuning) + gains(tuning) + sites(tuning) + choices(heading, tuning) + tails(heading, tuning);
   text += "\nMegatron-LM's arguments\n" +
           wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan), "  ", "  ");
   const std::string mindspeed = mindspeed_arguments(heading.space, tuning);
+  if (tuning.best.front().plan.schedule == PipelineSchedule::zero_bubble) {
+    text += "  (Megatron-LM has no zero-bubble pipeline: these give 1F1B)\n";
+  }
   return text + (mindspeed.empty() ? "" : fmt::format("MindSpeed's beside them\n  {}\n", mindspeed));
 }
 
@@ -282,6 +312,10 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     json["single"] = step_json(tuning.with_single);
     json["single"]["strategy"] = tuning.single->name;
     json["bound"] = step_json(tuning.bound);
+    if (tuning.tails) {
+      json["tail"] = tail_json(tuning.tails->first);
+      json["tail_of_other_choice"] = tail_json(tuning.tails->second);
+    }
     json["sites"] = Json::array();
     for (const TunedSite& site : tuning.sites) {
       json["sites"].push_back(site_json(site));

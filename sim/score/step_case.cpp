@@ -10,7 +10,7 @@
 
 namespace commfuse::score {
 
-StepScorer::StepScorer(Context& context) : context_(context), rank_sigma_(load_jitter("default").rank_sigma.value) {}
+StepScorer::StepScorer(Context& context) : context_(context), jitter_(load_jitter("default")) {}
 
 StepScorer::Answer StepScorer::predict(const StepCase& one, const FoundMachine& node, std::string_view prose) {
   Answer answer;
@@ -30,13 +30,18 @@ StepScorer::Answer StepScorer::predict(const StepCase& one, const FoundMachine& 
   if (one.strategy != nullptr) {
     point.strategies = {one.strategy};
   }
-  point.rank_sigma = one.gpus_differ ? rank_sigma_ : 0.0;
+  if (one.gpus_differ) {
+    point.rank_sigma = jitter_.rank_sigma.value;
+    point.communication_sigma = jitter_.communication_sigma.value;
+  }
   try {
     require_possible(point);
     SiteTimes& sites = sites_.try_emplace(found.machine, structures_, *found.machine).first->second;
     answer.step = predict_step(point, sites);
+    point.communication_sigma = 0.0;  // a layer alone is a median, as its prices are
     LayerCost layer(point, sites);
-    answer.layer = {layer.forward(false).after({}, {}).device, layer.backward(false).after({}, {}).device};
+    const LayerKind first = layer_runs(one.model).front().kind;
+    answer.layer = {layer.forward(first).after({}, {}).device, layer.backward(first).after({}, {}).device};
   } catch (const ConfigError& error) {
     answer.why_not = error.what();
   }
@@ -45,9 +50,10 @@ StepScorer::Answer StepScorer::predict(const StepCase& one, const FoundMachine& 
 
 std::string remark_on_spread() {
   return fmt::format(
-      "All GPUs wait for the slowest: the expected largest of as many lognormal factors with sigma {} "
+      "All GPUs wait for the slowest, a collective for the slowest of its members: the expected largest of as many "
+      "lognormal factors, with sigma {} of a GPU's kernels and {} of a member's communication "
       "(`configs/jitter/default.yaml`, a prior).",
-      load_jitter("default").rank_sigma.value);
+      load_jitter("default").rank_sigma.value, load_jitter("default").communication_sigma.value);
 }
 
 }  // namespace commfuse::score

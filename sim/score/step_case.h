@@ -39,7 +39,7 @@ class StepScorer {
   Context& context_;
   StructureCache structures_;
   std::map<const Machine*, SiteTimes> sites_;
-  double rank_sigma_ = 0.0;
+  Jitter jitter_;
 };
 
 /// A sentence for the page: the spread of GPUs that cases with `gpus_differ` have.

@@ -34,6 +34,12 @@ Transformer gpt(std::int64_t layers, std::int64_t hidden, std::int64_t heads, st
           .positions = seq};
 }
 
+/// With the columns "layers", "hidden", "heads" of a table.
+Transformer gpt_of(const Table& table, Row& row, std::int64_t vocab, std::int64_t seq) {
+  return gpt(row.count(table.column("layers")), row.count(table.column("hidden")), row.count(table.column("heads")),
+             vocab, seq);
+}
+
 /// Spearman's: of the places in both orders.
 double rank_correlation(const std::vector<std::array<double, 2>>& pairs) {
   std::array<std::vector<double>, 2> places;
@@ -183,8 +189,7 @@ void score_recomputed_steps(const Table& table, Context& context, Tally& tally) 
     Row row(table, i);
     StepCase one;
     const std::int64_t seq = row.count(table.column("seq_len"));
-    one.model = gpt(row.count(table.column("layers")), row.count(table.column("hidden")),
-                    row.count(table.column("heads")), 51200, seq);
+    one.model = gpt_of(table, row, 51200, seq);
     one.plan = {.tensor = row.count(table.column("tp"), most_gpus),
                 .pipeline = row.count(table.column("pp"), most_gpus),
                 .interleave = row.count(table.column("interleave")),
@@ -231,8 +236,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
     Row row(table, i);
     StepCase one;
     const std::int64_t seq = row.count(table.column("seq"));
-    one.model = gpt(row.count(table.column("layers")), row.count(table.column("hidden")),
-                    row.count(table.column("heads")), row.count(table.column("vocab")), seq);
+    one.model = gpt_of(table, row, row.count(table.column("vocab")), seq);
     one.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
     one.plan.pipeline = row.count(table.column("pp"), most_gpus);
     one.plan.data = row.count(table.column("dp"), most_gpus);
@@ -259,7 +263,8 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
   const Column mfu = table.column("bf16_mfu_pct");
   ModelColumn models;
   StepScorer scorer(context);
-  double worst = 0.0;
+  double worst_rate = 0.0;
+  double worst_percent = 0.0;
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
     const Transformer* model = models.of("llama-3.1-" + std::string(row.text(table.column("model"))));
@@ -289,27 +294,106 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
     const StepScorer::Answer answer = scorer.predict(one, node, prose);
     const Flops flops = training_flops(one.model, {one.plan.global_batch, one.plan.seq}, AttentionCount::causal);
     if (score_step(tally, row, answer, seconds_at(flops, tflops, one.plan), true, "step")) {
-      worst = std::max(worst, std::abs(answer.step->mfu - measured_mfu));
+      const double peak = answer.machine->accelerator.dense_peak(one.plan.dtype).value;
+      worst_rate = std::max(worst_rate, std::abs(answer.step->mfu - tflops * 1e12 / peak));
+      worst_percent = std::max(worst_percent, std::abs(answer.step->mfu - measured_mfu));
     }
   }
   tally.result().remarks.push_back(
       fmt::format(
-          "At most {:.1f} points of MFU off, scores counted causally. Tensor parallelism as `serial`: the paper "
-          "names no overlap of it. Replicas are what the numbers of GPUs leave. ",
-          100.0 * worst) +
+          "At most {:.1f} points of MFU off the published TFLOP/s, {:.1f} off the MFU beside them, which is rounded to "
+          "whole percents; scores counted causally. Tensor parallelism as `serial`: the paper names no overlap of it. "
+          "Replicas are what the numbers of GPUs leave. ",
+          100.0 * worst_rate, 100.0 * worst_percent) +
       remark_on_spread());
 }
+
+namespace {
+
+/// A table of NVIDIA's recipes, row by row.
+class Recipes {
+ public:
+  Recipes(const Table& table, Context& context)
+      : table_(table), machines_(context.machines), of_table_(machine_of_table(table, context)) {}
+
+  /// A row as a step on a node of its machine, or why there is none.
+  struct Recipe {
+    StepCase step;
+    FoundMachine node;
+    std::string why_not;
+  };
+  Recipe read(Row& row) {
+    Recipe recipe;
+    const std::string_view kind = row.text(table_.column("kind"));
+    const std::string name(row.text(table_.column("model")));
+    if (kind.find("LoRA") != std::string_view::npos || kind.find("SFT") != std::string_view::npos) {
+      recipe.why_not = "fine-tuning, whose sequences are packed";
+    } else if (name.rfind("System", 0) == 0) {
+      recipe.why_not = "its columns are shifted by one: the row names no model";
+    } else {
+      read_machine_and_model(row, name, recipe);
+    }
+    if (recipe.why_not.empty()) {
+      read_plan(row, recipe.step.plan);
+      recipe.step.plan.dtype = is_bf16(row) ? DType::bf16 : DType::fp8;
+      recipe.step.strategy = find_strategy("sliced");
+    }
+    return recipe;
+  }
+
+  [[nodiscard]] bool is_bf16(const Row& row) const {
+    const Column precision = table_.column("precision");
+    return precision.exists() && row.text(precision) == "BF16";
+  }
+
+ private:
+  void read_machine_and_model(const Row& row, const std::string& name, Recipe& recipe) {
+    const Column system = table_.column("system");
+    recipe.node = system.exists() ? machines_.of(row.text(system)) : of_table_;
+    const Transformer* model = models_.of(name);
+    if (model == nullptr && name.rfind("LLAMA3", 0) == 0) {  // the shape of 3.1
+      model = models_.of("llama-3.1" + name.substr(6));
+    }
+    if (recipe.node.machine == nullptr) {
+      recipe.why_not = recipe.node.why_not;
+    } else if (model == nullptr) {
+      recipe.why_not = fmt::format("no model file is called as {}", name);
+    } else if (recipe.node.machine->accelerator.name.find("H100") == std::string::npos) {
+      recipe.why_not = "another GPU than the H100, in number formats that hardware files do not have";
+    } else {
+      recipe.step.model = *model;
+    }
+  }
+
+  void read_plan(Row& row, TrainingPlan& plan) const {
+    const auto count = [&](const char* name) { return row.count(table_.column(name), most_gpus); };
+    const auto count_or_one = [&](const char* name) {
+      const std::string_view text = row.text(table_.column(name));
+      return text.empty() || text == "n/a" ? std::int64_t{1} : count(name);
+    };
+    plan = megatron_core_plan(count("tp"));
+    plan.pipeline = count("pp");
+    plan.context = count("cp");
+    plan.interleave = plan.pipeline > 1 ? count_or_one("vp") : 1;
+    plan.expert = count_or_one("ep");
+    plan.data = std::max<std::int64_t>(1, count("gpus") / (plan.tensor * plan.context * plan.pipeline));
+    plan.global_batch = row.count(table_.column("gbs"));
+    plan.micro_batch = row.count(table_.column("mbs"));
+    plan.seq = row.count(table_.column("seq_len"));
+  }
+
+  const Table& table_;
+  ModelColumn models_;
+  MachineColumn machines_;
+  FoundMachine of_table_;
+};
+
+}  // namespace
 
 /// NVIDIA's recipes: tokens a second and GPU of named models.
 void score_recipes(const Table& table, Context& context, Tally& tally) {
   const Column rate = table.column("tokens_s_gpu");
-  const Column system = table.column("system");
-  const Column precision = table.column("precision");
-  const Column pieces = table.column("vp");
-  const Column experts = table.column("ep");
-  ModelColumn models;
-  MachineColumn machines(context.machines);
-  const FoundMachine of_table = machine_of_table(table, context);
+  Recipes recipes(table, context);
   StepScorer scorer(context);
   for (std::size_t i = 0; i < table.rows(); ++i) {
     Row row(table, i);
@@ -317,66 +401,24 @@ void score_recipes(const Table& table, Context& context, Tally& tally) {
       tally.takes(row, true);
       continue;
     }
-    if (row.text(table.column("kind")).find("LoRA") != std::string_view::npos ||
-        row.text(table.column("kind")).find("SFT") != std::string_view::npos) {
-      tally.skip("fine-tuning, whose sequences are packed");
+    const Recipes::Recipe recipe = recipes.read(row);
+    if (!recipe.why_not.empty()) {
+      tally.skip(recipe.why_not);
       continue;
     }
-    std::string name(row.text(table.column("model")));
-    if (name.rfind("System", 0) == 0) {
-      tally.skip("its columns are shifted by one: the row names no model");
-      continue;
-    }
-    const FoundMachine node = system.exists() ? machines.of(row.text(system)) : of_table;
-    if (node.machine == nullptr) {
-      tally.skip(node.why_not);
-      continue;
-    }
-    const Transformer* model = models.of(name);
-    if (model == nullptr && name.rfind("LLAMA3", 0) == 0) {  // the shape of 3.1
-      model = models.of("llama-3.1" + name.substr(6));
-    }
-    if (model == nullptr) {
-      tally.skip(fmt::format("no model file is called as {}", name));
-      continue;
-    }
-    if (node.machine->accelerator.name.find("H100") == std::string::npos) {
-      tally.skip("another GPU than the H100, in number formats that hardware files do not have");
-      continue;
-    }
-    const auto count_or_one = [&](const Column& column) {
-      const std::string_view text = row.text(column);
-      return text.empty() || text == "n/a" ? std::int64_t{1} : row.count(column, most_gpus);
-    };
-    StepCase one;
-    one.model = *model;
-    const std::int64_t gpus = row.count(table.column("gpus"), most_gpus);
-    one.plan = megatron_core_plan(row.count(table.column("tp"), most_gpus));
-    one.plan.pipeline = row.count(table.column("pp"), most_gpus);
-    one.plan.context = row.count(table.column("cp"), most_gpus);
-    one.plan.interleave = one.plan.pipeline > 1 ? count_or_one(pieces) : 1;
-    one.plan.expert = count_or_one(experts);
-    one.plan.data = std::max<std::int64_t>(1, gpus / (one.plan.tensor * one.plan.context * one.plan.pipeline));
-    one.plan.global_batch = row.count(table.column("gbs"));
-    one.plan.micro_batch = row.count(table.column("mbs"));
-    one.plan.seq = row.count(table.column("seq_len"));
-    const std::string_view format = precision.exists() ? row.text(precision) : "FP8";
-    one.plan.dtype = format == "BF16" ? DType::bf16 : DType::fp8;
-    one.strategy = find_strategy("sliced");
     const double tokens = row.amount(rate);
     if (!tally.takes(row, true)) {
       continue;
     }
+    const TrainingPlan& plan = recipe.step.plan;
     const double seconds =
-        static_cast<double>(one.plan.global_batch * one.plan.seq) / (tokens * static_cast<double>(one.plan.gpus()));
-    score_step(tally, row, scorer.predict(one, node, table.comment("hardware")), seconds, true,
-               format == "BF16" ? "bf16" : "fp8");
+        static_cast<double>(plan.global_batch * plan.seq) / (tokens * static_cast<double>(plan.gpus()));
+    score_step(tally, row, scorer.predict(recipe.step, recipe.node, table.comment("hardware")), seconds, true,
+               recipes.is_bf16(row) ? "bf16" : "fp8");
   }
   tally.result().remarks.push_back(
-      "Products are in fp8, activations and what tensor ranks exchange in 16 bits. Their collectives run beside "
-      "backward "
-      "products but not beside forward ones, since schedules are played in 16 bits only; conversions are not priced. "
-      "Nothing is computed again. " +
+      "Products are in fp8, activations and what tensor ranks exchange in 16 bits, conversions where their fit has "
+      "them. Nothing is computed again. " +
       remark_on_spread());
 }
 

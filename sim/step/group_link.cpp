@@ -2,16 +2,46 @@
 #include "sim/step/group_link.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/check.h"
 #include "model/cost/communication.h"
+#include "model/random/quantile_table.h"
 
 namespace commfuse {
 
-Duration Group::all_gather(Bytes total) const { return all_gather_time(parameters, ranks, total, nodes); }
-Duration Group::reduce_scatter(Bytes total) const { return reduce_scatter_time(parameters, ranks, total, nodes); }
-Duration Group::all_reduce(Bytes total) const { return all_reduce_time(parameters, ranks, total, nodes); }
-Duration Group::all_to_all(Bytes total) const { return all_to_all_time(parameters, ranks, total); }
+namespace {
+
+Duration stretched(Duration time, double factor) {
+  return factor == 1.0 ? time : from_seconds(factor * to_seconds(time));
+}
+
+}  // namespace
+
+double slowest_of(std::int64_t gpus, double sigma) {
+  const auto n = static_cast<double>(gpus);
+  return gpus <= 1 || sigma <= 0.0 ? 1.0 : lognormal(sigma)(0.625 / (n + 0.25), true);
+}
+
+double slowest_of(std::int64_t gpus, double sigma, double probability) {
+  check(gpus >= 1 && probability > 0.0 && probability < 1.0, "a percentile lies between none and all");
+  const double above = -std::expm1(std::log(probability) / static_cast<double>(gpus));
+  if (sigma <= 0.0) {
+    return 1.0;
+  }
+  return above <= 0.5 ? lognormal(sigma)(above, true) : lognormal(sigma)(1.0 - above, false);
+}
+
+Duration Group::all_gather(Bytes total) const {
+  return stretched(all_gather_time(parameters, ranks, total, nodes), stretch);
+}
+Duration Group::reduce_scatter(Bytes total) const {
+  return stretched(reduce_scatter_time(parameters, ranks, total, nodes), stretch);
+}
+Duration Group::all_reduce(Bytes total) const {
+  return stretched(all_reduce_time(parameters, ranks, total, nodes), stretch);
+}
+Duration Group::all_to_all(Bytes total) const { return stretched(all_to_all_time(parameters, ranks, total), stretch); }
 
 Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks) {
   check(stride * ranks <= total_gpus(machine), "the group fits the machine");

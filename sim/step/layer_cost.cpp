@@ -9,14 +9,10 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/schedule/strategies.h"
-#include "sim/step/group_link.h"
 
 namespace commfuse {
 
 namespace {
-
-/// Bytes of an activation and of what goes over the wires: fp8 products convert on the fly.
-constexpr std::int64_t width = 2;
 
 /// A fused backward pass has five products where the forward pass has two, at about four fifths of their speed: Dao,
 /// "FlashAttention-2", 2023, figures 4 and 6; Shah et al., "FlashAttention-3", 2024, figures 5 and 6.
@@ -34,23 +30,8 @@ constexpr double dropout_bytes = 5.0;
 /// Of the bytes of the loss, those of its forward pass (38 of 52).
 constexpr double loss_forward = 0.73;
 
-Scope scope_of(SiteName name, bool backward) {
-  switch (name) {
-    case SiteName::qkv: return backward ? Scope::qkv_backward : Scope::qkv;
-    case SiteName::out_proj: return backward ? Scope::out_proj_backward : Scope::out_proj;
-    case SiteName::gate_up: return backward ? Scope::gate_up_backward : Scope::gate_up;
-    case SiteName::down: return backward ? Scope::down_backward : Scope::down;
-  }
-  return Scope::qkv;
-}
-
-bool gathers(SiteName name) { return name == SiteName::qkv || name == SiteName::gate_up; }
-
 /// The largest power of two that divides a row's bytes, at most 16: what a load may be wide.
-std::int64_t alignment_of(std::int64_t elements) {
-  const std::int64_t bytes = elements * width;
-  return std::min<std::int64_t>(16, bytes & -bytes);
-}
+std::int64_t alignment_of(std::int64_t bytes) { return std::min<std::int64_t>(16, bytes & -bytes); }
 
 Duration times(double factor, Duration time) { return from_seconds(factor * to_seconds(time)); }
 
@@ -63,10 +44,29 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
       plan_(point.plan),
       sites_(sites),
       tokens_(plan_.tokens_per_pass()),
-      own_tokens_(plan_.sequence_parallel ? tokens_ / plan_.tensor : tokens_) {}
+      own_tokens_(plan_.sequence_parallel ? tokens_ / plan_.tensor : tokens_) {
+  if (model_.state_space) {
+    mamba_in_ = with_mamba_in(model_);
+    mamba_out_ = with_mamba_out(model_);
+  }
+}
 
-void LayerCost::kernel(Stream& stream, Duration time) const {
+Duration LayerCost::slowed(Duration time) const { return point_.slowdown == 1.0 ? time : times(point_.slowdown, time); }
+
+void LayerCost::kernel(Stream& stream, Duration time) const { collective(stream, slowed(time)); }
+
+void LayerCost::collective(Stream& stream, Duration time) const {
   stream.add(point_.framework.issue.value, time + point_.framework.graph_gap);
+}
+
+void LayerCost::beside(Stream& stream, Duration time, Duration communication) const {
+  collective(stream, std::max(slowed(time), communication));
+}
+
+Group LayerCost::group_at(std::int64_t stride, std::int64_t ranks) const {
+  Group group = group_of(machine_, stride, ranks);
+  group.stretch = slowest_of(ranks, point_.communication_sigma);
+  return group;
 }
 
 void LayerCost::weight_kernel(Stream& stream, Duration time) const {
@@ -84,6 +84,14 @@ void LayerCost::moved(Stream& stream, std::int64_t elements) const {
 
 std::int64_t LayerCost::norm_elements() const { return own_tokens_ * model_.hidden; }
 
+std::int64_t LayerCost::residual_elements() const {
+  return (3 + (plan_.dropout ? 2 : 0) + (model_.biases ? 1 : 0)) * norm_elements();
+}
+
+std::int64_t LayerCost::qkv_columns() const {
+  return (model_.heads + 2 * model_.kv_heads) * model_.head_dim / plan_.tensor;
+}
+
 Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient, int ctas) const {
   GemmSize size{.m = m, .n = n, .k = k, .dtype = plan_.dtype};
   size.run = hot;
@@ -93,7 +101,7 @@ Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k,
   }
   const int sms = std::max(1, machine_.accelerator.sms - ctas);
   const Duration time = estimate_gemm(machine_.accelerator, size, sms).time;
-  const std::int64_t alignment = std::min({alignment_of(m), alignment_of(n), alignment_of(k)});
+  const std::int64_t alignment = std::min({alignment_of(width * m), alignment_of(width * n), alignment_of(width * k)});
   return alignment == 16
              ? time
              : times(std::pow(16.0 / static_cast<double>(alignment), point_.framework.misaligned_power.value), time);
@@ -111,84 +119,8 @@ void LayerCost::product_backward(Stream& stream, std::int64_t m, std::int64_t n,
 /// Of the tensor ranks, where they do not share the tokens: the sum of a layer's outputs or gradients.
 void LayerCost::reduce(Stream& stream) const {
   if (plan_.tensor > 1 && !plan_.sequence_parallel) {
-    kernel(stream, group_of(machine_, 1, plan_.tensor).all_reduce(Bytes{width * tokens_ * model_.hidden}));
+    collective(stream, tensor_group().all_reduce(Bytes{width * tokens_ * model_.hidden}));
   }
-}
-
-void LayerCost::site(Stream& stream, SiteName name, Direction direction) {
-  const bool backward = direction == Direction::backward;
-  const bool shares = plan_.sequence_parallel && plan_.tensor > 1;
-  const bool is_split = backward && weights_ != nullptr;
-  if (shares && !is_split && !point_.strategies.empty() && plan_.dtype != DType::fp8) {
-    const SiteTime time = sites_.fastest({.model = &model_,
-                                          .scope = scope_of(name, backward),
-                                          .ranks = static_cast<std::int32_t>(plan_.tensor),
-                                          .tokens = tokens_,
-                                          .dtype = plan_.dtype,
-                                          .strategy = nullptr},
-                                         point_.strategies);
-    kernel(stream, time.time);
-    stream.add_host((time.kernels - 1) * point_.framework.issue.value);
-    return;
-  }
-  const Site whole = site_of(model_, name, tokens_);
-  const bool first = gathers(name);
-  const std::int64_t n = first ? whole.columns / plan_.tensor : whole.columns;
-  const std::int64_t k = first ? whole.contraction : whole.contraction / plan_.tensor;
-  const Bytes state{width * tokens_ * model_.hidden};
-  const Group group = shares ? group_of(machine_, 1, plan_.tensor) : Group{};
-  if (!backward) {
-    if (shares && first) {
-      kernel(stream, group.all_gather(state));
-    }
-    product(stream, tokens_, n, k);
-    if (shares && !first) {
-      kernel(stream, group.reduce_scatter(state));
-    }
-    if (!shares && !first) {
-      reduce(stream);
-    }
-    return;
-  }
-  site_backward(stream, {tokens_, n, k}, first);
-}
-
-/// Under a column the input is gathered again and its gradient scattered, or without sequence parallelism summed; under
-/// a row the incoming gradient is gathered. What a column's needs runs beside its two products (Korthikanti et al.
-/// 2022, section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the framework does so.
-void LayerCost::site_backward(Stream& stream, const Product& forward, bool column) const {
-  const bool shares = plan_.sequence_parallel && plan_.tensor > 1;
-  const Bytes state{width * tokens_ * model_.hidden};
-  const Duration of_input = product_time(forward.m, forward.k, forward.n, false);
-  const Duration of_weight = product_time(forward.k, forward.n, forward.m, true);
-  if (plan_.tensor == 1 || (!column && !shares)) {
-    kernel(stream, of_input);
-    weight_kernel(stream, of_weight);
-    return;
-  }
-  const Group group = group_of(machine_, 1, plan_.tensor);
-  if (!column) {
-    kernel(stream, group.all_gather(state));
-    kernel(stream, of_input);
-    weight_kernel(stream, of_weight);
-    return;
-  }
-  const Duration gathered = shares ? group.all_gather(state) : Duration::zero();
-  const Duration reduced = shares ? group.reduce_scatter(state) : group.all_reduce(state);
-  const std::int64_t collectives = shares ? 2 : 1;
-  if (point_.framework.overlaps_backward && weights_ == nullptr) {
-    const int ctas = group.parameters.ctas.value;  // the SMs that a collective holds
-    kernel(stream, shares ? std::max(gathered, product_time(forward.m, forward.k, forward.n, false, ctas)) : of_input);
-    kernel(stream, std::max(reduced, product_time(forward.k, forward.n, forward.m, true, ctas)));
-    stream.add_host(collectives * point_.framework.issue.value);
-    return;
-  }
-  if (shares) {
-    weight_kernel(stream, gathered);
-  }
-  kernel(stream, of_input);
-  weight_kernel(stream, of_weight);
-  kernel(stream, reduced);
 }
 
 /// Keys and values of the other tokens of the sequence: gathered before the core, their gradients scattered behind it
@@ -197,10 +129,24 @@ void LayerCost::context_exchange(Stream& stream, Direction direction) const {
   if (plan_.context == 1) {
     return;
   }
-  const Group group = group_of(machine_, plan_.tensor, plan_.context);
+  const Group group = group_at(plan_.tensor * plan_.ulysses, plan_.context);
   const std::int64_t columns = 2 * model_.kv_heads * model_.head_dim / plan_.tensor;
   const Bytes all{width * tokens_ * plan_.context * columns};
-  kernel(stream, direction == Direction::forward ? group.all_gather(all) : group.reduce_scatter(all));
+  collective(stream, direction == Direction::forward ? group.all_gather(all) : group.reduce_scatter(all));
+}
+
+void LayerCost::exchange(Stream& stream, std::int64_t ranks, std::int64_t columns) const {
+  if (ranks > 1) {
+    collective(stream, group_at(plan_.tensor, ranks).all_to_all(Bytes{width * tokens_ * columns}));
+  }
+}
+
+void LayerCost::ulysses_exchange(Stream& stream, std::int64_t columns) const {
+  exchange(stream, plan_.ulysses, columns);
+}
+
+void LayerCost::sequence_exchange(Stream& stream, std::int64_t columns) const {
+  exchange(stream, plan_.sequence_ranks(), columns);
 }
 
 AttentionSize decode_attention_size(const StepPoint& point) {
@@ -214,50 +160,35 @@ AttentionSize decode_attention_size(const StepPoint& point) {
           .dtype = plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
 }
 
+Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
+  const Transformer& model = *point.model;
+  const TrainingPlan& plan = point.plan;
+  const AttentionSize size = decode_attention_size(point);
+  const std::int64_t a_value = bytes_of(size.dtype);
+  Bytes cache;
+  if (kind.attention && model.latent) {
+    const LatentAttention& latent = *model.latent;
+    const std::int64_t wide = size.heads * (model.head_dim + latent.position_dim + latent.value_dim);
+    const std::int64_t narrow = latent.key_value_rank + latent.position_dim;
+    const std::int64_t columns = point.latent_decode == LatentDecode::absorb ? narrow : wide;
+    cache += Bytes{size.batch * size.seq * columns * a_value};
+  } else if (kind.attention) {
+    cache += cache_of(size);
+  }
+  if (kind.state_space) {
+    const StateSpace& space = *model.state_space;
+    const std::int64_t values = space.inner * space.state + (space.convolution - 1) * space.convolved();
+    cache += Bytes{plan.micro_batch * values / plan.tensor * a_value};
+  }
+  return cache;
+}
+
 void LayerCost::decode_core(Stream& stream) const {
+  if (model_.latent) {
+    latent_decode(stream);
+    return;
+  }
   kernel(stream, decode_attention_time(machine_.accelerator, decode_attention_size(point_)));
-}
-
-/// Queries and keys of latent attention are wider than its values: their mean has the same FLOPs.
-std::int64_t LayerCost::score_dim() const {
-  return model_.latent ? (model_.head_dim + model_.latent->position_dim + model_.latent->value_dim) / 2
-                       : model_.head_dim;
-}
-
-/// Tokens through the narrow middle: every tensor rank makes the narrow queries and keys of its own tokens, they are
-/// gathered, and each makes the queries, keys and values of its heads of all of them (Megatron-LM,
-/// transformer/multi_latent_attention.py). Rotation copies queries and keys.
-void LayerCost::latent_forward(Stream& stream) const {
-  const LatentAttention& latent = *model_.latent;
-  const std::int64_t heads = model_.heads / plan_.tensor;
-  const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
-  product(stream, own_tokens_, latent.query_rank, model_.hidden);
-  product(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
-  moved(stream, 2 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
-  if (plan_.sequence_parallel && plan_.tensor > 1) {
-    kernel(stream, group_of(machine_, 1, plan_.tensor).all_gather(Bytes{width * tokens_ * narrow}));
-  }
-  product(stream, tokens_, heads * (model_.head_dim + latent.position_dim), latent.query_rank);
-  product(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
-  moved(stream, 4 * tokens_ * heads * (model_.head_dim + latent.position_dim));
-}
-
-/// The narrow gradients of all tokens are summed over the tensor ranks, each of which has those of its heads.
-void LayerCost::latent_backward(Stream& stream) const {
-  const LatentAttention& latent = *model_.latent;
-  const std::int64_t heads = model_.heads / plan_.tensor;
-  const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
-  moved(stream, 4 * tokens_ * heads * (model_.head_dim + latent.position_dim));
-  product_backward(stream, tokens_, heads * (model_.head_dim + latent.position_dim), latent.query_rank);
-  product_backward(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
-  if (plan_.tensor > 1) {
-    const Group group = group_of(machine_, 1, plan_.tensor);
-    const Bytes gradients{width * tokens_ * narrow};
-    kernel(stream, plan_.sequence_parallel ? group.reduce_scatter(gradients) : group.all_reduce(gradients));
-  }
-  moved(stream, 4 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
-  product_backward(stream, own_tokens_, latent.query_rank, model_.hidden);
-  product_backward(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
 }
 
 void LayerCost::attention_core(Stream& stream, Direction direction) const {
@@ -268,8 +199,8 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
   const bool forward = direction == Direction::forward;
   const AttentionSize size{.batch = plan_.micro_batch,
                            .seq = plan_.seq,
-                           .heads = model_.heads / plan_.tensor,
-                           .kv_heads = std::max<std::int64_t>(1, model_.kv_heads / plan_.tensor),
+                           .heads = model_.heads / (plan_.tensor * plan_.ulysses),
+                           .kv_heads = std::max<std::int64_t>(1, model_.kv_heads / (plan_.tensor * plan_.ulysses)),
                            .head_dim = score_dim(),
                            .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype};
   const int sms = machine_.accelerator.sms;
@@ -304,21 +235,65 @@ void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Directio
   }
 }
 
+bool LayerCost::plays_ulysses() const {
+  const std::vector<SiteKind> kinds = kinds_of(Scope::ulysses);
+  return plan_.ulysses > 1 && plan_.tensor == 1 && plan_.context == 1 && plan_.fused_attention && !model_.latent &&
+         std::any_of(point_.strategies.begin(), point_.strategies.end(),
+                     [&](const Strategy* one) { return applies(*one, kinds); });
+}
+
+/// Without tensor ranks every rank has all weights, and the block from QKV to out-proj is played as one.
+void LayerCost::ulysses_block(Stream& stream) {
+  SitePoint block = point_of(model_, Scope::ulysses);
+  block.ranks = static_cast<std::int32_t>(plan_.ulysses);
+  block.tokens = plan_.micro_batch * plan_.seq;
+  block.batch = plan_.micro_batch;
+  play(stream, block);
+}
+
 void LayerCost::attention_forward(Stream& stream) {
-  const std::int64_t heads = (model_.heads + 2 * model_.kv_heads) * model_.head_dim / plan_.tensor;
+  const std::int64_t columns = qkv_columns();
   moved(stream, 2 * norm_elements());
-  if (model_.latent) {
+  const bool block = plays_ulysses();
+  if (block) {
+    ulysses_block(stream);
+  } else if (model_.latent) {
     latent_forward(stream);
   } else {
-    site(stream, SiteName::qkv, Direction::forward);
+    site(stream, {&model_, SiteName::qkv}, Direction::forward);
   }
   if (model_.positions == 0 && !model_.latent) {  // rotation of queries and keys
-    moved(stream, 2 * tokens_ * heads);
+    moved(stream, 2 * tokens_ * columns);
   }
-  context_exchange(stream, Direction::forward);
-  attention_core(stream, Direction::forward);
-  site(stream, SiteName::out_proj, Direction::forward);
+  if (!block) {
+    context_exchange(stream, Direction::forward);
+    ulysses_exchange(stream, columns);
+    attention_core(stream, Direction::forward);
+    ulysses_exchange(stream, model_.heads * model_.head_dim / plan_.tensor);
+    site(stream, {&model_, SiteName::out_proj}, Direction::forward);
+  }
   moved(stream, 3 * norm_elements());
+}
+
+void LayerCost::attention_backward(Stream& stream) {
+  moved(stream, residual_elements());
+  site(stream, {&model_, SiteName::out_proj}, Direction::backward);
+  ulysses_exchange(stream, model_.heads * model_.head_dim / plan_.tensor);
+  if (plan_.recompute == Recompute::selective && !plan_.fused_attention) {
+    attention_core(stream, Direction::forward);
+  }
+  attention_core(stream, Direction::backward);
+  ulysses_exchange(stream, qkv_columns());
+  context_exchange(stream, Direction::backward);
+  if (model_.latent) {
+    latent_backward(stream);
+  } else {
+    if (model_.positions == 0) {
+      moved(stream, 2 * tokens_ * qkv_columns());
+    }
+    site(stream, {&model_, SiteName::qkv}, Direction::backward);
+  }
+  moved(stream, 4 * norm_elements());
 }
 
 /// Dispatch, the products of the experts of this rank, combine; the router's own product and its choice are one kernel
@@ -330,10 +305,10 @@ void LayerCost::experts(Stream& stream, Direction direction) const {
   const std::int64_t met = tokens_ * experts.active;
   const std::int64_t ups = model_.gated_mlp ? 2 : 1;
   const std::int64_t ffn = experts.ffn / plan_.tensor;
-  const Group group = group_of(machine_, plan_.tensor, plan_.expert);
+  const Group group = group_at(plan_.tensor, plan_.expert);
   const auto exchange = [&] {
     if (plan_.expert > 1) {
-      kernel(stream, group.all_to_all(Bytes{width * sent * model_.hidden}));
+      collective(stream, group.all_to_all(Bytes{width * sent * model_.hidden}));
     }
   };
   // One grouped kernel: its tiles fill waves together, and it reads the weights of all experts of the rank.
@@ -365,65 +340,67 @@ void LayerCost::experts(Stream& stream, Direction direction) const {
   }
 }
 
-void LayerCost::mlp_forward(Stream& stream, bool mixture) {
+void LayerCost::mlp_forward(Stream& stream, MlpKind kind) {
   moved(stream, 2 * norm_elements());
-  if (mixture) {
+  if (kind == MlpKind::mixture) {
     experts(stream, Direction::forward);
   } else {
     const std::int64_t ups = model_.gated_mlp ? 2 : 1;
-    site(stream, SiteName::gate_up, Direction::forward);
+    site(stream, {&model_, SiteName::gate_up}, Direction::forward);
     moved(stream, (ups + 1) * tokens_ * model_.ffn / plan_.tensor);
-    site(stream, SiteName::down, Direction::forward);
+    site(stream, {&model_, SiteName::down}, Direction::forward);
   }
   moved(stream, 3 * norm_elements());
 }
 
-Stream LayerCost::forward(bool mixture) {
-  Stream stream;
-  attention_forward(stream);
-  mlp_forward(stream, mixture);
-  return stream;
-}
-
-Stream LayerCost::backward(bool mixture) {
-  Stream stream;
-  if (plan_.recompute == Recompute::full) {
-    stream = forward(mixture);
-  }
+void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
   const std::int64_t ups = model_.gated_mlp ? 2 : 1;
-  const std::int64_t residual = 3 + (plan_.dropout ? 2 : 0) + (model_.biases ? 1 : 0);
-  moved(stream, residual * norm_elements());
-  if (mixture) {
+  moved(stream, residual_elements());
+  if (kind == MlpKind::mixture) {
     experts(stream, Direction::backward);
   } else {
-    site(stream, SiteName::down, Direction::backward);
+    site(stream, {&model_, SiteName::down}, Direction::backward);
     moved(stream, (2 * ups + 1 + (model_.biases ? 1 : 0)) * tokens_ * model_.ffn / plan_.tensor);
-    site(stream, SiteName::gate_up, Direction::backward);
+    site(stream, {&model_, SiteName::gate_up}, Direction::backward);
   }
   moved(stream, 4 * norm_elements());
-  moved(stream, residual * norm_elements());
-  site(stream, SiteName::out_proj, Direction::backward);
-  if (plan_.recompute == Recompute::selective && !plan_.fused_attention) {
-    attention_core(stream, Direction::forward);
+}
+
+Stream LayerCost::forward(const LayerKind& kind) {
+  Stream stream;
+  if (kind.attention) {
+    attention_forward(stream);
   }
-  attention_core(stream, Direction::backward);
-  context_exchange(stream, Direction::backward);
-  if (model_.latent) {
-    latent_backward(stream);
-  } else {
-    if (model_.positions == 0) {
-      moved(stream, 2 * tokens_ * (model_.heads + 2 * model_.kv_heads) * model_.head_dim / plan_.tensor);
-    }
-    site(stream, SiteName::qkv, Direction::backward);
+  if (kind.state_space) {
+    state_space_forward(stream);
   }
-  moved(stream, 4 * norm_elements());
+  if (kind.mlp != MlpKind::none) {
+    mlp_forward(stream, kind.mlp);
+  }
   return stream;
 }
 
-LayerCost::SplitPasses LayerCost::backward_split(bool mixture) {
+Stream LayerCost::backward(const LayerKind& kind) {
+  Stream stream;
+  if (plan_.recompute == Recompute::full) {
+    stream = forward(kind);
+  }
+  if (kind.mlp != MlpKind::none) {
+    mlp_backward(stream, kind.mlp);
+  }
+  if (kind.state_space) {
+    state_space_backward(stream);
+  }
+  if (kind.attention) {
+    attention_backward(stream);
+  }
+  return stream;
+}
+
+LayerCost::SplitPasses LayerCost::backward_split(const LayerKind& kind) {
   SplitPasses split;
   weights_ = &split.weights;
-  split.inputs = backward(mixture);
+  split.inputs = backward(kind);
   weights_ = nullptr;
   return split;
 }
@@ -440,7 +417,7 @@ Stream LayerCost::embedding_forward() const {
   Stream stream;
   moved(stream, 2 * tokens_ * model_.hidden);
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
-    kernel(stream, group_of(machine_, 1, plan_.tensor).reduce_scatter(Bytes{width * tokens_ * model_.hidden}));
+    collective(stream, tensor_group().reduce_scatter(Bytes{width * tokens_ * model_.hidden}));
   }
   reduce(stream);
   if (plan_.dropout) {
@@ -452,7 +429,7 @@ Stream LayerCost::embedding_forward() const {
 Stream LayerCost::embedding_backward() const {
   Stream stream;
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
-    kernel(stream, group_of(machine_, 1, plan_.tensor).all_gather(Bytes{width * tokens_ * model_.hidden}));
+    collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
   }
   moved(stream, 3 * tokens_ * model_.hidden);
   return stream;
@@ -463,14 +440,14 @@ Stream LayerCost::logits_forward() const {
   const std::int64_t columns = model_.vocab / plan_.tensor;
   moved(stream, 2 * norm_elements());
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
-    kernel(stream, group_of(machine_, 1, plan_.tensor).all_gather(Bytes{width * tokens_ * model_.hidden}));
+    collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
   }
   product(stream, tokens_, columns, model_.hidden);
   moved_bytes(stream, loss_forward * point_.framework.loss_bytes * static_cast<double>(tokens_ * columns));
   if (plan_.tensor > 1) {  // maximum, logit of the label, sum of exponentials, in fp32
-    const Duration sum = group_of(machine_, 1, plan_.tensor).all_reduce(Bytes{4 * tokens_});
+    const Duration sum = tensor_group().all_reduce(Bytes{4 * tokens_});
     for (int i = 0; i < 3; ++i) {
-      kernel(stream, sum);
+      collective(stream, sum);
     }
   }
   return stream;
@@ -482,7 +459,7 @@ Stream LayerCost::logits_backward() const {
   moved_bytes(stream, (1.0 - loss_forward) * point_.framework.loss_bytes * static_cast<double>(tokens_ * columns));
   product_backward(stream, tokens_, columns, model_.hidden);
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
-    kernel(stream, group_of(machine_, 1, plan_.tensor).reduce_scatter(Bytes{width * tokens_ * model_.hidden}));
+    collective(stream, tensor_group().reduce_scatter(Bytes{width * tokens_ * model_.hidden}));
   }
   reduce(stream);
   moved(stream, 4 * norm_elements());
@@ -492,7 +469,7 @@ Stream LayerCost::logits_backward() const {
 Duration LayerCost::optimizer(std::int64_t parameters) const {
   const std::int64_t states = plan_.optimizer == Optimizer::adam ? 3 : 2;
   const std::int64_t bytes = parameters * (std::int64_t{2} * 4 * states + bytes_of(plan_.gradient_dtype) + width);
-  return memory_bound_time(machine_.accelerator, Bytes{bytes}, machine_.accelerator.sms);
+  return slowed(memory_bound_time(machine_.accelerator, Bytes{bytes}, machine_.accelerator.sms));
 }
 
 }  // namespace commfuse

@@ -4,14 +4,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/cost/attention.h"
 #include "model/hardware/machine.h"
 #include "model/units.h"
+#include "model/workload/layers.h"
 #include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
 #include "sim/step/framework.h"
+#include "sim/step/group_link.h"
+#include "sim/step/layer_sites.h"
 #include "sim/step/site_times.h"
 #include "sim/step/stream.h"
 
@@ -25,27 +29,37 @@ struct StepPoint {
   Framework framework;
   /// Of the products that meet a collective under sequence parallelism: at every site the fastest of these. None: as
   /// Megatron-LM without tp-comm-overlap, priced and not played: forward one after the other, backward as
-  /// Framework::overlaps_backward says. So are products in fp8, whose schedules would mix two widths.
+  /// Framework::overlaps_backward says. In fp8 the products are, and what goes over the wires has 16 bits.
   std::vector<const Strategy*> strategies;
   /// Keys that every sequence has in its cache. With some, a pass is one token a sequence (decoding) and `plan.seq` is
   /// 1; 0: a pass takes whole sequences.
   std::int64_t cached = 0;
+  LatentDecode latent_decode = LatentDecode::absorb;
+  /// Every kernel takes so many times as long: all wait for the slowest GPU. Wires and hosts are no slower.
+  double slowdown = 1.0;
   /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are alike.
   double rank_sigma = 0.0;
+  /// Lognormal sigma of a member's time in a collective (Jitter::communication), drawn anew in each: a collective takes
+  /// the largest of its members' times, so in the mean over the many of a step slowest_of(members) times its price.
+  double communication_sigma = 0.0;
 };
 
 /// The attention of one rank in a decoding step.
 AttentionSize decode_attention_size(const StepPoint& point);
+
+/// What one rank keeps of all sequences for one layer of a kind: keys and values, or narrow ones; the state of a state
+/// space and what its convolution looks back on, in 16 bits.
+Bytes decode_cache(const StepPoint& point, const LayerKind& kind);
 
 class LayerCost {
  public:
   /// Requires a possible plan that fits the machine.
   LayerCost(const StepPoint& point, SiteTimes& sites);
 
-  /// One layer, whose MLP is dense or a mixture of experts.
-  [[nodiscard]] Stream forward(bool mixture);
+  /// One layer.
+  [[nodiscard]] Stream forward(const LayerKind& kind);
   /// With what the plan computes again before it.
-  [[nodiscard]] Stream backward(bool mixture);
+  [[nodiscard]] Stream backward(const LayerKind& kind);
 
   /// The gradients of the weights apart from all else of a backward pass.
   struct SplitPasses {
@@ -53,9 +67,9 @@ class LayerCost {
     Stream weights;
   };
   /// As backward, its products one by one: collectives that ran beside the gradients of weights have nothing to run
-  /// beside, and sites with a strategy's schedule have none for half a backward pass. The second gather of a column's
-  /// input belongs to the weights.
-  [[nodiscard]] SplitPasses backward_split(bool mixture);
+  /// beside. With strategies the gradient of a column's input is a product and its reduce-scatter, that of a row's an
+  /// all-gather and its product. The second gather of a column's input belongs to the weights.
+  [[nodiscard]] SplitPasses backward_split(const LayerKind& kind);
   [[nodiscard]] SplitPasses logits_backward_split();
 
   [[nodiscard]] Stream embedding_forward() const;
@@ -68,18 +82,36 @@ class LayerCost {
   /// gradient and writes the weight in 16 bits.
   [[nodiscard]] Duration optimizer(std::int64_t parameters) const;
 
+  /// So many GPUs, `stride` apart.
+  [[nodiscard]] Group group_at(std::int64_t stride, std::int64_t ranks) const;
+
  private:
+  /// Bytes of an activation and of what goes over the wires: fp8 products convert on the fly.
+  static constexpr std::int64_t width = 2;
   enum class Direction : std::uint8_t { forward, backward };
   void attention_forward(Stream& stream);
+  void attention_backward(Stream& stream);
+  void state_space_forward(Stream& stream);
+  void state_space_backward(Stream& stream);
+  [[nodiscard]] Duration scan() const;
+  void state_space_step(Stream& stream) const;
   void latent_forward(Stream& stream) const;
   void latent_backward(Stream& stream) const;
   [[nodiscard]] std::int64_t score_dim() const;
   void attention_core(Stream& stream, Direction direction) const;
   void decode_core(Stream& stream) const;
+  void latent_decode(Stream& stream) const;
   void unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const;
-  void mlp_forward(Stream& stream, bool mixture);
+  void mlp_forward(Stream& stream, MlpKind kind);
+  void mlp_backward(Stream& stream, MlpKind kind);
   void experts(Stream& stream, Direction direction) const;
   void kernel(Stream& stream, Duration time) const;
+  /// What it takes on the slowest GPU.
+  [[nodiscard]] Duration slowed(Duration time) const;
+  /// No GPU is slower at it.
+  void collective(Stream& stream, Duration time) const;
+  /// A kernel and a collective beside it.
+  void beside(Stream& stream, Duration time, Duration communication) const;
   /// Of the gradients of weights: where backward passes are split, in a row of its own.
   void weight_kernel(Stream& stream, Duration time) const;
   void moved(Stream& stream, std::int64_t elements) const;
@@ -91,7 +123,13 @@ class LayerCost {
   [[nodiscard]] Duration product_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient,
                                       int ctas = 0) const;
   /// A product of the layer with its collective.
-  void site(Stream& stream, SiteName name, Direction direction);
+  void site(Stream& stream, const Projection& projection, Direction direction);
+  [[nodiscard]] bool plays_schedules() const { return shares_tokens() && !point_.strategies.empty(); }
+  [[nodiscard]] bool shares_tokens() const { return plan_.sequence_parallel && plan_.tensor > 1; }
+  void play(Stream& stream, const SitePoint& site);
+  [[nodiscard]] SitePoint point_of(const Transformer& shape, Scope scope) const;
+  void site_forward(Stream& stream, const Projection& projection) const;
+  void site_backward_split(Stream& stream, const Projection& projection);
   struct Product {
     std::int64_t m = 0;
     std::int64_t n = 0;
@@ -99,17 +137,30 @@ class LayerCost {
   };
   void site_backward(Stream& stream, const Product& forward, bool column) const;
   void reduce(Stream& stream) const;
+  [[nodiscard]] Group tensor_group() const { return group_at(1, plan_.tensor); }
   void context_exchange(Stream& stream, Direction direction) const;
+  /// So many columns of the tensor ranks' tokens and heads, from tokens to heads or back, among the ranks that share a
+  /// sequence.
+  void ulysses_exchange(Stream& stream, std::int64_t columns) const;
+  /// The same among Ulysses and context ranks together: a state space has one way for both.
+  void sequence_exchange(Stream& stream, std::int64_t columns) const;
+  void exchange(Stream& stream, std::int64_t ranks, std::int64_t columns) const;
+  [[nodiscard]] bool plays_ulysses() const;
+  void ulysses_block(Stream& stream);
   [[nodiscard]] std::int64_t norm_elements() const;
+  [[nodiscard]] std::int64_t residual_elements() const;
+  [[nodiscard]] std::int64_t qkv_columns() const;
 
   const StepPoint& point_;
   const Transformer& model_;
   const Machine& machine_;
   const TrainingPlan& plan_;
   SiteTimes& sites_;
-  Stream* weights_ = nullptr;  ///< While a backward pass is split: where the gradients of weights go.
-  std::int64_t tokens_;        ///< Of a pass on this rank, where tensor ranks do not share them.
-  std::int64_t own_tokens_;    ///< Of norms and residuals.
+  Stream* weights_ = nullptr;            ///< While a backward pass is split: where the gradients of weights go.
+  std::int64_t tokens_;                  ///< Of a pass on this rank, where tensor ranks do not share them.
+  std::int64_t own_tokens_;              ///< Of norms and residuals.
+  std::optional<Transformer> mamba_in_;  ///< Models whose MLP has the shape of a state space's projections.
+  std::optional<Transformer> mamba_out_;
 };
 
 }  // namespace commfuse

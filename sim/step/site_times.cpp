@@ -9,6 +9,7 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "sim/step/layer_sites.h"
 
 namespace commfuse {
 
@@ -25,7 +26,23 @@ void heat(MatrixUnit& unit) {
   unit.gemm.sustained_share.value = 1.0;
 }
 
+/// In its dtype; of fp8 products everything else has 16 bits.
+std::vector<StrategyOptions> schedules_of(const Strategy& strategy, const SitePoint& point) {
+  StrategyOptions base;
+  base.dtype = point.dtype == DType::fp8 ? DType::bf16 : point.dtype;
+  return schedules_to_try(strategy, kinds_of(point.scope), point.ranks, base);
+}
+
 }  // namespace
+
+SitePoint site_point(const TrainingPlan& plan, const Transformer& shape, Scope scope) {
+  return {.model = &shape,
+          .scope = scope,
+          .ranks = static_cast<std::int32_t>(plan.tensor),
+          .tokens = plan.tokens_per_pass(),
+          .dtype = plan.dtype,
+          .strategy = nullptr};
+}
 
 SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts counts)
     : predictor_(structures), machine_(machine), counts_(counts) {
@@ -44,16 +61,21 @@ SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts 
 
 SiteTimes::Key SiteTimes::key_of(const SitePoint& point) {
   const Transformer& model = *point.model;
-  return {point.scope, point.ranks, point.tokens,   point.dtype,    point.strategy, model.hidden,
-          model.ffn,   model.heads, model.kv_heads, model.head_dim, model.gated_mlp};
+  return {point.scope,  point.ranks, point.tokens, point.batch,    point.dtype,    point.strategy,
+          model.hidden, model.ffn,   model.heads,  model.kv_heads, model.head_dim, model.gated_mlp};
 }
 
 Point SiteTimes::point_at(const SitePoint& point) const {
   Point at{.model = *point.model, .machine = machine_};
   at.scope = point.scope;
   at.ranks = point.ranks;
-  at.seq = point.tokens;
+  at.batch = point.batch;
+  at.seq = point.tokens / point.batch;
   at.dtype = point.dtype;
+  if (point.dtype == DType::fp8) {
+    at.dtype = DType::bf16;
+    at.price.products = DType::fp8;
+  }
   return at;
 }
 
@@ -78,7 +100,7 @@ SiteTime SiteTimes::of(const SitePoint& point) {
                                   point.strategy->name, name_of(point.scope)));
   }
   const Prediction best =
-      predictor_.predict_best(point_at(point), *point.strategy, schedules_to_try(*point.strategy, kinds, point.ranks));
+      predictor_.predict_best(point_at(point), *point.strategy, schedules_of(*point.strategy, point));
   return known_.emplace(key, time_of(best)).first->second;
 }
 
@@ -88,7 +110,7 @@ std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<co
   at.monte_carlo = options;
   std::vector<Prediction> candidates;
   for (const Strategy* strategy : strategies) {
-    for (const StrategyOptions& one : schedules_to_try(*strategy, kinds_of(point.scope), point.ranks)) {
+    for (const StrategyOptions& one : schedules_of(*strategy, point)) {
       try {
         candidates.push_back(predictor_.predict(at, *strategy, one));
       } catch (const ConfigError&) {  // cannot cut so few tokens
@@ -108,6 +130,28 @@ std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<co
     }
   }
   return sampled;
+}
+
+Duration SiteTimes::slowed(SitePoint point, const SiteTime& schedule, const Slowdown& slowdown) {
+  if (slowdown == Slowdown{}) {
+    return schedule.time;
+  }
+  if (counts_ == Counts::compute) {
+    return from_seconds(slowdown.kernels * to_seconds(schedule.time));
+  }
+  point.strategy = schedule.strategy;
+  const auto [known, is_new] = slowed_.try_emplace({key_of(point), schedule.options, slowdown});
+  if (is_new) {
+    known->second = predictor_.slowed(point_at(point), *schedule.strategy, schedule.options, slowdown);
+  }
+  return known->second;
+}
+
+SampledTimes SiteTimes::sampled(SitePoint point, const SiteTime& schedule, const MonteCarloOptions& options,
+                                double slowdown) {
+  Point at = point_at(point);
+  at.monte_carlo = options;
+  return predictor_.sampled(at, predictor_.predict(at, *schedule.strategy, schedule.options), slowdown);
 }
 
 void SiteTimes::prefer(SitePoint point, const SiteTime& schedule) {
@@ -141,8 +185,9 @@ SiteTime SiteTimes::fastest(SitePoint point, std::span<const Strategy* const> st
 std::vector<const Strategy*> strategies_for_steps() {
   std::vector<const Strategy*> all;
   for (const Strategy& strategy : strategies()) {
-    const bool everywhere = std::all_of(site_scopes.begin(), site_scopes.end(),
-                                        [&](Scope scope) { return applies(strategy, kinds_of(scope)); });
+    const bool everywhere = std::all_of(all_sites.begin(), all_sites.end(), [&](SiteName name) {
+      return applies(strategy, kinds_of(scope_of(name, false))) && applies(strategy, kinds_of(scope_of(name, true)));
+    });
     if (everywhere && !strategy.bound) {
       all.push_back(&strategy);
     }

@@ -2,7 +2,6 @@
 // What a product with its collective takes under a strategy: the schedule is played by the evaluators, once a shape.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -10,27 +9,27 @@
 #include <vector>
 
 #include "model/schedule/scope.h"
+#include "model/workload/training_plan.h"
 #include "sim/predict.h"
 
 namespace commfuse {
 
-/// The products of a layer that meet a collective, forward and backward.
-inline constexpr std::array site_scopes{
-    Scope::qkv,          Scope::out_proj,          Scope::gate_up,          Scope::down,
-    Scope::qkv_backward, Scope::out_proj_backward, Scope::gate_up_backward, Scope::down_backward};
-
 /// Strategies that may win at a site: with schedules for all of them, and no bounds.
 std::vector<const Strategy*> strategies_for_steps();
 
-/// A site of one micro-batch under sequence parallelism.
+/// A site of one micro-batch under sequence parallelism; or the attention block under Ulysses (Scope::ulysses).
 struct SitePoint {
   const Transformer* model = nullptr;
   Scope scope = Scope::qkv;
   std::int32_t ranks = 1;
   std::int64_t tokens = 1;
-  DType dtype = DType::bf16;
+  std::int64_t batch = 1;     ///< Sequences that these are of, where the scope has attention.
+  DType dtype = DType::bf16;  ///< fp8: of the products alone; what is sent and added up has 16 bits.
   const Strategy* strategy = nullptr;
 };
+
+/// Of the tensor ranks of a plan, one micro-batch. Requires that the shape outlives it.
+SitePoint site_point(const TrainingPlan& plan, const Transformer& shape, Scope scope);
 
 struct SiteTime {
   Duration time{};
@@ -73,17 +72,28 @@ class SiteTimes {
   std::vector<SampledSite> sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
                                    const MonteCarloOptions& options);
 
+  /// What a schedule of the site takes where ops take longer.
+  Duration slowed(SitePoint point, const SiteTime& schedule, const Slowdown& slowdown);
+
+  /// One schedule of the site, where one rank's kernels take so many times as long beside what strays. Requires
+  /// options.jitter.
+  SampledTimes sampled(SitePoint point, const SiteTime& schedule, const MonteCarloOptions& options, double slowdown);
+
   /// From now on `fastest` gives this schedule at the site, whatever the strategies.
   void prefer(SitePoint point, const SiteTime& schedule);
 
   /// Sites played so far, not looked up.
   [[nodiscard]] std::int64_t played() const { return static_cast<std::int64_t>(known_.size()); }
-  void forget() { known_.clear(); }
+  void forget() {
+    known_.clear();
+    slowed_.clear();
+  }
 
  private:
-  /// Scope, ranks, tokens, dtype and strategy; what of the model counts: hidden, ffn, heads, kv heads, head_dim, gate.
-  using Key = std::tuple<Scope, std::int32_t, std::int64_t, DType, const Strategy*, std::int64_t, std::int64_t,
-                         std::int64_t, std::int64_t, std::int64_t, bool>;
+  /// Scope, ranks, tokens, batch, dtype and strategy; what of the model counts: hidden, ffn, heads, kv heads, head_dim,
+  /// gate.
+  using Key = std::tuple<Scope, std::int32_t, std::int64_t, std::int64_t, DType, const Strategy*, std::int64_t,
+                         std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
   static Key key_of(const SitePoint& point);
   [[nodiscard]] Point point_at(const SitePoint& point) const;
   [[nodiscard]] SiteTime time_of(const Prediction& prediction) const;
@@ -92,6 +102,7 @@ class SiteTimes {
   Counts counts_;
   std::map<Key, SiteTime> known_;
   std::map<Key, SiteTime> preferred_;  ///< Without a strategy in the key.
+  std::map<std::tuple<Key, StrategyOptions, Slowdown>, Duration> slowed_;
 };
 
 }  // namespace commfuse

@@ -4,15 +4,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <map>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
-#include "model/random/quantile_table.h"
+#include "model/workload/layers.h"
 #include "sim/step/group_link.h"
 #include "sim/step/pipeline.h"
 
@@ -20,22 +22,15 @@ namespace commfuse {
 
 namespace {
 
-/// Layers of a piece: dense ones, and those with a mixture of experts.
-struct LayerCount {
-  std::int64_t dense = 0;
-  std::int64_t mixture = 0;
-};
-
-std::vector<LayerCount> count_layers(const Transformer& model, const TrainingPlan& plan) {
-  std::vector<LayerCount> counts;
+/// Layers of every piece of the model, in order.
+std::vector<std::vector<LayerRun>> runs_by_piece(const Transformer& model, const TrainingPlan& plan) {
+  std::vector<std::vector<LayerRun>> runs;
   std::int64_t first = 0;
   for (const std::int64_t layers : layers_by_piece(model, plan)) {
-    const std::int64_t dense_in_all = model.experts ? model.experts->dense_layers : model.layers;
-    const std::int64_t dense = std::clamp<std::int64_t>(dense_in_all - first, 0, layers);
-    counts.push_back({dense, layers - dense});
+    runs.push_back(layer_runs(model, first, layers));
     first += layers;
   }
-  return counts;
+  return runs;
 }
 
 Stream repeated(const Stream& one, std::int64_t times) {
@@ -48,6 +43,7 @@ Stream repeated(const Stream& one, std::int64_t times) {
 
 /// Passes of a layer, each kind priced once.
 struct LayerPasses {
+  LayerKind kind;
   Stream forward;
   Stream backward;
   Stream weights;  ///< Where they are apart.
@@ -69,8 +65,8 @@ class Step {
         model_(*point.model),
         plan_(point.plan),
         costs_(point, sites),
-        counts_(count_layers(model_, plan_)),
-        replicas_(group_of(*point.machine, plan_.tensor, plan_.replicas())) {}
+        runs_(runs_by_piece(model_, plan_)),
+        replicas_(costs_.group_at(plan_.tensor, plan_.replicas())) {}
 
   StepPrediction predict() {
     const std::vector<StageTimes> stages = play(pipeline());
@@ -79,14 +75,10 @@ class Step {
       all.push_back(breakdown(stage, stages[static_cast<std::size_t>(stage)]));
     }
     StepPrediction prediction;
-    prediction.parts = slowest_stage(all, slowest_of(plan_.gpus(), point_.rank_sigma));
+    prediction.parts = *std::max_element(all.begin(), all.end(), [](const StepBreakdown& a, const StepBreakdown& b) {
+      return total_of(a) < total_of(b);
+    });
     prediction.time = total_of(prediction.parts);
-    if (point_.rank_sigma > 0.0) {
-      const auto at = [&](double probability) {
-        return total_of(slowest_stage(all, slowest_of(plan_.gpus(), point_.rank_sigma, probability)));
-      };
-      prediction.percentiles = {.p50 = at(0.5), .p95 = at(0.95), .p99 = at(0.99)};
-    }
     return prediction;
   }
 
@@ -95,32 +87,17 @@ class Step {
     return parts.compute + parts.waiting + parts.gradients + parts.optimizer;
   }
 
-  /// All ranks wait for the slowest, whose kernels take `factor` times as long.
-  static StepBreakdown slowest_stage(const std::vector<StepBreakdown>& stages, double factor) {
-    StepBreakdown slowest;
-    for (StepBreakdown parts : stages) {
-      if (factor != 1.0) {
-        for (Duration* part : {&parts.compute, &parts.waiting, &parts.optimizer}) {
-          *part = from_seconds(factor * to_seconds(*part));
-        }
-      }
-      slowest = total_of(parts) > total_of(slowest) ? parts : slowest;
-    }
-    return slowest;
-  }
-
   Pipeline pipeline() {
-    const bool has_mixture =
-        std::any_of(counts_.begin(), counts_.end(), [](const auto& one) { return one.mixture > 0; });
-    const bool has_dense = std::any_of(counts_.begin(), counts_.end(), [](const auto& one) { return one.dense > 0; });
-    const LayerPasses dense = has_dense ? passes(false) : LayerPasses{};
-    const LayerPasses mixture = has_mixture ? passes(true) : LayerPasses{};
     Pipeline pipeline{.stages = plan_.pipeline, .interleave = plan_.interleave, .micro_batches = plan_.micro_batches()};
     pipeline.splits_backward = splits();
-    for (const LayerCount& count : counts_) {
-      pipeline.pieces.push_back({repeated(dense.forward, count.dense).then(repeated(mixture.forward, count.mixture)),
-                                 repeated(mixture.backward, count.mixture).then(repeated(dense.backward, count.dense)),
-                                 repeated(mixture.weights, count.mixture).then(repeated(dense.weights, count.dense))});
+    for (const std::vector<LayerRun>& runs : runs_) {
+      Piece piece;
+      for (const LayerRun& run : runs) {  // backward, each before those of the layers in front of it
+        piece.forward = piece.forward.then(repeated(passes(run.kind).forward, run.count));
+        piece.backward = repeated(passes(run.kind).backward, run.count).then(piece.backward);
+        piece.weights = repeated(passes(run.kind).weights, run.count).then(piece.weights);
+      }
+      pipeline.pieces.push_back(piece);
     }
     Piece& first = pipeline.pieces.front();
     first.forward = begun(costs_.embedding_forward()).then(first.forward);
@@ -138,6 +115,7 @@ class Step {
       const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
       pipeline.send = send_time(*point_.machine, plan_.gpus() / plan_.pipeline,
                                 Bytes{2 * plan_.tokens_per_pass() * model_.hidden / sharers});
+      pipeline.send = from_seconds(slowest_of(2, point_.communication_sigma) * to_seconds(pipeline.send));
     }
     return pipeline;
   }
@@ -148,14 +126,19 @@ class Step {
 
   [[nodiscard]] bool splits() const { return plan_.schedule == PipelineSchedule::zero_bubble; }
 
-  LayerPasses passes(bool mixture) {
-    LayerPasses layer{begun(costs_.forward(mixture)), {}, {}};
+  const LayerPasses& passes(const LayerKind& kind) {
+    const auto known = std::find_if(passes_.begin(), passes_.end(), [&](const auto& one) { return one.kind == kind; });
+    return known != passes_.end() ? *known : passes_.emplace_back(priced(kind));
+  }
+
+  LayerPasses priced(const LayerKind& kind) {
+    LayerPasses layer{kind, begun(costs_.forward(kind)), {}, {}};
     if (splits()) {
-      const LayerCost::SplitPasses split = costs_.backward_split(mixture);
+      const LayerCost::SplitPasses split = costs_.backward_split(kind);
       layer.backward = begun(split.inputs);
       layer.weights = begun(split.weights);
     } else {
-      layer.backward = begun(costs_.backward(mixture));
+      layer.backward = begun(costs_.backward(kind));
     }
     if (plan_.zero == Zero::weights && replicas_.ranks > 1) {
       const Bytes weights = layer_bytes(DType::bf16);
@@ -169,8 +152,8 @@ class Step {
   /// Of one layer of the first stage, on one GPU.
   [[nodiscard]] Bytes layer_bytes(DType dtype) const {
     std::int64_t layers = 0;
-    for (std::size_t piece = 0; piece < counts_.size(); piece += static_cast<std::size_t>(plan_.pipeline)) {
-      layers += counts_[piece].dense + counts_[piece].mixture;
+    for (std::int64_t piece = 0; piece < std::ssize(runs_); piece += plan_.pipeline) {
+      layers += layers_of(piece);
     }
     return Bytes{parameters_on_gpu(model_, plan_, 0) / std::max<std::int64_t>(1, layers) * bytes_of(dtype)};
   }
@@ -206,8 +189,11 @@ class Step {
   }
 
   [[nodiscard]] std::int64_t layers_of(std::int64_t piece) const {
-    const LayerCount& count = counts_[static_cast<std::size_t>(piece)];
-    return count.dense + count.mixture;
+    std::int64_t layers = 0;
+    for (const LayerRun& run : runs_[static_cast<std::size_t>(piece)]) {
+      layers += run.count;
+    }
+    return layers;
   }
 
   [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) const {
@@ -231,7 +217,8 @@ class Step {
   const Transformer& model_;
   const TrainingPlan& plan_;
   LayerCost costs_;
-  std::vector<LayerCount> counts_;  // by piece
+  std::vector<std::vector<LayerRun>> runs_;  // by piece
+  std::vector<LayerPasses> passes_;          // by kind of layer
   Group replicas_;
 };
 
@@ -241,26 +228,22 @@ double peak_of(const StepPoint& point) {
 
 }  // namespace
 
-double slowest_of(std::int64_t gpus, double sigma) {
-  const auto n = static_cast<double>(gpus);
-  return gpus <= 1 || sigma <= 0.0 ? 1.0 : lognormal(sigma)(0.625 / (n + 0.25), true);
+namespace {
+
+/// What the number of GPUs is the product of.
+std::string_view degrees_of(const TrainingPlan& plan) {
+  return plan.ulysses > 1 ? "tensor x pipeline x data x context x ulysses" : "tensor x pipeline x data x context";
 }
 
-double slowest_of(std::int64_t gpus, double sigma, double probability) {
-  check(gpus >= 1 && probability >= 0.5 && probability < 1.0, "a percentile is of the upper half");
-  const double above = -std::expm1(std::log(probability) / static_cast<double>(gpus));
-  return sigma <= 0.0 ? 1.0 : lognormal(sigma)(above, true);
-}
+}  // namespace
 
 Machine resized(Machine machine, const TrainingPlan& plan) {
   const std::int64_t nodes = (plan.gpus() + machine.gpus_per_node - 1) / machine.gpus_per_node;
   if (machine.network) {
     machine.nodes = static_cast<int>(nodes);
   } else if (nodes > 1) {
-    throw ConfigError(
-        fmt::format("tensor x pipeline x data x context is {} GPUs, and {} is one node of {}; choose a "
-                    "cluster, such as dgx-h100-x2",
-                    plan.gpus(), machine.name, machine.gpus_per_node));
+    throw ConfigError(fmt::format("{} is {} GPUs, and {} is one node of {}; choose a cluster, such as dgx-h100-x2",
+                                  degrees_of(plan), plan.gpus(), machine.name, machine.gpus_per_node));
   }
   return machine;
 }
@@ -269,15 +252,12 @@ namespace {
 
 void require_possible_latent(const StepPoint& point) {
   const Transformer& model = *point.model;
-  if (point.cached > 0) {
-    throw ConfigError(
-        fmt::format("decoding with the latent attention of {} has no time yet; choose another model, or "
-                    "scope prefill",
-                    model.name));
-  }
-  if (point.plan.context > 1) {
-    throw ConfigError(fmt::format("context parallelism {} of the latent attention of {} has no time yet; leave it at 1",
-                                  point.plan.context, model.name));
+  for (const auto& [name, ranks] :
+       {std::pair{"context parallelism", point.plan.context}, {"ulysses", point.plan.ulysses}}) {
+    if (ranks > 1) {
+      throw ConfigError(
+          fmt::format("{} {} of the latent attention of {} has no time yet; leave it at 1", name, ranks, model.name));
+    }
   }
   if (model.latent->value_dim != model.head_dim) {
     throw ConfigError(
@@ -293,12 +273,8 @@ void require_possible(const StepPoint& point) {
   require_possible(*point.model, point.plan);
   require_supported(point.machine->accelerator, point.plan.dtype);
   if (point.plan.gpus() > total_gpus(*point.machine)) {
-    throw ConfigError(fmt::format("tensor x pipeline x data x context is {} GPUs, and {} has {}; choose fewer",
+    throw ConfigError(fmt::format("{} is {} GPUs, and {} has {}; choose fewer", degrees_of(point.plan),
                                   point.plan.gpus(), point.machine->name, total_gpus(*point.machine)));
-  }
-  if (point.model->state_space) {
-    throw ConfigError(
-        fmt::format("layers of {} with a state space have no time yet; choose another model", point.model->name));
   }
   if (point.model->latent) {
     require_possible_latent(point);
@@ -309,8 +285,25 @@ void require_possible(const StepPoint& point) {
   }
 }
 
+namespace {
+
+/// As if the kernels of every GPU were as slow as those of the slowest: all wait for it.
+StepPrediction predict_slowed(StepPoint point, SiteTimes& sites, double slowdown) {
+  point.slowdown *= slowdown;
+  return Step(point, sites).predict();
+}
+
+}  // namespace
+
+StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
+  const auto at = [&](double probability) {
+    return predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma, probability)).time;
+  };
+  return {.p50 = at(0.5), .p95 = at(0.95), .p99 = at(0.99)};
+}
+
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
-  StepPrediction prediction = Step(point, sites).predict();
+  StepPrediction prediction = predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma));
   const TrainingPlan& plan = point.plan;
   const Tokens tokens{plan.global_batch, plan.seq};
   const double seconds = to_seconds(prediction.time);
@@ -329,13 +322,14 @@ namespace {
 Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   const TrainingPlan& plan = point.plan;
   LayerCost costs(point, sites);
-  const LayerCount count = count_layers(*point.model, plan).front();
   Stream pass = costs.embedding_forward();
-  if (count.dense > 0) {
-    pass = pass.then(repeated(costs.forward(false), count.dense));
-  }
-  if (count.mixture > 0) {
-    pass = pass.then(repeated(costs.forward(true), count.mixture));
+  std::map<LayerKind, Stream> known;
+  for (const LayerRun& run : layer_runs(*point.model)) {
+    const auto [layer, is_new] = known.try_emplace(run.kind);
+    if (is_new) {
+      layer->second = costs.forward(run.kind);
+    }
+    pass = pass.then(repeated(layer->second, run.count));
   }
   const Accelerator& accelerator = point.machine->accelerator;
   const GemmSize logits{
@@ -365,15 +359,19 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   const AttentionSize attention = decode_attention_size(point);
   const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);
   // Two products of a query with all keys, and of the scores with all values.
-  const auto scores = static_cast<double>(plan.micro_batch * model.layers * attention.seq);
-  const double attended = 4.0 * scores * static_cast<double>(model.heads * model.head_dim);
+  const LatentAttention latent = model.latent.value_or(LatentAttention{.value_dim = model.head_dim});
+  const auto scores = static_cast<double>(plan.micro_batch * layer_counts(model).attention * attention.seq);
+  const double attended =
+      2.0 * scores * static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
   DecodePrediction prediction;
   prediction.time = forward_pass(point, sites);
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
   prediction.mfu = (flops.layers.count + attended) / (seconds * peak_of(point));
   prediction.weights = Bytes{parameters_on_gpu(model, plan, 0) * bytes_of(plan.dtype)};
-  prediction.cache = model.layers * cache_of(attention);
+  for (const LayerRun& run : layer_runs(model)) {
+    prediction.cache += run.count * decode_cache(point, run.kind);
+  }
   prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }

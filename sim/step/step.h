@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "model/units.h"
 #include "model/workload/memory.h"
@@ -20,18 +19,9 @@ struct StepBreakdown {
   Duration optimizer{};
 };
 
-/// How much slower than the median the slowest of so many GPUs is, in the mean, where the speeds of GPUs are lognormal:
-/// exp(sigma x q), with q the standard normal quantile at (n - 0.375) / (n + 0.25) (Blom 1958). All wait for it in
-/// every step. 1 for one GPU or sigma 0.
-double slowest_of(std::int64_t gpus, double sigma);
-
-/// That factor in the machines of which `probability` are no slower: all n are no slower than f with probability
-/// F(f)^n, so it is the quantile of one GPU's factor at probability^(1/n). Requires gpus >= 1 and 0.5 <= probability
-/// < 1.
-double slowest_of(std::int64_t gpus, double sigma, double probability);
-
-/// Of the step's time, over machines whose GPUs were drawn anew. What a single kernel strays averages out over the
-/// thousands of a step and is left out.
+/// Of the step's time, over machines whose GPUs were drawn anew: with kernels as slow as those of the slowest GPU,
+/// and collectives as long as they are in the mean. What a single kernel strays averages out over the thousands of a
+/// step and is left out.
 struct StepPercentiles {
   Duration p50{};
   Duration p95{};
@@ -41,7 +31,6 @@ struct StepPercentiles {
 struct StepPrediction {
   Duration time{};
   StepBreakdown parts;
-  std::optional<StepPercentiles> percentiles;  ///< Nothing where all GPUs are alike.
   double tokens_per_second = 0.0;
   double mfu = 0.0;   ///< Model FLOPs, attention counted causally, over the dense peak of all GPUs.
   double hfu = 0.0;   ///< With what is computed again.
@@ -54,11 +43,14 @@ struct StepPrediction {
 Machine resized(Machine machine, const TrainingPlan& plan);
 
 /// Throws ConfigError: what require_possible of a plan throws, a plan that does not fit the machine, a dtype that it
-/// lacks, and layers that are not priced (a state space; latent attention that decodes or shares sequences).
+/// lacks, and layers that are not priced (latent attention that shares sequences).
 void require_possible(const StepPoint& point);
 
 /// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
+
+/// Requires a possible point.
+StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites);
 
 /// A forward pass over the prompts of a micro-batch on one stage, without pipeline and loss: tensor ranks share it.
 struct PrefillPrediction {
@@ -76,7 +68,7 @@ struct DecodePrediction {
   double tokens_per_second = 0.0;
   double mfu = 0.0;
   Bytes weights;     ///< Of one GPU.
-  Bytes cache;       ///< Keys and values of one GPU.
+  Bytes cache;       ///< Keys and values of one GPU, and states.
   bool fits = true;  ///< Both in its memory.
 };
 

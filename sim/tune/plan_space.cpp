@@ -75,9 +75,14 @@ class Walk {
 
   void contexts(TrainingPlan plan) {
     constexpr std::int64_t least_tokens = 1024;
-    const std::int64_t rest = space_.gpus / plan.tensor / plan.pipeline;
-    for (const std::int64_t context :
-         wished(wish_.context, doublings(std::max<std::int64_t>(1, plan.seq / least_tokens)))) {
+    plan.ulysses = wish_.ulysses.value_or(1);
+    const std::int64_t rest = space_.gpus / plan.tensor / plan.pipeline / plan.ulysses;
+    if (space_.gpus % (plan.tensor * plan.pipeline * plan.ulysses) != 0) {
+      return;
+    }
+    // Latent attention shares no sequence yet: require_possible of a step.
+    const std::int64_t most = model_.latent ? 1 : std::max<std::int64_t>(1, plan.seq / plan.ulysses / least_tokens);
+    for (const std::int64_t context : wished(wish_.context, doublings(most))) {
       if (rest % context == 0) {
         plan.context = context;
         plan.data = rest / context;

@@ -7,12 +7,12 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <span>
 #include <utility>
 
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/hardware/link_rates.h"
+#include "sim/tune/sampled_sites.h"
 
 namespace commfuse {
 
@@ -76,17 +76,16 @@ void require_some(const PlanSpace& space, std::size_t plans) {
 
 bool faster(const TunedPlan& a, const TunedPlan& b) { return a.step.time < b.step.time; }
 
-/// Requires samples of serial. Of equal ones the first, which is the fastest where nothing strays.
-SampledChoice sampled_choice(const std::vector<SampledSite>& samples) {
-  const auto least = [&](Duration SampledTimes::*which) {
-    return *std::min_element(samples.begin(), samples.end(), [which](const SampledSite& a, const SampledSite& b) {
-      return a.times.*which < b.times.*which;
-    });
-  };
-  const auto serial = std::find_if(samples.begin(), samples.end(),
-                                   [](const SampledSite& one) { return one.schedule.strategy->name == "serial"; });
-  check(serial != samples.end(), "serial is among the strategies");
-  return {*serial, least(&SampledTimes::mean), least(&SampledTimes::p99)};
+/// The plans with every strategy at every site, the best first.
+void play_and_sort(StepPoint point, SiteTimes& times, Minimize minimize, std::vector<TunedPlan>& plans) {
+  std::vector<std::pair<Duration, TunedPlan>> ranked;
+  for (TunedPlan& one : plans) {
+    point.plan = one.plan;
+    one.step = predict_step(point, times);
+    ranked.emplace_back(minimize == Minimize::p99 ? step_percentiles(point, times).p99 : one.step.time, one);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::transform(ranked.begin(), ranked.end(), plans.begin(), [](const auto& one) { return one.second; });
 }
 
 /// The strategy that is best when it is the same at all sites.
@@ -113,36 +112,20 @@ CalculonForms calculon_forms(Duration compute, Duration communication, std::int6
   return {.none = compute + communication, .pipe = from_seconds(ring + t / n), .ring = from_seconds(ring)};
 }
 
-std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures,
-                                  const TuneOptions& options) {
+std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures) {
   check(point.plan.sequence_parallel, "sites have collectives where tensor ranks share the tokens");
   FasterLinks faster_links(*point.machine, structures);
   const std::vector<const Strategy*> all = strategies_for_steps();
   std::vector<TunedSite> sites;
-  std::vector<std::pair<SitePoint, SiteTime>> preferred;
-  // Half a backward pass has no schedule of a strategy.
-  constexpr std::size_t forward_ones = 4;
-  const bool whole = point.plan.schedule != PipelineSchedule::zero_bubble;
-  for (const Scope scope : std::span(site_scopes).first(whole ? site_scopes.size() : forward_ones)) {
-    SitePoint site{.model = point.model,
-                   .scope = scope,
-                   .ranks = static_cast<std::int32_t>(point.plan.tensor),
-                   .tokens = point.plan.tokens_per_pass(),
-                   .dtype = point.plan.dtype,
-                   .strategy = find_strategy("serial")};
-    TunedSite tuned{.scope = scope, .serial = times.of(site), .best = times.fastest(site, all)};
+  for (const LayerSite& of : layer_sites(*point.model, point.plan)) {
+    SitePoint site = site_point(point.plan, of.shape, of.scope);
+    site.strategy = find_strategy("serial");
+    TunedSite tuned{.name = of.name, .scope = of.scope, .shape = of.shape, .serial = times.of(site)};
+    tuned.best = times.fastest(site, all);
     tuned.calculon = calculon_forms(tuned.serial.compute, tuned.serial.time - tuned.serial.compute, point.plan.tensor);
-    if (options.monte_carlo.jitter != nullptr) {
-      tuned.sampled = sampled_choice(times.sampled(site, all, options.monte_carlo));
-      tuned.best = (options.minimize == Minimize::p99 ? tuned.sampled->by_p99 : tuned.sampled->by_mean).schedule;
-      preferred.emplace_back(site, tuned.best);
-    }
     site.strategy = tuned.best.strategy;
     tuned.rate_to_hide = faster_links.least(site);
     sites.push_back(tuned);
-  }
-  for (const auto& [site, schedule] : preferred) {
-    times.prefer(site, schedule);
   }
   return sites;
 }
@@ -152,6 +135,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   SiteTimes times(structures, *space.machine);
   StepPoint point{.model = space.model, .machine = space.machine, .plan = space.base};
   point.rank_sigma = options.rank_sigma;
+  point.communication_sigma = options.communication_sigma;
   Tuning tuning;
   const double most = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
   for (const TrainingPlan& plan : plans_of(space)) {
@@ -171,11 +155,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   std::stable_sort(tuning.best.begin(), tuning.best.end(), faster);
   tuning.best.resize(std::min(tuning.best.size(), std::max(played, options.keep)));
   point.strategies = strategies_for_steps();
-  for (TunedPlan& one : tuning.best) {
-    point.plan = one.plan;
-    one.step = predict_step(point, times);
-  }
-  std::stable_sort(tuning.best.begin(), tuning.best.end(), faster);
+  play_and_sort(point, times, options.minimize, tuning.best);
   tuning.best.resize(std::min(tuning.best.size(), options.keep));
   point.plan = tuning.best.front().plan;
   choose_single(point, times, tuning);
@@ -183,10 +163,13 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   tuning.serial = predict_step(point, times);
   SiteTimes uncut(structures, *space.machine, SiteTimes::Counts::compute);
   tuning.bound = predict_step(point, uncut);
-  if (point.plan.sequence_parallel && point.plan.dtype != DType::fp8) {
-    tuning.sites = tune_sites(point, times, structures, options);
+  if (point.plan.sequence_parallel) {
+    tuning.sites = tune_sites(point, times, structures);
     point.strategies = strategies_for_steps();
-    tuning.best.front().step = predict_step(point, times);  // of the schedules chosen
+    if (options.monte_carlo.jitter != nullptr) {
+      tuning.tails = choose_by_samples(point, times, options, tuning.sites);
+      tuning.best.front().step = predict_step(point, times);  // of the schedules chosen
+    }
   }
   return tuning;
 }

@@ -6,13 +6,16 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "sim/step/step.h"
 #include "sim/tune/plan_space.h"
+#include "sim/tune/step_tail.h"
 
 namespace commfuse {
 
@@ -30,21 +33,23 @@ struct CalculonForms {
 };
 CalculonForms calculon_forms(Duration compute, Duration communication, std::int64_t ranks);
 
-/// What of a site's time is made small.
+/// What is made small: of a site's time the mean, or of the whole step's time the p99.
 enum class Minimize : std::uint8_t { mean, p99 };
 inline constexpr std::array minimize_choices{std::pair<std::string_view, Minimize>{"mean", Minimize::mean},
                                              std::pair<std::string_view, Minimize>{"p99", Minimize::p99}};
 
-/// Schedules of a site under the same draws.
+/// Schedules of a site under the same draws, on machines drawn anew for every run.
 struct SampledChoice {
   SampledSite serial;
   SampledSite by_mean;  ///< The one of the least mean.
-  SampledSite by_p99;   ///< The one of the least p99.
+  SampledSite by_p99;   ///< The one with which the p99 of the whole step is least.
 };
 
 /// A product of the layer with its collective, forward or backward.
 struct TunedSite {
-  Scope scope = Scope::qkv;
+  std::string name;
+  Scope scope = Scope::qkv;  ///< With what is played for it: of the model `shape`.
+  Transformer shape;
   SiteTime serial;
   SiteTime best;                         ///< Where somebody asked for samples: of what is minimised.
   std::optional<SampledChoice> sampled;  ///< Then.
@@ -71,26 +76,30 @@ struct Tuning {
   StepPrediction with_single;
   StepPrediction bound;
   std::vector<TunedSite> sites;  ///< Of that plan; none without sequence parallelism.
+  /// Of the step with the schedules chosen, and with those that the other choice would take; where somebody asked for
+  /// samples and there are sites.
+  std::optional<std::pair<StepTail, StepTail>> tails;
 };
 
 struct TuneOptions {
   std::size_t keep = 5;       ///< Plans to tell of.
   double memory_share = 0.9;  ///< Of a GPU that a plan may need: the rest is the framework's and the allocator's.
   double rank_sigma = 0.0;    ///< StepPoint's.
+  double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
   /// With its jitter, sites are chosen by samples of a single run of each; without, as if nothing strayed.
   MonteCarloOptions monte_carlo{};
+  /// The same without the speeds of GPUs, which stay what they are from run to run of a step.
+  std::shared_ptr<const JitterTables> kernel_jitter{};
 };
 
 /// Where p99 is minimised, or there is a jitter, the sites of the best plan are then chosen by samples, and the step is
-/// that of the schedules chosen; plans are ranked by times that do not stray. Plans are ranked without overlap first;
-/// the best few are played with every strategy at every site. Throws ConfigError where no plan is possible, and what
-/// require_possible(StepPoint) throws.
+/// that of the schedules chosen; plans are ranked by their time, or where the p99 is minimised by that on machines
+/// whose slowest GPU is at its p99. Plans are ranked without overlap first; the best few are played with every strategy
+/// at every site. Throws ConfigError where no plan is possible, and what require_possible(StepPoint) throws.
 Tuning tune(const PlanSpace& space, const TuneOptions& options);
 
-/// The sites alone, of one micro-batch of the plan. Requires sequence parallelism, and a jitter where the p99 is
-/// minimised.
-std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures,
-                                  const TuneOptions& options);
+/// The sites alone, of one micro-batch of the plan, without samples. Requires sequence parallelism.
+std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, StructureCache& structures);
 
 }  // namespace commfuse

@@ -139,6 +139,44 @@ TEST(CommfuseSimRunStep, SetsPipelineSchedulesSideBySide) {
             "schedule zero_bubble needs several stages of one piece, and pipeline is 1; choose 1f1b\n");
 }
 
+TEST(CommfuseSimRunStep, SharesASequenceAsUlyssesDoes) {
+  const Outcome run = run_program(
+      "commfuse-sim run --scope step --model llama-3.1-8b --hardware h100-sxm --ranks 1 --ulysses 8 --seq 64K -o json");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const json rows = json::parse(run.out);
+  ASSERT_GT(rows.size(), 1U);  // the attention block has schedules
+  EXPECT_EQ(rows.front().at("gpus"), 8);
+  EXPECT_EQ(rows.front().at("ulysses"), 8);
+  const Outcome few = run_program(
+      "commfuse-sim run --scope step --model llama-3.1-8b --hardware dgx-h100-x2 --ranks 2 --ulysses 8 --seq 64K");
+  EXPECT_EQ(few.code, 2);
+  EXPECT_EQ(
+      few.err,
+      "the number of kv heads 8 is no multiple of tensor parallelism x ulysses 16; choose fewer ulysses ranks, or "
+      "context ranks instead\n");
+  EXPECT_EQ(run_program("commfuse-sim run --scope decode --ulysses 2 --seq 8K").err,
+            "scope decode has one token a sequence, which ulysses cannot share; leave it at 1\n");
+}
+
+TEST(CommfuseSimRunStep, TrainsPrefillsAndDecodesAHybrid) {
+  for (const char* scope : {"step", "prefill", "decode"}) {
+    const Outcome run = run_program(std::string("commfuse-sim run --model nemotron-h-8b --ranks 8 --batch 8 --scope ") +
+                                    scope + " -o json");
+    ASSERT_EQ(run.code, 0) << run.err;
+    EXPECT_GT(json::parse(run.out).front().at("mfu").get<double>(), 0.0) << scope;
+  }
+}
+
+TEST(CommfuseSimRunStep, DecodesFromNarrowOrWideKeysOfLatentAttention) {
+  const std::string command =
+      "commfuse-sim run --scope decode --model deepseek-v3 --ranks 8 --batch 8 --seq 4K -o json ";
+  const json narrow = json::parse(run_program(command).out).front();
+  const json wide = json::parse(run_program(command + "--latent-decode naive").out).front();
+  // 61 layers, 8 x 4097 keys of 576, or of 320 for each of 16 heads, two bytes each.
+  EXPECT_NEAR(narrow.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 576 * 2, 1e-9);
+  EXPECT_NEAR(wide.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 320 * 16 * 2, 1e-9);
+}
+
 TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
   struct Mistake {
     std::string arguments;

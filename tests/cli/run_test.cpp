@@ -24,8 +24,8 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       "--ranks, "
       "--seq, --batch, --dtype, --scope, "
       "--sequence-parallel, --pipeline, --interleave, --pipeline-schedule, --data-parallel, --context, "
-      "--expert-parallel, --zero, "
-      "--micro-batch, --recompute, --optimizer, "
+      "--ulysses, --expert-parallel, --zero, "
+      "--micro-batch, --recompute, --optimizer, --latent-decode, "
       "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
       "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, "
       "--attention-kernel, --jitter, --faults, --samples, --seed, "
@@ -310,11 +310,29 @@ TEST(CommfuseSim, HelpGivesExamplesAndExitCodes) {
 }
 
 TEST(CommfuseSim, EveryHelpFitsATerminal) {
-  for (const char* verb : {"commfuse-sim", "commfuse-sim run", "commfuse-sim sweep", "commfuse-sim schedule",
-                           "commfuse-sim schedule list", "commfuse-sim schedule show", "commfuse-sim schedule check",
-                           "commfuse-sim schedule export", "commfuse-sim schedule mutate", "commfuse-sim config",
-                           "commfuse-sim config show", "commfuse-sim config explain", "commfuse-sim version",
-                           "commfuse-validate", "commfuse-validate check", "commfuse-validate version"}) {
+  for (const char* verb : {"commfuse-sim",
+                           "commfuse-sim run",
+                           "commfuse-sim sweep",
+                           "commfuse-sim schedule",
+                           "commfuse-sim schedule list",
+                           "commfuse-sim schedule show",
+                           "commfuse-sim schedule check",
+                           "commfuse-sim schedule export",
+                           "commfuse-sim schedule mutate",
+                           "commfuse-sim config",
+                           "commfuse-sim config show",
+                           "commfuse-sim config explain",
+                           "commfuse-sim version",
+                           "commfuse-sim merge",
+                           "commfuse-sim results",
+                           "commfuse-sim best",
+                           "commfuse-sim diff",
+                           "commfuse-sim schema",
+                           "commfuse-sim import",
+                           "commfuse-sim import megatron",
+                           "commfuse-validate",
+                           "commfuse-validate check",
+                           "commfuse-validate version"}) {
     EXPECT_EQ(too_long_line(run_program(std::string(verb) + " --help").out), "") << verb;
   }
   EXPECT_EQ(too_long_line(run_program("commfuse-sim schedule list").out), "");

@@ -53,7 +53,7 @@ TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(names_in("out"), (Names{"crossovers.csv", "map.csv", "map.json", "report.html", "results.csv",
-                                    "results.json", "settings.yaml"}));
+                                    "results.json", "results.sqlite", "settings.yaml"}));
   const Outcome run = run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K");
   EXPECT_EQ(outcome.out, run.out);
   EXPECT_EQ(written("results.csv"), run_program("commfuse-sim run --axis ranks=2,4 --axis seq=1K..2K -o csv").out);
@@ -66,16 +66,14 @@ TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
       "axes:\n  - ranks: [2, 3, 8, 16]\n  - zip: {seq: [1K, 1001, 8K], batch: [4, 1, 1]}\nset: {strategy: {variants: "
       "all}}\n";
   ASSERT_EQ(sweep(body, "-j 1").code, 3);
-  Names before;
-  for (const std::string& name : names_in("out")) {
-    before.push_back(written(name));
+  const Names names = names_in("out");
+  ASSERT_EQ(run_program("commfuse-sim sweep " + file(body) + " --out " + path("two") + " -j 2").code, 3);
+  EXPECT_EQ(names_in("two"), names);
+  for (const std::string& name : names) {
+    if (name != "results.sqlite") {  // which also says when it was filled
+      EXPECT_EQ(contents_of(path("two/" + name)), written(name)) << name;
+    }
   }
-  ASSERT_EQ(sweep(body, "-j 2").code, 3);
-  Names after;
-  for (const std::string& name : names_in("out")) {
-    after.push_back(written(name));
-  }
-  EXPECT_EQ(before, after);
 }
 
 TEST_F(SweepTest, WhatCannotBeRunIsARowWithItsReasonAndExitsWith3) {
@@ -159,7 +157,7 @@ TEST_F(SweepTest, AFolderOfAnotherSweepIsLeftAloneUnlessForced) {
   EXPECT_EQ(written("results.csv"), before);
   ASSERT_EQ(sweep(small + "outputs: [csv]\n", "--seq 4K --force").code, 0);
   EXPECT_NE(written("results.csv"), before);
-  EXPECT_EQ(names_in("out"), (Names{"results.csv", "settings.yaml"}));  // Nothing of the older sweep.
+  EXPECT_EQ(names_in("out"), (Names{"results.csv", "results.sqlite", "settings.yaml"}));  // Nothing of the older sweep.
 }
 
 TEST_F(SweepTest, AFolderWithOtherFilesIsLeftAloneUnlessForced) {
@@ -172,6 +170,13 @@ TEST_F(SweepTest, AFolderWithOtherFilesIsLeftAloneUnlessForced) {
   EXPECT_EQ(names_in("out"), Names{"thesis.tex"});
   EXPECT_EQ(sweep(small, "--force").code, 0);
   EXPECT_EQ(written("thesis.tex"), "years of work");
+}
+
+TEST_F(SweepTest, AFolderWhoseSettingsWereBeingWrittenWhenItWasKilledIsFree) {
+  fs::create_directories(path("out"));
+  std::ofstream(path("out/.settings.yaml.123-0.part")) << "schema: ";
+  const Outcome outcome = sweep(small);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
@@ -188,13 +193,16 @@ TEST_F(SweepTest, ItsSettingsMakeItAgain) {
       run_program("commfuse-sim sweep " + path("out/settings.yaml") + " --out " + path("again") + " -o csv");
   ASSERT_EQ(again.code, 0) << again.err;
   for (const std::string& name : names_in("out")) {
-    EXPECT_EQ(contents_of(path("again/" + name)), written(name)) << name;
+    if (name != "results.sqlite") {  // which also says when it was filled
+      EXPECT_EQ(contents_of(path("again/" + name)), written(name)) << name;
+    }
   }
 }
 
 TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
   const Outcome plain = sweep(small, "--progress plain");
   EXPECT_EQ(plain.err.find("4 of 4 points (100 %), "), 0U) << plain.err;
+  fs::remove_all(path("out"));
   const Outcome as_json = sweep(small, "--progress json");
   EXPECT_EQ(json::parse(as_json.err).at("done"), 4);
   EXPECT_EQ(sweep(small, "--progress none").err, "");
@@ -203,14 +211,30 @@ TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
   EXPECT_EQ(wrong.err, "--progress: 'fancy' is no form; known forms: auto, plain, json, none\n");
 }
 
-TEST_F(SweepTest, AnInterruptLeavesNothingAndExitsWith130) {
-  const std::string body = "axes:\n  - batch: 1..300+1\n  - seq: 1K..300K+1K\n  - ranks: [2, 4, 8]\n";
-  const Outcome outcome = run_program("sh -c 'commfuse-sim sweep " + file(body) + " --out " + path("out") +
-                                      " & pid=$!; sleep 1; kill -TERM $pid; wait $pid'");
+TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneAndExitsWith143AndTheSameCommandGoesOn) {
+  const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..40K+1K\n";
+  const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1 --progress plain";
+  // The signal comes as soon as something is stored.
+  const Outcome outcome = run_program("sh -c '" + command + " & pid=$!; until [ -s " + path("out/results.sqlite") +
+                                      " ]; do sleep 0.01; done; kill -TERM $pid; wait $pid'");
   EXPECT_EQ(outcome.code, 143) << outcome.err;
   EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(outcome.err, "interrupted; nothing was written to " + path("out") + "\n");
-  EXPECT_FALSE(fs::exists(path("out")));
+  EXPECT_NE(outcome.err.find(" of 1600 points are stored, and the same command goes on from there\n"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(names_in("out"), (Names{"results.sqlite", "settings.yaml"}));
+  const Outcome rest = run_program(command + " -o csv");
+  EXPECT_EQ(rest.code, 0) << rest.err;
+  const Outcome whole = run_program("commfuse-sim sweep " + file(body) + " --out " + path("whole") + " -o csv");
+  EXPECT_EQ(rest.out, whole.out);
+  EXPECT_EQ(written("results.csv"), whole.out);
+}
+
+TEST_F(SweepTest, WhatIsStoredIsNotPlayedAgain) {
+  ASSERT_EQ(sweep(small).code, 0);
+  const Outcome again = sweep(small, "--progress json");
+  EXPECT_EQ(again.code, 0);
+  EXPECT_EQ(json::parse(again.err).at("total"), 0);
 }
 
 TEST_F(SweepTest, WithoutFileOrFolderItSaysWhatIsMissing) {

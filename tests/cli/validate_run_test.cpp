@@ -147,7 +147,7 @@ TEST(ValidateDoctor, SaysWhatCanRunHere) {
   const Outcome outcome = run_program("commfuse-validate doctor");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   for (const char* line : {"machine    ", "timer      1 ms took ", "reference  yes: ", "cpu        yes: ",
-                           "mpi        ", "cuda       no: ", "configs    yes: "}) {
+                           "mpi        ", "cuda       ", "nccl       ", "configs    yes: "}) {
     EXPECT_NE(outcome.out.find(line), std::string::npos) << line << outcome.out;
   }
   const Outcome lost = run_program("COMMFUSE_CONFIG_DIR=/nowhere commfuse-validate doctor");

@@ -21,8 +21,8 @@ namespace {
 constexpr std::array<std::string_view, 4> layers = {"model", "sim", "validate", "reports"};
 constexpr std::array<std::string_view, 8> read_folders = {"model", "sim",   "validate", "reports",
                                                           "tests", "bench", "cmake",    ".ci"};
-constexpr std::array<std::string_view, 7> libraries_for_sources = {"CLI",   "nlohmann", "yaml-cpp",   "Eigen",
-                                                                   "boost", "google",   "pugixml.hpp"};
+constexpr std::array<std::string_view, 8> libraries_for_sources = {"CLI",   "nlohmann", "yaml-cpp",    "Eigen",
+                                                                   "boost", "google",   "pugixml.hpp", "sqlite3.h"};
 constexpr std::string_view spdx = "SPDX-License-Identifier: Apache-2.0";
 
 template <typename Container>
@@ -118,8 +118,8 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
   if (is_cuda_header(header) && !file.path.starts_with("validate/cuda/")) {
     return name + " is only for validate/cuda";
   }
-  if (header == "mpi.h" && !file.path.starts_with("validate/mpi/module/")) {
-    return name + " is only for validate/mpi/module";
+  if (header == "mpi.h" && !file.path.starts_with("model/process/module/")) {
+    return name + " is only for model/process/module";
   }
   return std::nullopt;
 }

@@ -2,6 +2,8 @@
 // Mistakes planted in a schedule, and whether an executor meets them.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include "validate/executor.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/collective.h"
+#include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
 
 namespace commfuse::validate::test {
@@ -89,6 +92,32 @@ inline void plant_in(const Program& program, const IsCaught& is_caught, std::uin
         break;
       }
     }
+  }
+}
+
+/// Mistakes that are wrong in every order are all caught; those that are wrong in some orders at least half, under the
+/// seeds that were tried. Of each kind more than `least` were planted.
+inline void expect_caught(const std::array<Caught, 5>& kinds, int least) {
+  const auto of = [&](Planted kind) { return kinds[static_cast<std::size_t>(kind)]; };
+  for (const auto kind : {Planted::wrong_peer, Planted::lost_sum}) {
+    EXPECT_GT(of(kind).planted, least);
+    EXPECT_EQ(of(kind).caught, of(kind).planted);
+  }
+  for (const auto kind : {Planted::missing_dependency, Planted::early_overwrite}) {
+    EXPECT_GT(of(kind).planted, least);
+    EXPECT_GE(2 * of(kind).caught, of(kind).planted);
+  }
+}
+
+/// Whether a run on integers gives something else than the unfused operation, or does not end.
+inline bool goes_wrong(Executor& executor, std::uint64_t seed) {
+  const auto [inputs, expected] = integer_data(executor.program(), executor.sizes(), 1);
+  try {
+    executor.prepare(inputs);
+    executor.run({.functions = Functions::integer, .order = seed, .iterations = 1 + static_cast<int>(seed % 2)});
+    return !holds_its_final_contents(executor, expected);
+  } catch (const Stuck&) {
+    return true;
   }
 }
 

@@ -39,17 +39,38 @@ constexpr std::array<Width, 2> quick_widths{{{512, 512}, {1600, 800}}};
 constexpr std::array<std::int64_t, 7> heights{32, 64, 96, 128, 192, 256, 512};
 constexpr std::array<std::int64_t, 2> quick_heights{64, 256};
 
+/// Of a GPU: shards of Llama-3 8B to 405B and of GPT-3 in groups of eight, and a grid between them.
+constexpr std::array<Width, 14> gpu_widths{{{1024, 8192},
+                                            {2048, 2048},
+                                            {2560, 8192},
+                                            {3584, 4096},
+                                            {4096, 4096},
+                                            {4096, 14336},
+                                            {6144, 4096},
+                                            {6656, 16384},
+                                            {7168, 8192},
+                                            {8192, 1024},
+                                            {8192, 3584},
+                                            {8192, 8192},
+                                            {12288, 6144},
+                                            {16384, 2048}}};
+constexpr std::array<Width, 2> quick_gpu_widths{{{4096, 4096}, {7168, 8192}}};
+constexpr std::array<std::int64_t, 8> gpu_heights{128, 256, 512, 1024, 1536, 2048, 4096, 8192};
+constexpr std::array<std::int64_t, 2> quick_gpu_heights{512, 4096};
+
 constexpr std::int64_t least_message = 8 << 10;
-constexpr std::int64_t most_message = 16 << 20;
+/// The largest message.
+std::int64_t most_message(const BenchPlan& plan) { return std::int64_t{plan.gpu ? 256 : 16} << 20U; }
 constexpr std::array all_collectives{CollectiveKind::all_gather, CollectiveKind::reduce_scatter,
                                      CollectiveKind::all_reduce, CollectiveKind::all_to_all};
 
 /// From the least to the most, doubled, and the same times one and a half.
-std::vector<Bytes> message_sizes(bool quick) {
+std::vector<Bytes> message_sizes(const BenchPlan& plan) {
+  const std::int64_t most = most_message(plan);
   std::vector<Bytes> sizes;
-  for (std::int64_t size = least_message; size <= most_message; size *= quick ? 16 : 2) {
+  for (std::int64_t size = least_message; size <= most; size *= plan.quick ? 16 : 2) {
     sizes.push_back({size});
-    if (!quick && 3 * size / 2 < most_message) {
+    if (!plan.quick && 3 * size / 2 < most) {
       sizes.push_back({3 * size / 2});
     }
   }
@@ -57,8 +78,12 @@ std::vector<Bytes> message_sizes(bool quick) {
 }
 
 void add_products(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
-  const std::span<const Width> of = plan.quick ? std::span<const Width>(quick_widths) : widths;
-  const std::span<const std::int64_t> by = plan.quick ? std::span<const std::int64_t>(quick_heights) : heights;
+  using Widths = std::span<const Width>;
+  using Heights = std::span<const std::int64_t>;
+  const Widths of =
+      plan.gpu ? (plan.quick ? Widths(quick_gpu_widths) : gpu_widths) : (plan.quick ? Widths(quick_widths) : widths);
+  const Heights by = plan.gpu ? (plan.quick ? Heights(quick_gpu_heights) : gpu_heights)
+                              : (plan.quick ? Heights(quick_heights) : heights);
   for (const Width& width : of) {
     for (const std::int64_t m : by) {
       to.push_back(product_alone(plan.ranks, {.m = m, .n = width.n, .k = width.k, .dtype = dtype}));
@@ -68,14 +93,14 @@ void add_products(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>&
 
 void add_kernels(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
   for (const Function function : {Function::copy, Function::add, Function::gelu, Function::swiglu, Function::norm}) {
-    for (std::int64_t traffic = 64 << 10; traffic <= most_message; traffic *= plan.quick ? 16 : 4) {
+    for (std::int64_t traffic = 64 << 10; traffic <= most_message(plan); traffic *= plan.quick ? 16 : 4) {
       to.push_back(kernel_alone(plan.ranks, function, dtype, {traffic}));
     }
   }
 }
 
 void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& to) {
-  for (const Bytes size : message_sizes(plan.quick)) {
+  for (const Bytes size : message_sizes(plan)) {
     to.push_back(exchange_alone(plan.ranks, wire, size));
     for (const CollectiveKind kind : all_collectives) {
       const std::int64_t a_row = 256 * bytes_of(wire) * plan.ranks;
@@ -85,7 +110,8 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
 }
 
 void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
-  const GemmSize size{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
+  const GemmSize size = plan.gpu ? GemmSize{.m = 4096, .n = 7168, .k = 8192, .dtype = dtype}
+                                 : GemmSize{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
   for (const std::int64_t bytes : {std::int64_t{256} << 10U, std::int64_t{4} << 20U}) {
     constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the product
     const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, 512));
@@ -120,16 +146,27 @@ std::string ms(Duration time) { return fmt::format("{:.3f}", to_seconds(time) * 
 }  // namespace
 
 std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
+  const auto wants = [&](BenchPart part) {
+    return plan.parts.empty() || std::ranges::find(plan.parts, part) != plan.parts.end();
+  };
   std::vector<MicroProgram> all;
   for (const DType dtype : plan.dtypes) {
-    add_products(plan, dtype, all);
-    add_kernels(plan, dtype, all);
+    if (wants(BenchPart::products)) {
+      add_products(plan, dtype, all);
+    }
+    if (wants(BenchPart::kernels)) {
+      add_kernels(plan, dtype, all);
+    }
   }
   for (const bool on_two_lanes : {false, true}) {
-    all.push_back(gaps(plan.ranks, on_two_lanes));
+    if (wants(BenchPart::gaps)) {
+      all.push_back(gaps(plan.ranks, on_two_lanes));
+    }
   }
-  if (plan.ranks > 1) {
+  if (plan.ranks > 1 && wants(BenchPart::messages)) {
     add_messages(plan, plan.dtypes.front(), all);
+  }
+  if (plan.ranks > 1 && wants(BenchPart::neighbours)) {
     add_neighbours(plan, plan.dtypes.front(), all);
   }
   return all;
@@ -147,7 +184,9 @@ std::vector<MicroBenchmark> bench(const std::vector<MicroProgram>& programs, con
     for (const std::size_t place : order) {
       const MicroProgram& micro = programs[place];
       const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
-      executor->prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
+      if (!executor->holds_own_data()) {
+        executor->prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
+      }
       for (int i = 0; i < options.repetitions; ++i) {
         const Execution run =
             executor->run({.products = Products::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});

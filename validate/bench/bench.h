@@ -2,9 +2,12 @@
 // Which micro-benchmarks are taken, and taking them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "validate/bench/micro_program.h"
@@ -12,10 +15,21 @@
 
 namespace commfuse::validate {
 
+/// A kind of micro-benchmark.
+enum class BenchPart : std::uint8_t { products, kernels, gaps, messages, neighbours };
+inline constexpr std::array<std::pair<std::string_view, BenchPart>, 5> bench_parts{
+    {{"products", BenchPart::products},
+     {"kernels", BenchPart::kernels},
+     {"gaps", BenchPart::gaps},
+     {"messages", BenchPart::messages},
+     {"neighbours", BenchPart::neighbours}}};
+
 struct BenchPlan {
   std::int32_t ranks = 2;
   std::vector<DType> dtypes{DType::bf16};  ///< The first is that of messages and of what is timed once.
+  std::vector<BenchPart> parts{};          ///< None: all.
   bool quick = false;                      ///< A few sizes of everything: to look at, too few to fit.
+  bool gpu = false;                        ///< The sizes of a GPU's shards, not of a processor's.
 };
 
 /// Products by m, n and k in powers of two and the sizes of models that are not, kernels, exchanges and collectives by

@@ -66,7 +66,10 @@ void add_bench(CLI::App& app, Launch& launch, int& status) {
       "  mpirun -np 2 commfuse-validate bench --quick\n"
       "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n\n"
       "Exit codes: 0 done; 1 failed; 2 the input is wrong.");
-  command->callback([request, &launch, &status] { status = run(*request, launch); });
+  command->callback([request, command, &launch, &status] {
+    require_fitting_gpu_flags(*command, request->arguments.executor);
+    status = run(*request, launch);
+  });
 }
 
 }  // namespace commfuse::validate

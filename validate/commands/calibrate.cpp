@@ -42,9 +42,13 @@ int run(const CalibrateRequest& request, Launch& launch) {
         "processes are no clock, so no machine is made of them; leave out mpirun, or give what bench --out wrote to "
         "commfuse-sim calibrate");
   }
-  if (base.executor != "cpu") {
+  if (!where.gpu && base.executor != "cpu") {
     throw ConfigError(
         fmt::format("--base: {} is no machine of the executor cpu; leave it out, or extend cpu", request.base));
+  }
+  if (where.gpu && !base.executor.empty()) {
+    throw ConfigError(
+        fmt::format("--base: {} has no GPU; name the hardware file of this one, as in --base h200-sxm", request.base));
   }
   const RunRecord record = micro_measured(where, request.arguments);
   const calibrate::Observations seen = calibrate::observations_of(record, "micro-benchmarks");
@@ -78,9 +82,14 @@ void add_calibrate(CLI::App& app, Launch& launch, int& status) {
       "Examples:\n"
       "  commfuse-validate calibrate --out my-cpu.yaml\n"
       "  commfuse-validate calibrate --dtype fp32 --out my-cpu.yaml --record bench.json\n"
-      "  commfuse-validate compare --hardware ./my-cpu.yaml\n\n"
-      "Exit codes: 0 done; 1 failed; 2 the input is wrong.");
-  command->callback([request, &launch, &status] { status = run(*request, launch); });
+      "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
+      "  commfuse-validate calibrate --executor cuda-virtual --base h200-sxm \\\n"
+      "    --out my-h200.yaml --record bench.json\n\n"
+      "Exit codes: 0 done; 1 failed; 2 the input is wrong; 69 there is no GPU.");
+  command->callback([request, command, &launch, &status] {
+    require_fitting_gpu_flags(*command, request->arguments.executor);
+    status = run(*request, launch);
+  });
 }
 
 }  // namespace commfuse::validate

@@ -15,6 +15,7 @@
 #include "model/config_error.h"
 #include "model/schedule/scope.h"
 #include "validate/commands/commands.h"
+#include "validate/commands/gpu.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/mpi/launch.h"
 #include "validate/mpi/mpi_executor.h"
@@ -37,12 +38,13 @@ struct CheckRequest {
   std::string executor;
   std::string chaos = "1";
   std::string patience = "60 s";
+  GpuArguments gpu;
   bool thorough = false;
 };
 
 constexpr int seeds_of_chaos = 20;
 constexpr int many_seeds_of_chaos = 200;
-constexpr std::array<std::string_view, 3> executors{"reference", "cpu", "mpi"};
+constexpr std::array<std::string_view, 5> executors{"reference", "cpu", "cuda-virtual", "mpi", "nccl"};
 
 using Render = std::string (*)(std::span<const CheckResult>);
 constexpr std::array renderers{std::pair<std::string_view, Render>{"table", to_table},
@@ -143,16 +145,20 @@ std::chrono::nanoseconds patience_of(const CheckRequest& request) {
   return stretched(*patience, 1.0);
 }
 
-/// `crew`: of the mpi executor.
-CheckHow how_of(const CheckRequest& request, Crew* crew) {
+/// `crew`: of the executors on processes; `gpus`: of nccl; `gpu`: of cuda-virtual.
+CheckHow how_of(const CheckRequest& request, Crew* crew, GpuCrew* gpus, Gpu* gpu) {
   CheckHow how{.name = request.executor,
                .orders = request.thorough ? many_seeds_of_chaos : seeds_of_chaos,
                .chaos = seed_of("--chaos", request.chaos, 1)};
   if (crew != nullptr) {
-    how.executor = [crew](Lowered lowered, Sizes sizes) {
+    const MakeExecutor processes = [crew](Lowered lowered, Sizes sizes) {
       return std::make_unique<MpiExecutor>(std::move(lowered), std::move(sizes), *crew);
     };
+    how.executor = gpus != nullptr ? gpus->checked() : processes;
     how.together = [crew](int ranks, const Verdict& mine) { return of_all_ranks(*crew, ranks, mine); };
+  } else if (gpu != nullptr) {
+    how.executor = gpu->all_ranks();
+    how.oracle = gpu->all_ranks(true);
   } else if (request.executor == "cpu") {
     how.executor = [patience = patience_of(request)](Lowered lowered, Sizes sizes) {
       return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.patience = patience});
@@ -218,7 +224,9 @@ int report(const CheckRequest& request, std::span<const CheckResult> results) {
 }
 
 int run(const CheckRequest& request) {
-  const CheckHow how = how_of(request, nullptr);
+  const std::unique_ptr<Gpu> gpu =
+      request.executor == "cuda-virtual" ? std::make_unique<Gpu>(request.gpu) : std::unique_ptr<Gpu>();
+  const CheckHow how = how_of(request, nullptr, nullptr, gpu.get());
   std::vector<CheckResult> results;
   for (const CheckPoint& point : all_points_of(request)) {
     results.push_back(check_point(point, how));
@@ -228,8 +236,15 @@ int run(const CheckRequest& request) {
 
 /// On every process: those that a schedule has no rank for pass it over.
 int run_on_processes(const CheckRequest& request, Crew& crew) {
-  const CheckHow how = how_of(request, &crew);
+  const std::unique_ptr<GpuCrew> gpus = request.executor == "nccl"
+                                            ? std::make_unique<GpuCrew>(request.gpu, crew, Launch::local_process())
+                                            : std::unique_ptr<GpuCrew>();
+  const CheckHow how = how_of(request, &crew, gpus.get(), nullptr);
   const std::vector<CheckPoint> points = all_points_of(request);
+  if (gpus && std::ranges::any_of(points, [&](const CheckPoint& one) { return one.ranks != crew.processes(); })) {
+    throw ConfigError(
+        fmt::format("NCCL joins all {} processes; leave out --ranks, or start as many as it says", crew.processes()));
+  }
   require_processes(std::ranges::max(points, {}, &CheckPoint::ranks).ranks, crew);
   std::vector<CheckResult> results;
   for (const CheckPoint& point : points) {
@@ -245,12 +260,17 @@ int run_here(CheckRequest request, Launch& launch) {
   if (request.executor.empty()) {
     request.executor = launch.under_mpi() ? "mpi" : "reference";
   }
-  if (request.ranks.empty()) {
-    request.ranks = request.executor == "mpi" ? fmt::format("{}", launch.processes()) : "1..8";
-  }
   chosen_one("--executor", request.executor, executors, "executors");
   renderer_of(request.format);
   const std::chrono::nanoseconds patience = patience_of(request);
+  if (request.executor == "nccl") {
+    Crew& crew = launch.crew_anyhow(patience);
+    request.ranks = request.ranks.empty() ? fmt::format("{}", crew.processes()) : request.ranks;
+    return run_on_processes(request, crew);
+  }
+  if (request.ranks.empty()) {
+    request.ranks = request.executor == "mpi" ? fmt::format("{}", launch.processes()) : "1..8";
+  }
   if (request.executor == "mpi") {
     return run_on_processes(request, launch.crew(patience));
   }
@@ -283,7 +303,8 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
   command->add_option("--seed", request->seed, "Of the random data")->capture_default_str();
   command
       ->add_option("--executor", request->executor,
-                   "reference; cpu: ranks and lanes are threads; mpi: ranks are processes, the default under mpirun")
+                   "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual ones on one GPU; mpi: "
+                   "ranks are processes, the default under mpirun; nccl: with a GPU each")
       ->default_str("reference");
   command
       ->add_option("--chaos", request->chaos,
@@ -292,6 +313,7 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
   command->add_option("--patience", request->patience, "Of an executor: give up when no op has ended for so long")
       ->capture_default_str()
       ->type_name("TIME");
+  add_device_flag(*command, request->gpu, "");
   command->add_flag("--long", request->thorough, "Of an executor: 200 seeds instead of 20");
   command->add_option("-o,--output", request->format, "table, json, csv")->capture_default_str();
   command->footer(
@@ -308,10 +330,13 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
       "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n"
       "  commfuse-validate check configs/schedules/doubling.yaml\n"
       "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
-      "  mpirun -np 4 commfuse-validate check --scope mlp\n\n"
-      "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed.");
+      "  mpirun -np 4 commfuse-validate check --scope mlp\n"
+      "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n\n"
+      "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed;\n"
+      "69 there is no GPU.");
   command->callback([request, command, &launch, &status] {
     require_no_choice(*command, *request);
+    require_fitting_gpu_flags(*command, request->executor);
     status = run_here(*request, launch);
   });
 }

@@ -215,6 +215,7 @@ void add_compare(CLI::App& app, int& status) {
     if (!request->record.empty()) {
       require_no_measuring(*command);
     }
+    require_fitting_gpu_flags(*command, request->arguments.executor);
     status = run(*request);
   });
 }

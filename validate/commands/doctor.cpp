@@ -3,13 +3,18 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <optional>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
 #include "model/config_error.h"
 #include "validate/commands/commands.h"
+#include "validate/cuda/load.h"
+#include "validate/cuda/nvml.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/launch.h"
 
@@ -34,6 +39,42 @@ std::string mpi_in_words() {
   return module.open == nullptr ? "no: " + module.missing : "yes: check and run under mpirun, ranks are processes";
 }
 
+std::string device_in_words(const DeviceFacts& device) {
+  constexpr double giga = 1e9;
+  return fmt::format("{} ({} multiprocessors, {:.0f} GB), driver for CUDA {}, runtime {}, cuBLASLt {}", device.name,
+                     device.multiprocessors, static_cast<double>(device.memory.count) / giga, device.driver,
+                     device.runtime, device.cublaslt);
+}
+
+/// Looks at every device, which makes a context there.
+std::string cuda_in_words(const CudaPlugin& plugin) {
+  if (!plugin.usable()) {
+    return "no: " + plugin.missing;
+  }
+  std::vector<std::string> devices;
+  for (int device = 0; device < plugin.module->devices(); ++device) {
+    try {
+      const DeviceFacts facts = plugin.module->open(device)->facts();
+      const std::optional<DeviceState> state = device_state(facts.uuid);
+      devices.push_back(device_in_words(facts) + (state ? ", " + in_words(*state) : ""));
+    } catch (const std::runtime_error& error) {
+      return fmt::format("no: GPU {}: {}", device, error.what());
+    }
+  }
+  return fmt::format("yes: {}", fmt::join(devices, "; "));
+}
+
+std::string nccl_in_words(const CudaPlugin& plugin) {
+  if (plugin.module == nullptr) {
+    return "no: it needs the GPU, see cuda";
+  }
+  if (!plugin.module->has_nccl()) {
+    return fmt::format("no: this build has none ({}); install 2.18 or a later one and build again", build_info().nccl);
+  }
+  return plugin.usable() ? fmt::format("yes: {}", plugin.module->open(0)->facts().nccl)
+                         : fmt::format("no: it needs the GPU, see cuda; of this build: {}", build_info().nccl);
+}
+
 std::string configs_in_words() {
   try {
     return fmt::format("yes: {} models, {} machines", known_names(Catalogue::models).size(),
@@ -53,7 +94,9 @@ void print_diagnosis() {
   fmt::print(line, "reference", "yes: check runs every schedule one op after another");
   fmt::print(line, "cpu", "yes: check, run, compare, bench and calibrate on threads");
   fmt::print(line, "mpi", mpi_in_words());
-  fmt::print(line, "cuda", fmt::format("no: this version has no executor for it; CUDA of this build: {}", build.cuda));
+  const CudaPlugin cuda = load_cuda_plugin();
+  fmt::print(line, "cuda", cuda_in_words(cuda));
+  fmt::print(line, "nccl", nccl_in_words(cuda));
   fmt::print(line, "configs", configs_in_words());
 }
 

@@ -138,7 +138,10 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
       "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"
       "  commfuse-validate links links.json --tolerance 10\n\n"
       "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
-  command->callback([request, &launch, &status] { status = run(*request, launch); });
+  command->callback([request, command, &launch, &status] {
+    require_fitting_gpu_flags(*command, request->arguments.executor);
+    status = run(*request, launch);
+  });
 }
 
 }  // namespace commfuse::validate

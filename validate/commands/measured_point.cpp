@@ -19,12 +19,13 @@
 #include "validate/cpu/cpu_executor.h"
 #include "validate/measure/op_samples.h"
 #include "validate/mpi/crew.h"
+#include "validate/mpi/launch.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> executors{"cpu", "mpi"};
+constexpr std::array<std::string_view, 4> executors{"cpu", "cuda-virtual", "mpi", "nccl"};
 constexpr std::array<std::string_view, 2> computes{"emulated", "real"};
 /// An emulated op should last so long that waking up hardly counts.
 constexpr Duration shortest_step = std::chrono::milliseconds(2);
@@ -172,8 +173,8 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   const std::string group = "How it is measured";
   command
       .add_option("--executor", arguments.executor,
-                  "Who runs it: cpu, ranks and lanes are threads; run also knows mpi, ranks are processes, the default "
-                  "under mpirun")
+                  "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; run "
+                  "also knows mpi, ranks are processes, the default under mpirun, and nccl, with a GPU each")
       ->group(group)
       ->default_str("cpu");
   command
@@ -182,6 +183,7 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
                   "that commfuse-validate calibrate wrote and on mpi it is by itself")
       ->group(group);
   add_pace_flags(command, arguments.pace, group);
+  add_gpu_flags(command, arguments.gpu, "On a GPU");
   command
       .add_option("--dilation", arguments.dilation,
                   "So many times slower emulated ops are played, so that waking up hardly counts")
@@ -198,8 +200,10 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
 }
 
 void require_no_measuring(const CLI::App& command) {
-  for (const char* flag : {"--executor", "--compute", "--link-bandwidth", "--link-latency", "--dilation",
-                           "--iterations", "--warm-up", "--spans", "--out"}) {
+  std::vector<const char*> flags{"--executor",   "--compute", "--link-bandwidth", "--link-latency", "--dilation",
+                                 "--iterations", "--warm-up", "--spans",          "--out"};
+  flags.insert(flags.end(), gpu_flags().begin(), gpu_flags().end());
+  for (const char* flag : flags) {
     if (command.count(flag) > 0) {
       throw ConfigError(fmt::format("{} says how to measure, but a record was measured; leave out one of them", flag));
     }
@@ -274,35 +278,96 @@ Settings settings_of(const RunRecord& record, const MeasureArguments& arguments)
   return resolved(arguments, record.settings);
 }
 
-RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
-                   Crew* crew) {
-  const std::string executor = arguments.executor.empty() ? (crew == nullptr ? "cpu" : "mpi") : arguments.executor;
-  const bool is_real_by_itself = crew != nullptr || point.point().machine.executor == executor;
-  const std::string compute = arguments.compute.empty() ? (is_real_by_itself ? "real" : "emulated") : arguments.compute;
-  sim::require_word("--executor", executor, executors, "executor");
-  sim::require_word("--compute", compute, computes, "kind of compute");
-  const bool is_real = compute == "real";
-  const std::optional<Pace> pace = pace_of(arguments.pace);
-  if ((executor == "mpi") != (crew != nullptr)) {
-    throw ConfigError("--executor mpi is measured by run; write its record with --out, and give that to compare");
+namespace {
+
+/// What the flags ask for, with what nobody said filled in.
+struct How {
+  std::string executor;
+  std::string compute;
+  std::optional<Pace> pace;
+
+  [[nodiscard]] bool is_real() const { return compute == "real"; }
+};
+
+/// Throws ConfigError for flags that do not go together.
+How how_of(const PredictedPoint& point, const MeasureArguments& arguments, bool on_processes_here) {
+  How how{.executor = arguments.executor.empty() ? (on_processes_here ? "mpi" : "cpu") : arguments.executor,
+          .compute = arguments.compute,
+          .pace = pace_of(arguments.pace)};
+  if (how.compute.empty()) {
+    const bool is_real_by_itself =
+        on_processes_here || how.executor == "cuda-virtual" || point.point().machine.executor == how.executor;
+    how.compute = is_real_by_itself ? "real" : "emulated";
   }
-  if (crew != nullptr && (!is_real || pace)) {
+  sim::require_word("--executor", how.executor, executors, "executor");
+  sim::require_word("--compute", how.compute, computes, "kind of compute");
+  if ((how.executor == "mpi" || how.executor == "nccl") != on_processes_here) {
+    throw ConfigError(fmt::format(
+        "--executor {} is measured by run; write its record with --out, and give that to compare", how.executor));
+  }
+  if (on_processes_here && (!how.is_real() || how.pace)) {
     throw ConfigError("processes compute and send for real; leave out --compute, --link-bandwidth and --link-latency");
   }
-  if (pace && !is_real) {
+  if (how.executor == "cuda-virtual" && !how.is_real()) {
+    throw ConfigError("a GPU does the real thing; leave out --compute emulated, or choose --executor cpu");
+  }
+  if (how.pace && !how.is_real()) {
     throw ConfigError("--link-bandwidth and --link-latency are of real links; add --compute real, or leave them out");
   }
-  RunRecord record{.executor = executor,
-                   .compute = compute,
-                   .links = crew != nullptr ? "mpi"
-                            : is_real       ? (pace ? "paced" : "copied")
-                                            : "emulated",
+  return how;
+}
+
+/// Who runs schedules for real, and the GPUs that it takes.
+struct Ground {
+  std::unique_ptr<Gpu> gpu{};
+  std::unique_ptr<GpuCrew> gpus{};
+  Runner runner{};
+  std::string links{};
+  std::string gpu_in_words{};
+
+  [[nodiscard]] bool on_gpus() const { return gpu || gpus; }
+};
+
+/// Opens the GPUs that are asked for. Throws HardwareAbsent.
+Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int ranks) {
+  Ground ground;
+  if (crew != nullptr && how.executor == "nccl") {
+    ground.gpus = std::make_unique<GpuCrew>(arguments, *crew, Launch::local_process());
+    ground.runner = on_gpus(*ground.gpus, *crew, ranks);
+    ground.links = "nccl";
+    ground.gpu_in_words = ground.gpus->in_words();
+  } else if (crew != nullptr) {
+    ground.runner = on_processes(*crew, ranks);
+    ground.links = "mpi";
+  } else if (how.executor == "cuda-virtual") {
+    ground.gpu = std::make_unique<Gpu>(arguments, how.pace);
+    ground.runner = on_gpu(*ground.gpu);
+    ground.links = ground.gpu->links();
+    ground.gpu_in_words = ground.gpu->in_words();
+  } else {
+    ground.runner = on_threads(how.pace);
+    ground.links = how.pace ? "paced" : "copied";
+  }
+  return ground;
+}
+
+}  // namespace
+
+RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
+                   Crew* crew) {
+  const How how = how_of(point, arguments, crew != nullptr);
+  const int ranks = point.point().ranks;
+  const Ground ground = ground_of(how, arguments.gpu, crew, ranks);
+  RunRecord record{.executor = how.executor,
+                   .compute = how.compute,
+                   .links = how.is_real() ? ground.links : "emulated",
                    .version = std::string(build_info().version),
                    .git_revision = std::string(build_info().git_revision),
                    .environment = this_environment(),
                    .settings = words_of(point.settings()),
                    .seed = static_cast<std::uint64_t>(point.settings().count("seed")),
                    .warm_up = count_of("--warm-up", arguments.warm_up, 0)};
+  record.environment.gpu = ground.gpu_in_words;
   const MeasureOptions options{.warm_up = static_cast<int>(record.warm_up),
                                .iterations = count_of("--iterations", arguments.iterations, 1),
                                .seed = record.seed,
@@ -312,26 +377,26 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
   for (const Prediction& prediction : predictions) {
     costs.push_back(costs_of(point.point(), prediction));
   }
-  record.dilation = is_real ? 1.0 : dilation_of(arguments, predictions, costs);
-  record.noise = noise_floor(crew == nullptr ? point.point().ranks : 1);
+  record.dilation = how.is_real() ? 1.0 : dilation_of(arguments, predictions, costs);
+  record.noise = noise_floor(crew == nullptr ? ranks : 1);
   if (crew != nullptr) {
-    tell_where(*crew, point.point().ranks, record.environment);
+    tell_where(*crew, ranks, record.environment);
   }
   std::vector<Variant> variants;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (!is_real) {
+    if (!how.is_real()) {
       variants.push_back(emulated(point.point(), predictions[i], costs[i], record));
       continue;
     }
-    require_memory(point.point(), predictions[i]);
-    MeasuredRun run = run_of(point.point(), predictions[i]);
-    variants.push_back(crew != nullptr ? on_processes(predictions[i], std::move(run), *crew)
-                                       : on_threads(predictions[i], std::move(run), pace));
+    if (!ground.on_gpus()) {
+      require_memory(point.point(), predictions[i]);
+    }
+    variants.push_back(real_variant(predictions[i], run_of(point.point(), predictions[i]), ground.runner));
   }
   const bool speaks = crew == nullptr || crew->leads();
   measure(variants, options, speaks ? show_progress : nullptr);
   for (Variant& variant : variants) {
-    if (is_real) {
+    if (how.is_real()) {
       add_op_samples(variant.executor->program(), variant.executor->sizes(), variant.run.spans,
                      record.micro_benchmarks);
     }

@@ -10,6 +10,7 @@
 #include "model/record/run_record.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/request.h"
+#include "validate/commands/gpu.h"
 #include "validate/commands/pace_flags.h"
 #include "validate/measure/protocol.h"
 
@@ -27,6 +28,7 @@ struct MeasureArguments {
   std::string executor;  // empty: cpu, or mpi where there is a crew
   std::string compute;   // empty: real on mpi and on a machine of the executor, else emulated
   PaceArguments pace;
+  GpuArguments gpu;
   std::string dilation = "auto";
   std::string iterations = "25";
   std::string warm_up = "3";

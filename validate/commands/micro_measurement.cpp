@@ -27,7 +27,7 @@ namespace commfuse::validate {
 
 namespace {
 
-constexpr std::array<std::string_view, 2> executors{"cpu", "mpi"};
+constexpr std::array<std::string_view, 4> executors{"cpu", "cuda-virtual", "mpi", "nccl"};
 constexpr std::int64_t usual_threads = 2;
 constexpr std::int64_t most_threads = 16;
 
@@ -39,10 +39,16 @@ void show_progress(std::size_t done, std::size_t visits) {
 }
 
 MakeExecutor maker_of(const MicroWhere& where) {
+  if (where.gpus) {
+    return where.gpus->timed();
+  }
   if (where.crew != nullptr) {
     return [crew = where.crew](Lowered lowered, Sizes sizes) {
       return std::make_unique<MpiExecutor>(std::move(lowered), std::move(sizes), *crew);
     };
+  }
+  if (where.gpu) {
+    return where.gpu->timed();
   }
   return [pace = where.pace](Lowered lowered, Sizes sizes) {
     return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.pace = pace});
@@ -68,19 +74,25 @@ bool MicroWhere::leads() const { return crew == nullptr || crew->leads(); }
 
 void add_where_flags(CLI::App& command, MicroArguments& arguments) {
   command
-      .add_option("--executor", arguments.executor,
-                  "Who runs it: cpu, ranks and lanes are threads; mpi, ranks are processes, the default under mpirun")
+      .add_option(
+          "--executor", arguments.executor,
+          "Who runs it: cpu, ranks and lanes are threads; cuda-virtual, ranks are virtual ones on one GPU; mpi, "
+          "ranks are processes, the default under mpirun; nccl, with a GPU each")
       ->default_str("cpu");
   command.add_option("--ranks", arguments.ranks, "So many do it at once; under mpirun as many as there are processes")
       ->default_str("2")
       ->type_name("COUNT");
   add_pace_flags(command, arguments.pace, "");
+  add_gpu_flags(command, arguments.gpu, "On a GPU");
 }
 
 void add_micro_flags(CLI::App& command, MicroArguments& arguments) {
   add_where_flags(command, arguments);
   command
       .add_option("--dtype", arguments.dtypes, "Some of bf16, fp16, fp32, between commas; messages are in the first")
+      ->capture_default_str()
+      ->type_name("WORDS");
+  command.add_option("--only", arguments.parts, "all, or some of: products,kernels,gaps,messages,neighbours")
       ->capture_default_str()
       ->type_name("WORDS");
   command.add_flag("--quick", arguments.quick, "A few sizes of everything");
@@ -101,35 +113,66 @@ std::vector<DType> dtypes_of(const std::string& list) {
   return chosen;
 }
 
+namespace {
+
+/// Throws ConfigError.
+std::vector<BenchPart> parts_of(const std::string& list) {
+  std::vector<BenchPart> parts;
+  if (list == "all") {
+    return parts;
+  }
+  std::array<std::string_view, bench_parts.size()> names;
+  std::ranges::transform(bench_parts, names.begin(), [](const auto& part) { return part.first; });
+  for (const std::string_view word : split_list(list)) {
+    sim::require_word("--only", word, names, "kind of op");
+    parts.push_back(std::ranges::find(bench_parts, word, [](const auto& part) { return part.first; })->second);
+  }
+  return parts;
+}
+
+}  // namespace
+
 MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_t fewest) {
   if (!arguments.executor.empty()) {
     sim::require_word("--executor", arguments.executor, executors, "executor");
   }
   MicroWhere where{.pace = pace_of(arguments.pace)};
-  if (arguments.executor == "mpi" || (arguments.executor.empty() && launch.under_mpi())) {
+  const bool has_gpus = arguments.executor == "nccl";
+  if (has_gpus || arguments.executor == "mpi" || (arguments.executor.empty() && launch.under_mpi())) {
     if (where.pace) {
       throw ConfigError("processes send for real; leave out --link-bandwidth and --link-latency");
     }
-    where.crew = &launch.crew(default_patience);
+    where.crew = has_gpus ? &launch.crew_anyhow(default_patience) : &launch.crew(default_patience);
     const int processes = where.crew->processes();
     if (processes < fewest) {
       throw ConfigError(fmt::format("it takes {} ranks, but there is {} process; start more, as in mpirun -np {}",
                                     fewest, processes, fewest));
     }
-    where.ranks = ranks_of(arguments.ranks, processes, fewest, processes);
+    where.ranks = ranks_of(arguments.ranks, processes, has_gpus ? processes : fewest, processes);
+    if (has_gpus) {
+      where.gpus = std::make_shared<GpuCrew>(arguments.gpu, *where.crew, Launch::local_process());
+    }
   } else {
     where.ranks = ranks_of(arguments.ranks, usual_threads, fewest, most_threads);
+    if (arguments.executor == "cuda-virtual") {
+      where.gpu = std::make_shared<Gpu>(arguments.gpu, where.pace);
+    }
   }
   return where;
 }
 
 RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs,
                          const BenchOptions& options) {
-  RunRecord record{.executor = where.crew != nullptr ? "mpi" : "cpu",
+  RunRecord record{.executor = where.gpus              ? "nccl"
+                               : where.crew != nullptr ? "mpi"
+                               : where.gpu             ? "cuda-virtual"
+                                                       : "cpu",
                    .compute = "real",
-                   .links = where.crew != nullptr ? "mpi"
-                            : where.pace          ? "paced"
-                                                  : "copied",
+                   .links = where.gpus              ? "nccl"
+                            : where.crew != nullptr ? "mpi"
+                            : where.gpu             ? where.gpu->links()
+                            : where.pace            ? "paced"
+                                                    : "copied",
                    .version = std::string(build_info().version),
                    .git_revision = std::string(build_info().git_revision),
                    .environment = this_environment(),
@@ -138,12 +181,21 @@ RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram
   if (where.crew != nullptr) {
     tell_where(*where.crew, where.ranks, record.environment);
   }
+  if (where.gpu) {
+    record.environment.gpu = where.gpu->in_words();
+  } else if (where.gpus) {
+    record.environment.gpu = where.gpus->in_words();
+  }
   record.micro_benchmarks = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
   return record;
 }
 
 RunRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments) {
-  const BenchPlan plan{.ranks = where.ranks, .dtypes = dtypes_of(arguments.dtypes), .quick = arguments.quick};
+  const BenchPlan plan{.ranks = where.ranks,
+                       .dtypes = dtypes_of(arguments.dtypes),
+                       .parts = parts_of(arguments.parts),
+                       .quick = arguments.quick,
+                       .gpu = where.gpu || where.gpus};
   return micro_measured(where, micro_programs(plan), {.seed = 1});
 }
 

@@ -9,6 +9,7 @@
 
 #include "model/record/run_record.h"
 #include "validate/bench/bench.h"
+#include "validate/commands/gpu.h"
 #include "validate/commands/pace_flags.h"
 
 namespace CLI {
@@ -25,7 +26,9 @@ struct MicroArguments {
   std::string executor;  // empty: mpi under mpirun, else cpu
   std::string ranks;     // empty: as many as processes, or 2 threads
   std::string dtypes = "bf16";
+  std::string parts = "all";
   PaceArguments pace;
+  GpuArguments gpu;
   bool quick = false;
 };
 
@@ -38,7 +41,9 @@ void add_micro_flags(CLI::App& command, MicroArguments& arguments);
 struct MicroWhere {
   std::int32_t ranks = 2;
   std::optional<Pace> pace{};
-  Crew* crew = nullptr;  ///< Null: threads.
+  Crew* crew = nullptr;             ///< Of processes.
+  std::shared_ptr<Gpu> gpu{};       ///< Of virtual ranks.
+  std::shared_ptr<GpuCrew> gpus{};  ///< Of processes with a GPU each. None of these: threads.
 
   /// Whether this process has a rank, and whether it has all that was measured in the end.
   [[nodiscard]] bool takes_part() const;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "validate/commands/gpu.h"
 #include "validate/cpu/cpu_executor.h"
 #include "validate/mpi/mpi_executor.h"
 #include "validate/reference/check_point.h"
@@ -32,41 +33,51 @@ std::vector<LevelResult> levels_of(const Verdict& verdict) {
   return levels;
 }
 
-/// `together` makes one verdict of those of all processes.
-Variant ready(const Prediction& prediction, MeasuredRun run, const MakeExecutor& make,
-              const std::function<Verdict(const Verdict& mine)>& together) {
+}  // namespace
+
+Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner& runner) {
   const std::shared_ptr<const Program>& program = prediction.structure->plan.lowered.program;
   constexpr std::uint64_t seed = 1;
   const Sizes small = checked_sizes(*program).front();
   if (integers_stay_exact(*program, small, seed)) {
-    const Verdict verdict = together(verify(program, small, {.seed = seed, .orders = 2, .executor = make}));
+    const Verdict verdict = runner.together(
+        verify(program, small, {.seed = seed, .orders = 2, .executor = runner.checked, .oracle = runner.oracle}));
     run.levels = levels_of(verdict);
     if (!verdict.ok()) {
       run.status = RunStatus::wrong;
       run.message = "its numbers miss a level on small matrices";
     }
   }
-  Variant variant{.executor = make(prediction.structure->plan.lowered, prediction.sizes), .run = std::move(run)};
-  variant.executor->prepare(input_data(*program, prediction.sizes, DataKind::random, seed));
+  Variant variant{.executor = runner.timed(prediction.structure->plan.lowered, prediction.sizes),
+                  .run = std::move(run)};
+  if (!variant.executor->holds_own_data()) {
+    variant.executor->prepare(input_data(*program, prediction.sizes, DataKind::random, seed));
+  }
   return variant;
 }
 
-}  // namespace
-
-Variant on_threads(const Prediction& prediction, MeasuredRun run, const std::optional<Pace>& pace) {
-  const MakeExecutor threads = [&](Lowered lowered, Sizes sizes) {
+Runner on_threads(const std::optional<Pace>& pace) {
+  const MakeExecutor threads = [pace](Lowered lowered, Sizes sizes) {
     return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{.pace = pace});
   };
-  return ready(prediction, std::move(run), threads, [](const Verdict& mine) { return mine; });
+  return {.checked = threads, .timed = threads};
 }
 
-Variant on_processes(const Prediction& prediction, MeasuredRun run, Crew& crew) {
-  const MakeExecutor processes = [&](Lowered lowered, Sizes sizes) {
+Runner on_processes(Crew& crew, int ranks) {
+  const MakeExecutor processes = [&crew](Lowered lowered, Sizes sizes) {
     return std::make_unique<MpiExecutor>(std::move(lowered), std::move(sizes), crew);
   };
-  const int ranks = prediction.structure->program().mesh.ranks();
-  return ready(prediction, std::move(run), processes,
-               [&](const Verdict& mine) { return of_all_ranks(crew, ranks, mine); });
+  return {.checked = processes, .timed = processes, .together = [&crew, ranks](const Verdict& mine) {
+            return of_all_ranks(crew, ranks, mine);
+          }};
+}
+
+Runner on_gpu(Gpu& gpu) { return {.checked = gpu.all_ranks(), .timed = gpu.timed(), .oracle = gpu.all_ranks(true)}; }
+
+Runner on_gpus(GpuCrew& gpus, Crew& crew, int ranks) {
+  return {.checked = gpus.checked(), .timed = gpus.timed(), .together = [&crew, ranks](const Verdict& mine) {
+            return of_all_ranks(crew, ranks, mine);
+          }};
 }
 
 void tell_where(Crew& crew, int ranks, Environment& environment) {

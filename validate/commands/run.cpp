@@ -82,6 +82,9 @@ int run_on_processes(const RunRequest& request, Crew& crew) {
 
 int run(const RunRequest& request, Launch& launch) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
+  if (request.arguments.executor == "nccl") {
+    return run_on_processes(request, launch.crew_anyhow(default_patience));
+  }
   if (request.arguments.executor == "mpi" || (request.arguments.executor.empty() && launch.under_mpi())) {
     return run_on_processes(request, launch.crew(default_patience));
   }
@@ -108,9 +111,16 @@ void add_run(CLI::App& app, Launch& launch, int& status) {
       "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
       "  commfuse-validate run --compute real --link-bandwidth '1 GB/s' --ranks 2 \\\n"
       "    --model gpt-2-xl --seq 128\n"
-      "  mpirun -np 2 commfuse-validate run --model gpt-2-xl --seq 128 --out record.json\n\n"
-      "Exit codes: 0 done; 1 a schedule did not end, or was wrong; 2 the input is wrong.");
-  command->callback([request, &launch, &status] { status = run(*request, launch); });
+      "  mpirun -np 2 commfuse-validate run --model gpt-2-xl --seq 128 --out record.json\n"
+      "  commfuse-validate run --executor cuda-virtual --hardware h200-sxm --ranks 8 \\\n"
+      "    --link-bandwidth '150 GB/s' --link-latency 8us --out record.json\n"
+      "  mpirun -np 8 commfuse-validate run --executor nccl --hardware h200-sxm\n\n"
+      "Exit codes: 0 done; 1 a schedule did not end, or was wrong; 2 the input is wrong;\n"
+      "69 there is no GPU.");
+  command->callback([request, command, &launch, &status] {
+    require_fitting_gpu_flags(*command, request->arguments.executor);
+    status = run(*request, launch);
+  });
 }
 
 }  // namespace commfuse::validate

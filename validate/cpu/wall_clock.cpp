@@ -27,11 +27,6 @@ Duration shortened(nanoseconds time, double times) {
   return Duration(static_cast<std::int64_t>(static_cast<double>(time.count()) * 1e3 / times));
 }
 
-Duration ring_time(const Pace& pace, Bytes whole, int members, bool twice) {
-  const Duration step = pace.latency + Bytes{whole.count / members} / pace.bandwidth;
-  return (members - 1) * (twice ? 2 : 1) * step;
-}
-
 WallTime Bucket::take(Bytes bytes, WallTime earliest, BytesPerSecond bandwidth) {
   check(bandwidth.value > 0.0, "a link has a bandwidth");
   const std::lock_guard lock(mutex_);

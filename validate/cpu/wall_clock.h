@@ -9,6 +9,7 @@
 
 #include "model/record/recorder.h"
 #include "model/units.h"
+#include "validate/pace.h"
 
 namespace commfuse::validate {
 
@@ -22,17 +23,6 @@ void ask_for_sharp_timers();
 std::chrono::nanoseconds stretched(Duration duration, double times);
 /// The time between two moments, so many times as short.
 Duration shortened(std::chrono::nanoseconds time, double times);
-
-/// A link of a stated latency and bandwidth.
-struct Pace {
-  Duration latency{};
-  BytesPerSecond bandwidth{};
-  friend bool operator==(const Pace&, const Pace&) = default;
-};
-
-/// What a collective takes over such links when it goes round in a ring of `members`: N - 1 steps, each a latency and
-/// an N-th of `whole`, the larger of its input and output; an all-reduce twice that.
-Duration ring_time(const Pace& pace, Bytes whole, int members, bool twice);
 
 /// A token bucket: the way out of one rank, which its lanes share.
 class Bucket {

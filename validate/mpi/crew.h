@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "model/process/world.h"
 #include "validate/mpi/note.h"
-#include "validate/mpi/world.h"
 
 namespace commfuse::validate {
 

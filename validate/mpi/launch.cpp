@@ -1,80 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/mpi/launch.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <thread>
-#include <utility>
 
-#include "model/build_info.h"
 #include "model/config/command_line.h"
 #include "model/config/quantity.h"
 #include "model/config_error.h"
-#include "validate/mpi/module/mpi_module.h"
+#include "validate/tcp/rendezvous.h"
+#include "validate/tcp/tcp_world.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-constexpr auto remedy = "install an Open MPI (Debian: libopenmpi-dev openmpi-bin) and build again";
 /// Processes whose run was given up wait so long for the first to end them all.
 constexpr std::chrono::nanoseconds longest_wait = std::chrono::seconds(10);
 
-std::filesystem::path module_path() {
-  std::error_code error;
-  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
-  return program / "../lib/commfuse/commfuse-mpi.so";
-}
+/// Before any thread is started that could change it.
+const char* environment_variable(const char* name) { return std::getenv(name); }  // NOLINT(concurrency-mt-unsafe)
 
 }  // namespace
 
-std::optional<Started> started_by_mpi(const std::function<const char*(const char*)>& variable) {
-  struct Names {
-    const char* process;
-    const char* processes;
-  };
-  constexpr std::array launchers{Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}, Names{"PMI_RANK", "PMI_SIZE"},
-                                 Names{"PMIX_RANK", "SLURM_STEP_NUM_TASKS"}};
-  for (const Names& names : launchers) {
-    const char* process = variable(names.process);
-    const char* processes = variable(names.processes);
-    if (process == nullptr || processes == nullptr) {
-      continue;
-    }
-    const std::optional<std::int64_t> which = parse_integer(process);
-    const std::optional<std::int64_t> count = parse_integer(processes);
-    if (which && count && *which >= 0 && *which < *count) {
-      return Started{static_cast<int>(*which), static_cast<int>(*count)};
-    }
-  }
-  return std::nullopt;
-}
-
-MpiModule load_mpi_module() {
-  const std::filesystem::path path = module_path();
-  if (!std::filesystem::exists(path)) {
-    return {.missing = fmt::format("this build has no MPI ({}); {}", build_info().mpi, remedy)};
-  }
-  // Open MPI loads modules of its own, which look for its symbols among all there are.
-  void* module = ::dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (module == nullptr) {
-    return {.missing = fmt::format("MPI cannot be loaded: {}; {}", ::dlerror(), remedy)};
-  }
-  void* entry = ::dlsym(module, mpi_module_entry);
-  if (entry == nullptr) {
-    return {.missing = fmt::format("{} is of another version of this program; install both anew", path.string())};
-  }
-  return {.open = reinterpret_cast<OpenMpiWorld>(entry)};  // NOLINT(*-reinterpret-cast): what dlsym() is for
-}
-
-Launch::Launch()
-    : started_(started_by_mpi([](const char* name) { return std::getenv(name); })) {}  // NOLINT(concurrency-mt-unsafe)
+Launch::Launch() : started_(started_by_mpi(environment_variable)) {}
 
 void require_processes(int ranks, const Crew& crew) {
   if (ranks > crew.processes()) {
@@ -84,19 +36,7 @@ void require_processes(int ranks, const Crew& crew) {
 }
 
 void Launch::open() {
-  const MpiModule module = load_mpi_module();
-  if (module.open == nullptr) {
-    throw std::runtime_error(module.missing);
-  }
-  world_.reset(module.open());
-  if (world_->processes() != started_->processes) {
-    const std::string sentence =
-        fmt::format("{} processes were started, but {} counts {}; start them with the mpirun of that MPI",
-                    started_->processes, world_->library(), world_->processes());
-    world_->close();
-    world_.reset();
-    throw std::runtime_error(sentence);
-  }
+  world_ = open_world(*started_);
   crew_ = std::make_unique<Crew>(*world_, default_patience);
 }
 
@@ -109,6 +49,35 @@ Crew& Launch::crew(std::chrono::nanoseconds patience) {
   }
   crew_->set_patience(patience);
   return *crew_;
+}
+
+Crew& Launch::crew_anyhow(std::chrono::nanoseconds patience) {
+  if (started_ || crew_) {
+    return crew(patience);
+  }
+  const std::optional<Rendezvous> where = rendezvous_in(environment_variable);
+  if (!where) {
+    throw ConfigError("ranks are processes, and nobody started several; start them, as in mpirun -np 8 or torchrun");
+  }
+  if (where->process == 0) {
+    const TcpDoor door(where->port);
+    world_ = TcpWorld::lead(door, where->processes, default_patience);
+  } else {
+    world_ = TcpWorld::join(where->host, where->port, where->process, where->processes, default_patience);
+  }
+  started_ = Started{where->process, where->processes};
+  crew_ = std::make_unique<Crew>(*world_, patience);
+  return *crew_;
+}
+
+int Launch::local_process() {
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "SLURM_LOCALID"}) {
+    const char* value = environment_variable(name);
+    if (const std::optional<std::int64_t> local = value == nullptr ? std::nullopt : parse_integer(value)) {
+      return static_cast<int>(*local);
+    }
+  }
+  return 0;
 }
 
 int Launch::leave(int code, const std::string& message) {

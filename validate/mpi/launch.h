@@ -3,33 +3,14 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "model/process/mpi.h"
 #include "validate/mpi/crew.h"
 
 namespace commfuse::validate {
-
-/// Which of how many processes this is.
-struct Started {
-  int process = 0;
-  int processes = 1;
-  friend bool operator==(const Started&, const Started&) = default;
-};
-
-/// By what launchers of MPI leave in the environment: Open MPI's mpirun; PMI (MPICH, Intel MPI, srun --mpi=pmi2); PMIx
-/// under Slurm (srun --mpi=pmix). Nothing where none did, as in a Slurm job's plain shell. `variable` is getenv().
-std::optional<Started> started_by_mpi(const std::function<const char*(const char*)>& variable);
-
-/// The module that knows MPI, if it lies where it belongs and this machine has the library it needs; else why not, and
-/// what to do.
-struct MpiModule {
-  World* (*open)() = nullptr;
-  std::string missing{};
-};
-MpiModule load_mpi_module();
 
 inline constexpr std::chrono::nanoseconds default_patience = std::chrono::seconds(60);
 
@@ -50,6 +31,12 @@ class Launch {
   /// Starts MPI, the first time. Throws std::runtime_error when it is missing or counts other processes than there are,
   /// ConfigError when nobody started this as a process of several.
   Crew& crew(std::chrono::nanoseconds patience);
+
+  /// The same where no MPI started this, but torchrun or Slurm's srun did: then the processes meet over TCP. Throws as
+  /// crew(), and std::runtime_error when they do not meet within a minute.
+  Crew& crew_anyhow(std::chrono::nanoseconds patience);
+  /// Which of the processes on its machine this one is, as the launcher says.
+  [[nodiscard]] static int local_process();
 
   /// The last thing a program does: all processes end with the same exit code, once the first has printed what was
   /// wrong. `message` is what this process would have printed.

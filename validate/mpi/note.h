@@ -9,8 +9,8 @@
 #include <string>
 #include <type_traits>
 
+#include "model/process/world.h"
 #include "model/schedule/program.h"
-#include "validate/mpi/world.h"
 #include "validate/reference/matrix.h"
 
 namespace commfuse::validate {

@@ -254,16 +254,23 @@ std::string RankRun::waiting(const Lane& lane) const {
 }
 
 Payload RankRun::report() const {
-  const auto since_release = [&](WallTime when) { return shortened(when - release_, 1.0).count(); };
-  std::int64_t makespan = 0;
-  for (const State& one : states_) {
-    makespan = std::max(makespan, since_release(one.over));
+  const auto since_release = [&](WallTime when) { return shortened(when - release_, 1.0); };
+  Execution mine;
+  for (std::size_t i = 0; i < states_.size(); ++i) {
+    const Duration end = since_release(states_[i].over);
+    mine.makespan = std::max(mine.makespan, end);
+    if (options_.traced) {
+      mine.timeline.push_back({rank_, commands_[i].op, Instant(since_release(states_[i].begun)), Instant(end)});
+    }
   }
+  return report_of(mine);
+}
+
+Payload report_of(const Execution& mine) {
   PayloadWriter writer;
-  writer.put(makespan);
-  for (std::size_t i = 0; options_.traced && i < states_.size(); ++i) {
-    writer.put(OpSpan{rank_, commands_[i].op, Instant(Duration(since_release(states_[i].begun))),
-                      Instant(Duration(since_release(states_[i].over)))});
+  writer.put(mine.makespan.count());
+  for (const OpSpan& span : mine.timeline) {
+    writer.put(span);
   }
   return writer.take();
 }

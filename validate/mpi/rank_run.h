@@ -93,6 +93,8 @@ class RankRun final : public Activity {
   WallTime release_{};
 };
 
+/// What a rank reports, as reported_in() reads it.
+Payload report_of(const Execution& mine);
 /// What all ranks report, together: the largest makespan and all spans.
 Execution reported_in(std::span<const Payload> reports);
 

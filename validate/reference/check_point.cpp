@@ -121,8 +121,12 @@ CheckResult check_point(const CheckPoint& point, const CheckHow& how) {
   }
   if (result.findings.empty()) {
     for (const Sizes& sizes : point.file ? sizes_for(*point.file, point.seed) : checked_sizes(*program)) {
-      result.verdict += verify(
-          program, sizes, {.seed = point.seed, .orders = how.orders, .executor = how.executor, .chaos = how.chaos});
+      result.verdict += verify(program, sizes,
+                               {.seed = point.seed,
+                                .orders = how.orders,
+                                .executor = how.executor,
+                                .oracle = how.oracle,
+                                .chaos = how.chaos});
     }
     if (how.together) {
       result.verdict = how.together(point.ranks, result.verdict);

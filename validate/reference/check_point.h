@@ -66,6 +66,7 @@ CheckResult check_point(const CheckPoint& point);
 struct CheckHow {
   std::string name = "reference";
   MakeExecutor executor{};
+  MakeExecutor oracle{};  ///< As VerifyOptions.
   int orders = 4;
   std::uint64_t chaos = 1;
   /// Where several processes each look at their own ranks: what they found together.

@@ -110,14 +110,14 @@ Tally compare_memory(const Executor& executor, std::span<const Matrix<float>> ex
 /// two it may be what the first one left, but what was overwritten too early shows.
 int iterations_of(int order) { return 1 + order % 2; }
 
-/// Runs on these inputs, which leave the executor's memory as they leave the interpreter's in every order.
-Tally verify_memory(Executor& executor, Interpreter& interpreter, std::span<const Matrix<float>> inputs,
-                    Functions functions, std::uint64_t first, int orders) {
-  interpreter.prepare(inputs);
+/// Runs on these inputs, which leave the executor's memory as they leave the oracle's in every order.
+Tally verify_memory(Executor& executor, Executor& oracle, std::span<const Matrix<float>> inputs, Functions functions,
+                    std::uint64_t first, int orders) {
+  oracle.prepare(inputs);
   std::array<std::vector<Matrix<float>>, 2> expected;
   for (std::vector<Matrix<float>>& after : expected) {
-    interpreter.run({.functions = functions});
-    after = memory_of(interpreter, executor);
+    oracle.run({.functions = functions});
+    after = memory_of(oracle, executor);
   }
   Tally tally;
   for (int order = 0; order < orders; ++order) {
@@ -130,11 +130,11 @@ Tally verify_memory(Executor& executor, Interpreter& interpreter, std::span<cons
   return tally;
 }
 
-Verdict verify_executor(Executor& executor, Interpreter& interpreter, const VerifyOptions& options) {
+Verdict verify_executor(Executor& executor, Executor& oracle, const VerifyOptions& options) {
   const Program& program = executor.program();
   const auto of_kind = [&](DataKind kind) { return input_data(program, executor.sizes(), kind, options.seed); };
   Verdict verdict;
-  verdict.moved = verify_memory(executor, interpreter, of_kind(DataKind::tags), Functions::none, options.chaos, 2);
+  verdict.moved = verify_memory(executor, oracle, of_kind(DataKind::tags), Functions::none, options.chaos, 2);
   const auto [integers, unfused_integers] = integer_data(program, executor.sizes(), options.seed);
   for (int order = 0; order < 2; ++order) {
     executor.prepare(integers);
@@ -144,7 +144,7 @@ Verdict verify_executor(Executor& executor, Interpreter& interpreter, const Veri
     verdict.integers += compare_bits(executor, unfused_integers);
   }
   const auto inputs = of_kind(DataKind::random);
-  verdict.same_order = verify_memory(executor, interpreter, inputs, Functions::real, options.chaos, options.orders);
+  verdict.same_order = verify_memory(executor, oracle, inputs, Functions::real, options.chaos, options.orders);
   if (cuts_no_sum(program)) {
     verdict.bitwise = compare_bits(executor, unfused(program, executor.sizes(), inputs, Functions::real));
   }
@@ -208,7 +208,8 @@ bool cuts_no_sum(const Program& program) {
 Verdict verify(const std::shared_ptr<const Program>& program, const Sizes& sizes, const VerifyOptions& options) {
   Interpreter interpreter(lower(program), sizes);
   if (options.executor) {
-    return verify_executor(*options.executor(lower(program), sizes), interpreter, options);
+    const std::unique_ptr<Executor> oracle = options.oracle ? options.oracle(lower(program), sizes) : nullptr;
+    return verify_executor(*options.executor(lower(program), sizes), oracle ? *oracle : interpreter, options);
   }
   Verdict verdict{.integers = verify_integers(interpreter, options), .bitwise = {}, .bound = {}};
   const auto inputs = input_data(*program, sizes, DataKind::random, options.seed);

@@ -26,7 +26,7 @@ struct Verdict {
   Tally integers;                // T-int: integer data, bitwise the unfused result
   std::optional<Tally> bitwise;  // T2: random data, bitwise the unfused result; asked of programs that cut no sum
   Tally bound;                   // T3: random data, inside the componentwise bound
-  // Of an executor, against the interpreter, whose every buffer on every rank is compared.
+  // Of an executor, against the interpreter or another oracle, whose every buffer on every rank is compared.
   std::optional<Tally> moved{};       // T0: tagged data, bytes moved and nothing computed
   std::optional<Tally> same_order{};  // T1: random data, all that the program does
 
@@ -44,6 +44,9 @@ struct VerifyOptions {
   int orders = 4;
   /// Who is verified, against the interpreter; none: the interpreter itself.
   MakeExecutor executor{};
+  /// Whose bits are the right ones of an executor's T0 and T1; none: the interpreter. Of a device it is the device
+  /// itself, one op after another: its functions are not the host's to the last bit.
+  MakeExecutor oracle{};
   /// Of an executor: the first of `orders` seeds of chaos.
   std::uint64_t chaos = 1;
 };

@@ -136,6 +136,50 @@ TEST_F(HfConfigTest, reads_a_qwen) {
   EXPECT_TRUE(qwen.model.gated_mlp);
 }
 
+constexpr std::string_view nemotron_h = R"({"model_type": "nemotron_h", "hidden_size": 512, "intermediate_size": 2048,
+    "num_hidden_layers": 5, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 1024,
+    "hybrid_override_pattern": "M-M*-", "mamba_num_heads": 16, "mamba_head_dim": 64, "ssm_state_size": 128,
+    "n_groups": 8, "conv_kernel": 4, "chunk_size": 128})";
+
+TEST_F(HfConfigTest, reads_a_hybrid_with_a_letter_a_layer) {
+  const HfModel read_model = read(nemotron_h);
+  EXPECT_TRUE(read_model.doubts.empty());
+  const Transformer& model = read_model.model;
+  EXPECT_FALSE(model.gated_mlp);
+  EXPECT_EQ(model.layers, 5);
+  ASSERT_TRUE(model.state_space.has_value());
+  EXPECT_EQ(model.state_space->pattern, "M-M*-");
+  EXPECT_EQ(model.state_space->inner, 1024);
+  EXPECT_EQ(model.state_space->groups, 8);
+  EXPECT_EQ(model.state_space->chunk, 128);
+}
+
+TEST_F(HfConfigTest, reads_a_hybrid_with_an_mlp_in_every_layer_as_two_of_ours) {
+  const Transformer model =
+      read(R"({"model_type": "bamba", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 3,
+    "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1024, "attn_layer_indices": [1],
+    "mamba_n_heads": 16, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_d_conv": 4})")
+          .model;
+  EXPECT_TRUE(model.gated_mlp);
+  EXPECT_EQ(model.layers, 6);
+  EXPECT_EQ(model.state_space->pattern, "M-*-M-");
+}
+
+TEST_F(HfConfigTest, refuses_hybrids_that_it_cannot_read) {
+  const auto with = [&](std::string_view from, std::string_view to) {
+    std::string text(nemotron_h);
+    return refusal(text.replace(text.find(from), from.size(), to));
+  };
+  EXPECT_EQ(with("M-M*-", "M-MX-"),
+            "'hybrid_override_pattern' has the letter 'X', and layers are of M*-; choose another model");
+  EXPECT_EQ(with("M-M*-", "M-M*"), "'hybrid_override_pattern' has 4 letters for 5 layers; correct num_hidden_layers");
+  EXPECT_EQ(with("\"n_groups\": 8", "\"n_groups\": 5"),
+            "16 state-space heads do not split into 5 groups; correct n_groups");
+  EXPECT_EQ(with("nemotron_h", "zamba2"),
+            "'ssm_state_size' belongs to a state space of a kind that is not supported; choose a nemotron_h with a "
+            "hybrid_override_pattern, or a bamba");
+}
+
 TEST_F(HfConfigTest, reads_the_names_of_gpt_2) {
   const HfModel gpt2 = read(R"({"model_type": "gpt2", "activation_function": "gelu_new", "n_embd": 768, "n_head": 12,
     "n_layer": 12, "n_inner": null, "n_positions": 1024, "vocab_size": 50257})");

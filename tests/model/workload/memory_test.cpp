@@ -33,7 +33,7 @@ TrainingPlan korthikanti(std::int64_t tensor, bool sequence_parallel, Recompute 
 }
 
 std::int64_t activations(std::int64_t tensor, bool sequence_parallel, Recompute recompute) {
-  return layer_activations(gpt_22b, korthikanti(tensor, sequence_parallel, recompute), false).count;
+  return layer_activations(gpt_22b, korthikanti(tensor, sequence_parallel, recompute), dense_layer).count;
 }
 
 // Table 2 of Korthikanti et al. 2022; 5 a s / h is 5 x 64 x 2048 / 6144 = 320 / 3.
@@ -51,7 +51,7 @@ TEST(LayerActivations, of_a_fused_core_without_dropout_hold_no_scores_and_no_mas
   TrainingPlan plan = korthikanti(1, false, Recompute::none);
   plan.fused_attention = true;
   plan.dropout = false;
-  EXPECT_EQ(layer_activations(gpt_22b, plan, false).count, 32 * sbh);
+  EXPECT_EQ(layer_activations(gpt_22b, plan, dense_layer).count, 32 * sbh);
 }
 
 TEST(LayerActivations, of_grouped_queries_and_a_gated_mlp_count_what_is_kept) {
@@ -65,7 +65,39 @@ TEST(LayerActivations, of_grouped_queries_and_a_gated_mlp_count_what_is_kept) {
                           .gated_mlp = true};
   const TrainingPlan plan{.seq = 1};  // one token
   // 8 h, queries and output 4 x 8192, keys and values 4 x 1024, gate, up and their product 6 x 28672
-  EXPECT_EQ(layer_activations(llama, plan, false).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
+  EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
+}
+
+TEST(LayerActivations, of_a_hybrid_are_those_of_its_parts) {
+  // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels
+  // (32 heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, twice 2 x 2048.
+  const Transformer hybrid{.layers = 3,
+                           .hidden = 1024,
+                           .ffn = 4096,
+                           .heads = 16,
+                           .kv_heads = 4,
+                           .head_dim = 128,
+                           .vocab = 32000,
+                           .state_space = StateSpace{.pattern = "M*-", .inner = 2048, .head_dim = 64, .state = 64}};
+  const TrainingPlan plan{.seq = 1};
+  const auto of = [&](const LayerKind& kind) { return layer_activations(hybrid, plan, kind).count; };
+  EXPECT_EQ(of({.attention = true}), 4 * 1024 + 4 * 2048 + 4 * 512);
+  EXPECT_EQ(of({.mlp = MlpKind::dense}), 4 * 1024 + 4 * 4096);
+  EXPECT_EQ(of({.state_space = true}), 4 * 1024 + 2 * 4256 + 2 * 2176 + 4 * 2048);
+  EXPECT_EQ(of(dense_layer), of({.attention = true}) + of({.mlp = MlpKind::dense}));
+}
+
+TEST(StepMemory, of_the_stages_of_a_hybrid_holds_all_parameters) {
+  Transformer hybrid{.layers = 4,
+                     .hidden = 1024,
+                     .ffn = 4096,
+                     .heads = 16,
+                     .kv_heads = 4,
+                     .head_dim = 128,
+                     .vocab = 32000,
+                     .state_space = StateSpace{.pattern = "M*M-", .inner = 2048, .head_dim = 64, .state = 64}};
+  const TrainingPlan plan{.pipeline = 2, .global_batch = 2};
+  EXPECT_EQ(parameters_on_gpu(hybrid, plan, 0) + parameters_on_gpu(hybrid, plan, 1), parameters_of(hybrid).total());
 }
 
 // Figure 1 of Rajbhandari et al. 2020: 7.5 billion parameters on 64 ranks.

@@ -56,11 +56,18 @@ TEST_F(ParametersTest, of_qwen3_30b_a3b_are_30_5_billion_of_which_a_token_meets_
   EXPECT_NEAR(static_cast<double>(count.active()), 3.3e9, 0.06e9);
 }
 
+TEST_F(ParametersTest, of_nemotron_h_are_those_of_the_published_weights) {
+  // The safetensors index of nvidia/Nemotron-H-8B-Base-8K: in-projections of 18560 x 4096.
+  EXPECT_EQ(load_model("nemotron-h-8b").state_space->projected(), 18'560);
+  EXPECT_EQ(parameters_of(load_model("nemotron-h-8b")).total(), 8'100'852'736);
+  // "Nemotron-H-56B": 54 x (projections 8192 x 37376 and 16384 x 8192) are 24 billion, 54 MLPs 29, 10 attentions 1.5.
+  EXPECT_NEAR(static_cast<double>(parameters_of(load_model("nemotron-h-56b")).total()), 56.3e9, 1e9);
+}
+
 TEST(StateSpaceParameters, of_mamba_2_2_7b_are_those_of_the_published_weights) {
   // state-spaces/mamba2-2.7b: 64 layers, d_model 2560, expand 2, d_state 128, headdim 64, one group, d_conv 4.
-  const Transformer model{.hidden = 2560,
-                          .vocab = 50288,
-                          .state_space = StateSpace{.layers = 64, .inner = 5120, .head_dim = 64, .state = 128}};
+  const Transformer model{
+      .hidden = 2560, .vocab = 50288, .state_space = StateSpace{.inner = 5120, .head_dim = 64, .state = 128}};
   // in 2560 x 10576, convolution 5376 x 5, three of 80 heads, two norms, out 5120 x 2560
   EXPECT_EQ(state_space_parameters(model), 27'074'560 + 26'880 + 240 + 5120 + 2560 + 13'107'200);
   EXPECT_NEAR(static_cast<double>(64 * state_space_parameters(model) + model.vocab * model.hidden), 2.70e9, 0.01e9);

@@ -54,8 +54,37 @@ TEST(TrainingPlan, names_the_two_settings_that_clash) {
   EXPECT_EQ(refusal({.tensor = 8, .sequence_parallel = true, .seq = 12}),
             "the number of tokens of a pass 12 is no multiple of tensor parallelism 8; choose another sequence length, "
             "or no sequence parallelism");
+  EXPECT_EQ(
+      refusal({.tensor = 4, .ulysses = 4}),
+      "the number of kv heads 8 is no multiple of tensor parallelism x ulysses 16; choose fewer ulysses ranks, or "
+      "context ranks instead");
+  EXPECT_EQ(refusal({.context = 2, .ulysses = 4, .seq = 2052}),
+            "seq 2052 is no multiple of context parallelism x ulysses 8; choose another sequence length");
   EXPECT_EQ(refusal({.data = 2, .expert = 2, .global_batch = 2}),
             "expert parallelism 2 needs experts, and llama has none; choose 1");
+}
+
+TEST(TrainingPlan, shares_a_sequence_among_context_and_ulysses_ranks) {
+  const TrainingPlan plan{.tensor = 2, .data = 3, .context = 4, .ulysses = 2, .global_batch = 3, .seq = 4096};
+  EXPECT_EQ(refusal(plan), "accepted");
+  EXPECT_EQ(plan.gpus(), 48);
+  EXPECT_EQ(plan.replicas(), 24);
+  EXPECT_EQ(plan.tokens_per_pass(), 512);
+}
+
+TEST(TrainingPlan, of_a_hybrid_splits_heads_and_groups_of_its_state_space) {
+  Transformer hybrid = llama_405b;
+  hybrid.layers = 2;
+  hybrid.state_space = StateSpace{.pattern = "M*", .inner = 16384, .head_dim = 64, .state = 128, .groups = 4};
+  EXPECT_EQ(refusal({.tensor = 4}, hybrid), "accepted");
+  EXPECT_EQ(
+      refusal({.tensor = 8}, hybrid),
+      "the number of state-space groups 4 is no multiple of tensor parallelism 8; choose tensor ranks that divide "
+      "it");
+  EXPECT_EQ(
+      refusal({.tensor = 2, .context = 4}, hybrid),
+      "the number of state-space groups 4 is no multiple of tensor parallelism x context parallelism x ulysses 8; "
+      "choose fewer ranks that share a sequence");
 }
 
 }  // namespace

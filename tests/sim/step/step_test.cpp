@@ -12,12 +12,14 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "model/analysis/percentiles.h"
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/cost/decode_attention.h"
 #include "model/cost/jitter_sampler.h"
 #include "model/schedule/scope.h"
 #include "model/schedule/strategies.h"
@@ -181,13 +183,12 @@ TEST_F(StepTest, refuses_what_it_cannot_price) {
   Transformer wide = load_model("deepseek-v3");
   EXPECT_EQ(refusal(wide, {.context = 2}),
             "context parallelism 2 of the latent attention of deepseek-v3 has no time yet; leave it at 1");
+  EXPECT_EQ(refusal(wide, {.ulysses = 2}),
+            "ulysses 2 of the latent attention of deepseek-v3 has no time yet; leave it at 1");
   wide.latent->value_dim = 256;
   EXPECT_EQ(refusal(wide, {}),
             "deepseek-v3 has values 256 wide and keys 128 wide without position, which has no time yet; choose another "
             "model");
-  Transformer mamba = small;
-  mamba.state_space = StateSpace{.layers = 2, .inner = 4096, .head_dim = 64, .state = 128};
-  EXPECT_EQ(refusal(mamba, {}), "layers of small with a state space have no time yet; choose another model");
   EXPECT_EQ(refusal(small, {.context = 2, .fused_attention = false}),
             "context parallelism 2 needs fused attention; choose it, or context 1");
   TrainingPlan fp8;
@@ -213,6 +214,177 @@ TEST_F(StepTest, latent_attention_takes_about_as_long_as_a_plain_one_of_as_many_
   }
 }
 
+constexpr std::string_view of_eight = "M-M*-M-M";
+
+Transformer hybrid() {
+  Transformer model = small;
+  model.state_space =
+      StateSpace{.pattern = std::string(of_eight), .inner = 4096, .head_dim = 64, .state = 128, .groups = 8};
+  return model;
+}
+
+TEST_F(StepTest, of_a_hybrid_is_the_sum_of_its_layers) {
+  // Four of eight layers have a state space, one attention, three an MLP. No stage waits on one GPU.
+  const Transformer model = hybrid();
+  const TrainingPlan plan{.global_batch = 1, .seq = 4096};
+  const StepPrediction step = predict(model, plan);
+  StepPoint point{.model = &model, .machine = &machine_, .plan = plan};
+  SiteTimes sites(structures_, machine_);
+  LayerCost layer(point, sites);
+  Duration sum = layer.embedding_forward().device + layer.embedding_backward().device + layer.logits_forward().device +
+                 layer.logits_backward().device;
+  for (const auto& [kind, count] : {std::pair{LayerKind{.state_space = true}, 4},
+                                    {LayerKind{.attention = true}, 1},
+                                    {LayerKind{.mlp = MlpKind::dense}, 3}}) {
+    sum += count * (layer.forward(kind).device + layer.backward(kind).device);
+  }
+  EXPECT_EQ(step.parts.compute, sum);
+  EXPECT_GT(step.mfu, 0.3);
+  EXPECT_LT(step.mfu, 0.7);
+}
+
+TEST_F(StepTest, of_a_hybrid_whose_letters_pair_attention_with_an_mlp_is_that_of_the_plain_model) {
+  Transformer paired = small;
+  paired.layers = 16;
+  paired.state_space =
+      StateSpace{.pattern = "*-*-*-*-*-*-*-*-", .inner = 4096, .head_dim = 64, .state = 128, .groups = 8};
+  const TrainingPlan plan{.tensor = 4, .sequence_parallel = true, .global_batch = 2};
+  EXPECT_EQ(predict(paired, plan).time, predict(small, plan).time);
+  EXPECT_EQ(predict(paired, plan).mfu, predict(small, plan).mfu);
+}
+
+TEST_F(StepTest, plays_the_projections_of_a_state_space_with_strategies) {
+  const Transformer model = hybrid();
+  const TrainingPlan plan{.tensor = 8, .sequence_parallel = true, .global_batch = 1, .seq = 8192};
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  StepPoint point{.model = &model, .machine = &machine, .plan = plan, .strategies = {find_strategy("serial")}};
+  const Duration serial = predict_step(point, sites).time;
+  point.strategies = strategies_for_steps();
+  const Duration best = predict_step(point, sites).time;
+  EXPECT_LT(best, serial);
+  // Of the in-projection a site of as many columns: 2 x 4096 + 2 x 8 x 128 + 64 heads.
+  const std::vector<LayerSite> all = layer_sites(model, plan);
+  ASSERT_EQ(all.size(), 12U);
+  EXPECT_EQ(all[4].name, "mamba_in");
+  EXPECT_EQ(all[4].scope, Scope::gate_up);
+  EXPECT_EQ(all[4].shape.ffn, 8192 + 2048 + 64);
+  EXPECT_EQ(all[5].name, "mamba_out");
+  EXPECT_EQ(all[5].shape.ffn, 4096);
+  EXPECT_EQ(all[10].name, "mamba_in_backward");
+}
+
+TEST_F(StepTest, of_a_hybrid_decodes_with_a_state_instead_of_keys) {
+  const Transformer model = hybrid();
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  StepPoint point{
+      .model = &model, .machine = &machine, .plan = {.tensor = 2, .micro_batch = 4, .seq = 1}, .cached = 1023};
+  point.framework.issue.value = {};  // no host to wait for
+  const Bytes state{4LL * (4096 * 128 + 3 * (4096 + 2048)) * 2 / 2};
+  EXPECT_EQ(decode_cache(point, {.state_space = true}), state);
+  const Bytes keys{4LL * 1024 * 2 * 8 * 128 * 2};
+  EXPECT_EQ(decode_cache(point, {.attention = true}), keys);
+  EXPECT_EQ(predict_decode(point, sites).cache, 4 * state + keys);
+  const Duration few = predict_decode(point, sites).time;
+  point.cached = 128 * 1024 - 1;  // only the one layer with attention reads more
+  const Duration many = predict_decode(point, sites).time;
+  EXPECT_EQ(many - few,
+            decode_attention_time(machine.accelerator, decode_attention_size(point)) -
+                decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
+}
+
+TEST_F(StepTest, under_ulysses_attends_over_whole_sequences_with_some_of_the_heads) {
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  const TrainingPlan plan{.ulysses = 8, .global_batch = 1, .seq = 16384};
+  const StepPoint point{.model = &small, .machine = &machine, .plan = plan};
+  const Duration with = LayerCost(point, sites).forward(dense_layer).device;
+  // A layer of the same tokens without the core, the core of two heads over the sequence, and two exchanges.
+  const StepPoint alone{.model = &small, .machine = &machine, .plan = {.global_batch = 1, .seq = 2048}};
+  const Duration own = LayerCost(alone, sites).forward(dense_layer).device;
+  const AttentionSize here{.seq = 16384, .heads = 2, .kv_heads = 2};
+  const AttentionSize there{.seq = 2048, .heads = 16, .kv_heads = 16};
+  const auto core = [&](const AttentionSize& size) {
+    return attention_time(machine.accelerator, size, machine.accelerator.sms);
+  };
+  const Group eight = group_of(machine, 1, 8);
+  const Duration exchanged =
+      eight.all_to_all(Bytes{2LL * 2048 * 3 * 2048}) + eight.all_to_all(Bytes{2LL * 2048 * 2048});
+  EXPECT_EQ(with, own - core(there) + core(here) + exchanged);
+}
+
+TEST_F(StepTest, under_ulysses_plays_the_attention_block_of_a_rank_with_all_weights) {
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  const TrainingPlan plan{.ulysses = 8, .global_batch = 2, .micro_batch = 2, .seq = 8192};
+  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {find_strategy("commfuse")}};
+  const Duration played = predict_step(point, sites).time;
+  EXPECT_EQ(sites.played(), 1);
+  const SitePoint block{.model = &small,
+                        .scope = Scope::ulysses,
+                        .ranks = 8,
+                        .tokens = 2 * 8192,
+                        .batch = 2,
+                        .strategy = find_strategy("commfuse")};
+  EXPECT_GT(sites.of(block).time, Duration::zero());
+  EXPECT_EQ(sites.played(), 1);  // known: it is what the step played
+  point.strategies = strategies_for_steps();
+  EXPECT_LE(predict_step(point, sites).time, played);
+}
+
+TEST_F(StepTest, takes_the_gradients_of_inputs_apart_with_strategies_where_the_pipeline_does) {
+  const TrainingPlan plan{.tensor = 4,
+                          .sequence_parallel = true,
+                          .pipeline = 2,
+                          .schedule = PipelineSchedule::zero_bubble,
+                          .global_batch = 8,
+                          .seq = 8192};
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {find_strategy("serial")}};
+  const Duration serial = predict_step(point, sites).time;
+  point.strategies = {find_strategy("commfuse")};
+  EXPECT_LT(predict_step(point, sites).time, serial);
+  // qkv: a product that contracts its 3 x 2048 columns and scatters; out_proj: one that gathers and has 2048 columns.
+  const std::vector<LayerSite> all = layer_sites(small, plan);
+  ASSERT_EQ(all.size(), 8U);
+  EXPECT_EQ(all[4].name, "qkv_dgrad");
+  EXPECT_EQ(all[4].scope, Scope::down);
+  EXPECT_EQ(all[4].shape.ffn, 3 * 2048);
+  EXPECT_EQ(all[5].name, "out_proj_dgrad");
+  EXPECT_EQ(all[5].scope, Scope::gate_up);
+  EXPECT_EQ(all[5].shape.ffn, 2048);
+}
+
+TEST_F(StepTest, in_fp8_has_faster_products_and_sends_sixteen_bits) {
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  const Transformer large = load_model("llama-3.1-70b");
+  SitePoint site{.model = &large, .scope = Scope::gate_up, .ranks = 8, .tokens = 8192};
+  site.strategy = find_strategy("serial");
+  const SiteTime wide = sites.of(site);
+  site.dtype = DType::fp8;
+  const SiteTime narrow = sites.of(site);
+  EXPECT_LT(narrow.compute, wide.compute);
+  EXPECT_EQ(narrow.time - narrow.compute, wide.time - wide.compute);
+}
+
+TEST_F(StepTest, decodes_latent_attention_from_narrow_keys_in_less_time_and_memory_than_from_wide_ones) {
+  const Transformer model = load_model("deepseek-v3");
+  const Machine machine = resized(load_machine("dgx-h100-x2"), {.tensor = 16});
+  SiteTimes sites(structures_, machine);
+  StepPoint point{
+      .model = &model, .machine = &machine, .plan = {.tensor = 16, .micro_batch = 32, .seq = 1}, .cached = 4095};
+  const DecodePrediction narrow = predict_decode(point, sites);
+  EXPECT_EQ(narrow.cache, (Bytes{61LL * 32 * 4096 * (512 + 64) * 2}));  // whole on every tensor rank
+  point.latent_decode = LatentDecode::naive;
+  const DecodePrediction wide = predict_decode(point, sites);
+  EXPECT_EQ(wide.cache, (Bytes{61LL * 32 * 4096 * (128 / 16) * (128 + 64 + 128) * 2}));
+  EXPECT_LT(narrow.time, wide.time);
+  EXPECT_GT(narrow.mfu, wide.mfu);
+}
+
 TEST(SlowestOf, grows_with_the_number_of_gpus) {
   EXPECT_EQ(slowest_of(1, 0.02), 1.0);
   EXPECT_EQ(slowest_of(8, 0.0), 1.0);
@@ -227,6 +399,7 @@ TEST(SlowestOf, has_percentiles_that_follow_from_those_of_one_gpu) {
   EXPECT_NEAR(slowest_of(20, 0.02, std::pow(0.975, 20)), std::exp(0.02 * 1.959964), 1e-7);
   EXPECT_EQ(slowest_of(1, 0.02, 0.5), 1.0);
   EXPECT_EQ(slowest_of(64, 0.0, 0.99), 1.0);
+  EXPECT_NEAR(slowest_of(1, 0.02, 0.025), std::exp(-0.02 * 1.959964), 1e-7);
   EXPECT_LT(slowest_of(16'384, 0.02, 0.5), slowest_of(16'384, 0.02, 0.99));
 }
 
@@ -270,21 +443,60 @@ TEST(SlowestOf, is_what_simulated_ranks_of_different_speed_take) {
   }
 }
 
-TEST_F(StepTest, percentiles_are_the_parts_that_gpus_do_at_their_speed) {
+TEST_F(StepTest, percentiles_are_steps_whose_kernels_are_as_slow_as_the_slowest_gpu) {
   TrainingPlan plan{.tensor = 8, .global_batch = 8};
   plan.data = 4;
-  EXPECT_FALSE(predict(small, plan).percentiles.has_value());
   const StepPrediction alike = predict(small, plan);
-  const StepPrediction differ = predict(small, plan, 0.02);
-  const auto at = [&](double probability) {
-    const double factor = slowest_of(32, 0.02, probability);
-    const StepBreakdown& parts = alike.parts;
-    return from_seconds(factor * to_seconds(parts.compute)) + from_seconds(factor * to_seconds(parts.waiting)) +
-           from_seconds(factor * to_seconds(parts.optimizer)) + parts.gradients;
+  StepPoint point{.model = &small, .machine = &machine_, .plan = plan};
+  SiteTimes sites(structures_, machine_);
+  EXPECT_EQ(step_percentiles(point, sites).p99, alike.time);
+  point.rank_sigma = 0.02;
+  const StepPercentiles differ = step_percentiles(point, sites);
+  StepPoint slow{.model = &small, .machine = &machine_, .plan = plan};
+  slow.slowdown = slowest_of(32, 0.02, 0.99);
+  EXPECT_EQ(differ.p99, predict_step(slow, sites).time);
+  EXPECT_LT(differ.p50, differ.p95);
+  EXPECT_LT(differ.p95, differ.p99);
+  // Collectives between kernels are no slower, and so is the step by less than its GPUs.
+  EXPECT_GT(to_seconds(differ.p99), to_seconds(alike.time) * 1.01);
+  EXPECT_LT(to_seconds(differ.p99), to_seconds(alike.time) * slow.slowdown * 0.995);
+}
+
+TEST_F(StepTest, a_slow_gpu_slows_its_kernels_and_not_the_wires_in_a_step_as_in_a_simulated_site) {
+  // A site alone, its kernels twice as long: serial is its collective and twice its product.
+  StructureCache structures;
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures, machine);
+  SitePoint site{.model = &small, .scope = Scope::qkv, .ranks = 8, .tokens = 8192};
+  site.strategy = find_strategy("serial");
+  const SiteTime serial = sites.of(site);
+  EXPECT_EQ(sites.slowed(site, serial, {.kernels = 2.0}), serial.time + serial.compute);
+  EXPECT_EQ(sites.slowed(site, serial, {.collectives = 2.0}), 2 * serial.time - serial.compute);
+  EXPECT_EQ(sites.slowed(site, serial, {}), serial.time);
+  // In a step: what twice as slow kernels add is what the kernels took.
+  TrainingPlan plan{.tensor = 8, .sequence_parallel = true, .global_batch = 1, .seq = 8192};
+  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {find_strategy("serial")}};
+  const auto compute = [&](double slowdown) {
+    point.slowdown = slowdown;
+    return predict_step(point, sites).parts.compute;
   };
-  EXPECT_EQ(differ.percentiles->p50, at(0.5));
-  EXPECT_EQ(differ.percentiles->p95, at(0.95));
-  EXPECT_EQ(differ.percentiles->p99, at(0.99));
+  const Duration once = compute(1.0);
+  const Duration kernels = compute(2.0) - once;
+  EXPECT_LT(to_seconds(kernels), 0.9 * to_seconds(once));
+  EXPECT_NEAR(to_seconds(compute(3.0) - once), 2.0 * to_seconds(kernels), 1e-9);
+}
+
+TEST_F(StepTest, a_collective_takes_the_largest_of_its_members_times) {
+  const Machine machine = load_machine("a100-sxm-80");
+  StructureCache structures;
+  SiteTimes sites(structures, machine);
+  StepPoint point{.model = &small, .machine = &machine, .plan = {.tensor = 8}};
+  const Bytes all{std::int64_t{1} << 26};
+  const Duration alike = LayerCost(point, sites).group_at(1, 8).all_gather(all);
+  point.communication_sigma = 0.02;
+  const LayerCost differ(point, sites);
+  EXPECT_EQ(differ.group_at(1, 8).all_gather(all), from_seconds(slowest_of(8, 0.02) * to_seconds(alike)));
+  EXPECT_EQ(differ.group_at(1, 1).stretch, 1.0);
 }
 
 // Table 5 of Korthikanti et al. 2022, seconds an iteration on DGX A100: nothing here is fitted to it. The speeds of

@@ -73,7 +73,8 @@ TEST(Constraint, MistakesNameTheirColumn) {
   EXPECT_EQ(refusal("1 + slices == 4"), "4: unknown setting 'slices'; did you mean 'strategy.slices'?");
   EXPECT_EQ(refusal("threads == 4"),
             "0: 'threads' is no number of a point; known numbers: ranks, seq, batch, parallel.pipeline, "
-            "parallel.interleave, parallel.data, parallel.context, parallel.experts, parallel.zero, step.micro_batch, "
+            "parallel.interleave, parallel.data, parallel.context, parallel.ulysses, parallel.experts, parallel.zero, "
+            "step.micro_batch, "
             "strategy.slices, strategy.sub_slices, strategy.lanes, strategy.group, strategy.inner, samples, seed");
   EXPECT_EQ(refusal("strategy.slices == 4"),
             "0: 'strategy.slices' is left open at a point; set it, as in strategy.slices: 4");

@@ -116,31 +116,82 @@ MonteCarloOptions rare_stalls() {
   return {.jitter = std::make_shared<const JitterTables>(jitter), .samples = 10'000};
 }
 
-TEST_F(TuneTest, where_ops_stall_rarely_the_p99_wants_few_ops_and_the_mean_short_ones) {
-  // Two ops on each of eight ranks stall once in 209 runs: serial's p99 has none and is its own time, to the
-  // picosecond. A ring has so many ops that one in a hundred runs meets a stall of 300 us, which is more than it saves.
+TuneOptions sampled_by(Minimize minimize) {
+  MonteCarloOptions stalls = rare_stalls();
+  stalls.samples = 2000;
+  return {.minimize = minimize, .monte_carlo = stalls, .kernel_jitter = stalls.jitter};
+}
+
+TEST_F(TuneTest, the_p99_of_a_step_is_least_with_the_sites_chosen_for_it) {
   PlanSpace eight = space(8, 8);
   eight.wish = {.tensor = 8, .micro_batch = 8};
-  const Tuning by_p99 = tune(eight, {.minimize = Minimize::p99, .monte_carlo = rare_stalls()});
-  const Tuning by_mean = tune(eight, {.minimize = Minimize::mean, .monte_carlo = rare_stalls()});
+  const Tuning by_p99 = tune(eight, sampled_by(Minimize::p99));
+  const Tuning by_mean = tune(eight, sampled_by(Minimize::mean));
   ASSERT_EQ(by_p99.sites.size(), 8U);
-  int different = 0;
+  ASSERT_TRUE(by_p99.tails.has_value());
+  EXPECT_LE(by_p99.tails->first.p99, by_p99.tails->second.p99);
+  EXPECT_EQ(by_p99.tails->first.p99, by_mean.tails->second.p99);
+  EXPECT_EQ(by_p99.tails->second.mean, by_mean.tails->first.mean);
   for (std::size_t i = 0; i < by_p99.sites.size(); ++i) {
     const SampledChoice& choice = *by_p99.sites[i].sampled;
-    EXPECT_LE(choice.by_p99.times.p99, choice.by_mean.times.p99);
     EXPECT_LE(choice.by_mean.times.mean, choice.by_p99.times.mean);
-    EXPECT_LE(choice.by_p99.times.p99, choice.serial.times.p99);
     EXPECT_EQ(by_p99.sites[i].best.time, choice.by_p99.schedule.time);
     EXPECT_EQ(by_mean.sites[i].best.time, choice.by_mean.schedule.time);
-    different += choice.by_p99.schedule.kernels < choice.by_mean.schedule.kernels ? 1 : 0;
   }
-  EXPECT_GE(different, 4);
+  // Two ops on each of eight ranks stall once in 209 runs: serial's p99 has none and is its own time.
   const SampledChoice& qkv = *by_p99.sites.front().sampled;
   EXPECT_EQ(qkv.serial.times.p99, qkv.serial.schedule.time);
   EXPECT_GT(qkv.serial.times.mean, qkv.serial.schedule.time);
-  EXPECT_GT(qkv.by_mean.times.p99, qkv.by_mean.schedule.time + 300us);
-  // The step is that of the schedules chosen.
-  EXPECT_LE(by_mean.best.front().step.time, by_p99.best.front().step.time);
+  // A step has hundreds of runs, so that stalls are in it for sure, and its p99 lies behind what never strays.
+  EXPECT_GT(by_p99.tails->first.p50, by_p99.best.front().step.time);
+  EXPECT_GT(by_p99.tails->first.p99, by_p99.tails->first.p50);
+}
+
+TEST_F(TuneTest, where_nothing_but_gpus_strays_the_p99_is_that_of_step_tables) {
+  PlanSpace eight = space(8, 8);
+  eight.wish = {.tensor = 8, .micro_batch = 8};
+  Jitter jitter;
+  jitter.rank_sigma.value = 0.02;
+  const auto gpus = std::make_shared<const JitterTables>(jitter);
+  jitter.rank_sigma.value = 0.0;
+  // Not as one expression: g++ 12 sees a pointer in it that is not set.
+  TuneOptions options;
+  options.rank_sigma = 0.02;
+  options.minimize = Minimize::p99;
+  options.monte_carlo.jitter = gpus;
+  options.monte_carlo.samples = 100;
+  options.kernel_jitter = std::make_shared<const JitterTables>(jitter);
+  const Tuning tuning = tune(eight, options);
+  StructureCache structures;
+  SiteTimes times(structures, machine_);
+  for (const TunedSite& site : tuning.sites) {
+    times.prefer(site_point(tuning.best.front().plan, site.shape, site.scope), site.best);
+  }
+  StepPoint point{.model = &model_, .machine = &machine_, .plan = tuning.best.front().plan};
+  point.strategies = strategies_for_steps();
+  point.rank_sigma = 0.02;
+  const double tables = to_seconds(step_percentiles(point, times).p99);
+  EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 1e-3);
+}
+
+TEST_F(TuneTest, plans_of_latent_attention_share_no_sequence) {
+  model_ = load_model("deepseek-v3");
+  PlanSpace eight = space(8, 8);
+  eight.base.seq = 8192;
+  for (const TrainingPlan& plan : plans_of(eight)) {
+    EXPECT_EQ(plan.context, 1);
+  }
+}
+
+TEST_F(TuneTest, of_a_hybrid_has_the_projections_of_its_state_space_among_its_sites) {
+  model_ = load_model("nemotron-h-8b");
+  machine_ = load_machine("h100-sxm");
+  PlanSpace eight = space(8, 8);
+  eight.wish = {.tensor = 8, .pipeline = 1, .micro_batch = 1};
+  const Tuning tuning = tune(eight, {});
+  ASSERT_EQ(tuning.sites.size(), 12U);
+  EXPECT_EQ(tuning.sites[4].name, "mamba_in");
+  EXPECT_LE(tuning.sites[4].best.time, tuning.sites[4].serial.time);
 }
 
 TEST_F(TuneTest, leaving_out_what_cannot_win_leaves_the_winners) {

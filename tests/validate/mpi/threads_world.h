@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "validate/mpi/world.h"
+#include "model/process/world.h"
 
 namespace commfuse::validate::test {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace commfuse::validate {
+namespace commfuse {
 
 using Payload = std::vector<std::byte>;
 
@@ -42,4 +42,4 @@ class World {
   [[noreturn]] virtual void abort(int code) = 0;
 };
 
-}  // namespace commfuse::validate
+}  // namespace commfuse

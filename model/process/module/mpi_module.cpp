@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only source that knows MPI. Everything is nonblocking, so that a lost process never keeps another one waiting.
-#include "validate/mpi/module/mpi_module.h"
+#include "model/process/module/mpi_module.h"
 
 #include <mpi.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 #include <utility>
 
-namespace commfuse::validate {
+namespace commfuse {
 
 namespace {
 
@@ -143,7 +143,7 @@ class MpiWorld final : public World {
 
 }  // namespace
 
-}  // namespace commfuse::validate
+}  // namespace commfuse
 
 /// As mpi_module_entry names it; the caller owns it.
-extern "C" commfuse::validate::World* commfuse_open_mpi_world_1() { return new commfuse::validate::MpiWorld; }
+extern "C" commfuse::World* commfuse_open_mpi_world_2() { return new commfuse::MpiWorld; }

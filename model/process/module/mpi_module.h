@@ -3,13 +3,13 @@
 // without.
 #pragma once
 
-#include "validate/mpi/world.h"
+#include "model/process/world.h"
 
-namespace commfuse::validate {
+namespace commfuse {
 
 /// Named after the shape of World: another number where that changes.
-inline constexpr const char* mpi_module_entry = "commfuse_open_mpi_world_1";
+inline constexpr const char* mpi_module_entry = "commfuse_open_mpi_world_2";
 /// Starts MPI in this process. Throws std::runtime_error.
 using OpenMpiWorld = World* (*)();
 
-}  // namespace commfuse::validate
+}  // namespace commfuse

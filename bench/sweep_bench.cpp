@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// How fast does a sweep fill its store? configs/sweeps/million.yaml as whole processes, by the clock on the wall: on
+// two cores a million points, and how much of a second core's time is won. Read P as points; a slope above 1 is
+// trouble.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+#include "bench/bars.h"
+#include "bench/child.h"
+
+namespace commfuse::bench {
+namespace {
+
+struct Played {
+  double seconds = 0.0;  // on the wall
+  double mib = 0.0;
+};
+
+/// So many of its 125 sequence lengths: 8,000 points each.
+Played play(std::int64_t lengths, int threads) {
+  const std::filesystem::path out =
+      std::filesystem::temp_directory_path() / fmt::format("commfuse-bench-sweep-{}", ::getpid());
+  const auto begun = std::chrono::steady_clock::now();
+  const Usage usage =
+      usage_of({COMMFUSE_BIN_DIR "/commfuse-sim", "sweep", COMMFUSE_SOURCE_DIR "/configs/sweeps/million.yaml", "--out",
+                out.string(), "--progress", "none", "--axis", fmt::format("seq=4K..{}K+4K", 4 * lengths), "-j",
+                std::to_string(threads)});
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begun;
+  std::filesystem::remove_all(out);
+  return {wall.count(), usage.mib};
+}
+
+void sweep(benchmark::State& state) {
+  Played played;
+  for (auto _ : state) {
+    played = play(state.range(0), 2);
+    state.SetIterationTime(played.seconds);
+  }
+  const double points = 8000.0 * static_cast<double>(state.range(0));
+  state.counters["P"] = points;
+  state.counters["points/s"] = points / played.seconds;
+  state.counters["peak_MiB"] = played.mib;
+  if (state.range(0) == 125) {
+    state.SetLabel(at_most(played.seconds, 30.0, "s") + ", " + at_most(played.mib, 300.0, "MiB"));
+  }
+}
+BENCHMARK(sweep)->Arg(5)->Arg(25)->Arg(125)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(1);
+
+void sweep_on_two_cores(benchmark::State& state) {
+  double best = 0.0;
+  for (auto _ : state) {
+    const double alone = play(25, 1).seconds;
+    const double together = play(25, 2).seconds;
+    best = std::max(best, alone / together);
+    state.SetIterationTime(together);
+  }
+  state.counters["speedup"] = best;
+  state.SetLabel(at_least(best, 1.8, "x one core"));
+}
+BENCHMARK(sweep_on_two_cores)->UseManualTime()->Unit(benchmark::kSecond)->Iterations(3);
+
+}  // namespace
+}  // namespace commfuse::bench

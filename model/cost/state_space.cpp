@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/state_space.h"
+
+#include <algorithm>
+
+#include "model/check.h"
+#include "model/cost/op_time.h"
+
+namespace commfuse {
+
+Flops scan_flops(const ScanSize& size) {
+  const std::int64_t inside = size.chunk * (2 * size.state * size.groups + size.head_dim * size.heads);
+  const std::int64_t states = 4 * size.state * size.head_dim * size.heads;
+  return {static_cast<double>(size.tokens) * static_cast<double>(inside + states)};
+}
+
+Bytes scan_traffic(const ScanSize& size) {
+  const std::int64_t inner = size.head_dim * size.heads;
+  const std::int64_t tensors = bytes_of(size.dtype) * (3 * inner + 4 * size.state * size.groups);
+  const std::int64_t products = 8 * size.chunk * size.groups;
+  return {size.tokens * (tensors + products) + 16 * size.tokens * size.state * inner / size.chunk};
+}
+
+Duration scan_time(const Accelerator& accelerator, const ScanSize& size) {
+  check(size.tokens > 0 && size.heads > 0 && size.chunk > 0, "a scan has tokens, heads and chunks");
+  const double rate = accelerator.dense_peak(size.dtype).value * accelerator.attention.loop_efficiency.value;
+  const double bandwidth = accelerator.hbm_bandwidth.value.value * accelerator.memory_bound_efficiency.value;
+  const double seconds =
+      std::max(scan_flops(size).count / rate, static_cast<double>(scan_traffic(size).count) / bandwidth);
+  return scan_kernels * accelerator.kernel_floor.value + op_time(seconds, "a state-space scan");
+}
+
+}  // namespace commfuse

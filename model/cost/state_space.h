@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The time of a Mamba-2 layer's recurrence over whole sequences: made chunk by chunk from products, and one state a
+// chunk passed on. Source: Dao and Gu, "Transformers are SSMs", 2024, section 6, and state-spaces/mamba,
+// ops/triton/ssd_combined.py.
+//
+//   time     = kernels x kernel floor + max(products / (dense peak x loop efficiency), bytes / (HBM bandwidth x
+//   efficiency)) products = tokens x (2 Q N groups + Q P heads + 4 N P heads)      Q chunk, N state, P head_dim: inside
+//   a chunk, of
+//                                                                     which a mask leaves half; into states, out of
+//                                                                     them
+//   bytes    = tokens x (2 (3 P heads + 4 N groups) + 8 Q groups + 16 N P heads / Q)
+//              inputs and output in 16 bits, the first two read twice; the chunks' inner products and states in fp32
+//
+// Both efficiencies are those of other kernels (attention's loop; memory-bound ones): priors, no table has been fitted.
+#pragma once
+
+#include <cstdint>
+
+#include "model/dtype.h"
+#include "model/hardware/accelerator.h"
+#include "model/units.h"
+
+namespace commfuse {
+
+/// One rank's heads.
+struct ScanSize {
+  std::int64_t tokens = 1;  ///< Of all sequences.
+  std::int64_t heads = 1;
+  std::int64_t groups = 1;
+  std::int64_t head_dim = 64;
+  std::int64_t state = 128;
+  std::int64_t chunk = 256;
+  DType dtype = DType::bf16;
+};
+
+/// Kernels of a scan: sums inside chunks, their states, states passed on, inner products, outputs.
+inline constexpr int scan_kernels = 5;
+
+Flops scan_flops(const ScanSize& size);
+Bytes scan_traffic(const ScanSize& size);
+/// Of all its kernels. Requires positive sizes.
+Duration scan_time(const Accelerator& accelerator, const ScanSize& size);
+
+}  // namespace commfuse

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "sim/sweep/play_sweep.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+struct Sample {
+  std::size_t points = 0;
+  std::size_t rows = 0;
+  std::size_t infeasible = 0;
+  double seconds = 0.0;  // of points that are not the first of their kind
+  double bytes = 0.0;    // in a store of them alone
+};
+
+/// Evenly spread over the shard. Played twice: the first time makes schedules, which many points then share.
+std::vector<std::size_t> some_points(const StoreIdentity& identity) {
+  constexpr std::size_t most = 64;
+  std::vector<std::size_t> own;
+  for (std::size_t point = 0; point < identity.points; ++point) {
+    if (belongs_to(identity.shard, point, identity.points)) {
+      own.push_back(point);
+    }
+  }
+  std::vector<std::size_t> some;
+  const std::size_t taken = std::min(own.size(), most);
+  for (std::size_t i = 0; i < taken; ++i) {
+    some.push_back(own[(2 * i + 1) * own.size() / (2 * taken)]);
+  }
+  return some;
+}
+
+Sample sample_of(const PreparedSweep& prepared, const std::vector<std::size_t>& points) {
+  Players players(prepared.library, prepared.identity.kind);
+  Sample sample{.points = points.size()};
+  StoreWriter store(":memory:", prepared.identity);
+  const double empty = static_cast<double>(store.size());
+  const auto play = [&](const TakePoint& take) { play_points(prepared.list, points, players, take, {.threads = 1}); };
+  play([&](const StoredPoint& point) {
+    store.add(point.point, point.rows);
+    for (const StoreRow& row : point.rows) {
+      ++sample.rows;
+      sample.infeasible += is_feasible(prepared.identity.kind, row) ? 0 : 1;
+    }
+  });
+  sample.bytes = static_cast<double>(store.size()) - empty;
+  const auto begun = std::chrono::steady_clock::now();
+  play([](const StoredPoint&) {});
+  sample.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  return sample;
+}
+
+std::string time_in_words(double seconds) {
+  return seconds < 120    ? fmt::format("{:.1f} s", seconds)
+         : seconds < 7200 ? fmt::format("{:.0f} min", seconds / 60)
+                          : fmt::format("{:.1f} h", seconds / 3600);
+}
+
+std::string size_in_words(double bytes) {
+  return bytes < 1e6 ? fmt::format("{:.0f} KB", bytes / 1e3) : fmt::format("{:.1f} MB", bytes / 1e6);
+}
+
+}  // namespace
+
+void print_dry_run(const PreparedSweep& prepared) {
+  const StoreIdentity& identity = prepared.identity;
+  const Sample sample = sample_of(prepared, some_points(identity));
+  std::size_t own = 0;
+  for (std::size_t point = 0; point < identity.points; ++point) {
+    own += belongs_to(identity.shard, point, identity.points) ? 1 : 0;
+  }
+  const double times = static_cast<double>(own) / static_cast<double>(sample.points);
+  const auto asked = prepared.sweep.grid.settings.count("threads");
+  const auto threads = static_cast<double>(asked > 0 ? asked : usable_threads());
+  fmt::print(
+      "points  {}{}\n", own,
+      identity.shard.parts == 1 ? "" : fmt::format(" of {}, shard {}", identity.points, name_of(identity.shard)));
+  fmt::print("rows    about {:.0f}; of {} in a sample {} could not be run\n", times * static_cast<double>(sample.rows),
+             sample.rows, sample.infeasible);
+  fmt::print("time    about {} on {:.0f} thread{}\n", time_in_words(times * sample.seconds / threads), threads,
+             threads > 1 ? "s" : "");
+  fmt::print("disk    about {}\n", size_in_words(times * sample.bytes));
+}
+
+}  // namespace commfuse::sim

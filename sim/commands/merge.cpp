@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim merge: the shards of a sweep, done anywhere, into the folder that one process would have left.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/config/command_line.h"
+#include "model/config_error.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/render.h"
+#include "sim/commands/sweep_folder.h"
+#include "sim/commands/sweep_outputs.h"
+#include "sim/commands/sweep_run.h"
+#include "sim/sweep/sweep_file.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct MergeRequest {
+  std::string folder;
+  std::vector<std::string> shards;
+  std::string format = "table";
+};
+
+/// The files given, or those that lie in the folder.
+std::vector<fs::path> shard_files(const MergeRequest& request) {
+  std::vector<fs::path> files(request.shards.begin(), request.shards.end());
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(request.folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (request.shards.empty() && name.starts_with("shard-") && entry.path().extension() == ".sqlite") {
+      files.push_back(entry.path());
+    }
+  }
+  if (files.empty()) {
+    throw ConfigError(fmt::format("{} holds no shards; run some with commfuse-sim sweep FILE --out {} --shard 1/N",
+                                  request.folder, request.folder));
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string command_for(const Shard& shard, const std::string& folder) {
+  return fmt::format("commfuse-sim sweep {}/{} --out {} --shard {}/{}", folder, settings_file, folder, shard.part,
+                     shard.parts);
+}
+
+using Readers = std::map<int, std::unique_ptr<StoreReader>>;
+
+/// Throws ConfigError where two do not belong together.
+void require_together(const StoreReader& first, const StoreReader& other) {
+  const StoreIdentity& a = first.identity();
+  const StoreIdentity& b = other.identity();
+  if (a.digest != b.digest || a.settings != b.settings || a.kind != b.kind || a.points != b.points) {
+    throw ConfigError(fmt::format("{} and {} are of different sweeps; merge those of one", first.path().string(),
+                                  other.path().string()));
+  }
+  if (a.model_version != b.model_version) {
+    throw ConfigError(fmt::format("{} is of model version {} and {} of {}; run one of them again",
+                                  first.path().string(), a.model_version, other.path().string(), b.model_version));
+  }
+  if (a.shard.parts != b.shard.parts) {
+    throw ConfigError(fmt::format("{} is one of {} shards and {} one of {}; merge those that were cut alike",
+                                  first.path().string(), a.shard.parts, other.path().string(), b.shard.parts));
+  }
+}
+
+Readers readers_of(const std::vector<fs::path>& files) {
+  Readers readers;
+  for (const fs::path& file : files) {
+    auto reader = std::make_unique<StoreReader>(file);
+    if (!readers.empty()) {
+      require_together(*readers.begin()->second, *reader);
+    }
+    const Shard shard = reader->identity().shard;
+    const auto [place, is_new] = readers.emplace(shard.part, std::move(reader));
+    if (!is_new) {
+      throw ConfigError(fmt::format("shard {} is there twice, as {} and as {}; leave one out", name_of(shard),
+                                    place->second->path().string(), file.string()));
+    }
+  }
+  return readers;
+}
+
+/// Throws ConfigError, with the commands that are still to be run, unless every point is there.
+void require_complete(const Readers& readers, const std::string& folder) {
+  const int parts = readers.begin()->second->identity().shard.parts;
+  std::string missing;
+  int count = 0;
+  for (int part = 1; part <= parts; ++part) {
+    const auto found = readers.find(part);
+    const bool is_there = found != readers.end();
+    if (is_there && found->second->points() == found->second->points_wanted()) {
+      continue;
+    }
+    constexpr int most_told = 100;
+    if (++count <= most_told) {
+      missing += fmt::format(
+          "\n  {}{}", command_for({part, parts}, folder),
+          is_there ? fmt::format("  # has {} of {} points", found->second->points(), found->second->points_wanted())
+                   : "");
+    }
+  }
+  if (count > 0) {
+    throw ConfigError(fmt::format("{} of {} shards are missing or not complete; run these, then merge again:{}", count,
+                                  parts, missing));
+  }
+}
+
+/// All points in their order.
+void write_merged(Readers& readers, const fs::path& path) {
+  StoreIdentity identity = readers.begin()->second->identity();
+  identity.shard = {};
+  StoreWriter store(path, identity);
+  std::map<std::size_t, std::pair<StoredPoint, StoreReader*>> next;  // by point: shards share none
+  const auto advance = [&](StoreReader* reader) {
+    if (std::optional<StoredPoint> point = reader->next()) {
+      const std::size_t number = point->point;
+      next.emplace(number, std::pair(*std::move(point), reader));
+    }
+  };
+  for (const auto& [part, reader] : readers) {
+    advance(reader.get());
+  }
+  while (!next.empty()) {
+    auto first = next.extract(next.begin());
+    store.add(first.mapped().first.point, first.mapped().first.rows);
+    advance(first.mapped().second);
+  }
+  store.commit();
+}
+
+/// The sweep as the settings beside the shards say it, whatever this environment holds.
+Sweep sweep_in(const fs::path& settings) {
+  Resolver resolver;
+  Sweep sweep = read_sweep(settings.string(), resolver);
+  sweep.grid.axes = merged_axes(std::move(sweep.grid.axes), {}, resolver);
+  sweep.grid.settings = resolver.finish();
+  return sweep;
+}
+
+int merge(const MergeRequest& request) {
+  Readers readers = readers_of(shard_files(request));
+  const StoreIdentity& identity = readers.begin()->second->identity();
+  require_format(identity.kind, request.format);
+  require_complete(readers, request.folder);
+  const SweepFolder folder(request.folder, identity.settings, false);
+  folder.begin();
+  const fs::path path = folder.path_of(store_file);
+  const fs::path unfinished = folder.path_of(fmt::format(".{}.part", store_file));
+  fs::remove(unfinished);
+  write_merged(readers, unfinished);
+  fs::rename(unfinished, path);
+  StoreReader merged(path);
+  return write_outputs(sweep_in(folder.path_of(settings_file)), merged, folder, request.format);
+}
+
+}  // namespace
+
+void add_merge(CLI::App& app, int& status) {
+  add_verb(app, "merge", "Join the shards of a sweep into one result", [&status](CLI::App& command) {
+    const auto request = std::make_shared<MergeRequest>();
+    command.add_option("FOLDER", request->folder, "Where the result goes, and where shards are looked for")->required();
+    command.add_option("SHARDS", request->shards, "Shards that lie elsewhere: then only these");
+    add_output_flag(command, request->format);
+    command.footer(
+        "Shards come from commfuse-sim sweep FILE --out FOLDER --shard i/N. What is left\n"
+        "is what one process would have left, byte for byte. Where shards are missing it\n"
+        "says which commands are still to be run.\n\n"
+        "Examples:\n"
+        "  commfuse-sim merge out/million\n"
+        "  commfuse-sim merge out/all a/shard-1-of-2.sqlite b/shard-2-of-2.sqlite");
+    command.callback([request, &status] { status = merge(*request); });
+  });
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a command line to a sweep that is ready to be played: which points there are, and whose results they are.
+#pragma once
+
+#include <string>
+
+#include "sim/commands/setting_flags.h"
+#include "sim/request.h"
+#include "sim/sweep/point_list.h"
+#include "sim/sweep/result_store.h"
+#include "sim/sweep/sweep_file.h"
+
+namespace commfuse::sim {
+
+struct SweepRequest {
+  SettingArguments settings;
+  std::string file;
+  std::string out;
+  std::string format = "table";
+  std::string progress = "auto";
+  std::string shard = "1/1";
+  bool force = false;
+  bool dry_run = false;
+};
+
+/// Its parts point at each other, so it stays where it is.
+struct PreparedSweep {
+  /// Throws ConfigError with every mistake of the file, of the flags and of what they name, and where no point is left.
+  explicit PreparedSweep(const SweepRequest& request);
+  PreparedSweep(const PreparedSweep&) = delete;
+  PreparedSweep& operator=(const PreparedSweep&) = delete;
+
+  Sweep sweep;
+  Library library;
+  PointList list;
+  StoreIdentity identity;
+};
+
+}  // namespace commfuse::sim

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim results, best and diff: what a store holds, which rows win, and what changed between two of them.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/config/command_line.h"
+#include "model/config/ranges.h"
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "reports/rows.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/sweep/store_query.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+struct ResultsRequest {
+  std::string file;
+  std::string other;
+  std::string where;
+  std::string columns;
+  std::string sort_by;
+  std::string by;
+  std::string per;
+  std::int64_t limit = -1;
+  std::string format = "table";
+  std::string out;
+};
+
+std::vector<std::string> words_in(const std::string& list) {
+  std::vector<std::string> words;
+  for (const std::string_view word : split_list(list)) {
+    if (!word.empty()) {
+      words.emplace_back(word);
+    }
+  }
+  return words;
+}
+
+std::string cell_of(const Value& value) {
+  if (const auto* number = std::get_if<double>(&value)) {
+    return fmt::format("{:.6g}", *number);
+  }
+  if (const auto* count = std::get_if<std::int64_t>(&value)) {
+    return fmt::format("{}", *count);
+  }
+  const auto* text = std::get_if<std::string>(&value);
+  return text == nullptr ? "-" : *text;
+}
+
+/// Rows in columns as wide as what stands in them; numbers to the right.
+std::string aligned(const std::vector<std::string>& names, const std::vector<std::vector<Value>>& rows) {
+  std::vector<std::size_t> widths;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::size_t width = names[i].size();
+    for (const std::vector<Value>& row : rows) {
+      width = std::max(width, cell_of(row[i]).size());
+    }
+    widths.push_back(width);
+  }
+  std::string text;
+  const auto add = [&](std::size_t i, const std::string& cell, bool is_text) {
+    text += is_text ? fmt::format("{:<{}}", cell, widths[i]) : fmt::format("{:>{}}", cell, widths[i]);
+    text.erase(i + 1 == names.size() ? text.find_last_not_of(' ') + 1 : text.size());
+    text += i + 1 == names.size() ? "\n" : "  ";
+  };
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    add(i, names[i], rows.empty() || std::holds_alternative<std::string>(rows.front()[i]));
+  }
+  for (const std::vector<Value>& row : rows) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      add(i, cell_of(row[i]), std::holds_alternative<std::string>(row[i]));
+    }
+  }
+  return text;
+}
+
+/// Where rows go: as they come in a format for programs, together in a table.
+class RowWriter {
+ public:
+  RowWriter(std::string_view format, const std::string& out) : format_(format) {
+    constexpr std::array<std::string_view, 4> formats{"table", "json", "jsonl", "csv"};
+    require_word("--output", format, formats, "format");
+    if (!out.empty()) {
+      file_ = std::make_unique<reports::AtomicFile>(out);
+    }
+  }
+
+  void begin(const std::vector<std::string>& names) {
+    names_ = {names.begin(), names.end()};
+    if (format_ == "csv") {
+      write(reports::csv_line(names_));
+    }
+    write(format_ == "json" ? "[" : "");
+  }
+
+  void row(std::span<const Value> values) {
+    ++count_;
+    if (format_ == "csv") {
+      write(reports::csv_line(values));
+    } else if (format_ == "table") {
+      rows_.emplace_back(values.begin(), values.end());
+    } else {
+      const std::string object = reports::json_object(names_, values);
+      write(format_ == "jsonl" ? object + "\n" : (count_ == 1 ? "\n" : ",\n") + object);
+    }
+  }
+
+  void end() {
+    if (format_ == "table") {
+      write(aligned({names_.begin(), names_.end()}, rows_));
+    }
+    write(format_ == "json" ? "\n]\n" : "");
+    if (file_) {
+      file_->commit();
+    }
+  }
+
+  [[nodiscard]] std::size_t count() const { return count_; }
+
+ private:
+  void write(const std::string& text) {
+    file_ ? file_->write(text) : void(std::fwrite(text.data(), 1, text.size(), stdout));
+  }
+
+  std::string format_;
+  std::unique_ptr<reports::AtomicFile> file_;
+  std::vector<std::string_view> names_;
+  std::vector<std::vector<Value>> rows_;
+  std::size_t count_ = 0;
+};
+
+/// What fits a terminal, where nothing is said.
+std::vector<std::string> usual_columns(const StoreQuery& store) {
+  return store.kind() == StoreKind::layers
+             ? std::vector<std::string>{"point",    "model",       "hardware",   "ranks", "seq",
+                                        "strategy", "makespan_us", "exposed_us", "mfu",   "status"}
+             : std::vector<std::string>{
+                   "point", "model", "gpus", "batch", "seq", "strategy", "time_ms", "tokens_per_second", "mfu"};
+}
+
+Query query_of(const ResultsRequest& request, const StoreQuery& store) {
+  Query query{.where = request.where,
+              .columns = words_in(request.columns),
+              .sort_by = words_in(request.sort_by),
+              .limit = request.limit};
+  if (query.columns.empty() && request.format == "table") {
+    query.columns = usual_columns(store);
+  }
+  return query;
+}
+
+/// `ask(take)` gives the names when it is through; rows come before, and need the names.
+int print(const ResultsRequest& request, const std::vector<std::string>& names,
+          const std::function<void(const TakeRow&)>& ask) {
+  RowWriter writer(request.format, request.out);
+  bool begun = false;
+  ask([&](std::span<const Value> values) {
+    if (!std::exchange(begun, true)) {
+      writer.begin(names);
+    }
+    writer.row(values);
+  });
+  if (!begun) {
+    writer.begin(names);
+  }
+  writer.end();
+  return static_cast<int>(std::min<std::size_t>(writer.count(), 1));
+}
+
+int show_results(const ResultsRequest& request) {
+  const StoreQuery store(request.file);
+  const Query query = query_of(request, store);
+  print(request, query.columns.empty() ? store.columns() : query.columns,
+        [&](const TakeRow& take) { store.run(query, take); });
+  return exit_code::done;
+}
+
+int show_best(const ResultsRequest& request) {
+  const StoreQuery store(request.file);
+  const BestQuery best{.by = request.by.empty() ? store.time_column() : request.by,
+                       .per = request.per.empty() ? store.asked() : words_in(request.per),
+                       .query = query_of(request, store)};
+  print(request, best.query.columns.empty() ? store.columns() : best.query.columns,
+        [&](const TakeRow& take) { store.run(best, take); });
+  return exit_code::done;
+}
+
+int show_differences(const ResultsRequest& request) {
+  StoreQuery store(request.file);
+  std::vector<std::string> names = store.asked();
+  names.insert(names.end(), {"strategy", "before", "after", "ratio"});
+  const std::string by = request.by.empty() ? store.time_column() : request.by;
+  const int any = print(request, names, [&](const TakeRow& take) { store.differences(request.other, by, take); });
+  return any == 0 ? exit_code::done : exit_code::gate_missed;
+}
+
+void add_output_flags(CLI::App& command, ResultsRequest& request) {
+  command.add_option("-o,--output", request.format, "table, json, jsonl, csv")
+      ->type_name("FORMAT")
+      ->capture_default_str();
+  command.add_option("--out", request.out, "A file in place of stdout")->type_name("PATH");
+}
+
+void add_query_flags(CLI::App& command, ResultsRequest& request) {
+  command.add_option("FILE", request.file, "A store, or the folder of a sweep")->required();
+  command.add_option("--where", request.where, "Which rows: an expression of SQL over columns")
+      ->type_name("EXPRESSION");
+  command.add_option("--columns", request.columns, "Which columns, between commas; a table shows some, else all")
+      ->type_name("NAMES");
+  command.add_option("--sort-by", request.sort_by, "Columns, between commas; -mfu: the largest first")
+      ->type_name("NAMES");
+  command.add_option("--limit", request.limit, "Rows at most")->type_name("COUNT")->check(CLI::NonNegativeNumber);
+  add_output_flags(command, request);
+}
+
+}  // namespace
+
+void add_results(CLI::App& app, int& status) {
+  add_verb(app, "results", "Ask the store of a sweep", [&status](CLI::App& command) {
+    const auto request = std::make_shared<ResultsRequest>();
+    add_query_flags(command, *request);
+    command.footer(
+        "Columns are those of docs/metrics.md, and the number of the point. Every row is\n"
+        "proved by its checksum first.\n\n"
+        "Examples:\n"
+        "  commfuse-sim results out/mine --where \"ranks = 8 AND mfu > 0.6\" --sort-by -mfu\n"
+        "  commfuse-sim results out/mine --columns model,seq,strategy,mfu -o csv");
+    command.callback([request, &status] { status = show_results(*request); });
+  });
+}
+
+void add_best(CLI::App& app, int& status) {
+  add_verb(app, "best", "Which rows of a store win", [&status](CLI::App& command) {
+    const auto request = std::make_shared<ResultsRequest>();
+    add_query_flags(command, *request);
+    command.add_option("--by", request->by, "The least of this column wins; -mfu: the largest. Left open: the time")
+        ->type_name("NAME");
+    command
+        .add_option("--per", request->per,
+                    "One row for each of these; left open: for each point, whatever the strategy")
+        ->type_name("NAMES");
+    command.footer(
+        "Examples:\n"
+        "  commfuse-sim best out/crossover\n"
+        "  commfuse-sim best out/million --per model,ranks --by -mfu");
+    command.callback([request, &status] { status = show_best(*request); });
+  });
+}
+
+void add_diff(CLI::App& app, int& status) {
+  add_verb(app, "diff", "What changed between two stores", [&status](CLI::App& command) {
+    const auto request = std::make_shared<ResultsRequest>();
+    command.add_option("A", request->file, "A store, or the folder of a sweep: before")->required();
+    command.add_option("B", request->other, "The same: after")->required();
+    command.add_option("--by", request->by, "The column that is compared; left open: the time")->type_name("NAME");
+    add_output_flags(command, *request);
+    command.footer(
+        "Rows are matched by what was asked and by strategy, not by number, so the sweeps\n"
+        "may be different ones. The largest change stands first; a row that only one has\n"
+        "lacks the other's value. The exit code is 4 where anything differs.\n\n"
+        "Example:\n"
+        "  commfuse-sim diff out/before out/after -o csv");
+    command.callback([request, &status] { status = show_differences(*request); });
+  });
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim schema: what the YAML files may hold, as a JSON Schema for editors. Settings come from their registry,
+// so a new one is there by itself.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/config/command_line.h"
+#include "model/config/field.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/sweep/sweep_file.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view run_schema = "commfuse.run/1";
+
+struct Kind {
+  std::string_view name;
+  std::string_view schema;
+  std::string_view doc;
+};
+
+/// Files whose keys no registry holds: their loaders check them, an editor only tells them apart.
+constexpr std::array loaded_kinds{Kind{"model", "commfuse.model/1", "A transformer's shape"},
+                                  Kind{"hardware", "commfuse.hardware/1", "One node: accelerators and their links"},
+                                  Kind{"cluster", "commfuse.cluster/1", "Equal nodes and what joins them"},
+                                  Kind{"jitter", "commfuse.jitter/1", "How op times stray"},
+                                  Kind{"faults", "commfuse.faults/1", "What goes wrong during a run"},
+                                  Kind{"lab", "commfuse.lab/1", "A workload that other simulators were timed on"},
+                                  Kind{"schedule", "commfuse.schedule/1", "A schedule written by hand"}};
+
+Json words_of(const Field& field) { return Json(field.choices()); }
+
+Json count_of(const Field& field) {
+  const Json number{{"type", "integer"}, {"minimum", field.least}, {"maximum", field.most}};
+  const Json text{{"type", "string"}, {"pattern", "^[0-9.]+[KMG]?$"}};
+  return {{"anyOf", Json::array({number, text})}};
+}
+
+Json name_of(const Field& field) {
+  const Json path{{"type", "string"}, {"pattern", R"(/|\.ya?ml$|\.json$)"}};
+  return {{"anyOf", Json::array({Json{{"enum", known_names(field.catalogue)}}, path})}};
+}
+
+/// One value of a setting.
+Json value_of(const Field& field) {
+  switch (field.type) {
+    case FieldType::name: return name_of(field);
+    case FieldType::choice: return {{"enum", words_of(field)}};
+    case FieldType::count: return count_of(field);
+    case FieldType::bandwidth:
+      return {{"type", "string"}, {"pattern", R"(^x[0-9.]+$|^[0-9.]+ ?[KMGT]?i?[Bb](/s|ps)$)"}};
+    case FieldType::choices: break;
+  }
+  const Json list{{"type", "array"}, {"items", {{"enum", words_of(field)}}}, {"minItems", 1}};
+  return {{"anyOf", Json::array({list, Json{{"type", "string"}}})}};
+}
+
+Json described(const Field& field) {
+  Json json = value_of(field);
+  json["description"] = fmt::format("{}. {}", field.doc, values_in_words(field));
+  if (!field.preset.empty()) {
+    json["default"] = field.preset;
+  }
+  return json;
+}
+
+Json object_of(Json properties) {
+  return {{"type", "object"}, {"properties", std::move(properties)}, {"additionalProperties", false}};
+}
+
+/// All settings, groups as maps.
+Json settings() {
+  Json properties = Json::object();
+  for (const Field& field : run_fields()) {
+    const std::size_t dot = field.key.find('.');
+    if (dot == std::string_view::npos) {
+      properties[std::string(field.key)] = described(field);
+      continue;
+    }
+    Json& group = properties[std::string(field.key.substr(0, dot))];
+    if (group.is_null()) {
+      group = object_of(Json::object());
+    }
+    group["properties"][std::string(field.key.substr(dot + 1))] = described(field);
+  }
+  return properties;
+}
+
+/// The settings of groups under their whole names: `strategy.slices: 4`.
+Json with_dots() {
+  Json patterns = Json::object();
+  for (const Field& field : run_fields()) {
+    if (const std::size_t dot = field.key.find('.'); dot != std::string_view::npos) {
+      patterns[fmt::format("^{}\\.{}$", field.key.substr(0, dot), field.key.substr(dot + 1))] = value_of(field);
+    }
+  }
+  return patterns;
+}
+
+/// Values of an axis: a list, a range, or both in one text.
+Json axis() {
+  Json one = Json::object();
+  for (const Field& field : run_fields()) {
+    if (field.of_point) {
+      const bool has_ranges = field.type == FieldType::count || field.type == FieldType::bandwidth;
+      const Json item = has_ranges ? Json{{"type", Json::array({"string", "integer"})}} : value_of(field);
+      const Json values{{"type", "array"}, {"items", item}, {"minItems", 1}};
+      one[std::string(field.key)] = {
+          {"anyOf", Json::array({values, Json{{"type", Json::array({"string", "integer"})}}})},
+          {"description", field.doc}};
+    }
+  }
+  Json properties = one;
+  Json zip = object_of(std::move(one));
+  zip["description"] = "Settings that change together, value by value";
+  properties["zip"] = std::move(zip);
+  Json axis = object_of(std::move(properties));
+  axis["minProperties"] = 1;
+  axis["maxProperties"] = 1;
+  return axis;
+}
+
+Json schema_key(std::string_view schema) { return {{"const", schema}, {"description", "The kind of this file"}}; }
+
+Json run_kind() {
+  Json properties{{"schema", schema_key(run_schema)}};
+  properties.update(settings());
+  Json run = object_of(std::move(properties));
+  run["patternProperties"] = with_dots();
+  return run;
+}
+
+Json sweep_kind() {
+  Json set = object_of(settings());
+  set["patternProperties"] = with_dots();
+  set["description"] = "What all points share";
+  return object_of({{"schema", schema_key(sweep_schema)},
+                    {"title", {{"type", "string"}}},
+                    {"set", std::move(set)},
+                    {"axes",
+                     {{"type", "array"},
+                      {"items", axis()},
+                      {"description", "Every combination is a point; the first is outermost"}}},
+                    {"constraints",
+                     {{"type", "array"},
+                      {"items", {{"type", "string"}}},
+                      {"description", "Comparisons that points must meet, as in batch*seq == 128K"}}},
+                    {"outputs", {{"type", "array"}, {"items", {{"enum", all_outputs}}}, {"uniqueItems", true}}}});
+}
+
+Json loaded_kind(const Kind& kind) {
+  return {{"type", "object"}, {"description", kind.doc}, {"properties", {{"schema", schema_key(kind.schema)}}}};
+}
+
+/// Kinds by name.
+std::vector<std::pair<std::string, Json>> kinds() {
+  std::vector<std::pair<std::string, Json>> all{{"run", run_kind()}, {"sweep", sweep_kind()}};
+  for (const Kind& kind : loaded_kinds) {
+    all.emplace_back(kind.name, loaded_kind(kind));
+  }
+  for (auto& [name, json] : all) {
+    json["required"] = Json::array({"schema"});
+  }
+  return all;
+}
+
+/// The kind that a file says it is of.
+Json all_kinds() {
+  Json definitions = Json::object();
+  Json choice = Json::array();
+  for (auto& [name, json] : kinds()) {
+    const Json is_it{{"properties", {{"schema", json["properties"]["schema"]}}}, {"required", Json::array({"schema"})}};
+    choice.push_back({{"if", is_it}, {"then", {{"$ref", fmt::format("#/$defs/{}", name)}}}});
+    definitions[name] = std::move(json);
+  }
+  return {{"type", "object"}, {"required", Json::array({"schema"})}, {"allOf", choice}, {"$defs", definitions}};
+}
+
+void print_schema(const std::string& kind) {
+  Json json{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"title", "commfuse"}};
+  if (kind.empty()) {
+    json.update(all_kinds());
+  } else {
+    std::vector<std::string_view> names;
+    const auto all = kinds();
+    for (const auto& [name, one] : all) {
+      names.push_back(name);
+    }
+    require_word("KIND", kind, names, "kind");
+    for (const auto& [name, one] : all) {
+      if (name == kind) {
+        json.update(one);
+      }
+    }
+  }
+  fmt::print("{}\n", json.dump(2));
+}
+
+}  // namespace
+
+void add_schema(CLI::App& app, int& status) {
+  add_verb(app, "schema", "Print what YAML files may hold, as a JSON Schema", [&status](CLI::App& command) {
+    const auto kind = std::make_shared<std::string>();
+    command.add_option("KIND", *kind,
+                       "run, sweep, model, hardware, cluster, jitter, faults, lab, schedule; all of them");
+    command.footer(
+        "Settings, in run and sweep files, are described in full; of other kinds an\n"
+        "editor only learns which one a file is, and loading it checks the rest.\n\n"
+        "Example:\n"
+        "  commfuse-sim schema > commfuse.schema.json\n"
+        "and, as the first line of a file:\n"
+        "  # yaml-language-server: $schema=commfuse.schema.json");
+    command.callback([kind, &status] {
+      print_schema(*kind);
+      status = exit_code::done;
+    });
+  });
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/sweep_outputs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/build_info.h"
+#include "model/config/command_line.h"
+#include "reports/crossover.h"
+#include "reports/html/report.h"
+#include "reports/rows.h"
+#include "reports/step_rows.h"
+#include "sim/commands/render.h"
+#include "sim/commands/run_steps.h"
+#include "sim/commands/traced.h"
+#include "sim/sweep/point_list.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+/// Gathers small pieces: a write a row would be slow.
+class Pieces {
+ public:
+  explicit Pieces(const Sink& sink) : sink_(sink) {}
+  void add(std::string_view piece) {
+    constexpr std::size_t enough = 1 << 20;
+    text_ += piece;
+    if (text_.size() >= enough) {
+      flush();
+    }
+  }
+  void flush() {
+    sink_(text_);
+    text_.clear();
+  }
+
+ private:
+  const Sink& sink_;
+  std::string text_;
+};
+
+void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
+
+/// The points and rows of a store of layers, in memory.
+struct LayerResults {
+  std::vector<std::size_t> points;
+  std::vector<std::vector<ResultRow>> by_point;
+  std::vector<ResultRow> rows;
+};
+
+LayerResults layer_results(StoreReader& store) {
+  LayerResults results;
+  store.rewind();
+  while (const std::optional<StoredPoint> point = store.next()) {
+    results.points.push_back(point->point);
+    std::vector<ResultRow>& rows = results.by_point.emplace_back();
+    for (const StoreRow& row : point->rows) {
+      rows.push_back(layer_row(row));
+    }
+    results.rows.insert(results.rows.end(), rows.begin(), rows.end());
+  }
+  return results;
+}
+
+std::vector<StepRow> step_results(StoreReader& store, StepRowReader& reader) {
+  std::vector<StepRow> rows;
+  store.rewind();
+  while (const std::optional<StoredPoint> point = store.next()) {
+    for (const StoreRow& row : point->rows) {
+      rows.push_back(reader.read(row));
+    }
+  }
+  return rows;
+}
+
+/// The points that are shown in time: the smallest and the largest with a result; places in `by_point`.
+std::vector<std::size_t> shown_points(const LayerResults& results) {
+  std::vector<std::size_t> shown;
+  const auto tokens = [&](std::size_t i) {
+    const ResultRow& row = results.by_point[i].front();
+    return std::pair(row.batch * row.seq, row.ranks);
+  };
+  for (std::size_t i = 0; i < results.by_point.size(); ++i) {
+    const auto& rows = results.by_point[i];
+    if (std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); })) {
+      shown.push_back(i);
+    }
+  }
+  if (shown.size() > 2) {
+    const auto [least, most] = std::minmax_element(shown.begin(), shown.end(),
+                                                   [&](std::size_t a, std::size_t b) { return tokens(a) < tokens(b); });
+    shown = {*least, *most};
+  }
+  return shown;
+}
+
+std::string report_of(const Sweep& sweep, const LayerResults& results) {
+  reports::ReportInput input{.title = sweep.title,
+                             .rows = results.rows,
+                             .gantts = {},
+                             .command = fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
+                             .version = fmt::format("commfuse-sim {}", build_info().version)};
+  const Library library = library_of(sweep.grid);
+  const PointList list(sweep.grid, most_sweep_points);
+  PointCursor cursor(list);
+  for (const std::size_t i : shown_points(results)) {
+    input.gantts.push_back(traced(point_of(cursor.at(results.points[i]), library), results.by_point[i]));
+  }
+  return reports::html_report(input);
+}
+
+/// Who wins where, of a sweep that has something to compare.
+template <class Row>
+void add_maps(std::span<const Row> rows, std::vector<OutputFile>& files) {
+  const std::vector<CrossoverMap> maps = reports::maps_of(rows);
+  if (!maps.empty()) {
+    files.push_back(file_of("map.csv", reports::map_csv(maps)));
+    files.push_back(file_of("crossovers.csv", reports::crossings_csv(maps)));
+    files.push_back(file_of("map.json", reports::map_json(maps, reports::scalings_of(rows))));
+  }
+}
+
+bool streams(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
+
+int code_of(const StoreReader& store) {
+  return store.infeasible_rows() == 0 ? exit_code::done : exit_code::failed_points;
+}
+
+std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
+  std::vector<OutputFile> files;
+  for (const char* format : {"csv", "json"}) {
+    if (sweep.writes(format)) {
+      files.emplace_back(fmt::format("results.{}", format),
+                         [&store, format](const Sink& sink) { write_rows(store, format, sink); });
+    }
+  }
+  return files;
+}
+
+/// What there is for a person to look at when there is too much to show.
+void print_summary(const Sweep& sweep, const StoreReader& store) {
+  for (const char* output : {"report", "map"}) {
+    if (sweep.writes(output)) {
+      fmt::print(stderr, "no {}: it shows {} rows at most, and there are {}; narrow the sweep\n", output,
+                 most_rows_shown, store.rows());
+    }
+  }
+  fmt::print("{} points, {} rows in {}\nlook at them: commfuse-sim results {} --where \"ranks = 8\"\n",
+             store.identity().points, store.rows(), store.path().string(), store.path().string());
+}
+
+int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
+  std::vector<OutputFile> files = tables_of(sweep, store);
+  if (store.rows() > most_rows_shown) {
+    folder.write(files);
+    streams(format) ? write_rows(store, format, print) : print_summary(sweep, store);
+    return code_of(store);
+  }
+  const LayerResults results = layer_results(store);
+  if (sweep.writes("report")) {
+    files.push_back(file_of("report.html", report_of(sweep, results)));
+  }
+  if (sweep.writes("map")) {
+    add_maps(std::span<const ResultRow>(results.rows), files);
+  }
+  folder.write(files);
+  streams(format) ? write_rows(store, format, print) : print(renderer(format)(results.rows));
+  return code_of(store);
+}
+
+/// They leave tables and no report, which shows layers.
+int outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
+  StepRowReader reader;
+  const std::vector<StepRow> rows = step_results(store, reader);
+  std::vector<OutputFile> files = tables_of(sweep, store);
+  if (sweep.writes("map")) {
+    add_maps(std::span<const StepRow>(rows), files);
+  }
+  folder.write(files);
+  warn_once(rows);
+  print(step_renderer(format)(rows));
+  return code_of(store);
+}
+
+void write_layers(StoreReader& store, std::string_view format, Pieces& pieces) {
+  const std::vector<std::string_view> names = reports::column_names();
+  pieces.add(format == "csv" ? reports::csv_line(names) : format == "json" ? "[" : "");
+  bool first = true;
+  store.rewind();
+  while (const std::optional<StoredPoint> point = store.next()) {
+    for (const StoreRow& row : point->rows) {
+      const std::span<const Value> values = result_values(row);
+      if (format == "csv") {
+        pieces.add(reports::csv_line(values));
+      } else {
+        const std::string object = reports::json_object(names, values);
+        pieces.add(format == "jsonl" ? object + "\n" : (first ? "\n" : ",\n") + object);
+      }
+      first = false;
+    }
+  }
+  pieces.add(format == "json" ? "\n]\n" : "");
+}
+
+}  // namespace
+
+void require_format(StoreKind kind, std::string_view format) {
+  kind == StoreKind::layers ? void(renderer(format)) : void(step_renderer(format));
+}
+
+int write_outputs(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
+  return store.identity().kind == StoreKind::layers ? outputs_of_layers(sweep, store, folder, format)
+                                                    : outputs_of_models(sweep, store, folder, format);
+}
+
+void write_rows(StoreReader& store, std::string_view format, const Sink& sink) {
+  Pieces pieces(sink);
+  if (store.identity().kind == StoreKind::layers) {
+    write_layers(store, format, pieces);
+  } else {
+    StepRowReader reader;
+    pieces.add(step_renderer(format)(step_results(store, reader)));
+  }
+  pieces.flush();
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/sweep_run.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/config/command_line.h"
+#include "model/config_error.h"
+#include "model/process/mpi.h"
+#include "sim/commands/dry_run.h"
+#include "sim/commands/sweep_folder.h"
+#include "sim/commands/sweep_outputs.h"
+#include "sim/sweep/handout.h"
+#include "sim/sweep/play_sweep.h"
+#include "sim/sweep/progress.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+// A signal reaches no object; this is all it touches.
+std::atomic<bool> interrupted{false};
+std::atomic<int> signal_number{0};
+
+/// The first signal ends the sweep in order; a second one ends the program at once.
+void install_handlers() {
+  struct sigaction action {};
+  action.sa_handler = [](int number) {
+    signal_number = number;
+    interrupted = true;
+  };
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+void say(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
+Progress::Clock clock_from_now() {
+  return [start = std::chrono::steady_clock::now()] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start);
+  };
+}
+
+/// What a store lacks of its shard.
+std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreWriter& store) {
+  const std::vector<bool> held = store.held();
+  std::vector<std::size_t> left;
+  for (std::size_t point = 0; point < identity.points; ++point) {
+    if (!held[point] && belongs_to(identity.shard, point, identity.points)) {
+      left.push_back(point);
+    }
+  }
+  return left;
+}
+
+/// The store, or with --force a new one in the place of one that holds other results.
+std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const StoreIdentity& identity, bool force) {
+  try {
+    return std::make_unique<StoreWriter>(path, identity);
+  } catch (const ConfigError&) {
+    if (!force) {
+      throw;
+    }
+    const StoreReader is_ours(path);  // Throws for a file of somebody else.
+  }
+  std::filesystem::remove(path);
+  return std::make_unique<StoreWriter>(path, identity);
+}
+
+/// Plays what the store lacks, with `world` also on other processes.
+void fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world) {
+  const std::vector<std::size_t> points = points_left(prepared.identity, store);
+  Progress progress(progress_form(request.progress, ::isatty(STDERR_FILENO) != 0), points.size(), clock_from_now(),
+                    say);
+  Players players(prepared.library, prepared.identity.kind);
+  StoreFiller filler(store);
+  const TakePoint take = [&](const StoredPoint& point) {
+    filler.take(point);
+    progress.finished(std::all_of(point.rows.begin(), point.rows.end(),
+                                  [&](const StoreRow& row) { return is_feasible(prepared.identity.kind, row); }));
+  };
+  if (world != nullptr) {
+    lead(*world, {prepared.identity.digest, &prepared.list, &players}, points, take, &interrupted);
+  } else {
+    play_points(prepared.list, points, players, take,
+                {.threads = static_cast<int>(prepared.sweep.grid.settings.count("threads")), .stop = &interrupted});
+  }
+  filler.finish();
+  progress.end();
+}
+
+/// After it was filled: the files beside it, or how to go on.
+int finish(const PreparedSweep& prepared, const SweepRequest& request, const SweepFolder& folder) {
+  const StoreIdentity& identity = prepared.identity;
+  StoreReader store(folder.path_of(store_name(identity.shard)));
+  const std::size_t stored = store.points();
+  const std::size_t wanted = store.points_wanted();
+  if (stored < wanted) {
+    say(fmt::format("interrupted; {} of {} points are stored, and the same command goes on from there\n", stored,
+                    wanted));
+    return 128 + signal_number.load();
+  }
+  if (identity.shard.parts == 1) {
+    return write_outputs(prepared.sweep, store, folder, request.format);
+  }
+  fmt::print("shard {}: {} points in {}; when all are there: commfuse-sim merge {}\n", name_of(identity.shard), stored,
+             store.path().string(), request.out);
+  return store.infeasible_rows() == 0 ? exit_code::done : exit_code::failed_points;
+}
+
+SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& request) {
+  SweepFolder folder(request.out, prepared.identity.settings, request.force);
+  folder.begin();
+  return folder;
+}
+
+int run_here(const SweepRequest& request) {
+  const PreparedSweep prepared(request);
+  if (request.dry_run) {
+    print_dry_run(prepared);
+    return exit_code::done;
+  }
+  const SweepFolder folder = prepared_folder(prepared, request);
+  {
+    const auto store =
+        open_store(folder.path_of(store_name(prepared.identity.shard)), prepared.identity, request.force);
+    fill(prepared, request, *store, nullptr);
+  }
+  return finish(prepared, request, folder);
+}
+
+/// The first of several processes. The others are sent home before it throws.
+int run_leader(const SweepRequest& request, World& world) {
+  bool led = false;
+  try {
+    const PreparedSweep prepared(request);
+    const SweepFolder folder = prepared_folder(prepared, request);
+    {
+      const auto store =
+          open_store(folder.path_of(store_name(prepared.identity.shard)), prepared.identity, request.force);
+      led = true;
+      fill(prepared, request, *store, &world);
+    }
+    return finish(prepared, request, folder);
+  } catch (...) {
+    if (!led) {
+      dismiss(world);
+    }
+    world.close();
+    throw;
+  }
+}
+
+int run_follower(const SweepRequest& request, World& world) {
+  std::optional<PreparedSweep> prepared;
+  std::optional<Players> players;
+  follow(
+      world,
+      [&] {
+        prepared.emplace(request);
+        players.emplace(prepared->library, prepared->identity.kind);
+        return SharedSweep{prepared->identity.digest, &prepared->list, &*players};
+      },
+      &interrupted);
+  world.close();
+  return exit_code::done;
+}
+
+int run_among_processes(const SweepRequest& request, const Started& started) {
+  const std::unique_ptr<World> world = open_world(started);
+  if (started.process != 0) {
+    return run_follower(request, *world);
+  }
+  const int code = run_leader(request, *world);
+  world->close();
+  return code;
+}
+
+}  // namespace
+
+std::string store_name(const Shard& shard) {
+  return shard.parts == 1 ? store_file : fmt::format("shard-{}.sqlite", name_of(shard));
+}
+
+int run_sweep(const SweepRequest& request) {
+  install_handlers();
+  require_word("--progress", request.progress, progress_words, "form");
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody sets variables
+  const auto started = started_by_mpi([](const char* name) { return std::getenv(name); });
+  const bool is_whole = request.shard == "1/1";
+  if (started && started->processes > 1 && is_whole && !request.dry_run) {
+    return run_among_processes(request, *started);
+  }
+  return run_here(request);
+}
+
+}  // namespace commfuse::sim

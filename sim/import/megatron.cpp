@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags and defaults: NVIDIA/Megatron-LM, megatron/training/arguments.py. Overlap: NVIDIA/TransformerEngine,
+// transformer_engine/pytorch/module/base.py (initialize_ub).
+#include "sim/import/megatron.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "model/config/quantity.h"
+#include "model/config/settings.h"
+#include "model/config/suggest.h"
+#include "model/config/yaml_reader.h"
+#include "model/config_error.h"
+#include "sim/import/shell_words.h"
+
+namespace commfuse::import {
+
+namespace {
+
+/// The flags of a text and what stands behind each.
+class Arguments {
+ public:
+  Arguments(std::string_view text, std::string path) : path_(std::move(path)) {
+    const std::vector<ShellWord> words = shell_words(text);
+    variables_ = assignments(words);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i].text.starts_with("--")) {
+        read(words, i);
+      }
+    }
+  }
+
+  [[nodiscard]] bool has(std::string_view flag) const { return flags_.find(flag) != flags_.end(); }
+
+  [[nodiscard]] std::optional<std::string> text(std::string_view flag) const {
+    const auto found = flags_.find(flag);
+    if (found == flags_.end()) {
+      return std::nullopt;
+    }
+    std::optional<std::string> value = expanded(found->second.text, variables_);
+    if (!value) {
+      throw ConfigError(fmt::format("{}:{}: {} is {}, which this file alone does not say; write its value there", path_,
+                                    found->second.line, flag, in_quotes(found->second.text)));
+    }
+    return value;
+  }
+
+  [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag) const {
+    const std::optional<std::string> value = text(flag);
+    if (!value) {
+      return std::nullopt;
+    }
+    const std::optional<std::int64_t> number = parse_integer(*value);
+    if (!number || *number < 1) {
+      throw ConfigError(fmt::format("{}:{}: {} is {}; write a whole number from 1 on", path_,
+                                    flags_.find(flag)->second.line, flag, in_quotes(*value)));
+    }
+    return number;
+  }
+
+  [[nodiscard]] std::int64_t required(std::string_view flag) const {
+    const std::optional<std::int64_t> value = count(flag);
+    if (!value) {
+      throw ConfigError(
+          fmt::format("{}: {} is missing; give the whole command line, or the script that builds it", path_, flag));
+    }
+    return *value;
+  }
+
+ private:
+  void read(const std::vector<ShellWord>& words, std::size_t i) {
+    const std::string& word = words[i].text;
+    const std::size_t equals = word.find('=');
+    if (equals != std::string::npos) {
+      flags_[word.substr(0, equals)] = {word.substr(equals + 1), words[i].line};
+      return;
+    }
+    const bool has_value = i + 1 < words.size() && !words[i + 1].text.starts_with("--");
+    flags_[word] = {has_value ? words[i + 1].text : "", words[i].line};
+  }
+
+  std::string path_;
+  std::map<std::string, std::string, std::less<>> variables_;
+  std::map<std::string, ShellWord, std::less<>> flags_;  // the last of each, as Megatron takes it
+};
+
+/// --ffn-hidden-size where it is left out: 4 x hidden; gated, two thirds of it in whole 64s, so that the MLP stays as
+/// large.
+std::int64_t default_ffn(std::int64_t hidden, bool gated) { return gated ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden; }
+
+std::string experts_of(const Arguments& arguments, std::int64_t ffn) {
+  const std::optional<std::int64_t> count = arguments.count("--num-experts");
+  if (!count) {
+    return {};
+  }
+  return fmt::format("experts:\n  count: {}\n  active: {}\n  ffn: {}\n", *count,
+                     arguments.count("--moe-router-topk").value_or(2),
+                     arguments.count("--moe-ffn-hidden-size").value_or(ffn));
+}
+
+/// Rows of the embedding: --vocab-size, padded so that every tensor rank has as many whole 128s.
+std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& notes) {
+  constexpr std::int64_t gpt_2 = 50257;
+  const std::optional<std::int64_t> said = arguments.count("--vocab-size");
+  if (!said) {
+    notes.push_back(
+        fmt::format("--vocab-size is not there, since the tokenizer has it: {} is assumed, GPT-2's", gpt_2));
+  }
+  const std::int64_t unit = arguments.count("--make-vocab-size-divisible-by").value_or(128) *
+                            arguments.count("--tensor-model-parallel-size").value_or(1);
+  return (said.value_or(gpt_2) + unit - 1) / unit * unit;
+}
+
+std::string model_of(const Arguments& arguments, const std::string& name, std::vector<std::string>& notes) {
+  const std::int64_t hidden = arguments.required("--hidden-size");
+  const std::int64_t heads = arguments.required("--num-attention-heads");
+  const bool gated = arguments.has("--swiglu");
+  const std::int64_t ffn = arguments.count("--ffn-hidden-size").value_or(default_ffn(hidden, gated));
+  const bool grouped = arguments.has("--group-query-attention");
+  const bool learned = arguments.text("--position-embedding-type").value_or("learned_absolute") == "learned_absolute";
+  std::string text = fmt::format(
+      "# From a command line of Megatron-LM.\nschema: commfuse.model/1\nname: {}\nlayers: {}\nhidden: {}\nffn: {}\n"
+      "heads: {}\nkv_heads: {}\nhead_dim: {}\nvocab: {}\ngated_mlp: {}\nnorm: {}\nbiases: {}\ntied_embeddings: {}\n",
+      yaml_scalar(name), arguments.required("--num-layers"), hidden, ffn, heads,
+      grouped ? arguments.count("--num-query-groups").value_or(1) : heads,
+      arguments.count("--kv-channels").value_or(hidden / heads), padded_vocab(arguments, notes), gated,
+      arguments.text("--normalization").value_or("LayerNorm") == "RMSNorm" ? "rms" : "layer",
+      !arguments.has("--disable-bias-linear"), !arguments.has("--untie-embeddings-and-output-weights"));
+  if (learned) {
+    text += fmt::format("positions: {}\n",
+                        arguments.count("--max-position-embeddings").value_or(arguments.required("--seq-length")));
+  }
+  return text + experts_of(arguments, ffn);
+}
+
+std::string dtype_of(const Arguments& arguments) {
+  return arguments.has("--fp8-format") ? "fp8"
+         : arguments.has("--bf16")     ? "bf16"
+         : arguments.has("--fp16")     ? "fp16"
+                                       : "fp32";
+}
+
+/// Replicas, where torchrun's flags say how many processes there are.
+std::optional<std::int64_t> replicas_of(const Arguments& arguments, std::int64_t ranks_of_one) {
+  const auto either = [&](std::string_view a, std::string_view b) {
+    return arguments.has(a) ? arguments.count(a) : arguments.count(b);
+  };
+  const auto nodes = either("--nnodes", "--num-nodes");
+  const auto in_a_node = either("--nproc-per-node", "--nproc_per_node");
+  if (!in_a_node || *in_a_node * nodes.value_or(1) % ranks_of_one != 0) {
+    return std::nullopt;
+  }
+  return *in_a_node * nodes.value_or(1) / ranks_of_one;
+}
+
+std::string recompute_of(const Arguments& arguments) {
+  const std::string how = arguments.text("--recompute-granularity").value_or("none");
+  return arguments.has("--recompute-activations") && how == "none" ? "selective" : how;
+}
+
+std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
+  const auto layers = arguments.count("--num-layers-per-virtual-pipeline-stage");
+  return layers ? std::max<std::int64_t>(1, arguments.required("--num-layers") / pipeline / *layers) : 1;
+}
+
+std::string run_of(const Arguments& arguments, std::vector<std::string>& notes) {
+  const std::int64_t tensor = arguments.count("--tensor-model-parallel-size").value_or(1);
+  const std::int64_t pipeline = arguments.count("--pipeline-model-parallel-size").value_or(1);
+  const std::int64_t context = arguments.count("--context-parallel-size").value_or(1);
+  const std::int64_t micro = arguments.count("--micro-batch-size").value_or(1);
+  const std::optional<std::int64_t> data = replicas_of(arguments, tensor * pipeline * context);
+  if (!data) {
+    notes.emplace_back(
+        "how many processes there are is not said (--nnodes, --nproc-per-node of torchrun): one replica is assumed");
+  }
+  return fmt::format(
+      "# From a command line of Megatron-LM.\nschema: commfuse.run/1\nscope: step\nranks: {}\nseq: {}\nbatch: {}\n"
+      "dtype: {}\nparallel:\n  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n  data: {}\n  context: {}\n"
+      "  experts: {}\n  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n",
+      tensor, arguments.required("--seq-length"),
+      arguments.count("--global-batch-size").value_or(micro * data.value_or(1)), dtype_of(arguments),
+      arguments.has("--sequence-parallel") ? "on" : "off", pipeline, interleave_of(arguments, pipeline),
+      data.value_or(1), context, arguments.count("--expert-model-parallel-size").value_or(1),
+      arguments.has("--use-distributed-optimizer") ? 1 : 0, micro, recompute_of(arguments));
+}
+
+/// The products of a layer's forward pass, by their names in the file.
+constexpr std::array products{"qkv_fprop", "proj_fprop", "fc1_fprop", "fc2_fprop"};
+
+struct Overlap {
+  std::map<std::string, int> strategies;  // ours, by how many products have it
+  std::map<std::int64_t, int> slices;     // of pipeline
+  std::vector<std::string> without;       // products that this file leaves serial here
+};
+
+void read_product(YamlMap& root, const char* product, Overlap& overlap) {
+  std::optional<YamlMap> map = root.optional_map(product);
+  const std::string method = map ? map->text("method") : "none";
+  if (method == "ring_exchange") {
+    ++overlap.strategies["ring_exchange"];
+  } else if (method == "pipeline") {
+    ++overlap.strategies["sliced"];
+    ++overlap.slices[map->has("num_splits") ? map->count("num_splits") : 4];
+  } else {
+    overlap.without.emplace_back(product);
+  }
+}
+
+/// Keys that have nothing here, and other products, are known and passed over.
+void pass_over(const YamlValue& value, YamlMap& root) {
+  for (const YamlValue::Field& field : value.fields()) {
+    if (std::optional<YamlMap> map = root.optional_map(field.key)) {
+      for (const std::string& key : map->keys()) {
+        map->optional_value(key);
+      }
+    }
+  }
+}
+
+constexpr auto overlap_of_step =
+    "userbuffers' ways of overlap are those of the forward pass; a whole step is played as sliced, by the best number "
+    "of "
+    "slices at every site";
+
+/// Of a whole step, where schedules are those of all its sites.
+std::string strategy_of_step(bool overlaps) {
+  return fmt::format("strategy:\n  name: {}\n", overlaps ? "sliced" : "serial");
+}
+
+template <class Key>
+Key most_common(const std::map<Key, int>& counts) {
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+}  // namespace
+
+MegatronImport read_megatron(std::string_view text, const std::string& path, const std::string& name) {
+  const Arguments arguments(text, path);
+  MegatronImport import;
+  import.model = model_of(arguments, name, import.notes);
+  import.run = run_of(arguments, import.notes);
+  const bool overlaps = arguments.has("--tp-comm-overlap");
+  import.run += strategy_of_step(overlaps);
+  if (overlaps) {
+    import.notes.emplace_back(overlap_of_step);
+  }
+  return import;
+}
+
+void add_overlap(const std::string& path, MegatronImport& import) {
+  YamlFile file(path);
+  YamlMap root = file.root();
+  pass_over(file.top(), root);
+  Overlap overlap;
+  for (const char* product : products) {
+    read_product(root, product, overlap);
+  }
+  file.finish();
+  import.run.erase(std::min(import.run.find("strategy:\n"), import.run.size()));
+  import.run += strategy_of_step(!overlap.strategies.empty());
+  if (overlap.strategies.empty()) {
+    std::erase(import.notes, overlap_of_step);
+    import.notes.push_back(fmt::format("{} overlaps no product of the forward pass in a way known here: serial", path));
+    return;
+  }
+  const std::string strategy = most_common(overlap.strategies);
+  import.notes.push_back(fmt::format(
+      "most products of {} are run as: --scope layer --strategy {}{}{}", path, strategy,
+      strategy == "sliced" ? fmt::format(" --slices {}", most_common(overlap.slices)) : "",
+      overlap.without.empty() ? "" : fmt::format("; without overlap: {}", fmt::join(overlap.without, ", "))));
+}
+
+}  // namespace commfuse::import

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/point_runner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <span>
+#include <utility>
+
+#include "model/config/choices.h"
+#include "model/config_error.h"
+#include "model/cost/priced_shape.h"
+#include "model/schedule/text.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Settings that a Point takes as they are: nothing is loaded or worked out for them.
+constexpr std::array<std::string_view, 3> plain_keys{"ranks", "batch", "seq"};
+
+bool is_plain(const Field& field) {
+  return std::find(plain_keys.begin(), plain_keys.end(), field.key) != plain_keys.end();
+}
+
+bool is_of_strategies(const Field& field) { return field.key.starts_with("strategy."); }
+
+std::string provenance_in_words(const Program& program, const Point& point) {
+  auto kinds = leans_on(program, point.machine, point.price);
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    kinds[kind] = kinds[kind] || point.jitter_leans_on[kind];
+  }
+  std::string text;
+  for (const Provenance kind : all_provenances) {
+    if (kinds[static_cast<std::size_t>(kind)]) {
+      text += (text.empty() ? "" : "+") + std::string{name_of(kind)};
+    }
+  }
+  return text;
+}
+
+/// What was asked.
+ResultRow row_of(const Point& point) {
+  ResultRow row;
+  row.model = point.model.name;
+  row.hardware = point.machine.name;
+  row.link_bandwidth = point.link_bandwidth;
+  row.network_bandwidth = point.network_bandwidth;
+  row.link_rate = point.machine.link.nominal_rate.value.value;
+  if (point.machine.network) {
+    row.network_rate = point.machine.network->nominal_rate.value.value;
+  }
+  row.scope = name_of(point.scope);
+  row.ranks = point.ranks;
+  row.batch = point.batch;
+  row.seq = point.seq;
+  row.dtype = name_of(point.dtype);
+  row.interference = word_of(interference_choices, point.price.interference);
+  row.faults = point.fault_file;
+  row.jitter = point.jitter;
+  row.seed = point.monte_carlo.seed;
+  row.launch = word_of(launch_choices, point.price.launch);
+  row.attention_kernel = word_of(attention_choices, point.price.attention);
+  return row;
+}
+
+void put_schedule(ResultRow& row, Scope scope, const Strategy& strategy, const StrategyOptions& options) {
+  row.strategy = strategy.name;
+  row.parameters = parameters_of(strategy, kinds_of(scope), options);
+  row.bound = strategy.bound;
+  row.options = options;
+  row.relevant = relevant_options(strategy, kinds_of(scope), options);
+}
+
+ResultRow row_of(const Point& point, const Prediction& prediction) {
+  ResultRow row = row_of(point);
+  row.schedule_sha256 = prediction.structure->digest;
+  row.analysis = prediction.analysis;
+  row.ideal = prediction.ideal;
+  row.link = prediction.link;
+  row.mfu = prediction.mfu;
+  row.buffers = prediction.buffers;
+  row.tails = prediction.tails;
+  row.evaluator = word_of(evaluator_choices, prediction.evaluator);
+  row.leans_on = provenance_in_words(prediction.structure->program(), point);
+  return row;
+}
+
+ResultRow infeasible_row(const Point& point, const Candidates& candidate, const std::string& reason) {
+  ResultRow row = row_of(point);
+  row.strategy = candidate.strategy->name;
+  if (candidate.options.size() == 1) {
+    put_schedule(row, point.scope, *candidate.strategy, candidate.options.front());
+  }
+  row.reason = reason;
+  return row;
+}
+
+/// A row, and what its time hangs on; nothing where nobody asks.
+struct PlayedRow {
+  ResultRow row;
+  Uncertainty uncertainty{};
+};
+
+/// All that a prediction says of itself.
+PlayedRow played_row(const Point& point, Prediction& prediction, Predictor& predictor) {
+  predictor.add_tails(point, prediction);
+  PlayedRow played{row_of(point, prediction)};
+  if (point.raised != nullptr) {
+    const Program& program = prediction.structure->program();
+    played.uncertainty = predictor.uncertainty(point, prediction);
+    played.row.makespan_error = error_of(played.uncertainty);
+    played.row.warnings = fmt::format("{}", fmt::join(outside_fit(program, prediction.sizes, point.machine), "; "));
+  }
+  return played;
+}
+
+PlayedRow run_candidate(const Point& point, const Candidates& candidate, Predictor& predictor) {
+  try {
+    require_runnable(point);
+    Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
+    PlayedRow played = played_row(point, best, predictor);
+    put_schedule(played.row, point.scope, *best.strategy, best.options);
+    return played;
+  } catch (const ConfigError& error) {
+    return {infeasible_row(point, candidate, error.what())};
+  }
+}
+
+PlayedRow run_file(const Point& point, const HandWritten& schedule, Predictor& predictor) {
+  PlayedRow played{row_of(point)};
+  try {
+    require_playable(point);
+    Prediction prediction = predictor.predict(point, schedule);
+    played = played_row(point, prediction, predictor);
+  } catch (const ConfigError& error) {
+    played.row.reason = error.what();
+  }
+  ResultRow& row = played.row;
+  row.scope = schedule.scope ? name_of(*schedule.scope) : own_work;
+  row.strategy = schedule.program().name;
+  row.parameters = schedule.file;
+  return played;
+}
+
+/// A schedule that can be had: one of those among which one wins.
+bool competes(const ResultRow& row) {
+  return row.feasible() && !row.bound && row.analysis.critical.makespan > Duration{};
+}
+
+/// Of each that competes against the fastest of the others, as predicted.
+void add_win_probabilities(std::vector<PlayedRow>& played) {
+  const auto makespan = [](const PlayedRow& one) { return one.row.analysis.critical.makespan; };
+  for (PlayedRow& one : played) {
+    const PlayedRow* other = nullptr;
+    for (const PlayedRow& rival : played) {
+      if (&rival != &one && competes(rival.row) && (other == nullptr || makespan(rival) < makespan(*other))) {
+        other = &rival;
+      }
+    }
+    if (other != nullptr && competes(one.row) && one.row.makespan_error) {
+      one.row.win_probability =
+          probability_shorter(makespan(one), one.uncertainty, makespan(*other), other->uncertainty);
+    }
+  }
+}
+
+std::vector<PlayedRow> run_files(const Point& point, const Library& library, Predictor& predictor) {
+  std::vector<PlayedRow> rows;
+  for (const HandWritten& schedule : library.schedules()) {
+    if (belongs(schedule, point)) {
+      rows.push_back(run_file(point, schedule, predictor));
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+bool runs_generated(const Settings& settings, const Library& library) {
+  return library.schedules().empty() || names_strategies(settings);
+}
+
+bool all_feasible(const std::vector<ResultRow>& rows) {
+  return std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); });
+}
+
+const Point& PointRunner::point_at(const Settings& settings) {
+  const std::span<const Field> fields = run_fields();
+  const auto makes = [](const Field& field) { return !is_plain(field) && !is_of_strategies(field); };
+  bool same = point_.has_value();
+  for (std::size_t i = 0; i < fields.size() && same; ++i) {
+    same = !makes(fields[i]) || settings.at(fields[i]).text == made_from_[i];
+  }
+  if (!same) {
+    point_.reset();
+    point_ = point_of(settings, library_);
+    made_from_.clear();
+    for (const Field& field : fields) {
+      made_from_.push_back(makes(field) ? settings.at(field).text : std::string{});
+    }
+  }
+  point_->ranks = static_cast<std::int32_t>(settings.count("ranks"));
+  point_->batch = settings.count("batch");
+  point_->seq = settings.count("seq");
+  return *point_;
+}
+
+const std::vector<Candidates>& PointRunner::candidates_at(const Settings& settings) {
+  constexpr std::size_t most_kept = 4096;
+  std::string key;
+  for (const Field& field : run_fields()) {
+    if (is_of_strategies(field) || field.key == "ranks" || field.key == "scope" || field.key == "dtype") {
+      key += settings.at(field).text;
+      key += '\n';
+    }
+  }
+  const auto known = candidates_.find(key);
+  if (known != candidates_.end()) {
+    return known->second;
+  }
+  if (candidates_.size() >= most_kept) {
+    candidates_.clear();
+  }
+  return candidates_.emplace(std::move(key), candidates_of(settings)).first->second;
+}
+
+std::vector<ResultRow> PointRunner::rows(const Settings& settings) {
+  const Point& point = point_at(settings);
+  std::vector<PlayedRow> played;
+  if (runs_generated(settings, library_)) {
+    try {
+      for (const Candidates& candidate : candidates_at(settings)) {
+        played.push_back(run_candidate(point, candidate, predictor_));
+      }
+    } catch (const ConfigError& error) {  // No schedule at all: the settings clash.
+      played.assign(1, {row_of(point)});
+      played.back().row.strategy = settings.text("strategy.name");
+      played.back().row.reason = error.what();
+    }
+  }
+  std::vector<PlayedRow> of_files = run_files(point, library_, predictor_);
+  std::move(of_files.begin(), of_files.end(), std::back_inserter(played));
+  add_win_probabilities(played);
+  std::vector<ResultRow> rows;
+  rows.reserve(played.size());
+  for (PlayedRow& one : played) {
+    rows.push_back(std::move(one.row));
+  }
+  return rows;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/step/layer_sites.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/check.h"
+#include "model/workload/layers.h"
+
+namespace commfuse {
+
+namespace {
+
+/// A projection with what users call it.
+struct NamedProjection {
+  std::string name;
+  Transformer shape;
+  SiteName site = SiteName::qkv;
+  std::int64_t layers = 0;
+};
+
+std::vector<NamedProjection> projections_of(const Transformer& model) {
+  const LayerCounts counts = layer_counts(model);
+  std::vector<NamedProjection> all;
+  const auto add = [&](SiteName site, std::int64_t layers) {
+    all.push_back({std::string{name_of(site)}, model, site, layers});
+  };
+  if (counts.attention > 0) {
+    if (!model.latent) {  // its queries and keys go through the narrow middle
+      add(SiteName::qkv, counts.attention);
+    }
+    add(SiteName::out_proj, counts.attention);
+  }
+  if (counts.dense > 0) {
+    add(SiteName::gate_up, counts.dense);
+    add(SiteName::down, counts.dense);
+  }
+  if (counts.state_space > 0) {
+    all.push_back({"mamba_in", with_mamba_in(model), SiteName::gate_up, counts.state_space});
+    all.push_back({"mamba_out", with_mamba_out(model), SiteName::down, counts.state_space});
+  }
+  return all;
+}
+
+}  // namespace
+
+Transformer with_plain_mlp(const Transformer& model, std::int64_t columns) {
+  Transformer shape = model;
+  shape.ffn = columns;
+  shape.gated_mlp = false;
+  shape.experts.reset();
+  shape.latent.reset();
+  shape.state_space.reset();
+  return shape;
+}
+
+Transformer with_mamba_in(const Transformer& model) {
+  check(model.state_space.has_value(), "the model has state-space layers");
+  return with_plain_mlp(model, model.state_space->projected());
+}
+
+Transformer with_mamba_out(const Transformer& model) {
+  check(model.state_space.has_value(), "the model has state-space layers");
+  return with_plain_mlp(model, model.state_space->inner);
+}
+
+Scope scope_of(SiteName name, bool backward) {
+  switch (name) {
+    case SiteName::qkv: return backward ? Scope::qkv_backward : Scope::qkv;
+    case SiteName::out_proj: return backward ? Scope::out_proj_backward : Scope::out_proj;
+    case SiteName::gate_up: return backward ? Scope::gate_up_backward : Scope::gate_up;
+    case SiteName::down: return backward ? Scope::down_backward : Scope::down;
+  }
+  return Scope::qkv;
+}
+
+bool gathers(SiteName name) { return name == SiteName::qkv || name == SiteName::gate_up; }
+
+LayerSite input_gradient(const Projection& projection) {
+  const Site site = site_of(*projection.shape, projection.name, 1);
+  const std::string name = fmt::format("{}_dgrad", name_of(projection.name));
+  return gathers(projection.name)
+             ? LayerSite{name, with_plain_mlp(*projection.shape, site.columns), Scope::down}
+             : LayerSite{name, with_plain_mlp(*projection.shape, site.contraction), Scope::gate_up};
+}
+
+std::vector<LayerSite> layer_sites(const Transformer& model, const TrainingPlan& plan) {
+  const std::vector<NamedProjection> all = projections_of(model);
+  std::vector<LayerSite> sites;
+  for (const NamedProjection& one : all) {
+    sites.push_back({one.name, one.shape, scope_of(one.site, false), one.layers, false});
+  }
+  for (const NamedProjection& one : all) {
+    if (plan.schedule == PipelineSchedule::zero_bubble) {
+      LayerSite gradient = input_gradient({&one.shape, one.site});
+      gradient.name = one.name + "_dgrad";
+      gradient.layers = one.layers;
+      gradient.backward = true;
+      sites.push_back(std::move(gradient));
+    } else {
+      sites.push_back({one.name + "_backward", one.shape, scope_of(one.site, true), one.layers, true});
+    }
+  }
+  return sites;
+}
+
+}  // namespace commfuse

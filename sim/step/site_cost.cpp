@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of a layer that meet a collective of the tensor ranks: played with a strategy's schedule, or priced as
+// Megatron-LM runs them.
+#include <algorithm>
+
+#include "model/schedule/strategies.h"
+#include "sim/step/layer_cost.h"
+
+namespace commfuse {
+
+SitePoint LayerCost::point_of(const Transformer& shape, Scope scope) const { return site_point(plan_, shape, scope); }
+
+void LayerCost::play(Stream& stream, const SitePoint& site) {
+  const SiteTime time = sites_.fastest(site, point_.strategies);
+  const Slowdown slowdown{.kernels = point_.slowdown,
+                          .collectives = slowest_of(site.ranks, point_.communication_sigma),
+                          .exchanges = slowest_of(2, point_.communication_sigma)};
+  collective(stream, sites_.slowed(site, time, slowdown));
+  stream.add_host((time.kernels - 1) * point_.framework.issue.value);
+}
+
+void LayerCost::site(Stream& stream, const Projection& projection, Direction direction) {
+  const bool backward = direction == Direction::backward;
+  if (plays_schedules() && backward && weights_ != nullptr) {
+    site_backward_split(stream, projection);
+    return;
+  }
+  if (plays_schedules()) {
+    play(stream, point_of(*projection.shape, scope_of(projection.name, backward)));
+    return;
+  }
+  if (!backward) {
+    site_forward(stream, projection);
+    return;
+  }
+  const Site whole = site_of(*projection.shape, projection.name, tokens_);
+  const bool column = gathers(projection.name);
+  site_backward(stream,
+                {tokens_, column ? whole.columns / plan_.tensor : whole.columns,
+                 column ? whole.contraction : whole.contraction / plan_.tensor},
+                column);
+}
+
+void LayerCost::site_forward(Stream& stream, const Projection& projection) const {
+  const Site whole = site_of(*projection.shape, projection.name, tokens_);
+  const bool column = gathers(projection.name);
+  const Bytes state{width * tokens_ * model_.hidden};
+  if (column) {
+    if (shares_tokens()) {
+      collective(stream, tensor_group().all_gather(state));
+    }
+    product(stream, tokens_, whole.columns / plan_.tensor, whole.contraction);
+    return;
+  }
+  product(stream, tokens_, whole.columns, whole.contraction / plan_.tensor);
+  if (shares_tokens()) {
+    collective(stream, tensor_group().reduce_scatter(state));
+  } else {
+    reduce(stream);
+  }
+}
+
+/// Under a column the input is gathered again and its gradient scattered, or without sequence parallelism summed; under
+/// a row the incoming gradient is gathered. What a column's needs runs beside its two products (Korthikanti et al.
+/// 2022, section 4.2.2; Megatron-LM, tensor_parallel/layers.py), where the framework does so.
+void LayerCost::site_backward(Stream& stream, const Product& forward, bool column) const {
+  const bool shares = shares_tokens();
+  const Bytes state{width * tokens_ * model_.hidden};
+  const Duration of_input = product_time(forward.m, forward.k, forward.n, false);
+  const Duration of_weight = product_time(forward.k, forward.n, forward.m, true);
+  if (plan_.tensor == 1 || (!column && !shares)) {
+    kernel(stream, of_input);
+    weight_kernel(stream, of_weight);
+    return;
+  }
+  const Group group = tensor_group();
+  if (!column) {
+    collective(stream, group.all_gather(state));
+    kernel(stream, of_input);
+    weight_kernel(stream, of_weight);
+    return;
+  }
+  const Duration gathered = shares ? group.all_gather(state) : Duration::zero();
+  const Duration reduced = shares ? group.reduce_scatter(state) : group.all_reduce(state);
+  const std::int64_t collectives = shares ? 2 : 1;
+  if (point_.framework.overlaps_backward && weights_ == nullptr) {
+    const int ctas = group.parameters.ctas.value;  // the SMs that a collective holds
+    beside(stream, shares ? product_time(forward.m, forward.k, forward.n, false, ctas) : of_input, gathered);
+    beside(stream, product_time(forward.k, forward.n, forward.m, true, ctas), reduced);
+    stream.add_host(collectives * point_.framework.issue.value);
+    return;
+  }
+  if (shares) {
+    collective(weights_ == nullptr ? stream : *weights_, gathered);
+  }
+  kernel(stream, of_input);
+  weight_kernel(stream, of_weight);
+  collective(stream, reduced);
+}
+
+/// Of a row's weight the gathered gradient is there; of a column's the input is gathered again, beside nothing.
+void LayerCost::site_backward_split(Stream& stream, const Projection& projection) {
+  const Site whole = site_of(*projection.shape, projection.name, tokens_);
+  const LayerSite gradient = input_gradient(projection);
+  play(stream, point_of(gradient.shape, gradient.scope));
+  if (gathers(projection.name)) {
+    collective(*weights_, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
+    weight_kernel(stream, product_time(whole.contraction, whole.columns / plan_.tensor, tokens_, true));
+  } else {
+    weight_kernel(stream, product_time(whole.contraction / plan_.tensor, whole.columns, tokens_, true));
+  }
+}
+
+}  // namespace commfuse

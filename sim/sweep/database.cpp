@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace commfuse {
+
+namespace {
+
+using Kind = DatabaseError::Kind;
+
+Kind kind_of(int code) {
+  switch (code & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return Kind::busy;
+    case SQLITE_NOTADB: return Kind::foreign;
+    case SQLITE_CORRUPT: return Kind::damaged;
+    case SQLITE_FULL: return Kind::full;
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return Kind::read_only;
+    case SQLITE_CANTOPEN: return Kind::missing;
+    case SQLITE_IOERR: return code == SQLITE_IOERR_WRITE ? Kind::full : Kind::other;
+    case SQLITE_ERROR: return Kind::statement;
+    default: return Kind::other;
+  }
+}
+
+std::string sentence_of(Kind kind, const std::string& path, int system_error, const std::string& words) {
+  const std::string why = system_error == 0 ? words : std::strerror(system_error);
+  switch (kind) {
+    case Kind::busy:
+      return fmt::format("{} is in use by another process; wait until that has ended, or choose another folder", path);
+    case Kind::foreign: return fmt::format("{} is no result store of commfuse; choose another file or folder", path);
+    case Kind::damaged:
+      return fmt::format("{} is damaged ({}); bring back a copy, or remove it and run the sweep again", path, words);
+    case Kind::full:
+      return fmt::format(
+          "{} could not be written: {}; what was stored before is kept: free some space and run the same command again",
+          path, why);
+    case Kind::read_only:
+      return fmt::format("{} cannot be written ({}); choose a folder you may write to", path, words);
+    case Kind::missing: return fmt::format("{} cannot be opened ({}); check the path", path, why);
+    case Kind::statement: return words;
+    case Kind::other: break;
+  }
+  return fmt::format("{}: {}; check the disk it lies on and run the same command again", path, why);
+}
+
+/// A reader may have to undo what a killed writer left half done, so it asks for more than to read; where the file is
+/// write-protected it gets less.
+int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_CREATE : 0); }
+
+}  // namespace
+
+void Database::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
+
+void Database::fail(int code) const {
+  const Kind kind = kind_of(code);
+  const bool of_system = kind == Kind::full || kind == Kind::missing || kind == Kind::other;
+  const int system_error = of_system && connection_ ? sqlite3_system_errno(connection_.get()) : 0;
+  const std::string words = connection_ ? sqlite3_errmsg(connection_.get()) : sqlite3_errstr(code);
+  throw DatabaseError(kind, sentence_of(kind, path_.string(), system_error, words));
+}
+
+Database::Database(const std::filesystem::path& path, Access access) : path_(path) {
+  sqlite3* connection = nullptr;
+  const int code =
+      sqlite3_open_v2(path.c_str(), &connection,
+                      code_of(access == Access::write) | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  connection_.reset(connection);
+  if (code != SQLITE_OK) {
+    fail(code);
+  }
+  sqlite3_busy_timeout(connection_.get(), access == Access::write ? 0 : 2000);
+  if (access == Access::write) {
+    // One writer, which keeps its lock. A journal of the old kind: rows are appended, so it stays small, and it needs
+    // no shared memory, which network disks do not have.
+    run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL;");
+    run("PRAGMA cache_size = -16384; BEGIN EXCLUSIVE; COMMIT");
+  }
+}
+
+void Database::run(const std::string& sql) {
+  const int code = sqlite3_exec(connection_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) {
+    fail(code);
+  }
+}
+
+void Database::allow_queries_only() const {
+  const auto allowed = [](void*, int action, const char*, const char*, const char*, const char*) {
+    const bool reads =
+        action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION || action == SQLITE_RECURSIVE;
+    return reads ? SQLITE_OK : SQLITE_DENY;
+  };
+  sqlite3_set_authorizer(connection_.get(), allowed, nullptr);
+}
+
+void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+
+Statement::Statement(const Database& database, std::string_view sql) : database_(database) {
+  sqlite3_stmt* statement = nullptr;
+  const char* rest = nullptr;
+  const int code =
+      sqlite3_prepare_v2(database.connection_.get(), sql.data(), static_cast<int>(sql.size()), &statement, &rest);
+  statement_.reset(statement);
+  require(code);
+  if (std::string_view(rest).find_first_not_of(" ;\n\t") != std::string_view::npos) {
+    throw DatabaseError(DatabaseError::Kind::statement, "there is more than one statement");
+  }
+}
+
+void Statement::require(int code) const {
+  if (code != SQLITE_OK) {
+    database_.fail(code);
+  }
+}
+
+void Statement::bind(int parameter, std::int64_t value) {
+  require(sqlite3_bind_int64(statement_.get(), parameter, value));
+}
+void Statement::bind(int parameter, double value) { require(sqlite3_bind_double(statement_.get(), parameter, value)); }
+void Statement::bind(int parameter, std::string_view text) {
+  require(sqlite3_bind_text(statement_.get(), parameter, text.data(), static_cast<int>(text.size()), SQLITE_STATIC));
+}
+void Statement::bind_nothing(int parameter) { require(sqlite3_bind_null(statement_.get(), parameter)); }
+
+bool Statement::step() {
+  const int code = sqlite3_step(statement_.get());
+  if (code != SQLITE_ROW && code != SQLITE_DONE) {
+    database_.fail(code);
+  }
+  return code == SQLITE_ROW;
+}
+
+void Statement::finish() {
+  while (step()) {
+  }
+  reset();
+}
+
+void Statement::reset() { sqlite3_reset(statement_.get()); }
+
+int Statement::columns() const { return sqlite3_column_count(statement_.get()); }
+std::string Statement::name(int column) const { return sqlite3_column_name(statement_.get(), column); }
+
+Statement::Type Statement::type(int column) const {
+  switch (sqlite3_column_type(statement_.get(), column)) {
+    case SQLITE_INTEGER: return Type::whole;
+    case SQLITE_FLOAT: return Type::number;
+    case SQLITE_NULL: return Type::nothing;
+    default: return Type::text;
+  }
+}
+
+std::int64_t Statement::whole(int column) const { return sqlite3_column_int64(statement_.get(), column); }
+double Statement::number(int column) const { return sqlite3_column_double(statement_.get(), column); }
+std::string_view Statement::text(int column) const {
+  // NOLINTNEXTLINE(*-reinterpret-cast): SQLite's characters are unsigned
+  const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
+  return text == nullptr
+             ? std::string_view{}
+             : std::string_view(text, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column)));
+}
+
+}  // namespace commfuse

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// SQLite, as far as the result store needs it. Nothing else knows that library.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace commfuse {
+
+/// What SQLite refused, as a sentence with the remedy.
+class DatabaseError : public std::runtime_error {
+ public:
+  enum class Kind : std::uint8_t {
+    busy,     ///< another process has it
+    foreign,  ///< no database at all
+    damaged,
+    full,       ///< the disk, or a limit of it
+    read_only,  ///< not ours to write to
+    missing,
+    statement,  ///< the SQL is wrong: what() is SQLite's own words
+    other
+  };
+  DatabaseError(Kind kind, const std::string& sentence) : std::runtime_error(sentence), kind_(kind) {}
+  [[nodiscard]] Kind kind() const { return kind_; }
+
+ private:
+  Kind kind_;
+};
+
+/// One connection. Used by one thread at a time. All calls throw DatabaseError.
+class Database {
+ public:
+  enum class Access : std::uint8_t {
+    read,   ///< beside other readers
+    write,  ///< alone: makes the file where there is none; nobody else reads or writes it until this is gone
+  };
+  Database(const std::filesystem::path& path, Access access);
+
+  /// One statement or several, without results.
+  void run(const std::string& sql);
+  /// From here on nothing can be changed and no other file opened, whatever a statement says.
+  void allow_queries_only() const;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+ private:
+  friend class Statement;
+  struct Close {
+    void operator()(sqlite3* connection) const;
+  };
+  [[noreturn]] void fail(int code) const;
+
+  std::filesystem::path path_;
+  std::unique_ptr<sqlite3, Close> connection_;
+};
+
+/// One statement of SQL, with places for values. The database outlives it.
+class Statement {
+ public:
+  Statement(const Database& database, std::string_view sql);
+
+  /// Parameters count from 1. Texts must stay until the next reset().
+  void bind(int parameter, std::int64_t value);
+  void bind(int parameter, double value);
+  void bind(int parameter, std::string_view text);
+  void bind_nothing(int parameter);
+
+  /// Whether there is a row.
+  bool step();
+  /// Runs it to its end and makes it ready for other values.
+  void finish();
+  void reset();
+
+  /// Columns count from 0.
+  [[nodiscard]] int columns() const;
+  [[nodiscard]] std::string name(int column) const;
+  enum class Type : std::uint8_t { nothing, whole, number, text };
+  [[nodiscard]] Type type(int column) const;
+  [[nodiscard]] std::int64_t whole(int column) const;
+  [[nodiscard]] double number(int column) const;
+  [[nodiscard]] std::string_view text(int column) const;  ///< until the next step
+
+ private:
+  struct Finalize {
+    void operator()(sqlite3_stmt* statement) const;
+  };
+  void require(int code) const;
+
+  const Database& database_;
+  std::unique_ptr<sqlite3_stmt, Finalize> statement_;
+};
+
+}  // namespace commfuse

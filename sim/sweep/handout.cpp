@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/handout.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string_view>
+#include <thread>
+
+namespace commfuse {
+
+namespace {
+
+enum class Word : unsigned char {
+  begin,   // the leader: with its digest
+  points,  // the leader: play these
+  end,     // the leader: go home
+  played,  // with rows; and give me more
+  failed,  // and why
+};
+
+/// Chunks that a process has at hand, so that it never waits for the leader.
+constexpr std::size_t chunks_ahead = 2;
+constexpr std::size_t most_in_a_chunk = 128;
+/// What the leader plays between two looks at its mail.
+constexpr std::size_t leader_chunk = 8;
+
+Payload parcel_of(Word word, std::string_view text = {}) {
+  Payload bytes(1 + text.size());
+  bytes.front() = static_cast<std::byte>(word);
+  std::transform(text.begin(), text.end(), bytes.begin() + 1, [](char c) { return static_cast<std::byte>(c); });
+  return bytes;
+}
+
+Word word_of(const Payload& bytes) { return static_cast<Word>(bytes.at(0)); }
+
+std::string text_of(const Payload& bytes) {
+  std::string text(bytes.size() - 1, '\0');
+  std::transform(bytes.begin() + 1, bytes.end(), text.begin(), [](std::byte b) { return static_cast<char>(b); });
+  return text;
+}
+
+void put(std::uint64_t number, std::string& out) {
+  for (int i = 0; i < 8; ++i) {
+    out += static_cast<char>(number >> (8 * i) & 0xff);
+  }
+}
+
+std::uint64_t take_number(std::string_view& bytes) {
+  if (bytes.size() < 8) {
+    throw std::runtime_error("a message between processes ends too early");
+  }
+  std::uint64_t number = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    number |= std::uint64_t{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  }
+  bytes.remove_prefix(8);
+  return number;
+}
+
+std::string packed_points(const std::vector<StoredPoint>& points) {
+  std::string bytes;
+  for (const StoredPoint& point : points) {
+    const std::string rows = packed(point.rows);
+    put(point.point, bytes);
+    put(rows.size(), bytes);
+    bytes += rows;
+  }
+  return bytes;
+}
+
+std::vector<StoredPoint> unpacked_points(std::string_view bytes) {
+  std::vector<StoredPoint> points;
+  while (!bytes.empty()) {
+    StoredPoint& point = points.emplace_back();
+    point.point = take_number(bytes);
+    const std::uint64_t size = take_number(bytes);
+    point.rows = unpacked(bytes.substr(0, size));
+    bytes.remove_prefix(std::min<std::size_t>(size, bytes.size()));
+  }
+  return points;
+}
+
+bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(); }
+
+void pause() { std::this_thread::sleep_for(std::chrono::microseconds(100)); }
+
+/// One process's way through the points.
+class Player {
+ public:
+  explicit Player(const SharedSweep& sweep) : cursor_(*sweep.list), play_(sweep.players->player()) {}
+
+  /// As far as it gets before `stop`.
+  std::vector<StoredPoint> play(std::span<const std::size_t> points, const std::atomic<bool>* stop) {
+    std::vector<StoredPoint> played;
+    for (const std::size_t point : points) {
+      if (is_set(stop)) {
+        break;
+      }
+      played.push_back({point, play_(cursor_.at(point))});
+    }
+    return played;
+  }
+
+ private:
+  PointCursor cursor_;
+  PlayPoint play_;
+};
+
+class Leader {
+ public:
+  Leader(World& world, std::span<const std::size_t> points, const TakePoint& take, const std::atomic<bool>* stop)
+      : world_(world),
+        left_(points),
+        take_(take),
+        stop_(stop),
+        chunk_(std::clamp<std::size_t>(points.size() / (static_cast<std::size_t>(world.processes()) * 16), 1,
+                                       most_in_a_chunk)) {}
+
+  void run(const SharedSweep& sweep) {
+    for (int other = 1; other < world_.processes(); ++other) {
+      world_.send(other, parcel_of(Word::begin, sweep.digest));
+      for (std::size_t i = 0; i < chunks_ahead; ++i) {
+        hand_out(other);
+      }
+    }
+    Player player(sweep);
+    while (at_hand_ > 0 || !left_.empty()) {
+      if (is_set(stop_)) {
+        left_ = {};
+      }
+      if (!take_mail()) {
+        left_.empty() ? pause() : play(player);
+      }
+    }
+  }
+
+ private:
+  void hand_out(int to) {
+    if (left_.empty()) {
+      return;
+    }
+    std::string numbers;
+    for (const std::size_t point : next(chunk_)) {
+      put(point, numbers);
+    }
+    world_.send(to, parcel_of(Word::points, numbers));
+    ++at_hand_;
+  }
+
+  void play(Player& player) {
+    for (StoredPoint& point : player.play(next(leader_chunk), stop_)) {
+      take_(std::move(point));
+    }
+  }
+
+  bool take_mail() {
+    bool any = false;
+    while (const std::optional<Parcel> parcel = world_.receive()) {
+      any = true;
+      if (word_of(parcel->bytes) == Word::failed) {
+        throw std::runtime_error("process " + std::to_string(parcel->from) + ": " + text_of(parcel->bytes));
+      }
+      --at_hand_;
+      hand_out(parcel->from);
+      for (StoredPoint& point : unpacked_points(text_of(parcel->bytes))) {
+        take_(std::move(point));
+      }
+    }
+    return any;
+  }
+
+  std::span<const std::size_t> next(std::size_t count) {
+    const std::span<const std::size_t> taken = left_.first(std::min(count, left_.size()));
+    left_ = left_.subspan(taken.size());
+    return taken;
+  }
+
+  World& world_;
+  std::span<const std::size_t> left_;
+  const TakePoint& take_;
+  const std::atomic<bool>* stop_;
+  std::size_t chunk_;
+  std::size_t at_hand_ = 0;  // chunks that others have
+};
+
+/// The first word of the leader.
+Parcel wait_for(World& world) {
+  for (;;) {
+    if (std::optional<Parcel> parcel = world.receive()) {
+      return *std::move(parcel);
+    }
+    pause();
+  }
+}
+
+std::vector<std::size_t> numbers_in(const std::string& text) {
+  std::vector<std::size_t> numbers;
+  for (std::string_view rest = text; !rest.empty();) {
+    numbers.push_back(take_number(rest));
+  }
+  return numbers;
+}
+
+SharedSweep prepared_as(const std::string& digest, const std::function<SharedSweep()>& prepare) {
+  SharedSweep sweep = prepare();
+  if (sweep.digest != digest) {
+    throw std::runtime_error(
+        "the sweep or a file that it names is not the same here as on process 0; give all machines the same files");
+  }
+  return sweep;
+}
+
+}  // namespace
+
+void dismiss(World& world) {
+  for (int other = 1; other < world.processes(); ++other) {
+    world.send(other, parcel_of(Word::end));
+  }
+}
+
+void lead(World& world, const SharedSweep& sweep, const std::vector<std::size_t>& points, const TakePoint& take,
+          const std::atomic<bool>* stop) {
+  try {
+    Leader(world, points, take, stop).run(sweep);
+  } catch (...) {
+    dismiss(world);
+    throw;
+  }
+  dismiss(world);
+}
+
+void follow(World& world, const std::function<SharedSweep()>& prepare, const std::atomic<bool>* stop) {
+  std::optional<Player> player;
+  for (;;) {
+    const Parcel parcel = wait_for(world);
+    if (word_of(parcel.bytes) == Word::end) {
+      return;
+    }
+    try {
+      if (word_of(parcel.bytes) == Word::begin) {
+        player.emplace(prepared_as(text_of(parcel.bytes), prepare));
+      } else if (player) {
+        world.send(0, parcel_of(Word::played, packed_points(player->play(numbers_in(text_of(parcel.bytes)), stop))));
+      }
+    } catch (const std::exception& error) {
+      player.reset();
+      world.send(0, parcel_of(Word::failed, error.what()));
+    }
+  }
+}
+
+}  // namespace commfuse

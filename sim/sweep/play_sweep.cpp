@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/play_sweep.h"
+
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_pipeline.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "sim/point_runner.h"
+#include "sim/predict_steps.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Enough to keep the threads busy while one of them writes.
+constexpr std::size_t chunks_a_thread = 4;
+constexpr std::size_t most_in_a_chunk = 128;
+
+bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
+
+/// One thread's way through the points.
+struct Worker {
+  Worker(const PointList& list, PlayPoint play_point) : cursor(list), play(std::move(play_point)) {}
+  PointCursor cursor;
+  PlayPoint play;
+};
+
+using Chunk = std::shared_ptr<std::vector<StoredPoint>>;
+
+}  // namespace
+
+PlayPoint Players::player() {
+  if (kind_ == StoreKind::layers) {
+    return [runner = std::make_shared<PointRunner>(library_, structures_)](const Settings& settings) {
+      std::vector<StoreRow> rows;
+      for (const ResultRow& row : runner->rows(settings)) {
+        rows.push_back(stored(row));
+      }
+      return rows;
+    };
+  }
+  return [steps = std::make_shared<StepPoints>(library_)](const Settings& settings) {
+    std::vector<StoreRow> rows;
+    for (const StepRow& row : steps->rows_or_reason(settings)) {
+      rows.push_back(stored(row));
+    }
+    return rows;
+  };
+}
+
+int usable_threads() {
+  return static_cast<int>(tbb::global_control::active_value(tbb::global_control::max_allowed_parallelism));
+}
+
+void play_points(const PointList& list, const std::vector<std::size_t>& points, Players& players, const TakePoint& take,
+                 const SweepOptions& options) {
+  const auto threads = static_cast<std::size_t>(options.threads > 0 ? options.threads : usable_threads());
+  const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, threads);
+  const std::size_t chunk = std::clamp<std::size_t>(points.size() / (threads * 16), 1, most_in_a_chunk);
+  tbb::enumerable_thread_specific<Worker> workers([&] { return Worker(list, players.player()); });
+  std::size_t next = 0;
+  const auto begin = [&](tbb::flow_control& control) -> Chunk {
+    if (next == points.size() || is_set(options.stop)) {
+      control.stop();
+      return nullptr;
+    }
+    auto begun = std::make_shared<std::vector<StoredPoint>>();
+    for (const std::size_t end = std::min(next + chunk, points.size()); next < end; ++next) {
+      begun->push_back({.point = points[next]});
+    }
+    return begun;
+  };
+  const auto play = [&](Chunk chunk_of_points) {
+    Worker& worker = workers.local();
+    for (StoredPoint& point : *chunk_of_points) {
+      if (is_set(options.stop)) {
+        chunk_of_points->resize(static_cast<std::size_t>(&point - chunk_of_points->data()));
+        break;
+      }
+      point.rows = worker.play(worker.cursor.at(point.point));
+    }
+    return chunk_of_points;
+  };
+  const auto end = [&](const Chunk& played) {
+    for (StoredPoint& point : *played) {
+      take(std::move(point));
+    }
+  };
+  tbb::parallel_pipeline(threads * chunks_a_thread,
+                         tbb::make_filter<void, Chunk>(tbb::filter_mode::serial_in_order, begin) &
+                             tbb::make_filter<Chunk, Chunk>(tbb::filter_mode::parallel, play) &
+                             tbb::make_filter<Chunk, void>(tbb::filter_mode::serial_in_order, end));
+}
+
+void StoreFiller::take(const StoredPoint& point) {
+  constexpr std::chrono::milliseconds longest_pause{250};
+  store_.add(point.point, point.rows);
+  if (std::chrono::steady_clock::now() - committed_ >= pause_) {
+    store_.commit();
+    committed_ = std::chrono::steady_clock::now();
+    pause_ = std::min(2 * pause_, longest_pause);
+  }
+}
+
+}  // namespace commfuse

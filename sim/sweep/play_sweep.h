@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plays the points of a sweep into its store: on all cores of this process, in order, with as much memory for a million
+// points as for a thousand.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "sim/request.h"
+#include "sim/sweep/point_list.h"
+#include "sim/sweep/result_store.h"
+#include "sim/sweep/store_row.h"
+
+namespace commfuse {
+
+/// The rows of a point; a pure function of the settings. Used by one thread.
+using PlayPoint = std::function<std::vector<StoreRow>(const Settings&)>;
+
+/// Makes the players of a sweep, one a thread. The library and this outlive them.
+class Players {
+ public:
+  Players(const Library& library, StoreKind kind) : library_(library), kind_(kind) {}
+  [[nodiscard]] StoreKind kind() const { return kind_; }
+  PlayPoint player();
+
+ private:
+  const Library& library_;
+  StoreKind kind_;
+  StructureCache structures_;
+};
+
+/// Takes what was played, one call at a time.
+using TakePoint = std::function<void(StoredPoint)>;
+
+struct SweepOptions {
+  int threads = 0;  ///< 0: all cores
+  /// Set from outside: points that run are finished, no further one is begun.
+  const std::atomic<bool>* stop = nullptr;
+};
+
+/// Calls `take` for each of `points`, in their order, whatever the threads. Whatever `take` throws comes out.
+void play_points(const PointList& list, const std::vector<std::size_t>& points, Players& players, const TakePoint& take,
+                 const SweepOptions& options);
+
+/// Threads that 0 stands for.
+int usable_threads();
+
+/// Puts points into a store and commits now and then, so that little is lost however the program ends.
+class StoreFiller {
+ public:
+  explicit StoreFiller(StoreWriter& store) : store_(store) {}
+  void take(const StoredPoint& point);
+  void finish() { store_.commit(); }
+
+ private:
+  StoreWriter& store_;
+  std::chrono::steady_clock::time_point committed_ = std::chrono::steady_clock::now();
+  std::chrono::milliseconds pause_{5};  // until the next commit; short at first, so that a short run leaves something
+};
+
+}  // namespace commfuse

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/result_store.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <utility>
+
+#include "model/check.h"
+#include "model/config/quantity.h"
+#include "model/config_error.h"
+#include "sim/sweep/store_schema.h"
+
+namespace commfuse {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Type = Statement::Type;
+using Kind = DatabaseError::Kind;
+
+std::int64_t number_of(const Database& database, std::string_view sql) {
+  Statement statement(database, sql);
+  return statement.step() ? statement.whole(0) : 0;
+}
+
+[[noreturn]] void damaged(const fs::path& path, const std::string& what) {
+  throw DatabaseError(
+      Kind::damaged,
+      fmt::format("{} is damaged ({}); bring back a copy, or remove it and run the sweep again", path.string(), what));
+}
+
+/// Version of its tables, 0 of an empty file. Throws ConfigError for what is no store of ours.
+int version_of(const Database& database) {
+  const std::string path = database.path().string();
+  const auto id = number_of(database, "PRAGMA application_id");
+  const auto version = number_of(database, "PRAGMA user_version");
+  const auto tables = number_of(database, "SELECT count(*) FROM sqlite_master");
+  if (id == 0 && version == 0 && tables == 0) {
+    return 0;
+  }
+  if (id != store_application) {
+    throw ConfigError(
+        fmt::format("{} is a database, but no result store of commfuse; choose another file or folder", path));
+  }
+  if (version > store_version) {
+    throw ConfigError(fmt::format("{} is a store of version {}, made by a newer commfuse; this one knows up to {}",
+                                  path, version, store_version));
+  }
+  return static_cast<int>(version);
+}
+
+constexpr std::string_view word_of(StoreKind kind) { return kind == StoreKind::layers ? "layers" : "models"; }
+
+using Meta = std::map<std::string, std::string, std::less<>>;
+
+Meta meta_of(const StoreIdentity& identity) {
+  return {{"kind", std::string(word_of(identity.kind))},
+          {"settings", identity.settings},
+          {"config_sha256", identity.digest},
+          {"model_version", std::to_string(identity.model_version)},
+          {"points", std::to_string(identity.points)},
+          {"shard", std::to_string(identity.shard.part)},
+          {"shards", std::to_string(identity.shard.parts)}};
+}
+
+Meta read_meta(const Database& database) {
+  Meta meta;
+  Statement statement(database, "SELECT name, value FROM meta");
+  while (statement.step()) {
+    meta.emplace(statement.text(0), statement.text(1));
+  }
+  return meta;
+}
+
+StoreIdentity identity_in(const Database& database) {
+  const Meta meta = read_meta(database);
+  const auto text = [&](std::string_view name) -> const std::string& {
+    const auto found = meta.find(name);
+    if (found == meta.end()) {
+      damaged(database.path(), fmt::format("it does not say its {}", name));
+    }
+    return found->second;
+  };
+  const auto count = [&](std::string_view name) {
+    const std::optional<std::int64_t> value = parse_integer(text(name));
+    if (!value || *value < 0) {
+      damaged(database.path(), fmt::format("its {} is no number", name));
+    }
+    return *value;
+  };
+  return {.kind = text("kind") == word_of(StoreKind::models) ? StoreKind::models : StoreKind::layers,
+          .settings = text("settings"),
+          .digest = text("config_sha256"),
+          .model_version = static_cast<int>(count("model_version")),
+          .points = static_cast<std::size_t>(count("points")),
+          .shard = {static_cast<int>(count("shard")), static_cast<int>(count("shards"))}};
+}
+
+void write_meta(const Database& database, const StoreIdentity& identity) {
+  Statement statement(database, "INSERT INTO meta(name, value) VALUES(?, ?)");
+  for (const auto& [name, value] : meta_of(identity)) {
+    statement.bind(1, std::string_view(name));
+    statement.bind(2, std::string_view(value));
+    statement.finish();
+  }
+}
+
+/// Throws ConfigError unless it holds the results that are wanted.
+void require_same(const fs::path& path, const StoreIdentity& held, const StoreIdentity& wanted) {
+  const auto refuse = [&](const std::string& what) {
+    throw ConfigError(
+        fmt::format("{} holds {}; choose another folder, or add --force to replace them", path.string(), what));
+  };
+  if (held.model_version != wanted.model_version) {
+    refuse(fmt::format("results of model version {}, and this is {}", held.model_version, wanted.model_version));
+  }
+  if (held.settings != wanted.settings || held.kind != wanted.kind || held.points != wanted.points) {
+    refuse("the results of another sweep");
+  }
+  if (held.digest != wanted.digest) {
+    refuse("results of other files: a model, machine or other file that the sweep names has changed since");
+  }
+  if (!(held.shard == wanted.shard)) {
+    refuse(fmt::format("shard {} of this sweep", name_of(held.shard)));
+  }
+}
+
+/// Texts that rows name by number.
+class Words {
+ public:
+  explicit Words(const Database& database) {
+    Statement statement(database, "SELECT id, text FROM texts ORDER BY id");
+    while (statement.step()) {
+      words_.emplace(statement.whole(0), statement.text(1));
+    }
+  }
+  /// Null where there is none.
+  [[nodiscard]] const std::string* find(std::int64_t id) const {
+    const auto found = words_.find(id);
+    return found == words_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] const std::map<std::int64_t, std::string>& all() const { return words_; }
+
+ private:
+  std::map<std::int64_t, std::string> words_;
+};
+
+/// As it may have been left by an older program: a column that it lacks has no values.
+std::string selection_of(const Database& database, StoreKind kind) {
+  std::vector<std::string> there;
+  Statement info(database, "SELECT name FROM pragma_table_info('rows')");
+  while (info.step()) {
+    there.emplace_back(info.text(0));
+  }
+  std::string sql = "SELECT id, checksum";
+  for (const StoreColumn& column : store_columns(kind)) {
+    const bool is_there = std::find(there.begin(), there.end(), column.name) != there.end();
+    sql += is_there ? fmt::format(", \"{}\"", column.name) : ", NULL";
+  }
+  return sql + " FROM rows ORDER BY id";
+}
+
+/// Rows of points that are neither in the sweep nor in the shard are nobody's.
+void require_known(const Database& database, const StoreIdentity& identity, std::size_t point) {
+  if (point >= identity.points || !belongs_to(identity.shard, point, identity.points)) {
+    damaged(database.path(), fmt::format("it has a row of point {}, which is not its own", point));
+  }
+}
+
+}  // namespace
+
+struct StoreReader::State {
+  explicit State(const fs::path& path) : database(path, Database::Access::read) {
+    database.run("BEGIN");  // One view of it, whoever comes meanwhile.
+    if (version_of(database) == 0) {
+      throw ConfigError(fmt::format("{} is empty; run the sweep that fills it", path.string()));
+    }
+    identity = identity_in(database);
+    words.emplace(database);
+    rows.emplace(database, selection_of(database, identity.kind));
+    has_row = rows->step();
+  }
+
+  StoreRow row() {
+    const std::span<const StoreColumn> columns = store_columns(identity.kind);
+    StoreRow values;
+    values.reserve(columns.size());
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      values.push_back(value(static_cast<int>(i) + 2, columns[i].type));
+    }
+    if (static_cast<std::int64_t>(checksum_of(rows->whole(0), values)) != rows->whole(1)) {
+      damaged(database.path(),
+              fmt::format("the row of point {} is not what was written", rows->whole(0) / rows_a_point));
+    }
+    return values;
+  }
+
+  [[nodiscard]] Value value(int column, StoreType type) const {
+    switch (rows->type(column)) {
+      case Type::nothing: return {};
+      case Type::number: return rows->number(column);
+      case Type::text: return std::string(rows->text(column));
+      case Type::whole: break;
+    }
+    const std::int64_t whole = rows->whole(column);
+    if (type != StoreType::word) {
+      return whole;
+    }
+    const std::string* word = words->find(whole);
+    if (word == nullptr) {
+      damaged(database.path(), fmt::format("it lacks text {}", whole));
+    }
+    return *word;
+  }
+
+  Database database;
+  StoreIdentity identity;
+  std::optional<Words> words;
+  std::optional<Statement> rows;
+  bool has_row = false;
+};
+
+StoreReader::StoreReader(const fs::path& path) : state_(std::make_unique<State>(path)) {}
+StoreReader::~StoreReader() = default;
+
+const StoreIdentity& StoreReader::identity() const { return state_->identity; }
+const fs::path& StoreReader::path() const { return state_->database.path(); }
+
+std::size_t StoreReader::points() const {
+  return static_cast<std::size_t>(number_of(state_->database, "SELECT count(DISTINCT id / 4096) FROM rows"));
+}
+
+std::size_t StoreReader::rows() const {
+  return static_cast<std::size_t>(number_of(state_->database, "SELECT count(*) FROM rows"));
+}
+
+std::size_t StoreReader::infeasible_rows() const {
+  return static_cast<std::size_t>(number_of(state_->database, "SELECT count(*) FROM rows WHERE reason IS NOT NULL"));
+}
+
+std::size_t StoreReader::points_wanted() const {
+  const StoreIdentity& identity = state_->identity;
+  std::size_t wanted = 0;
+  for (std::size_t point = 0; point < identity.points; ++point) {
+    wanted += belongs_to(identity.shard, point, identity.points) ? 1 : 0;
+  }
+  return wanted;
+}
+
+std::optional<StoredPoint> StoreReader::next() {
+  if (!state_->has_row) {
+    return std::nullopt;
+  }
+  const std::int64_t id = state_->rows->whole(0);
+  StoredPoint found{.point = static_cast<std::size_t>(id / rows_a_point)};
+  require_known(state_->database, state_->identity, found.point);
+  while (state_->has_row && state_->rows->whole(0) / rows_a_point == id / rows_a_point) {
+    if (state_->rows->whole(0) % rows_a_point != static_cast<std::int64_t>(found.rows.size())) {
+      damaged(state_->database.path(), fmt::format("a row of point {} is missing", found.point));
+    }
+    found.rows.push_back(state_->row());
+    state_->has_row = state_->rows->step();
+  }
+  return found;
+}
+
+void StoreReader::rewind() {
+  state_->rows->reset();
+  state_->has_row = state_->rows->step();
+}
+
+struct StoreWriter::State {
+  State(const fs::path& path, const StoreIdentity& wanted) : database(path, Database::Access::write), identity(wanted) {
+    const int version = version_of(database);
+    database.run("BEGIN IMMEDIATE");
+    migrate(database, identity.kind, version);
+    if (version == 0) {
+      write_meta(database, identity);
+    } else {
+      require_same(path, identity_in(database), identity);
+      require_sound();
+    }
+    const Words held(database);
+    for (const auto& [id, text] : held.all()) {
+      words.emplace(text, id);
+    }
+    insert.emplace(database, insertion_of(identity.kind));
+    insert_word.emplace(database, "INSERT INTO texts(id, text) VALUES(?, ?)");
+    open_session();
+    database.run("COMMIT");
+  }
+
+  void require_sound() const {
+    Statement statement(database, "PRAGMA quick_check(1)");
+    if (statement.step() && statement.text(0) != "ok") {
+      damaged(database.path(), std::string(statement.text(0)));
+    }
+  }
+
+  /// Wall clock, for people: nothing is ever decided by it.
+  void open_session() {
+    const auto now =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch());
+    Statement statement(database, "INSERT INTO sessions(started, points) VALUES(?, 0)");
+    statement.bind(1, static_cast<std::int64_t>(now.count()));
+    statement.finish();
+    session = number_of(database, "SELECT max(id) FROM sessions");
+  }
+
+  void close_session() {
+    Statement statement(database, "UPDATE sessions SET points = points + ?, seconds = ? WHERE id = ?");
+    statement.bind(1, added);
+    statement.bind(2, std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count());
+    statement.bind(3, session);
+    statement.finish();
+    added = 0;
+  }
+
+  std::int64_t number_of_word(const std::string& word) {
+    const auto [place, is_new] = words.emplace(word, static_cast<std::int64_t>(words.size()) + 1);
+    if (is_new) {
+      insert_word->bind(1, place->second);
+      insert_word->bind(2, std::string_view(word));
+      insert_word->finish();
+    }
+    return place->second;
+  }
+
+  void bind(int parameter, StoreType type, const Value& value) {
+    if (const auto* text = std::get_if<std::string>(&value)) {
+      type == StoreType::word ? insert->bind(parameter, number_of_word(*text))
+                              : insert->bind(parameter, std::string_view(*text));
+    } else if (const auto* count = std::get_if<std::int64_t>(&value)) {
+      insert->bind(parameter, *count);
+    } else if (const auto* number = std::get_if<double>(&value)) {
+      insert->bind(parameter, *number);
+    } else {
+      insert->bind_nothing(parameter);
+    }
+  }
+
+  void add(std::int64_t id, const StoreRow& row) {
+    const std::span<const StoreColumn> columns = store_columns(identity.kind);
+    check(row.size() == columns.size(), "a stored row has a value for every column");
+    insert->bind(1, id);
+    insert->bind(2, std::int64_t{checksum_of(id, row)});
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      bind(static_cast<int>(i) + 3, columns[i].type, row[i]);
+    }
+    insert->finish();
+  }
+
+  Database database;
+  StoreIdentity identity;
+  std::unordered_map<std::string, std::int64_t> words;
+  std::optional<Statement> insert;
+  std::optional<Statement> insert_word;
+  bool is_open = false;  // a transaction
+  std::int64_t session = 0;
+  std::int64_t added = 0;
+  std::chrono::steady_clock::time_point begun = std::chrono::steady_clock::now();
+};
+
+StoreWriter::StoreWriter(const fs::path& path, const StoreIdentity& identity)
+    : state_(std::make_unique<State>(path, identity)) {}
+StoreWriter::~StoreWriter() = default;
+
+std::vector<bool> StoreWriter::held() const {
+  std::vector<bool> held(state_->identity.points, false);
+  Statement statement(state_->database, "SELECT DISTINCT id / 4096 FROM rows");
+  while (statement.step()) {
+    const auto point = static_cast<std::size_t>(statement.whole(0));
+    require_known(state_->database, state_->identity, point);
+    held[point] = true;
+  }
+  return held;
+}
+
+void StoreWriter::add(std::size_t point, const std::vector<StoreRow>& rows) {
+  check(rows.size() <= static_cast<std::size_t>(rows_a_point), "a point has no more rows than have numbers");
+  if (!state_->is_open) {
+    state_->database.run("BEGIN IMMEDIATE");
+    state_->is_open = true;
+  }
+  std::int64_t id = static_cast<std::int64_t>(point) * rows_a_point;
+  for (const StoreRow& row : rows) {
+    state_->add(id++, row);
+  }
+  ++state_->added;
+}
+
+void StoreWriter::commit() {
+  if (state_->is_open) {
+    state_->close_session();
+    state_->database.run("COMMIT");
+    state_->is_open = false;
+  }
+}
+
+std::uint64_t StoreWriter::size() const {
+  return static_cast<std::uint64_t>(number_of(state_->database, "PRAGMA page_count") *
+                                    number_of(state_->database, "PRAGMA page_size"));
+}
+
+}  // namespace commfuse

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// The results of a sweep, or of a shard of one, in one SQLite file that survives whatever ends the program. One process
+// writes it at a time. docs/sweeps.md describes the tables; the row of point p and place r in it is row p * 4096 + r.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/sweep/database.h"
+#include "sim/sweep/shard.h"
+#include "sim/sweep/store_row.h"
+
+namespace commfuse {
+
+/// Of the tables. An older file is brought up to it when it is next written.
+inline constexpr int store_version = 2;
+/// Rows of one point at most.
+inline constexpr std::int64_t rows_a_point = 4096;
+
+/// Which results a store holds. Stores of equal identity hold equal results, as far as they go.
+struct StoreIdentity {
+  StoreKind kind = StoreKind::layers;
+  std::string settings;    ///< The sweep in full, as YAML.
+  std::string digest;      ///< Of the settings and of all files behind them.
+  int model_version = 0;   //
+  std::size_t points = 0;  ///< Of the whole sweep.
+  Shard shard{};
+};
+
+/// What a store holds of one point.
+struct StoredPoint {
+  std::size_t point = 0;
+  std::vector<StoreRow> rows;
+};
+
+/// Reads points in their order. Throws DatabaseError of kind damaged where a row is not what was written.
+class StoreReader {
+ public:
+  /// Throws ConfigError for what is no store, or one of a newer program, DatabaseError else.
+  explicit StoreReader(const std::filesystem::path& path);
+  StoreReader(const StoreReader&) = delete;
+  StoreReader& operator=(const StoreReader&) = delete;
+  ~StoreReader();
+
+  [[nodiscard]] const StoreIdentity& identity() const;
+  [[nodiscard]] const std::filesystem::path& path() const;
+  /// Points, and rows, that it holds.
+  [[nodiscard]] std::size_t points() const;
+  [[nodiscard]] std::size_t rows() const;
+  /// Rows with a reason in the place of a result.
+  [[nodiscard]] std::size_t infeasible_rows() const;
+  /// Points that it will hold.
+  [[nodiscard]] std::size_t points_wanted() const;
+
+  /// Nothing at the end.
+  std::optional<StoredPoint> next();
+  /// Begins again.
+  void rewind();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Makes a store, or goes on with one.
+class StoreWriter {
+ public:
+  /// Throws ConfigError when the file is no store or holds other results, DatabaseError when it cannot be written,
+  /// another process has it, or it is damaged.
+  StoreWriter(const std::filesystem::path& path, const StoreIdentity& identity);
+  StoreWriter(const StoreWriter&) = delete;
+  StoreWriter& operator=(const StoreWriter&) = delete;
+  ~StoreWriter();
+
+  /// By point: whether it is there.
+  [[nodiscard]] std::vector<bool> held() const;
+  /// Of a point that is not there yet. Seen by others after commit().
+  void add(std::size_t point, const std::vector<StoreRow>& rows);
+  void commit();
+  /// Bytes of the file.
+  [[nodiscard]] std::uint64_t size() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace commfuse

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/shard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "model/config/quantity.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+using Variable = std::function<const char*(const char*)>;
+
+std::optional<std::int64_t> number_in(const Variable& variable, const char* name) {
+  const char* text = variable(name);
+  return text == nullptr ? std::nullopt : parse_integer(text);
+}
+
+/// What a scheduler says, 0-based; no count: it does not say.
+struct Task {
+  std::int64_t place = 0;
+  std::optional<std::int64_t> count;
+};
+
+std::optional<Task> slurm_array(const Variable& variable) {
+  const auto id = number_in(variable, "SLURM_ARRAY_TASK_ID");
+  const auto first = number_in(variable, "SLURM_ARRAY_TASK_MIN");
+  const auto count = number_in(variable, "SLURM_ARRAY_TASK_COUNT");
+  const std::int64_t step = std::max<std::int64_t>(1, number_in(variable, "SLURM_ARRAY_TASK_STEP").value_or(1));
+  if (!id || !first || !count) {
+    return std::nullopt;
+  }
+  return Task{(*id - *first) / step, count};
+}
+
+/// A place and a count in variables of their own; `from` is the first place.
+std::optional<Task> counted(const Variable& variable, const char* place, const char* count, std::int64_t from = 0) {
+  const auto here = number_in(variable, place);
+  const auto all = count == nullptr ? std::nullopt : number_in(variable, count);
+  return here ? std::optional(Task{*here - from, all}) : std::nullopt;
+}
+
+/// The innermost wins: a task of an array may itself be several processes, but that is asked for with mpirun alone.
+std::optional<Task> task_of(const Variable& variable) {
+  if (const auto array = slurm_array(variable)) {
+    return array;
+  }
+  struct Names {
+    const char* place;
+    const char* count;
+    std::int64_t from = 0;
+  };
+  constexpr std::array known{Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                             Names{"PMI_RANK", "PMI_SIZE"},
+                             Names{"JOB_COMPLETION_INDEX", nullptr},
+                             Names{"PBS_ARRAY_INDEX", nullptr},
+                             Names{"PARALLEL_SEQ", nullptr, 1},
+                             Names{"SLURM_PROCID", "SLURM_NTASKS"}};
+  for (const Names& names : known) {
+    if (const auto task = counted(variable, names.place, names.count, names.from)) {
+      return task;
+    }
+  }
+  return std::nullopt;
+}
+
+[[noreturn]] void refuse(const std::string& sentence) { throw ConfigError("--shard: " + sentence); }
+
+Shard checked(std::int64_t part, std::int64_t parts) {
+  if (parts < 1 || parts > most_shards || part < 1 || part > parts) {
+    refuse(fmt::format("there is no part {} of {}; choose 1/N to N/N, N up to {}", part, parts, most_shards));
+  }
+  return {static_cast<int>(part), static_cast<int>(parts)};
+}
+
+Shard automatic(std::optional<std::int64_t> parts, const Variable& variable) {
+  const std::optional<Task> task = task_of(variable);
+  if (!task) {
+    refuse(
+        "auto finds no task of a scheduler in the environment (Slurm, PBS, Kubernetes, MPI, GNU parallel); write the "
+        "part, as in 3/7");
+  }
+  if (!parts && !task->count) {
+    refuse("auto knows which task this is but not of how many; write that, as in auto/7");
+  }
+  if (parts && task->count && *parts != *task->count) {
+    refuse(
+        fmt::format("auto/{} is asked for, but the scheduler runs {} tasks; write auto alone", *parts, *task->count));
+  }
+  return checked(task->place + 1, parts ? *parts : *task->count);
+}
+
+/// A number without pattern from two (SplitMix64's finisher).
+std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t z = a * 0x9e3779b97f4a7c15 + b;
+  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+  z = (z ^ z >> 27) * 0x94d049bb133111eb;
+  return z ^ z >> 31;
+}
+
+/// Which of `parts` the block at `place` of a round goes to: each gets one a round. A rotation by the round, so that no
+/// period of the grid meets the same part every time.
+std::uint64_t part_of(std::uint64_t round, std::uint64_t place, std::uint64_t parts) {
+  return (place + mixed(round, 0) % parts) % parts;
+}
+
+}  // namespace
+
+Shard parse_shard(std::string_view text, const Variable& variable) {
+  const std::size_t slash = text.find('/');
+  const std::string_view part = text.substr(0, slash);
+  const auto parts = slash == std::string_view::npos ? std::nullopt : parse_integer(text.substr(slash + 1));
+  const bool has_parts = slash != std::string_view::npos;
+  if (part == "auto" && (!has_parts || parts)) {
+    return automatic(parts, variable);
+  }
+  const std::optional<std::int64_t> number = parse_integer(part);
+  if (!number || !parts) {
+    refuse(fmt::format("'{}' is no part; write one, as in 3/7, or auto", text));
+  }
+  return checked(*number, *parts);
+}
+
+bool belongs_to(const Shard& shard, std::size_t point, std::size_t points) {
+  if (shard.parts == 1) {
+    return true;
+  }
+  const auto parts = static_cast<std::uint64_t>(shard.parts);
+  const std::uint64_t block_size = std::clamp<std::uint64_t>(points / (parts * 64), 1, 64);
+  const std::uint64_t block = point / block_size;
+  return part_of(block / parts, block % parts, parts) == static_cast<std::uint64_t>(shard.part - 1);
+}
+
+std::string name_of(const Shard& shard) { return fmt::format("{}-of-{}", shard.part, shard.parts); }
+
+}  // namespace commfuse

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/store_row.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::string_view causes_column = "p99_causes";
+constexpr std::array model_columns{StoreColumn{"status", StoreType::word}, StoreColumn{"reason", StoreType::text},
+                                   StoreColumn{"cells", StoreType::text}};
+constexpr std::size_t cells_place = 2;
+
+StoreType type_of(const ResultColumn& column) {
+  switch (column.type) {
+    case ColumnType::count: return StoreType::count;
+    case ColumnType::number: return StoreType::number;
+    case ColumnType::text: break;
+  }
+  return column.name == "reason" || column.name == "warnings" ? StoreType::text : StoreType::word;
+}
+
+std::vector<StoreColumn> layer_columns() {
+  std::vector<StoreColumn> columns;
+  for (const ResultColumn& column : result_columns()) {
+    columns.push_back({column.name, type_of(column)});
+  }
+  columns.push_back({causes_column, StoreType::text});
+  return columns;
+}
+
+constexpr std::array parts{&Breakdown::makespan, &Breakdown::compute, &Breakdown::slicing, &Breakdown::stretch,
+                           &Breakdown::local,    &Breakdown::exposed, &Breakdown::head,    &Breakdown::bubble,
+                           &Breakdown::tail,     &Breakdown::busy};
+
+template <class Durations>
+std::vector<std::int64_t> counts_of(const Durations& durations) {
+  std::vector<std::int64_t> counts;
+  for (const Duration duration : durations) {
+    counts.push_back(duration.count());
+  }
+  return counts;
+}
+
+std::string causes_text(const P99Causes& causes) {
+  std::vector<std::int64_t> mean;
+  for (const auto part : parts) {
+    mean.push_back((causes.mean.*part).count());
+  }
+  return ordered_json{
+      {"samples", causes.samples},           {"mean_ps", mean},
+      {"on_path", causes.on_path},           {"time_on_path_ps", counts_of(causes.time_on_path)},
+      {"rank_on_path", causes.rank_on_path}, {"rank_time_on_path_ps", counts_of(causes.rank_time_on_path)}}
+      .dump();
+}
+
+P99Causes causes_of(const std::string& text) {
+  const ordered_json json = ordered_json::parse(text);
+  P99Causes causes{.samples = json.at("samples").get<std::size_t>()};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    causes.mean.*parts[i] = Duration{json.at("mean_ps").at(i).get<std::int64_t>()};
+  }
+  causes.on_path = json.at("on_path").get<std::array<double, path_kinds>>();
+  for (std::size_t i = 0; i < path_kinds; ++i) {
+    causes.time_on_path[i] = Duration{json.at("time_on_path_ps").at(i).get<std::int64_t>()};
+  }
+  causes.rank_on_path = json.at("rank_on_path").get<std::vector<double>>();
+  for (const ordered_json& time : json.at("rank_time_on_path_ps")) {
+    causes.rank_time_on_path.emplace_back(time.get<std::int64_t>());
+  }
+  return causes;
+}
+
+StepRow::Value cell_of(const ordered_json& value) {
+  if (value.is_boolean()) {
+    return value.get<bool>();
+  }
+  if (value.is_number_float()) {
+    return value.get<double>();
+  }
+  return value.is_number() ? StepRow::Value{value.get<std::int64_t>()} : StepRow::Value{value.get<std::string>()};
+}
+
+enum class Tag : char { nothing, text, count, number };
+
+void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
+  for (std::size_t i = 0; i < bytes; ++i) {
+    out += static_cast<char>(bits >> (8 * i) & 0xff);
+  }
+}
+
+void put_value(const Value& value, std::string& out) {
+  struct Writer {
+    std::string& out;
+    void operator()(std::monostate) const { out += static_cast<char>(Tag::nothing); }
+    void operator()(const std::string& text) const {
+      out += static_cast<char>(Tag::text);
+      put_number(text.size(), 4, out);
+      out += text;
+    }
+    void operator()(std::int64_t count) const {
+      out += static_cast<char>(Tag::count);
+      put_number(static_cast<std::uint64_t>(count), 8, out);
+    }
+    void operator()(double number) const {
+      out += static_cast<char>(Tag::number);
+      put_number(std::bit_cast<std::uint64_t>(number), 8, out);
+    }
+  };
+  std::visit(Writer{out}, value);
+}
+
+class Unpacker {
+ public:
+  explicit Unpacker(std::string_view bytes) : bytes_(bytes) {}
+
+  std::uint64_t number(std::size_t bytes) {
+    std::uint64_t bits = 0;
+    const std::string_view taken = take(bytes);
+    for (std::size_t i = 0; i < bytes; ++i) {
+      bits |= std::uint64_t{static_cast<unsigned char>(taken[i])} << (8 * i);
+    }
+    return bits;
+  }
+
+  Value value() {
+    switch (static_cast<Tag>(take(1).front())) {
+      case Tag::nothing: return {};
+      case Tag::text: return std::string(take(number(4)));
+      case Tag::count: return static_cast<std::int64_t>(number(8));
+      case Tag::number: return std::bit_cast<double>(number(8));
+    }
+    throw std::runtime_error("bytes that are no row of results");
+  }
+
+  [[nodiscard]] bool empty() const { return bytes_.empty(); }
+
+ private:
+  std::string_view take(std::size_t bytes) {
+    if (bytes > bytes_.size()) {
+      throw std::runtime_error("a row of results ends too early");
+    }
+    const std::string_view taken = bytes_.substr(0, bytes);
+    bytes_.remove_prefix(bytes);
+    return taken;
+  }
+  std::string_view bytes_;
+};
+
+void pack_into(const StoreRow& row, std::string& out) {
+  put_number(row.size(), 4, out);
+  for (const Value& value : row) {
+    put_value(value, out);
+  }
+}
+
+std::size_t place_of(StoreKind kind, std::string_view name) {
+  const std::span<const StoreColumn> columns = store_columns(kind);
+  const auto found =
+      std::find_if(columns.begin(), columns.end(), [&](const StoreColumn& column) { return column.name == name; });
+  return static_cast<std::size_t>(found - columns.begin());
+}
+
+}  // namespace
+
+std::span<const StoreColumn> store_columns(StoreKind kind) {
+  static const std::vector<StoreColumn> of_layers = layer_columns();
+  return kind == StoreKind::layers ? std::span<const StoreColumn>(of_layers)
+                                   : std::span<const StoreColumn>(model_columns);
+}
+
+StoreRow stored(const ResultRow& row) {
+  StoreRow values = values_of(row);
+  values.emplace_back(row.tails ? Value{causes_text(row.tails->causes)} : Value{});
+  return values;
+}
+
+StoreRow stored(const StepRow& row) {
+  ordered_json cells = ordered_json::object();
+  for (const auto& [name, value] : row.cells) {
+    std::visit([&, key = std::string(name)](const auto& held) { cells[key] = held; }, value);
+  }
+  return {Value{std::string(row.feasible() ? "ok" : "infeasible")},
+          row.feasible() ? Value{} : Value{row.text("reason")}, Value{cells.dump()}};
+}
+
+std::span<const Value> result_values(const StoreRow& row) { return std::span(row).first(result_columns().size()); }
+
+ResultRow layer_row(const StoreRow& row) {
+  check(row.size() == store_columns(StoreKind::layers).size(), "a row of layers has a value for every column");
+  ResultRow result = row_of(result_values(row));
+  if (const auto* causes = std::get_if<std::string>(&row.back()); causes != nullptr && result.tails) {
+    result.tails->causes = causes_of(*causes);
+  }
+  return result;
+}
+
+bool is_feasible(StoreKind kind, const StoreRow& row) {
+  static const std::size_t of_layers = place_of(StoreKind::layers, "reason");
+  return std::holds_alternative<std::monostate>(row[kind == StoreKind::layers ? of_layers : 1]);
+}
+
+struct StepRowReader::Names {
+  std::set<std::string, std::less<>> all;  // whose elements stay where they are
+};
+
+StepRowReader::StepRowReader() : names_(std::make_unique<Names>()) {}
+StepRowReader::~StepRowReader() = default;
+
+StepRow StepRowReader::read(const StoreRow& row) {
+  StepRow result;
+  const ordered_json cells = ordered_json::parse(std::get<std::string>(row[cells_place]));
+  for (const auto& [name, value] : cells.items()) {
+    result.add(*names_->all.insert(name).first, cell_of(value));
+  }
+  return result;
+}
+
+std::string packed(std::span<const StoreRow> rows) {
+  std::string bytes;
+  for (const StoreRow& row : rows) {
+    pack_into(row, bytes);
+  }
+  return bytes;
+}
+
+std::vector<StoreRow> unpacked(std::string_view bytes) {
+  std::vector<StoreRow> rows;
+  for (Unpacker unpacker(bytes); !unpacker.empty();) {
+    StoreRow& row = rows.emplace_back(unpacker.number(4));
+    for (Value& value : row) {
+      value = unpacker.value();
+    }
+  }
+  return rows;
+}
+
+std::uint32_t checksum_of(std::int64_t id, const StoreRow& row) {
+  std::string bytes;
+  bytes.reserve(1024);
+  put_number(static_cast<std::uint64_t>(id), 8, bytes);
+  pack_into(row, bytes);
+  // NOLINTNEXTLINE(*-reinterpret-cast): its bytes
+  return static_cast<std::uint32_t>(
+      ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())));
+}
+
+}  // namespace commfuse

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of results as the store keeps them and processes hand them on: a value a column, nothing lost.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/record/result.h"
+#include "model/record/step_row.h"
+
+namespace commfuse {
+
+/// A sweep is of layers or of whole models.
+enum class StoreKind : std::uint8_t { layers, models };
+
+enum class StoreType : std::uint8_t {
+  word,   ///< a text of few: kept once
+  text,   ///< one that may be another in every row
+  count,  //
+  number
+};
+
+struct StoreColumn {
+  std::string_view name;
+  StoreType type = StoreType::word;
+};
+
+/// Layers: result_columns(), then `p99_causes`, JSON. Whole models: `status`, `reason`, and `cells`, the row as JSON.
+std::span<const StoreColumn> store_columns(StoreKind kind);
+
+using StoreRow = std::vector<Value>;
+
+StoreRow stored(const ResultRow& row);
+StoreRow stored(const StepRow& row);
+/// Requires a row of layers.
+ResultRow layer_row(const StoreRow& row);
+/// Its values in the order of result_columns(). Requires a row of layers.
+std::span<const Value> result_values(const StoreRow& row);
+
+/// Whether it has a result.
+bool is_feasible(StoreKind kind, const StoreRow& row);
+
+/// Makes rows of whole models. They live no longer than this, which keeps their names.
+class StepRowReader {
+ public:
+  StepRowReader();
+  StepRowReader(const StepRowReader&) = delete;
+  StepRowReader& operator=(const StepRowReader&) = delete;
+  ~StepRowReader();
+  /// Requires a row of whole models.
+  StepRow read(const StoreRow& row);
+
+ private:
+  struct Names;
+  std::unique_ptr<Names> names_;
+};
+
+/// Rows as bytes, the same on all machines, and the way back. unpacked() throws std::runtime_error for other bytes.
+std::string packed(std::span<const StoreRow> rows);
+std::vector<StoreRow> unpacked(std::string_view bytes);
+/// CRC-32 of a row's number and bytes.
+std::uint32_t checksum_of(std::int64_t id, const StoreRow& row);
+
+}  // namespace commfuse

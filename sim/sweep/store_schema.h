@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of a result store, version by version.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/sweep/database.h"
+#include "sim/sweep/store_row.h"
+
+namespace commfuse {
+
+/// SQLite's application_id of our files: "cfus".
+inline constexpr std::int64_t store_application = 0x63667573;
+
+/// Brings tables of a version, 0 of an empty file, up to store_version. Inside a transaction.
+void migrate(Database& database, StoreKind kind, int version);
+
+/// INSERT of one row: its number, its checksum, then store_columns().
+std::string insertion_of(StoreKind kind);
+
+}  // namespace commfuse

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/sweep_digest.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config/files.h"
+#include "model/config/yaml_reader.h"
+#include "model/sha256.h"
+
+namespace commfuse {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Files by their contents, whatever folder they lie in on this machine.
+class FileDigests {
+ public:
+  void add(const fs::path& path) {
+    if (!seen_.insert(fs::weakly_canonical(path)).second) {
+      return;
+    }
+    digests_.insert(sha256_of(read_small_file(path.string())));
+    if (path.extension() == ".yaml" || path.extension() == ".yml") {
+      add_named_in(YamlFile(path).top(), path.parent_path());
+    }
+  }
+
+  [[nodiscard]] std::string together() const {
+    std::string all;
+    for (const std::string& digest : digests_) {
+      all += digest + "\n";
+    }
+    return all;
+  }
+
+ private:
+  /// Any text that is the name of a file counts: one too many does no harm.
+  void add_named_in(const YamlValue& value, const fs::path& folder) {
+    if (value.kind() == YamlKind::map) {
+      for (const YamlValue::Field& field : value.fields()) {
+        add_named_in(field.value, folder);
+      }
+    } else if (value.kind() == YamlKind::list) {
+      for (const YamlValue& item : value.items()) {
+        add_named_in(item, folder);
+      }
+    } else if (value.kind() == YamlKind::scalar && !value.text().empty()) {
+      add_if_file(folder / value.text());
+      add_if_known(value.text());
+    }
+  }
+
+  void add_if_file(const fs::path& path) {
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) {
+      add(path);
+    }
+  }
+
+  /// "extends: h100-sxm": a name of the catalogue.
+  void add_if_known(const std::string& name) {
+    const auto known = known_names(Catalogue::hardware);
+    if (std::binary_search(known.begin(), known.end(), name)) {
+      add(find_config(Catalogue::hardware, name));
+    }
+  }
+
+  std::set<fs::path> seen_;
+  std::multiset<std::string> digests_;
+};
+
+}  // namespace
+
+std::string digest_of(const std::string& sweep_in_full, const Grid& grid) {
+  FileDigests files;
+  const auto add = [&](const Field& field, const std::string& text) {
+    if (field.type == FieldType::name && !text.empty()) {
+      files.add(find_config(field.catalogue, text));
+    }
+  };
+  for (const Field& field : run_fields()) {
+    add(field, grid.settings.at(field).text);
+  }
+  for (const GridAxis& axis : grid.axes) {
+    for (const std::vector<Setting>& step : axis.steps) {
+      for (std::size_t f = 0; f < axis.fields.size(); ++f) {
+        add(*axis.fields[f], step[f].text);
+      }
+    }
+  }
+  return sha256_of(sweep_in_full + "\n" + files.together());
+}
+
+}  // namespace commfuse

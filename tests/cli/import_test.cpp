@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim import: what it writes can be run.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::test {
+namespace {
+
+TEST(Import, AMegatronCommandLineBecomesAStepThatRuns) {
+  const OwnFolder folder;
+  std::ofstream("train.sh")
+      << "torchrun --nproc-per-node=8 --nnodes=2 pretrain_gpt.py --num-layers 32 --hidden-size 4096 "
+         "--ffn-hidden-size 14336 --num-attention-heads 32 --group-query-attention "
+         "--num-query-groups 8 --seq-length 8192 --swiglu --normalization RMSNorm "
+         "--position-embedding-type rope --disable-bias-linear --vocab-size 128256 "
+         "--untie-embeddings-and-output-weights --tensor-model-parallel-size 8 --sequence-parallel "
+         "--tp-comm-overlap --bf16 --global-batch-size 64 --use-distributed-optimizer";
+  std::ofstream("cfg.yaml") << "qkv_fprop: {method: ring_exchange, aggregate: 0}\nfc1_fprop: {method: ring_exchange}\n";
+  const Outcome outcome = run_program("commfuse-sim import megatron train.sh --overlap cfg.yaml --name mine");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "./mine.model.yaml and ./mine.run.yaml\n"
+            "try: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
+  EXPECT_EQ(
+      outcome.err,
+      "note: userbuffers' ways of overlap are those of the forward pass; a whole step is played as sliced, by the "
+      "best number of slices at every site\n"
+      "note: most products of cfg.yaml are run as: --scope layer --strategy ring_exchange; without overlap: "
+      "proj_fprop, fc2_fprop\n");
+  const Outcome run = run_program("commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out.find("./mine.model.yaml step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 64,"), 0U)
+      << run.out;
+  EXPECT_EQ(run_program("commfuse-sim run --model ./mine.model.yaml --scope layer --strategy ring_exchange").code, 0);
+}
+
+TEST(Import, AFileThatIsNoCommandLineIsRefused) {
+  const OwnFolder folder;
+  std::ofstream("a.txt") << "years of work";
+  const Outcome outcome = run_program("commfuse-sim import megatron a.txt");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "a.txt: --hidden-size is missing; give the whole command line, or the script that builds it\n");
+}
+
+}  // namespace
+}  // namespace commfuse::test

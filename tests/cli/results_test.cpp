@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim results, best and diff as a person meets them.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::test {
+namespace {
+
+using nlohmann::json;
+
+class ResultsTest : public testing::Test {
+ protected:
+  ResultsTest() {
+    std::ofstream("a.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, strategy: {name: [serial, "
+                               "commfuse]}}\naxes:\n  - ranks: [2, 4, 16]\n  - seq: [1K, 8K]\noutputs: [csv]\n";
+  }
+  static Outcome sweep(const std::string& out, const std::string& more = "") {
+    return run_program("commfuse-sim sweep a.yaml --out " + out + " " + more);
+  }
+  static json asked(const std::string& command) {
+    const Outcome outcome = run_program("commfuse-sim " + command + " -o json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return json::parse(outcome.out);
+  }
+  const OwnFolder folder_;
+};
+
+TEST_F(ResultsTest, RowsAreChosenSortedAndCut) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const json rows = asked(
+      "results out --where \"ranks = 4 AND strategy = 'commfuse'\" --columns seq,makespan_us "
+      "--sort-by -makespan_us");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].at("seq"), 8192);
+  EXPECT_EQ(rows[1].at("seq"), 1024);
+  EXPECT_GT(rows[0].at("makespan_us"), rows[1].at("makespan_us"));
+  EXPECT_EQ(rows[0].size(), 2U);
+  EXPECT_EQ(asked("results out --limit 3").size(), 3U);
+  EXPECT_EQ(asked("results out").size(), 12U);
+}
+
+TEST_F(ResultsTest, AllColumnsAreThoseOfTheExportBehindPointAndPlace) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const std::string all = run_program("commfuse-sim results out/results.sqlite -o csv").out;
+  const std::string exported = contents_of("out/results.csv");
+  EXPECT_EQ(all.substr(0, all.find('\n')), "point,place," + exported.substr(0, exported.find('\n')));
+  EXPECT_NE(all.find("0,1," + exported.substr(exported.find("\r\n") + 2, 40)), std::string::npos) << all;
+}
+
+TEST_F(ResultsTest, ATableFitsATerminal) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const Outcome outcome =
+      run_program("commfuse-sim results out --where \"point = 4\" --columns ranks,strategy,status,mfu");
+  EXPECT_EQ(outcome.out,
+            "ranks  strategy  status      mfu\n"
+            "   16  serial    infeasible    -\n"
+            "   16  commfuse  infeasible    -\n");
+}
+
+TEST_F(ResultsTest, BestIsOneRowAPointOrAGroup) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const json per_point = asked("best out");
+  ASSERT_EQ(per_point.size(), 4U);
+  for (const json& row : per_point) {
+    const json rows = asked("results out --where \"point = " + row.at("point").dump() + "\"");
+    for (const json& other : rows) {
+      EXPECT_LE(row.at("makespan_us"), other.at("makespan_us"));
+    }
+  }
+  const json per_model = asked("best out --per model --by -mfu");
+  ASSERT_EQ(per_model.size(), 1U);
+  EXPECT_EQ(per_model[0].at("mfu"),
+            asked("results out --where \"status = 'ok'\" --sort-by -mfu --limit 1")[0].at("mfu"));
+}
+
+TEST_F(ResultsTest, DiffShowsWhatChangedTheLargestFirst) {
+  ASSERT_EQ(sweep("a").code, 3);
+  ASSERT_EQ(sweep("b", "--axis seq=1K,8K,16K --interference none").code, 3);
+  EXPECT_EQ(run_program("commfuse-sim diff a a").code, 0);
+  const Outcome outcome = run_program("commfuse-sim diff a b -o json");
+  EXPECT_EQ(outcome.code, 4) << outcome.err;
+  const json rows = json::parse(outcome.out);
+  std::size_t only_in_b = 0;
+  double last = 1e300;
+  for (const json& row : rows) {
+    if (row.at("before").is_null()) {
+      EXPECT_EQ(row.at("seq"), 16384);
+      ++only_in_b;
+      continue;
+    }
+    EXPECT_EQ(row.at("strategy"), "commfuse");  // Serial has nothing that meets.
+    const double change = std::abs(row.at("ratio").get<double>() - 1);
+    EXPECT_DOUBLE_EQ(row.at("ratio"), row.at("after").get<double>() / row.at("before").get<double>());
+    EXPECT_LE(change, last);
+    last = change;
+  }
+  EXPECT_EQ(only_in_b, 6U);
+  EXPECT_GT(rows.size(), 6U);
+}
+
+TEST_F(ResultsTest, MistakesNameTheFlagAndChangeNothing) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const std::string before = contents_of("out/results.sqlite");
+  const std::string remedy =
+      "; write an expression of SQL over columns, as in \"ranks = 8 AND strategy = 'commfuse'\"\n";
+  EXPECT_EQ(run_program("commfuse-sim results out --columns modle").err,
+            "--columns: 'modle' is no column; did you mean 'model'?\n");
+  EXPECT_EQ(run_program("commfuse-sim results out --sort-by -mfuu").err,
+            "--sort-by: 'mfuu' is no column; did you mean 'mfu'?\n");
+  EXPECT_EQ(run_program("commfuse-sim results out --where \"rank = 8\"").err, "--where: no such column: rank" + remedy);
+  EXPECT_EQ(run_program("commfuse-sim results out --where \"1); DROP TABLE rows; --\"").err,
+            "--where: there is more than one statement" + remedy);
+  EXPECT_EQ(run_program("commfuse-sim results absent").code, 1);
+  EXPECT_EQ(contents_of("out/results.sqlite"), before);
+}
+
+TEST_F(ResultsTest, WholeModelsAreAskedByTheirOwnColumns) {
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2, strategy: "
+                             "{name: [serial, commfuse]}}\naxes:\n  - batch: [8, 16]\noutputs: [csv]\n";
+  ASSERT_NE(run_program("commfuse-sim sweep b.yaml --out out").code, 2);
+  const json rows = asked("results out --where \"batch = 16\" --columns strategy,time_ms");
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(rows[0].at("time_ms").is_number());
+  EXPECT_EQ(asked("best out").size(), 2U);
+}
+
+TEST_F(ResultsTest, DuckDbReadsTheExports) {
+  if (run_program("duckdb -c 'SELECT 1'").code != 0) {
+    GTEST_SKIP() << "there is no duckdb on this machine";
+  }
+  ASSERT_EQ(sweep("out").code, 3);
+  const Outcome outcome = run_program(
+      "duckdb -csv -c \"COPY (SELECT * FROM 'out/results.csv') TO 'r.parquet'; SELECT count(*) AS n, max(seq) AS seq, "
+      "max(makespan_us) > 0 AS timed FROM 'r.parquet'\"");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "n,seq,timed\n12,8192,true\n");
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sweep done in every way there is leaves the same bytes: on one thread, on many, in shards, by processes of MPI,
+// and killed again and again.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+#include <string>
+
+#include "tests/cli/mpirun.h"
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+/// 240 points of several rows; some cannot be run, some have samples.
+const std::string body =
+    "schema: commfuse.sweep/1\ntitle: all ways\nset: {model: llama-3.1-8b, samples: 16}\naxes:\n"
+    "  - jitter: [none, default]\n  - strategy.name: [serial, \"sliced,commfuse\"]\n  - ranks: [2, 3, 4, 8, 16]\n"
+    "  - seq: 1K..12K+1K\noutputs: [csv, json, map]\n";
+
+class SweepScale : public testing::Test {
+ protected:
+  SweepScale() { std::ofstream("a.yaml") << body; }
+
+  static std::string sweep(const std::string& out, const std::string& more = "") {
+    return "commfuse-sim sweep a.yaml --progress none --out " + out + " " + more;
+  }
+  /// What the sweep leaves for people, and prints.
+  static void expect_same(const std::string& folder, const Outcome& outcome) {
+    const Outcome one = run_program(sweep("one", "-j 1 -o csv"));
+    ASSERT_EQ(one.code, 3) << one.err;
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    EXPECT_EQ(outcome.out, one.out);
+    for (const char* name : {"results.csv", "results.json", "map.csv", "crossovers.csv", "map.json", "settings.yaml"}) {
+      EXPECT_FALSE(contents_of(std::string("one/") + name).empty()) << name;
+      EXPECT_EQ(contents_of(folder + "/" + name), contents_of(std::string("one/") + name)) << name;
+    }
+  }
+
+  const OwnFolder folder_;
+};
+
+TEST_F(SweepScale, ManyThreadsLeaveTheBytesOfOne) { expect_same("many", run_program(sweep("many", "-j 8 -o csv"))); }
+
+TEST_F(SweepScale, SevenShardsMergedLeaveTheBytesOfOneProcess) {
+  for (int part = 7; part >= 1; --part) {
+    const Outcome shard = run_program(sweep("all", "--shard " + std::to_string(part) + "/7"));
+    EXPECT_EQ(shard.code, 3) << shard.err;
+    EXPECT_NE(shard.out.find("when all are there: commfuse-sim merge all\n"), std::string::npos) << shard.out;
+  }
+  expect_same("all", run_program("commfuse-sim merge all -o csv"));
+}
+
+TEST_F(SweepScale, FourProcessesOfMpiLeaveTheBytesOfOne) {
+  if (!has_mpi()) {
+    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+  }
+  expect_same("mpi", run_program(mpirun(4, "-q") + sweep("mpi", "-o csv")));
+}
+
+TEST_F(SweepScale, ProcessesOfMpiTellAMistakeOnce) {
+  if (!has_mpi()) {
+    GTEST_SKIP() << "this build has no MPI, or this machine no mpirun";
+  }
+  const Outcome outcome = run_program(mpirun(3, "-q") + "commfuse-sim sweep absent.yaml --out mpi");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "absent.yaml: cannot be read (No such file or directory); check the path\n");
+}
+
+TEST_F(SweepScale, KilledTwentyTimesAndResumedItLeavesTheBytesOfOne) {
+  std::mt19937 random(1);  // Anywhere between the start and the end.
+  for (unsigned kill = 0; kill < 20; ++kill) {
+    const std::string after = std::to_string(0.02 + 0.001 * static_cast<double>(random() % (10 * kill + 10)));
+    run_program("timeout -s KILL " + after + " " + sweep("killed", "-j 2"));
+  }
+  std::set<int> stored;
+  const Outcome held = run_program("commfuse-sim results killed --columns point -o json");
+  for (const auto& row : nlohmann::json::parse(held.code == 0 ? held.out : "[]")) {
+    stored.insert(row.at("point").get<int>());
+  }
+  const Outcome last = run_program("commfuse-sim sweep a.yaml --out killed --progress json -o csv");
+  const auto progress = nlohmann::json::parse(last.err.substr(last.err.rfind('{')));
+  EXPECT_EQ(progress.at("total").get<std::size_t>() + stored.size(), 240U) << "nothing is played twice";
+  expect_same("killed", last);
+}
+
+TEST_F(SweepScale, WholeModelsGoOnToo) {
+  std::ofstream("b.yaml") << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, scope: step, ranks: 2}\naxes:\n"
+                             "  - batch: [8, 16]\n  - seq: [2K, 1000]\noutputs: [csv, json]\n";
+  const std::string command = "commfuse-sim sweep b.yaml --progress none ";
+  const Outcome whole = run_program(command + "--out whole -o csv");
+  ASSERT_EQ(whole.err.find("interrupted"), std::string::npos);
+  for (const char* part : {"1/2", "2/2"}) {
+    run_program(command + "--out parts --shard " + part);
+  }
+  const Outcome merged = run_program("commfuse-sim merge parts -o csv");
+  EXPECT_EQ(merged.out, whole.out);
+  EXPECT_FALSE(whole.out.empty());
+  EXPECT_EQ(merged.code, whole.code);
+  EXPECT_EQ(contents_of("parts/results.json"), contents_of("whole/results.json"));
+}
+
+TEST_F(SweepScale, MergeSaysWhichShardsAreMissing) {
+  run_program(sweep("all", "--shard 2/3"));
+  const Outcome outcome = run_program("commfuse-sim merge all");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "2 of 3 shards are missing or not complete; run these, then merge again:\n"
+            "  commfuse-sim sweep all/settings.yaml --out all --shard 1/3\n"
+            "  commfuse-sim sweep all/settings.yaml --out all --shard 3/3\n");
+  EXPECT_FALSE(fs::exists("all/results.sqlite"));
+  EXPECT_EQ(run_program("commfuse-sim merge none").err,
+            "none holds no shards; run some with commfuse-sim sweep FILE --out none --shard 1/N\n");
+}
+
+TEST_F(SweepScale, MergeRefusesAShardTwiceAndOneOfAnotherSweep) {
+  for (const char* part : {"1/2", "2/2"}) {
+    run_program(sweep("all", std::string("--shard ") + part));
+  }
+  fs::copy_file("all/shard-1-of-2.sqlite", "all/shard-1-of-2.copy.sqlite");
+  EXPECT_EQ(run_program("commfuse-sim merge all").err,
+            "shard 1-of-2 is there twice, as all/shard-1-of-2.copy.sqlite and as all/shard-1-of-2.sqlite; leave one "
+            "out\n");
+  fs::remove("all/shard-1-of-2.copy.sqlite");
+  run_program(sweep("other", "--shard 1/2 --batch 2"));
+  EXPECT_EQ(run_program("commfuse-sim merge new other/shard-1-of-2.sqlite all/shard-2-of-2.sqlite").err,
+            "all/shard-2-of-2.sqlite and other/shard-1-of-2.sqlite are of different sweeps; merge those of one\n");
+  run_program(sweep("thirds", "--shard 1/3"));
+  EXPECT_EQ(run_program("commfuse-sim merge new thirds/shard-1-of-3.sqlite all/shard-2-of-2.sqlite").err,
+            "all/shard-2-of-2.sqlite is one of 2 shards and thirds/shard-1-of-3.sqlite one of 3; merge those that were "
+            "cut alike\n");
+}
+
+TEST_F(SweepScale, AFileThatChangedSinceIsNotMixedIn) {
+  fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-8b.yaml", "mine.yaml");
+  const std::string mine = sweep("out", "--model ./mine.yaml --axis jitter=none --axis seq=1K,2K -o csv");
+  ASSERT_EQ(run_program(mine).code, 3);
+  std::string text = contents_of("mine.yaml");
+  const std::size_t place = text.find("14336");
+  ASSERT_NE(place, std::string::npos);
+  std::ofstream("mine.yaml") << text.replace(place, 5, "28672");
+  const Outcome refused = run_program(mine);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_EQ(refused.err,
+            "out/results.sqlite holds results of other files: a model, machine or other file that the sweep names has "
+            "changed since; choose another folder, or add --force to replace them\n");
+  EXPECT_EQ(run_program(mine + " --force").code, 3);
+}
+
+TEST_F(SweepScale, TwoProcessesOnOneStoreAreToldApart) {
+  // The second comes while the first, stopped, has the store open.
+  const Outcome outcome = run_program(
+      "sh -c '" + sweep("out", "-j 1 --samples 4096") +
+      " > first.txt & pid=$!; until [ -s out/results.sqlite ]; do sleep 0.01; done; kill -STOP $pid; " +
+      sweep("out", "--samples 4096") + "; code=$?; kill -CONT $pid; kill -TERM $pid; wait $pid; exit $code'");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find("out/results.sqlite is in use by another process; wait until that has ended, or choose "
+                             "another folder\n"),
+            std::string::npos)
+      << outcome.err;
+}
+
+TEST_F(SweepScale, AFullDiskIsSaidAndTheSweepGoesOnAfterwards) {
+  // Files may not grow beyond 64 KiB: writes fail as on a full disk.
+  const Outcome full = run_program("sh -c 'trap \"\" XFSZ; ulimit -f 128; exec " + sweep("out", "-j 1") + "'");
+  EXPECT_EQ(full.code, 1) << full.out;
+  EXPECT_NE(full.err.find("out/results.sqlite could not be written: "), std::string::npos) << full.err;
+  EXPECT_NE(full.err.find("free some space and run the same command again"), std::string::npos) << full.err;
+  expect_same("out", run_program(sweep("out", "-o csv")));
+}
+
+TEST_F(SweepScale, AFolderThatCannotBeWrittenIsRefused) {
+  const Outcome outcome = run_program(sweep("/proc/self/out"));
+  EXPECT_EQ(outcome.code, 2) << outcome.out;
+  EXPECT_NE(outcome.err.find("--out: '/proc/self/out' cannot be "), std::string::npos) << outcome.err;
+}
+
+TEST_F(SweepScale, ADamagedStoreIsSaidAndAForeignOneLeftAlone) {
+  ASSERT_EQ(run_program(sweep("out")).code, 3);
+  std::string bytes = contents_of("out/results.sqlite");
+  std::ofstream("out/results.sqlite", std::ios::binary) << bytes.substr(0, bytes.size() / 2);
+  const Outcome damaged = run_program(sweep("out"));
+  EXPECT_EQ(damaged.code, 1);
+  EXPECT_EQ(damaged.err.find("out/results.sqlite is damaged ("), 0U) << damaged.err;
+  std::ofstream("out/results.sqlite", std::ios::binary) << "years of work, and no database at all";
+  const Outcome foreign = run_program(sweep("out", "--force"));
+  EXPECT_NE(foreign.code, 0);
+  EXPECT_EQ(foreign.err, "out/results.sqlite is no result store of commfuse; choose another file or folder\n");
+  EXPECT_EQ(contents_of("out/results.sqlite"), "years of work, and no database at all");
+}
+
+TEST_F(SweepScale, ADryRunSaysWhatItWouldTakeAndLeavesNothing) {
+  const Outcome outcome = run_program(sweep("out", "--dry-run -j 1"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out.find("points  240\nrows    about "), 0U) << outcome.out;
+  EXPECT_NE(outcome.out.find("\ntime    about "), std::string::npos);
+  EXPECT_NE(outcome.out.find("\ndisk    about "), std::string::npos);
+  EXPECT_FALSE(fs::exists("out"));
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Traces of PyTorch's profiler as measurements, by a trace that is small enough to be looked at.
+#include "sim/calibrate/kineto.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <fstream>
+#include <string>
+
+#include "model/config_error.h"
+#include "sim/calibrate/observations.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::calibrate {
+namespace {
+
+using std::chrono::microseconds;
+
+/// A product alone, one beside a collective, a split one; the collective three times; something without use.
+const std::string trace = R"({
+  "schemaVersion": 1,
+  "deviceProperties": [{"id": 0, "name": "NVIDIA H100"}],
+  "distributedInfo": {"backend": "nccl", "rank": 0, "world_size": 4},
+  "traceEvents": [
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1.0, "dur": 5.0,
+   "args": {"External id": 1, "Input Dims": [[4096, 8192], [8192, 1024]],
+            "Input type": ["c10::BFloat16", "c10::BFloat16"]}},
+  {"ph": "X", "cat": "kernel", "name": "nvjet_tst_128x256", "pid": 0, "tid": 7, "ts": 10.0, "dur": 100.5,
+   "args": {"External id": 1, "device": 0, "stream": 7}},
+  {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllGather_RING_LL", "pid": 0, "tid": 20, "ts": 200.0, "dur": 90.0,
+   "args": {"External id": 2, "Collective name": "_allgather_base", "In msg nelems": 1048576,
+            "Out msg nelems": 4194304, "Group size": 4, "dtype": "BFloat16"}},
+  {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 250.0, "dur": 120.0, "args": {"External id": 3}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 9, "tid": 9, "ts": 220.0, "dur": 5.0,
+   "args": {"External id": 3, "Input Dims": [[1024], [4096, 8192], [8192, 1024]],
+            "Input type": ["float", "c10::BFloat16", "c10::BFloat16"]}},
+  {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllGather_RING_LL", "pid": 0, "tid": 20, "ts": 500.0, "dur": 70.0,
+   "args": {"Collective name": "_allgather_base", "In msg nelems": 1048576, "Out msg nelems": 4194304,
+            "Group size": 4, "dtype": "BFloat16"}},
+  {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_ReduceScatter", "pid": 0, "tid": 20, "ts": 600.0, "dur": 80.0,
+   "args": {"Collective name": "_reduce_scatter_base", "In msg nelems": 4194304, "Out msg nelems": 1048576,
+            "Group size": 4, "dtype": "BFloat16"}},
+  {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_Broadcast", "pid": 0, "tid": 20, "ts": 700.0, "dur": 8.0,
+   "args": {"Collective name": "broadcast", "In msg nelems": 4, "Out msg nelems": 4, "Group size": 4, "dtype": "Float"}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::addmm", "pid": 9, "tid": 9, "ts": 800.0, "dur": 5.0,
+   "args": {"External id": 4, "Input Dims": [[1024], [128, 256], [256, 1024]],
+            "Input type": ["c10::Half", "c10::Half", "c10::Half"]}},
+  {"ph": "X", "cat": "kernel", "name": "splitK", "pid": 0, "tid": 7, "ts": 900.0, "dur": 20.0, "args": {"External id": 4}},
+  {"ph": "X", "cat": "kernel", "name": "reduce", "pid": 0, "tid": 7, "ts": 921.0, "dur": 5.0, "args": {"External id": 4}},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1.0, "dur": 5.0, "args": {"External id": 5}},
+  {"ph": "i", "name": "Iteration Start", "pid": "Traces", "tid": "Trace", "ts": 1.0, "s": "g"}
+  ],
+  "traceName": "a.json"
+})";
+
+void expect_that_trace(const KinetoTrace& read) {
+  ASSERT_EQ(read.products.size(), 2U);
+  EXPECT_EQ(read.products[0].size.m, 4096);
+  EXPECT_EQ(read.products[0].size.n, 1024);
+  EXPECT_EQ(read.products[0].size.k, 8192);
+  EXPECT_EQ(read.products[0].size.dtype, DType::bf16);
+  EXPECT_EQ(read.products[0].time, Duration{100'500'000});
+  EXPECT_EQ(read.products[1].size.m, 128);
+  EXPECT_EQ(read.products[1].size.dtype, DType::fp16);
+  EXPECT_EQ(read.products[1].time, microseconds(25));  // both of its kernels
+  ASSERT_EQ(read.collectives.size(), 2U);
+  EXPECT_EQ(read.collectives[0].op, "all_gather");
+  EXPECT_EQ(read.collectives[0].ranks, 4);
+  EXPECT_EQ(read.collectives[0].bytes, 8'388'608);  // all that is received, as nccl-tests counts
+  EXPECT_EQ(read.collectives[0].time_us, 70.0);     // the shorter: in the other it waited for somebody
+  EXPECT_EQ(read.collectives[1].op, "reduce_scatter");
+  EXPECT_EQ(read.collectives[1].bytes, 8'388'608);
+  EXPECT_EQ(read.skipped,
+            (std::map<std::string, std::size_t>{{"broadcast, which the model has not", 1},
+                                                {"products beside communication, which slows them", 1},
+                                                {"products without sizes: profile with record_shapes=True", 1}}));
+}
+
+TEST(Kineto, ProductsAndCollectivesHaveTheSizesBesideThem) {
+  const OwnFolder folder;
+  std::ofstream("a.json") << trace;
+  EXPECT_TRUE(is_kineto_trace("a.json"));
+  expect_that_trace(read_kineto("a.json"));
+}
+
+TEST(Kineto, GzippedItIsTheSame) {
+  const OwnFolder folder;
+  gzFile file = gzopen("a.json.gz", "wb");
+  gzwrite(file, trace.data(), static_cast<unsigned>(trace.size()));
+  gzclose(file);
+  EXPECT_TRUE(is_kineto_trace("a.json.gz"));
+  expect_that_trace(read_kineto("a.json.gz"));
+}
+
+TEST(Kineto, CalibrateTakesItBesideTables) {
+  const OwnFolder folder;
+  std::ofstream("a.json") << trace;
+  const Observations seen = read_observations({"a.json"}, std::nullopt);
+  EXPECT_EQ(seen.gemm[static_cast<std::size_t>(DType::bf16)].rows.size(), 1U);
+  EXPECT_EQ(seen.gemm[static_cast<std::size_t>(DType::fp16)].source, "a.json");
+  ASSERT_EQ(seen.collectives.rows.size(), 2U);
+  EXPECT_EQ(seen.collectives.rows[0].row.total, Bytes{8'388'608});
+  EXPECT_EQ(seen.skipped.size(), 3U);
+  EXPECT_TRUE(seen.faults.empty());
+}
+
+TEST(Kineto, WhatIsCutOffIsSaid) {
+  const OwnFolder folder;
+  std::ofstream("a.json") << trace.substr(0, trace.size() / 2);
+  try {
+    read_kineto("a.json");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()).find("a.json: is no whole trace of PyTorch's profiler ("), 0U) << error.what();
+  }
+  std::ofstream("other.json") << R"({"version": "2.17", "results": []})";
+  EXPECT_FALSE(is_kineto_trace("other.json"));
+}
+
+}  // namespace
+}  // namespace commfuse::calibrate

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launch scripts of Megatron-LM become models and steps, without being run.
+#include "sim/import/megatron.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/config/resolver.h"
+#include "model/config_error.h"
+#include "sim/import/shell_words.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::import {
+namespace {
+
+/// As examples/gpt3/train_gpt3_175b_distributed.sh of Megatron-LM is written.
+const std::string gpt3 = R"(#!/bin/bash
+# Runs the "175B" parameter model --num-layers 1
+export CUDA_DEVICE_MAX_CONNECTIONS=1
+GPUS_PER_NODE=8
+NUM_NODES=${NUM_NODES:-16}
+CHECKPOINT_PATH=$1 #<Specify path>
+
+DISTRIBUTED_ARGS=(
+    --nproc_per_node $GPUS_PER_NODE
+    --nnodes $NUM_NODES
+    --master_addr $MASTER_ADDR
+)
+GPT_MODEL_ARGS=(
+    --num-layers 96
+    --hidden-size 12288
+    --num-attention-heads 96
+    --seq-length 2048
+    --max-position-embeddings 2048
+    --attention-backend auto # Can use (flash/fused/unfused/local)
+)
+TRAINING_ARGS=(
+    --micro-batch-size 1
+    --global-batch-size 1536
+    --bf16
+)
+MODEL_PARALLEL_ARGS=(
+	--tensor-model-parallel-size 8
+	--pipeline-model-parallel-size 16
+)
+torchrun ${DISTRIBUTED_ARGS[@]} pretrain_gpt.py \
+    ${GPT_MODEL_ARGS[@]} \
+    ${TRAINING_ARGS[@]} --load $CHECKPOINT_PATH
+)";
+
+const std::string llama =
+    "torchrun --nproc-per-node=8 pretrain_gpt.py --num-layers 32 --hidden-size 4096 --ffn-hidden-size 14336 "
+    "--num-attention-heads 32 --group-query-attention --num-query-groups 8 --seq-length 8192 --swiglu "
+    "--normalization RMSNorm --position-embedding-type rope --disable-bias-linear --vocab-size 128256 "
+    "--untie-embeddings-and-output-weights --tensor-model-parallel-size 4 --sequence-parallel --tp-comm-overlap "
+    "--tp-comm-overlap-cfg cfg.yaml --use-distributed-optimizer --recompute-activations --bf16 --global-batch-size 64";
+
+std::string refusal(const std::string& text) {
+  try {
+    read_megatron(text, "a.sh", "a");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Megatron, AnExampleScriptIsItsModelAndItsStep) {
+  const MegatronImport import = read_megatron(gpt3, "gpt3.sh", "gpt3");
+  EXPECT_EQ(import.model,
+            "# From a command line of Megatron-LM.\nschema: commfuse.model/1\nname: gpt3\nlayers: 96\nhidden: 12288\n"
+            "ffn: 49152\nheads: 96\nkv_heads: 96\nhead_dim: 128\nvocab: 51200\ngated_mlp: false\nnorm: layer\n"
+            "biases: true\ntied_embeddings: true\npositions: 2048\n");
+  EXPECT_EQ(import.run,
+            "# From a command line of Megatron-LM.\nschema: commfuse.run/1\nscope: step\nranks: 8\nseq: 2048\n"
+            "batch: 1536\ndtype: bf16\nparallel:\n  sequence_parallel: off\n  pipeline: 16\n  interleave: 1\n"
+            "  data: 1\n  context: 1\n  experts: 1\n  zero: 0\nstep:\n  micro_batch: 1\n  recompute: none\n"
+            "strategy:\n  name: serial\n");
+  ASSERT_EQ(import.notes.size(), 1U);
+  EXPECT_EQ(import.notes[0], "--vocab-size is not there, since the tokenizer has it: 50257 is assumed, GPT-2's");
+}
+
+TEST(Megatron, WhatComesOutIsReadByOurLoaders) {
+  const OwnFolder folder;
+  const MegatronImport import = read_megatron(llama, "llama.sh", "mine");
+  std::ofstream("mine.model.yaml") << import.model;
+  const Transformer model = load_model("./mine.model.yaml");
+  EXPECT_EQ(model.ffn, 14336);
+  EXPECT_EQ(model.kv_heads, 8);
+  EXPECT_EQ(model.head_dim, 128);
+  EXPECT_TRUE(model.gated_mlp);
+  EXPECT_FALSE(model.biases);
+  EXPECT_EQ(model.norm, Norm::rms);
+  EXPECT_EQ(model.positions, 0);
+  EXPECT_EQ(model.vocab, 128512);  // in whole 128s on each of 4 ranks
+  std::ofstream("mine.run.yaml") << import.run << "model: ./mine.model.yaml\n";
+  Resolver resolver;
+  resolver.read_file("mine.run.yaml");
+  const Settings settings = resolver.finish();
+  EXPECT_EQ(settings.count("parallel.data"), 2);
+  EXPECT_EQ(settings.count("parallel.zero"), 1);
+  EXPECT_EQ(settings.text("parallel.sequence_parallel"), "on");
+  EXPECT_EQ(settings.text("step.recompute"), "selective");
+  EXPECT_EQ(settings.count("batch"), 64);
+}
+
+TEST(Megatron, OverlapIsTheStrategyOfMostProducts) {
+  const OwnFolder folder;
+  std::ofstream("cfg.yaml") << "qkv_fprop: {method: pipeline, num_sm: 24, num_splits: 2, aggregate: 0}\n"
+                               "proj_fprop:\n  method: pipeline\n  num_splits: 4\n  num_sm: 24\n  set_sm_margin: 1\n"
+                               "fc1_fprop: {method: ring_exchange, aggregate: 0}\n"
+                               "fc2_fprop: {method: pipeline, num_splits: 4}\n"
+                               "qkv_dgrad: {method: bulk, num_sm: 4, set_sm_margin: 0}\n";
+  MegatronImport import = read_megatron(llama, "llama.sh", "mine");
+  add_overlap("cfg.yaml", import);
+  EXPECT_TRUE(import.run.ends_with("strategy:\n  name: sliced\n")) << import.run;
+  ASSERT_EQ(import.notes.size(), 2U);
+  EXPECT_EQ(import.notes[1], "most products of cfg.yaml are run as: --scope layer --strategy sliced --slices 4");
+  std::ofstream("bulk.yaml") << "qkv_dgrad: {method: bulk}\n";
+  add_overlap("bulk.yaml", import);
+  EXPECT_TRUE(import.run.ends_with("strategy:\n  name: serial\n")) << import.run;
+}
+
+TEST(Megatron, WhatItCannotKnowIsSaidWithItsPlace) {
+  EXPECT_EQ(refusal("--hidden-size 8"),
+            "a.sh: --num-attention-heads is missing; give the whole command line, or the script that builds it");
+  EXPECT_EQ(refusal("--num-attention-heads 8\n  --hidden-size $WIDTH"),
+            "a.sh:2: --hidden-size is '$WIDTH', which this file alone does not say; write its value there");
+  EXPECT_EQ(refusal("--num-attention-heads 8 --hidden-size 4k"),
+            "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
+}
+
+TEST(ShellWords, HoldQuotesArraysAndCommentsApart) {
+  std::vector<std::string> texts;
+  for (const ShellWord& word : shell_words("A=(--x 1) # --y 2\nB=\"--z 'a b'\n --w \\\n 3\"; c=$((1 + 2)) '--q'")) {
+    texts.push_back(word.text);
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"A=", "--x", "1", "--z", "a b", "--w", "3", "c=$((1 + 2))", "--q"}));
+}
+
+TEST(ShellWords, VariablesAreReplacedWhereTheTextSaysThem) {
+  const auto variables = assignments(shell_words("TP=8 N=${N:-4} ALL=\"$TP\""));
+  EXPECT_EQ(expanded("$TP", variables), "8");
+  EXPECT_EQ(expanded("a${TP}b", variables), "a8b");
+  EXPECT_EQ(expanded("$ALL", variables), "8");
+  EXPECT_EQ(expanded("${X:-7}", variables), "7");
+  EXPECT_EQ(expanded("$N", variables), "4");
+  EXPECT_EQ(expanded("$X", variables), std::nullopt);
+  EXPECT_EQ(expanded("$((8*2))", variables), std::nullopt);
+}
+
+}  // namespace
+}  // namespace commfuse::import

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the model says of some points and steps, kept as text. Stores of results are told apart by model_version, so
+// numbers may change only together with it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config/resolver.h"
+#include "reports/rows.h"
+#include "reports/step_rows.h"
+#include "sim/grid.h"
+#include "sim/predict_steps.h"
+
+namespace commfuse {
+namespace {
+
+const std::string golden_path = COMMFUSE_SOURCE_DIR "/tests/sim/golden/predictions.csv";
+
+Grid grid_of(const std::vector<std::string>& sets, const std::vector<std::string>& axes) {
+  Resolver resolver;
+  for (const std::string& set : sets) {
+    resolver.read_set(set);
+  }
+  Grid grid{.settings = resolver.finish()};
+  for (const std::string& axis : axes) {
+    grid.axes.push_back(parse_axis(axis));
+  }
+  return grid;
+}
+
+/// What is compared of a layer: what was asked, and every number that does not follow from the others.
+constexpr std::array<std::string_view, 22> shown{
+    "model",      "hardware", "scope",       "ranks",          "seq",        "dtype",      "strategy",   "slices",
+    "form",       "reason",   "makespan_us", "makespan_error", "compute_us", "slicing_us", "stretch_us", "local_us",
+    "exposed_us", "head_us",  "ideal_us",    "link_us",        "mfu",        "p99_us"};
+
+std::string layers(const Grid& grid) {
+  const Library library = library_of(grid);
+  std::string text;
+  for (const auto& rows : run_points(points_of(grid), library, {})) {
+    for (const ResultRow& row : rows) {
+      std::vector<Value> values;
+      for (const ResultColumn& column : result_columns()) {
+        if (std::find(shown.begin(), shown.end(), column.name) != shown.end()) {
+          values.push_back(column.value(row));
+        }
+      }
+      text += reports::csv_line(values);
+    }
+  }
+  return text;
+}
+
+std::string models(const Grid& grid) {
+  const Library library = library_of(grid);
+  StepPoints steps(library);
+  std::vector<StepRow> rows;
+  for (const Settings& settings : points_of(grid)) {
+    for (StepRow& row : steps.rows_or_reason(settings)) {
+      rows.push_back(std::move(row));
+    }
+  }
+  return reports::to_csv(rows);
+}
+
+std::string predictions() {
+  const std::string small = "model=llama-3.1-8b";
+  std::string text = layers(grid_of(
+      {small}, {"scope=mlp,layer,ulysses,qkv_backward,down_backward,mlp_ar,fsdp_gate_up,data_parallel", "seq=2K,16K"}));
+  text += layers(grid_of({small, "strategy.variants=all"}, {"hardware=h100-sxm,mi300x,a100-pcie", "ranks=2,4"}));
+  text += layers(grid_of({small, "hardware=dgx-h100-x2", "ranks=16"}, {"interference=none,static,dynamic"}));
+  text += layers(grid_of({small, "jitter=default", "samples=64"}, {"launch=stream,graph"}));
+  text += layers(grid_of({"model=llama-3.1-70b", "dtype=fp8", "hardware=b200-sxm"}, {"seq=1000,8K"}));
+  text += models(grid_of({small, "ranks=2", "hardware=h100-sxm"}, {"scope=step,prefill,decode"}));
+  text.erase(std::remove(text.begin(), text.end(), '\r'), text.end());
+  return text;
+}
+
+/// Without model_version, which stands in rows of whole models too.
+std::string without_version(const std::string& text) { return text.substr(text.find('\n') + 1); }
+
+TEST(Predictions, ChangeOnlyTogetherWithTheModelVersion) {
+  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+  const std::string now = "model_version " + std::to_string(model_version) + "\n" + predictions();
+  std::ifstream in(golden_path);
+  const std::string before{std::istreambuf_iterator<char>(in), {}};
+  const bool same_version = before.substr(0, before.find('\n')) == now.substr(0, now.find('\n'));
+  ASSERT_TRUE(!same_version || without_version(before) == without_version(now))
+      << "predictions have changed: raise model_version in model/record/result.h, and run this again with "
+         "COMMFUSE_REWRITE_GOLDEN=1\n"
+      << now;
+  if (std::getenv("COMMFUSE_REWRITE_GOLDEN") != nullptr) {
+    std::ofstream{golden_path} << now;
+    return;
+  }
+  EXPECT_EQ(before, now) << "model_version was raised: run this again with COMMFUSE_REWRITE_GOLDEN=1";
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points handed out among processes, which are threads here: each is played once, whoever plays it.
+#include "sim/sweep/handout.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "model/config/resolver.h"
+#include "sim/grid.h"
+#include "tests/validate/mpi/threads_world.h"
+
+namespace commfuse {
+namespace {
+
+using validate::test::on_processes;
+
+class Handout : public testing::Test {
+ protected:
+  Handout() : grid_(grid()), library_(library_of(grid_)), list_(grid_, 1000) {}
+
+  static Grid grid() {
+    setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+    Resolver resolver;
+    for (const char* set : {"model=llama-3.1-8b", "uncertainty=off", "strategy.name=serial"}) {
+      resolver.read_set(set);
+    }
+    return {.settings = resolver.finish(), .axes = {parse_axis("ranks=2,4"), parse_axis("seq=1K..50K+1K")}};
+  }
+
+  [[nodiscard]] std::vector<std::size_t> all_points() const {
+    std::vector<std::size_t> points(list_.size());
+    std::iota(points.begin(), points.end(), std::size_t{0});
+    return points;
+  }
+
+  /// Plays them on so many processes; `digest` by process.
+  std::vector<std::string> play(
+      int processes, const TakePoint& take, const std::atomic<bool>* stop,
+      const std::function<std::string(int)>& digest = [](int) { return "d"; }) {
+    return on_processes(processes, [&](World& world) {
+      Players players(library_, StoreKind::layers);
+      const SharedSweep sweep{digest(world.process()), &list_, &players};
+      world.process() == 0 ? lead(world, sweep, all_points(), take, stop)
+                           : follow(
+                                 world, [&] { return sweep; }, stop);
+    });
+  }
+
+  Grid grid_;
+  Library library_;
+  PointList list_;
+};
+
+TEST_F(Handout, EveryPointIsTakenOnceAndIsWhatOneProcessPlays) {
+  Players alone(library_, StoreKind::layers);
+  const PlayPoint player = alone.player();
+  PointCursor cursor(list_);
+  for (const int processes : {1, 2, 4}) {
+    std::set<std::size_t> taken;
+    const auto thrown = play(
+        processes,
+        [&](const StoredPoint& point) {
+          EXPECT_TRUE(taken.insert(point.point).second);
+          EXPECT_EQ(point.rows, player(cursor.at(point.point)));
+        },
+        nullptr);
+    EXPECT_EQ(thrown, std::vector<std::string>(static_cast<std::size_t>(processes)));
+    EXPECT_EQ(taken.size(), 100U);
+  }
+}
+
+TEST_F(Handout, AStopEndsWhatIsRunningAndSendsAllHome) {
+  std::atomic<bool> stop{false};
+  std::size_t taken = 0;
+  const auto thrown = play(
+      3, [&](const StoredPoint&) { stop = ++taken >= 5; }, &stop);
+  EXPECT_EQ(thrown, std::vector<std::string>(3));
+  EXPECT_GE(taken, 5U);
+  EXPECT_LT(taken, 100U);
+}
+
+TEST_F(Handout, AProcessWithOtherFilesEndsTheSweep) {
+  const auto thrown = play(
+      3, [](const StoredPoint&) {}, nullptr, [](int process) { return process == 2 ? "other" : "d"; });
+  EXPECT_EQ(thrown[0],
+            "process 2: the sweep or a file that it names is not the same here as on process 0; give all machines the "
+            "same files");
+  EXPECT_EQ(thrown[1], "");
+  EXPECT_EQ(thrown[2], "");
+}
+
+TEST_F(Handout, AStoreThatFailsSendsTheOthersHome) {
+  const auto thrown = play(
+      3, [](const StoredPoint&) { throw std::runtime_error("the disk is full"); }, nullptr);
+  EXPECT_EQ(thrown, (std::vector<std::string>{"the disk is full", "", ""}));
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: Apache-2.0
+// A store gives back what it was given, or says that it cannot.
+#include "sim/sweep/result_store.h"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/config/resolver.h"
+#include "model/config_error.h"
+#include "reports/rows.h"
+#include "sim/grid.h"
+#include "sim/predict_steps.h"
+#include "sim/sweep/store_schema.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+StoreIdentity identity(std::size_t points = 3) {
+  return {.settings = "a sweep", .digest = "d1", .model_version = 1, .points = points};
+}
+
+Grid grid_of(const std::vector<std::string>& sets) {
+  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+  Resolver resolver;
+  for (const std::string& set : sets) {
+    resolver.read_set(set);
+  }
+  return {.settings = resolver.finish()};
+}
+
+/// Rows of one point, with samples and with one that cannot be run.
+std::vector<ResultRow> some_rows() {
+  const Grid grid = grid_of({"model=llama-3.1-8b", "jitter=default", "samples=64", "strategy.slices=1024",
+                             "strategy.name=serial,sliced,commfuse"});
+  const Library library = library_of(grid);
+  return run_points(points_of(grid), library, {}).front();
+}
+
+std::vector<StoreRow> stored_rows() {
+  std::vector<StoreRow> rows;
+  for (const ResultRow& row : some_rows()) {
+    rows.push_back(stored(row));
+  }
+  return rows;
+}
+
+void fill(const std::string& path, const std::vector<std::size_t>& points) {
+  StoreWriter store(path, identity());
+  for (const std::size_t point : points) {
+    store.add(point, stored_rows());
+  }
+  store.commit();
+}
+
+/// What a call throws; empty where it throws nothing.
+template <class Error, class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+template <class Error = ConfigError>
+std::string refusal_of_writer(const std::string& path, const StoreIdentity& wanted = identity()) {
+  return refusal<Error>([&] { StoreWriter store(path, wanted); });
+}
+
+template <class Error = ConfigError>
+std::string refusal_of_reader(const std::string& path) {
+  return refusal<Error>([&] {
+    StoreReader store(path);
+    while (store.next()) {
+    }
+  });
+}
+
+TEST(StoreRow, ALayerComesBackWithAllThatAReportShows) {
+  const std::vector<ResultRow> rows = some_rows();
+  for (const ResultRow& row : rows) {
+    const ResultRow back = layer_row(stored(row));
+    EXPECT_EQ(reports::to_json(std::span(&back, 1)), reports::to_json(std::span(&row, 1)));
+    EXPECT_EQ(stored(back), stored(row));
+    EXPECT_EQ(back.bound, row.feasible() && row.bound);
+    EXPECT_EQ(back.parameters, row.feasible() ? row.parameters : "");
+    EXPECT_EQ(back.analysis.critical.busy, row.analysis.critical.busy);
+    ASSERT_EQ(back.tails.has_value(), row.tails.has_value());
+    if (row.tails) {
+      EXPECT_EQ(back.tails->causes.rank_on_path, row.tails->causes.rank_on_path);
+      EXPECT_EQ(back.tails->causes.time_on_path, row.tails->causes.time_on_path);
+    }
+  }
+  EXPECT_TRUE(std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); }));
+  EXPECT_FALSE(std::all_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); }));
+}
+
+TEST(StoreRow, AWholeModelComesBackWithItsCellsInTheirOrder) {
+  const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2"});
+  const Library library = library_of(grid);
+  StepPoints steps(library);
+  StepRowReader reader;
+  for (const StepRow& row : steps.rows(grid.settings)) {
+    const StepRow back = reader.read(stored(row));
+    EXPECT_EQ(back.cells, row.cells);
+  }
+}
+
+TEST(StoreRow, BytesComeBackAndOthersAreRefused) {
+  const std::vector<StoreRow> rows = stored_rows();
+  const std::string bytes = packed(rows);
+  EXPECT_EQ(unpacked(bytes), rows);
+  EXPECT_EQ(unpacked(""), std::vector<StoreRow>{});
+  EXPECT_THROW(unpacked(std::string_view(bytes).substr(0, bytes.size() - 1)), std::runtime_error);
+}
+
+TEST(ResultStore, PointsComeBackInTheirOrderWheneverTheyWereAdded) {
+  const OwnFolder folder;
+  fill("a.sqlite", {2, 0});
+  {
+    StoreWriter store("a.sqlite", identity());
+    EXPECT_EQ(store.held(), (std::vector<bool>{true, false, true}));
+    store.add(1, stored_rows());
+    store.commit();
+  }
+  StoreReader store("a.sqlite");
+  EXPECT_EQ(store.points(), 3U);
+  EXPECT_EQ(store.rows(), 9U);
+  EXPECT_EQ(store.infeasible_rows(), 3U);
+  for (std::size_t point = 0; point < 3; ++point) {
+    const std::optional<StoredPoint> next = store.next();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->point, point);
+    EXPECT_EQ(next->rows, stored_rows());
+  }
+  EXPECT_FALSE(store.next());
+}
+
+TEST(ResultStore, WhatIsNotCommittedWasNeverThere) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  {
+    StoreWriter store("a.sqlite", identity());
+    store.add(1, stored_rows());
+  }
+  EXPECT_EQ(StoreReader("a.sqlite").points(), 1U);
+}
+
+TEST(ResultStore, OtherResultsAreNeverMixedIn) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  const std::string end = "; choose another folder, or add --force to replace them";
+  StoreIdentity other = identity();
+  other.model_version = 2;
+  EXPECT_EQ(refusal_of_writer("a.sqlite", other), "a.sqlite holds results of model version 1, and this is 2" + end);
+  other = identity();
+  other.settings = "another sweep";
+  EXPECT_EQ(refusal_of_writer("a.sqlite", other), "a.sqlite holds the results of another sweep" + end);
+  other = identity();
+  other.digest = "d2";
+  EXPECT_EQ(
+      refusal_of_writer("a.sqlite", other),
+      "a.sqlite holds results of other files: a model, machine or other file that the sweep names has changed since" +
+          end);
+  other = identity();
+  other.shard = {2, 7};
+  EXPECT_EQ(refusal_of_writer("a.sqlite", other), "a.sqlite holds shard 1-of-1 of this sweep" + end);
+}
+
+TEST(ResultStore, ASecondWriterIsRefusedAndSoIsAReaderMeanwhile) {
+  const OwnFolder folder;
+  StoreWriter first("a.sqlite", identity());
+  const std::string sentence =
+      "a.sqlite is in use by another process; wait until that has ended, or choose another folder";
+  EXPECT_EQ(refusal_of_writer<DatabaseError>("a.sqlite"), sentence);
+}
+
+TEST(ResultStore, WhatIsNoStoreIsLeftAlone) {
+  const OwnFolder folder;
+  std::ofstream("text.sqlite") << std::string(5000, 'x');
+  EXPECT_EQ(refusal_of_writer<DatabaseError>("text.sqlite"),
+            "text.sqlite is no result store of commfuse; choose another file or folder");
+  {
+    Database foreign("foreign.sqlite", Database::Access::write);
+    foreign.run("CREATE TABLE recipes(name TEXT)");
+  }
+  const std::string sentence =
+      "foreign.sqlite is a database, but no result store of commfuse; choose another file or folder";
+  EXPECT_EQ(refusal_of_writer("foreign.sqlite"), sentence);
+  EXPECT_EQ(refusal_of_reader("foreign.sqlite"), sentence);
+  EXPECT_NE(refusal_of_reader<DatabaseError>("absent.sqlite").find("absent.sqlite cannot be opened"),
+            std::string::npos);
+  EXPECT_FALSE(fs::exists("absent.sqlite"));
+}
+
+TEST(ResultStore, OneOfANewerProgramIsRefused) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  {
+    Database database("a.sqlite", Database::Access::write);
+    database.run("PRAGMA user_version = 99");
+  }
+  EXPECT_EQ(refusal_of_reader("a.sqlite"),
+            "a.sqlite is a store of version 99, made by a newer commfuse; this one knows up to 2");
+}
+
+TEST(ResultStore, OneOfVersion1IsBroughtUpAndKeepsItsRows) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  {
+    Database database("a.sqlite", Database::Access::write);  // As version 1 left it.
+    database.run("DROP TABLE sessions; PRAGMA user_version = 1");
+  }
+  EXPECT_EQ(StoreReader("a.sqlite").points(), 1U);
+  fill("a.sqlite", {1});
+  StoreReader store("a.sqlite");
+  EXPECT_EQ(store.points(), 2U);
+  EXPECT_EQ(store.next()->rows, stored_rows());
+  Database database("a.sqlite", Database::Access::read);
+  Statement version(database, "PRAGMA user_version");
+  ASSERT_TRUE(version.step());
+  EXPECT_EQ(version.whole(0), store_version);
+}
+
+TEST(ResultStore, AValueThatWasChangedIsFoundByItsChecksum) {
+  const OwnFolder folder;
+  const char* changes[] = {"UPDATE rows SET makespan_us = makespan_us + 1 WHERE reason IS NULL",
+                           "UPDATE texts SET text = 'llama' WHERE text = 'llama-3.1-8b'",
+                           "UPDATE rows SET id = 4096 + id"};
+  for (const char* change : changes) {
+    fs::remove("a.sqlite");
+    fill("a.sqlite", {0});
+    {
+      Database database("a.sqlite", Database::Access::write);
+      database.run(change);
+    }
+    const std::string sentence = refusal_of_reader<DatabaseError>("a.sqlite");
+    EXPECT_NE(sentence.find("a.sqlite is damaged (the row of point "), std::string::npos) << change << sentence;
+  }
+}
+
+TEST(ResultStore, AClockThatGoesBackChangesNothing) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  {
+    Database database("a.sqlite", Database::Access::write);  // The next session begins a century before this one.
+    database.run("UPDATE sessions SET started = started + 3155760000");
+  }
+  fill("a.sqlite", {1, 2});
+  StoreReader store("a.sqlite");
+  for (std::size_t point = 0; point < 3; ++point) {
+    const std::optional<StoredPoint> next = store.next();
+    ASSERT_TRUE(next);
+    EXPECT_EQ(next->point, point);
+    EXPECT_EQ(next->rows, stored_rows());
+  }
+}
+
+TEST(ResultStore, ARowThatIsLostIsFound) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  {
+    Database database("a.sqlite", Database::Access::write);
+    database.run("DELETE FROM rows WHERE id = 0");
+  }
+  EXPECT_NE(refusal_of_reader<DatabaseError>("a.sqlite").find("a row of point 0 is missing"), std::string::npos);
+}
+
+TEST(ResultStore, AFileThatIsCutShortIsRefused) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0, 1, 2});
+  fs::resize_file("a.sqlite", fs::file_size("a.sqlite") / 2);
+  EXPECT_NE(refusal_of_writer<DatabaseError>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
+  EXPECT_NE(refusal_of_reader<DatabaseError>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
+}
+
+/// No file of this process may grow beyond so many bytes while this lives: writes fail, as on a full disk.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit small{.rlim_cur = bytes, .rlim_max = before_.rlim_max};
+    std::signal(SIGXFSZ, SIG_IGN);
+    setrlimit(RLIMIT_FSIZE, &small);
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  ~SmallDisk() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, SIG_DFL);
+  }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(ResultStore, AFullDiskIsSaidAndKeepsWhatWasCommitted) {
+  const OwnFolder folder;
+  const std::vector<StoreRow> rows = stored_rows();
+  std::size_t committed = 0;
+  const std::string sentence = refusal<DatabaseError>([&] {
+    StoreWriter store("a.sqlite", identity(10'000));
+    const SmallDisk disk(200'000);
+    for (std::size_t point = 0; point < 10'000; ++point) {
+      store.add(point, rows);
+      if (point % 10 == 9) {
+        store.commit();
+        committed = point + 1;
+      }
+    }
+  });
+  EXPECT_NE(sentence.find("a.sqlite could not be written: "), std::string::npos) << sentence;
+  EXPECT_NE(sentence.find("free some space and run the same command again"), std::string::npos) << sentence;
+  EXPECT_GT(committed, 10U);
+  StoreWriter again("a.sqlite", identity(10'000));
+  const std::vector<bool> held = again.held();
+  EXPECT_EQ(std::count(held.begin(), held.end(), true), static_cast<std::ptrdiff_t>(committed));
+  again.add(committed, rows);
+  again.commit();
+}
+
+}  // namespace
+}  // namespace commfuse

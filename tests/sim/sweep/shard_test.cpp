@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shards share the points of a sweep: each once, evenly, and whatever the period of a grid.
+#include "sim/sweep/shard.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+using Environment = std::map<std::string, std::string>;
+
+Shard parsed(const std::string& text, const Environment& environment = {}) {
+  return parse_shard(text, [&](const char* name) {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+std::string refusal(const std::string& text, const Environment& environment = {}) {
+  try {
+    parsed(text, environment);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+TEST(Shard, IsWrittenAsAPartOfSeveral) {
+  EXPECT_EQ(parsed("3/7"), (Shard{3, 7}));
+  EXPECT_EQ(name_of({3, 7}), "3-of-7");
+  EXPECT_EQ(refusal("8/7"), "--shard: there is no part 8 of 7; choose 1/N to N/N, N up to 100000");
+  EXPECT_EQ(refusal("0/7"), "--shard: there is no part 0 of 7; choose 1/N to N/N, N up to 100000");
+  EXPECT_EQ(refusal("three"), "--shard: 'three' is no part; write one, as in 3/7, or auto");
+  EXPECT_EQ(refusal("1/x"), "--shard: '1/x' is no part; write one, as in 3/7, or auto");
+}
+
+TEST(Shard, AutoIsWhatTheSchedulerSays) {
+  const Environment slurm{{"SLURM_ARRAY_TASK_ID", "14"},   {"SLURM_ARRAY_TASK_MIN", "10"},
+                          {"SLURM_ARRAY_TASK_COUNT", "4"}, {"SLURM_ARRAY_TASK_STEP", "2"},
+                          {"SLURM_PROCID", "0"},           {"SLURM_NTASKS", "1"}};
+  EXPECT_EQ(parsed("auto", slurm), (Shard{3, 4}));
+  EXPECT_EQ(parsed("auto", {{"SLURM_PROCID", "2"}, {"SLURM_NTASKS", "8"}}), (Shard{3, 8}));
+  EXPECT_EQ(parsed("auto", {{"OMPI_COMM_WORLD_RANK", "3"}, {"OMPI_COMM_WORLD_SIZE", "4"}}), (Shard{4, 4}));
+  EXPECT_EQ(parsed("auto/5", {{"JOB_COMPLETION_INDEX", "0"}}), (Shard{1, 5}));
+  EXPECT_EQ(parsed("auto/5", {{"PARALLEL_SEQ", "5"}}), (Shard{5, 5}));
+  EXPECT_EQ(refusal("auto", {{"JOB_COMPLETION_INDEX", "0"}}),
+            "--shard: auto knows which task this is but not of how many; write that, as in auto/7");
+  EXPECT_EQ(refusal("auto/5", slurm), "--shard: auto/5 is asked for, but the scheduler runs 4 tasks; write auto alone");
+  EXPECT_EQ(
+      refusal("auto"),
+      "--shard: auto finds no task of a scheduler in the environment (Slurm, PBS, Kubernetes, MPI, GNU parallel); "
+      "write the part, as in 3/7");
+}
+
+TEST(Shard, EveryPointBelongsToOne) {
+  for (const std::size_t points : {1U, 6U, 7U, 8U, 1000U, 12'345U}) {
+    for (const int parts : {1, 2, 7, 16}) {
+      std::vector<std::size_t> counts(static_cast<std::size_t>(parts), 0);
+      for (std::size_t point = 0; point < points; ++point) {
+        int owners = 0;
+        for (int part = 1; part <= parts; ++part) {
+          if (belongs_to({part, parts}, point, points)) {
+            ++owners;
+            ++counts[static_cast<std::size_t>(part - 1)];
+          }
+        }
+        ASSERT_EQ(owners, 1) << points << " points, " << parts << " parts, point " << point;
+      }
+      const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
+      EXPECT_LE(*most - *least, std::max<std::size_t>(1, points / static_cast<std::size_t>(parts * 16)) + 1);
+    }
+  }
+}
+
+TEST(Shard, AnAxisOfAsManyValuesIsDealtEvenly) {
+  // Each fifth point costs the most; of five shards none may get them all.
+  std::vector<int> costly(5, 0);
+  for (std::size_t point = 0; point < 10'000; point += 5) {
+    for (int part = 1; part <= 5; ++part) {
+      costly[static_cast<std::size_t>(part - 1)] += belongs_to({part, 5}, point, 10'000) ? 1 : 0;
+    }
+  }
+  for (const int count : costly) {
+    EXPECT_NEAR(count, 400, 80);
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

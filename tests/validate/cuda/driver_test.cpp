@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// Streams, events, gates, graphs, traces, library products and NCCL on a GPU.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/validate/cuda/on_device.h"
+#include "validate/reference/arithmetic.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::some_values;
+
+class CudaDevice : public test::OnDevice {
+ protected:
+  /// A copy of everything.
+  static MoveCall copy_of(const Panel& from, const Panel& to) { return {.parts = {{from, to}}, .wire = from.dtype}; }
+};
+
+TEST_F(CudaDevice, SaysWhatItIs) {
+  const DeviceFacts facts = driver().facts();
+  EXPECT_FALSE(facts.name.empty());
+  EXPECT_EQ(facts.uuid.size(), std::string("GPU-00000000-0000-0000-0000-000000000000").size());
+  EXPECT_GE(facts.multiprocessors, 1);
+  EXPECT_GE(facts.capability, 80);
+  EXPECT_GT(facts.memory.count, 0);
+  EXPECT_GT(facts.clock_mhz, 0);
+  EXPECT_EQ(facts.nccl.empty(), !module().has_nccl());
+}
+
+TEST_F(CudaDevice, AStreamWaitsForAnEventOfAnother) {
+  const StreamId other = driver().make_stream(true);
+  const EventId there = driver().make_event(false);
+  const Matrix<float> values = some_values(8, 8, DType::fp32, 1);
+  const Panel from = put(values, DType::fp32);
+  const Panel between = room(8, 8, DType::fp32);
+  const Panel to = room(8, 8, DType::fp32);
+  driver().spin(stream(), std::chrono::milliseconds(5));
+  driver().move(stream(), copy_of(from, between));
+  driver().record(there, stream());
+  driver().wait(other, there);
+  driver().move(other, copy_of(between, to));
+  EXPECT_EQ(get(to), values);
+}
+
+TEST_F(CudaDevice, NothingPassesAClosedGate) {
+  const Matrix<float> values = some_values(4, 4, DType::fp32, 2);
+  const Panel from = put(values, DType::fp32);
+  const Panel to = room(4, 4, DType::fp32);
+  driver().close_gate();
+  driver().gate(stream());
+  driver().move(stream(), copy_of(from, to));
+  EXPECT_FALSE(driver().finish(std::chrono::milliseconds(20)));
+  driver().open_gate();
+  EXPECT_EQ(get(to), values);
+  EXPECT_TRUE(driver().gate_held());
+}
+
+TEST_F(CudaDevice, AGateThatNobodyOpensLetsGo) {
+  driver().close_gate();
+  driver().gate(stream());
+  EXPECT_TRUE(driver().finish(patience));
+  EXPECT_FALSE(driver().gate_held());
+  driver().open_gate();
+}
+
+TEST_F(CudaDevice, MemoryIsNotAskedForUnderAClosedGate) {
+  driver().close_gate();
+  EXPECT_THROW(driver().allocate({16}), std::runtime_error);
+  EXPECT_THROW(driver().make_stream(false), std::runtime_error);
+  driver().open_gate();
+  const Address at = driver().allocate({16});
+  driver().release(at);
+  EXPECT_THROW(driver().release(at), std::runtime_error);
+}
+
+TEST_F(CudaDevice, AGraphOfTwoStreamsDoesWhatWasIssued) {
+  const StreamId other = driver().make_stream(true);
+  const EventId forked = driver().make_event(true);  // also timed ones order
+  const EventId joined = driver().make_event(true);
+  const Matrix<float> values = some_values(16, 16, DType::fp32, 3);
+  const Panel from = put(values, DType::fp32);
+  const Panel between = room(16, 16, DType::fp32);
+  const Panel to = room(16, 16, DType::fp32);
+  driver().begin_capture(stream());
+  driver().move(stream(), copy_of(from, between));
+  driver().record(forked, stream());
+  driver().wait(other, forked);
+  driver().spin(other, std::chrono::milliseconds(2));
+  driver().move(other, copy_of(between, to));
+  driver().record(joined, other);
+  driver().wait(stream(), joined);
+  const GraphId graph = driver().end_capture();
+  EXPECT_TRUE(std::ranges::none_of(get(to).values(), [](float value) { return value == value; })) << "still poison";
+  driver().launch(stream(), graph);
+  EXPECT_EQ(get(to), values);
+  EXPECT_GE(driver().elapsed(forked, joined), std::chrono::milliseconds(1));
+}
+
+TEST_F(CudaDevice, LibraryProductsOfIntegersAreExact) {
+  for (unsigned how = 0; how < 8; ++how) {
+    ProductCall call{.transpose_a = (how & 1U) != 0,
+                     .transpose_b = (how & 2U) != 0,
+                     .accumulate = (how & 4U) != 0,
+                     .products = Products::blocked,
+                     .multiprocessors = how % 2 == 0 ? 0 : 16};
+    const Matrix<float> a = some_values(64, 32, DType::bf16, 4 + how, true);
+    const Matrix<float> b = some_values(32, 48, DType::bf16, 40 + how, true);
+    const Matrix<float> before = some_values(64, 48, DType::fp32, 400 + how, true);
+    call.a = put(call.transpose_a ? transposed(a) : a, DType::bf16, 8);
+    call.b = put(call.transpose_b ? transposed(b) : b, DType::bf16);
+    call.out = put(before, DType::fp32, 8);
+    driver().product(stream(), call);
+    const std::array terms{before, product(a, b)};
+    EXPECT_EQ(get(call.out), call.accumulate ? sum(terms) : product(a, b)) << how;
+    EXPECT_TRUE(is_untouched_beside(call.out));
+  }
+}
+
+TEST_F(CudaDevice, AWholeProductByTheAlgorithmOfItsShardsHasTheirBits) {
+  constexpr std::int64_t rows = 512;
+  constexpr std::int64_t shard = 128;
+  const Panel a = put(some_values(rows, 256, DType::bf16, 6), DType::bf16);
+  const Panel b = put(some_values(256, 192, DType::bf16, 7), DType::bf16);
+  const Panel whole = room(rows, 192, DType::fp32);
+  const Panel cut = room(rows, 192, DType::fp32);
+  driver().product(stream(), {.a = a, .b = b, .out = whole, .products = Products::blocked, .algorithm_rows = shard});
+  for (std::int64_t row = 0; row < rows; row += shard) {
+    const auto rows_in = [&](Panel panel) {
+      panel.at += static_cast<Address>(row * panel.stride * bytes_of(panel.dtype));
+      panel.rows = shard;
+      return panel;
+    };
+    driver().product(stream(), {.a = rows_in(a), .b = b, .out = rows_in(cut), .products = Products::blocked});
+  }
+  EXPECT_EQ(get(whole), get(cut));
+}
+
+TEST_F(CudaDevice, MultiprocessorsSetApartDoTheSame) {
+  Partition partition;
+  try {
+    partition = driver().set_apart(16);
+  } catch (const std::runtime_error& error) {
+    GTEST_SKIP() << error.what();  // CUDA or its driver is too old
+  }
+  EXPECT_GE(partition.multiprocessors, 16);
+  const StreamId apart = driver().make_stream_on(partition, false);
+  const Matrix<float> a = some_values(64, 32, DType::bf16, 50, true);
+  const Matrix<float> b = some_values(32, 48, DType::bf16, 51, true);
+  const Panel out = room(64, 48, DType::fp32);
+  driver().product(apart, {.a = put(a, DType::bf16),
+                           .b = put(b, DType::bf16),
+                           .out = out,
+                           .products = Products::blocked,
+                           .multiprocessors = partition.multiprocessors});
+  EXPECT_EQ(get(out), product(a, b));
+}
+
+TEST_F(CudaDevice, ATraceTellsKernelsByTheirLabels) {
+  const Panel from = put(some_values(8, 8, DType::fp32, 8), DType::fp32);
+  const Panel to = room(8, 8, DType::fp32);
+  ASSERT_TRUE(driver().finish(patience));
+  driver().begin_trace();
+  driver().label(7);
+  driver().spin(stream(), std::chrono::microseconds(50));
+  driver().label(9);
+  driver().move(stream(), {.parts = {{from, to}}, .wire = DType::fp32, .link = {.ctas = 3}});
+  ASSERT_TRUE(driver().finish(patience));
+  const std::vector<DeviceSpan> spans = driver().end_trace();
+  ASSERT_EQ(spans.size(), 2U);
+  EXPECT_EQ(spans[0].label, 7U);
+  EXPECT_EQ(spans[1].label, 9U);
+  EXPECT_EQ(spans[1].ctas, 3);
+  EXPECT_LE(spans[0].begin, spans[0].end);
+  EXPECT_LE(spans[0].end, spans[1].begin);
+}
+
+TEST_F(CudaDevice, OneRankSendsToItselfThroughNccl) {
+  if (!module().has_nccl()) {
+    GTEST_SKIP() << "built without NCCL";
+  }
+  const auto network = module().connect(driver(), module().make_key(), 0, 1, {.registered = true});
+  const Matrix<float> values = some_values(32, 32, DType::bf16, 9);
+  const Panel from = put(values, DType::bf16);
+  const Panel to = room(32, 32, DType::bf16);
+  const std::array sends{Message{0, from}};
+  const std::array receives{Message{0, to}};
+  const std::size_t messages = network->split(0);
+  const std::size_t collectives = network->split(0);
+  network->exchange(messages, stream(), sends, receives);
+  EXPECT_EQ(get(to), values);
+  const Panel gathered = room(32, 32, DType::bf16);
+  network->collective(collectives, stream(), CollectiveKind::all_gather, from, gathered);
+  EXPECT_EQ(get(gathered), values);
+  EXPECT_EQ(network->failure(), std::nullopt);
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GPU computes and moves has the bits of the host's reference, on small and awkward shapes.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/validate/cuda/on_device.h"
+#include "validate/reference/arithmetic.h"
+#include "validate/reference/attention.h"
+#include "validate/reference/data.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::some_values;
+using test::stored_as;
+
+class CudaKernels : public test::OnDevice {};
+
+constexpr std::array stored_dtypes{DType::bf16, DType::fp16, DType::fp32};
+
+struct Extents {
+  std::int64_t rows, columns, depth;
+};
+
+/// The interpreter's product, added to `before` where there is one, as it is stored.
+Matrix<float> expected_product(const Matrix<float>& a, const Matrix<float>& b, const ProductCall& call,
+                               const Matrix<float>& before) {
+  Matrix<float> out = product(factor(a, call.transpose_a), factor(b, call.transpose_b));
+  if (call.accumulate) {
+    const std::array terms{before, out};
+    out = sum(terms);
+  }
+  return stored_as(call.out.dtype, std::move(out));
+}
+
+TEST_F(CudaKernels, ExactProductsHaveTheInterpretersBits) {
+  std::uint64_t seed = 0;
+  for (const Extents& is : {Extents{1, 1, 1}, Extents{3, 5, 7}, Extents{64, 64, 16}, Extents{65, 67, 33}}) {
+    for (unsigned how = 0; how < 8; ++how) {
+      const DType in = stored_dtypes[seed % 3];
+      const DType to = stored_dtypes[seed / 3 % 3];
+      ProductCall call{.transpose_a = (how & 1U) != 0, .transpose_b = (how & 2U) != 0, .accumulate = (how & 4U) != 0};
+      const Matrix<float> a = some_values(is.rows, is.depth, in, ++seed);
+      const Matrix<float> b = some_values(is.depth, is.columns, in, ++seed);
+      const Matrix<float> left = call.transpose_a ? transposed(a) : a;
+      const Matrix<float> right = call.transpose_b ? transposed(b) : b;
+      const Matrix<float> before = some_values(is.rows, is.columns, to, ++seed);
+      call.a = put(left, in, 3);
+      call.b = put(right, in);
+      call.out = put(before, to, 1);
+      driver().product(stream(), call);
+      EXPECT_EQ(get(call.out), expected_product(left, right, call, before)) << is.rows << ' ' << how;
+      EXPECT_TRUE(is_untouched_beside(call.out));
+    }
+  }
+}
+
+struct FunctionCase {
+  Function function;
+  Functions functions;
+  std::int64_t inputs = 1;
+};
+
+Matrix<float> expected_function(const FunctionCase& one, std::int64_t block, const std::vector<Matrix<float>>& inputs) {
+  switch (one.function) {
+    case Function::add: return sum(inputs);
+    case Function::residual: return residual(one.functions, inputs[0], inputs[1]);
+    default: return apply(one.function, one.functions, block, inputs[0]);
+  }
+}
+
+TEST_F(CudaKernels, FunctionsHaveTheReferencesBits) {
+  const std::vector<FunctionCase> cases{
+      {Function::add, Functions::real, 1},        {Function::add, Functions::real, 5},
+      {Function::copy, Functions::real},          {Function::swiglu, Functions::real},
+      {Function::swiglu, Functions::integer},     {Function::gelu, Functions::real},
+      {Function::gelu, Functions::integer},       {Function::norm, Functions::real},
+      {Function::norm, Functions::integer},       {Function::residual, Functions::real, 2},
+      {Function::residual, Functions::integer, 2}};
+  std::uint64_t seed = 100;
+  for (const FunctionCase& one : cases) {
+    for (const std::int64_t block : {std::int64_t{1}, std::int64_t{8}, std::int64_t{13}}) {
+      const DType in = stored_dtypes[++seed % 3];
+      const std::int64_t columns = 3 * block;
+      FunctionCall call{.function = one.function, .functions = one.functions, .block = block};
+      std::vector<Matrix<float>> inputs;
+      for (std::int64_t i = 0; i < one.inputs; ++i) {
+        const std::int64_t wide = one.function == Function::swiglu ? 2 * columns : columns;
+        inputs.push_back(some_values(5, wide, in, ++seed, one.functions == Functions::integer));
+        call.inputs.push_back(put(inputs.back(), in, block == 8 ? 0 : 2));
+      }
+      call.out = room(5, columns, in, 1);
+      driver().function(stream(), call);
+      EXPECT_EQ(get(call.out), stored_as(in, expected_function(one, block, inputs)))
+          << static_cast<int>(one.function) << ' ' << static_cast<int>(one.functions) << ' ' << block;
+      EXPECT_TRUE(is_untouched_beside(call.out));
+    }
+  }
+}
+
+TEST_F(CudaKernels, AnAddOfWhatCameOverAWireRoundsEveryTermFirst) {
+  std::vector<Matrix<float>> terms;
+  FunctionCall call{.function = Function::add, .block = 16, .wire = DType::bf16};
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const Matrix<float> term = some_values(3, 16, DType::fp32, 7 + i);
+    call.inputs.push_back(put(term, DType::fp32));
+    terms.push_back(stored_as(DType::bf16, term));
+  }
+  call.out = room(3, 16, DType::fp32);
+  driver().function(stream(), call);
+  EXPECT_EQ(get(call.out), sum(terms));
+}
+
+TEST_F(CudaKernels, AnAddInPlaceAndAZeroGoWhereTheyShould) {
+  const Matrix<float> before = some_values(4, 9, DType::fp32, 1);
+  const Matrix<float> more = some_values(4, 9, DType::fp32, 2);
+  const Panel here = put(before, DType::fp32);
+  driver().function(stream(), {.function = Function::add, .inputs = {here, put(more, DType::fp32)}, .out = here});
+  const std::array terms{before, more};
+  EXPECT_EQ(get(here), sum(terms));
+  driver().function(stream(), {.function = Function::zero, .out = here});
+  EXPECT_EQ(get(here), Matrix<float>(4, 9));
+}
+
+TEST_F(CudaKernels, ANormOfAWideRowIsWithinOneRoundingOfTheReference) {
+  const Matrix<float> values = some_values(2, 5000, DType::fp32, 3);
+  const Panel out = room(2, 5000, DType::fp32);
+  driver().function(stream(),
+                    {.function = Function::norm, .block = 5000, .inputs = {put(values, DType::fp32)}, .out = out});
+  const Matrix<float> got = get(out);
+  const Matrix<float> expected = apply(Function::norm, Functions::real, 5000, values);
+  for (std::size_t i = 0; i < got.values().size(); ++i) {
+    EXPECT_LE(std::abs(got.values()[i] - expected.values()[i]), std::abs(expected.values()[i]) * 0x1p-23F) << i;
+  }
+}
+
+TEST_F(CudaKernels, FastFunctionsAreCloseToTheReference) {
+  for (const Function function : {Function::swiglu, Function::gelu, Function::norm}) {
+    const std::int64_t wide = function == Function::swiglu ? 80 : 40;
+    const Matrix<float> values = some_values(3, wide, DType::fp32, 17);
+    const Panel out = room(3, 40, DType::fp32);
+    driver().function(stream(), {.function = function,
+                                 .products = Products::blocked,
+                                 .block = 40,
+                                 .inputs = {put(values, DType::fp32)},
+                                 .out = out});
+    const Matrix<float> got = get(out);
+    const Matrix<float> expected = apply(function, Functions::real, 40, values);
+    for (std::size_t i = 0; i < got.values().size(); ++i) {
+      EXPECT_NEAR(got.values()[i], expected.values()[i], 1e-5F) << static_cast<int>(function) << ' ' << i;
+    }
+  }
+}
+
+/// Rows of one matrix, as they stand in the whole; the others stay.
+Matrix<float> rows_at(const Matrix<float>& whole, std::span<const std::int64_t> at) {
+  Matrix<float> rows(static_cast<std::int64_t>(at.size()), whole.columns());
+  for (std::int64_t row = 0; row < rows.rows(); ++row) {
+    std::ranges::copy(whole.row(at[static_cast<std::size_t>(row)]), rows.row(row).begin());
+  }
+  return rows;
+}
+
+struct AttentionCase {
+  AttentionLayout layout;
+  std::int64_t blocks, rows, first, queries;
+};
+
+// Two query heads share a kv head; two sequences; slices that begin in the middle of them.
+const std::vector<AttentionCase> attention_cases{
+    {{.qkv = 24, .out = 12, .head = 6, .batch = 1, .causal = true}, 1, 9, 4, 5},
+    {{.qkv = 16, .out = 8, .head = 4, .batch = 2, .causal = true}, 2, 12, 3, 7},
+    {{.qkv = 16, .out = 8, .head = 4, .batch = 2, .causal = false}, 1, 10, 0, 10},
+    {{.qkv = 64, .out = 32, .head = 8, .batch = 1, .causal = false}, 1, 33, 16, 8},
+};
+
+class CudaAttention : public test::OnDevice {
+ protected:
+  /// What the device makes of one slice of the queries, and the reference.
+  std::pair<Matrix<float>, Matrix<float>> both(const AttentionCase& one, Functions functions, Products products,
+                                               DType dtype) {
+    const Matrix<float> whole =
+        some_values(one.rows, one.blocks * one.layout.qkv, dtype, 11, functions == Functions::integer);
+    std::vector<std::int64_t> at(static_cast<std::size_t>(one.queries));
+    std::iota(at.begin(), at.end(), one.first);
+    const Matrix<float> queries = rows_at(whole, at);
+    const Panel out = room(one.queries, one.blocks * one.layout.out, dtype, 8);
+    driver().attend(stream(), {.layout = one.layout,
+                               .functions = functions,
+                               .products = products,
+                               .parts = {{put(queries, dtype, 8), one.first, out}},
+                               .keys = put(whole, dtype)});
+    Matrix<float> got = get(out);
+    return {std::move(got), stored_as(dtype, attention(one.layout, functions, queries, at, whole))};
+  }
+};
+
+TEST_F(CudaAttention, InDoubleItHasTheReferencesBits) {
+  for (const AttentionCase& one : attention_cases) {
+    for (const Functions functions : {Functions::real, Functions::integer}) {
+      for (const DType dtype : stored_dtypes) {
+        const auto [got, expected] = both(one, functions, Products::ascending, dtype);
+        EXPECT_EQ(got, expected) << one.rows << ' ' << static_cast<int>(functions) << ' ' << name_of(dtype);
+      }
+    }
+  }
+}
+
+TEST_F(CudaAttention, ByProductsItIsCloseToTheReference) {
+  for (const AttentionCase& one : attention_cases) {
+    const auto [got, expected] = both(one, Functions::real, Products::blocked, DType::bf16);
+    for (std::size_t i = 0; i < got.values().size(); ++i) {
+      // Weights and results are rounded to bf16, and values lie in [-1, 1).
+      EXPECT_NEAR(got.values()[i], expected.values()[i], 0x1p-6F) << one.rows << ' ' << i;
+    }
+  }
+}
+
+/// The tags that data.cpp gives a tensor, in a program that holds nothing else.
+Matrix<float> tags_of_the_host(std::int64_t rows, std::int64_t columns, DType dtype, std::uint64_t seed) {
+  Program program;
+  program.tensors = {{.name = "x",
+                      .rows = {.dimension = static_cast<DimensionId>(0), .blocks = 1},
+                      .columns = {.dimension = static_cast<DimensionId>(1), .blocks = 1},
+                      .dtype = dtype}};
+  return input_data(program, {.block = {rows, columns}}, DataKind::tags, seed).front();
+}
+
+TEST_F(CudaKernels, TagsAreThoseOfTheHost) {
+  constexpr std::uint64_t seed = 12;
+  for (const DType dtype : stored_dtypes) {
+    const Matrix<float> whole = tags_of_the_host(9, 14, dtype, seed);
+    const Panel part = room(4, 5, dtype, 3);
+    TagCall call{.panel = part, .state = Random(seed).next(), .row = 2, .column = 6, .columns = 14};
+    driver().fill_tags(stream(), call);
+    const Matrix<float> got = get(part);
+    for (std::int64_t row = 0; row < 4; ++row) {
+      for (std::int64_t column = 0; column < 5; ++column) {
+        EXPECT_EQ(got.at(row, column), whole.at(2 + row, 6 + column)) << name_of(dtype);
+      }
+    }
+    EXPECT_TRUE(is_untouched_beside(part));
+    EXPECT_EQ(driver().count_wrong_tags(stream(), call), 0);
+    call.column = 7;
+    EXPECT_EQ(driver().count_wrong_tags(stream(), call), 20);
+  }
+}
+
+struct MoveCase {
+  std::int64_t rows, columns, beside_from, beside_to;
+};
+
+// Whole rows, odd ones, such that begin in the middle of 16 bytes, and one that several CTAs share.
+constexpr std::array move_cases{MoveCase{1, 1, 0, 0}, MoveCase{7, 24, 0, 0}, MoveCase{5, 13, 3, 0},
+                                MoveCase{9, 8, 8, 0}, MoveCase{4, 40, 0, 8}, MoveCase{300, 97, 0, 0}};
+
+class CudaMoves : public test::OnDevice {
+ protected:
+  void expect_moved(const DeviceLink& link, DType from, DType wire, DType to) {
+    MoveCall call{.wire = wire, .link = link};
+    std::vector<Matrix<float>> expected;
+    for (int again = 0; again < 6; ++again) {  // more parts than one launch takes
+      for (const MoveCase& one : move_cases) {
+        const Matrix<float> values = some_values(one.rows, one.columns, from, 21 + expected.size());
+        call.parts.push_back({put(values, from, one.beside_from), room(one.rows, one.columns, to, one.beside_to)});
+        expected.push_back(stored_as(to, stored_as(wire, values)));
+      }
+    }
+    driver().move(stream(), call);
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(get(call.parts[i].to), expected[i]) << i << ' ' << name_of(from) << ' ' << name_of(to);
+      EXPECT_TRUE(is_untouched_beside(call.parts[i].to));
+    }
+  }
+};
+
+TEST_F(CudaMoves, BytesArriveAsTheyWereAndNowhereElse) {
+  for (const DType dtype : stored_dtypes) {
+    expect_moved({.kind = LinkKind::copy, .ctas = 3}, dtype, dtype, dtype);
+  }
+}
+
+TEST_F(CudaMoves, ValuesAreRoundedToTheWire) {
+  expect_moved({.kind = LinkKind::copy, .ctas = 2}, DType::fp32, DType::bf16, DType::fp32);
+  expect_moved({.kind = LinkKind::copy, .ctas = 1}, DType::fp32, DType::fp32, DType::fp16);
+  expect_moved({.kind = LinkKind::copy, .ctas = 1}, DType::bf16, DType::fp32, DType::fp32);
+}
+
+TEST_F(CudaMoves, APacedLinkMovesTheSame) {
+  expect_moved({.kind = LinkKind::paced, .ctas = 3, .pace = {std::chrono::microseconds(5), {1e11}}}, DType::bf16,
+               DType::bf16, DType::bf16);
+}
+
+TEST_F(CudaMoves, APacedLinkIsNeverFasterThanItsPace) {
+  const Panel from = put(some_values(64, 512, DType::bf16, 1), DType::bf16);
+  const Panel to = room(64, 512, DType::bf16);
+  const EventId begin = driver().make_event(true);
+  const EventId end = driver().make_event(true);
+  const Pace pace{std::chrono::microseconds(100), {64.0 * 512 * 2 * 1000}};  // a millisecond for all of it
+  driver().record(begin, stream());
+  driver().move(stream(), {.parts = {{from, to}}, .link = {.kind = LinkKind::paced, .pace = pace}});
+  driver().record(end, stream());
+  ASSERT_TRUE(driver().finish(patience));
+  // The clock of the pace steps by up to 1 us.
+  EXPECT_GE(driver().elapsed(begin, end), std::chrono::microseconds(1099));
+}
+
+TEST_F(CudaMoves, ABounceThroughTheHostMovesTheSame) {
+  const DeviceLink link{.kind = LinkKind::bounce, .ctas = 2};
+  expect_moved(link, DType::bf16, DType::bf16, DType::bf16);
+  expect_moved(link, DType::fp32, DType::bf16, DType::fp32);
+  const Matrix<float> large = some_values(3000, 2100, DType::bf16, 5);  // in more chunks than there is room for
+  const Panel to = room(3000, 2100, DType::bf16);
+  driver().move(stream(), {.parts = {{put(large, DType::bf16), to}}, .link = link});
+  EXPECT_EQ(get(to), large);
+}
+
+}  // namespace
+}  // namespace commfuse::validate

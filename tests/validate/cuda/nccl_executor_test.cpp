@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// One device per rank, and NCCL's two-sided messages between them: the same bits, in an order that cannot get stuck.
+#include "validate/cuda/nccl_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <exception>
+#include <string>
+#include <thread>
+
+#include "tests/validate/cuda/fake_driver.h"
+#include "tests/validate/reference/matrices.h"
+#include "validate/reference/check_point.h"
+#include "validate/reference/verify.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::FakeCluster;
+using test::FakeNetwork;
+using test::points_of;
+using test::shared;
+
+/// What the ranks find of a program together; each is a thread with a device of its own.
+Verdict verified(const std::shared_ptr<const Program>& program, const VerifyOptions& options, LaunchMode mode) {
+  const int ranks = program->mesh.ranks();
+  FakeCluster cluster(ranks, 11);
+  std::vector<Verdict> verdicts(static_cast<std::size_t>(ranks));
+  std::vector<std::jthread> threads;
+  threads.reserve(verdicts.size());
+  for (int rank = 0; rank < ranks; ++rank) {
+    threads.emplace_back([&, rank] {
+      FakeNetwork network(cluster, rank);
+      Communicators communicators(network);
+      Device device(cluster.device(rank));
+      VerifyOptions mine = options;
+      mine.executor = [&](Lowered lowered, Sizes sizes) {
+        return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), device, communicators,
+                                              NcclOptions{.mode = mode});
+      };
+      verdicts[static_cast<std::size_t>(rank)] = verify(program, checked_sizes(*program)[0], mine);
+    });
+  }
+  threads.clear();
+  Verdict all = verdicts.front();
+  for (std::size_t rank = 1; rank < verdicts.size(); ++rank) {
+    all += verdicts[rank];
+  }
+  return all;
+}
+
+class GpusOnEveryRankCount : public testing::TestWithParam<std::int32_t> {};
+INSTANTIATE_TEST_SUITE_P(TwoToFour, GpusOnEveryRankCount, testing::Range(2, 5));
+
+TEST_P(GpusOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
+  int run = 0;
+  for (const CheckedOperation& operation : checked_operations()) {
+    for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
+      const auto program = shared(program_of(point));
+      const Verdict verdict = verified(program, {.orders = 2}, LaunchMode::stream);
+      EXPECT_TRUE(verdict.ok()) << program->name;
+      ++run;
+    }
+  }
+  EXPECT_GT(run, 20);
+}
+
+TEST(NcclExecutor, GivesTheSameBitsBehindAGateAndByGraph) {
+  const CheckedOperation& mlp = *std::ranges::find(checked_operations(), "mlp_swiglu", &CheckedOperation::name);
+  const auto program = shared(program_of({&mlp, find_strategy("commfuse"), {}, 4, 1}));
+  EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::gated).ok());
+  EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::graph).ok());
+}
+
+TEST(NcclPlan, NoGeneratedScheduleWaitsForEverWithTwoSidedMessagesInOrderOfIssue) {
+  std::vector<std::string> stuck;
+  for (const std::int32_t ranks : {2, 3, 4, 8}) {
+    for (const CheckedOperation& operation : checked_operations()) {
+      for (const CheckPoint& point : points_of(operation, ranks, DType::bf16)) {
+        const auto program = shared(program_of(point));
+        for (const std::string& sentence : nccl_findings(lower(program))) {
+          stuck.push_back(program->name + ": " + sentence);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(stuck, std::vector<std::string>{});
+}
+
+TEST(NcclPlan, AllRanksCommunicateInTheSameOrder) {
+  for (const CheckedOperation& operation : checked_operations()) {
+    for (const CheckPoint& point : points_of(operation, 4, DType::bf16)) {
+      const auto program = shared(program_of(point));
+      const Lowered lowered = lower(program);
+      std::vector<NcclMembers> first;
+      for (Rank rank = 0; rank < 4; ++rank) {
+        const std::vector<Command> commands = commands_of(lowered, rank);
+        const NcclPlan plan = nccl_plan(*program, commands);
+        if (rank == 0) {
+          first = plan.communicators;
+        }
+        EXPECT_EQ(plan.communicators, first) << program->name;
+        std::int32_t last = -1;
+        for (const NcclStep& step : plan.steps) {
+          if (step.kind == NcclStep::Kind::exchange || step.kind == NcclStep::Kind::collective) {
+            const auto op = static_cast<std::int32_t>(commands[static_cast<std::size_t>(step.command)].op);
+            EXPECT_GT(op, last) << program->name;  // by op: one order for all ranks
+            last = op;
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::validate

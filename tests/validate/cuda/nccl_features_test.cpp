@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which version of NCCL can do what: header and library both count, and what is lacking is told.
+#include "validate/cuda/nccl_features.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace commfuse::validate {
+namespace {
+
+/// Header and library of one version.
+NcclVersions both(int major, int minor, int patch) {
+  return {nccl_code(major, minor, patch), nccl_code(major, minor, patch)};
+}
+
+TEST(NcclFeatures, VersionsAreCountedAsNcclDoes) {
+  EXPECT_EQ(nccl_code(2, 28, 9), 22809);
+  EXPECT_EQ(nccl_in_words(22809), "2.28.9");
+  EXPECT_EQ(nccl_in_words(nccl_code(2, 30, 7)), "2.30.7");
+}
+
+TEST(NcclFeatures, AFeatureNeedsTheHeaderAndTheLibrary) {
+  EXPECT_TRUE(has({22809, 22809}, NcclFeature::all_to_all));
+  EXPECT_FALSE(has({22809, 22703}, NcclFeature::all_to_all));
+  EXPECT_FALSE(has({22703, 22809}, NcclFeature::all_to_all));
+  EXPECT_FALSE(has({22802, 22802}, NcclFeature::all_to_all));  // it came with 2.28.3
+  EXPECT_TRUE(has(both(2, 19, 3), NcclFeature::registration));
+  EXPECT_FALSE(has(both(2, 18, 6), NcclFeature::registration));
+  EXPECT_FALSE(has(both(2, 30, 6), NcclFeature::graph_stream_order));
+  EXPECT_TRUE(has(both(2, 30, 7), NcclFeature::graph_stream_order));
+}
+
+TEST(NcclFeatures, OlderThanCommunicatorsThatSplitIsRefused) {
+  EXPECT_EQ(refused({22809, 21703}),
+            "NCCL 2.17.3 is older than 2.18, which cannot give every lane a communicator; install a newer one");
+  EXPECT_EQ(refused({22809, 21801}), "");
+}
+
+TEST(NcclFeatures, NothingIsNotedWhereAllOptionsHaveTheirEffect) {
+  const NetworkOptions all{
+      .most_ctas = 8, .least_p2p_channels = 32, .nvls = false, .cta_policy = 2, .registered = true};
+  EXPECT_EQ(notes_on(all, both(2, 28, 9)), std::vector<std::string>{});
+}
+
+TEST(NcclFeatures, WhatAVersionDoesNotKnowIsNoted) {
+  const std::vector<std::string> expected{
+      "NCCL 2.18.5 cannot register buffers, so they are copied; 2.19.0 can",
+      "NCCL 2.18.5 has no CTA policy, so the default runs; 2.27.0 can",
+      "NCCL 2.18.5 keeps no order among communicators, so lanes may wait; 2.26.0 can",
+  };
+  EXPECT_EQ(notes_on({.cta_policy = 1, .registered = true}, both(2, 18, 5)), expected);
+}
+
+TEST(NcclFeatures, ThePolicyWithoutCtasIsYoungerThanPolicies) {
+  const std::vector<std::string> expected{
+      "NCCL 2.27.5 has no collectives without CTAs, so the default runs; 2.28.3 can"};
+  EXPECT_EQ(notes_on({.cta_policy = 2}, both(2, 27, 5)), expected);
+  EXPECT_EQ(notes_on({.cta_policy = 1}, both(2, 27, 5)), std::vector<std::string>{});
+}
+
+TEST(NcclFeatures, AHeaderOfAnotherMinorVersionIsNoted) {
+  EXPECT_EQ(notes_on({}, {22809, 23007}), std::vector<std::string>{"compiled for NCCL 2.28.9, running with 2.30.7"});
+  EXPECT_EQ(notes_on({}, {22803, 22809}), std::vector<std::string>{});
+}
+
+TEST(NcclFeatures, WhatNcclReadsOnceLeavesTheUsersOrderAndForcesChannels) {
+  const std::vector<NcclVariable> plain{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1", false},
+                                        {"NCCL_GRAPH_STREAM_ORDERING", "0", false}};
+  EXPECT_EQ(process_variables({}), plain);
+  std::vector<NcclVariable> tuned = plain;
+  tuned.push_back({"NCCL_MIN_P2P_NCHANNELS", "32", true});
+  EXPECT_EQ(process_variables({.least_p2p_channels = 32}), tuned);
+}
+
+TEST(NcclFeatures, WithoutNvlsTheAlgorithmsAreAllOthers) {
+  EXPECT_EQ(algorithms_without_nvls({.nvls = false}), "^NVLS,NVLSTree");
+  EXPECT_EQ(algorithms_without_nvls({}), "");
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the management library says, in words; and that its absence is no mistake.
+#include "validate/cuda/nvml.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse::validate {
+namespace {
+
+TEST(Nvml, ReasonsAreNamedByTheirBits) {
+  EXPECT_EQ(reasons_in_words(0), "nothing");
+  EXPECT_EQ(reasons_in_words(0x4), "the power cap");
+  EXPECT_EQ(reasons_in_words(0x1 | 0x20), "idling, heat");
+  EXPECT_EQ(reasons_in_words(0x4 | 0x1000), "the power cap, reasons 0x1000");
+}
+
+TEST(Nvml, AStateIsToldAsFarAsItIsKnown) {
+  EXPECT_EQ(
+      in_words(
+          {.clock_mhz = 1980, .memory_clock_mhz = 3201, .watts = 111.6, .celsius = 41, .nvlinks = 18, .held_back = 0}),
+      "1980 MHz, memory 3201 MHz, 112 W, 41 C, 18 NVLinks up, held back by nothing");
+  EXPECT_EQ(in_words({.celsius = 35}), "35 C");
+}
+
+TEST(Nvml, ADeviceThatNobodyKnowsHasNoState) { EXPECT_EQ(device_state("GPU-no-such-device").has_value(), false); }
+
+}  // namespace
+}  // namespace commfuse::validate

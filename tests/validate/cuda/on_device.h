@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matrices in the memory of a GPU, for tests that need one and are skipped without.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "validate/cuda/load.h"
+#include "validate/reference/matrix.h"
+#include "validate/reference/random.h"
+#include "validate/reference/rounding.h"
+
+namespace commfuse::validate::test {
+
+/// Values of a dtype: small integers, or anything in [-1, 1).
+inline Matrix<float> some_values(std::int64_t rows, std::int64_t columns, DType dtype, std::uint64_t seed,
+                                 bool integers = false) {
+  Matrix<float> values(rows, columns);
+  Random random(seed);
+  for (float& value : values.values()) {
+    value = integers ? static_cast<float>(random.integer(2)) : stored(dtype, random.uniform());
+  }
+  return values;
+}
+
+/// As it is when it was stored.
+inline Matrix<float> stored_as(DType dtype, Matrix<float> values) {
+  for (float& value : values.values()) {
+    value = stored(dtype, value);
+  }
+  return values;
+}
+
+class OnDevice : public testing::Test {
+ protected:
+  static constexpr Duration patience = std::chrono::seconds(20);
+
+  void SetUp() override {
+    static const CudaPlugin plugin = load_cuda_plugin();
+    if (!plugin.usable()) {
+      GTEST_SKIP() << plugin.missing;
+    }
+    module_ = plugin.module.get();
+    driver_ = module_->open(0);
+    stream_ = driver_->make_stream(false);
+  }
+
+  [[nodiscard]] const CudaModule& module() const { return *module_; }
+  [[nodiscard]] Driver& driver() { return *driver_; }
+  [[nodiscard]] StreamId stream() const { return stream_; }
+
+  /// All bytes 0xff, which is NaN; `beside` more columns lie between two rows, and as many elements before the first.
+  Panel room(std::int64_t rows, std::int64_t columns, DType dtype, std::int64_t beside = 0) {
+    const std::int64_t stride = columns + beside;
+    const auto bytes = static_cast<std::size_t>((rows * stride + beside) * bytes_of(dtype));
+    const Address at = driver().allocate({static_cast<std::int64_t>(bytes)});
+    driver().upload(at, std::vector<std::byte>(bytes, std::byte{0xff}));
+    return {at + static_cast<Address>(beside * bytes_of(dtype)), rows, columns, stride, dtype};
+  }
+
+  Panel put(const Matrix<float>& values, DType dtype, std::int64_t beside = 0) {
+    const Panel panel = room(values.rows(), values.columns(), dtype, beside);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(values.columns() * bytes_of(dtype)));
+    for (std::int64_t row = 0; row < values.rows(); ++row) {
+      encode(dtype, values.row(row), bytes);
+      driver().upload(row_at(panel, row), bytes);
+    }
+    return panel;
+  }
+
+  /// Once all that was issued has ended.
+  Matrix<float> get(const Panel& panel) {
+    EXPECT_TRUE(driver().finish(patience));
+    Matrix<float> values(panel.rows, panel.columns);
+    std::vector<std::byte> bytes(static_cast<std::size_t>(panel.columns * bytes_of(panel.dtype)));
+    for (std::int64_t row = 0; row < panel.rows; ++row) {
+      driver().download(bytes, row_at(panel, row));
+      decode(panel.dtype, bytes, values.row(row));
+    }
+    return values;
+  }
+
+  /// Whether what lies between the rows is as room() left it.
+  bool is_untouched_beside(const Panel& panel) {
+    const std::int64_t beside = panel.stride - panel.columns;
+    std::vector<std::byte> bytes(static_cast<std::size_t>(beside * bytes_of(panel.dtype)));
+    bool untouched = true;
+    for (std::int64_t row = 0; row < panel.rows && beside > 0; ++row) {
+      driver().download(bytes, row_at(panel, row) + static_cast<Address>(panel.columns * bytes_of(panel.dtype)));
+      untouched = untouched && std::ranges::all_of(bytes, [](std::byte one) { return one == std::byte{0xff}; });
+    }
+    return untouched;
+  }
+
+ private:
+  static Address row_at(const Panel& panel, std::int64_t row) {
+    return panel.at + static_cast<Address>(row * panel.stride * bytes_of(panel.dtype));
+  }
+
+  const CudaModule* module_ = nullptr;
+  std::unique_ptr<Driver> driver_;
+  StreamId stream_{};
+};
+
+}  // namespace commfuse::validate::test

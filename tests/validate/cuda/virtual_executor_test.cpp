@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the cuda-virtual executor issues gives the interpreter's bits, whatever the device makes of the order.
+#include "validate/cuda/virtual_executor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "model/schedule/builder.h"
+#include "tests/validate/cuda/fake_driver.h"
+#include "tests/validate/planted.h"
+#include "tests/validate/reference/matrices.h"
+#include "validate/cuda/nccl_plan.h"
+#include "validate/reference/check_point.h"
+#include "validate/reference/verify.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::FakeCluster;
+using test::points_of;
+using test::shared;
+
+/// Makes executors on the first device of a cluster.
+MakeExecutor on(Device& device, VirtualOptions options = {}) {
+  return [&device, options](Lowered lowered, Sizes sizes) {
+    return std::make_unique<VirtualExecutor>(std::move(lowered), std::move(sizes), device, options);
+  };
+}
+
+class VirtualRanks : public testing::TestWithParam<std::int32_t> {};
+INSTANTIATE_TEST_SUITE_P(OneToFour, VirtualRanks, testing::Range(1, 5));
+
+TEST_P(VirtualRanks, EveryKindOfScheduleGivesTheInterpretersBitsInWhateverOrderTheDeviceTakes) {
+  for (const CheckedOperation& operation : checked_operations()) {
+    for (const CheckPoint& point : points_of(operation, GetParam(), DType::bf16)) {
+      const auto program = shared(program_of(point));
+      FakeCluster cluster(1, 7);
+      Device device(cluster.device(0));
+      const Verdict verdict =
+          verify(program, checked_sizes(*program)[0], {.seed = 1, .orders = 3, .executor = on(device)});
+      EXPECT_TRUE(verdict.ok()) << program->name << " " << point.ranks;
+      EXPECT_EQ(verdict.same_order.value_or(Tally{}).wrong, 0) << program->name;
+      EXPECT_EQ(cluster.device(0).allocations(), 0U) << program->name;
+    }
+  }
+}
+
+const CheckedOperation& operation_named(std::string_view name) {
+  return *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
+}
+
+std::shared_ptr<const Program> program_named(std::string_view operation, std::string_view strategy,
+                                             std::int32_t ranks) {
+  return shared(program_of({&operation_named(operation), find_strategy(strategy), {}, ranks, 1}));
+}
+
+TEST(VirtualRanksOfEight, GiveTheInterpretersBits) {
+  for (const char* operation : {"ag_gemm", "gemm_rs", "mlp_swiglu", "attention"}) {
+    for (const char* strategy : {"serial", "sliced", "commfuse"}) {
+      if (std::ranges::find(checked_operations(), operation, &CheckedOperation::name) == checked_operations().end()) {
+        continue;
+      }
+      const auto program = program_named(operation, strategy, 8);
+      FakeCluster cluster(1, 3);
+      Device device(cluster.device(0));
+      EXPECT_TRUE(verify(program, checked_sizes(*program)[1], {.orders = 2, .executor = on(device)}).ok())
+          << program->name;
+    }
+  }
+}
+
+bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
+  FakeCluster cluster(1, seed);
+  Device device(cluster.device(0));
+  VirtualExecutor executor(lower(shared(program)), sizes, device, {});
+  return test::goes_wrong(executor, seed);
+}
+
+TEST(VirtualExecutor, CatchesPlantedMistakesOfEveryKind) {
+  std::array<test::Caught, 5> kinds;
+  for (const char* name : {"ag_gemm", "gemm_rs"}) {
+    test::plant_in(program_of({&operation_named(name), find_strategy("commfuse"), {.slices = 2}, 3, 1}), is_caught, 20,
+                   kinds);
+  }
+  test::expect_caught(kinds, 1);
+}
+
+TEST(VirtualExecutor, GivesTheSameBitsBehindAGateByGraphAndOnOneStream) {
+  const auto program = program_named("mlp_swiglu", "commfuse", 4);
+  for (const VirtualOptions options :
+       {VirtualOptions{.mode = LaunchMode::gated}, VirtualOptions{.mode = LaunchMode::graph},
+        VirtualOptions{.one_stream = true}, VirtualOptions{.mode = LaunchMode::graph, .one_stream = true}}) {
+    FakeCluster cluster(1, 5);
+    Device device(cluster.device(0));
+    EXPECT_TRUE(verify(program, checked_sizes(*program)[0], {.orders = 4, .executor = on(device, options)}).ok());
+  }
+}
+
+TEST(VirtualExecutor, IsHeldToAnOracleOfItsOwnKind) {
+  const auto program = program_named("gemm_rs", "commfuse", 4);
+  FakeCluster cluster(1, 5);
+  Device device(cluster.device(0));
+  const Verdict verdict = verify(program, checked_sizes(*program)[0],
+                                 {.orders = 4, .executor = on(device), .oracle = on(device, {.one_stream = true})});
+  EXPECT_TRUE(verdict.ok());
+  EXPECT_GT(verdict.same_order->elements, 0);
+}
+
+TEST(VirtualExecutor, RefusesAGateWithMoreBehindItThanAStreamTakes) {
+  const auto program = program_named("ag_gemm", "commfuse", 4);
+  FakeCluster cluster;
+  Device device(cluster.device(0));
+  VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device,
+                           {.mode = LaunchMode::gated, .random_data = true});
+  EXPECT_GT(executor.run({}).makespan, Duration{});
+  try {
+    executor.run({.iterations = 1000});
+    FAIL() << "it was issued";
+  } catch (const std::runtime_error& error) {
+    EXPECT_NE(std::string(error.what()).find("issue by stream or graph"), std::string::npos) << error.what();
+  }
+}
+
+TEST(VirtualExecutor, TracesEveryOpOfEveryRank) {
+  const auto program = program_named("gemm_rs", "commfuse", 3);
+  FakeCluster cluster;
+  Device device(cluster.device(0));
+  VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device,
+                           {.mode = LaunchMode::gated, .random_data = true});
+  const Execution execution = executor.run({.iterations = 2, .traced = true});
+  EXPECT_EQ(execution.timeline.size(), 3 * program->ops.size());
+  for (const OpSpan& span : execution.timeline) {
+    EXPECT_LT(span.start, span.end);
+    // Time zero is the gate's end, one microsecond of this device before the makespan begins.
+    EXPECT_LE(span.end, Instant(execution.makespan + std::chrono::microseconds(1)));
+  }
+}
+
+/// What a rank in the middle issues itself: "product", "move", ... by how often.
+std::multiset<std::string> issued_by_middle(const std::shared_ptr<const Program>& program, Rank rank) {
+  FakeCluster cluster;
+  Device device(cluster.device(0));
+  VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device,
+                           {.link = {.kind = LinkKind::paced, .pace = {std::chrono::microseconds(5), {1e11}}},
+                            .middle = rank,
+                            .random_data = true});
+  const std::size_t before = cluster.device(0).issued().size();
+  const Execution execution = executor.run({.traced = true});
+  EXPECT_EQ(execution.timeline.size(), commands_of(lower(program), rank).size()) << program->name;
+  const auto& issued = cluster.device(0).issued();
+  return {issued.begin() + static_cast<std::ptrdiff_t>(before), issued.end()};
+}
+
+TEST(VirtualExecutor, ARankInTheMiddleDoesItsOwnShareAndMovesWhatItReceives) {
+  const auto issued = issued_by_middle(program_named("ag_gemm", "commfuse", 4), 1);
+  EXPECT_EQ(issued.count("product"), 4U);
+  EXPECT_EQ(issued.count("move"), 3U);
+}
+
+TEST(VirtualExecutor, EveryScheduleRunsWithOneRankInTheMiddle) {
+  for (const CheckedOperation& operation : checked_operations()) {
+    for (const CheckPoint& point : points_of(operation, 4, DType::bf16)) {
+      const auto program = shared(program_of(point));
+      EXPECT_NO_THROW(issued_by_middle(program, 1)) << program->name;
+    }
+  }
+}
+
+TEST(IssuePlan, OpsThatWaitForEachOtherAreNamed) {
+  ProgramBuilder builder("circle", Mesh{{{"tp", 2}}});
+  const Extent all{builder.dimension("rows", 2), 2};
+  const Extent one{builder.dimension("columns", 1), 1};
+  const TensorId x = builder.input_tensor("x", all, one, DType::fp32);
+  const BufferId in = builder.buffer("in", BufferRole::input, {all.dimension, 1}, one, DType::fp32);
+  const BufferId out = builder.buffer("out", BufferRole::output, {all.dimension, 1}, one, DType::fp32);
+  builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
+  ExchangeSpec sends{.shift = 1, .wire = DType::fp32};
+  sends.send = {builder.whole(in)};
+  builder.exchange(sends);
+  ExchangeSpec receives{.shift = 1, .wire = DType::fp32};
+  receives.receive = {builder.whole(out)};
+  builder.exchange(receives);
+  const auto program = shared(std::move(builder).build());
+  const Lowered lowered = lower(program);
+  const std::vector<std::vector<Command>> commands{commands_of(lowered, 0), commands_of(lowered, 1)};
+  try {
+    issue_plan(*program, commands);
+    FAIL() << "a plan was made";
+  } catch (const Stuck& stuck) {
+    EXPECT_EQ(std::string(stuck.what()),
+              "no op can be issued: rank 0 stands at op 0 (exchange), rank 1 stands at op 0 (exchange)");
+  }
+  EXPECT_EQ(nccl_findings(lowered).size(), 2U);
+}
+
+}  // namespace
+}  // namespace commfuse::validate

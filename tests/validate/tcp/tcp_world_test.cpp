@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that meet over TCP, without MPI: who they are, and what they send each other.
+#include "validate/tcp/tcp_world.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "model/config_error.h"
+#include "validate/mpi/crew.h"
+#include "validate/tcp/rendezvous.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Calls it on so many processes, which are threads here; what each of them threw, in words.
+std::vector<std::string> on_processes(int count, const std::function<void(World&)>& work) {
+  const TcpDoor door(0);
+  std::vector<std::string> thrown(static_cast<std::size_t>(count));
+  std::vector<std::jthread> threads;
+  threads.reserve(thrown.size());
+  for (int process = 0; process < count; ++process) {
+    threads.emplace_back([&, process] {
+      try {
+        const auto world = process == 0 ? TcpWorld::lead(door, count, 1min)
+                                        : TcpWorld::join("127.0.0.1", door.port(), process, count, 1min);
+        work(*world);
+        world->close();
+      } catch (const std::exception& error) {
+        thrown[static_cast<std::size_t>(process)] = error.what();
+      }
+    });
+  }
+  threads.clear();
+  return thrown;
+}
+
+Payload payload_of(const std::string& text) {
+  PayloadWriter writer;
+  writer.put_text(text);
+  return writer.take();
+}
+
+TEST(TcpWorld, EveryProcessTellsTheLeader) {
+  std::vector<std::string> heard;
+  const auto thrown = on_processes(4, [&](World& world) {
+    Crew crew(world, 1min);
+    const auto reports = crew.gather(4, payload_of("process " + std::to_string(world.process())));
+    for (const Payload& report : reports) {
+      heard.push_back(PayloadReader(report).get_text());
+    }
+  });
+  EXPECT_EQ(thrown, std::vector<std::string>(4));
+  EXPECT_EQ(heard, (std::vector<std::string>{"process 0", "process 1", "process 2", "process 3"}));
+}
+
+TEST(TcpWorld, OthersTalkToEachOtherThroughTheFirst) {
+  std::string heard;
+  const std::string long_text(1 << 20, 'x');
+  const auto thrown = on_processes(3, [&](World& world) {
+    if (world.process() == 1) {
+      world.send(2, payload_of(long_text));
+    }
+    if (world.process() == 2) {
+      std::optional<Parcel> parcel;
+      while (!(parcel = world.receive())) {
+        std::this_thread::yield();
+      }
+      EXPECT_EQ(parcel->from, 1);
+      heard = PayloadReader(parcel->bytes).get_text();
+    }
+    Crew crew(world, 1min);
+    crew.gather(3, {});
+  });
+  EXPECT_EQ(thrown, std::vector<std::string>(3));
+  EXPECT_EQ(heard, long_text);
+}
+
+TEST(TcpWorld, WhoeverDoesNotComeIsNotWaitedForForEver) {
+  const TcpDoor door(0);
+  EXPECT_THROW(TcpWorld::lead(door, 2, 1ms), std::runtime_error);
+}
+
+std::optional<Rendezvous> found(std::map<std::string, const char*> variables) {
+  return rendezvous_in([&](const char* name) {
+    const auto at = variables.find(name);
+    return at == variables.end() ? nullptr : at->second;
+  });
+}
+
+TEST(Rendezvous, IsWhereTorchrunOrSlurmSayItIs) {
+  EXPECT_EQ(found({}), std::nullopt);
+  EXPECT_EQ(
+      found(
+          {{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "3"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "1234"}}),
+      (Rendezvous{3, 8, 3, "node1", 1234}));
+  EXPECT_EQ(found({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "localhost"}}),
+            (Rendezvous{0, 1, 0, "localhost", 29400}));
+  EXPECT_EQ(found({{"SLURM_PROCID", "9"},
+                   {"SLURM_NTASKS", "16"},
+                   {"SLURM_LOCALID", "1"},
+                   {"SLURM_JOB_ID", "4021"},
+                   {"SLURM_STEP_NODELIST", "gpu[07-08]"}}),
+            (Rendezvous{9, 16, 1, "gpu07", 29421}));
+  EXPECT_EQ(found({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}), std::nullopt);  // a job's plain shell
+}
+
+TEST(Rendezvous, NumbersThatMakeNoSenseAreNamed) {
+  const auto sentence = [](std::map<std::string, const char*> variables) -> std::string {
+    try {
+      found(std::move(variables));
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(sentence({{"RANK", "8"}, {"WORLD_SIZE", "8"}, {"MASTER_ADDR", "a"}}),
+            "RANK is 8 and WORLD_SIZE is 8 in the environment; let one launcher set both");
+  EXPECT_EQ(sentence({{"RANK", "x"}, {"WORLD_SIZE", "8"}}),
+            "RANK is 'x' in the environment, no whole number from 0 to 1048576; let the launcher set it");
+  EXPECT_EQ(sentence({{"RANK", "0"}, {"WORLD_SIZE", "8"}}),
+            "RANK and WORLD_SIZE are set, but not where to meet; set MASTER_ADDR to the first machine");
+}
+
+TEST(Rendezvous, TheFirstHostOfSlurmsList) {
+  EXPECT_EQ(first_host("node[003-010,012]"), "node003");
+  EXPECT_EQ(first_host("a1,b[2-3]"), "a1");
+  EXPECT_EQ(first_host("rack[2,4]-gpu,x"), "rack2-gpu");
+  EXPECT_EQ(first_host("localhost"), "localhost");
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-validate probe: small questions to a GPU, answered as CSV, stage by stage.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "model/config/command_line.h"
+#include "model/config/quantity.h"
+#include "model/config/ranges.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+#include "validate/commands/commands.h"
+#include "validate/commands/gpu.h"
+#include "validate/cuda/probes.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+struct ProbeRequest {
+  GpuArguments gpu;
+  std::string stages = "all";
+  std::string out;
+  bool quick = false;
+};
+
+std::vector<const ProbeStage*> stages_of(const std::string& list) {
+  std::vector<const ProbeStage*> chosen;
+  std::vector<std::string_view> names;
+  for (const ProbeStage& stage : probe_stages()) {
+    names.push_back(stage.name);
+    if (list == "all") {
+      chosen.push_back(&stage);
+    }
+  }
+  if (list == "all") {
+    return chosen;
+  }
+  for (const std::string_view word : split_list(list)) {
+    const auto found = std::ranges::find(probe_stages(), word, &ProbeStage::name);
+    if (found == probe_stages().end()) {
+      throw ConfigError(
+          fmt::format("--stage does not know {}; {}", in_quotes(word), remedy_for(word, names, "stages")));
+    }
+    chosen.push_back(&*found);
+  }
+  return chosen;
+}
+
+/// What an earlier call has left, which is gone on with. Throws ConfigError for a file that is something else.
+std::string begun(const std::string& path) {
+  if (path.empty() || !std::filesystem::exists(path)) {
+    return probe_header();
+  }
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!text.str().starts_with(probe_header())) {
+    throw ConfigError(fmt::format("{}:1:1: this is no file of commfuse-validate probe; give another --out", path));
+  }
+  return text.str();
+}
+
+int run(const ProbeRequest& request) {
+  const std::vector<const ProbeStage*> stages = stages_of(request.stages);
+  std::string text = begun(request.out);
+  Gpu gpu(request.gpu);
+  fmt::print(stderr, "{}\n", gpu.in_words());
+  std::unique_ptr<Network> network;
+  for (const ProbeStage* stage : stages) {
+    if (text.find(fmt::format("\n{},", stage->name)) != std::string::npos) {
+      fmt::print(stderr, "{}: in {} already\n", stage->name, request.out);
+      continue;
+    }
+    fmt::print(stderr, "{}: {}\n", stage->name, stage->what);
+    if (stage->name == "nccl" && gpu.module().has_nccl()) {
+      network = gpu.module().connect(gpu.driver(), gpu.module().make_key(), 0, 1, {});
+    }
+    const std::vector<ProbeRow> rows = stage->ask(gpu.device(), {.quick = request.quick, .network = network.get()});
+    text += to_csv(stage->name, rows);
+    if (!request.out.empty()) {  // whatever happens to the next stage
+      reports::atomic_write(request.out, text);
+    }
+  }
+  if (request.out.empty()) {
+    fmt::print("{}", text);
+  }
+  return exit_code::done;
+}
+
+}  // namespace
+
+void add_probe(CLI::App& app, int& status) {
+  CLI::App* command =
+      app.add_subcommand("probe", "Ask a GPU what launches, events, copies, products and attention cost there");
+  const auto request = std::make_shared<ProbeRequest>();
+  add_device_flag(*command, request->gpu, "");
+  command
+      ->add_option("--stage", request->stages,
+                   "all, or some of: launch, products, attention, links, interference, engines, partitions, nccl, "
+                   "pinned, between "
+                   "commas")
+      ->capture_default_str()
+      ->type_name("WORDS");
+  command->add_flag("--quick", request->quick, "A few sizes of everything");
+  command->add_option("--out", request->out, "Write it here, stage by stage; stages that are there are passed over")
+      ->type_name("FILE");
+  command->footer(
+      "Every row is the median, p10 and p90 of 15 samples after one that does not\n"
+      "count, taken by the device's own events behind a gate; host_launch by the host's.\n"
+      "launch: a launch, a gap, an event, a graph's node, how fine the clock is.\n"
+      "products: slices of layers, on all and on fewer multiprocessors.\n"
+      "attention: slices of the queries, causal and full.\n"
+      "links: copies by size and blocks, at a stated pace, through the host's memory.\n"
+      "interference: a product and a copy, alone and beside each other.\n"
+      "engines: copies by a kernel, the runtime, the host; whether an engine did it.\n"
+      "partitions: a product on multiprocessors that green contexts set apart.\n"
+      "nccl: what a group costs the host, and a message to oneself the device.\n"
+      "pinned: whether a product by its shards' kernel has their bits, and its time.\n\n"
+      "Examples:\n"
+      "  commfuse-validate probe --out probes.csv\n"
+      "  commfuse-validate probe --stage launch,interference --quick\n\n"
+      "Exit codes: 0 done; 69 there is no GPU; 2 the input is wrong; 1 failed.");
+  command->callback([request, &status] { status = run(*request); });
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tells one build from another: a program and its module must come from the same.
+#pragma once
+
+#include <string>
+
+#include "model/build_info.h"
+
+namespace commfuse::validate {
+
+/// "0.1.0 (a1b2c3d4e5f6)"
+inline std::string build_id_in_words() {
+  const BuildInfo& build = build_info();
+  return std::string(build.version) + " (" + std::string(build.git_revision) + ")";
+}
+
+}  // namespace commfuse::validate

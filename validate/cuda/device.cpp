@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/device.h"
+
+#include <algorithm>
+#include <exception>
+#include <stdexcept>
+
+#include "model/check.h"
+#include "validate/reference/interpreter.h"
+#include "validate/reference/memory.h"
+#include "validate/reference/rounding.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr Duration longest_fill = std::chrono::minutes(1);
+
+/// The number-th of those that were made, made now if there are too few.
+template <class Id, class Make>
+Id lent(std::vector<Id>& made, std::size_t number, Make&& make) {
+  while (made.size() <= number) {
+    made.push_back(make());
+  }
+  return made[number];
+}
+
+Bytes bytes_of_all(const Program& program, const Sizes& sizes, std::size_t ranks) {
+  return {Layout(program, sizes, 0).per_rank().count * static_cast<std::int64_t>(ranks)};
+}
+
+}  // namespace
+
+StreamId Device::stream(std::size_t number, bool urgent) {
+  return lent(urgent ? urgent_ : streams_, number, [&] { return driver_.make_stream(urgent); });
+}
+EventId Device::event(std::size_t number) {
+  return lent(events_, number, [&] { return driver_.make_event(false); });
+}
+EventId Device::timed_event(std::size_t number) {
+  return lent(timed_, number, [&] { return driver_.make_event(true); });
+}
+
+Allocation::~Allocation() {
+  try {
+    driver_.release(at_);
+  } catch (const std::exception&) {  // the device is lost, and its memory with it
+  }
+}
+
+ScratchRoom::ScratchRoom(Driver& driver, std::span<const Bytes> most) {
+  Bytes all{};
+  for (const Bytes one : most) {
+    all += one;
+  }
+  if (all.count > 0) {
+    allocation_.emplace(driver, all);
+  }
+  Address next = allocation_ ? allocation_->at() : 0;
+  for (const Bytes one : most) {
+    bases_.push_back(next);
+    next += static_cast<Address>(one.count);
+  }
+}
+
+DeviceMemory::DeviceMemory(const Program& program, const Sizes& sizes, Driver& driver, std::vector<Rank> ranks)
+    : program_(program),
+      sizes_(sizes),
+      driver_(driver),
+      ranks_(std::move(ranks)),
+      allocation_(driver, bytes_of_all(program, sizes, ranks_.size())),
+      layout_(program, sizes, allocation_.at()) {}
+
+bool DeviceMemory::holds(Rank rank) const { return std::ranges::find(ranks_, rank) != ranks_.end(); }
+
+std::size_t DeviceMemory::place_of(Rank rank) const {
+  const auto found = std::ranges::find(ranks_, rank);
+  check(found != ranks_.end(), "the memory of a rank is where its executor is");
+  return static_cast<std::size_t>(found - ranks_.begin());
+}
+
+void DeviceMemory::fill(std::span<const Matrix<float>> tensors) {
+  std::vector<std::byte> bytes;
+  for (std::size_t place = 0; place < ranks_.size(); ++place) {
+    Memory host(program_, sizes_, ranks_[place]);
+    validate::fill(program_, sizes_, tensors, host);
+    for (std::size_t id = 0; id < program_.buffers.size(); ++id) {
+      const BufferId buffer{static_cast<std::int32_t>(id)};
+      const Panel panel = layout_.panel(place, buffer);
+      const Matrix<float> value = host.buffer(ranks_[place], buffer);
+      bytes.resize(static_cast<std::size_t>(panel.bytes().count));
+      encode(panel.dtype, value.values(), bytes);
+      driver_.upload(panel.at, bytes);
+    }
+  }
+}
+
+void DeviceMemory::randomize(Device& device) {
+  const StreamId stream = device.stream(0, false);
+  for (std::size_t place = 0; place < ranks_.size(); ++place) {
+    for (std::size_t id = 0; id < program_.buffers.size(); ++id) {
+      driver_.randomize(stream, layout_.panel(place, BufferId{static_cast<std::int32_t>(id)}), id + 1);
+    }
+  }
+  // Other streams know nothing of this one.
+  if (!driver_.finish(longest_fill)) {
+    throw std::runtime_error("the device did not fill its memory within a minute");
+  }
+}
+
+Matrix<float> DeviceMemory::read(Rank rank, const Rectangle& area) const {
+  const Panel panel = layout_.panel(place_of(rank), area);
+  const std::int64_t width = bytes_of(panel.dtype);
+  // With what lies between its rows: one download is faster than one a row.
+  std::vector<std::byte> bytes(static_cast<std::size_t>(((panel.rows - 1) * panel.stride + panel.columns) * width));
+  driver_.download(bytes, panel.at);
+  Matrix<float> value(panel.rows, panel.columns);
+  for (std::int64_t row = 0; row < panel.rows; ++row) {
+    decode(panel.dtype,
+           std::span<const std::byte>(bytes).subspan(static_cast<std::size_t>(row * panel.stride * width),
+                                                     static_cast<std::size_t>(panel.columns * width)),
+           value.row(row));
+  }
+  return value;
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device with streams and events that its executors use in turns, and the buffers of some ranks in its memory.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "model/schedule/lower.h"
+#include "model/schedule/sizes.h"
+#include "validate/cuda/driver.h"
+#include "validate/cuda/panels.h"
+#include "validate/reference/matrix.h"
+
+namespace commfuse::validate {
+
+/// Lends streams and events by number; they are made when first asked for, and kept.
+class Device {
+ public:
+  /// The driver outlives it.
+  explicit Device(Driver& driver) : driver_(driver) {}
+
+  [[nodiscard]] Driver& driver() { return driver_; }
+  StreamId stream(std::size_t number, bool urgent);
+  EventId event(std::size_t number);
+  EventId timed_event(std::size_t number);
+
+ private:
+  Driver& driver_;
+  std::vector<StreamId> streams_, urgent_;
+  std::vector<EventId> events_, timed_;
+};
+
+/// Device memory that is given back in the end.
+class Allocation {
+ public:
+  Allocation(Driver& driver, Bytes bytes) : driver_(driver), at_(driver.allocate(bytes)) {}
+  Allocation(const Allocation&) = delete;
+  Allocation& operator=(const Allocation&) = delete;
+  ~Allocation();
+  [[nodiscard]] Address at() const { return at_; }
+
+ private:
+  Driver& driver_;
+  Address at_;
+};
+
+/// The scratch of several streams, one behind the other.
+class ScratchRoom {
+ public:
+  /// `most`: what each stream needs.
+  ScratchRoom(Driver& driver, std::span<const Bytes> most);
+  /// Where that of each stream begins.
+  [[nodiscard]] std::span<const Address> bases() const { return bases_; }
+
+ private:
+  std::optional<Allocation> allocation_;
+  std::vector<Address> bases_;
+};
+
+/// The buffers of some ranks: the i-th of `ranks` stands at place i. Program, sizes and driver outlive it.
+class DeviceMemory {
+ public:
+  DeviceMemory(const Program& program, const Sizes& sizes, Driver& driver, std::vector<Rank> ranks);
+
+  [[nodiscard]] const Layout& layout() const { return layout_; }
+  [[nodiscard]] bool holds(Rank rank) const;
+  /// As Executor::prepare().
+  void fill(std::span<const Matrix<float>> tensors);
+  /// Random values everywhere: for times, where no result is looked at.
+  void randomize(Device& device);
+  [[nodiscard]] Matrix<float> read(Rank rank, const Rectangle& area) const;
+
+ private:
+  [[nodiscard]] std::size_t place_of(Rank rank) const;
+
+  const Program& program_;
+  const Sizes& sizes_;
+  Driver& driver_;
+  std::vector<Rank> ranks_;
+  Allocation allocation_;
+  Layout layout_;
+};
+
+}  // namespace commfuse::validate

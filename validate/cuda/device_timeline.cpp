@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/device_timeline.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+namespace commfuse::validate {
+
+namespace {
+
+struct Seen {
+  std::int64_t begin = 0;  // nanoseconds of the device's clock
+  std::int64_t end = 0;
+};
+
+/// The end of the gate; without one the first begin.
+std::int64_t release_of(std::span<const DeviceSpan> spans) {
+  std::int64_t first = 0;
+  for (const DeviceSpan& span : spans) {
+    if (span.label == gate_label) {
+      return span.end;
+    }
+    first = first == 0 ? span.begin : std::min(first, span.begin);
+  }
+  return first;
+}
+
+}  // namespace
+
+Timeline device_timeline(std::span<const DeviceSpan> spans, std::span<const std::vector<OpHere>> ops, int iterations) {
+  std::vector<std::vector<Seen>> by_step(ops.size());
+  for (const DeviceSpan& span : spans) {
+    if (span.label >= first_step_label && span.label - first_step_label < by_step.size()) {
+      by_step[span.label - first_step_label].push_back({span.begin, span.end});
+    }
+  }
+  std::map<OpHere, Seen> seen;  // in order of rank, then op
+  for (std::size_t step = 0; step < by_step.size(); ++step) {
+    std::vector<Seen>& kernels = by_step[step];
+    std::ranges::sort(kernels, {}, &Seen::begin);
+    for (const Seen& kernel : std::span(kernels).last(kernels.size() / static_cast<std::size_t>(iterations))) {
+      for (const OpHere& op : ops[step]) {
+        const auto [mine, first] = seen.emplace(op, kernel);
+        if (!first) {
+          mine->second = {std::min(mine->second.begin, kernel.begin), std::max(mine->second.end, kernel.end)};
+        }
+      }
+    }
+  }
+  const std::int64_t release = release_of(spans);
+  const auto since_release = [&](std::int64_t when) {
+    return Instant(std::chrono::nanoseconds(std::max<std::int64_t>(when - release, 0)));
+  };
+  Timeline timeline;
+  for (const auto& [op, kernel] : seen) {
+    timeline.push_back({op.first, op.second, since_release(kernel.begin), since_release(kernel.end)});
+  }
+  return timeline;
+}
+
+}  // namespace commfuse::validate

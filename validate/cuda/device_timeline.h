@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a device's tracer saw, told as a timeline of ops.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "model/record/recorder.h"
+#include "validate/cuda/driver.h"
+
+namespace commfuse::validate {
+
+/// Labels of what is issued: the gate, whatever else belongs to no op, and then the steps of a plan.
+inline constexpr std::uint64_t gate_label = 0;
+inline constexpr std::uint64_t frame_label = 1;
+inline constexpr std::uint64_t first_step_label = 2;
+
+/// An op on a rank.
+using OpHere = std::pair<Rank, OpId>;
+
+/// Of the last of the iterations. `ops`: by step, whose time its kernels are; an op lasts from the begin of its first
+/// kernel to the end of its last. Time zero is where the gate opened; without one the first begin.
+Timeline device_timeline(std::span<const DeviceSpan> spans, std::span<const std::vector<OpHere>> ops, int iterations);
+
+}  // namespace commfuse::validate

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// All that the executors need of a GPU, and nothing else. CUDA stands behind this in a module that is loaded only where
+// it is needed; tests put a recording fake behind it, so that everything above is tested without a GPU.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "model/dtype.h"
+#include "model/schedule/program.h"
+#include "model/units.h"
+#include "validate/pace.h"
+#include "validate/reference/arithmetic.h"
+#include "validate/reference/attention.h"
+
+namespace commfuse::validate {
+
+/// An in-order queue of the device.
+enum class StreamId : std::int32_t {};
+/// A point in a stream that others wait for; it may be recorded again and again.
+enum class EventId : std::int32_t {};
+/// A captured graph, ready to launch.
+enum class GraphId : std::int32_t {};
+/// Multiprocessors set apart from the others.
+struct Partition {
+  std::int32_t id = 0;
+  int multiprocessors = 0;
+};
+/// A byte of device memory.
+using Address = std::uint64_t;
+
+/// A rectangle of device memory: row-major, `stride` elements from one row to the next.
+struct Panel {
+  Address at = 0;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t stride = 0;
+  DType dtype = DType::fp32;
+
+  /// Whether its elements lie one behind the other.
+  [[nodiscard]] bool contiguous() const { return rows == 1 || stride == columns; }
+  [[nodiscard]] Bytes bytes() const { return {rows * columns * bytes_of(dtype)}; }
+  friend bool operator==(const Panel&, const Panel&) = default;
+};
+
+/// out = or += op(a) x op(b), summed in fp32 and rounded once, when stored. With `accumulate` the whole sum is added to
+/// what `out` holds.
+struct ProductCall {
+  Panel a, b, out;
+  bool transpose_a = false;
+  bool transpose_b = false;
+  bool accumulate = false;
+  /// ascending: over k in ascending order, each product and each sum rounded to fp32 (T1, T-int: the interpreter's
+  /// bits); blocked: cuBLASLt, as fast as it can.
+  Products products = Products::ascending;
+  /// How many multiprocessors a library kernel is to make do with; 0: all.
+  int multiprocessors = 0;
+  /// The algorithm is the one chosen for a product of so many rows; 0: for its own. So the whole product can be run by
+  /// the kernel of its shards (T2).
+  std::int64_t algorithm_rows = 0;
+};
+
+/// out = function(inputs), as run_elementwise() has it: add any number of inputs, residual two, zero none, others one.
+/// All inputs have the rows of `out`; swiglu has twice the columns of it, others the same.
+struct FunctionCall {
+  Function function = Function::copy;
+  Functions functions = Functions::real;
+  /// ascending: in double where the reference is; blocked: real functions in fp32, as kernels are that are to be fast.
+  Products products = Products::ascending;
+  std::int64_t block = 0;  ///< Columns of a block of the output: swiglu pairs blocks of so many.
+  std::vector<Panel> inputs;
+  Panel out;
+  std::optional<DType> wire{};  ///< Inputs are rounded to it first: sums of what came over a wire.
+};
+
+/// Attention of some query rows against the keys they see; the layout of columns is that of attention.h.
+struct AttentionCall {
+  struct Part {
+    Panel queries;
+    std::int64_t first_row = 0;  ///< Where in its sequence the first of the queries stands.
+    Panel out;
+  };
+  AttentionLayout layout;
+  Functions functions = Functions::real;
+  /// ascending: in double, the bits of attention.h; blocked: two products of cuBLASLt and a softmax between them, of
+  /// real functions only, as fast as that goes.
+  Products products = Products::ascending;
+  std::vector<Part> parts;
+  Panel keys;  ///< Rows 0, 1, 2 and so on of the sequence.
+};
+
+/// What moves data between virtual ranks.
+enum class LinkKind : std::uint8_t {
+  copy,    ///< A kernel of so many CTAs, as fast as it can.
+  paced,   ///< The same, which ends no earlier than latency + bytes / bandwidth after it began: a known link.
+  plain,   ///< The runtime's own copy inside the device, by whatever it takes for it. Bytes as they are only.
+  bounce,  ///< Down into pinned host memory and up again by the copy engines: a real link, that of the host.
+};
+
+struct DeviceLink {
+  LinkKind kind = LinkKind::copy;
+  int ctas = 4;  ///< 0: one for every multiprocessor.
+  Pace pace{};   ///< Of a paced one.
+};
+
+/// Copies every part's `from` to its `to`, of the same rows and columns. Bytes go as they are where the dtypes of both
+/// and of the wire agree; else values are rounded to the wire's dtype and then to the target's.
+struct MoveCall {
+  struct Part {
+    Panel from, to;
+  };
+  std::vector<Part> parts;
+  DType wire = DType::bf16;
+  DeviceLink link;
+};
+
+/// A panel that holds a part of a made-up tensor whose elements are hashes of where they stand: level T0, at sizes that
+/// no host wants to make. The values are those of input_data(), DataKind::tags.
+struct TagCall {
+  Panel panel;
+  std::uint64_t state = 0;  ///< Of the tensor's Random.
+  std::int64_t row = 0;     ///< Of the tensor, where the panel begins.
+  std::int64_t column = 0;
+  std::int64_t columns = 0;  ///< Of the tensor.
+};
+
+struct DeviceFacts {
+  std::string name;  ///< "NVIDIA H200"
+  std::string uuid;
+  int multiprocessors = 0;
+  int capability = 0;  ///< 90: compute capability 9.0
+  Bytes memory;
+  Bytes level2;
+  int clock_mhz = 0;  ///< Of the multiprocessors, at most.
+  int memory_clock_mhz = 0;
+  std::string driver;  ///< Versions in words: "13.0"
+  std::string runtime;
+  std::string cublaslt;
+  std::string nccl;  ///< Empty: none.
+};
+
+/// One kernel or copy as the tracer saw it; times are nanoseconds of one clock.
+struct DeviceSpan {
+  std::uint64_t label = 0;  ///< What it was launched for.
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::string name;
+  int ctas = 0;  ///< 0: a copy.
+  bool by_copy_engine = false;
+};
+
+/// One device. Used by one thread. Whatever goes wrong throws std::runtime_error with what failed; what a stream was
+/// given may fail later, at the next call.
+class Driver {
+ public:
+  Driver() = default;
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+  virtual ~Driver() = default;
+
+  [[nodiscard]] virtual DeviceFacts facts() const = 0;
+
+  /// Aligned to 256 bytes at least. Never under a closed gate.
+  virtual Address allocate(Bytes bytes) = 0;
+  virtual void release(Address at) = 0;
+  /// At once; requires that no stream has work left.
+  virtual void upload(Address to, std::span<const std::byte> bytes) = 0;
+  virtual void download(std::span<std::byte> bytes, Address from) = 0;
+
+  /// `urgent`: its kernels go first where the device can choose.
+  virtual StreamId make_stream(bool urgent) = 0;
+  virtual EventId make_event(bool timed) = 0;
+  /// Sets at least so many multiprocessors apart (green contexts, CUDA 12.5): on these alone run the kernels of streams
+  /// made for them, which share them with nobody but streams made without. Drivers of tests may do without.
+  virtual Partition set_apart(int /*multiprocessors*/) { refuse("partitions"); }
+  virtual StreamId make_stream_on(const Partition& /*partition*/, bool /*urgent*/) { refuse("partitions"); }
+
+  // In the order of a stream.
+
+  virtual void record(EventId event, StreamId stream) = 0;
+  /// Until what the event was last recorded for has ended. Requires that it was recorded.
+  virtual void wait(StreamId stream, EventId event) = 0;
+  virtual void fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) = 0;
+  /// Values in [-1, 1) that look random: products of zeros would draw less power and run faster than real ones.
+  virtual void randomize(StreamId stream, const Panel& panel, std::uint64_t seed) = 0;
+  virtual void product(StreamId stream, const ProductCall& call) = 0;
+  virtual void function(StreamId stream, const FunctionCall& call) = 0;
+  virtual void attend(StreamId stream, const AttentionCall& call) = 0;
+  virtual void move(StreamId stream, const MoveCall& call) = 0;
+  /// One CTA watches the clock for so long.
+  virtual void spin(StreamId stream, Duration time) = 0;
+  /// Ends once open_gate() was called, or after two seconds, which gate_opened() tells.
+  virtual void gate(StreamId stream) = 0;
+  /// Drivers of tests may do without.
+  virtual void fill_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
+  /// How many elements have other bits than fill_tags() would give them; waits for the stream.
+  virtual std::int64_t count_wrong_tags(StreamId /*stream*/, const TagCall& /*call*/) { refuse("tags"); }
+
+  virtual void close_gate() = 0;
+  virtual void open_gate() = 0;
+  /// Whether no gate ended on its own since close_gate().
+  [[nodiscard]] virtual bool gate_held() = 0;
+
+  /// Whether all streams have come to their end within that time.
+  [[nodiscard]] virtual bool finish(Duration patience) = 0;
+  /// Both timed and ended.
+  [[nodiscard]] virtual Duration elapsed(EventId from, EventId to) = 0;
+
+  /// What is issued from here on goes into a graph, whose first stream is `origin`: other streams join it by waiting
+  /// for its events, and it waits for theirs in the end.
+  virtual void begin_capture(StreamId origin) = 0;
+  virtual GraphId end_capture() = 0;
+  virtual void launch(StreamId stream, GraphId graph) = 0;
+
+  /// What is launched from here on has this label.
+  virtual void label(std::uint64_t id) = 0;
+  virtual void begin_trace() = 0;
+  /// Of all that ended since begin_trace().
+  [[nodiscard]] virtual std::vector<DeviceSpan> end_trace() = 0;
+
+ private:
+  [[noreturn]] static void refuse(const char* what) {
+    throw std::runtime_error(std::string("this driver has no ") + what);
+  }
+};
+
+/// One side of a message.
+struct Message {
+  int peer = 0;  ///< A rank of all.
+  Panel data;    ///< contiguous
+};
+
+/// How NCCL is to behave; what its version does not know is said by notes().
+struct NetworkOptions {
+  int most_ctas = 0;  ///< Of collectives; 0: NCCL's choice.
+  int least_p2p_channels = 0;
+  bool nvls = true;
+  int cta_policy = 0;       ///< 0 default, 1 efficiency, 2 zero
+  bool registered = false;  ///< What the driver allocates from then on is made known to NCCL, by all ranks alike.
+  Duration patience = std::chrono::seconds(60);
+};
+
+/// NCCL among the processes that run a schedule together. Used by one thread.
+class Network {
+ public:
+  Network() = default;
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
+  virtual ~Network() = default;
+
+  /// "2.28.9"
+  [[nodiscard]] virtual std::string version() const = 0;
+  [[nodiscard]] virtual std::vector<std::string> notes() const = 0;
+  [[nodiscard]] virtual int rank() const = 0;
+  [[nodiscard]] virtual int ranks() const = 0;
+  /// A new communicator of all ranks that name the same colour, by rank, which shares no stream with others
+  /// (ncclCommSplit, splitShare 0). All ranks call it, in the same order, under no gate.
+  [[nodiscard]] virtual std::size_t split(int color) = 0;
+
+  // In the order of a stream; operations on one communicator follow each other whatever their streams.
+
+  /// All of it is one group. Of a communicator of all ranks.
+  virtual void exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
+                        std::span<const Message> receives) = 0;
+  /// `in` and `out` contiguous; all_to_all: in equal parts, one for each member.
+  virtual void collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
+                          const Panel& out) = 0;
+  /// What NCCL says went wrong meanwhile; nothing while all is well.
+  [[nodiscard]] virtual std::optional<std::string> failure() = 0;
+  /// Gives all that was begun up.
+  virtual void abort() = 0;
+};
+
+}  // namespace commfuse::validate

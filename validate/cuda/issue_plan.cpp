@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/issue_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "validate/executor.h"
+#include "validate/reference/random.h"
+#include "validate/standing.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+using Kind = IssueStep::Kind;
+
+class Planner {
+ public:
+  Planner(const Program& program, std::span<const std::vector<Command>> commands, const PlanOptions& options)
+      : program_(program), commands_(commands), options_(options), random_(options.order) {
+    for (const std::vector<Command>& list : commands) {
+      Rows rows{.place = std::vector<std::int32_t>(program.ops.size(), -1), .states = {}};
+      rows.states.resize(list.size());
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        rows.place[position(list[i].op)] = static_cast<std::int32_t>(i);
+      }
+      ranks_.push_back(std::move(rows));
+    }
+    plan_.streams = static_cast<std::int32_t>(commands.size() * program.lanes.size());
+    lanes_.resize(static_cast<std::size_t>(plan_.streams));
+    for (std::size_t rank = 0; rank < commands.size(); ++rank) {
+      for (std::size_t i = 0; i < commands[rank].size(); ++i) {
+        const Spot at{static_cast<std::int32_t>(rank), static_cast<std::int32_t>(i)};
+        lanes_[stream_of(at)].commands.push_back(at);
+      }
+    }
+  }
+
+  IssuePlan plan() {
+    find_awaited();
+    while (step()) {
+    }
+    require_end();
+    join_ranks();
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (!lanes_[lane].commands.empty()) {
+        plan_.used.push_back(static_cast<std::int32_t>(lane));
+      }
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  /// How far the issuing of a command has come.
+  struct State {
+    bool awaited = false;  // by another lane
+    bool posted = false, sent = false, received = false, ended = false;
+    std::int32_t posted_event = -1, delivered_event = -1, ended_event = -1;
+    std::int32_t delivered_on = -1;  // the stream that recorded it
+  };
+  struct Rows {
+    std::vector<std::int32_t> place;  // by op: its command
+    std::vector<State> states;        // by command
+  };
+  struct Lane {
+    std::vector<Spot> commands;
+    std::size_t next = 0;
+  };
+
+  [[nodiscard]] const Command& command(Spot at) const {
+    return commands_[static_cast<std::size_t>(at.rank)][static_cast<std::size_t>(at.command)];
+  }
+  [[nodiscard]] State& state(Spot at) {
+    return ranks_[static_cast<std::size_t>(at.rank)].states[static_cast<std::size_t>(at.command)];
+  }
+  [[nodiscard]] std::size_t stream_of(Spot at) const {
+    return static_cast<std::size_t>(at.rank) * program_.lanes.size() + command(at).lane;
+  }
+  /// The command of an op on another rank; nobody where that rank has it not.
+  [[nodiscard]] Spot spot(Rank rank, OpId op) const {
+    const std::int32_t at = ranks_[static_cast<std::size_t>(rank)].place[position(op)];
+    return at < 0 ? Spot{} : Spot{rank, at};
+  }
+  /// Mirrored, this rank stands for its peer, as far as the peer's op is one of its own, not behind this one.
+  [[nodiscard]] Spot target_of(Spot at) const {
+    const Command& mine = command(at);
+    if (mine.target < 0 || !options_.mirrored) {
+      return mine.target < 0 ? Spot{} : spot(mine.target, mine.target_op);
+    }
+    const Spot to = spot(0, mine.target_op);
+    return to.rank == 0 && command(to).source_op == mine.op && at.command <= to.command ? to : Spot{};
+  }
+  [[nodiscard]] Spot source_of(Spot at) const {
+    const Command& mine = command(at);
+    if (mine.source < 0 || !options_.mirrored) {
+      return mine.source < 0 ? Spot{} : spot(mine.source, mine.source_op);
+    }
+    const Spot from = spot(0, mine.source_op);
+    return from.rank == 0 && target_of(from) == at ? from : Spot{};
+  }
+  [[nodiscard]] Protocol protocol_of(Spot at) const {
+    return std::get<ExchangeShape>(program_.shapes[command(at).shape]).protocol;
+  }
+
+  void find_awaited() {
+    for (const Lane& lane : lanes_) {
+      for (const Spot at : lane.commands) {
+        for (const std::int32_t wait : command(at).waits) {
+          const Spot before{at.rank, wait};
+          state(before).awaited = state(before).awaited || stream_of(before) != stream_of(at);
+        }
+      }
+    }
+  }
+
+  /// Every lane that can goes on by a little. False: none can.
+  bool step() {
+    bool moved = false;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      Lane& lane = lanes_[options_.order == 0 ? i : random_.next() % lanes_.size()];
+      if (lane.next < lane.commands.size()) {
+        moved = go_on(lane, lane.commands[lane.next]) || moved;
+      }
+    }
+    return moved || (options_.order != 0 && any_can_go_on());
+  }
+
+  /// Under a random order a round may miss the lanes that can.
+  bool any_can_go_on() {
+    for (Lane& lane : lanes_) {
+      if (lane.next < lane.commands.size() && go_on(lane, lane.commands[lane.next])) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool go_on(Lane& lane, Spot at) {
+    bool moved = false;
+    if (!state(at).posted) {
+      if (!std::ranges::all_of(command(at).waits, [&](std::int32_t wait) { return state({at.rank, wait}).ended; })) {
+        return false;
+      }
+      post(at);
+      moved = true;
+    }
+    switch (command(at).kind) {
+      case OpKind::exchange: moved = exchange(at) || moved; break;
+      case OpKind::collective: moved = meet(at) || moved; break;
+      default: add({.kind = Kind::compute, .at = at}, at); end(at);
+    }
+    lane.next += state(at).ended ? 1 : 0;
+    return moved || state(at).ended;
+  }
+
+  void post(Spot at) {
+    for (const std::int32_t wait : command(at).waits) {
+      const Spot before{at.rank, wait};
+      if (stream_of(before) != stream_of(at)) {
+        await(at, state(before).ended_event);
+      }
+    }
+    disturb(at);
+    state(at).posted = true;
+    if (command(at).kind == OpKind::exchange || command(at).kind == OpKind::collective) {
+      state(at).posted_event = record(at);
+    }
+  }
+
+  /// The sender moves the data once both are there, of a push at once; of a pull the receiver does.
+  bool exchange(Spot at) {
+    const bool sent = send(at);
+    const bool received = receive(at);
+    State& mine = state(at);
+    if ((mine.sent || command(at).target < 0) && (mine.received || command(at).source < 0)) {
+      end(at);
+      return true;
+    }
+    return sent || received;
+  }
+
+  bool send(Spot at) {
+    if (command(at).target < 0 || state(at).sent) {
+      return false;
+    }
+    const Spot to = target_of(at);
+    if (protocol_of(at) == Protocol::rendezvous && to.rank >= 0 && !options_.mirrored) {
+      if (!state(to).posted) {
+        return false;
+      }
+      await_other(at, to, state(to).posted_event);
+    }
+    if (protocol_of(at) != Protocol::pull || to.rank < 0) {
+      deliver(at, at, to);
+    }
+    state(at).sent = true;
+    return true;
+  }
+
+  bool receive(Spot at) {
+    if (command(at).source < 0 || state(at).received) {
+      return false;
+    }
+    const Spot from = source_of(at);
+    if (protocol_of(at) == Protocol::pull || from.rank < 0) {
+      if (from.rank >= 0 && !state(from).sent) {
+        return false;
+      }
+      if (from.rank >= 0) {
+        await_other(at, from, state(from).posted_event);
+      }
+      deliver(at, from, at);
+    } else if (state(at).delivered_event < 0 && state(at).delivered_on < 0) {
+      return false;
+    } else if (state(at).delivered_on != static_cast<std::int32_t>(stream_of(at))) {
+      await(at, state(at).delivered_event);
+    }
+    state(at).received = true;
+    return true;
+  }
+
+  /// On the stream of `mover`.
+  void deliver(Spot mover, Spot from, Spot to) {
+    disturb(mover);
+    add({.kind = Kind::transfer, .at = from, .to = to}, mover);
+    if (to.rank >= 0) {
+      state(to).delivered_on = static_cast<std::int32_t>(stream_of(mover));
+      if (stream_of(mover) != stream_of(to)) {
+        state(to).delivered_event = record(mover);
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<Spot> members_of(Spot at) const {
+    if (options_.mirrored) {
+      return {at};
+    }
+    std::vector<Spot> members;
+    for (const Rank member : command(at).group) {
+      members.push_back(spot(member, command(at).op));
+    }
+    return members;
+  }
+
+  /// The first member's stream does the work of all.
+  bool meet(Spot at) {
+    const std::vector<Spot> members = members_of(at);
+    if (!std::ranges::all_of(members, [&](Spot member) { return state(member).posted; })) {
+      return false;
+    }
+    State& mine = state(at);
+    const Spot leader = members.front();
+    if (!state(leader).sent) {
+      for (const Spot member : members) {
+        await_other(leader, member, state(member).posted_event);
+      }
+      add({.kind = Kind::meet, .at = leader}, leader);
+      state(leader).sent = true;
+      state(leader).delivered_event = members.size() > 1 ? record(leader) : -1;
+    }
+    if (!(at == leader)) {
+      await(at, state(leader).delivered_event);
+    }
+    mine.received = true;
+    end(at);
+    return true;
+  }
+
+  void end(Spot at) {
+    State& mine = state(at);
+    mine.ended = true;
+    if (mine.awaited) {
+      mine.ended_event = record(at);
+    }
+  }
+
+  /// Between iterations a rank joins its own lanes, and waits for no other rank.
+  void join_ranks() {
+    const std::size_t width = program_.lanes.size();
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+      std::vector<std::pair<std::int32_t, std::int32_t>> ends;  // stream, event
+      for (std::size_t lane = rank * width; lane < (rank + 1) * width; ++lane) {
+        if (!lanes_[lane].commands.empty()) {
+          ends.emplace_back(static_cast<std::int32_t>(lane), record(lanes_[lane].commands.front()));
+        }
+      }
+      for (const auto& [stream, mine] : ends) {
+        for (const auto& [other, event] : ends) {
+          if (other != stream) {
+            plan_.steps.push_back({.kind = Kind::wait, .stream = stream, .event = event, .at = {}, .to = {}});
+          }
+        }
+      }
+    }
+  }
+
+  void add(IssueStep step, Spot on) {
+    step.stream = static_cast<std::int32_t>(stream_of(on));
+    plan_.steps.push_back(step);
+  }
+  std::int32_t record(Spot on) {
+    add({.kind = Kind::record, .event = plan_.events, .at = {}, .to = {}}, on);
+    return plan_.events++;
+  }
+  void await(Spot on, std::int32_t event) { add({.kind = Kind::wait, .event = event, .at = {}, .to = {}}, on); }
+  void await_other(Spot on, Spot other, std::int32_t event) {
+    if (stream_of(on) != stream_of(other)) {
+      await(on, event);
+    }
+  }
+  void disturb(Spot on) {
+    if (options_.order != 0 && random_.next() % 4 == 0) {
+      add({.kind = Kind::disturb, .at = {}, .to = {}}, on);
+    }
+  }
+
+  void require_end() const {
+    std::vector<std::string> sentences;
+    for (const Lane& lane : lanes_) {
+      if (lane.next < lane.commands.size()) {
+        const Spot at = lane.commands[lane.next];
+        sentences.push_back(fmt::format("rank {} stands at {}", at.rank, op_in_words(program_, command(at).op)));
+      }
+    }
+    if (!sentences.empty()) {
+      throw Stuck(fmt::format("no op can be issued: {}", standing_in_words(sentences)));
+    }
+  }
+
+  const Program& program_;
+  std::span<const std::vector<Command>> commands_;
+  PlanOptions options_;
+  Random random_;
+  std::vector<Rows> ranks_;
+  std::vector<Lane> lanes_;
+  IssuePlan plan_;
+};
+
+}  // namespace
+
+IssuePlan issue_plan(const Program& program, std::span<const std::vector<Command>> commands,
+                     const PlanOptions& options) {
+  return Planner(program, commands, options).plan();
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The order in which one host thread issues the commands of several ranks to the streams of one device. A wait for an
+// event counts only records issued before it, so whatever is waited for is issued first: the plan is the program, run
+// through with "issued" in place of "ended".
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "model/schedule/lower.h"
+
+namespace commfuse::validate {
+
+/// A command, by the position of its rank and its own in that rank's list.
+struct Spot {
+  std::int32_t rank = -1;  ///< -1: nobody
+  std::int32_t command = -1;
+  friend bool operator==(const Spot&, const Spot&) = default;
+};
+
+struct IssueStep {
+  enum class Kind : std::uint8_t {
+    record,    ///< event, on the stream
+    wait,      ///< the stream, for the event
+    compute,   ///< a product, function or attention: `at`
+    transfer,  ///< from `at` into `to`; either may be nobody
+    meet,      ///< the collective of `at`, for all its members
+    disturb,   ///< a random while
+  };
+  Kind kind = Kind::compute;
+  std::int32_t stream = 0;  ///< position of the rank * lanes + lane
+  std::int32_t event = -1;
+  Spot at;
+  Spot to;
+};
+
+/// One iteration.
+struct IssuePlan {
+  std::int32_t streams = 0;
+  std::int32_t events = 0;
+  std::vector<IssueStep> steps;
+  std::vector<std::int32_t> used;  ///< Streams that have something to do.
+};
+
+struct PlanOptions {
+  /// The lists are of one rank, whose peers do at each moment what it does itself: what it receives is what it sends.
+  bool mirrored = false;
+  /// 0: lanes take turns. Any other number: a seed of another order that streams allow, with random whiles between.
+  std::uint64_t order = 0;
+};
+
+/// `commands` by rank. Throws Stuck when they wait for each other in a circle.
+IssuePlan issue_plan(const Program& program, std::span<const std::vector<Command>> commands,
+                     const PlanOptions& options = {});
+
+}  // namespace commfuse::validate

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/module/cuda_driver.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <new>
+#include <thread>
+
+#include "validate/cuda/module/fast_attention.h"
+#include "validate/cuda/module/versions.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory
+Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
+
+int attribute(cudaDeviceAttr which, int device) {
+  int value = 0;
+  require(cudaDeviceGetAttribute(&value, which, device), "cudaDeviceGetAttribute");
+  return value;
+}
+
+std::string uuid_in_words(const cudaUUID_t& uuid) {
+  std::string text = "GPU";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    const bool apart = i == 0 || i == 4 || i == 6 || i == 8 || i == 10;
+    text += fmt::format("{}{:02x}", apart ? "-" : "", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+template <class Id>
+std::size_t position_of(Id id) {
+  return static_cast<std::size_t>(id);
+}
+
+constexpr std::size_t note_bytes = 256;
+
+int priority_of(bool urgent) {
+  int least = 0;
+  int greatest = 0;
+  require(cudaDeviceGetStreamPriorityRange(&least, &greatest), "cudaDeviceGetStreamPriorityRange");
+  return urgent ? greatest : least;
+}
+
+}  // namespace
+
+CudaDriver::CudaDriver(int device)
+    : device_(device),
+      flags_((require(cudaSetDevice(device), "cudaSetDevice"),
+              require(cudaFree(nullptr), "the first call to the device"), new_pinned_memory(sizeof(GateFlags)))),
+      partitions_(device) {
+  new (flags_.get()) GateFlags{.open = 1};
+  multiprocessors_ = attribute(cudaDevAttrMultiProcessorCount, device_);
+}
+
+CudaDriver::~CudaDriver() {
+  open_gate();
+  static_cast<void>(cudaDeviceSynchronize());
+  tracer_.reset();
+  for (const auto& [at, source] : blocks_) {
+    try {
+      source->release(pointer_to(at));
+    } catch (const std::exception&) {  // the process is about to give all of it back
+    }
+  }
+}
+
+DeviceFacts CudaDriver::facts() const {
+  cudaDeviceProp about{};
+  require(cudaGetDeviceProperties(&about, device_), "cudaGetDeviceProperties");
+  int driver = 0;
+  int runtime = 0;
+  require(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+  require(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+  constexpr int kilo = 1000;  // clocks come in kHz
+  return {.name = about.name,
+          .uuid = uuid_in_words(about.uuid),
+          .multiprocessors = about.multiProcessorCount,
+          .capability = about.major * 10 + about.minor,
+          .memory = {static_cast<std::int64_t>(about.totalGlobalMem)},
+          .level2 = {about.l2CacheSize},
+          .clock_mhz = attribute(cudaDevAttrClockRate, device_) / kilo,
+          .memory_clock_mhz = attribute(cudaDevAttrMemoryClockRate, device_) / kilo,
+          .driver = cuda_version_in_words(driver),
+          .runtime = cuda_version_in_words(runtime),
+          .cublaslt = cublaslt_version_in_words(),
+          .nccl = nccl_version_in_words()};
+}
+
+Address CudaDriver::allocate(Bytes bytes) {
+  require_open("memory");
+  void* at = source_->allocate(static_cast<std::size_t>(std::max<std::int64_t>(bytes.count, 1)));
+  blocks_[address_of(at)] = source_;
+  return address_of(at);
+}
+
+void CudaDriver::release(Address at) {
+  const auto block = blocks_.find(at);
+  require(block != blocks_.end(), "memory is released that was not allocated");
+  require_open("releasing memory");
+  block->second->release(pointer_to(at));
+  blocks_.erase(block);
+}
+
+void CudaDriver::upload(Address to, std::span<const std::byte> bytes) {
+  require(cudaMemcpy(pointer_to(to), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
+  // From pageable memory the call may return before the data is there.
+  require(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+}
+
+void CudaDriver::download(std::span<std::byte> bytes, Address from) {
+  require(cudaMemcpy(bytes.data(), pointer_to(from), bytes.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
+}
+
+StreamId CudaDriver::make_stream(bool urgent) {
+  require_open("a stream");
+  return keep(new_stream(priority_of(urgent)));
+}
+
+Partition CudaDriver::set_apart(int multiprocessors) {
+  require_open("a partition");
+  const std::size_t made = partitions_.add(multiprocessors);
+  return {static_cast<std::int32_t>(made), partitions_.multiprocessors(made)};
+}
+
+StreamId CudaDriver::make_stream_on(const Partition& partition, bool urgent) {
+  require_open("a stream");
+  require(static_cast<std::size_t>(partition.id) < partitions_.size(), "a partition is used that was not set apart");
+  return keep(partitions_.new_stream(static_cast<std::size_t>(partition.id), priority_of(urgent)));
+}
+
+StreamId CudaDriver::keep(OwnedStream made) {
+  streams_.push_back({.handle = std::move(made),
+                      .workspace = new_device_memory(LibraryProducts::workspace_bytes),
+                      .note = new_device_memory(note_bytes)});
+  return static_cast<StreamId>(streams_.size() - 1);
+}
+
+EventId CudaDriver::make_event(bool timed) {
+  events_.push_back({.order = new_event(false), .time = timed ? new_event(true) : nullptr});
+  return static_cast<EventId>(events_.size() - 1);
+}
+
+void CudaDriver::record(EventId event_id, StreamId stream_id) {
+  const Event& event = this->event(event_id);
+  cudaStream_t on = stream_of(stream_id);
+  if (event.time == nullptr || capturing_) {
+    require(cudaEventRecord(event.order.get(), on), "cudaEventRecord");
+  }
+  if (event.time != nullptr) {
+    const unsigned how = capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault;
+    require(cudaEventRecordWithFlags(event.time.get(), on, how), "cudaEventRecordWithFlags");
+  }
+}
+
+void CudaDriver::wait(StreamId stream_id, EventId event_id) {
+  const Event& event = this->event(event_id);
+  const bool by_order = event.time == nullptr || capturing_;
+  require(cudaStreamWaitEvent(stream_of(stream_id), by_order ? event.order.get() : event.time.get(), 0),
+          "cudaStreamWaitEvent");
+}
+
+void CudaDriver::fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) {
+  require(cudaMemsetAsync(pointer_to(at), byte, static_cast<std::size_t>(bytes.count), stream_of(stream)),
+          "cudaMemsetAsync");
+}
+
+void CudaDriver::randomize(StreamId stream, const Panel& panel, std::uint64_t seed) {
+  launch_randomize(stream_of(stream), panel, seed);
+}
+
+void CudaDriver::product(StreamId stream_id, const ProductCall& call) {
+  const Stream& on = stream(stream_id);
+  if (call.products == Products::ascending) {
+    launch_exact_product(on.handle.get(), call);
+  } else {
+    products_.run(on.handle.get(), {on.workspace.get(), LibraryProducts::workspace_bytes}, {.call = call});
+  }
+}
+
+void CudaDriver::function(StreamId stream, const FunctionCall& call) { launch_function(stream_of(stream), call); }
+
+void CudaDriver::attend(StreamId stream_id, const AttentionCall& call) {
+  Stream& on = stream(stream_id);
+  if (call.products == Products::ascending) {
+    launch_exact_attention(on.handle.get(), call);
+    return;
+  }
+  launch_fast_attention(
+      on.handle.get(), products_, {on.workspace.get(), LibraryProducts::workspace_bytes},
+      [&](std::size_t bytes) { return room(on, bytes); }, call);
+}
+
+namespace {
+
+void copy_plainly(cudaStream_t stream, const MoveCall& call) {
+  for (const MoveCall::Part& part : call.parts) {
+    require(moves_bytes(part, call.wire), "a plain copy moves bytes as they are");
+    const auto pitch = [](const Panel& panel) {
+      return static_cast<std::size_t>((panel.rows == 1 ? panel.columns : panel.stride) * bytes_of(panel.dtype));
+    };
+    require(cudaMemcpy2DAsync(pointer_to(part.to.at), pitch(part.to), pointer_to(part.from.at), pitch(part.from),
+                              static_cast<std::size_t>(part.from.columns * bytes_of(part.from.dtype)),
+                              static_cast<std::size_t>(part.from.rows), cudaMemcpyDeviceToDevice, stream),
+            "cudaMemcpy2DAsync");
+  }
+}
+
+}  // namespace
+
+void CudaDriver::move(StreamId stream_id, const MoveCall& call) {
+  Stream& on = stream(stream_id);
+  if (call.link.kind == LinkKind::plain) {
+    copy_plainly(on.handle.get(), call);
+    return;
+  }
+  const int ctas = call.link.ctas > 0 ? call.link.ctas : multiprocessors_;
+  if (call.link.kind != LinkKind::bounce) {
+    launch_move(on.handle.get(), call, ctas, reinterpret_cast<std::int64_t*>(on.note.get()));
+    return;
+  }
+  if (on.bounce == nullptr) {
+    require_open("pinned memory for a link");
+    on.bounce = std::make_unique<Bounce>();
+  }
+  on.bounce->run(on.handle.get(), call, ctas, [&](std::size_t bytes) { return room(on, bytes); });
+}
+
+void CudaDriver::spin(StreamId stream, Duration time) { launch_spin(stream_of(stream), time); }
+
+void CudaDriver::gate(StreamId stream) {
+  void* seen = nullptr;
+  require(cudaHostGetDevicePointer(&seen, flags_.get(), 0), "cudaHostGetDevicePointer");
+  launch_gate(stream_of(stream), static_cast<GateFlags*>(seen));
+}
+
+void CudaDriver::fill_tags(StreamId stream, const TagCall& call) { launch_tags(stream_of(stream), call); }
+
+std::int64_t CudaDriver::count_wrong_tags(StreamId stream_id, const TagCall& call) {
+  require_open("a count");
+  const Stream& on = stream(stream_id);
+  unsigned long long count = 0;
+  require(cudaMemsetAsync(on.note.get(), 0, sizeof count, on.handle.get()), "cudaMemsetAsync");
+  launch_count_of_wrong_tags(on.handle.get(), call, reinterpret_cast<unsigned long long*>(on.note.get()));
+  require(cudaMemcpyAsync(&count, on.note.get(), sizeof count, cudaMemcpyDeviceToHost, on.handle.get()),
+          "cudaMemcpyAsync");
+  require(cudaStreamSynchronize(on.handle.get()), "cudaStreamSynchronize");
+  return static_cast<std::int64_t>(count);
+}
+
+void CudaDriver::close_gate() {
+  std::atomic_ref(flags().opened_alone).store(0);
+  std::atomic_ref(flags().open).store(0);
+  gate_closed_ = true;
+}
+
+void CudaDriver::open_gate() {
+  std::atomic_ref(flags().open).store(1);
+  gate_closed_ = false;
+}
+
+bool CudaDriver::gate_held() { return std::atomic_ref(flags().opened_alone).load() == 0; }
+
+bool CudaDriver::finish(Duration patience) {
+  const auto latest = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
+  for (const Stream& stream : streams_) {
+    for (;;) {
+      const cudaError_t status = cudaStreamQuery(stream.handle.get());
+      if (status == cudaSuccess) {
+        break;
+      }
+      if (status != cudaErrorNotReady) {
+        require(status, "what a stream was given");
+      }
+      if (std::chrono::steady_clock::now() > latest) {
+        return false;
+      }
+      std::this_thread::yield();
+    }
+  }
+  return true;
+}
+
+Duration CudaDriver::elapsed(EventId from, EventId to) {
+  float milliseconds = 0.0F;
+  require(cudaEventElapsedTime(&milliseconds, event(from).time.get(), event(to).time.get()), "cudaEventElapsedTime");
+  return Duration(std::llround(static_cast<double>(milliseconds) * 1e9));
+}
+
+void CudaDriver::begin_capture(StreamId origin) {
+  require(!capturing_, "a capture goes on already");
+  require(cudaStreamBeginCapture(stream_of(origin), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  capturing_ = true;
+  origin_ = origin;
+}
+
+GraphId CudaDriver::end_capture() {
+  require(capturing_, "no capture goes on");
+  capturing_ = false;
+  cudaGraph_t captured = nullptr;
+  require(cudaStreamEndCapture(stream_of(origin_), &captured), "cudaStreamEndCapture");
+  const Owned<cudaGraph_t, cudaGraphDestroy> graph(captured);
+  cudaGraphExec_t made = nullptr;
+  require(cudaGraphInstantiate(&made, graph.get(), 0), "cudaGraphInstantiate");
+  graphs_.emplace_back(made);
+  require(cudaGraphUpload(made, stream_of(origin_)), "cudaGraphUpload");
+  return static_cast<GraphId>(graphs_.size() - 1);
+}
+
+void CudaDriver::launch(StreamId stream, GraphId graph) {
+  require(position_of(graph) < graphs_.size(), "a graph is launched that was not captured");
+  require(cudaGraphLaunch(graphs_[position_of(graph)].get(), stream_of(stream)), "cudaGraphLaunch");
+}
+
+void CudaDriver::label(std::uint64_t id) {
+  range_.begin(id);
+  if (tracer_ != nullptr) {
+    tracer_->label(id);
+  }
+}
+
+void CudaDriver::begin_trace() { tracer_ = make_tracer(); }
+
+std::vector<DeviceSpan> CudaDriver::end_trace() {
+  require(tracer_ != nullptr, "a trace is ended that was not begun");
+  require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  std::vector<DeviceSpan> spans = tracer_->spans();
+  tracer_.reset();
+  return spans;
+}
+
+const CudaDriver::Stream& CudaDriver::stream(StreamId id) const {
+  require(position_of(id) < streams_.size(), "a stream is used that was not made");
+  return streams_[position_of(id)];
+}
+
+CudaDriver::Stream& CudaDriver::stream(StreamId id) {
+  require(position_of(id) < streams_.size(), "a stream is used that was not made");
+  return streams_[position_of(id)];
+}
+
+const CudaDriver::Event& CudaDriver::event(EventId id) const {
+  require(position_of(id) < events_.size(), "an event is used that was not made");
+  return events_[position_of(id)];
+}
+
+void CudaDriver::require_open(const char* what) const {
+  if (gate_closed_ || capturing_) {
+    throw std::runtime_error(
+        fmt::format("{} is asked for {}; run once without first", what,
+                    capturing_ ? "during a capture, which allows nothing of that kind" : "under a closed gate"));
+  }
+}
+
+void* CudaDriver::room(Stream& of, std::size_t bytes) {
+  if (of.room_bytes < bytes) {
+    require_open("room for attention or a link");
+    of.room.reset();  // waits for the device
+    of.room = new_device_memory(bytes);
+    of.room_bytes = bytes;
+  }
+  return of.room.get();
+}
+
+GateFlags& CudaDriver::flags() const {
+  return *std::launder(reinterpret_cast<GateFlags*>(flags_.get()));  // NOLINT(*-reinterpret-cast): made in place there
+}
+
+}  // namespace commfuse::validate

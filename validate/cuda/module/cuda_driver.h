@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver interface over the CUDA runtime.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "validate/cuda/driver.h"
+#include "validate/cuda/module/bounce.h"
+#include "validate/cuda/module/device_memory.h"
+#include "validate/cuda/module/handles.h"
+#include "validate/cuda/module/kernels.h"
+#include "validate/cuda/module/partitions.h"
+#include "validate/cuda/module/products.h"
+#include "validate/cuda/module/ranges.h"
+#include "validate/cuda/module/tracer.h"
+
+namespace commfuse::validate {
+
+class CudaDriver final : public Driver {
+ public:
+  /// Makes the context of the device.
+  explicit CudaDriver(int device);
+  CudaDriver(const CudaDriver&) = delete;
+  CudaDriver& operator=(const CudaDriver&) = delete;
+  /// Waits for the device, but not for ever: a gate lets go on its own.
+  ~CudaDriver() override;
+
+  [[nodiscard]] DeviceFacts facts() const override;
+
+  Address allocate(Bytes bytes) override;
+  void release(Address at) override;
+  void upload(Address to, std::span<const std::byte> bytes) override;
+  void download(std::span<std::byte> bytes, Address from) override;
+
+  StreamId make_stream(bool urgent) override;
+  EventId make_event(bool timed) override;
+  Partition set_apart(int multiprocessors) override;
+  StreamId make_stream_on(const Partition& partition, bool urgent) override;
+
+  void record(EventId event, StreamId stream) override;
+  void wait(StreamId stream, EventId event) override;
+  void fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) override;
+  void randomize(StreamId stream, const Panel& panel, std::uint64_t seed) override;
+  void product(StreamId stream, const ProductCall& call) override;
+  void function(StreamId stream, const FunctionCall& call) override;
+  void attend(StreamId stream, const AttentionCall& call) override;
+  void move(StreamId stream, const MoveCall& call) override;
+  void spin(StreamId stream, Duration time) override;
+  void gate(StreamId stream) override;
+  void fill_tags(StreamId stream, const TagCall& call) override;
+  std::int64_t count_wrong_tags(StreamId stream, const TagCall& call) override;
+
+  void close_gate() override;
+  void open_gate() override;
+  [[nodiscard]] bool gate_held() override;
+
+  [[nodiscard]] bool finish(Duration patience) override;
+  [[nodiscard]] Duration elapsed(EventId from, EventId to) override;
+
+  void begin_capture(StreamId origin) override;
+  GraphId end_capture() override;
+  void launch(StreamId stream, GraphId graph) override;
+
+  void label(std::uint64_t id) override;
+  void begin_trace() override;
+  [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
+
+  // For what else lives on this device.
+
+  [[nodiscard]] int device() const { return device_; }
+  [[nodiscard]] cudaStream_t stream_of(StreamId id) const { return stream(id).handle.get(); }
+  /// From here on memory comes from there.
+  void take_memory_from(std::shared_ptr<MemorySource> source) { source_ = std::move(source); }
+
+ private:
+  /// What one stream has for its own. All but the handle is device memory that kernels of other streams keep off.
+  struct Stream {
+    OwnedStream handle;
+    OwnedMemory workspace;  // of cuBLASLt
+    OwnedMemory note;       // where a paced move notes its start, and what is counted
+    OwnedMemory room;       // for attention and bounces; as large as was ever needed
+    std::size_t room_bytes = 0;
+    std::unique_ptr<Bounce> bounce;
+  };
+  /// A captured record is an edge of the graph; for its time, a timed event is recorded as a node beside that.
+  struct Event {
+    OwnedEvent order;
+    OwnedEvent time;  // none where nobody asks
+  };
+
+  StreamId keep(OwnedStream made);
+  [[nodiscard]] const Stream& stream(StreamId id) const;
+  [[nodiscard]] Stream& stream(StreamId id);
+  [[nodiscard]] const Event& event(EventId id) const;
+  /// Throws where the device would have to wait for itself.
+  void require_open(const char* what) const;
+  /// Device memory of the stream, at least so much.
+  void* room(Stream& of, std::size_t bytes);
+  [[nodiscard]] GateFlags& flags() const;
+
+  int device_ = 0;
+  int multiprocessors_ = 0;
+  std::shared_ptr<MemorySource> source_ = std::make_shared<PlainMemory>();
+  std::map<Address, std::shared_ptr<MemorySource>> blocks_;  // whence each came
+  PinnedMemory flags_;
+  bool gate_closed_ = false;
+  bool capturing_ = false;
+  StreamId origin_{};
+  LibraryProducts products_;
+  Partitions partitions_;
+  std::vector<Stream> streams_;
+  std::vector<Event> events_;
+  std::vector<OwnedGraph> graphs_;
+  LabelRange range_;
+  std::unique_ptr<Tracer> tracer_;
+};
+
+}  // namespace commfuse::validate

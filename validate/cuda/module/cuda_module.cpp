@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door, from inside.
+#include "validate/cuda/module/cuda_module.h"
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "validate/cuda/build_id.h"
+#include "validate/cuda/module/cuda_driver.h"
+#include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/versions.h"
+#ifdef COMMFUSE_WITH_NCCL
+#include "validate/cuda/module/nccl_network.h"
+#endif
+
+namespace commfuse::validate {
+
+namespace {
+
+/// What the driver reads before it makes a context. Lanes want hardware queues of their own, which an environment made
+/// for Megatron has only one of; kernels that are loaded when they first run would wait for the gate that waits for
+/// them.
+void prepare_environment() {
+  // NOLINTBEGIN(concurrency-mt-unsafe): before threads
+  constexpr long queues = 32;
+  const char* chosen = std::getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+  if (chosen == nullptr || std::strtol(chosen, nullptr, 10) < queues) {
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", std::to_string(queues).c_str(), 1);
+  }
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
+  // NOLINTEND(concurrency-mt-unsafe)
+}
+
+class Module final : public CudaModule {
+ public:
+  [[nodiscard]] const char* build_id() const override { return id_.c_str(); }
+
+  [[nodiscard]] int devices() const override {
+    int count = 0;
+    const cudaError_t status = cudaGetDeviceCount(&count);
+    if (status == cudaErrorNoDevice) {
+      return 0;
+    }
+    if (status == cudaErrorInsufficientDriver) {
+      refuse_driver();
+    }
+    require(status, "looking for GPUs");
+    return count;
+  }
+
+  [[nodiscard]] std::unique_ptr<Driver> open(int device) const override { return std::make_unique<CudaDriver>(device); }
+
+#ifdef COMMFUSE_WITH_NCCL
+  [[nodiscard]] bool has_nccl() const override { return true; }
+  [[nodiscard]] NetworkKey make_key() const override { return make_nccl_key(); }
+  [[nodiscard]] std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
+                                                 const NetworkOptions& options) const override {
+    // All drivers there are in this process came from open().
+    return connect_nccl(static_cast<CudaDriver&>(driver), key, {rank, ranks}, options);
+  }
+#else
+  [[nodiscard]] bool has_nccl() const override { return false; }
+  [[nodiscard]] NetworkKey make_key() const override { refuse(); }
+  [[nodiscard]] std::unique_ptr<Network> connect(Driver& /*driver*/, const NetworkKey& /*key*/, int /*rank*/,
+                                                 int /*ranks*/, const NetworkOptions& /*options*/) const override {
+    refuse();
+  }
+#endif
+
+ private:
+  [[noreturn]] static void refuse() {
+    throw std::runtime_error("this build has no NCCL; install 2.18 or a later one and build again");
+  }
+
+  /// CUDA gives one answer to two questions.
+  [[noreturn]] static void refuse_driver() {
+    int version = 0;
+    if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) {
+      throw std::runtime_error("there is no NVIDIA driver here; install it, or run where there is a GPU");
+    }
+    throw std::runtime_error("the driver knows CUDA " + cuda_version_in_words(version) + ", this build is of " +
+                             cuda_version_in_words(CUDART_VERSION) + "; install a newer driver");
+  }
+
+  std::string id_ = build_id_in_words();
+};
+
+}  // namespace
+
+}  // namespace commfuse::validate
+
+/// As cuda_module_entry names it; the caller owns it.
+extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_1() {
+  commfuse::validate::prepare_environment();
+  return new commfuse::validate::Module;
+}

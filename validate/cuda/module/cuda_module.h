@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// The door of the module that knows CUDA: the program loads it where it is needed, and so starts, and even runs,
+// without.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+
+#include "validate/cuda/driver.h"
+
+namespace commfuse::validate {
+
+/// Named after the shape of CudaModule and of all it gives; another number where that changes.
+inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_1";
+
+/// What processes that want to talk to each other by NCCL share.
+using NetworkKey = std::array<std::byte, 128>;
+
+/// All members throw std::runtime_error with what failed.
+class CudaModule {
+ public:
+  CudaModule() = default;
+  CudaModule(const CudaModule&) = delete;
+  CudaModule& operator=(const CudaModule&) = delete;
+  virtual ~CudaModule() = default;
+
+  /// Version and revision that it was built from; another one than the program's is refused.
+  [[nodiscard]] virtual const char* build_id() const = 0;
+  /// How many devices the driver shows; why none, if there is no driver.
+  [[nodiscard]] virtual int devices() const = 0;
+  [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
+  /// Whether it was built with NCCL; the members below require it.
+  [[nodiscard]] virtual bool has_nccl() const = 0;
+  [[nodiscard]] virtual NetworkKey make_key() const = 0;
+  /// All processes call it, each with its own device open; the driver outlives the network.
+  [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
+                                                         const NetworkOptions& options) const = 0;
+};
+
+using OpenCudaModule = CudaModule* (*)();
+
+}  // namespace commfuse::validate

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention of attention.cpp, bit for bit but for the last bit of exp(): in double, every sum in ascending order.
+// For checks: one block of threads makes one head of one query row.
+#include <algorithm>
+#include <cmath>
+
+#include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/kernels.h"
+#include "validate/cuda/module/numbers.cuh"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr int threads = 128;
+
+struct ExactAttention {
+  View queries, keys, out;
+  std::int64_t rows = 0, key_rows = 0, first_row = 0;
+  std::int64_t qkv = 0, out_columns = 0, head = 0, batch = 0;
+  bool causal = false, real = false;
+};
+
+/// One query row of one head, as in attention.cpp.
+struct Query {
+  std::int64_t row, q, k, v, out, first_key, keys;
+};
+
+__device__ Query query_of(const ExactAttention& of) {
+  const std::int64_t heads = of.out_columns / of.head;
+  const std::int64_t kv_heads = (of.qkv - of.out_columns) / 2 / of.head;
+  const std::int64_t block = blockIdx.y / heads;
+  const std::int64_t head = blockIdx.y % heads;
+  const std::int64_t row = of.first_row + blockIdx.x;
+  Query query{};
+  query.row = blockIdx.x;
+  query.q = block * of.qkv + head * of.head;
+  query.k = block * of.qkv + of.out_columns + head / (heads / kv_heads) * of.head;
+  query.v = query.k + kv_heads * of.head;
+  query.out = block * of.out_columns + head * of.head;
+  query.first_key = row % of.batch;
+  const std::int64_t end = of.causal ? min(of.key_rows, row + 1) : of.key_rows;
+  query.keys = end > query.first_key ? groups_of(end - query.first_key, of.batch) : 0;
+  return query;
+}
+
+/// q k of the visible rows, scaled where they are to become weights.
+__device__ void fill_scores(const ExactAttention& of, const Query& query, double* scores) {
+  for (std::int64_t j = threadIdx.x; j < query.keys; j += threads) {
+    const std::int64_t key = query.first_key + j * of.batch;
+    double score = 0.0;
+    for (std::int64_t i = 0; i < of.head; ++i) {
+      score = __dadd_rn(score, __dmul_rn(static_cast<double>(load(of.queries, query.row, query.q + i)),
+                                         static_cast<double>(load(of.keys, key, query.k + i))));
+    }
+    scores[j] = of.real ? score / sqrt(static_cast<double>(of.head)) : score;
+  }
+  __syncthreads();
+}
+
+/// As std::max_element finds it, which NaN only spoils where it comes first; and the sum over all in ascending order.
+__device__ void fill_weights(const Query& query, double* weights) {
+  __shared__ double shared;
+  if (threadIdx.x == 0) {
+    shared = weights[0];
+    for (std::int64_t j = 1; j < query.keys; ++j) {
+      shared = shared < weights[j] ? weights[j] : shared;
+    }
+  }
+  __syncthreads();
+  const double largest = shared;
+  for (std::int64_t j = threadIdx.x; j < query.keys; j += threads) {
+    weights[j] = exp(weights[j] - largest);
+  }
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    double total = 0.0;
+    for (std::int64_t j = 0; j < query.keys; ++j) {
+      total = __dadd_rn(total, weights[j]);
+    }
+    shared = total;
+  }
+  __syncthreads();
+  for (std::int64_t j = threadIdx.x; j < query.keys; j += threads) {
+    weights[j] /= shared;
+  }
+  __syncthreads();
+}
+
+__global__ void __launch_bounds__(threads) exact_attention(const __grid_constant__ ExactAttention of) {
+  extern __shared__ double weights[];
+  const Query query = query_of(of);
+  fill_scores(of, query, weights);
+  if (of.real && query.keys > 0) {
+    fill_weights(query, weights);
+  }
+  for (std::int64_t i = threadIdx.x; i < of.head; i += threads) {
+    double sum = 0.0;
+    for (std::int64_t j = 0; j < query.keys; ++j) {
+      const std::int64_t key = query.first_key + j * of.batch;
+      sum = __dadd_rn(sum, __dmul_rn(weights[j], static_cast<double>(load(of.keys, key, query.v + i))));
+    }
+    store(of.out, query.row, query.out + i, static_cast<float>(of.real ? sum : remainder(sum, 5.0)));
+  }
+}
+
+/// The most keys whose weights fit into shared memory.
+std::int64_t most_keys() {
+  int device = 0;
+  int bytes = 0;
+  require(cudaGetDevice(&device), "cudaGetDevice");
+  require(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device), "cudaDeviceGetAttribute");
+  constexpr int set_aside = 1024;  // what the kernel and the system take
+  return (bytes - set_aside) / static_cast<std::int64_t>(sizeof(double));
+}
+
+}  // namespace
+
+void launch_exact_attention(cudaStream_t stream, const AttentionCall& call) {
+  const AttentionLayout& layout = call.layout;
+  const std::int64_t keys = groups_of(call.keys.rows, layout.batch);
+  require(keys <= most_keys(), "exact attention is for checks: fewer keys, or products blocked");
+  const auto room = static_cast<int>(std::max<std::int64_t>(keys, 1) * static_cast<std::int64_t>(sizeof(double)));
+  require(cudaFuncSetAttribute(exact_attention, cudaFuncAttributeMaxDynamicSharedMemorySize, room),
+          "cudaFuncSetAttribute");
+  for (const AttentionCall::Part& part : call.parts) {
+    const std::int64_t blocks = part.queries.columns / layout.qkv;
+    const std::int64_t heads = blocks * (layout.out / layout.head);
+    const ExactAttention of{
+        view_of(part.queries), view_of(call.keys), view_of(part.out), part.queries.rows,
+        call.keys.rows,        part.first_row,     layout.qkv,        layout.out,
+        layout.head,           layout.batch,       layout.causal,     call.functions == Functions::real};
+    if (part.queries.rows == 0) {
+      continue;
+    }
+    const dim3 grid(static_cast<unsigned>(part.queries.rows), static_cast<unsigned>(heads));
+    exact_attention<<<grid, threads, static_cast<std::size_t>(room), stream>>>(of);
+    require(cudaGetLastError(), "an attention kernel");
+  }
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The product of the interpreter, bit for bit. A thread sums its elements over k in ascending order; products and sums
+// are rounded apart, which intrinsics say and no flag can undo.
+#include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/kernels.h"
+#include "validate/cuda/module/numbers.cuh"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr int tile = 64;   // rows and columns of the output that one block of threads makes
+constexpr int depth = 16;  // of k that is in shared memory at a time
+constexpr int width = 16;  // threads along each side
+constexpr int own = tile / width;
+
+struct ExactProduct {
+  View a, b, out;
+  std::int64_t rows = 0, columns = 0, depth = 0;
+  bool transpose_a = false, transpose_b = false, accumulate = false;
+};
+
+/// op(from) in rows `row` and on, from depth `k` on; zero outside.
+template <class Get>
+__device__ void fill_tile(float (&to)[depth][tile + 1], std::int64_t first, std::int64_t end, std::int64_t k,
+                          std::int64_t all_k, bool along_k, const Get& get) {
+  for (int i = static_cast<int>(threadIdx.x); i < tile * depth; i += width * width) {
+    // Neighbouring threads read neighbouring elements.
+    const int down = along_k ? i % depth : i / tile;
+    const int across = along_k ? i / depth : i % tile;
+    const bool inside = first + across < end && k + down < all_k;
+    to[down][across] = inside ? get(first + across, k + down) : 0.0F;
+  }
+}
+
+/// What lies outside of k is left out, not added as zeros.
+__device__ void add_tile(float (&sums)[own][own], const float (&a)[depth][tile + 1], const float (&b)[depth][tile + 1],
+                         int count) {
+  const int x = static_cast<int>(threadIdx.x) % width;
+  const int y = static_cast<int>(threadIdx.x) / width;
+  for (int k = 0; k < count; ++k) {
+    float left[own];
+    float right[own];
+    for (int i = 0; i < own; ++i) {
+      left[i] = a[k][y + i * width];
+      right[i] = b[k][x + i * width];
+    }
+    for (int i = 0; i < own; ++i) {
+      for (int j = 0; j < own; ++j) {
+        sums[i][j] = __fadd_rn(sums[i][j], __fmul_rn(left[i], right[j]));
+      }
+    }
+  }
+}
+
+__global__ void __launch_bounds__(width* width) exact_product(const __grid_constant__ ExactProduct of) {
+  __shared__ float a[depth][tile + 1];
+  __shared__ float b[depth][tile + 1];
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.y) * tile;
+  const std::int64_t column = static_cast<std::int64_t>(blockIdx.x) * tile;
+  float sums[own][own] = {};
+  for (std::int64_t k = 0; k < of.depth; k += depth) {
+    fill_tile(a, row, of.rows, k, of.depth, !of.transpose_a,
+              [&](std::int64_t i, std::int64_t at) { return of.transpose_a ? load(of.a, at, i) : load(of.a, i, at); });
+    fill_tile(b, column, of.columns, k, of.depth, of.transpose_b,
+              [&](std::int64_t j, std::int64_t at) { return of.transpose_b ? load(of.b, j, at) : load(of.b, at, j); });
+    __syncthreads();
+    add_tile(sums, a, b, static_cast<int>(of.depth - k < depth ? of.depth - k : depth));
+    __syncthreads();
+  }
+  for (int i = 0; i < own; ++i) {
+    for (int j = 0; j < own; ++j) {
+      const std::int64_t r = row + static_cast<int>(threadIdx.x) / width + i * width;
+      const std::int64_t c = column + static_cast<int>(threadIdx.x) % width + j * width;
+      if (r < of.rows && c < of.columns) {
+        store(of.out, r, c, of.accumulate ? __fadd_rn(load(of.out, r, c), sums[i][j]) : sums[i][j]);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void launch_exact_product(cudaStream_t stream, const ProductCall& call) {
+  const ExactProduct of{.a = view_of(call.a),
+                        .b = view_of(call.b),
+                        .out = view_of(call.out),
+                        .rows = call.out.rows,
+                        .columns = call.out.columns,
+                        .depth = call.transpose_a ? call.a.rows : call.a.columns,
+                        .transpose_a = call.transpose_a,
+                        .transpose_b = call.transpose_b,
+                        .accumulate = call.accumulate};
+  const std::int64_t tall = groups_of(of.rows, tile);
+  require(tall <= 65535, "an exact product has at most 4 million rows");
+  if (of.rows == 0 || of.columns == 0) {
+    return;
+  }
+  const dim3 grid(static_cast<unsigned>(groups_of(of.columns, tile)), static_cast<unsigned>(tall));
+  exact_product<<<grid, width * width, 0, stream>>>(of);
+  require(cudaGetLastError(), "an exact product");
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention as two products of cuBLASLt and a softmax between them: what it costs, not its last bits.
+#pragma once
+
+#include <functional>
+
+#include "validate/cuda/module/products.h"
+
+namespace commfuse::validate {
+
+/// Scores and weights of one chunk of queries lie in `room`, which is asked for as many bytes as are needed: at most
+/// attention_room, but for rows longer than that.
+void launch_fast_attention(cudaStream_t stream, LibraryProducts& products, const Workspace& workspace,
+                           const std::function<void*(std::size_t)>& room, const AttentionCall& call);
+
+inline constexpr std::size_t attention_room = std::size_t{512} << 20U;
+
+}  // namespace commfuse::validate

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, activations, norms: arithmetic.cpp on the device. fp32 where that is fp32, double where that is double, each
+// rounded once; the order of every sum is that of the reference, but in norms of very wide rows.
+#include <algorithm>
+
+#include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/kernels.h"
+#include "validate/cuda/module/numbers.cuh"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr int threads = 256;
+/// Enough blocks to fill any GPU; each goes on until all is done.
+constexpr std::int64_t most_blocks = 4096;
+
+enum class Rule : std::uint8_t {
+  sum,          // of all inputs, each rounded to the wire first
+  clipped_sum,  // residual of small integers
+  zero,
+  swiglu,
+  fast_swiglu,
+  integer_swiglu,
+  gelu,
+  fast_gelu,
+  integer_gelu,
+  integer_norm,
+};
+
+struct Elementwise {
+  View inputs[most_terms];
+  View out;
+  int terms = 0;
+  bool aligned = false;
+  DType wire = DType::fp32;
+  std::int64_t rows = 0, columns = 0, block = 0;
+};
+
+// Written so that NaN falls through every comparison and stays.
+__device__ double relu(double x) { return x < 0.0 ? 0.0 : x; }
+__device__ double clipped(double x) { return x > 2.0 ? 2.0 : (x < -2.0 ? -2.0 : x); }
+__device__ double silu(double x) { return x / (1.0 + exp(-x)); }
+__device__ double gelu(double x) { return 0.5 * x * erfc(-x / 1.4142135623730951); }
+
+template <Rule rule>
+__device__ float of_one(float x) {
+  switch (rule) {
+    case Rule::gelu: return static_cast<float>(gelu(x));
+    case Rule::fast_gelu: return 0.5F * x * erfcf(-x * 0.70710678F);
+    case Rule::integer_gelu: return static_cast<float>(clipped(relu(x)));
+    case Rule::integer_norm: return static_cast<float>(clipped(-static_cast<double>(x)));
+    case Rule::clipped_sum: return static_cast<float>(clipped(x));
+    default: return x;
+  }
+}
+
+template <Rule rule>
+__device__ float of_pair(float gate, float up) {
+  if constexpr (rule == Rule::fast_swiglu) {
+    return gate / (1.0F + __expf(-gate)) * up;
+  }
+  return static_cast<float>(rule == Rule::swiglu ? silu(gate) * static_cast<double>(up)
+                                                 : clipped(relu(gate) * static_cast<double>(up)));
+}
+
+__device__ Eight pairs_at(const Elementwise& of, std::int64_t row, std::int64_t column, int count, Eight& up) {
+  const View& from = of.inputs[0];
+  const std::int64_t gate = column / of.block * 2 * of.block + column % of.block;
+  if (of.block % Eight::size == 0) {
+    up = load_eight(from, row, gate + of.block, count, of.aligned);
+    return load_eight(from, row, gate, count, of.aligned);
+  }
+  Eight out{};
+#pragma unroll
+  for (int i = 0; i < Eight::size; ++i) {
+    const std::int64_t at = (column + i) / of.block * 2 * of.block + (column + i) % of.block;
+    out.value[i] = i < count ? load(from, row, at) : 0.0F;
+    up.value[i] = i < count ? load(from, row, at + of.block) : 0.0F;
+  }
+  return out;
+}
+
+__device__ Eight sum_at(const Elementwise& of, std::int64_t row, std::int64_t column, int count) {
+  Eight sums{};
+  for (int term = 0; term < of.terms; ++term) {
+    const Eight next = load_eight(of.inputs[term], row, column, count, of.aligned);
+#pragma unroll
+    for (int i = 0; i < Eight::size; ++i) {
+      const float value = rounded(of.wire, next.value[i]);
+      sums.value[i] = term == 0 ? value : __fadd_rn(sums.value[i], value);
+    }
+  }
+  return sums;
+}
+
+template <Rule rule>
+__global__ void __launch_bounds__(threads) elementwise(const __grid_constant__ Elementwise of) {
+  constexpr bool pairs = rule == Rule::swiglu || rule == Rule::fast_swiglu || rule == Rule::integer_swiglu;
+  const std::int64_t across = groups_of(of.columns, Eight::size);
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * threads;
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * threads + threadIdx.x; i < of.rows * across;
+       i += step) {
+    const std::int64_t row = i / across;
+    const std::int64_t column = i % across * Eight::size;
+    const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
+    Eight out{};
+    if constexpr (pairs) {
+      Eight up{};
+      out = pairs_at(of, row, column, count, up);
+#pragma unroll
+      for (int k = 0; k < Eight::size; ++k) {
+        out.value[k] = of_pair<rule>(out.value[k], up.value[k]);
+      }
+    } else if constexpr (rule != Rule::zero) {
+      out = sum_at(of, row, column, count);
+#pragma unroll
+      for (int k = 0; k < Eight::size; ++k) {
+        out.value[k] = of_one<rule>(out.value[k]);
+      }
+    }
+    store_eight(of.out, row, column, out, count, of.aligned);
+  }
+}
+
+struct Norm {
+  View in, out;
+  bool aligned = false;
+  std::int64_t rows = 0, columns = 0;
+};
+
+/// Rows up to here are summed by one thread in the order of the reference: the same bits. Wider ones, which no host
+/// reference follows, by all threads: a few roundoffs of double apart, which fp32 shows once in some ten million
+/// elements.
+constexpr int ascending_columns = 1024;
+
+/// Squares of fp32 are exact in double.
+__device__ double ascending_squares(const Norm& of, std::int64_t row, float* room) {
+  for (std::int64_t column = threadIdx.x; column < of.columns; column += threads) {
+    room[column] = load(of.in, row, column);
+  }
+  __syncthreads();
+  double squares = 0.0;
+  if (threadIdx.x == 0) {
+    for (std::int64_t column = 0; column < of.columns; ++column) {
+      squares += static_cast<double>(room[column]) * static_cast<double>(room[column]);
+    }
+  }
+  return squares;
+}
+
+/// In thread 0; always in the same order.
+template <class Number>
+__device__ Number shared_squares(const Norm& of, std::int64_t row, Number* room) {
+  Number squares = 0;
+  for (std::int64_t column = static_cast<std::int64_t>(threadIdx.x) * Eight::size; column < of.columns;
+       column += threads * Eight::size) {
+    const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
+    const Eight part = load_eight(of.in, row, column, count, of.aligned);
+#pragma unroll
+    for (const float value : part.value) {
+      squares += static_cast<Number>(value) * static_cast<Number>(value);
+    }
+  }
+  room[threadIdx.x] = squares;
+  for (unsigned half = threads / 2; half > 0; half /= 2) {
+    __syncthreads();
+    if (threadIdx.x < half) {
+      room[threadIdx.x] += room[threadIdx.x + half];
+    }
+  }
+  return threadIdx.x == 0 ? room[0] : Number{0};
+}
+
+/// Number: of the sum and the quotient.
+template <class Number>
+__global__ void __launch_bounds__(threads) norm(const __grid_constant__ Norm of) {
+  constexpr bool exact = sizeof(Number) == sizeof(double);
+  __shared__ union {
+    float narrow[ascending_columns];
+    Number wide[threads];
+  } room;
+  __shared__ Number divisor;
+  for (std::int64_t row = blockIdx.x; row < of.rows; row += gridDim.x) {
+    const Number squares = exact && of.columns <= ascending_columns
+                               ? static_cast<Number>(ascending_squares(of, row, room.narrow))
+                               : shared_squares(of, row, room.wide);
+    if (threadIdx.x == 0) {
+      divisor = sqrt(squares / static_cast<Number>(of.columns) + static_cast<Number>(norm_epsilon));
+    }
+    __syncthreads();
+    for (std::int64_t column = static_cast<std::int64_t>(threadIdx.x) * Eight::size; column < of.columns;
+         column += threads * Eight::size) {
+      const int count = static_cast<int>(min(of.columns - column, static_cast<std::int64_t>(Eight::size)));
+      Eight part = load_eight(of.in, row, column, count, of.aligned);
+#pragma unroll
+      for (float& value : part.value) {
+        value = static_cast<float>(static_cast<Number>(value) / divisor);
+      }
+      store_eight(of.out, row, column, part, count, of.aligned);
+    }
+    __syncthreads();  // before the next row takes the room
+  }
+}
+
+/// A real function that may take fp32 for double.
+bool is_fast(const FunctionCall& call) {
+  return call.functions == Functions::real && call.products == Products::blocked;
+}
+
+Rule rule_of(const FunctionCall& call) {
+  const bool real = call.functions == Functions::real;
+  const bool fast = is_fast(call);
+  switch (call.function) {
+    case Function::add:
+    case Function::copy: return Rule::sum;
+    case Function::swiglu: return fast ? Rule::fast_swiglu : real ? Rule::swiglu : Rule::integer_swiglu;
+    case Function::gelu: return fast ? Rule::fast_gelu : real ? Rule::gelu : Rule::integer_gelu;
+    case Function::norm: return Rule::integer_norm;
+    case Function::residual: return real ? Rule::sum : Rule::clipped_sum;
+    case Function::zero: return Rule::zero;
+  }
+  return Rule::sum;
+}
+
+using Kernel = void (*)(Elementwise);
+
+Kernel kernel_of(Rule rule) {
+  switch (rule) {
+    case Rule::sum: return elementwise<Rule::sum>;
+    case Rule::clipped_sum: return elementwise<Rule::clipped_sum>;
+    case Rule::zero: return elementwise<Rule::zero>;
+    case Rule::swiglu: return elementwise<Rule::swiglu>;
+    case Rule::fast_swiglu: return elementwise<Rule::fast_swiglu>;
+    case Rule::integer_swiglu: return elementwise<Rule::integer_swiglu>;
+    case Rule::gelu: return elementwise<Rule::gelu>;
+    case Rule::fast_gelu: return elementwise<Rule::fast_gelu>;
+    case Rule::integer_gelu: return elementwise<Rule::integer_gelu>;
+    case Rule::integer_norm: return elementwise<Rule::integer_norm>;
+  }
+  return nullptr;
+}
+
+bool all_aligned(const FunctionCall& call) {
+  return is_aligned(call.out) && std::all_of(call.inputs.begin(), call.inputs.end(), is_aligned);
+}
+
+/// The fewest inputs of each function; an add has any number from one on.
+std::size_t fewest_inputs(Function function) { return function == Function::add ? 1 : inputs_of(function); }
+
+void require_inputs(const FunctionCall& call) {
+  require(call.inputs.size() >= fewest_inputs(call.function), "a function lacks an input");
+  require(call.inputs.size() <= most_terms, "an add has at most 64 terms");
+  const std::int64_t columns = call.function == Function::swiglu ? 2 * call.out.columns : call.out.columns;
+  for (const Panel& input : call.inputs) {
+    require(input.rows == call.out.rows && input.columns == columns, "the inputs of a function fit its output");
+  }
+  require(call.function != Function::swiglu || (call.block > 0 && call.out.columns % call.block == 0),
+          "swiglu pairs column blocks");
+}
+
+void launch_norm(cudaStream_t stream, const FunctionCall& call) {
+  const Panel& in = call.inputs.front();
+  const Norm of{view_of(in), view_of(call.out), all_aligned(call), call.out.rows, call.out.columns};
+  const auto blocks = static_cast<unsigned>(std::min(of.rows, most_blocks));
+  const auto kernel = is_fast(call) ? norm<float> : norm<double>;
+  kernel<<<blocks, threads, 0, stream>>>(of);
+  require(cudaGetLastError(), "a norm kernel");
+}
+
+}  // namespace
+
+void launch_function(cudaStream_t stream, const FunctionCall& call) {
+  require_inputs(call);
+  if (call.out.rows == 0 || call.out.columns == 0) {
+    return;
+  }
+  if (call.function == Function::norm && call.functions == Functions::real) {
+    launch_norm(stream, call);
+    return;
+  }
+  Elementwise of{.out = view_of(call.out),
+                 .terms = static_cast<int>(call.inputs.size()),
+                 .aligned = all_aligned(call),
+                 .wire = call.wire.value_or(DType::fp32),
+                 .rows = call.out.rows,
+                 .columns = call.out.columns,
+                 .block = call.block};
+  std::transform(call.inputs.begin(), call.inputs.end(), of.inputs, view_of);
+  const std::int64_t work = of.rows * groups_of(of.columns, Eight::size);
+  const auto blocks = static_cast<unsigned>(std::min(groups_of(work, threads), most_blocks));
+  kernel_of(rule_of(call))<<<blocks, threads, 0, stream>>>(of);
+  require(cudaGetLastError(), "a function kernel");
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/module/products.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "validate/cuda/module/failures.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+cudaDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::bf16: return CUDA_R_16BF;
+    case DType::fp16: return CUDA_R_16F;
+    case DType::fp32: return CUDA_R_32F;
+    case DType::fp8: break;
+  }
+  throw std::runtime_error("products of fp8 are not run");
+}
+
+/// The largest power of two up to 256 that divides an address.
+std::int64_t alignment_of(Address at) {
+  constexpr Address most = 256;
+  const Address lowest_bit = at & (~at + 1);
+  return static_cast<std::int64_t>(lowest_bit == 0 ? most : std::min(lowest_bit, most));
+}
+
+template <class Value>
+void set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attribute, Value value) {
+  require(cublasLtMatmulDescSetAttribute(what, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
+}
+template <class Value>
+void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, Value value) {
+  require(cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value),
+          "cublasLtMatrixLayoutSetAttribute");
+}
+template <class Value>
+void set(cublasLtMatmulPreference_t wish, cublasLtMatmulPreferenceAttributes_t attribute, Value value) {
+  require(cublasLtMatmulPreferenceSetAttribute(wish, attribute, &value, sizeof value),
+          "cublasLtMatmulPreferenceSetAttribute");
+}
+
+template <class Value>
+Value configured(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
+  Value value{};
+  std::size_t written = 0;
+  require(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written),
+          "cublasLtMatmulAlgoConfigGetAttribute");
+  return value;
+}
+
+/// Whether no element is summed in several parts.
+bool sums_in_one_go(const cublasLtMatmulAlgo_t& algorithm) {
+  return configured<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
+         configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
+/// A row-major matrix is a column-major one of exchanged extents.
+void describe(cublasLtMatrixLayout_t layout, DType dtype, std::array<std::int64_t, 2> rows_and_columns,
+              std::int64_t stride, std::int64_t count, std::int64_t step) {
+  require(cublasLtMatrixLayoutInit(layout, type_of(dtype), static_cast<std::uint64_t>(rows_and_columns[1]),
+                                   static_cast<std::uint64_t>(rows_and_columns[0]), stride),
+          "cublasLtMatrixLayoutInit");
+  if (count > 1) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(count));
+    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, step);
+  }
+}
+
+/// Of a single row any stride will do, but cuBLASLt wants one that holds it.
+std::int64_t stride_of(const Panel& panel) { return std::max(panel.stride, panel.columns); }
+
+void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory
+
+}  // namespace
+
+LibraryProducts::LibraryProducts() {
+  cublasLtHandle_t handle = nullptr;
+  require(cublasLtCreate(&handle), "cublasLtCreate");
+  handle_.reset(handle);
+}
+
+LibraryProducts::Key LibraryProducts::key_of(const ProductBatch& batch) {
+  const ProductCall& call = batch.call;
+  require(call.a.dtype == call.b.dtype, "the factors of a product have one dtype");
+  const std::int64_t depth = call.transpose_a ? call.a.rows : call.a.columns;
+  require(depth == (call.transpose_b ? call.b.columns : call.b.rows), "a product contracts equal extents");
+  return {.rows = call.out.rows,
+          .columns = call.out.columns,
+          .depth = depth,
+          .stride_a = stride_of(call.a),
+          .stride_b = stride_of(call.b),
+          .stride_out = stride_of(call.out),
+          .step_a = batch.step_a,
+          .step_b = batch.step_b,
+          .step_out = batch.step_out,
+          .count = batch.count,
+          .alignment_a = alignment_of(call.a.at),
+          .alignment_b = alignment_of(call.b.at),
+          .alignment_out = alignment_of(call.out.at),
+          .in = call.a.dtype,
+          .out = call.out.dtype,
+          .transpose_a = call.transpose_a,
+          .transpose_b = call.transpose_b,
+          .accumulate = call.accumulate,
+          .multiprocessors = call.multiprocessors,
+          .algorithm_rows = call.algorithm_rows == 0 ? call.out.rows : call.algorithm_rows};
+}
+
+std::string LibraryProducts::in_words(const Key& key) {
+  return fmt::format("a product of {} x {} x {} in {}", key.rows, key.columns, key.depth, name_of(key.in));
+}
+
+LibraryProducts::Plan LibraryProducts::described(const Key& key) {
+  Plan plan;
+  require(cublasLtMatmulDescInit(&plan.what, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescInit");
+  set(&plan.what, CUBLASLT_MATMUL_DESC_TRANSA, key.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(&plan.what, CUBLASLT_MATMUL_DESC_TRANSB, key.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  if (key.multiprocessors > 0) {
+    set(&plan.what, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(key.multiprocessors));
+  }
+  using Extents = std::array<std::int64_t, 2>;
+  const Extents a = key.transpose_a ? Extents{key.depth, key.rows} : Extents{key.rows, key.depth};
+  const Extents b = key.transpose_b ? Extents{key.columns, key.depth} : Extents{key.depth, key.columns};
+  describe(&plan.a, key.in, a, key.stride_a, key.count, key.step_a);
+  describe(&plan.b, key.in, b, key.stride_b, key.count, key.step_b);
+  describe(&plan.out, key.out, {key.rows, key.columns}, key.stride_out, key.count, key.step_out);
+  return plan;
+}
+
+cublasLtMatmulAlgo_t LibraryProducts::chosen(const Key& key, Plan& plan) const {
+  cublasLtMatmulPreferenceOpaque_t wish{};
+  require(cublasLtMatmulPreferenceInit(&wish), "cublasLtMatmulPreferenceInit");
+  set(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
+  set(&wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
+  set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(key.alignment_b));
+  set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(key.alignment_a));
+  set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(key.alignment_out));
+  set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(key.alignment_out));
+  std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
+  int count = 0;
+  require(cublasLtMatmulAlgoGetHeuristic(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out, &plan.out, &wish,
+                                         static_cast<int>(found.size()), found.data(), &count),
+          "cublasLtMatmulAlgoGetHeuristic");
+  for (const cublasLtMatmulHeuristicResult_t& one : std::span(found).first(static_cast<std::size_t>(count))) {
+    if (one.state == CUBLAS_STATUS_SUCCESS && sums_in_one_go(one.algo)) {
+      return one.algo;
+    }
+  }
+  throw std::runtime_error(fmt::format("cuBLASLt has no algorithm that repeats its bits for {}", in_words(key)));
+}
+
+LibraryProducts::Plan LibraryProducts::plan_of(const Key& key) const {
+  Key like = key;
+  like.rows = key.algorithm_rows;
+  Plan model = described(like);
+  const cublasLtMatmulAlgo_t algorithm = chosen(like, model);
+  if (key.rows == key.algorithm_rows) {
+    model.algorithm = algorithm;
+    return model;
+  }
+  Plan plan = described(key);
+  plan.algorithm = algorithm;
+  cublasLtMatmulHeuristicResult_t result{};
+  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out,
+                                                        &plan.out, &plan.algorithm, &result);
+  if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > workspace_bytes) {
+    throw std::runtime_error(
+        fmt::format("cuBLASLt does not run {} by its algorithm of {} rows", in_words(key), key.algorithm_rows));
+  }
+  return plan;
+}
+
+void LibraryProducts::run(cudaStream_t stream, const Workspace& workspace, const ProductBatch& batch) {
+  const Key key = key_of(batch);
+  if (key.rows == 0 || key.columns == 0) {
+    return;
+  }
+  auto found = plans_.find(key);
+  if (found == plans_.end()) {
+    found = plans_.emplace(key, plan_of(key)).first;
+  }
+  Plan& plan = found->second;
+  const float factor = batch.scale;
+  const float before = key.accumulate ? 1.0F : 0.0F;
+  void* out = pointer_to(batch.call.out.at);
+  require(cublasLtMatmul(handle_.get(), &plan.what, &factor, pointer_to(batch.call.b.at), &plan.b,
+                         pointer_to(batch.call.a.at), &plan.a, &before, out, &plan.out, out, &plan.out, &plan.algorithm,
+                         workspace.at, workspace.bytes, stream),
+          "cublasLtMatmul");
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products by cuBLASLt: fast, and the same bits every time.
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "validate/cuda/driver.h"
+
+namespace commfuse::validate {
+
+/// Several products of one shape at once: of the heads of an attention. Steps are elements from one to the next.
+struct ProductBatch {
+  ProductCall call;
+  int count = 1;
+  std::int64_t step_a = 0;
+  std::int64_t step_b = 0;
+  std::int64_t step_out = 0;
+  float scale = 1.0F;
+};
+
+/// Device memory that kernels of one stream use, one after another: two streams never share it.
+struct Workspace {
+  void* at = nullptr;
+  std::size_t bytes = 0;
+};
+
+/// Keeps what cuBLASLt chose for every shape it has met. Choices are made so that results repeat: one split of k, no
+/// reduction between blocks. Used by one thread.
+class LibraryProducts {
+ public:
+  /// What NVIDIA recommends for Hopper.
+  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;
+
+  LibraryProducts();
+  /// Throws std::runtime_error where cuBLASLt has no such product, or not by the algorithm of so many rows.
+  void run(cudaStream_t stream, const Workspace& workspace, const ProductBatch& batch);
+
+ private:
+  /// All that a choice depends on. cuBLASLt counts by columns: its first operand is our second, transposed.
+  struct Key {
+    std::int64_t rows, columns, depth;
+    std::int64_t stride_a, stride_b, stride_out;
+    std::int64_t step_a, step_b, step_out, count;
+    std::int64_t alignment_a, alignment_b, alignment_out;  // bytes, at most 256
+    DType in, out;
+    bool transpose_a, transpose_b, accumulate;
+    int multiprocessors;
+    std::int64_t algorithm_rows;
+    friend auto operator<=>(const Key&, const Key&) = default;
+  };
+  struct Plan {
+    cublasLtMatmulDescOpaque_t what{};
+    cublasLtMatrixLayoutOpaque_t a{}, b{}, out{};
+    cublasLtMatmulAlgo_t algorithm{};
+  };
+  struct Close {
+    void operator()(cublasLtHandle_t handle) const { static_cast<void>(cublasLtDestroy(handle)); }
+  };
+
+  static Key key_of(const ProductBatch& batch);
+  static std::string in_words(const Key& key);
+  /// All but the algorithm.
+  static Plan described(const Key& key);
+  [[nodiscard]] cublasLtMatmulAlgo_t chosen(const Key& key, Plan& plan) const;
+  [[nodiscard]] Plan plan_of(const Key& key) const;
+
+  std::unique_ptr<cublasLtContext, Close> handle_;
+  std::map<Key, Plan> plans_;
+};
+
+}  // namespace commfuse::validate

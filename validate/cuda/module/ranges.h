@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVTX: what a profiler of the user's shows around our launches.
+#pragma once
+
+#include <cstdint>
+
+namespace commfuse::validate {
+
+/// A range "op" with the label as its payload in the domain "commfuse", from one label to the next. Costs next to
+/// nothing where no profiler listens.
+class LabelRange {
+ public:
+  LabelRange() = default;
+  LabelRange(const LabelRange&) = delete;
+  LabelRange& operator=(const LabelRange&) = delete;
+  ~LabelRange();
+
+  void begin(std::uint64_t label);
+
+ private:
+  void end();
+  bool open_ = false;
+};
+
+}  // namespace commfuse::validate

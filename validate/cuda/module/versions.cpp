@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/module/versions.h"
+
+#include <cublasLt.h>
+#include <fmt/format.h>
+
+#ifdef COMMFUSE_WITH_NCCL
+#include <nccl.h>
+#endif
+
+#include "validate/cuda/nccl_features.h"
+
+namespace commfuse::validate {
+
+std::string cuda_version_in_words(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
+// 120500 until 13.0, 130100 since: major, minor and patch by two digits.
+std::string cublaslt_version_in_words() {
+  const std::size_t version = cublasLtGetVersion();
+  return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+}
+
+std::string nccl_version_in_words() {
+#ifdef COMMFUSE_WITH_NCCL
+  int version = 0;
+  return ncclGetVersion(&version) == ncclSuccess ? nccl_in_words(version) : "";
+#else
+  return "";
+#endif
+}
+
+}  // namespace commfuse::validate

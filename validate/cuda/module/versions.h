@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which libraries are really there at run time.
+#pragma once
+
+#include <string>
+
+namespace commfuse::validate {
+
+/// "13.0", of 13000.
+std::string cuda_version_in_words(int version);
+/// "13.1.0".
+std::string cublaslt_version_in_words();
+/// "2.28.9"; empty where the build has no NCCL.
+std::string nccl_version_in_words();
+
+}  // namespace commfuse::validate

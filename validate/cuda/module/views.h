@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kernels get to know of a panel.
+#pragma once
+
+#include <cstdint>
+
+#include "validate/cuda/driver.h"
+
+namespace commfuse::validate {
+
+/// Where the elements of a panel lie.
+struct View {
+  Address at = 0;
+  std::int64_t stride = 0;
+  DType dtype = DType::fp32;
+};
+
+inline View view_of(const Panel& panel) { return {panel.at, panel.stride, panel.dtype}; }
+
+/// Whether every row begins at a multiple of 16 bytes.
+inline bool is_aligned(const Panel& panel) {
+  return panel.at % 16 == 0 && (panel.rows == 1 || panel.stride * bytes_of(panel.dtype) % 16 == 0);
+}
+
+/// How many groups of `size` hold `count`.
+constexpr std::int64_t groups_of(std::int64_t count, std::int64_t size) { return (count + size - 1) / size; }
+
+}  // namespace commfuse::validate

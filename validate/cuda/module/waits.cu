@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of one thread that wait: for a while, or for the host.
+#include "validate/cuda/module/clocks.cuh"
+#include "validate/cuda/module/failures.h"
+#include "validate/cuda/module/kernels.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+/// A gate that nobody opens, because something under it waits for the device, lets go after so long.
+constexpr std::int64_t watchdog_ns = 2'000'000'000;
+
+__global__ void spin(std::int64_t nanoseconds) { wait_until(device_time() + nanoseconds); }
+
+__global__ void gate(volatile GateFlags* flags) {
+  const std::int64_t latest = device_time() + watchdog_ns;
+  while (flags->open == 0) {
+    if (device_time() > latest) {
+      flags->opened_alone = 1;
+      break;
+    }
+    __nanosleep(100);
+  }
+  __threadfence_system();
+}
+
+}  // namespace
+
+void launch_spin(cudaStream_t stream, Duration time) {
+  spin<<<1, 1, 0, stream>>>(std::chrono::ceil<std::chrono::nanoseconds>(time).count());
+  require(cudaGetLastError(), "a spin kernel");
+}
+
+void launch_gate(cudaStream_t stream, GateFlags* flags) {
+  gate<<<1, 1, 0, stream>>>(flags);
+  require(cudaGetLastError(), "a gate kernel");
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU per process: rank r is process r. Exchanges are groups of NCCL's sends and receives, collectives are NCCL's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "validate/cuda/calls.h"
+#include "validate/cuda/device.h"
+#include "validate/cuda/device_timeline.h"
+#include "validate/cuda/launch_mode.h"
+#include "validate/cuda/nccl_plan.h"
+#include "validate/executor.h"
+
+namespace commfuse::validate {
+
+/// Communicators of a network, kept for all programs: a split takes a while, and all ranks take part in it.
+class Communicators {
+ public:
+  /// The network outlives it.
+  explicit Communicators(Network& network) : network_(network) {}
+  [[nodiscard]] Network& network() { return network_; }
+  /// That of so-called members. All ranks ask for the same ones in the same order.
+  std::size_t of(const Program& program, const NcclMembers& members);
+
+ private:
+  Network& network_;
+  std::map<std::pair<std::int32_t, std::vector<int>>, std::size_t> made_;  // by lane and the colours of all ranks
+};
+
+struct NcclOptions {
+  LaunchMode mode = LaunchMode::stream;
+  int multiprocessors = 0;   ///< Of products, so that communication finds some free; 0: all.
+  bool random_data = false;  ///< As VirtualOptions.
+  Duration patience = std::chrono::seconds(60);
+  /// All ranks call it before a release, so that they start together; none: each starts when it is ready.
+  std::function<void()> meet{};
+  /// Makes one execution of those of all ranks; none: each rank keeps its own.
+  std::function<Execution(const Execution& mine)> together{};
+};
+
+class NcclExecutor final : public Executor {
+ public:
+  /// The device and the communicators outlive it. All ranks make the same executors and call the same members in the
+  /// same order. Throws std::runtime_error for what it does not store, fp8, and for a program that NCCL's two-sided
+  /// messages would get stuck in, with the sentences of nccl_findings().
+  NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, NcclOptions options);
+
+  [[nodiscard]] std::string_view name() const override { return "nccl"; }
+  [[nodiscard]] const Program& program() const override { return *lowered_.program; }
+  [[nodiscard]] const Sizes& sizes() const override { return sizes_; }
+  [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
+  [[nodiscard]] bool holds_own_data() const override { return options_.random_data; }
+  void prepare(std::span<const Matrix<float>> tensors) override { memory_.fill(tensors); }
+  /// Throws Stuck, once all that was begun is given up, when the device does not come to its end; std::runtime_error
+  /// when NCCL says what went wrong. Makespan and timeline are of this rank, or as options.together makes them.
+  Execution run(const RunOptions& options) override;
+  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
+    return memory_.read(rank, area);
+  }
+
+ private:
+  /// What a step gives to its stream, in order: packing, the message or compute, unpacking.
+  struct Work {
+    std::vector<Call> before;
+    std::vector<Message> sends, receives;
+    Panel in, out;  // of a collective
+    bool speaks = false;
+    std::vector<Call> after;
+  };
+
+  void work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most);
+  [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
+  [[nodiscard]] Work collective(const Command& command, const RunOptions& options, Scratch& scratch) const;
+  [[nodiscard]] Panel staged(const Stack& stack, DType wire, Scratch& scratch) const;
+  void get_ready(const RunOptions& options);
+  [[nodiscard]] StreamId stream(std::int32_t lane);
+  void issue_step(std::size_t which);
+  void issue_once();
+  void warm_up();
+  void capture();
+  void issue_iterations(const RunOptions& options);
+  void frame(bool begin);
+  void finish();
+  [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const;
+
+  Lowered lowered_;
+  Sizes sizes_;
+  Device& device_;
+  Communicators& communicators_;
+  NcclOptions options_;
+  Rank rank_;
+  std::vector<Command> commands_;
+  NcclPlan plan_;
+  std::vector<std::size_t> made_;  // by communicator of the plan
+  DeviceMemory memory_;
+  std::optional<RunOptions> made_for_;
+  std::vector<Work> work_;  // by step
+  std::optional<ScratchRoom> scratch_;
+  std::optional<GraphId> graph_;
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/nccl_features.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace commfuse::validate {
+
+std::string nccl_in_words(int code) { return fmt::format("{}.{}.{}", code / 10000, code / 100 % 100, code % 100); }
+
+int first_with(NcclFeature feature) {
+  switch (feature) {
+    case NcclFeature::registration: return nccl_code(2, 19, 0);
+    case NcclFeature::implicit_order: return nccl_code(2, 26, 0);
+    case NcclFeature::cta_policy: return nccl_code(2, 27, 0);
+    case NcclFeature::zero_cta_policy:
+    case NcclFeature::all_to_all: return nccl_code(2, 28, 3);
+    case NcclFeature::graph_stream_order: return nccl_code(2, 30, 7);
+  }
+  return 0;
+}
+
+bool has(const NcclVersions& versions, NcclFeature feature) {
+  return std::min(versions.header, versions.library) >= first_with(feature);
+}
+
+std::string refused(const NcclVersions& versions) {
+  if (versions.library < oldest_nccl) {
+    return fmt::format("NCCL {} is older than 2.18, which cannot give every lane a communicator; install a newer one",
+                       nccl_in_words(versions.library));
+  }
+  return "";
+}
+
+std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions) {
+  std::vector<std::string> notes;
+  const auto note = [&](bool asked, NcclFeature feature, std::string_view without) {
+    if (asked && !has(versions, feature)) {
+      notes.push_back(fmt::format("NCCL {} {}; {} can", nccl_in_words(std::min(versions.header, versions.library)),
+                                  without, nccl_in_words(first_with(feature))));
+    }
+  };
+  note(options.registered, NcclFeature::registration, "cannot register buffers, so they are copied");
+  note(options.cta_policy != 0, NcclFeature::cta_policy, "has no CTA policy, so the default runs");
+  if (options.cta_policy == 2 && has(versions, NcclFeature::cta_policy)) {
+    note(true, NcclFeature::zero_cta_policy, "has no collectives without CTAs, so the default runs");
+  }
+  note(true, NcclFeature::implicit_order, "keeps no order among communicators, so lanes may wait");
+  if (versions.header / 100 != versions.library / 100) {
+    notes.push_back(fmt::format("compiled for NCCL {}, running with {}", nccl_in_words(versions.header),
+                                nccl_in_words(versions.library)));
+  }
+  return notes;
+}
+
+std::vector<NcclVariable> process_variables(const NetworkOptions& options) {
+  std::vector<NcclVariable> variables{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1"}, {"NCCL_GRAPH_STREAM_ORDERING", "0"}};
+  if (options.least_p2p_channels > 0) {
+    variables.push_back({"NCCL_MIN_P2P_NCHANNELS", fmt::format("{}", options.least_p2p_channels), true});
+  }
+  return variables;
+}
+
+std::string algorithms_without_nvls(const NetworkOptions& options) { return options.nvls ? "" : "^NVLS,NVLSTree"; }
+
+}  // namespace commfuse::validate

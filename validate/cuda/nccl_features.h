@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What which version of NCCL knows (gpu.md 3.1). Header and library may differ, so a feature needs both.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "validate/cuda/driver.h"
+
+namespace commfuse::validate {
+
+/// As NCCL_VERSION_CODE and ncclGetVersion() count, from 2.9 on: 22809 is 2.28.9.
+constexpr int nccl_code(int major, int minor, int patch) { return major * 10000 + minor * 100 + patch; }
+/// "2.28.9"
+std::string nccl_in_words(int code);
+
+/// Older ones cannot split a communicator.
+inline constexpr int oldest_nccl = nccl_code(2, 18, 0);
+
+enum class NcclFeature : std::uint8_t {
+  registration,        ///< ncclMemAlloc, ncclCommRegister
+  implicit_order,      ///< NCCL_LAUNCH_ORDER_IMPLICIT: lanes run beside each other in the order the host issued them
+  cta_policy,          ///< ncclConfig_t.CTAPolicy
+  zero_cta_policy,     ///< collectives by copy engines
+  all_to_all,          ///< ncclAlltoAll
+  graph_stream_order,  ///< NCCL_GRAPH_STREAM_ORDERING=0: captured kernels need not run one after another
+};
+
+/// The first version that has it.
+int first_with(NcclFeature feature);
+
+struct NcclVersions {
+  int header = 0;   ///< What the module was compiled with.
+  int library = 0;  ///< What it found.
+};
+bool has(const NcclVersions& versions, NcclFeature feature);
+
+/// Why these versions cannot be used, as a sentence; empty when they can.
+std::string refused(const NcclVersions& versions);
+
+/// What of these options has no effect with these versions, a sentence each.
+std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersions& versions);
+
+/// Variables that NCCL reads when its first communicator is made, once for the whole process. `forced`: over what the
+/// user set.
+struct NcclVariable {
+  std::string name;
+  std::string value;
+  bool forced = false;
+  friend bool operator==(const NcclVariable&, const NcclVariable&) = default;
+};
+std::vector<NcclVariable> process_variables(const NetworkOptions& options);
+/// NCCL_ALGO while a communicator is made, where it is to do without NVLS; empty otherwise.
+std::string algorithms_without_nvls(const NetworkOptions& options);
+
+}  // namespace commfuse::validate

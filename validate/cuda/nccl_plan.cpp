@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/nccl_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <set>
+
+namespace commfuse::validate {
+
+namespace {
+
+using Kind = NcclStep::Kind;
+
+/// Which communicators a program needs. Looks at its ops, not at a rank's commands: all ranks make the same ones.
+std::vector<NcclMembers> communicators_of(const Program& program) {
+  std::set<NcclMembers> found;
+  for (const Op& op : program.ops) {
+    if (op.kind == OpKind::exchange) {
+      found.insert({.lane = op.lane});
+    } else if (op.kind == OpKind::collective) {
+      const auto& shape = std::get<CollectiveShape>(program.shapes[op.shape]);
+      const bool all = program.mesh.axes.size() == 1;
+      found.insert({.lane = op.lane, .axis = all ? -1 : shape.axis});
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+class Planner {
+ public:
+  Planner(const Program& program, std::span<const Command> commands) : program_(program), commands_(commands) {
+    plan_.communicators = communicators_of(program);
+    ended_.resize(commands.size(), -1);
+    awaited_.resize(commands.size(), 0);
+    for (const Command& command : commands) {
+      for (const std::int32_t wait : command.waits) {
+        awaited_[static_cast<std::size_t>(wait)] |= commands[static_cast<std::size_t>(wait)].lane != command.lane;
+      }
+    }
+  }
+
+  NcclPlan plan() {
+    std::set<std::int32_t> used;
+    for (std::size_t i = 0; i < commands_.size(); ++i) {
+      add(i);
+      used.insert(commands_[i].lane);
+    }
+    plan_.used.assign(used.begin(), used.end());
+    join();
+    return std::move(plan_);
+  }
+
+ private:
+  void add(std::size_t i) {
+    const Command& command = commands_[i];
+    for (const std::int32_t wait : command.waits) {
+      if (commands_[static_cast<std::size_t>(wait)].lane != command.lane) {
+        plan_.steps.push_back(
+            {.kind = Kind::wait, .lane = command.lane, .event = ended_[static_cast<std::size_t>(wait)]});
+      }
+    }
+    NcclStep step{.lane = command.lane, .command = static_cast<std::int32_t>(i)};
+    if (command.kind == OpKind::exchange) {
+      step.kind = Kind::exchange;
+      step.communicator = which({.lane = command.lane});
+    } else if (command.kind == OpKind::collective) {
+      step.kind = Kind::collective;
+      const auto& shape = std::get<CollectiveShape>(program_.shapes[command.shape]);
+      step.communicator = which({.lane = command.lane, .axis = program_.mesh.axes.size() == 1 ? -1 : shape.axis});
+    }
+    plan_.steps.push_back(step);
+    if (awaited_[i] != 0) {
+      ended_[i] = record(command.lane);
+    }
+  }
+
+  [[nodiscard]] std::size_t which(const NcclMembers& members) const {
+    return static_cast<std::size_t>(std::ranges::find(plan_.communicators, members) - plan_.communicators.begin());
+  }
+
+  std::int32_t record(std::int32_t lane) {
+    plan_.steps.push_back({.kind = Kind::record, .lane = lane, .event = plan_.events});
+    return plan_.events++;
+  }
+
+  /// Between iterations a rank joins its own lanes.
+  void join() {
+    const std::int32_t first = plan_.events;
+    for (const std::int32_t lane : plan_.used) {
+      record(lane);
+    }
+    for (const std::int32_t lane : plan_.used) {
+      for (std::size_t other = 0; other < plan_.used.size(); ++other) {
+        if (plan_.used[other] != lane) {
+          plan_.steps.push_back({.kind = Kind::wait, .lane = lane, .event = first + static_cast<std::int32_t>(other)});
+        }
+      }
+    }
+  }
+
+  const Program& program_;
+  std::span<const Command> commands_;
+  NcclPlan plan_;
+  std::vector<std::int32_t> ended_;
+  std::vector<char> awaited_;
+};
+
+/// The communication of every rank as one queue in the order of issue; goes on while two ends meet.
+class Queues {
+ public:
+  explicit Queues(const Lowered& lowered) : program_(*lowered.program) {
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      commands_.push_back(commands_of(lowered, rank));
+      next_.push_back(0);
+      halves_.emplace_back();
+      skip(rank);
+    }
+  }
+
+  std::vector<std::string> findings() {
+    while (step()) {
+    }
+    std::vector<std::string> sentences;
+    for (std::size_t rank = 0; rank < commands_.size(); ++rank) {
+      if (const Command* head = head_of(static_cast<Rank>(rank)); head != nullptr) {
+        sentences.push_back(fmt::format("rank {} would wait for ever at {}", rank, op_in_words(program_, head->op)));
+      }
+    }
+    return sentences;
+  }
+
+ private:
+  struct Halves {
+    bool sent = false, received = false;
+  };
+
+  [[nodiscard]] const Command* head_of(Rank rank) const {
+    const auto r = static_cast<std::size_t>(rank);
+    return next_[r] < commands_[r].size() ? &commands_[r][next_[r]] : nullptr;
+  }
+  /// To the next command that communicates.
+  void skip(Rank rank) {
+    const auto r = static_cast<std::size_t>(rank);
+    while (head_of(rank) != nullptr && head_of(rank)->kind != OpKind::exchange &&
+           head_of(rank)->kind != OpKind::collective) {
+      ++next_[r];
+    }
+  }
+  void go_on(Rank rank) {
+    ++next_[static_cast<std::size_t>(rank)];
+    halves_[static_cast<std::size_t>(rank)] = {};
+    skip(rank);
+  }
+  [[nodiscard]] bool stands_at(Rank rank, OpId op) const { return head_of(rank) != nullptr && head_of(rank)->op == op; }
+
+  bool step() {
+    bool moved = false;
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      const Command* head = head_of(rank);
+      if (head != nullptr) {
+        moved = (head->kind == OpKind::exchange ? exchange(rank, *head) : meet(*head)) || moved;
+      }
+    }
+    return moved;
+  }
+
+  bool exchange(Rank rank, const Command& head) {
+    Halves& mine = halves_[static_cast<std::size_t>(rank)];
+    bool moved = false;
+    if (head.target >= 0 && !mine.sent && stands_at(head.target, head.target_op)) {
+      mine.sent = true;
+      halves_[static_cast<std::size_t>(head.target)].received = true;
+      moved = true;
+    }
+    if ((mine.sent || head.target < 0) && (mine.received || head.source < 0)) {
+      go_on(rank);
+      moved = true;
+    }
+    return moved;
+  }
+
+  bool meet(const Command& head) {
+    const std::vector<Rank> group = head.group;
+    const OpId op = head.op;
+    if (!std::ranges::all_of(group, [&](Rank member) { return stands_at(member, op); })) {
+      return false;
+    }
+    for (const Rank member : group) {
+      go_on(member);
+    }
+    return true;
+  }
+
+  const Program& program_;
+  std::vector<std::vector<Command>> commands_;
+  std::vector<std::size_t> next_;
+  std::vector<Halves> halves_;
+};
+
+}  // namespace
+
+NcclPlan nccl_plan(const Program& program, std::span<const Command> commands) {
+  return Planner(program, commands).plan();
+}
+
+int color_of(const Program& program, const NcclMembers& members, Rank rank) {
+  if (members.axis < 0) {
+    return 0;
+  }
+  const Coordinates here = program.mesh.coordinates(rank);
+  int color = 0;
+  for (std::size_t axis = 0; axis < program.mesh.axes.size(); ++axis) {
+    if (static_cast<std::int32_t>(axis) != members.axis) {
+      color = color * program.mesh.axes[axis].extent + here[axis];
+    }
+  }
+  return color;
+}
+
+std::vector<std::string> nccl_findings(const Lowered& lowered) { return Queues(lowered).findings(); }
+
+}  // namespace commfuse::validate

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/nvml.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace commfuse::validate {
+
+namespace {
+
+// As nvml.h declares them, which not every toolkit brings along.
+using Device = struct Opaque*;
+constexpr int success = 0;
+constexpr int clock_of_multiprocessors = 1;
+constexpr int clock_of_memory = 2;
+constexpr int sensor_of_the_die = 0;
+constexpr unsigned most_links = 18;
+
+class Library {
+ public:
+  Library() : handle_(::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    const auto start = function<int()>("nvmlInit_v2");
+    started_ = start != nullptr && start() == success;
+  }
+  Library(const Library&) = delete;
+  Library& operator=(const Library&) = delete;
+  ~Library() {
+    if (started_) {
+      function<int()>("nvmlShutdown")();
+    }
+    if (handle_ != nullptr) {
+      ::dlclose(handle_);
+    }
+  }
+
+  [[nodiscard]] std::optional<Device> device(const std::string& uuid) const {
+    Device device = nullptr;
+    const auto find = function<int(const char*, Device*)>("nvmlDeviceGetHandleByUUID");
+    return started_ && find != nullptr && find(uuid.c_str(), &device) == success ? std::optional(device) : std::nullopt;
+  }
+
+  /// What a function of the device and further arguments writes.
+  template <class Value, class... Arguments>
+  [[nodiscard]] std::optional<Value> ask(const char* name, Device device, Arguments... arguments) const {
+    Value value{};
+    const auto call = function<int(Device, Arguments..., Value*)>(name);
+    return call != nullptr && call(device, arguments..., &value) == success ? std::optional(value) : std::nullopt;
+  }
+
+ private:
+  template <class Signature>
+  [[nodiscard]] Signature* function(const char* name) const {
+    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
+    return handle_ == nullptr ? nullptr : reinterpret_cast<Signature*>(::dlsym(handle_, name));
+  }
+
+  void* handle_ = nullptr;
+  bool started_ = false;
+};
+
+std::optional<int> whole(std::optional<unsigned> value) {
+  return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
+std::optional<int> links_of(const Library& library, Device device) {
+  std::optional<int> links;
+  for (unsigned link = 0; link < most_links; ++link) {
+    if (const std::optional<unsigned> up = library.ask<unsigned>("nvmlDeviceGetNvLinkState", device, link)) {
+      links = links.value_or(0) + (*up != 0 ? 1 : 0);
+    }
+  }
+  return links;
+}
+
+struct Reason {
+  std::uint64_t bit;
+  const char* words;
+};
+constexpr std::array reasons{Reason{0x1, "idling"},
+                             Reason{0x2, "clocks that were set"},
+                             Reason{0x4, "the power cap"},
+                             Reason{0x8, "the hardware"},
+                             Reason{0x10, "sync boost"},
+                             Reason{0x20, "heat"},
+                             Reason{0x40, "heat, by the hardware"},
+                             Reason{0x80, "the power brake"},
+                             Reason{0x100, "the display"}};
+
+}  // namespace
+
+std::optional<DeviceState> device_state(const std::string& uuid) {
+  const Library library;
+  const std::optional<Device> device = library.device(uuid);
+  if (!device) {
+    return std::nullopt;
+  }
+  using Bits = unsigned long long;
+  std::optional<Bits> held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksEventReasons", *device);
+  if (!held_back) {  // its name until CUDA 12.2
+    held_back = library.ask<Bits>("nvmlDeviceGetCurrentClocksThrottleReasons", *device);
+  }
+  const std::optional<unsigned> milliwatts = library.ask<unsigned>("nvmlDeviceGetPowerUsage", *device);
+  return DeviceState{
+      .clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_multiprocessors)),
+      .memory_clock_mhz = whole(library.ask<unsigned>("nvmlDeviceGetClockInfo", *device, clock_of_memory)),
+      .watts = milliwatts ? std::optional(*milliwatts / 1e3) : std::nullopt,
+      .celsius = whole(library.ask<unsigned>("nvmlDeviceGetTemperature", *device, sensor_of_the_die)),
+      .nvlinks = links_of(library, *device),
+      .held_back = held_back ? std::optional(std::uint64_t{*held_back}) : std::nullopt};
+}
+
+std::string reasons_in_words(std::uint64_t held_back) {
+  std::vector<std::string> words;
+  for (const Reason& reason : reasons) {
+    if ((held_back & reason.bit) != 0) {
+      words.emplace_back(reason.words);
+      held_back &= ~reason.bit;
+    }
+  }
+  if (held_back != 0) {
+    words.push_back(fmt::format("reasons {:#x}", held_back));
+  }
+  return words.empty() ? "nothing" : fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::string in_words(const DeviceState& state) {
+  std::vector<std::string> words;
+  if (state.clock_mhz) {
+    words.push_back(fmt::format("{} MHz", *state.clock_mhz));
+  }
+  if (state.memory_clock_mhz) {
+    words.push_back(fmt::format("memory {} MHz", *state.memory_clock_mhz));
+  }
+  if (state.watts) {
+    words.push_back(fmt::format("{:.0f} W", *state.watts));
+  }
+  if (state.celsius) {
+    words.push_back(fmt::format("{} C", *state.celsius));
+  }
+  if (state.nvlinks) {
+    words.push_back(fmt::format("{} NVLinks up", *state.nvlinks));
+  }
+  if (state.held_back) {
+    words.push_back(fmt::format("held back by {}", reasons_in_words(*state.held_back)));
+  }
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small questions to a device, each with a number for an answer: what a launch, an event or a copy costs there, what a
+// product takes on fewer multiprocessors or beside a copy, how often a pinned algorithm gives the same bits.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "validate/cuda/device.h"
+
+namespace commfuse::validate {
+
+struct ProbeRow {
+  std::string probe;                                              ///< "kernel_gap"
+  std::vector<std::pair<std::string, std::string>> parameters{};  ///< {"ctas", "4"}
+  std::string unit = "us";
+  std::vector<double> samples{};
+};
+
+struct ProbeOptions {
+  int repetitions = 15;        ///< Samples of every row.
+  bool quick = false;          ///< A few sizes of everything.
+  Network* network = nullptr;  ///< Of this one device, for the stage that asks NCCL; null: it has nothing to say.
+};
+
+/// A family of questions.
+struct ProbeStage {
+  std::string_view name;
+  std::string_view what;
+  std::vector<ProbeRow> (*ask)(Device& device, const ProbeOptions& options);
+};
+
+/// In the order they are best asked.
+std::span<const ProbeStage> probe_stages();
+
+/// Header and rows: stage,probe,parameters,unit,n,median,p10,p90; parameters as ctas=4;bytes=1048576.
+std::string probe_header();
+std::string to_csv(std::string_view stage, std::span<const ProbeRow> rows);
+
+}  // namespace commfuse::validate

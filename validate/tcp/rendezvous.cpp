@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/tcp/rendezvous.h"
+
+#include <fmt/format.h>
+
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+
+namespace commfuse::validate {
+
+namespace {
+
+constexpr std::uint16_t usual_port = 29400;
+
+using Variable = std::function<const char*(const char*)>;
+
+std::optional<std::string> text_of(const Variable& variable, const char* name) {
+  const char* value = variable(name);
+  return value == nullptr || *value == '\0' ? std::nullopt : std::optional<std::string>(value);
+}
+
+/// Nothing where it is not set.
+std::optional<std::int64_t> number_of(const Variable& variable, const char* name, std::int64_t most) {
+  const std::optional<std::string> text = text_of(variable, name);
+  if (!text) {
+    return std::nullopt;
+  }
+  const std::optional<std::int64_t> number = parse_integer(*text);
+  if (!number || *number < 0 || *number > most) {
+    throw ConfigError(fmt::format("{} is {} in the environment, no whole number from 0 to {}; let the launcher set it",
+                                  name, in_quotes(*text), most));
+  }
+  return number;
+}
+
+struct Names {
+  const char* process;
+  const char* processes;
+  const char* local;
+};
+
+std::optional<Rendezvous> by_names(const Variable& variable, const Names& names) {
+  constexpr std::int64_t most = 1 << 20;
+  const auto process = number_of(variable, names.process, most);
+  const auto processes = number_of(variable, names.processes, most);
+  if (!process || !processes) {
+    return std::nullopt;
+  }
+  if (*process >= *processes) {
+    throw ConfigError(fmt::format("{} is {} and {} is {} in the environment; let one launcher set both", names.process,
+                                  *process, names.processes, *processes));
+  }
+  return Rendezvous{.process = static_cast<int>(*process),
+                    .processes = static_cast<int>(*processes),
+                    .local = static_cast<int>(number_of(variable, names.local, most).value_or(0)),
+                    .host = text_of(variable, "MASTER_ADDR").value_or(""),
+                    .port = static_cast<std::uint16_t>(number_of(variable, "MASTER_PORT", 65535).value_or(0))};
+}
+
+}  // namespace
+
+std::optional<Rendezvous> rendezvous_in(const Variable& variable) {
+  std::optional<Rendezvous> found = by_names(variable, {"RANK", "WORLD_SIZE", "LOCAL_RANK"});
+  if (!found) {
+    // Beside SLURM_PROCID: a job's plain shell has the job's counts, but no process of a step.
+    if (!text_of(variable, "SLURM_STEP_NODELIST")) {
+      return std::nullopt;
+    }
+    found = by_names(variable, {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"});
+    if (!found) {
+      return std::nullopt;
+    }
+    if (found->host.empty()) {
+      found->host = first_host(*text_of(variable, "SLURM_STEP_NODELIST"));
+    }
+    if (found->port == 0) {
+      found->port = static_cast<std::uint16_t>(
+          usual_port + number_of(variable, "SLURM_JOB_ID", std::int64_t{1} << 40U).value_or(0) % 1000);
+    }
+  }
+  if (found->host.empty()) {
+    throw ConfigError("RANK and WORLD_SIZE are set, but not where to meet; set MASTER_ADDR to the first machine");
+  }
+  found->port = found->port == 0 ? usual_port : found->port;
+  return found;
+}
+
+std::string first_host(std::string_view node_list) {
+  const std::size_t end = node_list.find_first_of(",[");
+  std::string host(node_list.substr(0, end));
+  if (end != std::string_view::npos && node_list[end] == '[') {
+    const std::string_view numbers = node_list.substr(end + 1);
+    host += numbers.substr(0, numbers.find_first_of("-,]"));
+    const std::size_t close = node_list.find(']', end);
+    const std::string_view rest = close == std::string_view::npos ? "" : node_list.substr(close + 1);
+    host += rest.substr(0, rest.find(','));
+  }
+  return host;
+}
+
+}  // namespace commfuse::validate
