@@ -11,6 +11,9 @@ namespace commfuse {
 /// Whole picoseconds. `5us` and `2ms` convert exactly; a double does not convert at all.
 using Duration = std::chrono::duration<std::int64_t, std::pico>;
 
+/// Spans of whole training runs, which pass the 106 days that whole picoseconds hold.
+using Seconds = std::chrono::duration<double>;
+
 /// Simulated time. It has no now(), so wall time cannot leak into a simulation.
 struct SimClock {
   using duration = Duration;
@@ -56,6 +59,12 @@ struct FlopsPerSecond {
   double value = 0.0;
   friend constexpr auto operator<=>(FlopsPerSecond, FlopsPerSecond) = default;
   friend constexpr FlopsPerSecond operator*(double times, FlopsPerSecond rate) { return {times * rate.value}; }
+};
+
+struct Watts {
+  double value = 0.0;
+  friend constexpr auto operator<=>(Watts, Watts) = default;
+  friend constexpr Watts operator*(double times, Watts power) { return {times * power.value}; }
 };
 
 /// Rounds seconds to the nearest picosecond: the only place where time stops being exact.

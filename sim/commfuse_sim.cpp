@@ -27,6 +27,7 @@ int main(int argc, char** argv) {
   commfuse::sim::add_diff(app, status);
   commfuse::sim::add_why(app, status);
   commfuse::sim::add_tune(app, status);
+  commfuse::sim::add_plan(app, status);
   commfuse::sim::add_score(app, status);
   commfuse::sim::add_calibrate(app, status);
   commfuse::sim::add_import(app, status);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -48,6 +49,9 @@ constexpr std::array<Unit, 10> bandwidth_units{{{"B/s", 1.0},
                                                 {"Gbit/s", 1e9 / 8}}};
 constexpr std::array<Unit, 5> compute_units{
     {{"FLOP/s", 1.0}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}}};
+constexpr std::array<Unit, 3> power_units{{{"W", 1.0}, {"kW", 1e3}, {"MW", 1e6}}};
+constexpr std::array<Unit, 6> span_units{
+    {{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}, {"h", 3600.0}, {"days", 86400.0}, {"d", 86400.0}}};
 constexpr std::array<Unit, 4> count_units{{{"", 1.0}, {"K", kibi}, {"M", mebi}, {"G", gibi}}};
 
 constexpr double longest_seconds = 9.2e6;             // The range of Duration.
@@ -137,6 +141,33 @@ std::optional<BytesPerSecond> parse_bandwidth(std::string_view text) {
 std::optional<FlopsPerSecond> parse_compute_rate(std::string_view text) {
   const std::optional<double> rate = parse_scaled(text, compute_units);
   return rate ? std::optional(FlopsPerSecond{*rate}) : std::nullopt;
+}
+
+std::optional<Watts> parse_power(std::string_view text) {
+  const std::optional<double> power = parse_scaled(text, power_units);
+  return power ? std::optional(Watts{*power}) : std::nullopt;
+}
+
+std::optional<Seconds> parse_span(std::string_view text) {
+  const std::optional<double> seconds = parse_scaled(text, span_units);
+  return seconds ? std::optional(Seconds{*seconds}) : std::nullopt;
+}
+
+std::optional<std::chrono::sys_days> parse_date(std::string_view text) {
+  constexpr std::string_view form = "dddd-dd-dd";
+  const auto fits = [](char wanted, char c) { return wanted == 'd' ? digit(c) : c == wanted; };
+  if (text.size() != form.size() || !std::equal(form.begin(), form.end(), text.begin(), fits)) {
+    return std::nullopt;
+  }
+  const auto number = [&](std::size_t from, std::size_t count) {
+    int value = 0;
+    std::from_chars(text.data() + from, text.data() + from + count, value);
+    return value;
+  };
+  const std::chrono::year_month_day date{std::chrono::year{number(0, 4)},
+                                         std::chrono::month{static_cast<unsigned>(number(5, 2))},
+                                         std::chrono::day{static_cast<unsigned>(number(8, 2))}};
+  return date.ok() ? std::optional(std::chrono::sys_days{date}) : std::nullopt;
 }
 
 std::optional<std::int64_t> parse_count(std::string_view text) {

@@ -3,6 +3,7 @@
 // decimal. Rates are decimal unless KiB/s and the like are written. A space before the unit is free.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -23,6 +24,12 @@ std::optional<Bytes> parse_size(std::string_view text);
 std::optional<BytesPerSecond> parse_bandwidth(std::string_view text);
 /// "989 TFLOP/s"; M, G, T, P.
 std::optional<FlopsPerSecond> parse_compute_rate(std::string_view text);
+/// "700 W", "1.3 kW", "20 MW".
+std::optional<Watts> parse_power(std::string_view text);
+/// "60 days", "36 h", "10 min", "30 s", "500 ms".
+std::optional<Seconds> parse_span(std::string_view text);
+/// "2026-05-04", a day of the calendar.
+std::optional<std::chrono::sys_days> parse_date(std::string_view text);
 /// A whole number with an optional binary K, M or G: "128K" is 131072.
 std::optional<std::int64_t> parse_count(std::string_view text);
 /// A whole number, nothing else; no leading zero.

@@ -216,8 +216,8 @@ T YamlMap::quantity(std::string_view key, std::string_view what, std::string_vie
   return fallback;
 }
 
-std::string YamlMap::text(std::string_view key) {
-  const YamlNode* value = require_scalar(key, "text");
+std::string YamlMap::text(std::string_view key, std::string_view example) {
+  const YamlNode* value = require_scalar(key, example);
   if (value != nullptr && value->text.empty()) {
     mistake(key, fmt::format("'{}' is empty; write its text", key));
   }

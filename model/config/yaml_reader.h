@@ -104,7 +104,7 @@ class YamlMap {
   std::vector<std::string> keys() const;
 
   /// Required fields. A quantity needs its unit; rates must be above 0.
-  std::string text(std::string_view key);
+  std::string text(std::string_view key, std::string_view example = "text");
   bool boolean(std::string_view key);
   std::int64_t count(std::string_view key, Range<std::int64_t> range = positive_count);  ///< "128K" is 131072.
   double number(std::string_view key, Range<double> range);

@@ -13,6 +13,7 @@ void add_calibrate(CLI::App& app, int& status);
 void add_config(CLI::App& app, int& status);
 void add_diff(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
+void add_plan(CLI::App& app, int& status);
 void add_merge(CLI::App& app, int& status);
 void add_results(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);

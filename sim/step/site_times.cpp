@@ -104,6 +104,10 @@ SiteTime SiteTimes::of(const SitePoint& point) {
   return known_.emplace(key, time_of(best)).first->second;
 }
 
+SiteTime SiteTimes::again(const SitePoint& point, const SiteTime& schedule) {
+  return time_of(predictor_.predict(point_at(point), *schedule.strategy, schedule.options));
+}
+
 std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<const Strategy* const> strategies,
                                             const MonteCarloOptions& options) {
   Point at = point_at(point);

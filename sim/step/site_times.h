@@ -65,6 +65,9 @@ class SiteTimes {
   /// one.
   SiteTime fastest(SitePoint point, std::span<const Strategy* const> strategies);
 
+  /// The very schedule that was the fastest elsewhere.
+  SiteTime again(const SitePoint& point, const SiteTime& schedule);
+
   /// All schedules of the strategies that may be the fastest in the mean or in the p99, and those of serial, under the
   /// same draws, fastest first as if nothing strayed. Left out are schedules that take longer without jitter than
   /// another's p99 with it. Requires options.jitter, and serial among the strategies; `point.strategy` counts for

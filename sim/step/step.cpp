@@ -82,6 +82,27 @@ class Step {
     return prediction;
   }
 
+  /// Before a stage's first pass and behind its last one lie those of one micro-batch on the pieces before it;
+  /// gradients of weights that are apart may come later.
+  Duration least() {
+    const Pipeline pipeline = this->pipeline();
+    Duration before{};
+    Duration longest{};
+    Duration optimizer = Duration::max();
+    for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
+      Duration busy{};
+      for (std::int64_t piece = stage; piece < std::ssize(pipeline.pieces); piece += plan_.pipeline) {
+        const Piece& one = pipeline.pieces[static_cast<std::size_t>(piece)];
+        busy += pipeline.micro_batches * (one.forward.device + one.backward.device + one.weights.device);
+      }
+      longest = std::max(longest, before + busy);
+      const Piece& own = pipeline.pieces[static_cast<std::size_t>(stage)];
+      before += own.forward.device + (pipeline.splits_backward ? Duration{} : own.backward.device);
+      optimizer = std::min(optimizer, optimizer_of(stage));
+    }
+    return longest + optimizer;
+  }
+
  private:
   static Duration total_of(const StepBreakdown& parts) {
     return parts.compute + parts.waiting + parts.gradients + parts.optimizer;
@@ -196,15 +217,21 @@ class Step {
     return layers;
   }
 
+  [[nodiscard]] bool shares_state() const { return plan_.zero != Zero::none && replicas_.ranks > 1; }
+
+  [[nodiscard]] Duration optimizer_of(std::int64_t stage) const {
+    const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
+    return costs_.optimizer(shares_state() ? parameters / replicas_.ranks : parameters);
+  }
+
   [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) const {
     const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
-    const bool shares_state = plan_.zero != Zero::none && replicas_.ranks > 1;
     StepBreakdown parts;
     parts.compute = times.busy;
     parts.waiting = times.end - times.busy;
     parts.gradients = reduced(times, parameters) - times.end;
-    parts.optimizer = costs_.optimizer(shares_state ? parameters / replicas_.ranks : parameters);
-    if (shares_state && plan_.zero != Zero::weights) {
+    parts.optimizer = optimizer_of(stage);
+    if (shares_state() && plan_.zero != Zero::weights) {
       // New weights are gathered behind the step, or beside the next forward pass but for the first layer's.
       const Bytes weights{2 * parameters};
       parts.gradients +=
@@ -294,6 +321,12 @@ StepPrediction predict_slowed(StepPoint point, SiteTimes& sites, double slowdown
 }
 
 }  // namespace
+
+Duration least_step_time(const StepPoint& point, SiteTimes& sites) {
+  StepPoint slowed = point;
+  slowed.slowdown *= slowest_of(point.plan.gpus(), point.rank_sigma);
+  return Step(slowed, sites).least();
+}
 
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
   const auto at = [&](double probability) {

@@ -49,6 +49,10 @@ void require_possible(const StepPoint& point);
 /// Throws ConfigError where the strategy has no schedule for a site. Requires a possible point.
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites);
 
+/// No longer than predict_step's time, and known without playing the pipeline: no order of its passes is shorter.
+/// Throws and requires as predict_step.
+Duration least_step_time(const StepPoint& point, SiteTimes& sites);
+
 /// Requires a possible point.
 StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites);
 

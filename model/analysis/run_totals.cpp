@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/analysis/run_totals.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr double hour = 3600.0;
+constexpr double day = 86400.0;
+
+/// Of the wall time, without which nothing would fail.
+double goodput_of(Seconds every, Seconds checkpoint, Seconds restart, Seconds between_failures) {
+  const double m = between_failures.count();
+  return every.count() / (m * std::exp(restart.count() / m) * std::expm1((every + checkpoint).count() / m));
+}
+
+}  // namespace
+
+Seconds checkpoint_interval(Seconds checkpoint, Seconds between_failures) {
+  const double d = checkpoint.count();
+  const double m = between_failures.count();
+  check(m > 0.0, "failures lie apart");
+  if (d >= 2.0 * m) {
+    return between_failures;
+  }
+  const double share = d / (2.0 * m);
+  return Seconds{std::sqrt(2.0 * d * m) * (1.0 + std::sqrt(share) / 3.0 + share / 9.0) - d};
+}
+
+RunTotals totals_of(const RunTerms& terms) {
+  check(terms.tokens_per_second > 0.0, "a run gets on");
+  RunTotals totals;
+  const double failures_a_second = terms.gpus * terms.per_gpu_hour / hour;
+  if (failures_a_second > 0.0) {
+    const Seconds between{1.0 / failures_a_second};
+    // A checkpoint that costs nothing is written all the time; one second of work is all the time.
+    totals.checkpoint_every = std::max(Seconds{1.0}, checkpoint_interval(terms.checkpoint, between));
+    totals.goodput = goodput_of(totals.checkpoint_every, terms.checkpoint, terms.restart, between);
+  }
+  const double seconds = terms.tokens / (terms.tokens_per_second * totals.goodput);
+  totals.failures = seconds * failures_a_second;
+  totals.days = seconds / day;
+  totals.gpu_hours = terms.gpus * seconds / hour;
+  totals.energy_kwh = terms.gpus * terms.power.value / 1e3 * terms.pue * seconds / hour;
+  totals.cost = totals.gpu_hours * terms.price + totals.energy_kwh * terms.energy_price;
+  totals.cost_per_mtok = totals.cost / terms.tokens * 1e6;
+  return totals;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/plan_field.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/check.h"
+#include "model/config/field.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr double most_gpus = 1 << 20;
+
+constexpr std::array fields{
+    PlanField{.key = "title", .doc = "What the report is called", .example = "Llama 3.1 70B by June"},
+    PlanField{.key = "tokens",
+              .doc = "Tokens to train on",
+              .type = PlanType::number,
+              .example = "15e12",
+              .required = true,
+              .range = {1.0, 1e18}},
+    PlanField{
+        .key = "start", .doc = "The day on which training begins", .type = PlanType::date, .example = "2026-12-01"},
+    PlanField{.key = "deadline",
+              .doc = "When it must be done: so long after its beginning, or by a day",
+              .type = PlanType::moment,
+              .example = "60 days"},
+    PlanField{.key = "budget",
+              .doc = "What it may cost, in `currency`",
+              .type = PlanType::number,
+              .example = "20e6",
+              .range = {1e-6, 1e18}},
+    PlanField{.key = "confidence",
+              .doc = "How likely deadline and budget must be kept; 0.5: they are kept in the median",
+              .type = PlanType::number,
+              .preset = "0.5",
+              .example = "0.9",
+              .range = {0.01, 0.99}},
+    PlanField{.key = "currency", .doc = "Of all prices", .preset = "$", .example = "$"},
+    PlanField{.key = "model_error",
+              .doc = "Relative standard error of a predicted step beside those of the machine's parameters",
+              .type = PlanType::number,
+              .preset = "0.13",
+              .example = "0.13",
+              .range = {0.0, 1.0}},
+    PlanField{.key = "limits.p99_step",
+              .doc = "The longest that one step in a hundred machines may take",
+              .type = PlanType::span,
+              .example = "30 s"},
+    PlanField{.key = "limits.memory_share",
+              .doc = "Of a GPU's memory that a layout may need; the rest is the framework's",
+              .type = PlanType::number,
+              .preset = "0.9",
+              .example = "0.9",
+              .range = {0.05, 1.0}},
+    PlanField{.key = "limits.power",
+              .doc = "Of all GPUs together, with what their building needs (energy.pue)",
+              .type = PlanType::power,
+              .example = "10 MW"},
+    PlanField{.key = "failures.per_gpu_hour",
+              .doc = "Failures that stop the job, of one GPU in an hour; Llama 3 saw 419 in 54 days on 16,384 GPUs",
+              .type = PlanType::number,
+              .preset = "2e-5",
+              .example = "2e-5",
+              .range = {0.0, 1.0}},
+    PlanField{.key = "failures.error",
+              .doc = "Relative standard error of that rate",
+              .type = PlanType::number,
+              .preset = "0.3",
+              .example = "0.3",
+              .range = {0.0, 2.0}},
+    PlanField{.key = "failures.checkpoint",
+              .doc = "How long training stands still to write a checkpoint",
+              .type = PlanType::span,
+              .preset = "1 min",
+              .example = "1 min"},
+    PlanField{.key = "failures.restart",
+              .doc = "From a failure until training goes on from the last checkpoint",
+              .type = PlanType::span,
+              .preset = "10 min",
+              .example = "10 min"},
+    PlanField{.key = "energy.pue",
+              .doc = "Power of the building over that of its GPUs",
+              .type = PlanType::number,
+              .preset = "1",
+              .example = "1.2",
+              .range = {1.0, 10.0}},
+    PlanField{.key = "energy.price",
+              .doc = "Of a kilowatt-hour, where the price of a GPU does not hold it",
+              .type = PlanType::number,
+              .preset = "0",
+              .example = "0.08",
+              .range = {0.0, 1e6}},
+    PlanField{.key = "what_if.slow_node",
+              .doc = "How many times as long kernels take on the one slow node",
+              .type = PlanType::number,
+              .preset = "1.2",
+              .example = "1.2",
+              .range = {1.0, 10.0}},
+    PlanField{.key = "what_if.change",
+              .doc = "The share by which inputs are changed, one at a time, to see what counts",
+              .type = PlanType::number,
+              .preset = "0.2",
+              .example = "0.2",
+              .range = {0.01, 0.9}},
+    PlanField{.key = "gpus.NAME.hardware",
+              .doc = "Machine: a name in configs/hardware or configs/clusters, or a path",
+              .type = PlanType::setting,
+              .example = "dgx-h100-x2",
+              .required = true},
+    PlanField{.key = "gpus.NAME.link_bandwidth",
+              .doc = "Links inside a node: x2 of their rates, or a nominal rate, 450GB/s",
+              .type = PlanType::setting,
+              .preset = "x1",
+              .example = "x2"},
+    PlanField{.key = "gpus.NAME.network_bandwidth",
+              .doc = "Links between nodes, as one GPU sees them: x2, or 50GB/s",
+              .type = PlanType::setting,
+              .preset = "x1",
+              .example = "x2"},
+    PlanField{.key = "gpus.NAME.price",
+              .doc = "Of one GPU for an hour, in `currency`",
+              .type = PlanType::number,
+              .example = "2.5",
+              .required = true,
+              .range = {0.0, 1e9}},
+    PlanField{.key = "gpus.NAME.price_date",
+              .doc = "The day of that price: prices are yours, and grow old",
+              .type = PlanType::date,
+              .example = "2026-05-04",
+              .required = true},
+    PlanField{.key = "gpus.NAME.price_source", .doc = "Who says so", .example = "quote 17"},
+    PlanField{.key = "gpus.NAME.price_error",
+              .doc = "Relative standard error of the price",
+              .type = PlanType::number,
+              .preset = "0",
+              .example = "0.1",
+              .range = {0.0, 2.0}},
+    PlanField{.key = "gpus.NAME.available",
+              .doc = "GPUs of this kind that can be had",
+              .type = PlanType::count,
+              .example = "4096",
+              .required = true,
+              .range = {1.0, most_gpus}},
+    PlanField{.key = "gpus.NAME.power",
+              .doc = "Of one GPU with its share of the node",
+              .type = PlanType::power,
+              .example = "1.3 kW"},
+};
+
+}  // namespace
+
+std::span<const PlanField> plan_fields() { return fields; }
+
+const PlanField* find_plan_field(std::string_view key) {
+  const auto found = std::find_if(fields.begin(), fields.end(), [&](const PlanField& one) { return one.key == key; });
+  return found == fields.end() ? nullptr : &*found;
+}
+
+std::string values_in_words(const PlanField& field) {
+  switch (field.type) {
+    case PlanType::words: return "text";
+    case PlanType::number: return fmt::format("a number from {} to {}", field.range.least, field.range.most);
+    case PlanType::count:
+      return fmt::format("a whole number from {:.0f} to {:.0f}", field.range.least, field.range.most);
+    case PlanType::span: return "a span of time, such as 60 days, 36 h, 10 min, 30 s";
+    case PlanType::date: return "a day, such as 2026-05-04";
+    case PlanType::moment: return "a span of time, such as 60 days, or a day, such as 2026-05-04";
+    case PlanType::power: return "a power, such as 700 W, 1.3 kW, 10 MW";
+    case PlanType::setting: {
+      const Field* run = find_field(field.key.substr(field.key.rfind('.') + 1));
+      check(run != nullptr, "a setting of a kind of GPUs is one of a run");
+      return values_in_words(*run);
+    }
+  }
+  return "";
+}
+
+}  // namespace commfuse

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "model/check.h"
+#include "model/config/misread.h"
+#include "model/config/plan_field.h"
+#include "model/config/quantity.h"
+#include "model/config/resolver.h"
+#include "model/config/suggest.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Reads the fields of one map by their entries in the table. A map that is not there has the presets.
+class FieldReader {
+ public:
+  FieldReader(YamlFile& file, std::optional<YamlMap> map, std::string prefix)
+      : file_(file), map_(std::move(map)), prefix_(std::move(prefix)) {}
+
+  /// Whether there is a value to read; that one is missing which must be there is a mistake.
+  bool has(std::string_view key) {
+    if (!map_ || map_->has(key)) {
+      return map_.has_value();
+    }
+    at(key).required ? static_cast<void>(map_->text(key, at(key).example))
+                     : static_cast<void>(map_->optional_value(key));
+    return false;
+  }
+
+  std::string text(std::string_view key) {
+    return has(key) ? map_->text(key, at(key).example) : std::string(at(key).preset);
+  }
+
+  double number(std::string_view key) {
+    const Range<double> range = at(key).range;
+    const double read = parsed(key, "a number", parse_number).value_or(range.least);
+    if (read < range.least || read > range.most) {
+      map_->mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, read, range.least, range.most));
+    }
+    return read;
+  }
+
+  std::int64_t count(std::string_view key) {
+    const Range<double> range = at(key).range;
+    return has(key) ? map_->count(key, {std::llround(range.least), std::llround(range.most)})
+                    : std::llround(range.least);
+  }
+
+  Seconds span(std::string_view key) { return parsed(key, "a span of time", parse_span).value_or(Seconds{}); }
+  Watts power(std::string_view key) { return parsed(key, "a power", parse_power).value_or(Watts{}); }
+  std::optional<std::chrono::sys_days> date(std::string_view key) { return parsed(key, "a day", parse_date); }
+
+  /// As a run's setting of that name.
+  void setting(std::string_view key, Settings& settings) {
+    if (!has(key)) {
+      return;
+    }
+    const Field& field = *find_field(key);
+    if (std::optional<Setting> read = read_setting(file_, field, *map_->optional_value(key))) {
+      settings.put(field, *std::move(read));
+    }
+  }
+
+  void mistake(std::string_view key, const std::string& message) { map_->mistake(key, message); }
+
+ private:
+  [[nodiscard]] const PlanField& at(std::string_view key) const {
+    const PlanField* field = find_plan_field(prefix_ + std::string(key));
+    check(field != nullptr, "what is read of a plan stands in its table");
+    return *field;
+  }
+
+  /// Of a field that is there, or of its preset; nothing, and the mistake is noted, where it is no such value.
+  template <class T>
+  std::optional<T> parsed(std::string_view key, std::string_view what, std::optional<T> (*parse)(std::string_view)) {
+    const std::string written = text(key);
+    std::optional<T> read = parse(written);
+    if (!read && !written.empty()) {
+      map_->mistake(key, misread(written, what, fmt::format("write one, as in \"{}: {}\"", key, at(key).example)));
+    }
+    return read;
+  }
+
+  YamlFile& file_;
+  std::optional<YamlMap> map_;
+  std::string prefix_;
+};
+
+class PlanReader {
+ public:
+  explicit PlanReader(YamlFile& file) : file_(file), top_(file, file.root(), "") {}
+
+  PlanFile read() {
+    whole_run();
+    limits();
+    failures_and_energy();
+    what_ifs();
+    for (const std::string& name : names_of_gpus()) {
+      plan_.gpus.push_back(offer(name));
+    }
+    if (!file_.has_mistakes()) {
+      note_clashes();
+    }
+    return std::move(plan_);
+  }
+
+ private:
+  FieldReader group(std::string_view name) {
+    return {file_, file_.root().optional_map(name), fmt::format("{}.", name)};
+  }
+
+  void whole_run() {
+    const std::string title = top_.text("title");
+    plan_.title = title.empty() ? std::filesystem::path(file_.path()).stem().string() : title;
+    plan_.tokens = top_.number("tokens");
+    plan_.confidence = top_.number("confidence");
+    plan_.currency = top_.text("currency");
+    plan_.model_error = top_.number("model_error");
+    if (top_.has("budget")) {
+      plan_.budget = top_.number("budget");
+    }
+    const std::optional<std::chrono::sys_days> start = top_.date("start");
+    const std::string deadline = top_.text("deadline");
+    if (const auto day = parse_date(deadline)) {
+      by_day(*day, start);
+    } else if (!deadline.empty()) {
+      span_of(deadline, start.has_value());
+    } else if (start) {
+      top_.mistake("start",
+                   "'start' is given and no 'deadline'; add the day by which it must be done, or leave it out");
+    }
+    plan_.deadline_text = deadline;
+  }
+
+  void by_day(std::chrono::sys_days day, const std::optional<std::chrono::sys_days>& start) {
+    if (!start) {
+      top_.mistake("deadline",
+                   "'deadline' is a day and 'start' is missing; add the day on which training begins, as in \"start: "
+                   "2026-12-01\"");
+    } else if (*start >= day) {
+      top_.mistake("deadline", "'deadline' is no later than 'start'; choose a later day");
+    } else {
+      plan_.deadline = Seconds{day - *start};
+    }
+  }
+
+  void span_of(const std::string& deadline, bool has_start) {
+    plan_.deadline = parse_span(deadline);
+    if (!plan_.deadline || plan_.deadline->count() <= 0.0) {
+      top_.mistake("deadline", misread(deadline, "a span of time above 0, nor a day",
+                                       "write one, as in \"deadline: 60 days\" or \"deadline: 2027-03-01\""));
+    } else if (has_start) {
+      top_.mistake("start", "'start' is given and 'deadline' is no day; write the day, or leave 'start' out");
+    }
+  }
+
+  void limits() {
+    FieldReader limits = group("limits");
+    plan_.memory_share = limits.number("memory_share");
+    if (const Seconds step = limits.span("p99_step"); step.count() > 0.0) {
+      plan_.p99_step = step;
+    }
+    if (const Watts power = limits.power("power"); power.value > 0.0) {
+      plan_.power = power;
+    }
+  }
+
+  void failures_and_energy() {
+    FieldReader failures = group("failures");
+    plan_.failures = {.per_gpu_hour = failures.number("per_gpu_hour"),
+                      .error = failures.number("error"),
+                      .checkpoint = failures.span("checkpoint"),
+                      .restart = failures.span("restart")};
+    FieldReader energy = group("energy");
+    plan_.pue = energy.number("pue");
+    plan_.energy_price = energy.number("price");
+  }
+
+  void what_ifs() {
+    FieldReader what_if = group("what_if");
+    plan_.slow_node = what_if.number("slow_node");
+    plan_.change = what_if.number("change");
+  }
+
+  std::vector<std::string> names_of_gpus() {
+    std::vector<std::string> names = file_.root().map("gpus").keys();
+    if (names.empty() && !file_.has_mistakes()) {
+      top_.mistake("gpus",
+                   "'gpus' names none; add a kind below it, as in \"h100: {hardware: dgx-h100-x2, price: 2.5, "
+                   "price_date: 2026-05-04, available: 4096}\"");
+    }
+    return names;
+  }
+
+  GpuOffer offer(const std::string& name) {
+    FieldReader fields(file_, file_.root().map("gpus").map(name), "gpus.NAME.");
+    GpuOffer offer{.name = name};
+    fields.setting("hardware", offer.machine);
+    fields.setting("link_bandwidth", offer.machine);
+    fields.setting("network_bandwidth", offer.machine);
+    offer.price = fields.number("price");
+    fields.date("price_date");
+    offer.price_date = fields.text("price_date");
+    offer.price_source = fields.text("price_source");
+    offer.price_error = fields.number("price_error");
+    offer.available = fields.count("available");
+    if (const Watts power = fields.power("power"); power.value > 0.0) {
+      offer.power = power;
+    }
+    return offer;
+  }
+
+  /// Of settings that are right one by one.
+  void note_clashes() {
+    if (!plan_.deadline && !plan_.budget) {
+      top_.mistake("tokens",
+                   "neither 'deadline' nor 'budget' says what is wanted; add one, as in \"deadline: 60 days\"");
+    }
+    for (const GpuOffer& offer : plan_.gpus) {
+      if (offer.power) {
+        continue;
+      }
+      YamlMap map = file_.root().map("gpus").map(offer.name);
+      if (plan_.power) {
+        map.mistake("", fmt::format("'limits.power' is given and 'gpus.{}' has no 'power'; add what one GPU with its "
+                                    "share of the node takes, as in \"power: 1.3 kW\"",
+                                    offer.name));
+      } else if (plan_.energy_price > 0.0) {
+        map.mistake("", fmt::format("'energy.price' is given and 'gpus.{}' has no 'power'; add what one GPU with its "
+                                    "share of the node takes, as in \"power: 1.3 kW\"",
+                                    offer.name));
+      }
+    }
+  }
+
+  YamlFile& file_;
+  FieldReader top_;
+  PlanFile plan_;
+};
+
+/// Settings that mean nothing in a plan, or belong to a kind of GPUs.
+void note_other_settings(YamlFile& file, const YamlValue& set, const std::string& prefix = "") {
+  for (const YamlValue::Field& entry : set.fields()) {
+    const std::string key = prefix + entry.key;
+    const Field* field = find_field(key);
+    if (field != nullptr && find_plan_field("gpus.NAME." + key) != nullptr) {
+      file.mistake(entry.place, fmt::format("'{}' belongs to a kind of GPUs; write it below 'gpus'", key));
+    } else if (field != nullptr && !is_plan_setting(*field)) {
+      file.mistake(entry.place, fmt::format("'{}' means nothing to a plan; leave it out", key));
+    } else if (field == nullptr && is_group(key) && entry.value.kind() == YamlKind::map) {
+      note_other_settings(file, entry.value, key + ".");
+    }
+  }
+}
+
+/// Whole runs stray unless somebody says that they do not.
+void choose_jitter(Settings& settings) {
+  const Field& jitter = *find_field("jitter");
+  if (settings.at(jitter).origin.source == Source::preset) {
+    settings.put(jitter, {"default", {}});
+  }
+}
+
+}  // namespace
+
+bool is_plan_setting(const Field& field) {
+  constexpr std::array<std::string_view, 8> alone{"model", "seq",    "batch", "dtype",
+                                                  "ranks", "jitter", "seed",  "samples"};
+  return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
+         (field.key.starts_with("step.") && field.key != "step.latent_decode");
+}
+
+PlanFile load_plan(const std::string& path) {
+  YamlFile file(path);
+  YamlMap root = file.root();
+  root.schema(plan_schema);
+  Resolver resolver;
+  if (const std::optional<YamlValue> set = root.optional_value("set")) {
+    if (set->kind() == YamlKind::map) {
+      note_other_settings(file, *set);
+      resolver.read_map(file, *set);
+    } else {
+      file.mistake(set->place(), "'set' is no map; write settings below it, as in \"set: {model: llama-3.1-70b}\"");
+    }
+  }
+  PlanFile plan = PlanReader(file).read();
+  file.finish();
+  plan.settings = resolver.finish();
+  choose_jitter(plan.settings);
+  for (GpuOffer& offer : plan.gpus) {
+    Settings all = plan.settings;
+    for (const std::string_view key : {"hardware", "link_bandwidth", "network_bandwidth"}) {
+      const Field& field = *find_field(key);
+      all.put(field, offer.machine.at(field));
+    }
+    offer.machine = std::move(all);
+  }
+  return plan;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why no run of a kind of GPUs keeps what was asked for.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/check.h"
+#include "sim/plan/kind_planner.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr double day = 86400.0;
+
+const CapacityRun& least(const std::vector<CapacityRun>& runs, double (*of)(const CapacityRun&)) {
+  return *std::min_element(runs.begin(), runs.end(),
+                           [&](const CapacityRun& a, const CapacityRun& b) { return of(a) < of(b); });
+}
+
+double days_of(const CapacityRun& run) { return run.days.value; }
+double cost_of(const CapacityRun& run) { return run.cost.value; }
+double p99_of(const CapacityRun& run) { return run.step_p99_s; }
+
+std::string no_layout(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search, std::int64_t most) {
+  const SearchTally& tally = search.tally();
+  if (most < 1) {
+    return fmt::format("limits.power binds: one GPU needs {:.4g} kW and {:.4g} kW are allowed",
+                       kind.power_w * file.pue / 1e3, file.power->value / 1e3);
+  }
+  if (tally.layouts == 0) {
+    return fmt::format(
+        "no layout of {} with batch {} uses up to {} GPUs; choose a batch that more degrees divide, or "
+        "leave more of them free",
+        search.model().name, search.terms().base.global_batch, most);
+  }
+  if (tally.fitting == 0) {
+    const double leanest = static_cast<double>(tally.leanest->count) / 1e9;
+    return fmt::format(
+        "memory binds: the leanest layout on up to {} GPUs needs {:.1f} GB of a GPU, {:.2f} times the "
+        "{:.1f} GB that limits.memory_share leaves",
+        most, leanest, leanest / kind.memory_limit_gb, kind.memory_limit_gb);
+  }
+  return "the machine is too slow: no step is done within a million seconds";
+}
+
+std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t most) {
+  const std::int64_t node = std::max<std::int64_t>(1, run.gpus / run.nodes);
+  if (most < kind.available && run.gpus + node > most) {
+    return fmt::format(", all that limits.power of {:.4g} MW allows,", file.power->value / 1e6);
+  }
+  return run.gpus + node > kind.available ? ", all that are available," : "";
+}
+
+std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t most) {
+  const double allowed = file.deadline->count() / day;
+  return fmt::format(
+      "the deadline binds: the shortest run, on {} GPUs{} takes {:.1f} days, {:.2f} times the {:.1f} "
+      "that are allowed",
+      run.gpus, why_no_more(file, kind, run, most), days_of(run), days_of(run) / allowed, allowed);
+}
+
+std::string budget_binds(const PlanFile& file, const CapacityRun& run, std::string_view which) {
+  return fmt::format("the budget binds: {}, on {} GPUs, costs {}{:.0f}, {:.2f} times the {}{:.0f} that are allowed",
+                     which, run.gpus, file.currency, cost_of(run), cost_of(run) / *file.budget, file.currency,
+                     *file.budget);
+}
+
+/// Runs that keep a limit.
+template <class Keeps>
+std::vector<CapacityRun> those(const std::vector<CapacityRun>& runs, const Keeps& keeps) {
+  std::vector<CapacityRun> all;
+  std::copy_if(runs.begin(), runs.end(), std::back_inserter(all), keeps);
+  return all;
+}
+
+}  // namespace
+
+std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,
+                          std::int64_t most) {
+  if (kind.runs.empty()) {
+    return no_layout(file, kind, search, most);
+  }
+  std::vector<CapacityRun> left = kind.runs;
+  if (file.p99_step) {
+    const double limit = file.p99_step->count();
+    left = those(left, [&](const CapacityRun& run) { return p99_of(run) <= limit; });
+    if (left.empty()) {
+      const CapacityRun& run = least(kind.runs, p99_of);
+      return fmt::format(
+          "limits.p99_step binds: the shortest p99 of a step, on {} GPUs, is {:.2f} s, {:.2f} times the "
+          "{:.2f} s that are allowed",
+          run.gpus, p99_of(run), p99_of(run) / limit, limit);
+    }
+  }
+  if (file.deadline) {
+    const double allowed = file.deadline->count() / day;
+    const CapacityRun shortest = least(left, days_of);
+    left = those(left, [&](const CapacityRun& run) { return days_of(run) <= allowed; });
+    if (left.empty()) {
+      return deadline_binds(file, kind, shortest, most);
+    }
+  }
+  if (file.budget) {
+    const CapacityRun cheapest = least(left, cost_of);
+    if (cost_of(cheapest) > *file.budget) {
+      return budget_binds(file, cheapest,
+                          left.size() < kind.runs.size() ? "the cheapest that keeps the other limits" : "the cheapest");
+    }
+  }
+  const CapacityRun likeliest = least(left, [](const CapacityRun& run) { return -run.confidence; });
+  return fmt::format(
+      "confidence binds: the likeliest run, on {} GPUs, keeps the limits with {:.0f} %, and {:.0f} % are "
+      "wanted",
+      likeliest.gpus, 100.0 * likeliest.confidence, 100.0 * file.confidence);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/capacity.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "model/analysis/knee.h"
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "model/workload/model_flops.h"
+#include "model/workload/parameters.h"
+#include "sim/plan/kind_planner.h"
+#include "sim/plan/what_if.h"
+#include "sim/tune/wishes.h"
+
+namespace commfuse {
+
+namespace {
+
+LayoutTerms layout_terms(const PlanFile& file) {
+  LayoutTerms terms{.base = base_of(file.settings), .wish = wish_of(file.settings), .memory_share = file.memory_share};
+  const Jitter jitter = load_jitter(file.settings.text("jitter"));
+  terms.rank_sigma = jitter.rank_sigma.value;
+  terms.communication_sigma = jitter.communication_sigma.value;
+  return terms;
+}
+
+/// What was asked, as far as an answer must repeat it.
+CapacityPlan asked(const PlanFile& file, const Transformer& model, const TrainingPlan& base) {
+  const ModelParameters parameters = parameters_of(model);
+  const Tokens one_sequence{1, base.seq};
+  CapacityPlan plan{.title = file.title, .model = model.name};
+  plan.parameters = static_cast<double>(parameters.total());
+  plan.active_parameters = static_cast<double>(parameters.active());
+  plan.six_n = 6.0 * plan.active_parameters;
+  plan.flops_per_token =
+      training_flops(model, one_sequence, AttentionCount::causal).count / static_cast<double>(base.seq);
+  plan.tokens = file.tokens;
+  plan.batch = base.global_batch;
+  plan.seq = base.seq;
+  plan.dtype = name_of(base.dtype);
+  plan.deadline_text = file.deadline_text;
+  if (file.deadline) {
+    plan.deadline_days = file.deadline->count() / 86400.0;
+  }
+  plan.budget = file.budget;
+  plan.asked_confidence = file.confidence;
+  plan.currency = file.currency;
+  plan.model_error = file.model_error;
+  if (file.p99_step) {
+    plan.p99_limit_s = file.p99_step->count();
+  }
+  if (file.power) {
+    plan.power_limit_mw = file.power->value / 1e6;
+  }
+  plan.memory_share = file.memory_share;
+  plan.failures_per_gpu_hour = file.failures.per_gpu_hour;
+  plan.checkpoint_s = file.failures.checkpoint.count();
+  plan.restart_s = file.failures.restart.count();
+  plan.pue = file.pue;
+  plan.energy_price = file.energy_price;
+  plan.change = file.change;
+  plan.jitter = file.settings.text("jitter");
+  plan.seed = static_cast<std::uint64_t>(file.settings.count("seed"));
+  plan.draws = interval_draws;
+  return plan;
+}
+
+/// The cheapest that keeps the limits; without a deadline the shortest.
+std::optional<std::size_t> best_kind(const CapacityPlan& plan) {
+  const auto value = [&](const CapacityRun& run) { return plan.deadline_days ? run.cost.value : run.days.value; };
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
+    const CapacityRun* run = plan.kinds[i].best();
+    if (run != nullptr && (!best || value(*run) < value(*plan.kinds[*best].best()))) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+/// The price at which a kind costs what the cheapest of the others does.
+void add_break_even_prices(CapacityPlan& plan) {
+  for (CapacityKind& kind : plan.kinds) {
+    const CapacityRun* own = kind.best();
+    const CapacityRun* other = nullptr;
+    for (const CapacityKind& rival : plan.kinds) {
+      const CapacityRun* run = &rival == &kind ? nullptr : rival.best();
+      if (run != nullptr && (other == nullptr || run->cost.value < other->cost.value)) {
+        other = run;
+      }
+    }
+    if (own != nullptr && other != nullptr) {
+      kind.break_even_price = kind.price + (other->cost.value - own->cost.value) / own->gpu_hours.value;
+    }
+  }
+}
+
+void add_pareto(CapacityPlan& plan) {
+  std::vector<RunPlace> places;
+  std::vector<CurvePoint> points;
+  for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
+    for (std::size_t run = 0; run < plan.kinds[kind].runs.size(); ++run) {
+      const CapacityRun& one = plan.kinds[kind].runs[run];
+      places.push_back({kind, run});
+      points.push_back({one.days.value, one.cost.value});
+    }
+  }
+  std::vector<CurvePoint> curve;
+  for (const std::size_t place : pareto_of(points)) {
+    plan.pareto.push_back(places[place]);
+    curve.push_back(points[place]);
+  }
+  plan.knee = knee_of(curve);
+}
+
+}  // namespace
+
+CapacityPlan plan_capacity(const PlanFile& file) {
+  const Transformer model = load_model(file.settings.text("model"));
+  const LayoutTerms terms = layout_terms(file);
+  StructureCache structures;
+  CapacityPlan plan = asked(file, model, terms.base);
+  std::vector<std::unique_ptr<KindPlanner>> planners;
+  for (const GpuOffer& offer : file.gpus) {
+    planners.push_back(std::make_unique<KindPlanner>(file, offer, model, terms, structures));
+    plan.kinds.push_back(planners.back()->plan());
+  }
+  plan.answer = best_kind(plan);
+  add_break_even_prices(plan);
+  add_pareto(plan);
+  if (plan.answer) {
+    WhatIfs what_ifs(*planners[*plan.answer], *plan.kinds[*plan.answer].best());
+    plan.what_ifs = what_ifs.all();
+    plan.curves = what_ifs.curves();
+    plan.sensitivities = what_ifs.sensitivities();
+  }
+  return plan;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/kind_planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "model/check.h"
+#include "model/config/bandwidth_choice.h"
+#include "model/config_error.h"
+#include "model/record/result.h"
+#include "sim/plan/run_spread.h"
+#include "sim/plan/step_error.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::size_t most_doubts = 6;
+
+std::int64_t most_gpus(const PlanFile& file, const GpuOffer& offer) {
+  if (!file.power || !offer.power) {
+    return offer.available;
+  }
+  const double powered = file.power->value / (offer.power->value * file.pue);
+  return static_cast<std::int64_t>(std::min(static_cast<double>(offer.available), powered));
+}
+
+/// With room for all GPUs that may be had.
+Machine machine_for(const GpuOffer& offer) {
+  const Machine machine = machine_of(offer.machine);
+  if (!machine.network && offer.available > machine.gpus_per_node) {
+    throw ConfigError(
+        fmt::format("'gpus.{}.available' is {} and {} is one node of {}; choose a cluster as 'hardware', such as "
+                    "dgx-h100-x2, or fewer GPUs",
+                    offer.name, offer.available, machine.name, machine.gpus_per_node));
+  }
+  TrainingPlan all;
+  all.data = offer.available;
+  return resized(machine, all);
+}
+
+double seconds(Duration time) { return to_seconds(time); }
+
+/// Up and down by the same share of the step.
+Interval scaled(double value, double low, double high) { return {value, value * low, value * high}; }
+
+void put_step(CapacityRun& run, const FoundLayout& layout, const RunSpread& spread) {
+  const StepPrediction& step = layout.step;
+  run.step_s = scaled(seconds(step.time), spread.step_low, spread.step_high);
+  run.step_p50_s = seconds(layout.tail.p50);
+  run.step_p95_s = seconds(layout.tail.p95);
+  run.step_p99_s = seconds(layout.tail.p99);
+  run.compute_s = seconds(step.parts.compute);
+  run.waiting_s = seconds(step.parts.waiting);
+  run.gradients_s = seconds(step.parts.gradients);
+  run.optimizer_s = seconds(step.parts.optimizer);
+  run.tokens_per_second = spread.tokens_per_second;
+  run.mfu = scaled(step.mfu, 1.0 / spread.step_high, 1.0 / spread.step_low);
+  run.hfu = step.hfu;
+  run.memory_gb = static_cast<double>(step.memory.total().count) / 1e9;
+}
+
+void put_totals(CapacityRun& run, const RunTerms& terms, const RunSpread& spread) {
+  const RunTotals totals = totals_of(terms);
+  run.goodput = spread.goodput;
+  run.checkpoint_every_s = totals.checkpoint_every.count();
+  run.failures = totals.failures;
+  run.days = spread.days;
+  run.gpu_hours = spread.gpu_hours;
+  run.cost = spread.cost;
+  run.cost_per_mtok = spread.cost_per_mtok;
+  if (terms.power.value > 0.0) {
+    const Interval& kwh = spread.energy_kwh;
+    run.energy_mwh = Interval{kwh.value / 1e3, kwh.low / 1e3, kwh.high / 1e3};
+    run.power_mw = terms.gpus * terms.power.value * terms.pue / 1e6;
+  }
+}
+
+/// Which limits a run does not keep; `confidence` is what is asked for.
+std::string misses_of(const PlanFile& file, const CapacityRun& run, const RunSpread& spread) {
+  constexpr double any = std::numeric_limits<double>::infinity();
+  const auto keeps = [&](double value, double limit, double share) {
+    return file.confidence == 0.5 ? value <= limit : share >= file.confidence;
+  };
+  std::vector<std::string_view> all;
+  if (file.deadline) {
+    const double days = file.deadline->count() / 86400.0;
+    if (!keeps(run.days.value, days, share_that_keeps(spread, days, any))) {
+      all.emplace_back("deadline");
+    }
+  }
+  if (file.budget && !keeps(run.cost.value, *file.budget, share_that_keeps(spread, any, *file.budget))) {
+    all.emplace_back("budget");
+  }
+  if (file.p99_step && run.step_p99_s > file.p99_step->count()) {
+    all.emplace_back("p99_step");
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+double confidence_of(const PlanFile& file, const RunSpread& spread) {
+  constexpr double any = std::numeric_limits<double>::infinity();
+  return share_that_keeps(spread, file.deadline ? file.deadline->count() / 86400.0 : any, file.budget.value_or(any));
+}
+
+}  // namespace
+
+std::vector<const Strategy*> only(std::string_view name) { return {find_strategy(name)}; }
+
+RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus, double tokens_per_second) {
+  return {.tokens = file.tokens,
+          .tokens_per_second = tokens_per_second,
+          .gpus = static_cast<double>(gpus),
+          .price = offer.price,
+          .per_gpu_hour = file.failures.per_gpu_hour,
+          .checkpoint = file.failures.checkpoint,
+          .restart = file.failures.restart,
+          .power = offer.power.value_or(Watts{}),
+          .pue = file.pue,
+          .energy_price = file.energy_price};
+}
+
+std::optional<std::size_t> choose_run(const PlanFile& file, const std::vector<CapacityRun>& runs) {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const bool is_first = !best;
+    if (runs[i].misses.empty() && (is_first || (!file.deadline && runs[i].days.value < runs[*best].days.value))) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Transformer& model,
+                         const LayoutTerms& terms, StructureCache& structures)
+    : file_(file),
+      offer_(offer),
+      structures_(structures),
+      most_(most_gpus(file, offer)),
+      machine_(machine_for(offer)),
+      search_(model, machine_, structures, terms) {}
+
+void KindPlanner::look_at_counts() {
+  const std::vector<const Strategy*> all = strategies_for_steps();
+  for (const std::int64_t gpus : search_.counts(most_)) {
+    if (std::optional<FoundLayout> found = search_.fastest(gpus, all)) {
+      found_.push_back(*std::move(found));
+    }
+  }
+}
+
+void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {
+  const RunDraws errors({.step = step_error, .price = offer_.price_error, .failures = file_.failures.error},
+                        static_cast<std::uint64_t>(file_.settings.count("seed")), interval_draws);
+  kind.step_error = step_error;
+  kind.runs.clear();
+  for (const FoundLayout& layout : found_) {
+    CapacityRun run{.kind = offer_.name, .gpus = layout.plan.gpus(), .layout = layout.plan};
+    run.nodes = (run.gpus + machine_.gpus_per_node - 1) / machine_.gpus_per_node;
+    const RunTerms terms = terms_of(file_, offer_, run.gpus, layout.step.tokens_per_second);
+    const RunSpread spread = errors.spread_of(terms);
+    put_step(run, layout, spread);
+    put_totals(run, terms, spread);
+    run.misses = misses_of(file_, run, spread);
+    run.confidence = confidence_of(file_, spread);
+    kind.runs.push_back(std::move(run));
+  }
+  kind.answer = choose_run(file_, kind.runs);
+}
+
+void KindPlanner::add_sites(CapacityKind& kind, const FoundLayout& layout) {
+  sites_.clear();
+  kind.sites.clear();
+  if (!layout.plan.sequence_parallel) {
+    return;
+  }
+  const StepPoint point = search_.point_of(layout.plan);
+  sites_ = tune_sites(point, search_.times(), structures_);
+  for (const TunedSite& site : sites_) {
+    const std::string parameters = parameters_of(*site.best.strategy, kinds_of(site.scope), site.best.options);
+    const std::string strategy(site.best.strategy->name);
+    kind.sites.push_back({.name = site.name,
+                          .strategy = strategy,
+                          .schedule = parameters.empty() ? strategy : fmt::format("{} ({})", strategy, parameters),
+                          .serial_us = to_microseconds(site.serial.time),
+                          .best_us = to_microseconds(site.best.time),
+                          .compute_us = to_microseconds(site.serial.compute),
+                          .rate_to_hide = site.rate_to_hide});
+  }
+  Duration least = Duration::max();
+  for (const Strategy* strategy : strategies_for_steps()) {
+    if (const Duration time = search_.at(layout.plan, {strategy}).step.time; time < least) {
+      least = time;
+      kind.single = strategy->name;
+    }
+  }
+}
+
+CapacityKind KindPlanner::plan() {
+  CapacityKind kind{.name = offer_.name,
+                    .hardware = offer_.machine.text("hardware"),
+                    .machine = machine_in_words(machine_.name, offer_.machine.text("link_bandwidth"),
+                                                offer_.machine.text("network_bandwidth")),
+                    .price = offer_.price,
+                    .price_date = offer_.price_date,
+                    .price_source = offer_.price_source,
+                    .available = offer_.available};
+  kind.power_w = offer_.power.value_or(Watts{}).value;
+  kind.memory_limit_gb = file_.memory_share * static_cast<double>(machine_.accelerator.hbm_capacity.count) / 1e9;
+  kind.link_gb_s = machine_.link.nominal_rate.value.value / 1e9;
+  if (machine_.network) {
+    kind.network_gb_s = machine_.network->nominal_rate.value.value / 1e9;
+  }
+  look_at_counts();
+  add_runs(kind, file_.model_error);
+  if (!found_.empty()) {
+    // Of the answer, or of the largest count: errors of parameters hardly change with the count.
+    const std::size_t reference = kind.answer.value_or(found_.size() - 1);
+    add_sites(kind, found_[reference]);
+    std::vector<CapacityDoubt> doubts = step_doubts(search_, found_[reference], sites_, structures_);
+    add_runs(kind, step_error(doubts, file_.model_error));
+    doubts.resize(std::min(doubts.size(), most_doubts));
+    kind.doubts = std::move(doubts);
+    if (kind.answer && *kind.answer != reference) {
+      add_sites(kind, found_[*kind.answer]);
+    }
+  }
+  const SearchTally& tally = search_.tally();
+  kind.layouts = tally.layouts;
+  kind.fitting = tally.fitting;
+  kind.priced = tally.priced;
+  kind.played = tally.played;
+  if (!kind.answer) {
+    kind.sites.clear();
+    kind.single.clear();
+    kind.reason = binding_limit(file_, kind, search_, most_);
+  }
+  return kind;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/layout_search.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "model/config_error.h"
+#include "model/workload/model_flops.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::size_t played = 6;     // layouts, the fastest without overlap, that are played with every strategy
+constexpr double longest_step = 1e6;  // seconds at the dense peak: what takes longer is no plan
+
+bool splits_over(const Transformer& model, std::int64_t stages) {
+  return model.layers % stages == 0 || (model.layers + 2) % stages == 0;
+}
+
+std::vector<std::int64_t> divisors(std::int64_t whole) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t one = 1; one <= whole; ++one) {
+    if (whole % one == 0) {
+      all.push_back(one);
+    }
+  }
+  return all;
+}
+
+/// 1, 2, 4 and so on; or the one that somebody chose.
+std::vector<std::int64_t> doublings(std::int64_t most, const std::optional<std::int64_t>& wish) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t one = 1; one <= most && !wish; one *= 2) {
+    all.push_back(one);
+  }
+  return wish ? std::vector{*wish} : all;
+}
+
+std::vector<std::int64_t> stages_of(const Transformer& model, const std::optional<std::int64_t>& wish) {
+  std::vector<std::int64_t> all;
+  for (std::int64_t stages = 1; stages <= model.layers + 2; ++stages) {
+    if (splits_over(model, stages) && wish.value_or(stages) == stages) {
+      all.push_back(stages);
+    }
+  }
+  return all;
+}
+
+/// Of whole nodes, or an even part of one.
+bool is_even(std::int64_t gpus, std::int64_t of_a_node) {
+  return gpus < of_a_node ? of_a_node % gpus == 0 : gpus % of_a_node == 0;
+}
+
+}  // namespace
+
+LayoutSearch::LayoutSearch(const Transformer& model, const Machine& machine, StructureCache& structures,
+                           LayoutTerms terms)
+    : model_(model), machine_(machine), terms_(std::move(terms)), times_(structures, machine) {}
+
+std::vector<std::int64_t> LayoutSearch::counts(std::int64_t most) const {
+  const PlanWish& wish = terms_.wish;
+  const std::vector<std::int64_t> replicas = wish.data ? std::vector{*wish.data} : divisors(terms_.base.global_batch);
+  std::set<std::int64_t> all;
+  for (const std::int64_t tensor : doublings(machine_.gpus_per_node, wish.tensor)) {
+    for (const std::int64_t stages : stages_of(model_, wish.pipeline)) {
+      for (const std::int64_t context : doublings(terms_.base.seq, wish.context)) {
+        for (const std::int64_t data : replicas) {
+          const std::int64_t gpus = tensor * stages * context * wish.ulysses.value_or(1) * data;
+          if (gpus <= most && is_even(gpus, machine_.gpus_per_node)) {
+            all.insert(gpus);
+          }
+        }
+      }
+    }
+  }
+  return {all.begin(), all.end()};
+}
+
+StepPoint LayoutSearch::point_of(const TrainingPlan& plan) const {
+  StepPoint point{.model = &model_, .machine = &machine_, .plan = plan};
+  point.rank_sigma = terms_.rank_sigma;
+  point.communication_sigma = terms_.communication_sigma;
+  return point;
+}
+
+std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
+  const PlanSpace space{.model = &model_, .machine = &machine_, .gpus = gpus, .base = terms_.base, .wish = terms_.wish};
+  const double most = terms_.memory_share * static_cast<double>(machine_.accelerator.hbm_capacity.count);
+  std::vector<TrainingPlan> plans = plans_of(space);
+  if (!plans.empty()) {
+    require_possible(point_of(plans.front()));
+  }
+  tally_.layouts += plans.size();
+  std::erase_if(plans, [&](const TrainingPlan& plan) {
+    const Bytes memory = largest_step_memory(model_, plan).total();
+    tally_.leanest = std::min(tally_.leanest.value_or(memory), memory);
+    return static_cast<double>(memory.count) > most;
+  });
+  tally_.fitting += plans.size();
+  return plans;
+}
+
+std::vector<TrainingPlan> LayoutSearch::few_best(const std::vector<TrainingPlan>& plans) {
+  std::vector<std::pair<Duration, const TrainingPlan*>> least;
+  for (const TrainingPlan& plan : plans) {
+    least.emplace_back(least_step_time(point_of(plan), times_), &plan);
+  }
+  const auto shorter = [](const auto& a, const auto& b) { return a.first < b.first; };
+  std::stable_sort(least.begin(), least.end(), shorter);
+  std::vector<std::pair<Duration, TrainingPlan>> best;
+  for (const auto& [bound, plan] : least) {
+    if (best.size() == played && bound >= best.back().first) {
+      break;
+    }
+    ++tally_.priced;
+    const std::pair one{predict_step(point_of(*plan), times_).time, *plan};
+    best.insert(std::upper_bound(best.begin(), best.end(), one, shorter), one);
+    best.resize(std::min(best.size(), played));
+  }
+  std::vector<TrainingPlan> few;
+  for (auto& [time, plan] : best) {
+    few.push_back(plan);
+  }
+  return few;
+}
+
+std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies) {
+  const Tokens tokens{terms_.base.global_batch, terms_.base.seq};
+  const double peak = machine_.accelerator.dense_peak(terms_.base.dtype).value * static_cast<double>(gpus);
+  if (peak > 0.0 && training_flops(model_, tokens, AttentionCount::causal).count > longest_step * peak) {
+    return std::nullopt;
+  }
+  std::optional<TrainingPlan> best;
+  Duration time = Duration::max();
+  for (const TrainingPlan& plan : few_best(fitting(gpus))) {
+    StepPoint point = point_of(plan);
+    point.strategies = strategies;
+    ++tally_.played;
+    if (const Duration step = predict_step(point, times_).time; step < time) {
+      best = plan;
+      time = step;
+    }
+  }
+  return best ? std::optional(at(*best, strategies)) : std::nullopt;
+}
+
+FoundLayout LayoutSearch::at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies) {
+  StepPoint point = point_of(plan);
+  point.strategies = strategies;
+  return {plan, predict_step(point, times_), step_percentiles(point, times_)};
+}
+
+}  // namespace commfuse

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/step_error.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "model/hardware/raised.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Of a layout whose sites keep their schedules.
+Duration step_on(const Machine& machine, StepPoint point, const std::vector<TunedSite>& sites,
+                 StructureCache& structures) {
+  SiteTimes times(structures, machine);
+  for (const TunedSite& site : sites) {
+    const SitePoint at = site_point(point.plan, site.shape, site.scope);
+    times.prefer(at, times.again(at, site.best));
+  }
+  point.machine = &machine;
+  point.strategies = strategies_for_steps();
+  return predict_step(point, times).time;
+}
+
+}  // namespace
+
+std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLayout& layout,
+                                       const std::vector<TunedSite>& sites, StructureCache& structures) {
+  const StepPoint point = search.point_of(layout.plan);
+  const std::vector<NamedParameter> names = parameters_of(search.machine());
+  const double nominal = to_seconds(step_on(search.machine(), point, sites, structures));
+  std::vector<CapacityDoubt> doubts;
+  for (const RaisedMachine& raised : raised_by_error(search.machine())) {
+    const double time = to_seconds(step_on(raised.machine, point, sites, structures));
+    const NamedParameter& name = names[raised.parameter];
+    if (time != nominal) {
+      doubts.push_back({name.name, std::string(name_of(name.provenance)), std::log(time / nominal)});
+    }
+  }
+  std::stable_sort(doubts.begin(), doubts.end(),
+                   [](const auto& a, const auto& b) { return std::abs(a.effect) > std::abs(b.effect); });
+  return doubts;
+}
+
+double step_error(const std::vector<CapacityDoubt>& doubts, double model_error) {
+  double squares = model_error * model_error;
+  for (const CapacityDoubt& doubt : doubts) {
+    squares += doubt.effect * doubt.effect;
+  }
+  return std::sqrt(squares);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/what_if.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "model/analysis/knee.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::array rate_steps{0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0};
+constexpr double plateau = 0.95;
+constexpr double hidden = 1.01;  // of the step's time with links that are as good as free
+constexpr double highest_rate = 16.0;
+
+LinkRates rates_of(bool network, double times) {
+  return network ? LinkRates{.network = times} : LinkRates{.node = times};
+}
+
+}  // namespace
+
+WhatIfs::WhatIfs(KindPlanner& planner, const CapacityRun& answer)
+    : planner_(planner), answer_(answer), change_(planner.file().change) {}
+
+RunTerms WhatIfs::terms(double tokens_per_second) const {
+  return terms_of(planner_.file(), planner_.offer(), answer_.gpus, tokens_per_second);
+}
+
+WhatIf WhatIfs::changed(std::string change, const TrainingPlan& layout, double step_s, const RunTerms& terms) const {
+  const RunTotals totals = totals_of(terms);
+  return {.change = std::move(change),
+          .layout = layout,
+          .step_s = step_s,
+          .days = totals.days,
+          .cost = totals.cost,
+          .days_share = totals.days / answer_.days.value - 1.0,
+          .cost_share = answer_.cost.value > 0.0 ? totals.cost / answer_.cost.value - 1.0 : 0.0};
+}
+
+void WhatIfs::add_schedules(std::vector<WhatIf>& found) {
+  const auto add = [&](std::string change, std::string_view strategy) {
+    if (const auto layout = planner_.search().fastest(answer_.gpus, only(strategy))) {
+      found.push_back(changed(std::move(change), layout->plan, to_seconds(layout->step.time),
+                              terms(layout->step.tokens_per_second)));
+    }
+  };
+  add("serial collectives", "serial");
+  add("data slicing (CoC)", "sliced");
+  add("CommFuse at every site", "commfuse");
+}
+
+double WhatIfs::rate_slowed(double slowdown) {
+  StepPoint point = planner_.search().point_of(answer_.layout);
+  point.strategies = strategies_for_steps();
+  point.slowdown = slowdown;
+  return predict_step(point, planner_.search().times()).tokens_per_second;
+}
+
+void WhatIfs::add_slow_node(std::vector<WhatIf>& found) {
+  const double slower = planner_.file().slow_node;
+  const double rate = rate_slowed(slower);
+  const double step = answer_.step_s.value * answer_.tokens_per_second.value / rate;
+  found.push_back(changed(fmt::format("one node x{:g} slower", slower), answer_.layout, step, terms(rate)));
+}
+
+void WhatIfs::add_prices(std::vector<WhatIf>& found) const {
+  for (const double share : {-change_, change_}) {
+    RunTerms other = terms(answer_.tokens_per_second.value);
+    other.price *= 1.0 + share;
+    found.push_back(
+        changed(fmt::format("price {:+.0f} %", 100.0 * share), answer_.layout, answer_.step_s.value, other));
+  }
+}
+
+void WhatIfs::add_rates(std::vector<WhatIf>& found, bool network) {
+  RateCurve curve{.links = network ? "network" : "links"};
+  for (const double times : rate_steps) {
+    if (times == 1.0) {
+      curve.points.push_back({times, answer_.tokens_per_second.value});
+      continue;
+    }
+    const Machine machine = with_link_rates(planner_.search().machine(), rates_of(network, times));
+    LayoutSearch search(planner_.search().model(), machine, planner_.structures(), planner_.search().terms());
+    const auto layout = search.fastest(answer_.gpus, strategies_for_steps());
+    if (!layout) {
+      continue;
+    }
+    const double rate = layout->step.tokens_per_second;
+    curve.points.push_back({times, rate});
+    WhatIf one =
+        changed(fmt::format("{} x{:g}", curve.links, times), layout->plan, to_seconds(layout->step.time), terms(rate));
+    const double saved = answer_.cost.value - one.cost;
+    one.break_even_gpu_hour = saved / totals_of(terms(rate)).gpu_hours;
+    one.break_even_gpu = saved / static_cast<double>(answer_.gpus);
+    found.push_back(std::move(one));
+  }
+  std::vector<CurvePoint> points;
+  for (const RateCurve::Point& point : curve.points) {
+    points.push_back({point.times, point.tokens_per_second});
+  }
+  if (const auto knee = knee_of(points)) {
+    curve.knee = points[*knee].x;
+  }
+  curve.plateau = plateau_of(points, plateau);
+  find_hiding_rate(curve, network);
+  curves_.push_back(std::move(curve));
+}
+
+double WhatIfs::rate_with(const LinkRates& rates) const {
+  const Machine machine = with_link_rates(planner_.search().machine(), rates);
+  SiteTimes times(planner_.structures(), machine);
+  StepPoint point = planner_.search().point_of(answer_.layout);
+  point.machine = &machine;
+  point.strategies = strategies_for_steps();
+  return predict_step(point, times).tokens_per_second;
+}
+
+/// To 5 %, of the answer's own layout. More rate is taken never to hide less.
+void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
+  constexpr double step = 0.05;
+  const int most = static_cast<int>(std::lround(std::log(highest_rate) / step));
+  const double wanted = rate_with(rates_of(network, 64.0)) / hidden;
+  const auto hides = [&](int steps) { return rate_with(rates_of(network, std::exp(step * steps))) >= wanted; };
+  if (!hides(most)) {
+    return;
+  }
+  int enough = most;
+  for (int too_few = -most; enough - too_few > 1;) {
+    const int middle = (enough + too_few) / 2;
+    (hides(middle) ? enough : too_few) = middle;
+  }
+  const Machine& machine = planner_.search().machine();
+  const Link& link = network ? *machine.network : machine.link;
+  curve.to_hide = std::exp(step * enough);
+  curve.to_hide_gb_s = *curve.to_hide * link.nominal_rate.value.value / 1e9;
+}
+
+std::vector<WhatIf> WhatIfs::all() {
+  std::vector<WhatIf> found;
+  curves_.clear();
+  add_schedules(found);
+  add_slow_node(found);
+  add_rates(found, false);
+  if (planner_.search().machine().network) {
+    add_rates(found, true);
+  }
+  add_prices(found);
+  return found;
+}
+
+std::vector<Sensitivity> WhatIfs::sensitivities() {
+  std::vector<Sensitivity> all;
+  const auto add = [&](std::string input, const RunTerms& low, const RunTerms& high) {
+    const RunTotals lower = totals_of(low);
+    const RunTotals higher = totals_of(high);
+    all.push_back({std::move(input), lower.days, higher.days, lower.cost, higher.cost});
+  };
+  const double rate = answer_.tokens_per_second.value;
+  const auto with = [&](double RunTerms::*input, double share) {
+    RunTerms other = terms(rate);
+    other.*input *= 1.0 + share;
+    return other;
+  };
+  const auto with_checkpoint = [&](double share) {
+    RunTerms other = terms(rate);
+    other.checkpoint *= 1.0 + share;
+    return other;
+  };
+  add("speed of kernels", terms(rate_slowed(1.0 / (1.0 - change_))), terms(rate_slowed(1.0 / (1.0 + change_))));
+  add("rate of links", terms(rate_with({.node = 1.0 - change_})), terms(rate_with({.node = 1.0 + change_})));
+  if (planner_.search().machine().network) {
+    add("rate of network", terms(rate_with({.network = 1.0 - change_})), terms(rate_with({.network = 1.0 + change_})));
+  }
+  add("price of a GPU", with(&RunTerms::price, -change_), with(&RunTerms::price, change_));
+  add("failures", with(&RunTerms::per_gpu_hour, -change_), with(&RunTerms::per_gpu_hour, change_));
+  add("time of a checkpoint", with_checkpoint(-change_), with_checkpoint(change_));
+  if (planner_.file().energy_price > 0.0) {
+    add("price of energy", with(&RunTerms::energy_price, -change_), with(&RunTerms::energy_price, change_));
+  }
+  return all;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What would change an answer: other links, other schedules, a slow node, another price; and what it hangs on most.
+#pragma once
+
+#include <vector>
+
+#include "model/hardware/link_rates.h"
+#include "model/record/capacity_plan.h"
+#include "sim/plan/kind_planner.h"
+
+namespace commfuse {
+
+/// All of one answer: the same count of GPUs of the same kind. Schedules at sites are chosen anew for every change.
+class WhatIfs {
+ public:
+  /// Requires that the run is one of the planner's.
+  WhatIfs(KindPlanner& planner, const CapacityRun& answer);
+
+  /// Every change with the layout that is best with it, but for the slow node, where it stays.
+  std::vector<WhatIf> all();
+
+  /// Tokens a second over the rate of the links in a node, and of the network where there is one; filled by all().
+  [[nodiscard]] const std::vector<RateCurve>& curves() const { return curves_; }
+
+  /// The layout stays; each input lower and higher by the plan's share of change.
+  std::vector<Sensitivity> sensitivities();
+
+ private:
+  [[nodiscard]] RunTerms terms(double tokens_per_second) const;
+  [[nodiscard]] WhatIf changed(std::string change, const TrainingPlan& layout, double step_s,
+                               const RunTerms& terms) const;
+  void add_schedules(std::vector<WhatIf>& found);
+  void add_slow_node(std::vector<WhatIf>& found);
+  void add_rates(std::vector<WhatIf>& found, bool network);
+  void add_prices(std::vector<WhatIf>& found) const;
+  void find_hiding_rate(RateCurve& curve, bool network);
+  [[nodiscard]] double rate_with(const LinkRates& rates) const;
+  [[nodiscard]] double rate_slowed(double slowdown);
+
+  KindPlanner& planner_;
+  const CapacityRun& answer_;
+  double change_;
+  std::vector<RateCurve> curves_;
+};
+
+}  // namespace commfuse
