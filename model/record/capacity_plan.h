@@ -165,7 +165,7 @@ struct CapacityPlan {
   std::vector<CapacityKind> kinds;
   std::optional<std::size_t> answer;  ///< Among the kinds.
   std::vector<RunPlace> pareto;       ///< Runs that no other beats in both days and cost, the shortest first.
-  std::optional<std::size_t> knee;    ///< Among those.
+  std::optional<std::size_t> knee;    ///< Among those, over the logarithm of days.
   std::vector<WhatIf> what_ifs;       ///< Of the answer, as what follows.
   std::vector<RateCurve> curves;
   std::vector<Sensitivity> sensitivities;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "model/config/command_line.h"
+#include "model/config/plan_field.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "sim/commands/commands.h"
@@ -50,7 +52,47 @@ std::string explanation(const Field& field) {
       field.key, field.example, field.of_point ? fmt::format("  --axis       {}={}\n", field.key, field.example) : "");
 }
 
+std::string explanation(const PlanField& field) {
+  const std::string preset = field.required         ? "none: it must be there"
+                             : field.preset.empty() ? "left open"
+                                                    : std::string(field.preset);
+  const std::string_view name = field.key.substr(field.key.rfind('.') + 1);
+  return fmt::format("plan.{}\n  {}\n\n  value        {}\n  default      {}\n  in a file    {}: {}\n", field.key,
+                     field.doc, values_in_words(field), preset, name, yaml_scalar(field.example));
+}
+
+/// Keys of plan files, under "plan.". Whether there is one.
+bool explain_plan(std::string_view key) {
+  if (const PlanField* field = find_plan_field(key)) {
+    fmt::print("{}", explanation(*field));
+    return true;
+  }
+  bool any = false;
+  for (const PlanField& field : plan_fields()) {
+    if (key.empty() || field.key.starts_with(fmt::format("{}.", key))) {
+      fmt::print("plan.{:<27} {}\n", field.key, field.doc);
+      any = true;
+    }
+  }
+  return any;
+}
+
+std::string remedy_for_plan_key(std::string_view wrong) {
+  std::vector<std::string_view> known;
+  for (const PlanField& field : plan_fields()) {
+    known.push_back(field.key);
+  }
+  return remedy_for(wrong, known, "keys of a plan");
+}
+
 void explain(const std::string& key) {
+  if (key == "plan" || key.starts_with("plan.")) {
+    const std::string of_plan = key.substr(std::min<std::size_t>(key.size(), 5));
+    if (!explain_plan(of_plan)) {
+      throw ConfigError(fmt::format("unknown key {} of a plan; {}", in_quotes(of_plan), remedy_for_plan_key(of_plan)));
+    }
+    return;
+  }
   if (const Field* field = find_field(key)) {
     fmt::print("{}", explanation(*field));
     return;
@@ -87,7 +129,7 @@ void add_show(CLI::App& config, int& status) {
 void add_explain(CLI::App& config, int& status) {
   CLI::App* command = config.add_subcommand("explain", "Say what a setting means and takes; without KEY, list them");
   const auto key = std::make_shared<std::string>();
-  command->add_option("KEY", *key, "As in strategy.slices");
+  command->add_option("KEY", *key, "As in strategy.slices; plan.deadline is a key of plan files");
   command->footer("Example:\n  commfuse-sim config explain strategy.slices");
   command->callback([key, &status] {
     explain(*key);

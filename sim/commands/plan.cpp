@@ -3,43 +3,79 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <memory>
+#include <utility>
 
+#include "model/build_info.h"
 #include "model/config/command_line.h"
+#include "reports/plan/plan_page.h"
+#include "reports/plan/plan_rows.h"
+#include "reports/plan/plan_text.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/setting_flags.h"
+#include "sim/commands/write_new.h"
 #include "sim/plan/capacity.h"
 
 namespace commfuse::sim {
 
+namespace {
+
+struct PlanRequest {
+  std::string file;
+  std::string format = "table";
+  std::string out;
+};
+
+using PlanFormat = std::pair<std::string_view, std::string (*)(const CapacityPlan&)>;
+constexpr std::array formats{PlanFormat{"table", reports::plan_text}, PlanFormat{"json", reports::plan_json},
+                             PlanFormat{"csv", reports::plan_csv}, PlanFormat{"markdown", reports::plan_markdown}};
+
+int run_plan(const PlanRequest& request) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, write] : formats) {
+    names.push_back(name);
+  }
+  require_word("--output", request.format, names, "format");
+  const CapacityPlan plan = plan_capacity(load_plan(request.file));
+  if (!request.out.empty()) {
+    const reports::PlanPageInput page{
+        .plan = plan,
+        .command = fmt::format("commfuse-sim plan {} --out {}", request.file, request.out),
+        .version = fmt::format("commfuse {}", build_info().version)};
+    write_new(request.out, {{"plan.html", reports::plan_page(page)},
+                            {"plan.json", reports::plan_json(plan)},
+                            {"plan.csv", reports::plan_csv(plan)},
+                            {"plan.md", reports::plan_markdown(plan)}});
+  }
+  for (const auto& [name, write] : formats) {
+    if (name == request.format) {
+      fmt::print("{}", write(plan));
+    }
+  }
+  return plan.answer ? exit_code::done : exit_code::gate_missed;
+}
+
+}  // namespace
+
 void add_plan(CLI::App& app, int& status) {
   add_verb(app, "plan", "GPUs, time and money that a training run needs", [&status](CLI::App& command) {
-    const auto file = std::make_shared<std::string>();
-    command.add_option("PLAN", *file, "YAML")->required();
-    command.callback([file, &status] {
-      const CapacityPlan plan = plan_capacity(load_plan(*file));
-      for (const auto& kind : plan.kinds) {
-        fmt::print("{} layouts {} fit {} priced {} played {} err {} answer {} {}\n", kind.name, kind.layouts,
-                   kind.fitting, kind.priced, kind.played, kind.step_error, kind.answer.value_or(999), kind.reason);
-        for (const auto& r : kind.runs)
-          fmt::print(
-              "{} tp{} pp{} v{} cp{} dp{} mb{} z{} step {:.3f} mfu {:.3f} days {:.2f} cost {:.4g} good {:.4f} mem "
-              "{:.1f} {}\n",
-              r.gpus, r.layout.tensor, r.layout.pipeline, r.layout.interleave, r.layout.context, r.layout.data,
-              r.layout.micro_batch, (int)r.layout.zero, r.step_s.value, r.mfu.value, r.days.value, r.cost.value,
-              r.goodput.value, r.memory_gb, r.misses);
-        for (const auto& d : kind.doubts) fmt::print("  {} {} {}\n", d.parameter, d.provenance, d.effect);
-        for (const auto& d : kind.sites)
-          fmt::print("  {} {} {} {} {}\n", d.name, d.schedule, d.serial_us, d.best_us, d.rate_to_hide.value_or(-1));
-      }
-      for (const auto& w : plan.what_ifs)
-        fmt::print("{}: {} days {} cost {}\n", w.change, w.days, w.cost, w.break_even_gpu_hour.value_or(0));
-      for (const auto& w : plan.curves)
-        fmt::print("{}: knee {} plateau {} hide {}\n", w.links, w.knee.value_or(0), w.plateau.value_or(0),
-                   w.to_hide.value_or(0));
-      for (const auto& w : plan.sensitivities)
-        fmt::print("{}: {} {} {} {}\n", w.input, w.days_low, w.days_high, w.cost_low, w.cost_high);
-      status = exit_code::done;
-    });
+    const auto request = std::make_shared<PlanRequest>();
+    command.add_option("PLAN", request->file, "A plan file, such as configs/plans/train-70b.yaml")->required();
+    command.add_option("-o,--output", request->format, "table, json, csv, markdown")
+        ->type_name("FORMAT")
+        ->capture_default_str();
+    command.add_option("--out", request->out, "A folder for plan.html, plan.json, plan.csv and plan.md")
+        ->type_name("FOLDER");
+    command.footer(
+        "The file says what is trained, by when or for how much, and which GPUs could be\n"
+        "had at which price. docs/plan.md says how to write one; commfuse-sim config\n"
+        "explain plan lists its keys. 4 is returned where nothing keeps the limits.\n\n"
+        "Examples:\n"
+        "  commfuse-sim plan configs/plans/train-70b.yaml\n"
+        "  commfuse-sim plan configs/plans/compare-gpus.yaml --out out/plan\n"
+        "  commfuse-sim plan mine.yaml -o json");
+    command.callback([request, &status] { status = run_plan(*request); });
   });
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,8 @@
 
 #include "model/config/command_line.h"
 #include "model/config/field.h"
+#include "model/config/plan_field.h"
+#include "model/config/plan_file.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/sweep/sweep_file.h"
@@ -161,18 +164,102 @@ Json sweep_kind() {
                     {"outputs", {{"type", "array"}, {"items", {{"enum", all_outputs}}}, {"uniqueItems", true}}}});
 }
 
+/// One value of a plan file.
+Json value_of(const PlanField& field) {
+  const Json text{{"type", "string"}};
+  const auto pattern = [](const char* form) { return Json{{"type", "string"}, {"pattern", form}}; };
+  switch (field.type) {
+    case PlanType::words: break;
+    case PlanType::number: return {{"type", "number"}, {"minimum", field.range.least}, {"maximum", field.range.most}};
+    case PlanType::count: {
+      const Json number{{"type", "integer"}, {"minimum", field.range.least}, {"maximum", field.range.most}};
+      return {{"anyOf", Json::array({number, pattern("^[0-9.]+[KMG]?$")})}};
+    }
+    case PlanType::span: return pattern("^[0-9.]+ ?(ms|s|min|h|d|days)$");
+    case PlanType::date: return pattern("^[0-9]{4}-[0-9]{2}-[0-9]{2}$");
+    case PlanType::moment: return pattern("^([0-9.]+ ?(ms|s|min|h|d|days)|[0-9]{4}-[0-9]{2}-[0-9]{2})$");
+    case PlanType::power: return pattern("^[0-9.]+ ?[kM]?W$");
+    case PlanType::setting: return value_of(*find_field(field.key.substr(field.key.rfind('.') + 1)));
+  }
+  return text;
+}
+
+Json described(const PlanField& field) {
+  Json json = value_of(field);
+  json["description"] = fmt::format("{}. {}", field.doc, values_in_words(field));
+  if (!field.preset.empty()) {
+    json["default"] = field.preset;
+  }
+  return json;
+}
+
+/// The fields whose keys begin so, as an object that demands those which must be there.
+Json plan_group(std::string_view prefix) {
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const PlanField& field : plan_fields()) {
+    const std::string_view name = field.key.substr(std::min(field.key.size(), prefix.size()));
+    if (field.key.starts_with(prefix) && name.find('.') == std::string_view::npos) {
+      properties[std::string(name)] = described(field);
+      if (field.required) {
+        required.push_back(name);
+      }
+    }
+  }
+  Json group = object_of(std::move(properties));
+  if (!required.empty()) {
+    group["required"] = std::move(required);
+  }
+  return group;
+}
+
+Json plan_kind() {
+  Json plan = plan_group("");
+  Json properties{{"schema", schema_key(plan_schema)}};
+  Json set = Json::object();
+  for (const Field& field : run_fields()) {
+    const std::size_t dot = field.key.find('.');
+    if (!is_plan_setting(field)) {
+      continue;
+    }
+    if (dot == std::string_view::npos) {
+      set[std::string(field.key)] = described(field);
+      continue;
+    }
+    Json& group = set[std::string(field.key.substr(0, dot))];
+    group = group.is_null() ? object_of(Json::object()) : group;
+    group["properties"][std::string(field.key.substr(dot + 1))] = described(field);
+  }
+  properties["set"] = object_of(std::move(set));
+  properties["set"]["description"] =
+      "The model, its batch, and what its layout must be; degrees that are left out are free";
+  properties.update(plan["properties"]);
+  for (const char* group : {"limits", "failures", "energy", "what_if"}) {
+    properties[group] = plan_group(fmt::format("{}.", group));
+  }
+  properties["gpus"] = {{"type", "object"},
+                        {"description", "Kinds of GPUs by a name of yours"},
+                        {"additionalProperties", plan_group("gpus.NAME.")},
+                        {"minProperties", 1}};
+  Json required = std::move(plan["required"]);
+  Json kind = object_of(std::move(properties));
+  required.push_back("gpus");
+  kind["required"] = std::move(required);
+  return kind;
+}
+
 Json loaded_kind(const Kind& kind) {
   return {{"type", "object"}, {"description", kind.doc}, {"properties", {{"schema", schema_key(kind.schema)}}}};
 }
 
 /// Kinds by name.
 std::vector<std::pair<std::string, Json>> kinds() {
-  std::vector<std::pair<std::string, Json>> all{{"run", run_kind()}, {"sweep", sweep_kind()}};
+  std::vector<std::pair<std::string, Json>> all{{"run", run_kind()}, {"sweep", sweep_kind()}, {"plan", plan_kind()}};
   for (const Kind& kind : loaded_kinds) {
     all.emplace_back(kind.name, loaded_kind(kind));
   }
   for (auto& [name, json] : all) {
-    json["required"] = Json::array({"schema"});
+    json["required"].push_back("schema");
   }
   return all;
 }
@@ -215,9 +302,9 @@ void add_schema(CLI::App& app, int& status) {
   add_verb(app, "schema", "Print what YAML files may hold, as a JSON Schema", [&status](CLI::App& command) {
     const auto kind = std::make_shared<std::string>();
     command.add_option("KIND", *kind,
-                       "run, sweep, model, hardware, cluster, jitter, faults, lab, schedule; all of them");
+                       "run, sweep, plan, model, hardware, cluster, jitter, faults, lab, schedule; all of them");
     command.footer(
-        "Settings, in run and sweep files, are described in full; of other kinds an\n"
+        "Settings, in run, sweep and plan files, are described in full; of other kinds an\n"
         "editor only learns which one a file is, and loading it checks the rest.\n\n"
         "Example:\n"
         "  commfuse-sim schema > commfuse.schema.json\n"

@@ -7,7 +7,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <memory>
 #include <numeric>
 
@@ -17,19 +16,17 @@
 #include "model/config/command_line.h"
 #include "model/config/quantity.h"
 #include "model/config_error.h"
-#include "reports/atomic_file.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
 #include "sim/commands/tune_files.h"
 #include "sim/commands/tune_text.h"
+#include "sim/commands/write_new.h"
 #include "sim/request.h"
 #include "sim/tune/wishes.h"
 
 namespace commfuse::sim {
 
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::size_t usual_samples = 10'000;  // of a site: a p99 needs more than the thousand of `run`
 constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
@@ -70,20 +67,6 @@ std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
                                   format_count(most_gpus)));
   }
   return *gpus;
-}
-
-void write(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& files) {
-  fs::create_directories(folder);
-  for (const auto& [name, text] : files) {
-    if (fs::exists(folder / name)) {
-      throw ConfigError(
-          fmt::format("{} is there already; choose another --out, or remove it", (folder / name).string()));
-    }
-  }
-  for (const auto& [name, text] : files) {
-    reports::atomic_write(folder / name, text);
-  }
-  fmt::print(stderr, "wrote {} files to {}\n", files.size(), folder.string());
 }
 
 int run_tune(TuneRequest request) {
@@ -131,7 +114,7 @@ int run_tune(TuneRequest request) {
                             .jitter = settings.text("jitter"),
                             .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples};
   if (!request.out.empty() && !tuning.best.empty()) {
-    write(request.out, tune_files(settings, space, tuning));
+    write_new(request.out, tune_files(settings, space, tuning));
   }
   fmt::print("{}", request.format == "json" ? tune_json(heading, tuning) : tune_text(heading, tuning));
   return tuning.best.empty() ? exit_code::failed_points : exit_code::done;

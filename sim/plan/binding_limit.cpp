@@ -55,7 +55,7 @@ std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const Ca
 std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t most) {
   const double allowed = file.deadline->count() / day;
   return fmt::format(
-      "the deadline binds: the shortest run, on {} GPUs{} takes {:.1f} days, {:.2f} times the {:.1f} "
+      "the deadline binds: the shortest run, on {} GPUs{} takes {:.1f} days, {:.2f} times the {:.4g} "
       "that are allowed",
       run.gpus, why_no_more(file, kind, run, most), days_of(run), days_of(run) / allowed, allowed);
 }

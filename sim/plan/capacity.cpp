@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/plan/capacity.h"
 
-#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <utility>
 
@@ -110,7 +110,7 @@ void add_pareto(CapacityPlan& plan) {
   std::vector<CurvePoint> curve;
   for (const std::size_t place : pareto_of(points)) {
     plan.pareto.push_back(places[place]);
-    curve.push_back(points[place]);
+    curve.push_back({std::log(points[place].x), points[place].y});  // counts of GPUs double
   }
   plan.knee = knee_of(curve);
 }

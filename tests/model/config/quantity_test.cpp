@@ -113,5 +113,34 @@ TEST(Format, reads_back_to_the_same_value) {
   }
 }
 
+TEST(ParsePower, reads_watts_and_nothing_else) {
+  EXPECT_EQ(parse_power("700 W"), Watts{700.0});
+  EXPECT_EQ(parse_power("1.3kW"), Watts{1300.0});
+  EXPECT_EQ(parse_power("20 MW"), Watts{20e6});
+  for (const char* text : {"", "700", "W", "-1 W", "700 w", "1 Wh"}) {
+    EXPECT_EQ(parse_power(text), std::nullopt) << text;
+  }
+}
+
+TEST(ParseSpan, reads_months_too) {
+  EXPECT_EQ(parse_span("365 days"), Seconds{365.0 * 86400.0});
+  EXPECT_EQ(parse_span("1 d"), Seconds{86400.0});
+  EXPECT_EQ(parse_span("36h"), Seconds{36.0 * 3600.0});
+  EXPECT_EQ(parse_span("10 min"), Seconds{600.0});
+  EXPECT_EQ(parse_span("500 ms"), Seconds{0.5});
+  for (const char* text : {"", "60", "days", "-1 h", "1 year", "2027-03-01"}) {
+    EXPECT_EQ(parse_span(text), std::nullopt) << text;
+  }
+}
+
+TEST(ParseDate, reads_days_of_the_calendar) {
+  const auto between = *parse_date("2027-03-01") - *parse_date("2026-12-01");
+  EXPECT_EQ(between.count(), 90);
+  EXPECT_EQ((*parse_date("2028-03-01") - *parse_date("2028-02-28")).count(), 2);  // a leap year
+  for (const char* text : {"", "2026-02-30", "2026-13-01", "26-1-1", "2026/01/01", "2026-1-01", "2026-01-01 "}) {
+    EXPECT_EQ(parse_date(text), std::nullopt) << text;
+  }
+}
+
 }  // namespace
 }  // namespace commfuse

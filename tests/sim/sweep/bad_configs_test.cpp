@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file in tests/config/bad says in its first lines what is told about it, word for word: `# expect: message`, one
 // line a mistake. {path} is the file, {models}, {hardware} and {jitter} are the names known. What reads a file is told
-// by the first word of its name: run, sweep, model, hardware, jitter.
+// by the first word of its name: run, sweep, plan, model, hardware, jitter.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/config/plan_file.h"
 #include "model/config_error.h"
 #include "sim/sweep/sweep_file.h"
 
@@ -48,6 +49,8 @@ std::string told_about(const fs::path& path) {
       read_run(short_path);
     } else if (kind == "sweep") {
       read_whole_sweep(short_path);
+    } else if (kind == "plan") {
+      load_plan(short_path);
     } else if (kind == "model") {
       load_model(short_path);
     } else if (kind == "hardware") {
@@ -105,7 +108,8 @@ TEST(BadConfigs, EachIsAnsweredWordForWord) {
   EXPECT_GE(kinds["model"], 10);
   EXPECT_GE(kinds["hardware"], 10);
   EXPECT_GE(kinds["jitter"], 10);
-  EXPECT_EQ(kinds.size(), 5U);
+  EXPECT_GE(kinds["plan"], 20);
+  EXPECT_EQ(kinds.size(), 6U);
 }
 
 TEST(BadConfigs, EveryFieldHasOne) {

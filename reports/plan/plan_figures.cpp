@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/plan/plan_figures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "reports/figure/ticks.h"
+#include "reports/plan/plan_words.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr std::array kind_roles{Role::essential, Role::communication, Role::local,
+                                Role::exposed,   Role::muted,         Role::ink};
+
+Role role_of(std::size_t kind) { return kind_roles[kind % kind_roles.size()]; }
+
+/// What is shown of a kind: runs that are shorter than all with fewer GPUs, none five times as long as the answer.
+std::vector<const CapacityRun*> shown_runs(const CapacityPlan& plan, std::size_t kind) {
+  const CapacityKind* best = plan.best_kind();
+  std::vector<const CapacityRun*> shown;
+  for (const CapacityRun& run : plan.kinds[kind].runs) {
+    const bool is_near = best == nullptr || run.days.value <= 5.0 * best->best()->days.value;
+    if (is_near && (shown.empty() || run.days.value < shown.back()->days.value)) {
+      shown.push_back(&run);
+    }
+  }
+  return shown;
+}
+
+/// From the least to the greatest of the values, with some air.
+std::pair<double, double> range_of(const std::vector<double>& values, double air) {
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const double width = *most > *least ? *most - *least : std::max(1.0, std::abs(*most));
+  return {*least - air * width, *most + air * width};
+}
+
+FigureAxis axis_of(std::string label, std::string unit, std::pair<double, double> range) {
+  FigureAxis axis{.label = std::move(label), .unit = std::move(unit), .low = range.first, .high = range.second};
+  axis.grid = true;
+  axis.ticks = round_ticks(range.first, range.second, 6);
+  return axis;
+}
+
+/// Powers of two between both.
+FigureAxis doubling_axis(std::string label, double low, double high) {
+  FigureAxis axis{.label = std::move(label), .low = low, .high = high, .logarithmic = true};
+  axis.grid = true;
+  for (double at = std::exp2(std::ceil(std::log2(low))); at <= high; at *= 2.0) {
+    axis.ticks.push_back({at, fmt::format("{:g}", at)});
+  }
+  return axis;
+}
+
+/// A small box around a place, in shares of both axes.
+RectMark dot(const Figure& figure, Place at, Role role, std::string tip) {
+  const auto moved = [](const FigureAxis& axis, double value, double pixels, double length) {
+    const double share = pixels / length;
+    return axis.logarithmic ? value * std::pow(axis.high / axis.low, share) : value + share * (axis.high - axis.low);
+  };
+  constexpr double half = 4.0;
+  const double wide = figure.width - 100.0;
+  return {.from = {moved(figure.x, at.x, -half, wide), moved(figure.y, at.y, -half, figure.height)},
+          .to = {moved(figure.x, at.x, half, wide), moved(figure.y, at.y, half, figure.height)},
+          .role = role,
+          .tip = std::move(tip)};
+}
+
+std::string tip_of(const CapacityPlan& plan, const CapacityRun& run) {
+  return fmt::format("{} {}: {} days, {}", run.gpus, run.kind, days(run.days.value), money(plan, run.cost.value));
+}
+
+void add_kinds_to_legend(const CapacityPlan& plan, Figure& figure) {
+  for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
+    figure.legend.push_back({plan.kinds[kind].name, role_of(kind), false});
+  }
+}
+
+/// A dot a run, joined by lines or not, and the answer with its name.
+template <class PlaceOf>
+void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const PlaceOf& place_of) {
+  for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
+    LineMark line{.role = role_of(kind)};
+    std::vector<RectMark> dots;
+    for (const CapacityRun* run : shown_runs(plan, kind)) {
+      line.points.push_back(place_of(*run));
+      dots.push_back(dot(figure, place_of(*run), role_of(kind), tip_of(plan, *run)));
+    }
+    if (joined && !line.points.empty()) {
+      figure.marks.emplace_back(std::move(line));
+    }
+    figure.marks.insert(figure.marks.end(), dots.begin(), dots.end());
+  }
+  if (const CapacityKind* kind = plan.best_kind()) {
+    const CapacityRun& run = *kind->best();
+    const Place at = place_of(run);
+    const Place above{at.x, at.y + 0.05 * (figure.y.high - figure.y.low)};
+    figure.marks.emplace_back(TextMark{above, fmt::format("{} {}", run.gpus, run.kind),
+                                       fmt::format("{} days, {}", days(run.days.value), money(plan, run.cost.value))});
+  }
+}
+
+std::vector<const CapacityRun*> all_shown(const CapacityPlan& plan) {
+  std::vector<const CapacityRun*> all;
+  for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
+    const std::vector<const CapacityRun*> shown = shown_runs(plan, kind);
+    all.insert(all.end(), shown.begin(), shown.end());
+  }
+  return all;
+}
+
+std::vector<double> values_of(const std::vector<const CapacityRun*>& runs, double (*of)(const CapacityRun&)) {
+  std::vector<double> values;
+  for (const CapacityRun* run : runs) {
+    values.push_back(of(*run));
+  }
+  return values;
+}
+
+double gpus_of(const CapacityRun& run) { return static_cast<double>(run.gpus); }
+double days_of(const CapacityRun& run) { return run.days.value; }
+double cost_of(const CapacityRun& run) { return run.cost.value; }
+
+Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs) {
+  const std::vector<double> gpus = values_of(runs, gpus_of);
+  const auto [least, most] = std::minmax_element(gpus.begin(), gpus.end());
+  std::vector<double> all_days = values_of(runs, days_of);
+  all_days.push_back(0.0);
+  if (plan.deadline_days) {
+    all_days.push_back(*plan.deadline_days);
+  }
+  Figure figure{.id = "plan-days", .height = 280.0};
+  const CapacityKind* best = plan.best_kind();
+  figure.title = best == nullptr ? "No number of GPUs keeps the limits"
+                                 : fmt::format("{} {} are enough", best->best()->gpus, best->name);
+  figure.description = "Days of the run over the number of GPUs, one line a kind; the counts table has the numbers.";
+  figure.x = doubling_axis("GPUs", 0.8 * *least, 1.25 * *most);
+  figure.y = axis_of("time", "days", {0.0, range_of(all_days, 0.12).second});
+  if (plan.deadline_days) {
+    figure.marks.emplace_back(
+        LineMark{.points = {{figure.x.low, *plan.deadline_days}, {figure.x.high, *plan.deadline_days}},
+                 .role = Role::ink,
+                 .dashed = true});
+    figure.marks.emplace_back(TextMark{{1.02 * figure.x.low, *plan.deadline_days + 0.02 * figure.y.high},
+                                       "",
+                                       fmt::format("deadline, {} days", days(*plan.deadline_days))});
+  }
+  add_kinds_to_legend(plan, figure);
+  add_kinds(plan, figure, true, [](const CapacityRun& run) { return Place{gpus_of(run), days_of(run)}; });
+  return figure;
+}
+
+Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs) {
+  Figure figure{.id = "plan-pareto", .height = 280.0};
+  figure.title = "What a shorter run costs";
+  figure.description = "Cost of the run over its days, a dot a number of GPUs; the counts table has the numbers.";
+  figure.x = axis_of("time", "days", range_of(values_of(runs, days_of), 0.06));
+  figure.y = axis_of("cost", "", range_of(values_of(runs, cost_of), 0.15));
+  for (Tick& tick : figure.y.ticks) {
+    tick.label = money(plan, tick.at);
+  }
+  LineMark front{.role = Role::muted, .dashed = true, .steps = true};
+  for (const RunPlace& place : plan.pareto) {
+    const CapacityRun& run = plan.kinds[place.kind].runs[place.run];
+    if (run.days.value <= figure.x.high) {
+      front.points.push_back({run.days.value, run.cost.value});
+    }
+  }
+  add_kinds_to_legend(plan, figure);
+  figure.legend.push_back({"front: nothing is both shorter and cheaper", Role::muted, false});
+  if (!front.points.empty()) {
+    figure.marks.emplace_back(std::move(front));
+  }
+  add_kinds(plan, figure, false, [](const CapacityRun& run) { return Place{days_of(run), cost_of(run)}; });
+  return figure;
+}
+
+std::string rates_title(const CapacityPlan& plan) {
+  std::string text;
+  for (const RateCurve& curve : plan.curves) {
+    const double gain = curve.points.back().tokens_per_second / plan.best_kind()->best()->tokens_per_second.value - 1.0;
+    text += fmt::format("{}{} x{:g} bring {}", text.empty() ? "" : ", ",
+                        curve.links == "network" ? "a network" : "Links in a node", curve.points.back().times,
+                        signed_percent(gain));
+  }
+  return text;
+}
+
+Figure rates_figure(const CapacityPlan& plan) {
+  constexpr std::array roles{Role::essential, Role::communication};
+  Figure figure{.id = "plan-rates", .height = 240.0};
+  figure.title = rates_title(plan);
+  figure.description = "Tokens a second over the rate of the links, the layout chosen anew at every point.";
+  std::vector<double> rates;
+  for (const RateCurve& curve : plan.curves) {
+    for (const RateCurve::Point& point : curve.points) {
+      rates.push_back(point.tokens_per_second);
+    }
+  }
+  figure.x = doubling_axis("rate, times today's", 0.45, 4.4);
+  figure.y = axis_of("tokens a second", "", range_of(rates, 0.15));
+  for (Tick& tick : figure.y.ticks) {
+    tick.label = large(tick.at);
+  }
+  for (std::size_t i = 0; i < plan.curves.size(); ++i) {
+    const RateCurve& curve = plan.curves[i];
+    const Role role = roles[i % roles.size()];
+    LineMark line{.role = role};
+    for (const RateCurve::Point& point : curve.points) {
+      line.points.push_back({point.times, point.tokens_per_second});
+      figure.marks.emplace_back(
+          dot(figure, line.points.back(), role, fmt::format("x{:g}: {}", point.times, large(point.tokens_per_second))));
+      if (curve.knee == point.times) {
+        figure.marks.emplace_back(TextMark{
+            {point.times, point.tokens_per_second - 0.1 * (figure.y.high - figure.y.low)}, "", "knee", Anchor::middle});
+      }
+    }
+    figure.marks.insert(figure.marks.begin(), Mark(std::move(line)));
+    figure.legend.push_back({curve.links == "network" ? "network" : "links in a node", role, false});
+  }
+  return figure;
+}
+
+/// The widest first.
+std::vector<const Sensitivity*> by_width(const std::vector<Sensitivity>& all) {
+  std::vector<const Sensitivity*> sorted;
+  for (const Sensitivity& one : all) {
+    sorted.push_back(&one);
+  }
+  std::ranges::stable_sort(sorted, std::greater<>{},
+                           [](const Sensitivity* one) { return std::abs(one->cost_high - one->cost_low); });
+  return sorted;
+}
+
+Figure tornado_figure(const CapacityPlan& plan) {
+  const std::vector<const Sensitivity*> sorted = by_width(plan.sensitivities);
+  const double base = plan.best_kind()->best()->cost.value;
+  std::vector<double> costs{base};
+  Figure figure{.id = "plan-tornado", .height = 34.0 * static_cast<double>(sorted.size())};
+  figure.title = fmt::format("{} counts most for the cost", sorted.front()->input);
+  figure.title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(figure.title.front())));
+  figure.description = "Cost with one input lower and higher by the same share; the sensitivity table has the numbers.";
+  figure.y = {.low = 0.0, .high = static_cast<double>(sorted.size()), .reversed = true};
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const double top = static_cast<double>(i);
+    const auto bar = [&](double cost, Role role, const std::string& change) {
+      costs.push_back(cost);
+      figure.marks.emplace_back(RectMark{.from = {std::min(base, cost), top + 0.18},
+                                         .to = {std::max(base, cost), top + 0.82},
+                                         .role = role,
+                                         .tip = fmt::format("{} {}: {}", sorted[i]->input, change, money(plan, cost))});
+    };
+    bar(sorted[i]->cost_low, Role::essential, fmt::format("-{:.0f} %", 100.0 * plan.change));
+    bar(sorted[i]->cost_high, Role::communication, fmt::format("+{:.0f} %", 100.0 * plan.change));
+    figure.y.ticks.push_back({top + 0.5, sorted[i]->input});
+  }
+  figure.x = axis_of("cost", "", range_of(costs, 0.06));
+  for (Tick& tick : figure.x.ticks) {
+    tick.label = money(plan, tick.at);
+  }
+  figure.marks.emplace_back(
+      LineMark{.points = {{base, 0.0}, {base, static_cast<double>(sorted.size())}}, .role = Role::ink});
+  figure.legend = {{fmt::format("the input {:.0f} % lower", 100.0 * plan.change), Role::essential, false},
+                   {fmt::format("{:.0f} % higher", 100.0 * plan.change), Role::communication, false}};
+  return figure;
+}
+
+}  // namespace
+
+std::vector<Figure> plan_figures(const CapacityPlan& plan) {
+  std::vector<Figure> figures;
+  if (const std::vector<const CapacityRun*> runs = all_shown(plan); runs.size() > 1) {
+    figures.push_back(days_figure(plan, runs));
+    figures.push_back(pareto_figure(plan, runs));
+  }
+  if (!plan.curves.empty()) {
+    figures.push_back(rates_figure(plan));
+  }
+  if (!plan.sensitivities.empty()) {
+    figures.push_back(tornado_figure(plan));
+  }
+  return figures;
+}
+
+}  // namespace commfuse::reports

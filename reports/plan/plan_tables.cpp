@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/plan/plan_tables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "model/config/quantity.h"
+#include "reports/plan/plan_words.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+using Row = std::vector<std::string>;
+
+constexpr const char* layout_name = "TPxPPxDPxCP";
+
+PlanTable kinds_table(const CapacityPlan& plan) {
+  PlanTable table{
+      .id = "kinds",
+      .title = "What each kind of GPUs takes",
+      .columns = {{"kind", true}, {"GPUs"}, {layout_name}, {"days"}, {"cost"}, {"a Mtoken"}, {"kept"}, {"ties at"}}};
+  for (const CapacityKind& kind : plan.kinds) {
+    const CapacityRun* run = kind.best();
+    if (run == nullptr) {
+      table.rows.push_back({kind.name, "none", "", "", "", "", "", ""});
+      table.note += fmt::format("{}{}: {}.", table.note.empty() ? "" : " ", kind.name, kind.reason);
+      continue;
+    }
+    table.rows.push_back({kind.name, fmt::format("{}", run->gpus), layout_in_short(run->layout), days(run->days.value),
+                          money(plan, run->cost.value), money(plan, run->cost_per_mtok.value),
+                          likelihood(run->confidence),
+                          kind.break_even_price ? money(plan, *kind.break_even_price) : "-"});
+  }
+  table.note += fmt::format(
+      "{}kept: how likely {}. ties at: the price of a GPU-hour at which it costs as much as the "
+      "cheapest other kind.",
+      table.note.empty() ? "" : " ",
+      plan.deadline_days ? (plan.budget ? "deadline and budget are kept" : "the deadline is kept")
+                         : "the budget is kept");
+  return table;
+}
+
+Row with_interval(std::string name, const Interval& interval, const auto& digits) {
+  return {std::move(name), digits(interval.value), digits(interval.low), digits(interval.high)};
+}
+
+Row alone(std::string name, std::string value) { return {std::move(name), std::move(value), "", ""}; }
+
+void add_run_rows(const CapacityPlan& plan, const CapacityRun& run, std::vector<Row>& rows) {
+  const auto in_money = [&](double amount) { return money(plan, amount); };
+  rows.push_back(with_interval("days", run.days, days));
+  rows.push_back(with_interval("GPU-hours", run.gpu_hours, large));
+  rows.push_back(with_interval("cost", run.cost, in_money));
+  rows.push_back(with_interval("cost of a million tokens", run.cost_per_mtok, in_money));
+  if (run.energy_mwh) {
+    rows.push_back(with_interval("energy, MWh", *run.energy_mwh, large));
+    rows.push_back(alone("power, MW", plain(*run.power_mw)));
+  }
+  rows.push_back(with_interval("goodput", run.goodput, share_percent));
+  rows.push_back(alone("failures in the run", plain(run.failures)));
+  rows.push_back(alone("work between checkpoints, min", plain(run.checkpoint_every_s / 60.0)));
+}
+
+void add_step_rows(const CapacityKind& kind, const CapacityRun& run, std::vector<Row>& rows) {
+  rows.push_back(with_interval("step, s", run.step_s, step_seconds));
+  rows.push_back(alone("  p50, p95, p99 over machines, s",
+                       fmt::format("{} {} {}", step_seconds(run.step_p50_s), step_seconds(run.step_p95_s),
+                                   step_seconds(run.step_p99_s))));
+  rows.push_back(
+      alone("  compute, waiting, s", fmt::format("{} {}", step_seconds(run.compute_s), step_seconds(run.waiting_s))));
+  rows.push_back(alone("  gradients, optimizer, s",
+                       fmt::format("{} {}", step_seconds(run.gradients_s), step_seconds(run.optimizer_s))));
+  rows.push_back(with_interval("tokens a second", run.tokens_per_second, large));
+  const double gpus = static_cast<double>(run.gpus);
+  rows.push_back(alone("tokens a second and GPU", plain(run.tokens_per_second.value / gpus)));
+  rows.push_back(with_interval("MFU", run.mfu, share_percent));
+  rows.push_back(alone("HFU", share_percent(run.hfu)));
+  rows.push_back(
+      alone("memory of the fullest GPU, GB", fmt::format("{:.1f} of {:.1f}", run.memory_gb, kind.memory_limit_gb)));
+}
+
+PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
+  PlanTable table{.id = "answer",
+                  .title = fmt::format("The answer: {} {} on {} nodes", run.gpus, kind.name, run.nodes),
+                  .columns = {{"", true}, {"value"}, {"5 %"}, {"95 %"}}};
+  add_run_rows(plan, run, table.rows);
+  add_step_rows(kind, run, table.rows);
+  table.note = fmt::format(
+      "Nine in ten of {} draws lie between 5 % and 95 %. A step strays by {} (one standard error, "
+      "of which the model's own is {}), prices and failures by what the plan says.",
+      plan.draws, share_percent(kind.step_error), share_percent(plan.model_error));
+  return table;
+}
+
+PlanTable layout_table(const CapacityKind& kind, const CapacityRun& run) {
+  const TrainingPlan& layout = run.layout;
+  const auto number = [](std::int64_t value) { return fmt::format("{}", value); };
+  return {
+      .id = "layout",
+      .title = fmt::format("Its layout, the best of {} that fit the memory, of {} possible ones", kind.fitting,
+                           kind.layouts),
+      .note = "Counted over all numbers of GPUs that were looked at.",
+      .columns = {{"", true}, {""}, {"", true}, {""}},
+      .rows = {{"tensor ranks", number(layout.tensor), "micro-batch, sequences", number(layout.micro_batch)},
+               {"stages", number(layout.pipeline), "recompute", std::string(name_of(layout.recompute))},
+               {"pieces a stage", number(layout.interleave), "ZeRO", number(static_cast<int>(layout.zero))},
+               {"context ranks", number(layout.context), "sequence parallel", layout.sequence_parallel ? "yes" : "no"},
+               {"Ulysses ranks", number(layout.ulysses), "expert ranks", number(layout.expert)},
+               {"replicas", number(layout.data), "pipeline schedule", std::string(name_of(layout.schedule))}}};
+}
+
+PlanTable sites_table(const CapacityKind& kind) {
+  PlanTable table{
+      .id = "schedules",
+      .title = "The schedule of every product that meets a collective, one micro-batch",
+      .columns = {{"site", true}, {"serial us"}, {"best us"}, {"compute us"}, {"hidden at"}, {"schedule", true}}};
+  for (const CapacitySite& site : kind.sites) {
+    const auto us = [](double time) { return fmt::format("{:.1f}", time); };
+    table.rows.push_back({site.name, us(site.serial_us), us(site.best_us), us(site.compute_us),
+                          site.rate_to_hide ? fmt::format("x{:.2f}", *site.rate_to_hide) : "never", site.schedule});
+  }
+  table.note =
+      "hidden at: how many times as fast as they are the node's links must be for the schedule to come within "
+      "1 % of its time with free communication; never: 16 times is not enough.";
+  return table;
+}
+
+/// "answer", "knee", "front"; the limits that are missed.
+std::string place_of(const CapacityPlan& plan, std::size_t kind, std::size_t run) {
+  const auto on_front =
+      std::ranges::find_if(plan.pareto, [&](const RunPlace& place) { return place.kind == kind && place.run == run; });
+  std::string text = plan.kinds[kind].runs[run].misses;
+  text = text.empty() ? "" : "misses " + text;
+  const auto add = [&](const char* word) { text = text.empty() ? word : fmt::format("{}; {}", word, text); };
+  if (on_front != plan.pareto.end()) {
+    add(plan.knee && on_front - plan.pareto.begin() == static_cast<std::ptrdiff_t>(*plan.knee) ? "knee" : "front");
+  }
+  if (plan.answer == kind && plan.kinds[kind].answer == run) {
+    add("answer");
+  }
+  return text;
+}
+
+PlanTable counts_table(const CapacityPlan& plan) {
+  PlanTable table{
+      .id = "counts",
+      .title = "Every number of GPUs with its best layout",
+      .columns = {{"kind", true}, {"GPUs"}, {layout_name}, {"step s"}, {"MFU"}, {"days"}, {"cost"}, {"", true}}};
+  for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
+    for (std::size_t i = 0; i < plan.kinds[kind].runs.size(); ++i) {
+      const CapacityRun& run = plan.kinds[kind].runs[i];
+      table.rows.push_back({run.kind, fmt::format("{}", run.gpus), layout_in_short(run.layout),
+                            step_seconds(run.step_s.value), share_percent(run.mfu.value), days(run.days.value),
+                            money(plan, run.cost.value), place_of(plan, kind, i)});
+    }
+  }
+  table.note =
+      "front: no other run is both shorter and cheaper; knee: of those the farthest from the line between the "
+      "ends. Counts are those that layouts divide into.";
+  return table;
+}
+
+PlanTable what_if_table(const CapacityPlan& plan) {
+  PlanTable table{.id = "what-if",
+                  .title = "What if: the same GPUs, spread anew",
+                  .columns = {{"what", true}, {layout_name}, {"days"}, {""}, {"cost"}, {"a GPU-hour"}, {"a GPU"}}};
+  for (const WhatIf& one : plan.what_ifs) {
+    table.rows.push_back({one.change, layout_in_short(one.layout), days(one.days), signed_percent(one.days_share),
+                          money(plan, one.cost), one.break_even_gpu_hour ? money(plan, *one.break_even_gpu_hour) : "",
+                          one.break_even_gpu ? money(plan, *one.break_even_gpu) : ""});
+  }
+  table.note =
+      "a GPU-hour, a GPU: how much more such links may cost until they do not pay, an hour of one GPU and one "
+      "GPU over the whole run.";
+  return table;
+}
+
+std::string rate_or(const std::optional<double>& times, const char* other) {
+  return times ? fmt::format("x{:.2f}", *times) : other;
+}
+
+PlanTable rates_table(const CapacityPlan& plan) {
+  PlanTable table{.id = "rates",
+                  .title = "Which links it takes",
+                  .columns = {{"", true}, {"now GB/s"}, {"knee"}, {"95 % at"}, {"hidden at"}, {"GB/s"}}};
+  for (const RateCurve& curve : plan.curves) {
+    const CapacityKind& kind = *plan.best_kind();
+    const double now = curve.links == "network" ? kind.network_gb_s.value_or(0.0) : kind.link_gb_s;
+    table.rows.push_back({curve.links == "network" ? "between nodes" : "inside a node", plain(now),
+                          rate_or(curve.knee, "none"), rate_or(curve.plateau, "none"), rate_or(curve.to_hide, "never"),
+                          curve.to_hide_gb_s ? plain(*curve.to_hide_gb_s) : "-"});
+  }
+  table.note =
+      "knee: the rate farthest from the chord of tokens a second over the rate, x0.5 to x4; 95 % at: where they "
+      "reach 95 % of those at x4; hidden at: the least rate with which this "
+      "layout comes within 1 % of any rate's.";
+  return table;
+}
+
+PlanTable sensitivity_table(const CapacityPlan& plan) {
+  const std::string less = fmt::format("-{:.0f} %", 100.0 * plan.change);
+  const std::string more = fmt::format("+{:.0f} %", 100.0 * plan.change);
+  PlanTable table{.id = "sensitivity",
+                  .title = "What it hangs on: one input changed at a time",
+                  .columns = {{"input", true}, {"days " + less}, {"days " + more}, {"cost " + less}, {"cost " + more}}};
+  for (const Sensitivity& one : plan.sensitivities) {
+    table.rows.push_back(
+        {one.input, days(one.days_low), days(one.days_high), money(plan, one.cost_low), money(plan, one.cost_high)});
+  }
+  return table;
+}
+
+PlanTable doubts_table(const CapacityKind& kind) {
+  PlanTable table{.id = "doubts",
+                  .title = "Whose errors carry farthest into the time of a step",
+                  .note = "Longer (+) or shorter (-) with the parameter one standard error higher.",
+                  .columns = {{"kind", true}, {"step"}, {"parameter", true}}};
+  for (const CapacityDoubt& doubt : kind.doubts) {
+    table.rows.push_back(
+        {doubt.provenance, fmt::format("{:+.2f} %", 100.0 * std::expm1(doubt.effect)), doubt.parameter});
+  }
+  return table;
+}
+
+void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
+  rows.push_back({"model", fmt::format("{}, {} parameters, {} active", plan.model, large(plan.parameters),
+                                       large(plan.active_parameters))});
+  rows.push_back({"tokens", large(plan.tokens)});
+  rows.push_back({"a step", fmt::format("{} sequences of {} tokens, {}", format_count(plan.batch),
+                                        format_count(plan.seq), plan.dtype)});
+  rows.push_back({"FLOPs a token", fmt::format("{}, attention counted causally, half of the scores; 6 N would be {}",
+                                               large(plan.flops_per_token), large(plan.six_n))});
+  if (plan.deadline_days) {
+    rows.push_back({"deadline", fmt::format("{}: {} days", plan.deadline_text, days(*plan.deadline_days))});
+  }
+  if (plan.budget) {
+    rows.push_back({"budget", money(plan, *plan.budget)});
+  }
+  rows.push_back({"wanted", fmt::format("kept with {:.0f} %", 100.0 * plan.asked_confidence)});
+  if (plan.p99_limit_s) {
+    rows.push_back({"p99 of a step", fmt::format("at most {} s", step_seconds(*plan.p99_limit_s))});
+  }
+  if (plan.power_limit_mw) {
+    rows.push_back({"power", fmt::format("at most {} MW", plain(*plan.power_limit_mw))});
+  }
+  rows.push_back({"memory", fmt::format("at most {} of a GPU", share_percent(plan.memory_share))});
+  rows.push_back(
+      {"failures", fmt::format("{} a GPU-hour; a checkpoint takes {} s, a restart {} s", plan.failures_per_gpu_hour,
+                               plain(plan.checkpoint_s), plain(plan.restart_s))});
+  rows.push_back({"energy", fmt::format("PUE {}, {} a kWh", plain(plan.pue), money(plan, plan.energy_price))});
+  rows.push_back({"jitter", fmt::format("{}, seed {}", plan.jitter, plan.seed)});
+}
+
+PlanTable inputs_table(const CapacityPlan& plan) {
+  PlanTable table{.id = "inputs",
+                  .title = "What was asked: inputs, not facts of this program",
+                  .columns = {{"", true}, {"", true}}};
+  add_asked(plan, table.rows);
+  for (const CapacityKind& kind : plan.kinds) {
+    std::string links = fmt::format("{} GB/s in a node", plain(kind.link_gb_s));
+    links += kind.network_gb_s ? fmt::format(", {} between nodes", plain(*kind.network_gb_s)) : "";
+    table.rows.push_back(
+        {kind.name,
+         fmt::format("{}, {}; {} a GPU-hour on {}{}; {} available{}", kind.machine, links, money(plan, kind.price),
+                     kind.price_date, kind.price_source.empty() ? "" : fmt::format(" ({})", kind.price_source),
+                     kind.available, kind.power_w > 0.0 ? fmt::format(", {} W each", plain(kind.power_w)) : "")});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<PlanTable> plan_tables(const CapacityPlan& plan) {
+  std::vector<PlanTable> tables{kinds_table(plan)};
+  if (const CapacityKind* kind = plan.best_kind()) {
+    tables.push_back(answer_table(plan, *kind, *kind->best()));
+    tables.push_back(layout_table(*kind, *kind->best()));
+    tables.push_back(sites_table(*kind));
+    tables.push_back(what_if_table(plan));
+    tables.push_back(rates_table(plan));
+    tables.push_back(sensitivity_table(plan));
+    tables.push_back(doubts_table(*kind));
+  }
+  tables.push_back(counts_table(plan));
+  tables.push_back(inputs_table(plan));
+  std::erase_if(tables, [](const PlanTable& table) { return table.rows.empty(); });
+  return tables;
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// A capacity plan as tables: text, Markdown and HTML show these very cells.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/record/capacity_plan.h"
+
+namespace commfuse::reports {
+
+struct PlanColumn {
+  std::string name;
+  bool is_text = false;  ///< To the left; a number stands to the right.
+};
+
+/// Any text may stand in it. Every row has a cell a column.
+struct PlanTable {
+  std::string id;  ///< Lower-case letters and dashes.
+  std::string title;
+  std::string note;  ///< May be empty.
+  std::vector<PlanColumn> columns;
+  std::vector<std::vector<std::string>> rows;
+};
+
+/// In the order of reading; those that have no row are left out.
+std::vector<PlanTable> plan_tables(const CapacityPlan& plan);
+
+}  // namespace commfuse::reports

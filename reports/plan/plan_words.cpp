@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/plan/plan_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace commfuse::reports {
+
+namespace {
+
+/// "commfuse at 6 of 8 sites, sliced at 2"; empty where no site has a collective.
+std::string schedules_in_words(const CapacityKind& kind) {
+  std::vector<std::pair<std::string, std::size_t>> counts;
+  for (const CapacitySite& site : kind.sites) {
+    const auto known = std::ranges::find(counts, site.strategy, &std::pair<std::string, std::size_t>::first);
+    known == counts.end() ? static_cast<void>(counts.emplace_back(site.strategy, 1))
+                          : static_cast<void>(++known->second);
+  }
+  std::ranges::stable_sort(counts, std::greater<>{}, &std::pair<std::string, std::size_t>::second);
+  if (counts.size() == 1) {
+    return fmt::format(" with {} at every site", counts.front().first);
+  }
+  std::string text;
+  for (const auto& [strategy, sites] : counts) {
+    text += text.empty() ? fmt::format(" with {} at {} of {} sites", strategy, sites, kind.sites.size())
+                         : fmt::format(", {} at {}", strategy, sites);
+  }
+  return text;
+}
+
+std::string first_sentence(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run) {
+  return fmt::format("Train on {} {} ({}){}: {} days ({} to {}), {} ({} to {}), {} a million tokens.", run.gpus,
+                     kind.name, layout_in_words(run.layout), schedules_in_words(kind), days(run.days.value),
+                     days(run.days.low), days(run.days.high), money(plan, run.cost.value), money(plan, run.cost.low),
+                     money(plan, run.cost.high), money(plan, run.cost_per_mtok.value));
+}
+
+/// "serial collectives would take 13.5 % longer, data slicing (CoC) 4.2 %"; without a difference it says so.
+std::string against_schedules(const CapacityPlan& plan) {
+  if (plan.best_kind()->sites.empty()) {
+    return "no product meets a collective that a schedule could hide";
+  }
+  std::string text;
+  for (const std::string_view name : {"serial collectives", "data slicing (CoC)"}) {
+    const auto found = std::ranges::find(plan.what_ifs, name, &WhatIf::change);
+    if (found != plan.what_ifs.end() && found->days_share >= 0.0005) {
+      const double longer = 100.0 * found->days_share;
+      text += text.empty() ? fmt::format("{} would take {:.1f} % longer", name, longer)
+                           : fmt::format(", {} {:.1f} %", name, longer);
+    }
+  }
+  return text.empty() ? "other schedules would take as long" : text;
+}
+
+/// The cheapest of the other kinds that keep the limits.
+std::string against_kinds(const CapacityPlan& plan, const CapacityRun& run) {
+  const CapacityRun* next = nullptr;
+  for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
+    const CapacityRun* other = i == *plan.answer ? nullptr : plan.kinds[i].best();
+    if (other != nullptr && (next == nullptr || other->cost.value < next->cost.value)) {
+      next = other;
+    }
+  }
+  if (next == nullptr || run.cost.value <= 0.0) {
+    return {};
+  }
+  const double more = 100.0 * (next->cost.value / run.cost.value - 1.0);
+  return fmt::format("; {} {} would cost {:.1f} % {}", next->gpus, next->kind, std::abs(more),
+                     more < 0.0 ? "less" : "more");
+}
+
+std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
+  const char* limits =
+      plan.deadline_days ? (plan.budget ? "Deadline and budget are" : "The deadline is") : "The budget is";
+  return fmt::format("{} kept with {}; {}{}.", limits, likelihood(run.confidence), against_schedules(plan),
+                     against_kinds(plan, run));
+}
+
+}  // namespace
+
+std::string large(double number) {
+  constexpr std::array<std::pair<double, const char*>, 4> scales{{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}}};
+  for (const auto& [scale, letter] : scales) {
+    if (std::abs(number) >= scale) {
+      const double scaled = number / scale;
+      return fmt::format("{:.{}f}{}", scaled, std::abs(scaled) < 100.0 ? 2 : 1, letter);
+    }
+  }
+  return plain(number);
+}
+
+std::string money(const CapacityPlan& plan, double amount) {
+  const double size = std::abs(amount);
+  const std::string digits = size >= 1e3 ? large(size) : fmt::format("{:.{}f}", size, size > 0.0 && size < 1.0 ? 4 : 2);
+  return fmt::format("{}{}{}", amount < 0.0 ? "-" : "", plan.currency, digits);
+}
+
+std::string days(double number) { return fmt::format("{:.1f}", number); }
+std::string step_seconds(double number) { return fmt::format("{:.3f}", number); }
+std::string signed_percent(double share) { return fmt::format("{:+.1f} %", 100.0 * share); }
+std::string share_percent(double share) { return fmt::format("{:.1f} %", 100.0 * share); }
+std::string likelihood(double share) {
+  return share > 0.995 ? "over 99 %" : share < 0.005 ? "below 1 %" : fmt::format("{:.0f} %", 100.0 * share);
+}
+std::string plain(double number) { return fmt::format("{:.4g}", number); }
+
+std::string layout_in_words(const TrainingPlan& layout) {
+  std::string text = fmt::format("TP {}", layout.tensor);
+  if (layout.pipeline > 1) {
+    text += fmt::format(", PP {}", layout.pipeline);
+    text += layout.interleave > 1 ? fmt::format(" with {} pieces each", layout.interleave) : "";
+  }
+  text += layout.context > 1 ? fmt::format(", CP {}", layout.context) : "";
+  text += layout.ulysses > 1 ? fmt::format(", Ulysses {}", layout.ulysses) : "";
+  text += layout.expert > 1 ? fmt::format(", EP {}", layout.expert) : "";
+  return text + fmt::format(", DP {}", layout.data);
+}
+
+std::string layout_in_short(const TrainingPlan& layout) {
+  return fmt::format("{}x{}x{}x{}", layout.tensor, layout.pipeline, layout.data, layout.sequence_ranks());
+}
+
+std::string plan_verdict(const CapacityPlan& plan) {
+  const CapacityKind* kind = plan.best_kind();
+  if (kind == nullptr) {
+    std::string text = "Nothing keeps the limits.";
+    for (const CapacityKind& one : plan.kinds) {
+      text += fmt::format(" {}: {}.", one.name, one.reason);
+    }
+    return text;
+  }
+  return first_sentence(plan, *kind, *kind->best()) + " " + second_sentence(plan, *kind->best());
+}
+
+}  // namespace commfuse::reports

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/write_new.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+
+#include "model/config_error.h"
+#include "reports/atomic_file.h"
+
+namespace commfuse::sim {
+
+namespace fs = std::filesystem;
+
+void write_new(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& files) {
+  fs::create_directories(folder);
+  for (const auto& [name, text] : files) {
+    if (fs::exists(folder / name)) {
+      throw ConfigError(
+          fmt::format("{} is there already; choose another --out, or remove it", (folder / name).string()));
+    }
+  }
+  for (const auto& [name, text] : files) {
+    reports::atomic_write(folder / name, text);
+  }
+  fmt::print(stderr, "wrote {} files to {}\n", files.size(), folder.string());
+}
+
+}  // namespace commfuse::sim

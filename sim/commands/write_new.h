@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that a command makes in a folder of the user's.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace commfuse::sim {
+
+/// Names and contents, in a folder that is made where there is none; says on stderr how many. Throws ConfigError, and
+/// writes nothing, where one of them is there already.
+void write_new(const std::filesystem::path& folder, const std::vector<std::pair<std::string, std::string>>& files);
+
+}  // namespace commfuse::sim

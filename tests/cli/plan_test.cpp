@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+const std::string plans = COMMFUSE_SOURCE_DIR "/configs/plans/";
+
+/// Of a plan file that is shipped.
+json planned(const std::string& name) {
+  const Outcome outcome = run_program("commfuse-sim plan " + plans + name + " -o json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return json::parse(outcome.out);
+}
+
+/// All that a run's totals follow from, worked out again from the figures beside it.
+void check_arithmetic(const json& asked, const json& kind, const json& run) {
+  const double gpus = run.at("gpus");
+  const double rate = run.at("tokens_per_second").at("value");
+  const double tokens = asked.at("tokens");
+  // Young and Daly, from the inputs.
+  const double between = 3600.0 / (gpus * asked.at("failures_per_gpu_hour").get<double>());
+  const double checkpoint = asked.at("checkpoint_s");
+  const double share = checkpoint / (2.0 * between);
+  const double every =
+      std::sqrt(2.0 * checkpoint * between) * (1.0 + std::sqrt(share) / 3.0 + share / 9.0) - checkpoint;
+  EXPECT_NEAR(run.at("checkpoint_every_s"), every, 1e-6 * every);
+  const double lost =
+      std::exp(asked.at("restart_s").get<double>() / between) * (std::exp((every + checkpoint) / between) - 1.0);
+  const double goodput = every / (between * lost);
+  EXPECT_NEAR(run.at("goodput").at("value"), goodput, 1e-9);
+  // A step is so many tokens.
+  const double step = run.at("step_s").at("value");
+  EXPECT_NEAR(rate * step, asked.at("batch").get<double>() * asked.at("seq").get<double>(), 1e-6 * rate * step);
+  EXPECT_NEAR(run.at("compute_s").get<double>() + run.at("waiting_s").get<double>() +
+                  run.at("gradients_s").get<double>() + run.at("optimizer_s").get<double>(),
+              step, 1e-9);
+  const double days = tokens / (rate * goodput) / 86'400.0;
+  EXPECT_NEAR(run.at("days").at("value"), days, 1e-9 * days);
+  const double hours = gpus * days * 24.0;
+  EXPECT_NEAR(run.at("gpu_hours").at("value"), hours, 1e-9 * hours);
+  const double kwh = hours * kind.at("power_w").get<double>() / 1e3 * asked.at("pue").get<double>();
+  if (!run.at("energy_mwh").is_null()) {
+    EXPECT_NEAR(run.at("energy_mwh").at("value"), kwh / 1e3, 1e-9 * kwh);
+  }
+  const double cost = hours * kind.at("price").get<double>() + kwh * asked.at("energy_price").get<double>();
+  EXPECT_NEAR(run.at("cost").at("value"), cost, 1e-9 * cost);
+  EXPECT_NEAR(run.at("cost_per_mtok").at("value"), cost / tokens * 1e6, 1e-9 * cost);
+  EXPECT_NEAR(run.at("failures"), days * 86'400.0 / between, 1e-6 * run.at("failures").get<double>());
+}
+
+TEST(CommfuseSimPlan, EveryTotalOfEveryRunFollowsFromTheFiguresBesideIt) {
+  std::size_t runs = 0;
+  for (const char* name : {"train-70b.yaml", "compare-gpus.yaml"}) {
+    const json plan = planned(name);
+    for (const json& kind : plan.at("kinds")) {
+      for (const json& run : kind.at("runs")) {
+        check_arithmetic(plan.at("asked"), kind, run);
+        ++runs;
+      }
+    }
+  }
+  EXPECT_GT(runs, 40U);
+}
+
+TEST(CommfuseSimPlan, ThePublishedFlopsOfLlama70BAreSixN) {
+  const json asked = planned("train-70b.yaml").at("asked");
+  // 70.55e9 parameters; attention 3 x 2 x layers x seq x heads x head_dim a token, causally; the embedding looks up.
+  const double attention = 3.0 * 2.0 * 80 * 8192 * 64 * 128;
+  const double embedding = 6.0 * 128'256 * 8192;
+  EXPECT_NEAR(asked.at("six_n").get<double>() - embedding + attention, asked.at("flops_per_token"),
+              1e-3 * asked.at("flops_per_token").get<double>());
+  EXPECT_EQ(asked.at("attention"), "causal");
+}
+
+TEST(CommfuseSimPlan, EveryPlanThatIsShippedHasAnAnswer) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(plans)) {
+    const json plan = planned(entry.path().filename().string());
+    EXPECT_EQ(plan.at("schema"), "commfuse.capacity/1");
+    const json& kind = plan.at("kinds").at(plan.at("answer").get<std::size_t>());
+    EXPECT_EQ(kind.at("runs").at(kind.at("answer").get<std::size_t>()).at("misses"), "") << entry.path();
+    EXPECT_EQ(plan.at("curves").size(), 2U);
+  }
+}
+
+TEST(CommfuseSimPlan, TheFasterFabricsBreakEvenIsWhereBothCostTheSame) {
+  const json plan = planned("faster-fabric.yaml");
+  const auto answer = [](const json& kind) { return kind.at("runs").at(kind.at("answer").get<std::size_t>()); };
+  const json slow = answer(plan.at("kinds").at(0));
+  const json fast = answer(plan.at("kinds").at(1));
+  const double price = plan.at("kinds").at(1).at("break_even_price");
+  EXPECT_GT(price, 2.5);
+  EXPECT_NEAR(fast.at("gpu_hours").at("value").get<double>() * price, slow.at("cost").at("value"), 1.0);
+}
+
+TEST(CommfuseSimPlan, WritesItsFourFilesOnceAndTheSameEveryTime) {
+  const fs::path folder = fs::temp_directory_path() / ("commfuse-plan-" + std::to_string(getpid()));
+  const std::string command = "commfuse-sim plan " + plans + "compare-gpus.yaml --out " + folder.string();
+  const Outcome text = run_program(command);
+  ASSERT_EQ(text.code, 0) << text.err;
+  std::istringstream lines(text.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80U) << line;
+  }
+  EXPECT_EQ(contents_of(folder / "plan.json"),
+            run_program("commfuse-sim plan " + plans + "compare-gpus.yaml -o json").out);
+  EXPECT_EQ(contents_of(folder / "plan.md"),
+            run_program("commfuse-sim plan " + plans + "compare-gpus.yaml -o markdown").out);
+  const json plan = json::parse(contents_of(folder / "plan.json"));
+  const std::string csv = contents_of(folder / "plan.csv");
+  for (const json& kind : plan.at("kinds")) {
+    for (const json& run : kind.at("runs")) {
+      EXPECT_NE(csv.find("," + run.at("cost").at("value").dump() + ","), std::string::npos);
+    }
+  }
+  EXPECT_EQ(contents_of(folder / "plan.html").rfind("<!DOCTYPE html>", 0), 0U);
+  EXPECT_EQ(run_program(command).code, 2);  // nothing is written over
+  fs::remove_all(folder);
+}
+
+TEST(CommfuseSimPlan, ThatNothingKeepsTheLimitsIsAResult) {
+  const fs::path file = fs::temp_directory_path() / ("commfuse-plan-" + std::to_string(getpid()) + ".yaml");
+  std::ofstream(file) << "schema: commfuse.plan/1\ntokens: 1e12\ndeadline: 1 h\nset: {model: llama-3.1-8b}\n"
+                         "gpus: {few: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, available: 8}}\n";
+  const Outcome outcome = run_program("commfuse-sim plan " + file.string());
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_NE(outcome.out.find("\nNothing keeps the limits. few: the deadline binds: the shortest run, on 8"),
+            std::string::npos)
+      << outcome.out;
+  const json plan = json::parse(run_program("commfuse-sim plan " + file.string() + " -o json").out);
+  EXPECT_TRUE(plan.at("answer").is_null());
+  fs::remove(file);
+}
+
+TEST(CommfuseSimPlan, AMistakeIsOneSentence) {
+  const Outcome wrong = run_program("commfuse-sim plan " + plans + "train-70b.yaml -o html");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.err, "--output: 'html' is no format; known formats: table, json, csv, markdown\n");
+  EXPECT_EQ(run_program("commfuse-sim plan absent.yaml").err,
+            "absent.yaml: cannot be read (No such file or directory); check the path\n");
+}
+
+TEST(CommfuseSimPlan, ItsKeysAreExplainedAndInTheSchema) {
+  const Outcome all = run_program("commfuse-sim config explain plan");
+  EXPECT_EQ(all.code, 0);
+  EXPECT_NE(all.out.find("plan.gpus.NAME.price_date "), std::string::npos) << all.out;
+  const Outcome one = run_program("commfuse-sim config explain plan.limits.power");
+  EXPECT_NE(one.out.find("in a file    power: 10 MW\n"), std::string::npos) << one.out;
+  EXPECT_EQ(run_program("commfuse-sim config explain plan.deadlin").err,
+            "unknown key 'deadlin' of a plan; did you mean 'deadline'?\n");
+  const json schema = json::parse(run_program("commfuse-sim schema plan").out);
+  const json& properties = schema.at("properties");
+  EXPECT_EQ(properties.at("failures").at("properties").at("per_gpu_hour").at("default"), "2e-5");
+  EXPECT_EQ(properties.at("gpus").at("additionalProperties").at("required"),
+            (json{"hardware", "price", "price_date", "available"}));
+  EXPECT_FALSE(properties.at("set").at("properties").contains("hardware"));
+  EXPECT_EQ(schema.at("required"), (json{"tokens", "gpus", "schema"}));
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a good plan file becomes; tests/config/bad has the others.
+#include "model/config/plan_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "model/config/plan_field.h"
+#include "model/config_error.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+const std::string gpus = "gpus: {h100: {hardware: dgx-h100-x2, price: 2.5, price_date: 2026-05-04, available: 2K}}\n";
+const std::string least = "schema: commfuse.plan/1\ntokens: 15e12\ndeadline: 60 days\n" + gpus;
+
+class PlanFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
+  static PlanFile plan(const std::string& text) {
+    std::ofstream("mine.yaml") << text;
+    return load_plan("mine.yaml");
+  }
+  static std::string refusal(const std::string& text) {
+    try {
+      plan(text);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  }
+
+ private:
+  OwnFolder folder_;
+};
+
+TEST_F(PlanFileTest, WhatIsLeftOutHasThePresetsOfTheTable) {
+  const PlanFile file = plan(least);
+  EXPECT_EQ(file.title, "mine");
+  EXPECT_EQ(file.tokens, 15e12);
+  EXPECT_EQ(file.deadline, Seconds{60.0 * 86400.0});
+  EXPECT_FALSE(file.budget);
+  EXPECT_EQ(file.confidence, 0.5);
+  EXPECT_EQ(file.currency, "$");
+  EXPECT_EQ(file.model_error, 0.13);
+  EXPECT_EQ(file.memory_share, 0.9);
+  EXPECT_FALSE(file.p99_step);
+  EXPECT_FALSE(file.power);
+  EXPECT_EQ(file.failures.per_gpu_hour, 2e-5);
+  EXPECT_EQ(file.failures.checkpoint, Seconds{60.0});
+  EXPECT_EQ(file.failures.restart, Seconds{600.0});
+  EXPECT_EQ(file.pue, 1.0);
+  EXPECT_EQ(file.energy_price, 0.0);
+  EXPECT_EQ(file.settings.text("jitter"), "default");  // a run of months strays
+  ASSERT_EQ(file.gpus.size(), 1U);
+  EXPECT_EQ(file.gpus[0].name, "h100");
+  EXPECT_EQ(file.gpus[0].machine.text("hardware"), "dgx-h100-x2");
+  EXPECT_EQ(file.gpus[0].price, 2.5);
+  EXPECT_EQ(file.gpus[0].available, 2048);
+}
+
+TEST_F(PlanFileTest, EveryKeyIsReadAndKindsKeepTheOrderOfTheFile) {
+  const PlanFile file = plan(
+      "schema: commfuse.plan/1\ntitle: T\ntokens: 1e12\nstart: 2026-12-01\ndeadline: 2027-03-01\nbudget: 2e6\n"
+      "confidence: 0.9\ncurrency: EUR\nmodel_error: 0.05\n"
+      "set: {model: llama-3.1-8b, seq: 8K, batch: 512, jitter: none, seed: 7, parallel: {pipeline: 2}}\n"
+      "limits: {p99_step: 500 ms, memory_share: 0.8, power: 2 MW}\n"
+      "failures: {per_gpu_hour: 1e-4, error: 0.5, checkpoint: 30 s, restart: 0.1 h}\n"
+      "energy: {pue: 1.1, price: 0.2}\nwhat_if: {slow_node: 1.5, change: 0.1}\n"
+      "gpus:\n"
+      "  z: {hardware: dgx-h100-x2, network_bandwidth: x2, price: 3, price_date: 2026-05-04, price_source: a quote, "
+      "price_error: 0.1, available: 64, power: 1.2 kW}\n"
+      "  a: {hardware: h100-sxm, link_bandwidth: x0.5, price: 2, price_date: 2026-05-04, available: 8, power: 900 "
+      "W}\n");
+  EXPECT_EQ(file.deadline, Seconds{90.0 * 86400.0});
+  EXPECT_EQ(file.budget, 2e6);
+  EXPECT_EQ(file.confidence, 0.9);
+  EXPECT_EQ(file.currency, "EUR");
+  EXPECT_EQ(file.settings.text("jitter"), "none");
+  EXPECT_EQ(file.settings.count("parallel.pipeline"), 2);
+  EXPECT_EQ(file.p99_step, Seconds{0.5});
+  EXPECT_EQ(file.power, Watts{2e6});
+  EXPECT_EQ(file.failures.restart, Seconds{360.0});
+  EXPECT_EQ(file.failures.error, 0.5);
+  EXPECT_EQ(file.slow_node, 1.5);
+  EXPECT_EQ(file.change, 0.1);
+  ASSERT_EQ(file.gpus.size(), 2U);
+  EXPECT_EQ(file.gpus[0].name, "z");
+  EXPECT_EQ(file.gpus[0].machine.text("network_bandwidth"), "x2");
+  EXPECT_EQ(file.gpus[0].price_source, "a quote");
+  EXPECT_EQ(file.gpus[1].machine.text("link_bandwidth"), "x0.5");
+  EXPECT_EQ(file.gpus[1].machine.text("model"), "llama-3.1-8b");
+  EXPECT_EQ(file.gpus[1].power, Watts{900.0});
+}
+
+/// A plan in which one field, wherever it stands, has a value.
+std::string with(const PlanField& field, const std::string& value) {
+  const std::size_t dot = field.key.rfind('.');
+  const std::string name(field.key.substr(dot == std::string_view::npos ? 0 : dot + 1));
+  std::string text = "schema: commfuse.plan/1\n";
+  text += field.key == "tokens" ? "" : "tokens: 1e12\n";
+  text += field.key == "deadline" || field.key == "start" ? "" : "deadline: 60 days\n";
+  if (!field.key.starts_with("gpus.")) {
+    const std::string group(field.key.substr(0, dot == std::string_view::npos ? 0 : dot));
+    return text + gpus + (group.empty() ? name + ": " + value + "\n" : group + ": {" + name + ": " + value + "}\n");
+  }
+  text += "gpus:\n  k:\n    " + name + ": " + value + "\n";
+  for (const PlanField& other : plan_fields()) {
+    if (other.required && other.key.starts_with("gpus.") && other.key != field.key) {
+      text += "    " + std::string(other.key.substr(10)) + ": " + std::string(other.example) + "\n";
+    }
+  }
+  return text;
+}
+
+TEST_F(PlanFileTest, EveryFieldOfTheTableIsReadAndChecked) {
+  for (const PlanField& field : plan_fields()) {
+    if (field.type == PlanType::words) {
+      continue;
+    }
+    EXPECT_NE(refusal(with(field, "nonsense")).find("'nonsense'"), std::string::npos) << field.key;
+    const bool clashes = field.key == "limits.power" || field.key == "energy.price" || field.key == "start";
+    if (!clashes) {
+      EXPECT_EQ(refusal(with(field, std::string(field.example))), "accepted") << field.key;
+    }
+    if (field.type == PlanType::number) {
+      EXPECT_NE(refusal(with(field, "-1")).find(" is -1; choose "), std::string::npos) << field.key;
+    }
+  }
+}
+
+TEST_F(PlanFileTest, EveryPresetAndExampleIsAValueOfItsField) {
+  for (const PlanField& field : plan_fields()) {
+    EXPECT_FALSE(field.example.empty()) << field.key;
+    EXPECT_FALSE(field.required && !field.preset.empty()) << field.key;
+    EXPECT_FALSE(values_in_words(field).empty()) << field.key;
+  }
+}
+
+TEST_F(PlanFileTest, TheErrorOfAStepIsThatOfTheTableOfAccuracy) {
+  std::ifstream in(COMMFUSE_SOURCE_DIR "/docs/accuracy.md");
+  std::string median;
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("| GPT 1.7B to 462B, 48 to 6144 H100: median | 10.0 | 9 | ")) {
+      median = line.substr(56, 3);
+    }
+  }
+  ASSERT_FALSE(median.empty());
+  // A normal's standard deviation is 1.4826 times its median distance from the middle.
+  EXPECT_NEAR(plan(least).model_error, 1.4826 * std::stod(median) / 100.0, 0.005);
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a made-up plan looks like: the same cells everywhere, and no text of the user's that does anything.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "reports/figure/markup.h"
+#include "reports/plan/plan_figures.h"
+#include "reports/plan/plan_page.h"
+#include "reports/plan/plan_rows.h"
+#include "reports/plan/plan_tables.h"
+#include "reports/plan/plan_text.h"
+#include "reports/plan/plan_words.h"
+
+namespace commfuse::reports {
+namespace {
+
+CapacityRun run(const std::string& kind, std::int64_t gpus, double days, double cost) {
+  CapacityRun run{.kind = kind, .gpus = gpus, .nodes = gpus / 8};
+  run.layout = {.tensor = 8, .sequence_parallel = true, .pipeline = 2, .data = gpus / 16, .zero = Zero::optimizer};
+  run.step_s = {7.25, 6.0, 9.0};
+  run.tokens_per_second = {2.31e6, 1.9e6, 2.8e6};
+  run.mfu = {0.512, 0.41, 0.63};
+  run.goodput = {0.957, 0.94, 0.97};
+  run.days = {days, 0.8 * days, 1.25 * days};
+  run.gpu_hours = {days * 24.0 * static_cast<double>(gpus), 1.0, 2.0};
+  run.cost = {cost, 0.8 * cost, 1.25 * cost};
+  run.cost_per_mtok = {cost / 1e7, cost / 2e7, cost / 5e6};
+  run.confidence = 0.85;
+  return run;
+}
+
+/// One kind keeps the limits, the other does not.
+CapacityPlan made(const std::string& text = "h100") {
+  CapacityPlan plan{.title = "A plan of " + text, .model = "llama-3.1-70b", .tokens = 1e13};
+  plan.dtype = "bf16";
+  plan.currency = "$";
+  plan.deadline_text = "90 days";
+  plan.deadline_days = 90.0;
+  plan.change = 0.2;
+  plan.draws = 2000;
+  CapacityKind good{.name = text, .hardware = "dgx-h100-x2", .machine = "dgx-h100-x2", .price = 2.5};
+  good.price_date = "2026-05-04";
+  good.price_source = text;
+  good.runs = {run(text, 1024, 152.2, 9.35e6), run(text, 2048, 78.6, 9.66e6), run(text, 4096, 41.5, 10.2e6)};
+  good.runs[0].misses = "deadline";
+  good.answer = 1;
+  good.sites = {{"qkv", "commfuse", "commfuse (ring)", 433.2, 268.1, 249.8, 0.78},
+                {"down", "sliced", "sliced (k=4)", 876.7, 730.7, 693.3, std::nullopt}};
+  good.doubts = {{"accelerator.memory_bound_efficiency", "prior", -0.0022}};
+  CapacityKind bad{.name = "a100", .reason = "the deadline binds: the shortest run takes 99.0 days"};
+  plan.kinds = {good, bad};
+  plan.answer = 0;
+  plan.pareto = {{0, 2}, {0, 1}, {0, 0}};
+  plan.knee = 1;
+  plan.what_ifs = {{"serial collectives", good.runs[1].layout, 8.2, 89.2, 10.97e6, 0.135, 0.135},
+                   {"data slicing (CoC)", good.runs[1].layout, 7.5, 81.9, 10.06e6, 0.042, 0.042},
+                   {"network x2", good.runs[1].layout, 6.5, 70.2, 8.63e6, -0.107, -0.107, 0.2984, 502.9}};
+  plan.curves = {{"network", {{0.5, 2.2e6}, {1.0, 2.31e6}, {2.0, 2.5e6}}, 1.0, 1.4, 0.74, 37.0}};
+  plan.sensitivities = {{"price of a GPU", 78.6, 78.6, 7.73e6, 11.59e6}, {"failures", 78.2, 79.0, 9.61e6, 9.71e6}};
+  return plan;
+}
+
+TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
+  EXPECT_EQ(plan_verdict(made()),
+            "Train on 2048 h100 (TP 8, PP 2, DP 128) with commfuse at 1 of 2 sites, sliced at 1: 78.6 days (62.9 to "
+            "98.2), $9.66M ($7.73M to $12.07M), $0.9660 a million tokens. The deadline is kept with 85 %; serial "
+            "collectives would take 13.5 % longer, data slicing (CoC) 4.2 %.");
+  CapacityPlan none = made();
+  none.kinds.erase(none.kinds.begin());
+  none.answer.reset();
+  EXPECT_EQ(plan_verdict(none),
+            "Nothing keeps the limits. a100: the deadline binds: the shortest run takes 99.0 days.");
+}
+
+TEST(CapacityReport, TextMarkdownAndPageShowTheSameCells) {
+  const CapacityPlan plan = made();
+  const std::string text = plan_text(plan);
+  const std::string markdown = plan_markdown(plan);
+  const std::string page = plan_page({plan, "commfuse-sim plan a.yaml", "commfuse 1"});
+  std::size_t cells = 0;
+  for (const PlanTable& table : plan_tables(plan)) {
+    for (const std::vector<std::string>& row : table.rows) {
+      ASSERT_EQ(row.size(), table.columns.size()) << table.id;
+      for (const std::string& cell : row) {
+        const bool is_number = !cell.empty() && cell.find_first_not_of("+-$.0123456789xMkB% ") == std::string::npos;
+        if (is_number) {
+          EXPECT_NE(text.find(cell), std::string::npos) << table.id << ": " << cell;
+          EXPECT_NE(markdown.find("| " + cell + " |"), std::string::npos) << table.id << ": " << cell;
+          EXPECT_NE(page.find(">" + cell + "</td>"), std::string::npos) << table.id << ": " << cell;
+          ++cells;
+        }
+      }
+    }
+  }
+  EXPECT_GT(cells, 80U);
+}
+
+TEST(CapacityReport, TheTextStaysWithinEightyColumns) {
+  std::istringstream lines(plan_text(made()));
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(characters(line), 80U) << line;
+  }
+}
+
+TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
+  const CapacityPlan plan = made();
+  const nlohmann::json json = nlohmann::json::parse(plan_json(plan));
+  EXPECT_EQ(json.at("schema"), "commfuse.capacity/1");
+  EXPECT_EQ(json.at("verdict"), plan_verdict(plan));
+  const nlohmann::json& second = json.at("kinds").at(0).at("runs").at(1);
+  EXPECT_EQ(second.at("days").at("high"), 1.25 * 78.6);
+  EXPECT_EQ(json.at("what_if").at(2).at("break_even_gpu"), 502.9);
+  EXPECT_TRUE(json.at("kinds").at(1).at("answer").is_null());
+  std::istringstream lines(plan_csv(plan));
+  std::string line;
+  std::size_t count = 0;
+  while (std::getline(lines, line)) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), ','), 48) << line;
+    ++count;
+  }
+  EXPECT_EQ(count, 4U);  // names, and a line a run
+}
+
+TEST(CapacityReport, TextOfTheUsersIsOnlyText) {
+  const std::string evil = "<script>alert(1)</script>\"'><img src=x onerror=y>|[a](b)`\xe2\x82\xac\xff";
+  const CapacityPlan plan = made(evil);
+  const std::string page = plan_page({plan, "commfuse-sim plan '" + evil + "'", "commfuse 1"});
+  for (const char* tag : {"<script", "<img", "</script"}) {
+    EXPECT_EQ(page.find(tag), std::string::npos) << tag;
+    EXPECT_EQ(plan_markdown(plan).find(tag), std::string::npos) << tag;
+  }
+  EXPECT_NE(page.find("&lt;script&gt;alert(1)"), std::string::npos);
+  EXPECT_NE(page.find("default-src 'none'"), std::string::npos);
+  EXPECT_NE(plan_markdown(plan).find("\\|\\[a\\](b)\\`"), std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(plan_json(plan)).at("title").get<std::string>().rfind("A plan of <script>", 0), 0U);
+  for (const Figure& figure : plan_figures(plan)) {
+    EXPECT_EQ(figure.id.find('<'), std::string::npos);
+  }
+}
+
+TEST(CapacityReport, EveryFigureOfAnAnswerIsDrawn) {
+  const CapacityPlan plan = made();
+  const std::string page = plan_page({plan, "c", "v"});
+  for (const char* id : {"plan-days", "plan-pareto", "plan-rates", "plan-tornado"}) {
+    EXPECT_NE(page.find(std::string("aria-labelledby=\"") + id + "-title"), std::string::npos) << id;
+  }
+  CapacityPlan none = made();
+  none.answer.reset();
+  none.what_ifs.clear();
+  none.curves.clear();
+  none.sensitivities.clear();
+  EXPECT_EQ(plan_page({none, "c", "v"}).find("plan-tornado"), std::string::npos);
+}
+
+TEST(CapacityReport, NumbersAreWrittenInOneWay) {
+  const CapacityPlan plan = made();
+  EXPECT_EQ(money(plan, 9.664e6), "$9.66M");
+  EXPECT_EQ(money(plan, 2.5), "$2.50");
+  EXPECT_EQ(money(plan, 0.64389), "$0.6439");
+  EXPECT_EQ(money(plan, 0.0), "$0.00");
+  EXPECT_EQ(money(plan, -159.476), "-$159.48");
+  EXPECT_EQ(large(3.8626e6), "3.86M");
+  EXPECT_EQ(large(123.4e9), "123.4B");
+  EXPECT_EQ(large(418.73), "418.7");
+  EXPECT_EQ(likelihood(0.999), "over 99 %");
+  EXPECT_EQ(layout_in_short({.tensor = 8, .pipeline = 2, .data = 4, .context = 2}), "8x2x4x2");
+}
+
+}  // namespace
+}  // namespace commfuse::reports

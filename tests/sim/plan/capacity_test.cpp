@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/capacity.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+
+#include "model/config_error.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+const std::string h100 =
+    "  h100: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256, power: 1 kW}\n";
+
+class CapacityTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
+
+  static CapacityPlan plan(const std::string& limits, const std::string& gpus = h100,
+                           const std::string& set = "model: llama-3.1-8b, seq: 4K, batch: 128") {
+    std::ofstream("a.yaml") << "schema: commfuse.plan/1\ntokens: 1e11\nset: {" + set + "}\n" + limits + "\ngpus:\n" +
+                                   gpus;
+    return plan_capacity(load_plan("a.yaml"));
+  }
+  static std::string reason(const std::string& limits, const std::string& gpus = h100,
+                            const std::string& set = "model: llama-3.1-8b, seq: 4K, batch: 128") {
+    const CapacityPlan made = plan(limits, gpus, set);
+    EXPECT_FALSE(made.answer);
+    return made.kinds.at(0).reason;
+  }
+
+ private:
+  OwnFolder folder_;
+};
+
+TEST_F(CapacityTest, TheAnswerIsTheLeastCountThatKeepsTheDeadline) {
+  const CapacityPlan made = plan("deadline: 3 days");
+  ASSERT_EQ(made.answer, 0U);
+  const CapacityKind& kind = made.kinds[0];
+  for (std::size_t i = 0; i < kind.runs.size(); ++i) {
+    EXPECT_EQ(kind.runs[i].misses.empty(), kind.runs[i].days.value <= 3.0);
+    EXPECT_TRUE(i >= *kind.answer || !kind.runs[i].misses.empty());
+    EXPECT_EQ(kind.runs[i].gpus, kind.runs[i].layout.gpus());
+    EXPECT_LT(kind.runs[i].days.low, kind.runs[i].days.value);
+    EXPECT_GT(kind.runs[i].days.high, kind.runs[i].days.value);
+    EXPECT_LE(kind.runs[i].memory_gb, kind.memory_limit_gb);
+  }
+  EXPECT_GT(kind.step_error, 0.13);  // the model's own, and the parameters'
+  EXPECT_LT(kind.step_error, 0.25);
+}
+
+TEST_F(CapacityTest, MoreConfidenceTakesNoFewerGpus) {
+  const std::int64_t even = plan("deadline: 3 days").best_kind()->best()->gpus;
+  const CapacityPlan sure = plan("deadline: 3 days\nconfidence: 0.95");
+  EXPECT_GE(sure.best_kind()->best()->gpus, even);
+  EXPECT_GE(sure.best_kind()->best()->confidence, 0.95);
+}
+
+TEST_F(CapacityTest, ABudgetAloneBuysTheShortestRun) {
+  const CapacityPlan made = plan("budget: 1e9");
+  const CapacityKind& kind = *made.best_kind();
+  for (const CapacityRun& run : kind.runs) {
+    EXPECT_GE(run.days.value, kind.best()->days.value);
+  }
+}
+
+TEST_F(CapacityTest, OfSeveralKindsTheCheapestAnswersAndTiesAreWhereCostsMeet) {
+  const CapacityPlan made =
+      plan("deadline: 4 days",
+           "  dear: {hardware: dgx-h100-x2, price: 3, price_date: 2026-05-04, available: 256}\n"
+           "  cheap: {hardware: dgx-h100-x2, price: 2, price_date: 2026-05-04, available: 256}\n");
+  EXPECT_EQ(made.best_kind()->name, "cheap");
+  EXPECT_NEAR(*made.kinds[0].break_even_price, 2.0, 1e-9);  // the same GPUs cost as much at the same price
+  EXPECT_NEAR(*made.kinds[1].break_even_price, 3.0, 1e-9);
+}
+
+TEST_F(CapacityTest, EveryWhatIfOfTheAnswerSaysWhatItChanges) {
+  const CapacityPlan made = plan("deadline: 3 days");
+  const CapacityRun& answer = *made.best_kind()->best();
+  ASSERT_FALSE(made.what_ifs.empty());
+  for (const WhatIf& one : made.what_ifs) {
+    EXPECT_DOUBLE_EQ(one.days_share, one.days / answer.days.value - 1.0) << one.change;
+    EXPECT_DOUBLE_EQ(one.cost_share, one.cost / answer.cost.value - 1.0) << one.change;
+    EXPECT_EQ(one.layout.gpus(), answer.gpus) << one.change;
+  }
+  const auto named = [&](const std::string& name) {
+    return *std::find_if(made.what_ifs.begin(), made.what_ifs.end(),
+                         [&](const WhatIf& one) { return one.change == name; });
+  };
+  EXPECT_GE(named("serial collectives").days_share, -1e-9);
+  EXPECT_GT(named("one node x1.2 slower").days_share, 0.1);
+  EXPECT_LT(named("network x4").days, named("network x0.5").days);
+  EXPECT_NEAR(named("price -20 %").cost_share, -0.2, 1e-12);
+  const WhatIf faster = named("network x4");
+  EXPECT_DOUBLE_EQ(*faster.break_even_gpu, (answer.cost.value - faster.cost) / static_cast<double>(answer.gpus));
+}
+
+TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
+  const CapacityPlan made = plan("deadline: 3 days");
+  const double cost = made.best_kind()->best()->cost.value;
+  for (const Sensitivity& one : made.sensitivities) {
+    EXPECT_LE(std::min(one.cost_low, one.cost_high), cost * (1 + 1e-9)) << one.input;
+    EXPECT_GE(std::max(one.cost_low, one.cost_high), cost * (1 - 1e-9)) << one.input;
+  }
+}
+
+TEST_F(CapacityTest, TheParetoFrontHasNoRunThatAnotherBeats) {
+  const CapacityPlan made = plan("deadline: 3 days");
+  ASSERT_FALSE(made.pareto.empty());
+  for (std::size_t i = 1; i < made.pareto.size(); ++i) {
+    const auto run = [&](std::size_t at) { return made.kinds[made.pareto[at].kind].runs[made.pareto[at].run]; };
+    EXPECT_GT(run(i).days.value, run(i - 1).days.value);
+    EXPECT_LT(run(i).cost.value, run(i - 1).cost.value);
+  }
+}
+
+TEST_F(CapacityTest, WhatCannotBeKeptSaysWhichLimitBindsAndByHowMuch) {
+  EXPECT_TRUE(reason("deadline: 1 h")
+                  .starts_with("the deadline binds: the shortest run, on 256 GPUs, all that are "
+                               "available, takes "));
+  EXPECT_NE(reason("deadline: 1 h").find(" times the 0.04167 that are allowed"), std::string::npos);
+  EXPECT_TRUE(reason("deadline: 1 h\nlimits: {power: 64 kW}")
+                  .starts_with("the deadline binds: the shortest run, on 64 GPUs, all that limits.power of 0.064 MW "
+                               "allows, takes "));
+  EXPECT_TRUE(reason("deadline: 1000 days\nbudget: 100").starts_with("the budget binds: the cheapest, on "));
+  EXPECT_TRUE(reason("deadline: 1000 days\nlimits: {p99_step: 1 ms}").starts_with("limits.p99_step binds: "));
+  EXPECT_TRUE(reason("deadline: 1000 days\nlimits: {power: 500 W}")
+                  .starts_with("limits.power binds: one GPU needs 1 kW and 0.5 kW are allowed"));
+  EXPECT_TRUE(reason("deadline: 1000 days",
+                     "  h100: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, available: 8}\n",
+                     "model: llama-3.1-405b, seq: 4K, batch: 8")
+                  .starts_with("memory binds: the leanest layout on up to 8 GPUs needs "));
+  EXPECT_TRUE(reason("deadline: 1000 days", h100, "model: llama-3.1-8b, batch: 8, seq: 4K, parallel: {data: 16}")
+                  .starts_with("no layout of llama-3.1-8b with batch 8 "));
+}
+
+TEST_F(CapacityTest, ANodeAloneHasNoMoreGpusThanItHas) {
+  try {
+    plan("deadline: 3 days", "  h100: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, available: 64}\n");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "'gpus.h100.available' is 64 and h100-sxm is one node of 8; choose a cluster as 'hardware', such as "
+                 "dgx-h100-x2, or fewer GPUs");
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

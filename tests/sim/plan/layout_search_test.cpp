@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/plan/layout_search.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "model/config/catalogue.h"
+
+namespace commfuse {
+namespace {
+
+class LayoutSearchTest : public ::testing::Test {
+ protected:
+  void SetUp() override { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+  void TearDown() override { unsetenv("COMMFUSE_CONFIG_DIR"); }
+
+  static LayoutTerms terms() {
+    LayoutTerms terms{.memory_share = 0.9, .rank_sigma = 0.02, .communication_sigma = 0.02};
+    terms.base.global_batch = 128;
+    terms.base.seq = 4096;
+    terms.base.gradient_dtype = DType::fp32;
+    return terms;
+  }
+
+  static Machine machine(std::int64_t gpus) {
+    TrainingPlan all;
+    all.data = gpus;
+    return resized(load_machine("dgx-h100-x2"), all);
+  }
+};
+
+TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine with = machine(64);
+  StructureCache structures;
+  LayoutSearch search(model, with, structures, terms());
+  PlanSpace space{.model = &model, .machine = &with, .gpus = 64, .base = terms().base};
+  std::size_t seen = 0;
+  std::size_t near = 0;
+  for (const PipelineSchedule schedule : all_pipeline_schedules) {
+    space.base.schedule = schedule;
+    for (const TrainingPlan& plan : plans_of(space)) {
+      const Duration bound = least_step_time(search.point_of(plan), search.times());
+      const Duration time = predict_step(search.point_of(plan), search.times()).time;
+      EXPECT_LE(bound, time) << plan.tensor << " " << plan.pipeline << " " << plan.interleave << " " << plan.data;
+      ++seen;
+      near += to_seconds(time) < 1.1 * to_seconds(bound) ? 1 : 0;
+    }
+  }
+  EXPECT_GT(seen, 300U);
+  EXPECT_GT(near, seen / 2);  // a bound that is far off would prune nothing
+}
+
+TEST_F(LayoutSearchTest, FindsTheLayoutThatPlayingAllWithoutOverlapFindsToo) {
+  const Transformer model = load_model("llama-3.1-8b");
+  const Machine with = machine(32);
+  StructureCache structures;
+  LayoutSearch search(model, with, structures, terms());
+  const std::optional<FoundLayout> found = search.fastest(32, {});
+  ASSERT_TRUE(found);
+  const PlanSpace space{.model = &model, .machine = &with, .gpus = 32, .base = terms().base};
+  Duration least = Duration::max();
+  for (const TrainingPlan& plan : plans_of(space)) {
+    const StepPrediction step = predict_step(search.point_of(plan), search.times());
+    const double share =
+        static_cast<double>(step.memory.total().count) / static_cast<double>(with.accelerator.hbm_capacity.count);
+    least = share <= 0.9 ? std::min(least, step.time) : least;
+  }
+  EXPECT_EQ(found->step.time, least);
+  EXPECT_LT(search.tally().priced, search.tally().fitting / 2);  // most are never played
+  EXPECT_LE(found->tail.p50, found->tail.p99);
+}
+
+TEST_F(LayoutSearchTest, CountsAreThoseThatLayoutsDivideInto) {
+  const Transformer model = load_model("llama-3.1-8b");  // 32 layers: stages divide 32 or 34
+  const Machine with = machine(64);
+  StructureCache structures;
+  LayoutTerms wanted = terms();
+  EXPECT_EQ(LayoutSearch(model, with, structures, wanted).counts(64),
+            (std::vector<std::int64_t>{1, 2, 4, 8, 16, 32, 64}));
+  wanted.base.global_batch = 96;
+  EXPECT_EQ(LayoutSearch(model, with, structures, wanted).counts(64),
+            (std::vector<std::int64_t>{1, 2, 4, 8, 16, 24, 32, 48, 64}));
+  wanted.wish.tensor = 4;
+  wanted.wish.pipeline = 2;
+  wanted.wish.context = 1;
+  EXPECT_EQ(LayoutSearch(model, with, structures, wanted).counts(64),
+            (std::vector<std::int64_t>{8, 16, 24, 32, 48, 64}));
+}
+
+TEST_F(LayoutSearchTest, WhatDoesNotFitTheMemoryIsNoLayout) {
+  const Transformer model = load_model("llama-3.1-405b");
+  const Machine with = machine(8);
+  StructureCache structures;
+  LayoutSearch search(model, with, structures, terms());
+  EXPECT_FALSE(search.fastest(8, {}));
+  EXPECT_GT(search.tally().layouts, 0U);
+  EXPECT_EQ(search.tally().fitting, 0U);
+  EXPECT_GT(search.tally().leanest->count, with.accelerator.hbm_capacity.count);
+}
+
+}  // namespace
+}  // namespace commfuse
