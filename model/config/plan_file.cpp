@@ -208,8 +208,10 @@ class PlanReader {
     fields.setting("link_bandwidth", offer.machine);
     fields.setting("network_bandwidth", offer.machine);
     offer.price = fields.number("price");
-    fields.date("price_date");
-    offer.price_date = fields.text("price_date");
+    if (fields.has("price_date")) {
+      fields.date("price_date");
+      offer.price_date = fields.text("price_date");
+    }
     offer.price_source = fields.text("price_source");
     offer.price_error = fields.number("price_error");
     offer.available = fields.count("available");
@@ -273,8 +275,7 @@ void choose_jitter(Settings& settings) {
 }  // namespace
 
 bool is_plan_setting(const Field& field) {
-  constexpr std::array<std::string_view, 8> alone{"model", "seq",    "batch", "dtype",
-                                                  "ranks", "jitter", "seed",  "samples"};
+  constexpr std::array<std::string_view, 7> alone{"model", "seq", "batch", "dtype", "ranks", "jitter", "seed"};
   return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
          (field.key.starts_with("step.") && field.key != "step.latent_decode");
 }

@@ -100,8 +100,7 @@ struct WhatIf {
   std::string change;  ///< "network x2"
   TrainingPlan layout;
   double step_s = 0.0;
-  double days = 0.0;
-  double cost = 0.0;
+  Interval days, cost;
   double days_share = 0.0;  ///< Longer than the answer, as a share; below 0: shorter.
   double cost_share = 0.0;
   /// How much more a GPU may cost until the change does not pay: an hour, and over the whole run.

@@ -82,9 +82,9 @@ void add_kinds_to_legend(const CapacityPlan& plan, Figure& figure) {
   }
 }
 
-/// A dot a run, joined by lines or not, and the answer with its name.
+/// A dot a run, joined by lines or not; the answer has its name so much of the axis above it.
 template <class PlaceOf>
-void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const PlaceOf& place_of) {
+void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, double lift, const PlaceOf& place_of) {
   for (std::size_t kind = 0; kind < plan.kinds.size(); ++kind) {
     LineMark line{.role = role_of(kind)};
     std::vector<RectMark> dots;
@@ -100,7 +100,7 @@ void add_kinds(const CapacityPlan& plan, Figure& figure, bool joined, const Plac
   if (const CapacityKind* kind = plan.best_kind()) {
     const CapacityRun& run = *kind->best();
     const Place at = place_of(run);
-    const Place above{at.x, at.y + 0.05 * (figure.y.high - figure.y.low)};
+    const Place above{at.x, at.y + lift * (figure.y.high - figure.y.low)};
     figure.marks.emplace_back(TextMark{above, fmt::format("{} {}", run.gpus, run.kind),
                                        fmt::format("{} days, {}", days(run.days.value), money(plan, run.cost.value))});
   }
@@ -127,11 +127,30 @@ double gpus_of(const CapacityRun& run) { return static_cast<double>(run.gpus); }
 double days_of(const CapacityRun& run) { return run.days.value; }
 double cost_of(const CapacityRun& run) { return run.cost.value; }
 
+/// Where the days of the answer's kind lie nine times in ten.
+void add_band(const CapacityPlan& plan, Figure& figure) {
+  if (!plan.answer) {
+    return;
+  }
+  LineMark low{.role = Role::muted, .dashed = true};
+  LineMark high = low;
+  for (const CapacityRun* run : shown_runs(plan, *plan.answer)) {
+    low.points.push_back({gpus_of(*run), run->days.low});
+    high.points.push_back({gpus_of(*run), run->days.high});
+  }
+  figure.marks.emplace_back(std::move(low));
+  figure.marks.emplace_back(std::move(high));
+  figure.legend.push_back({fmt::format("{}, nine times in ten", plan.kinds[*plan.answer].name), Role::muted, false});
+}
+
 Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun*>& runs) {
   const std::vector<double> gpus = values_of(runs, gpus_of);
   const auto [least, most] = std::minmax_element(gpus.begin(), gpus.end());
   std::vector<double> all_days = values_of(runs, days_of);
   all_days.push_back(0.0);
+  for (const CapacityRun* run : runs) {
+    all_days.push_back(run->days.high);
+  }
   if (plan.deadline_days) {
     all_days.push_back(*plan.deadline_days);
   }
@@ -152,7 +171,8 @@ Figure days_figure(const CapacityPlan& plan, const std::vector<const CapacityRun
                                        fmt::format("deadline, {} days", days(*plan.deadline_days))});
   }
   add_kinds_to_legend(plan, figure);
-  add_kinds(plan, figure, true, [](const CapacityRun& run) { return Place{gpus_of(run), days_of(run)}; });
+  add_band(plan, figure);
+  add_kinds(plan, figure, true, 0.17, [](const CapacityRun& run) { return Place{gpus_of(run), days_of(run)}; });
   return figure;
 }
 
@@ -177,7 +197,7 @@ Figure pareto_figure(const CapacityPlan& plan, const std::vector<const CapacityR
   if (!front.points.empty()) {
     figure.marks.emplace_back(std::move(front));
   }
-  add_kinds(plan, figure, false, [](const CapacityRun& run) { return Place{days_of(run), cost_of(run)}; });
+  add_kinds(plan, figure, false, 0.06, [](const CapacityRun& run) { return Place{days_of(run), cost_of(run)}; });
   return figure;
 }
 

@@ -169,8 +169,9 @@ PlanTable what_if_table(const CapacityPlan& plan) {
                   .title = "What if: the same GPUs, spread anew",
                   .columns = {{"what", true}, {layout_name}, {"days"}, {""}, {"cost"}, {"a GPU-hour"}, {"a GPU"}}};
   for (const WhatIf& one : plan.what_ifs) {
-    table.rows.push_back({one.change, layout_in_short(one.layout), days(one.days), signed_percent(one.days_share),
-                          money(plan, one.cost), one.break_even_gpu_hour ? money(plan, *one.break_even_gpu_hour) : "",
+    table.rows.push_back({one.change, layout_in_short(one.layout), days(one.days.value), signed_percent(one.days_share),
+                          money(plan, one.cost.value),
+                          one.break_even_gpu_hour ? money(plan, *one.break_even_gpu_hour) : "",
                           one.break_even_gpu ? money(plan, *one.break_even_gpu) : ""});
   }
   table.note =

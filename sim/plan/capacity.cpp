@@ -26,20 +26,7 @@ LayoutTerms layout_terms(const PlanFile& file) {
   return terms;
 }
 
-/// What was asked, as far as an answer must repeat it.
-CapacityPlan asked(const PlanFile& file, const Transformer& model, const TrainingPlan& base) {
-  const ModelParameters parameters = parameters_of(model);
-  const Tokens one_sequence{1, base.seq};
-  CapacityPlan plan{.title = file.title, .model = model.name};
-  plan.parameters = static_cast<double>(parameters.total());
-  plan.active_parameters = static_cast<double>(parameters.active());
-  plan.six_n = 6.0 * plan.active_parameters;
-  plan.flops_per_token =
-      training_flops(model, one_sequence, AttentionCount::causal).count / static_cast<double>(base.seq);
-  plan.tokens = file.tokens;
-  plan.batch = base.global_batch;
-  plan.seq = base.seq;
-  plan.dtype = name_of(base.dtype);
+void put_limits(CapacityPlan& plan, const PlanFile& file) {
   plan.deadline_text = file.deadline_text;
   if (file.deadline) {
     plan.deadline_days = file.deadline->count() / 86400.0;
@@ -60,6 +47,23 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const Trainin
   plan.restart_s = file.failures.restart.count();
   plan.pue = file.pue;
   plan.energy_price = file.energy_price;
+}
+
+/// What was asked, as far as an answer must repeat it.
+CapacityPlan asked(const PlanFile& file, const Transformer& model, const TrainingPlan& base) {
+  const ModelParameters parameters = parameters_of(model);
+  const Tokens one_sequence{1, base.seq};
+  CapacityPlan plan{.title = file.title, .model = model.name};
+  plan.parameters = static_cast<double>(parameters.total());
+  plan.active_parameters = static_cast<double>(parameters.active());
+  plan.six_n = 6.0 * plan.active_parameters;
+  plan.flops_per_token =
+      training_flops(model, one_sequence, AttentionCount::causal).count / static_cast<double>(base.seq);
+  plan.tokens = file.tokens;
+  plan.batch = base.global_batch;
+  plan.seq = base.seq;
+  plan.dtype = name_of(base.dtype);
+  put_limits(plan, file);
   plan.change = file.change;
   plan.jitter = file.settings.text("jitter");
   plan.seed = static_cast<std::uint64_t>(file.settings.count("seed"));
@@ -131,7 +135,7 @@ CapacityPlan plan_capacity(const PlanFile& file) {
   add_break_even_prices(plan);
   add_pareto(plan);
   if (plan.answer) {
-    WhatIfs what_ifs(*planners[*plan.answer], *plan.kinds[*plan.answer].best());
+    WhatIfs what_ifs(*planners[*plan.answer], *plan.best_kind()->best(), plan.best_kind()->step_error);
     plan.what_ifs = what_ifs.all();
     plan.curves = what_ifs.curves();
     plan.sensitivities = what_ifs.sensitivities();

@@ -10,7 +10,6 @@
 #include "model/config/bandwidth_choice.h"
 #include "model/config_error.h"
 #include "model/record/result.h"
-#include "sim/plan/run_spread.h"
 #include "sim/plan/step_error.h"
 
 namespace commfuse {
@@ -151,9 +150,14 @@ void KindPlanner::look_at_counts() {
   }
 }
 
+RunDraws KindPlanner::draws(double step_error) const {
+  return {{.step = step_error, .price = offer_.price_error, .failures = file_.failures.error},
+          static_cast<std::uint64_t>(file_.settings.count("seed")),
+          interval_draws};
+}
+
 void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {
-  const RunDraws errors({.step = step_error, .price = offer_.price_error, .failures = file_.failures.error},
-                        static_cast<std::uint64_t>(file_.settings.count("seed")), interval_draws);
+  const RunDraws errors = draws(step_error);
   kind.step_error = step_error;
   kind.runs.clear();
   for (const FoundLayout& layout : found_) {
@@ -198,7 +202,7 @@ void KindPlanner::add_sites(CapacityKind& kind, const FoundLayout& layout) {
   }
 }
 
-CapacityKind KindPlanner::plan() {
+CapacityKind KindPlanner::offered() const {
   CapacityKind kind{.name = offer_.name,
                     .hardware = offer_.machine.text("hardware"),
                     .machine = machine_in_words(machine_.name, offer_.machine.text("link_bandwidth"),
@@ -213,6 +217,11 @@ CapacityKind KindPlanner::plan() {
   if (machine_.network) {
     kind.network_gb_s = machine_.network->nominal_rate.value.value / 1e9;
   }
+  return kind;
+}
+
+CapacityKind KindPlanner::plan() {
+  CapacityKind kind = offered();
   look_at_counts();
   add_runs(kind, file_.model_error);
   if (!found_.empty()) {

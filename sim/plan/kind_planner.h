@@ -10,6 +10,7 @@
 #include "model/config/plan_file.h"
 #include "model/record/capacity_plan.h"
 #include "sim/plan/layout_search.h"
+#include "sim/plan/run_spread.h"
 #include "sim/tune/tune.h"
 
 namespace commfuse {
@@ -32,6 +33,8 @@ class KindPlanner {
   /// Without what compares it with other kinds.
   CapacityKind plan();
 
+  /// The draws behind its intervals.
+  [[nodiscard]] RunDraws draws(double step_error) const;
   [[nodiscard]] LayoutSearch& search() { return search_; }
   [[nodiscard]] const PlanFile& file() const { return file_; }
   [[nodiscard]] const GpuOffer& offer() const { return offer_; }
@@ -39,6 +42,7 @@ class KindPlanner {
   [[nodiscard]] std::int64_t most() const { return most_; }
 
  private:
+  [[nodiscard]] CapacityKind offered() const;
   void look_at_counts();
   void add_runs(CapacityKind& kind, double step_error) const;
   void add_sites(CapacityKind& kind, const FoundLayout& layout);

@@ -24,22 +24,22 @@ LinkRates rates_of(bool network, double times) {
 
 }  // namespace
 
-WhatIfs::WhatIfs(KindPlanner& planner, const CapacityRun& answer)
-    : planner_(planner), answer_(answer), change_(planner.file().change) {}
+WhatIfs::WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_error)
+    : planner_(planner), answer_(answer), draws_(planner.draws(step_error)), change_(planner.file().change) {}
 
 RunTerms WhatIfs::terms(double tokens_per_second) const {
   return terms_of(planner_.file(), planner_.offer(), answer_.gpus, tokens_per_second);
 }
 
 WhatIf WhatIfs::changed(std::string change, const TrainingPlan& layout, double step_s, const RunTerms& terms) const {
-  const RunTotals totals = totals_of(terms);
+  const RunSpread spread = draws_.spread_of(terms);
   return {.change = std::move(change),
           .layout = layout,
           .step_s = step_s,
-          .days = totals.days,
-          .cost = totals.cost,
-          .days_share = totals.days / answer_.days.value - 1.0,
-          .cost_share = answer_.cost.value > 0.0 ? totals.cost / answer_.cost.value - 1.0 : 0.0};
+          .days = spread.days,
+          .cost = spread.cost,
+          .days_share = spread.days.value / answer_.days.value - 1.0,
+          .cost_share = answer_.cost.value > 0.0 ? spread.cost.value / answer_.cost.value - 1.0 : 0.0};
 }
 
 void WhatIfs::add_schedules(std::vector<WhatIf>& found) {
@@ -94,7 +94,7 @@ void WhatIfs::add_rates(std::vector<WhatIf>& found, bool network) {
     curve.points.push_back({times, rate});
     WhatIf one =
         changed(fmt::format("{} x{:g}", curve.links, times), layout->plan, to_seconds(layout->step.time), terms(rate));
-    const double saved = answer_.cost.value - one.cost;
+    const double saved = answer_.cost.value - one.cost.value;
     one.break_even_gpu_hour = saved / totals_of(terms(rate)).gpu_hours;
     one.break_even_gpu = saved / static_cast<double>(answer_.gpus);
     found.push_back(std::move(one));

@@ -7,14 +7,15 @@
 #include "model/hardware/link_rates.h"
 #include "model/record/capacity_plan.h"
 #include "sim/plan/kind_planner.h"
+#include "sim/plan/run_spread.h"
 
 namespace commfuse {
 
 /// All of one answer: the same count of GPUs of the same kind. Schedules at sites are chosen anew for every change.
 class WhatIfs {
  public:
-  /// Requires that the run is one of the planner's.
-  WhatIfs(KindPlanner& planner, const CapacityRun& answer);
+  /// Requires that the run is one of the planner's; `step_error` is its kind's.
+  WhatIfs(KindPlanner& planner, const CapacityRun& answer, double step_error);
 
   /// Every change with the layout that is best with it, but for the slow node, where it stays.
   std::vector<WhatIf> all();
@@ -39,6 +40,7 @@ class WhatIfs {
 
   KindPlanner& planner_;
   const CapacityRun& answer_;
+  RunDraws draws_;
   double change_;
   std::vector<RateCurve> curves_;
 };
