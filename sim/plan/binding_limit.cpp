@@ -28,20 +28,21 @@ std::string no_layout(const PlanFile& file, const CapacityKind& kind, const Layo
     return fmt::format("limits.power binds: one GPU needs {:.4g} kW and {:.4g} kW are allowed",
                        kind.power_w * file.pue / 1e3, file.power->value / 1e3);
   }
+  if (tally.too_slow) {
+    return fmt::format("{} is too slow: a step of {} sequences takes more than a million seconds at its dense peak",
+                       kind.machine, search.terms().base.global_batch);
+  }
   if (tally.layouts == 0) {
     return fmt::format(
         "no layout of {} with batch {} uses up to {} GPUs; choose a batch that more degrees divide, or "
         "leave more of them free",
         search.model().name, search.terms().base.global_batch, most);
   }
-  if (tally.fitting == 0) {
-    const double leanest = static_cast<double>(tally.leanest->count) / 1e9;
-    return fmt::format(
-        "memory binds: the leanest layout on up to {} GPUs needs {:.1f} GB of a GPU, {:.2f} times the "
-        "{:.1f} GB that limits.memory_share leaves",
-        most, leanest, leanest / kind.memory_limit_gb, kind.memory_limit_gb);
-  }
-  return "the machine is too slow: no step is done within a million seconds";
+  const double leanest = static_cast<double>(tally.leanest->count) / 1e9;
+  return fmt::format(
+      "memory binds: the leanest layout on up to {} GPUs needs {:.1f} GB of a GPU, {:.2f} times the "
+      "{:.1f} GB that limits.memory_share leaves",
+      most, leanest, leanest / kind.memory_limit_gb, kind.memory_limit_gb);
 }
 
 std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t most) {

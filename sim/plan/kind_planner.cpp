@@ -222,7 +222,12 @@ CapacityKind KindPlanner::offered() const {
 
 CapacityKind KindPlanner::plan() {
   CapacityKind kind = offered();
-  look_at_counts();
+  try {
+    look_at_counts();
+  } catch (const ConfigError& error) {  // what this machine cannot do, others may
+    kind.reason = error.what();
+    return kind;
+  }
   add_runs(kind, file_.model_error);
   if (!found_.empty()) {
     // Of the answer, or of the largest count: errors of parameters hardly change with the count.

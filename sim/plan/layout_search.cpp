@@ -127,9 +127,11 @@ std::vector<TrainingPlan> LayoutSearch::few_best(const std::vector<TrainingPlan>
 }
 
 std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies) {
+  require_supported(machine_.accelerator, terms_.base.dtype);
   const Tokens tokens{terms_.base.global_batch, terms_.base.seq};
   const double peak = machine_.accelerator.dense_peak(terms_.base.dtype).value * static_cast<double>(gpus);
-  if (peak > 0.0 && training_flops(model_, tokens, AttentionCount::causal).count > longest_step * peak) {
+  if (training_flops(model_, tokens, AttentionCount::causal).count > longest_step * peak) {
+    tally_.too_slow = true;
     return std::nullopt;
   }
   std::optional<TrainingPlan> best;

@@ -33,6 +33,7 @@ struct SearchTally {
   std::size_t fitting = 0;  ///< Of these: the memory holds them.
   std::size_t priced = 0;   ///< Of these: played without overlap; all others are slower whatever their pipeline does.
   std::size_t played = 0;   ///< Of these: with every strategy at every site.
+  bool too_slow = false;    ///< A step would take more than a million seconds at the dense peak.
   std::optional<Bytes> leanest;  ///< Memory of the fullest GPU of the leanest layout.
 };
 

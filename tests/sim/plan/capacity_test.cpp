@@ -141,6 +141,17 @@ TEST_F(CapacityTest, WhatCannotBeKeptSaysWhichLimitBindsAndByHowMuch) {
                   .starts_with("no layout of llama-3.1-8b with batch 8 "));
 }
 
+TEST_F(CapacityTest, AKindThatCannotDoItSaysSoAndTheOthersAnswer) {
+  const std::string a100 = "  a100: {hardware: dgx-a100-x2, price: 1, price_date: 2026-05-04, available: 256}\n";
+  const CapacityPlan made =
+      plan("deadline: 3 days", a100 + h100, "model: llama-3.1-8b, seq: 4K, batch: 128, dtype: fp8");
+  EXPECT_NE(made.kinds[0].reason.find("fp8"), std::string::npos) << made.kinds[0].reason;
+  EXPECT_EQ(made.best_kind()->name, "h100");
+  EXPECT_TRUE(reason("deadline: 3 days", "  cpu: {hardware: cpu, price: 1, price_date: 2026-05-04, available: 1}\n",
+                     "model: llama-3.1-405b, seq: 4K, batch: 1K")
+                  .starts_with("cpu is too slow: a step of 1024 sequences takes more than a million seconds"));
+}
+
 TEST_F(CapacityTest, ANodeAloneHasNoMoreGpusThanItHas) {
   try {
     plan("deadline: 3 days", "  h100: {hardware: h100-sxm, price: 2, price_date: 2026-05-04, available: 64}\n");
