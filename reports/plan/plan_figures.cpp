@@ -52,8 +52,10 @@ FigureAxis axis_of(std::string label, std::string unit, std::pair<double, double
 FigureAxis doubling_axis(std::string label, double low, double high) {
   FigureAxis axis{.label = std::move(label), .low = low, .high = high, .logarithmic = true};
   axis.grid = true;
-  for (double at = std::exp2(std::ceil(std::log2(low))); at <= high; at *= 2.0) {
-    axis.ticks.push_back({at, fmt::format("{:g}", at)});
+  const int first = static_cast<int>(std::ceil(std::log2(low)));
+  const int last = static_cast<int>(std::floor(std::log2(high)));
+  for (int power = first; power <= last; ++power) {
+    axis.ticks.push_back({std::exp2(power), fmt::format("{:g}", std::exp2(power))});
   }
   return axis;
 }

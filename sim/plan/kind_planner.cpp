@@ -144,8 +144,8 @@ KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Tran
 void KindPlanner::look_at_counts() {
   const std::vector<const Strategy*> all = strategies_for_steps();
   for (const std::int64_t gpus : search_.counts(most_)) {
-    if (std::optional<FoundLayout> found = search_.fastest(gpus, all)) {
-      found_.push_back(*std::move(found));
+    if (const std::optional<FoundLayout> found = search_.fastest(gpus, all)) {
+      found_.push_back(*found);
     }
   }
 }

@@ -56,8 +56,8 @@ bool is_even(std::int64_t gpus, std::int64_t of_a_node) {
 }  // namespace
 
 LayoutSearch::LayoutSearch(const Transformer& model, const Machine& machine, StructureCache& structures,
-                           LayoutTerms terms)
-    : model_(model), machine_(machine), terms_(std::move(terms)), times_(structures, machine) {}
+                           const LayoutTerms& terms)
+    : model_(model), machine_(machine), terms_(terms), times_(structures, machine) {}
 
 std::vector<std::int64_t> LayoutSearch::counts(std::int64_t most) const {
   const PlanWish& wish = terms_.wish;

@@ -41,7 +41,7 @@ struct SearchTally {
 class LayoutSearch {
  public:
   /// The machine has as many GPUs as are ever asked for; it, the model and the structures outlive the search.
-  LayoutSearch(const Transformer& model, const Machine& machine, StructureCache& structures, LayoutTerms terms);
+  LayoutSearch(const Transformer& model, const Machine& machine, StructureCache& structures, const LayoutTerms& terms);
 
   /// How many GPUs a layout may have in whole nodes, or an even part of one; ascending, none above `most`.
   [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t most) const;

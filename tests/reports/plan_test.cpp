@@ -103,7 +103,7 @@ TEST(CapacityReport, SaysWhereMoreGpusAreBothShorterAndCheaper) {
   CapacityPlan plan = made();
   EXPECT_EQ(plan_text(plan).find("both shorter and cheaper: "), std::string::npos);
   plan.kinds[0].runs[2].cost.value = 9.5e6;
-  EXPECT_NE(plan_text(plan).find("  4096 h100 are both shorter and cheaper: 41.5 days, $9.50M."), std::string::npos);
+  EXPECT_NE(plan_markdown(plan).find("4096 h100 are both shorter and cheaper: 41.5 days, $9.50M."), std::string::npos);
   plan.kinds[0].runs[2].misses = "p99_step";
   EXPECT_EQ(plan_text(plan).find("both shorter and cheaper: "), std::string::npos);
 }

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "model/config/catalogue.h"
+#include "model/config/plan_field.h"
+#include "model/config/plan_file.h"
 #include "model/config/yaml_reader.h"
 #include "model/schedule/check_program.h"
 #include "model/schedule/load_schedule.h"
@@ -50,6 +52,8 @@ void load(const std::string& path) {
     load_lab(path);
   } else if (schema == "commfuse.faults/1") {
     load_faults(path);
+  } else if (schema == plan_schema) {
+    load_plan(path);
   } else {
     ADD_FAILURE() << path << " has a schema that nothing reads: " << schema;
   }
