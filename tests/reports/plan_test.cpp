@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a made-up plan looks like: the same cells everywhere, and no text of the user's that does anything.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -122,6 +123,14 @@ TEST(CapacityReport, JsonAndCsvHaveEveryDigit) {
   EXPECT_EQ(json.at("verdict"), plan_verdict(plan));
   const nlohmann::json& second = json.at("kinds").at(0).at("runs").at(1);
   EXPECT_EQ(second.at("days").at("high"), 1.25 * 78.6);
+  const std::string text = plan_text(plan);
+  for (const char* end : {"value", "low", "high"}) {  // what is shown is what JSON and CSV say, rounded
+    EXPECT_NE(text.find(money(plan, second.at("cost").at(end))), std::string::npos) << end;
+    EXPECT_NE(text.find(days(second.at("days").at(end))), std::string::npos) << end;
+    EXPECT_NE(plan_csv(plan).find("," + fmt::format("{}", second.at("days").at(end).get<double>()) + ","),
+              std::string::npos)
+        << end;
+  }
   EXPECT_EQ(json.at("what_if").at(2).at("break_even_gpu"), 502.9);
   EXPECT_TRUE(json.at("kinds").at(1).at("answer").is_null());
   std::istringstream lines(plan_csv(plan));
