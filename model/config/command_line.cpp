@@ -112,7 +112,11 @@ std::string exit_codes_in_words() {
 void add_verb(CLI::App& app, const std::string& name, const std::string& description,
               std::function<void(CLI::App& verb)> fill) {
   CLI::App* verb = app.add_subcommand(name, description);
-  verb->preparse_callback([verb, fill = std::move(fill)](std::size_t /*words left*/) { fill(*verb); });
+  verb->preparse_callback([verb, fill = std::move(fill), filled = false](std::size_t /*words left*/) mutable {
+    if (!std::exchange(filled, true)) {
+      fill(*verb);
+    }
+  });
 }
 
 LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status) {
