@@ -91,9 +91,10 @@ std::string markdown(const CommandEntry& program) {
       text += fmt::format("- `{}{}{}`: {}\n", fmt::join(option.names, ", "), option.value.empty() ? "" : " ",
                           option.value, replaced(replaced(option.doc, "<", "&lt;"), "*", "\\*"));
     }
-    text += command.footer.empty()
-                ? "\n"
-                : fmt::format("\n```text\n{}```\n\n", fmt::join(lines_of(command.footer), "\n") + std::string("\n"));
+    text += "\n";
+    if (!command.footer.empty()) {
+      text += fmt::format("```text\n{}\n```\n\n", fmt::join(lines_of(command.footer), "\n"));
+    }
   });
   return text;
 }

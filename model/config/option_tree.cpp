@@ -59,6 +59,9 @@ void fill(CLI::App& program, const std::vector<std::string>& path) {
 CommandEntry entry_of(CLI::App& program, CLI::App& app, std::vector<std::string> path) {
   fill(program, path);
   CommandEntry entry{.path = std::move(path), .doc = app.get_description(), .footer = app.get_footer()};
+  if (entry.doc.ends_with('.')) {
+    entry.doc.pop_back();
+  }
   for (const CLI::Option* option : app.get_options()) {
     entry.options.push_back(entry_of(*option));
   }
