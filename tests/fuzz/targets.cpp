@@ -16,7 +16,7 @@
 #include "model/schedule/text.h"
 #include "sim/calibrate/kineto.h"
 #include "sim/import/megatron.h"
-#include "sim/score/score.h"
+#include "sim/score/kinds.h"
 #include "sim/sweep/database.h"
 #include "sim/sweep/result_store.h"
 #include "sim/sweep/store_query.h"
@@ -60,8 +60,23 @@ void config(std::string_view bytes) {
   });
 }
 
+/// Scored on machines that are loaded once: a file's bytes decide, not ours.
 void csv(std::string_view bytes) {
-  tolerate([&] { score::score_text(std::string(bytes), "input.csv", {}); });
+  static score::KnownMachines machines;
+  StructureCache structures;
+  Predictor predictor(structures);
+  tolerate([&] {
+    const score::Table table{std::string(bytes)};
+    const score::Kind* const kind = score::kind_of(table);
+    if (kind == nullptr || kind->score == nullptr) {
+      score::mistake_in_header(table);
+      return;
+    }
+    TableScore result;
+    score::Tally tally(result, false);
+    score::Context context{machines, predictor, "input"};
+    kind->score(table, context, tally);
+  });
 }
 
 void hf_config(std::string_view bytes) {
