@@ -16,9 +16,12 @@ namespace commfuse {
 
 namespace {
 
-/// Enough to keep the threads busy while one of them writes.
+/// Enough to keep the threads busy while one of them writes, also where the system takes that one off its core for some
+/// time slices.
+constexpr std::size_t least_chunks = 64;
 constexpr std::size_t chunks_a_thread = 4;
-constexpr std::size_t most_in_a_chunk = 128;
+/// Rows that a thread has just made are in its cache when it writes them.
+constexpr std::size_t most_in_a_chunk = 32;
 
 bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
 
@@ -90,7 +93,7 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
       take(std::move(point));
     }
   };
-  tbb::parallel_pipeline(threads * chunks_a_thread,
+  tbb::parallel_pipeline(std::max(threads * chunks_a_thread, least_chunks),
                          tbb::make_filter<void, Chunk>(tbb::filter_mode::serial_in_order, begin) &
                              tbb::make_filter<Chunk, Chunk>(tbb::filter_mode::parallel, play) &
                              tbb::make_filter<Chunk, void>(tbb::filter_mode::serial_in_order, end));
