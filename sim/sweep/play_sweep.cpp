@@ -16,9 +16,9 @@ namespace commfuse {
 
 namespace {
 
-/// Enough to keep the threads busy while one of them writes, also where the system takes that one off its core for some
-/// time slices.
-constexpr std::size_t least_chunks = 64;
+/// Enough to keep the threads busy while one of them writes, also where that one waits for the disk or its core for some
+/// 50 ms.
+constexpr std::size_t least_chunks = 256;
 constexpr std::size_t chunks_a_thread = 4;
 /// Rows that a thread has just made are in its cache when it writes them.
 constexpr std::size_t most_in_a_chunk = 32;

@@ -52,6 +52,19 @@ TEST_F(ResultsTest, AllColumnsAreThoseOfTheExportBehindPointAndPlace) {
   EXPECT_NE(all.find("0,1," + exported.substr(exported.find("\r\n") + 2, 40)), std::string::npos) << all;
 }
 
+TEST_F(ResultsTest, JsonLinesAreTheObjectsOfTheJsonOneALine) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const Outcome lines = run_program("commfuse-sim results out -o jsonl --out rows.jsonl");
+  EXPECT_EQ(lines.code, 0) << lines.err;
+  json objects = json::array();
+  std::ifstream in("rows.jsonl");
+  for (std::string line; std::getline(in, line);) {
+    objects.push_back(json::parse(line));
+  }
+  EXPECT_EQ(objects.size(), 12U);
+  EXPECT_EQ(objects, asked("results out"));
+}
+
 TEST_F(ResultsTest, ATableFitsATerminal) {
   ASSERT_EQ(sweep("out").code, 3);
   const Outcome outcome =

@@ -132,8 +132,13 @@ TEST(ResultStore, PointsComeBackInTheirOrderWheneverTheyWereAdded) {
   {
     StoreWriter store("a.sqlite", identity());
     EXPECT_EQ(store.held(), (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(store.counts().points, 2U);
+    EXPECT_EQ(store.counts().rows, 6U);
     store.add(1, stored_rows());
     store.commit();
+    EXPECT_EQ(store.counts().points, 3U);
+    EXPECT_EQ(store.counts().rows, 9U);
+    EXPECT_EQ(store.counts().infeasible_rows, 3U);
   }
   StoreReader store("a.sqlite");
   EXPECT_EQ(store.counts().points, 3U);
