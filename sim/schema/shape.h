@@ -32,8 +32,8 @@ struct Shape {
   std::vector<std::string> words{};
   std::string pattern{};
   double least = 0.0, most = 1e15;
-  std::vector<ShapeKey> keys{};
-  std::vector<Shape> of{};
+  std::vector<ShapeKey> keys;
+  std::vector<Shape> of;
 };
 
 struct ShapeKey {
