@@ -300,6 +300,7 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
       worst_percent = std::max(worst_percent, std::abs(answer.step->mfu - measured_mfu));
     }
   }
+  tally.result().mfu_distance = std::max(worst_rate, worst_percent);
   tally.result().remarks.push_back(
       fmt::format(
           "At most {:.1f} points of MFU off the published TFLOP/s, {:.1f} off the MFU beside them, which is rounded to "
