@@ -90,7 +90,7 @@ std::string winners_section(std::span<const ResultRow> rows) {
     return {};
   }
   std::string html = fmt::format(
-      "<section aria-labelledby=\"winners\">\n<h2 id=\"winners\">Who wins where</h2>\n<p class=\"quiet\">The fastest "
+      "<section aria-labelledby=\"winners\">\n<h2 id=\"winners\">Who wins where, point by point</h2>\n<p class=\"quiet\">The fastest "
       "strategy and the share of time that it saves over the best other one; \xe2\x89\x88 within {:.0f}%. A pointer on "
       "a "
       "cell tells what it saves over serial.</p>\n",

@@ -74,11 +74,11 @@ async function checkTimeline(page) {
   checks.that(tip.includes(bar.label) && /predicted/.test(tip) && /(bytes|FLOPs)/.test(tip), `the tip tells op, bytes, FLOPs and whether it is predicted: ${tip}`);
   const span = () => page.value(`${timeline}.view.to - ${timeline}.view.from`);
   const whole = await span();
-  await page.mouse("mouseWheel", box.x + 400, box.y + 60, { deltaX: 0, deltaY: -300 });
-  checks.equal(await span(), whole, "the wheel scrolls the page while the timeline has no focus");
-  await page.mouse("mousePressed", box.x + 400, box.y + 60, { button: "left", clickCount: 1 });
-  await page.mouse("mouseReleased", box.x + 400, box.y + 60, { button: "left", clickCount: 1 });
+  const kept = await page.value('document.querySelector("canvas.timeline").dispatchEvent(new WheelEvent("wheel", { deltaY: -300, cancelable: true }))');
+  checks.that(kept && (await span()) === whole, "the wheel scrolls the page while the timeline has no focus");
   const again = await middleOf(page, "canvas.timeline");
+  await page.mouse("mousePressed", again.x + 400, again.y + 60, { button: "left", clickCount: 1 });
+  await page.mouse("mouseReleased", again.x + 400, again.y + 60, { button: "left", clickCount: 1 });
   await page.mouse("mouseWheel", again.x + 400, again.y + 60, { deltaX: 0, deltaY: -300 });
   await page.until(`${timeline}.view.to - ${timeline}.view.from < ${whole} * 0.9`, 5);
   const zoomed = await page.value(`${timeline}.view.from`);

@@ -19,13 +19,16 @@ export function scaleOf(axis) {
   return { to, from };
 }
 
-const isNumber = (text) => /^[-+\u2212]?[\d.,]+$/.test(text);
+/// Whether the label of a tick is its value: names on an axis may be numbers too.
+const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) - at) <= 1e-6 * Math.abs(at);
 
 /// Numbers on a straight axis get new ticks when one zooms; names and logarithms keep theirs.
 function ticksOf(axis, scale) {
-  const steady = axis.logarithmic || !axis.ticks.every(([, label]) => isNumber(label));
+  const steady = axis.logarithmic || !axis.ticks.every(isValue);
   if (!steady || axis.ticks.length === 0) {
-    return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true } };
+    const stands = (end) => axis.ticks.some(([at]) => at === end); // An end of the axis is no round number but by chance.
+    const formatter = (value) => String(Number(Number(value).toPrecision(6)));
+    return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: stands(axis.low), showMaxLabel: stands(axis.high), formatter } };
   }
   const labels = new Map(axis.ticks.map(([at, label]) => [scale.to(at).toPrecision(9), label]));
   const customValues = axis.ticks.map(([at]) => scale.to(at));
@@ -83,8 +86,15 @@ function swatchOf(entry, figure) {
   if (entry.line) {
     return svg("line", { x1: 0, y1: 6, x2: 20, y2: 6, class: `cf-line cf-line-${entry.role}`, "stroke-dasharray": entry.dashes ?? "none" });
   }
-  const hatch = entry.hatched ? { fill: `url(#${figure.id}-hatch)`, class: "cf-hatched" } : { class: `cf-${entry.role}` };
-  return svg("rect", { width: 16, height: 12, ...hatch });
+  if (!entry.hatched) {
+    return svg("rect", { width: 16, height: 12, class: `cf-${entry.role}` });
+  }
+  const hatched = svg("g", {});
+  hatched.append(svg("rect", { x: 0.5, y: 0.5, width: 15, height: 11, class: "cf-hatched", fill: "none" }));
+  for (const x of [-4, 2, 8]) {
+    hatched.append(svg("path", { d: `M${Math.max(x, 0)} ${12 + Math.min(x, 0)}L${Math.min(x + 12, 16)} ${Math.max(x - 4, 0)}`, class: "cf-hatch" }));
+  }
+  return hatched;
 }
 
 function strip(figure, place) {

@@ -127,6 +127,9 @@ function csvCell(value) {
 
 const csvOf = (columns, rows) => [columns, ...rows].map((row) => row.map(csvCell).join(",") + "\r\n").join("");
 
+const ROLES = ["ground", "ink", "muted", "essential", "local", "communication", "exposed", "first", "second", "third", "fourth",
+  "fifth", "sixth", "seventh", "nothing", ...Array.from({ length: 9 }, (_, i) => `s${i}`), ...Array.from({ length: 9 }, (_, i) => `d${i}`)];
+
 /// The colours of figures, from the style sheet that draws the static ones.
 function palette() {
   const probe = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -134,28 +137,27 @@ function palette() {
   probe.setAttribute("width", "0");
   probe.setAttribute("height", "0");
   document.body.append(probe);
-  const styleOf = (name, what = "rect") => {
+  const colour = (name, what, property) => {
     const one = document.createElementNS("http://www.w3.org/2000/svg", what);
     one.setAttribute("class", name);
     probe.append(one);
-    return getComputedStyle(one);
+    return getComputedStyle(one)[property];
   };
-  const fill = (name) => styleOf(`cf-${name}`).fill;
+  const all = (make) => Object.fromEntries(ROLES.map((role) => [role, make(role)]));
+  const fills = all((role) => colour(`cf-${role}`, "rect", "fill"));
+  const lines = all((role) => colour(`cf-line cf-line-${role}`, "path", "stroke"));
+  const texts = all((role) => colour(`cf-on-${role}`, "text", "fill"));
   const colours = {
-    text: styleOf("", "text").fill,
-    quiet: styleOf("cf-quiet", "text").fill,
-    grid: styleOf("cf-grid", "line").stroke,
-    axis: styleOf("cf-axis", "line").stroke,
-    onDark: styleOf("cf-on-essential", "text").fill,
-    onLight: styleOf("cf-on-communication", "text").fill,
-    line: (role) => styleOf(`cf-line cf-line-${role}`, "path").stroke,
-    on: (name) => styleOf(`cf-on-${name}`, "text").fill,
-    fill,
+    ...fills,
+    text: colour("", "text", "fill"),
+    quiet: colour("cf-quiet", "text", "fill"),
+    grid: colour("cf-grid", "line", "stroke"),
+    axis: colour("cf-axis", "line", "stroke"),
+    fill: (role) => fills[role],
+    line: (role) => lines[role],
+    on: (role) => texts[role],
   };
-  for (const name of ["ground", "ink", "muted", "essential", "local", "communication", "exposed"]) {
-    colours[name] = fill(name);
-  }
-  colours.done = () => probe.remove();
+  probe.remove();
   return colours;
 }
 

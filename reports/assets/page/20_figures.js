@@ -4,7 +4,7 @@
 
 /// The static drawing, as a file that stands alone. Like every saved picture it is light.
 function standaloneSvg(figure) {
-  const drawing = figure.querySelector("svg.cf-figure").cloneNode(true);
+  const drawing = figure.querySelector(".cf-static svg.cf-figure").cloneNode(true);
   const style = document.createElementNS("http://www.w3.org/2000/svg", "style");
   style.textContent = document.getElementById("figure-style").textContent.split("@media")[0];
   drawing.prepend(style);
@@ -30,9 +30,7 @@ function drawWhenSeen(figure, spec, tools) {
   const draw = () => {
     report.charts.get(spec.id)?.dispose();
     figure.classList.add("live");
-    const colours = palette();
-    report.charts.set(spec.id, globalThis.commfuseCharts.draw(place, spec, colours, announce));
-    colours.done();
+    report.charts.set(spec.id, globalThis.commfuseCharts.draw(place, spec, palette(), announce));
   };
   figure.querySelector(".cf-static").before(place);
   const seen = new IntersectionObserver(

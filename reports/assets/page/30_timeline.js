@@ -126,7 +126,6 @@ class Timeline {
 
   recolour() {
     this.colours = palette();
-    this.colours.done();
   }
 
   observe() {
