@@ -12,6 +12,7 @@
 #include "reports/comparison.h"
 #include "reports/crossover.h"
 #include "reports/figure/line_styles.h"
+#include "reports/figure/spread.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 
@@ -21,20 +22,37 @@ namespace {
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// Labels of an axis of names, not more than fit.
-std::vector<Tick> ticks_of(const std::vector<MapValue>& values, double room, double length) {
-  const auto every =
-      static_cast<std::size_t>(std::max(1.0, std::ceil(room * static_cast<double>(values.size()) / length)));
-  std::vector<Tick> ticks;
-  for (std::size_t i = 0; i < values.size(); i += every) {
-    ticks.push_back({static_cast<double>(i), values[i].text});
-  }
-  return ticks;
-}
+/// The values of an axis that are shown, and where.
+class ShownAxis {
+ public:
+  explicit ShownAxis(const std::vector<MapValue>& values)
+      : values_(values), places_(spread(values.size(), most_map_values)) {}
 
-Figure frame_of(const CrossoverMap& map, std::string id) {
-  const auto columns = static_cast<double>(map.values(MapAxis::seq).size());
-  const auto rows = static_cast<double>(map.values(MapAxis::ranks).size());
+  [[nodiscard]] double size() const { return static_cast<double>(places_.size()); }
+  [[nodiscard]] std::optional<double> at(std::size_t place) const {
+    const auto found = std::lower_bound(places_.begin(), places_.end(), place);
+    return found != places_.end() && *found == place ? std::optional(static_cast<double>(found - places_.begin()))
+                                                     : std::nullopt;
+  }
+  [[nodiscard]] const std::string& text(std::size_t place) const { return values_[place].text; }
+  /// Labels, not more than fit.
+  [[nodiscard]] std::vector<Tick> ticks(double room, double length) const {
+    const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(room * size() / length)));
+    std::vector<Tick> ticks;
+    for (std::size_t i = 0; i < places_.size(); i += every) {
+      ticks.push_back({static_cast<double>(i), values_[places_[i]].text});
+    }
+    return ticks;
+  }
+
+ private:
+  const std::vector<MapValue>& values_;
+  std::vector<std::size_t> places_;
+};
+
+Figure frame_of(const ShownAxis& seq, const ShownAxis& ranks, std::string id) {
+  const double columns = seq.size();
+  const double rows = ranks.size();
   Figure figure;
   figure.id = std::move(id);
   figure.plot_width = std::min(860.0, 72.0 * columns);
@@ -42,8 +60,8 @@ Figure frame_of(const CrossoverMap& map, std::string id) {
   figure.height = std::min(700.0, 34.0 * rows);
   figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
   figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
-  figure.x.ticks = ticks_of(map.values(MapAxis::seq), 44.0, figure.plot_width);
-  figure.y.ticks = ticks_of(map.values(MapAxis::ranks), 16.0, figure.height);
+  figure.x.ticks = seq.ticks(44.0, figure.plot_width);
+  figure.y.ticks = ranks.ticks(16.0, figure.height);
   figure.data.columns = {"ranks", "seq", "winner", "second", "saved", "close"};
   return figure;
 }
@@ -104,15 +122,12 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
 
 template <class Map>
 void thin(Map& all, std::size_t most) {
-  const std::size_t size = all.size();
-  if (size <= most) {
-    return;
-  }
+  const std::vector<std::size_t> kept = spread(all.size(), most);
   std::size_t place = 0;
-  std::size_t kept = 0;
+  auto next = kept.begin();
   std::erase_if(all, [&](const auto&) {
-    const bool keep = place++ == kept * (size - 1) / (most - 1);
-    kept += keep ? 1 : 0;
+    const bool keep = next != kept.end() && place++ == *next;
+    next += keep ? 1 : 0;
     return !keep;
   });
 }
@@ -207,30 +222,31 @@ void set_lead_axes(const std::map<std::int64_t, Lead>& leads, Figure& figure) {
 }  // namespace
 
 Figure winner_figure(const CrossoverMap& map, std::string id) {
-  Figure figure = frame_of(map, std::move(id));
+  const ShownAxis sequences(map.values(MapAxis::seq));
+  const ShownAxis rank_counts(map.values(MapAxis::ranks));
+  Figure figure = frame_of(sequences, rank_counts, std::move(id));
   figure.title = winners_title(map);
   const std::vector<std::string> names = short_names(map);
   for (std::size_t i = 0; i < map.strategies.size(); ++i) {
     figure.legend.push_back({fmt::format("{}: {}", names[i], map.strategies[i]), style_of(i).role});
   }
   for (const MapCell& cell : map.cells) {
-    if (!at_first_bandwidths(cell)) {
+    const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
+    const auto y = rank_counts.at(cell.place[index_of(MapAxis::ranks)]);
+    if (!at_first_bandwidths(cell) || !x || !y) {
       continue;
     }
     const auto strategy = static_cast<std::size_t>(
         std::find(map.strategies.begin(), map.strategies.end(), cell.winner) - map.strategies.begin());
-    const std::string ranks = map.values(MapAxis::ranks)[cell.place[index_of(MapAxis::ranks)]].text;
-    const std::string seq = map.values(MapAxis::seq)[cell.place[index_of(MapAxis::seq)]].text;
+    const std::string& ranks = rank_counts.text(cell.place[index_of(MapAxis::ranks)]);
+    const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
     const std::string share = cell.saved ? percent(*cell.saved) : "";
-    const std::string tip =
-        fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner,
-                    cell.saved ? fmt::format(" saves {} of the time of {}", share, cell.second) : std::string{},
-                    cell.close ? ", too close to call" : "");
-    figure.marks.emplace_back(CellMark{.at = {static_cast<double>(cell.place[index_of(MapAxis::seq)]),
-                                              static_cast<double>(cell.place[index_of(MapAxis::ranks)])},
+    const std::string saving = cell.saved ? fmt::format(" saves {} of the time of {}", share, cell.second) : "";
+    figure.marks.emplace_back(CellMark{.at = {*x, *y},
                                        .level = std::nullopt,
                                        .text = fmt::format("{} {}", names[strategy], share),
-                                       .tip = tip,
+                                       .tip = fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner, saving,
+                                                          cell.close ? ", too close to call" : ""),
                                        .framed = cell.close,
                                        .role = style_of(strategy).role});
     figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",

@@ -11,6 +11,7 @@
 
 #include "model/config/quantity.h"
 #include "reports/comparison.h"
+#include "reports/figure/spread.h"
 #include "reports/figure/wording.h"
 
 namespace commfuse::reports {
@@ -50,15 +51,11 @@ std::vector<std::int64_t> values_of(std::span<const ResultRow> rows, std::int64_
   return values;
 }
 
-/// No map shows more columns or rows than can be told apart: evenly spread ones of those there are.
-std::vector<std::int64_t> thinned(std::vector<std::int64_t> values) {
-  constexpr std::size_t most = 64;
-  if (values.size() <= most) {
-    return values;
-  }
+/// No map shows more columns or rows than can be told apart.
+std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
   std::vector<std::int64_t> kept;
-  for (std::size_t i = 0; i < most; ++i) {
-    kept.push_back(values[i * (values.size() - 1) / (most - 1)]);
+  for (const std::size_t place : spread(values.size(), most_map_values)) {
+    kept.push_back(values[place]);
   }
   return kept;
 }

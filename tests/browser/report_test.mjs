@@ -25,6 +25,8 @@ async function drawAll(page) {
     await page.value(`document.querySelector('figure[data-figure="${id}"]').scrollIntoView({ behavior: "instant", block: "center" })`);
     await page.until(`commfuseReport.charts.has(${JSON.stringify(id)})`, 10);
   }
+  await page.value('document.getElementById("all-rows").scrollIntoView({ behavior: "instant" })');
+  await page.until("commfuseReport.table");
   await page.value("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
   return ids;
 }
@@ -122,6 +124,8 @@ function csvRows(text) {
 }
 
 async function checkTable(page) {
+  await page.value('document.getElementById("all-rows").scrollIntoView({ behavior: "instant" })');
+  await page.until("commfuseReport.table");
   const csv = csvRows(readFileSync(results, "utf8"));
   const saved = csvRows(await page.value("commfuseReport.table.csv()"));
   checks.equal(saved.length, csv.length, "rows of the table");

@@ -171,11 +171,29 @@ function ranksOf(words) {
   return ranks;
 }
 
-async function startTable() {
-  const place = document.getElementById("all-rows");
-  const block = place && (await blockColumns("rows"));
+/// Its rows are many: they are unpacked when the table comes near the screen.
+async function fillTable(place) {
+  const block = await blockColumns("rows");
   if (block) {
     report.table = new ResultsTable(place, block);
     document.getElementById("first-rows")?.classList.add("replaced");
   }
+}
+
+function startTable() {
+  const place = document.getElementById("all-rows");
+  if (!place || !document.getElementById("block-rows")) {
+    return;
+  }
+  place.append(element("p", { class: "quiet" }, "All rows are being unpacked."));
+  const seen = new IntersectionObserver(
+    (entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) {
+        seen.disconnect();
+        fillTable(place).catch((error) => report.failures.push(`table: ${error.message}`));
+      }
+    },
+    { rootMargin: "1500px" },
+  );
+  seen.observe(place);
 }
