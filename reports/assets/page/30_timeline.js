@@ -7,6 +7,7 @@ const HEAD = 30; // of the line above the lanes of a rank
 const AXIS = 34; // below everything
 const MAX_HEIGHT = 640;
 const KINDS = ["essential", "local", "communication"];
+const CRITICAL = KINDS.length;
 
 /// The lanes of a block, each with its bars in order of time. Bars of a lane do not overlap.
 function lanesOf(block) {
@@ -177,9 +178,11 @@ class Timeline {
   draw() {
     const { canvas } = this;
     const scale = globalThis.devicePixelRatio || 1;
-    canvas.width = Math.round(canvas.clientWidth * scale);
-    canvas.height = Math.round(this.height * scale);
-    const pen = canvas.getContext("2d");
+    const [width, height] = [Math.round(canvas.clientWidth * scale), Math.round(this.height * scale)];
+    if (canvas.width !== width || canvas.height !== height) {
+      [canvas.width, canvas.height] = [width, height];
+    }
+    const pen = (this.pen ??= canvas.getContext("2d", { alpha: false }));
     pen.setTransform(scale, 0, 0, scale, 0, 0);
     pen.fillStyle = this.colours.ground;
     pen.fillRect(0, 0, canvas.clientWidth, this.height);
@@ -276,6 +279,13 @@ class Timeline {
     const aPixel = (this.view.to - this.view.from) / this.width;
     const top = y + 2;
     const tall = ROW - 5;
+    let kind = -1;
+    const paint = (next) => {
+      if (next !== kind) {
+        kind = next; // To set a colour costs more than to fill a pixel.
+        pen.fillStyle = next === CRITICAL ? this.colours.ink : this.colours[KINDS[next]];
+      }
+    };
     for (let i = this.firstAfter(lane, this.view.from); i < lane.to && start[i] < this.view.to; ) {
       const from = Math.max(this.xOf(start[i]), this.left - 2);
       if (length[i] < aPixel) {
@@ -284,13 +294,17 @@ class Timeline {
         for (let j = i; j < next && j < i + 32; ++j) {
           critical ||= this.isCritical(j);
         }
-        pen.fillStyle = this.colours[KINDS[this.kindOf(i)]];
-        pen.fillRect(from, top, 1, tall);
-        this.underline(pen, critical, from, 1, y);
+        paint(this.kindOf(i));
+        pen.fillRect(from, top, 1, critical ? tall - 3 : tall);
+        if (critical) {
+          paint(CRITICAL);
+          pen.fillRect(from, y + ROW - 5, 1, 3);
+        }
         i = next;
         continue;
       }
       this.drawBar(pen, i, from, top, tall, y);
+      kind = -1;
       ++i;
     }
   }
