@@ -23,17 +23,19 @@ std::string figure_html(const Figure& figure, std::string_view about, std::strin
 }  // namespace
 
 std::string Charts::add(const Figure& figure, std::string_view about) {
-  figures_.push_back(figure_json(figure));
+  figures_.push_back(figure);
+  drawn_.push_back(figure_json(figure));
   return figure_html(figure, about, "figure");
 }
 
 std::string Charts::add_timeline(const Figure& figure, std::string_view about, std::string_view block) {
+  figures_.push_back(figure);
   blocks_ += block_of(figure.id, block);
   return figure_html(figure, about, "timeline");
 }
 
 std::string Charts::blocks() const {
-  return blocks_ + block_of("figures", fmt::format("[{}]", fmt::join(figures_, ",\n")));
+  return blocks_ + block_of("figures", fmt::format("[{}]", fmt::join(drawn_, ",\n")));
 }
 
 }  // namespace commfuse::reports

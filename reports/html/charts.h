@@ -17,11 +17,14 @@ class Charts {
   /// A figure that our own canvas replaces; `block` is what timeline_block() makes, under the figure's id.
   std::string add_timeline(const Figure& figure, std::string_view about, std::string_view block);
 
+  /// In the order of the page.
+  [[nodiscard]] const std::vector<Figure>& figures() const { return figures_; }
   /// All that scripts draw from, to stand behind the figures.
   [[nodiscard]] std::string blocks() const;
 
  private:
-  std::vector<std::string> figures_;  // JSON
+  std::vector<Figure> figures_;
+  std::vector<std::string> drawn_;  // by the library: JSON
   std::string blocks_;
 };
 

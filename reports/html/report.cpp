@@ -61,6 +61,7 @@ class Page {
     close();
     return std::move(html_);
   }
+  [[nodiscard]] const std::vector<Figure>& figures() const { return charts_.figures(); }
 
  private:
   template <class... Args>
@@ -466,5 +467,11 @@ void Page::close() {
 }  // namespace
 
 std::string html_report(const ReportInput& input) { return Page(input).write(); }
+
+std::vector<Figure> report_figures(const ReportInput& input) {
+  Page page(input);
+  page.write();
+  return page.figures();
+}
 
 }  // namespace commfuse::reports

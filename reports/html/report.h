@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "reports/figure/figure.h"
 #include "reports/study.h"
 #include "reports/traced_run.h"
 
@@ -27,5 +28,8 @@ struct ReportInput {
 
 /// HTML5. Any text may stand in the input.
 std::string html_report(const ReportInput& input);
+
+/// The figures of that page, in its order.
+std::vector<Figure> report_figures(const ReportInput& input);
 
 }  // namespace commfuse::reports
