@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -77,7 +79,11 @@ bool names_strategies(const Grid& grid) {
 
 void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs) {
   if (!request.trace.empty()) {
-    reports::write_trace(runs, request.trace);
+    const std::filesystem::path path = reports::trace_path(runs, request.trace);
+    reports::write_trace(runs, path);
+    if (path != request.trace) {
+      fmt::print(stderr, "the trace is {}\n", path.string());
+    }
   }
   if (!request.figure.empty()) {
     reports::atomic_write(request.figure, reports::svg(reports::gantt_figure(runs)));
@@ -172,8 +178,8 @@ void add_run(CLI::App& app, int& status) {
     add_output_flag(command, request->format);
     command
         .add_option("--trace", request->trace,
-                    "Write what happens when, for ui.perfetto.dev: .json, gzip where it ends in .gz, protobuf where it "
-                    "ends in .pftrace and above 200,000 slices. One point only")
+                    "Write what happens when, for ui.perfetto.dev, as .json, .json.gz or .pftrace; without such an "
+                    "ending: JSON, protobuf above 200,000 slices. One point only")
         ->group("Grid and output")
         ->type_name("FILE");
     command
