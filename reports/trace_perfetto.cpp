@@ -65,8 +65,8 @@ class Packets {
 struct Event {
   Instant at;
   enum class Kind : std::uint8_t { end, counter, begin } kind = Kind::begin;
-  std::size_t span = 0;     // of the timeline, of a slice
-  std::int64_t value = 0;   // of a counter
+  std::size_t span = 0;    // of the timeline, of a slice
+  std::int64_t value = 0;  // of a counter
   Rank rank = 0;
 };
 
@@ -109,8 +109,8 @@ class RunWriter {
     process->mutable_process()->set_pid(pid);
     process->mutable_process()->set_process_name(
         fmt::format("{} \u00b7 rank {}", strategy_label(row.strategy, row.parameters), rank));
-    process->mutable_process()->add_process_labels(fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope,
-                                                               machine_in_words(row), row.batch, row.seq));
+    process->mutable_process()->add_process_labels(
+        fmt::format("{} {} on {}, batch {}, seq {}", row.model, row.scope, machine_in_words(row), row.batch, row.seq));
     packets_.add(packet);
     for (std::size_t lane = 0; lane < program().lanes.size(); ++lane) {
       TracePacket one;

@@ -9,8 +9,8 @@
 
 namespace commfuse::reports {
 
-/// What write_trace() tells, with the same processes, tracks, counters and arrows. The format counts nanoseconds; slices
-/// keep their picoseconds as the annotations start_ps and length_ps. `first_pid` of run i is i * stride + 1.
+/// What write_trace() tells, with the same processes, tracks, counters and arrows. The format counts nanoseconds;
+/// slices keep their picoseconds as the annotations start_ps and length_ps. `first_pid` of run i is i * stride + 1.
 void write_perfetto(std::span<const TracedRun> runs, std::int64_t stride, const std::filesystem::path& path);
 
 }  // namespace commfuse::reports

@@ -32,8 +32,8 @@ void add_run(const SampledRun& run, std::size_t place, const TimeUnit& unit, Fig
   BandMark band{.role = style.role};
   for (const int per_mille : per_milles) {
     const double share = 1.0 - per_mille / 1000.0;
-    if (1.0 / static_cast<double>(run.sorted.size()) > share) {
-      break;
+    if (static_cast<std::size_t>(1000 - per_mille) * run.sorted.size() < 1000) {
+      break;  // Less than one of so many samples lies beyond.
     }
     const Estimate estimate = percentile(run.sorted, per_mille);
     line.points.push_back({unit.value(estimate.value), share});

@@ -15,7 +15,7 @@ namespace {
 std::string figure_html(const Figure& figure, std::string_view about, std::string_view attribute) {
   const std::string_view wide = figure.plot_width > 0.0 ? "" : " wide";
   return fmt::format(
-      "<figure data-{}=\"{}\"><figcaption><span>{}</span></figcaption>\n<div class=\"cf-static scroll{}\" "
+      "<figure data-{}=\"{}\"><figcaption><span>{}</span></figcaption>\n<div class=\"scroll cf-static{}\" "
       "role=\"region\" aria-label=\"{}\" tabindex=\"0\">\n{}</div></figure>\n",
       attribute, figure.id, escaped(figure.title), wide, escaped(about), svg_in_page(figure));
 }

@@ -13,8 +13,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "model/config/resolver.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/dtype.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/sweep/result_store.h"
 
@@ -59,6 +61,35 @@ Value value_of(const ResultColumn& column, const Json& json, const Place& place)
 /// Columns that a row cannot do without.
 constexpr std::array<std::string_view, 6> needed{"model", "hardware", "ranks", "seq", "strategy", "status"};
 
+/// Columns that are settings have values of those.
+void require_settings(const Json& json, const Place& place) {
+  for (const Field& field : run_fields()) {
+    const bool is_option = field.key.starts_with("strategy.");
+    const std::string name{is_option ? field.key.substr(std::string_view("strategy.").size()) : field.key};
+    const bool is_asked = is_option ? name != "name" && name != "variants"
+                                    : field.type == FieldType::count && name != "samples" && name != "seed";
+    const auto found = json.find(name);
+    if (!is_asked || found == json.end() || found->is_null()) {
+      continue;
+    }
+    try {
+      Resolver resolver;
+      resolver.read_flag(field, found->is_string() ? found->get<std::string>() : found->dump());
+      static_cast<void>(resolver.finish());
+    } catch (const ConfigError& error) {
+      refuse(place, error.what());
+    }
+  }
+}
+
+/// What a row says of itself must hold together: figures are drawn from it.
+void require_sound(const ResultRow& row, const Place& place) {
+  const Breakdown& all = row.analysis.critical;
+  if (row.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
+    refuse(place, "makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the results anew");
+  }
+}
+
 ResultRow row_in(const Json& json, const Place& place) {
   const std::string schema = json.is_object() ? json.value("schema", std::string{}) : std::string{};
   if (schema != result_schema) {
@@ -70,12 +101,18 @@ ResultRow row_in(const Json& json, const Place& place) {
       refuse(place, fmt::format("the row has no {}; write the results anew", name));
     }
   }
+  if (!dtype_named(json.value("dtype", std::string{}))) {
+    refuse(place, "the row has no dtype that is known; write the results anew");
+  }
+  require_settings(json, place);
   std::vector<Value> values;
   for (const ResultColumn& column : result_columns()) {
     const auto found = json.find(std::string{column.name});
     values.push_back(found == json.end() ? Value{} : value_of(column, *found, place));
   }
-  return row_of(values);
+  ResultRow row = row_of(values);
+  require_sound(row, place);
+  return row;
 }
 
 Json parsed(std::string_view text, const Place& place) {

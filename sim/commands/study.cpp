@@ -144,7 +144,11 @@ reports::PointStudy study_of(const Point& point, std::span<const ResultRow> rows
   Predictor predictor(structures);
   const std::vector<Again> all = played_again(point, rows, predictor);
   const std::vector<const Again*> ranking = ranking_of(all, rows);
-  reports::PointStudy study{.runs = traced(point, rows)};
+  std::vector<ResultRow> known;
+  for (const Again& one : all) {
+    known.push_back(*one.row);
+  }
+  reports::PointStudy study{.runs = traced(point, known)};
   if (ranking.empty()) {
     return study;
   }
