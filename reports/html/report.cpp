@@ -153,8 +153,11 @@ std::string lower_first(std::string text) {
 
 /// "commfuse saves 12.3% of the time of serial (95% interval: 10.1% to 14.4%)."
 std::string interval_in_words(const SavingInterval& saving) {
-  return fmt::format("{} saves {} of the time of {} (95% interval: {} to {}).", saving.winner, percent(saving.saved),
-                     saving.next, percent(saving.low), percent(saving.high));
+  const std::string interval = fmt::format("95% interval: {} to {}", percent(saving.low), percent(saving.high));
+  return saving.low <= 0.0 ? fmt::format("{} and {} are too close to call: the first saves {} ({}).", saving.winner,
+                                         saving.next, percent(saving.saved), interval)
+                           : fmt::format("{} saves {} of the time of {} ({}).", saving.winner, percent(saving.saved),
+                                         saving.next, interval);
 }
 
 std::string Page::second_sentence() const {

@@ -35,6 +35,9 @@ int write_report(const ReportRequest& request) {
   for (const std::string& fit : request.extras.fits) {
     command += fmt::format(" --fit {}", fit);
   }
+  if (!request.extras.jitter.empty()) {
+    command += fmt::format(" --jitter {}", request.extras.jitter);
+  }
   const reports::ReportInput input = report_input(request.title.empty() ? std::move(read.title) : request.title,
                                                   std::move(read.rows), std::move(command), request.extras);
   file.write(reports::html_report(input));
@@ -61,12 +64,16 @@ void add_report(CLI::App& app, int& status) {
         .add_option("--fit", request->extras.fits,
                     "Measurements, as calibrate reads them: show how well the machine's formulas fit them")
         ->type_name("FILE");
+    command
+        .add_option("--jitter", request->extras.jitter,
+                    "Run the point that is taken apart under it, whatever the results were made with; as in default")
+        ->type_name("NAME");
     command.footer(
         "One file that asks nothing of any network: verdict, timelines, where the time\n"
         "goes, who wins where, all rows. It opens from disk in any browser of today, and\n"
         "can be read and printed where scripts are off.\n\n"
         "Examples:\n"
-        "  commfuse-sim report out/demo --out report.html\n"
+        "  commfuse-sim report out/demo --jitter default --out report.html\n"
         "  commfuse-sim run --axis seq=1K..64K -o jsonl | commfuse-sim report - --out r.html\n"
         "  commfuse-sim report out/demo --measured record.json --out measured.html");
     command.callback([request, &status] { status = write_report(*request); });

@@ -187,8 +187,12 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
   for (const PointView* view : shown_points(points, measured)) {
     const ResultRow& row = view->rows.front();
     const auto made_with = [&] {
-      return extras.settings ? extras.settings(static_cast<std::size_t>(&row - input.rows.data()))
-                             : settings_of_row(row);
+      Settings settings =
+          extras.settings ? extras.settings(static_cast<std::size_t>(&row - input.rows.data())) : settings_of_row(row);
+      if (!extras.jitter.empty()) {
+        settings.put(*find_field("jitter"), {extras.jitter, {Source::flag, "--jitter"}});
+      }
+      return settings;
     };
     std::optional<reports::PointStudy> study = study_again(*view, made_with, input.notes);
     if (!study) {

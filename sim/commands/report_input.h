@@ -16,6 +16,7 @@ namespace commfuse::sim {
 struct ReportExtras {
   std::string measured;           // a record of commfuse-validate; empty: none
   std::vector<std::string> fits;  // tables of measurements that the machine is fitted to
+  std::string jitter;             // under which the point taken apart is run as well; empty: the rows' own
   /// What a row was made with, by its place; null: what the row itself tells (settings_of_row).
   std::function<Settings(std::size_t row)> settings{};
 };

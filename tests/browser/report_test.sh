@@ -19,8 +19,9 @@ mkdir -p "$folder"
 export COMMFUSE_CONFIG_DIR=$source/configs
 
 # Under jitter, so that there are percentiles to draw.
-"$sim" run --axis ranks=2,4 --axis seq=2K,8K --jitter default --samples 400 -o jsonl >"$folder/rows.jsonl"
-"$sim" run --axis ranks=2,4 --axis seq=2K,8K --jitter default --samples 400 -o csv >"$folder/rows.csv"
+for format in jsonl csv; do
+  "$sim" run --axis ranks=2,4 --axis seq=2K,8K --jitter default --samples 400 -o "$format" >"$folder/rows.$format"
+done
 
 hostile=$'</script><script>globalThis.hacked = 1</script>"\'><img src=x onerror="globalThis.hacked = 2"> \u00e4 \u65e5\u672c'
 "$sim" report "$folder/rows.jsonl" --title "$hostile" --out "$folder/report.html" >/dev/null

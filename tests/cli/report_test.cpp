@@ -2,8 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -16,11 +18,10 @@ using test::contents_of;
 using test::Outcome;
 using test::run_program;
 
-class Report : public test::OwnFolder {
+class Report : public testing::Test {
  protected:
-  /// Four rows of one point.
+  /// Three rows of one point.
   void SetUp() override {
-    OwnFolder::SetUp();
     ASSERT_EQ(run_program("commfuse-sim run --seq 4K --strategy serial,sliced,commfuse -o jsonl > rows.jsonl; "
                           "commfuse-sim run --seq 4K --strategy serial,sliced,commfuse -o json > rows.json")
                   .code,
@@ -34,6 +35,9 @@ class Report : public test::OwnFolder {
     row[key] = value;
     return row.dump() + "\n";
   }
+
+ private:
+  OwnFolder folder_;
 };
 
 TEST_F(Report, JsonLinesJsonAndStdinMakeTheSamePage) {
