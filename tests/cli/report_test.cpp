@@ -22,10 +22,12 @@ class Report : public testing::Test {
  protected:
   /// Three rows of one point.
   void SetUp() override {
-    ASSERT_EQ(run_program("commfuse-sim run --seq 4K --strategy serial,sliced,commfuse -o jsonl > rows.jsonl; "
-                          "commfuse-sim run --seq 4K --strategy serial,sliced,commfuse -o json > rows.json")
-                  .code,
-              0);
+    for (const char* format : {"jsonl", "json"}) {
+      const Outcome rows =
+          run_program(std::string{"commfuse-sim run --seq 4K --strategy serial,sliced,commfuse -o "} + format);
+      ASSERT_EQ(rows.code, 0) << rows.err;
+      write(std::string{"rows."} + format, rows.out);
+    }
   }
   static void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
   /// The first row with something else in it.
@@ -43,7 +45,7 @@ class Report : public testing::Test {
 TEST_F(Report, JsonLinesJsonAndStdinMakeTheSamePage) {
   EXPECT_EQ(run_program("commfuse-sim report rows.jsonl --title T --out a.html").out, "a.html\n");
   EXPECT_EQ(run_program("commfuse-sim report rows.json --title T --out b.html").code, 0);
-  EXPECT_EQ(run_program("cat rows.jsonl | commfuse-sim report - --title T --out c.html").code, 0);
+  EXPECT_EQ(run_program("sh -c 'cat rows.jsonl | commfuse-sim report - --title T --out c.html'").code, 0);
   const std::string page = contents_of("a.html");
   const auto without_command = [](std::string html) {
     const std::size_t at = html.find("<h2 id=\"again\">");
@@ -58,12 +60,11 @@ TEST_F(Report, JsonLinesJsonAndStdinMakeTheSamePage) {
 }
 
 TEST_F(Report, AStoreMakesThePageThatTheSweepLeft) {
-  ASSERT_EQ(
-      run_program("commfuse-sim sweep /dev/stdin --out out --progress none <<'E'\n"
-                  "schema: commfuse.sweep/1\ntitle: \"Two: points\"\nset: {strategy: {name: [serial, commfuse]}}\n"
-                  "axes: [{seq: [2K, 8K]}]\nE")
-          .code,
-      0);
+  write("two.yaml",
+        "schema: commfuse.sweep/1\ntitle: \"Two: points\"\nset: {strategy: {name: [serial, commfuse]}}\n"
+        "axes: [{seq: [2K, 8K]}]\n");
+  const Outcome sweep = run_program("commfuse-sim sweep two.yaml --out out --progress none");
+  ASSERT_EQ(sweep.code, 0) << sweep.err;
   ASSERT_EQ(run_program("commfuse-sim report out --out page.html").code, 0);
   const std::string page = contents_of("page.html");
   EXPECT_NE(page.find("<h1>Two: points</h1>"), std::string::npos);
@@ -108,13 +109,13 @@ TEST_F(Report, WhatCannotBePlayedAgainIsSaid) {
   EXPECT_EQ(run_program("commfuse-sim report gone.jsonl --out gone.html").code, 0);
   const std::string page = contents_of("gone.html");
   EXPECT_NE(page.find("No timeline of ranks 8, seq 4K: "), std::string::npos);
-  EXPECT_EQ(page.find("data-timeline"), std::string::npos);
+  EXPECT_EQ(page.find("<figure data-timeline"), std::string::npos);
 }
 
-TEST_F(Report, AMeasuredRecordOfAnotherPointIsRefused) {
+TEST_F(Report, AMeasuredRecordStandsBesideThePredictionAndOneOfAnotherPointIsRefused) {
   ASSERT_EQ(
       run_program("commfuse-validate run --executor cpu --compute emulated --model llama-3.1-8b --hardware h100-sxm "
-                  "--ranks 2 --seq 1K --strategy serial,commfuse --rounds 3 --out record.json")
+                  "--ranks 2 --seq 1K --strategy serial,commfuse --iterations 3 --out record.json")
           .code,
       0);
   const Outcome other = run_program("commfuse-sim report rows.jsonl --measured record.json --out x.html");
@@ -122,6 +123,14 @@ TEST_F(Report, AMeasuredRecordOfAnotherPointIsRefused) {
   EXPECT_EQ(other.err,
             "--measured: record.json measured no schedule of these results; give results of the same model, hardware, "
             "ranks, batch and seq\n");
+  ASSERT_EQ(run_program("sh -c 'commfuse-sim run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse -o "
+                        "jsonl > same.jsonl'")
+                .code,
+            0);
+  EXPECT_EQ(run_program("commfuse-sim report same.jsonl --measured record.json --out same.html").code, 0);
+  const std::string page = contents_of("same.html");
+  EXPECT_NE(page.find("<h2 id=\"measured\">Predicted against measured</h2>"), std::string::npos);
+  EXPECT_NE(page.find(" of 2 schedules were measured within 10% of what was predicted"), std::string::npos);
 }
 
 TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
@@ -153,7 +162,7 @@ TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsSaid) {
       absent.err,
       "--out: PNG is made by rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg\n");
   EXPECT_FALSE(std::filesystem::exists("b.png"));
-  if (run_program("command -v rsvg-convert").code != 0) {
+  if (run_program("sh -c 'command -v rsvg-convert'").code != 0) {
     GTEST_SKIP() << "there is no rsvg-convert here to make a picture";
   }
   EXPECT_EQ(run_program("commfuse-sim plot rows.jsonl breakdown --out b.png").code, 0);
