@@ -10,6 +10,7 @@
 #include "model/check.h"
 #include "model/fit/robust_fit.h"
 #include "reports/figure/line_styles.h"
+#include "reports/figure/spread.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 
@@ -22,23 +23,6 @@ constexpr double near = 0.10;
 double error_of(const MeasuredPair& pair) { return to_seconds(pair.median) / to_seconds(pair.predicted) - 1.0; }
 
 std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
-
-/// 1, 2 and 5 times powers of ten.
-std::vector<Tick> log_ticks(double low, double high) {
-  std::vector<Tick> ticks = decade_ticks(low, high);
-  if (ticks.size() > 2) {
-    return ticks;
-  }
-  ticks.clear();
-  for (double decade = std::pow(10.0, std::floor(std::log10(low))); decade <= high; decade *= 10.0) {
-    for (const double step : {1.0, 1.5, 2.0, 3.0, 5.0, 7.0}) {
-      if (const double at = decade * step; at >= low && at <= high) {
-        ticks.push_back({at, fmt::format("{:g}", at)});
-      }
-    }
-  }
-  return ticks;
-}
 
 std::string agreement_title(std::span<const MeasuredPair> pairs) {
   std::vector<double> errors;
@@ -126,7 +110,8 @@ Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id) {
 
 namespace {
 
-constexpr double farthest = 0.5;  // residuals beyond stand at the edge
+constexpr double farthest = 0.5;          // residuals beyond stand at the edge
+constexpr std::size_t most_marks = 1500;  // of a fit; the data have every row
 
 double residual_of(const FitResidual& one) { return one.predicted_us / one.measured_us - 1.0; }
 
@@ -150,7 +135,8 @@ PointsMark residual_points(const FitCheck& fit, bool held_back) {
                   .symbol = held_back ? Symbol::diamond : Symbol::circle,
                   .size = 3.5,
                   .name = held_back ? "held back" : "fitted"};
-  for (const FitResidual& one : fit.residuals) {
+  for (const std::size_t place : spread(fit.residuals.size(), most_marks)) {
+    const FitResidual& one = fit.residuals[place];
     if (one.held_back == held_back) {
       const double error = std::clamp(residual_of(one), -farthest, farthest);
       mark.points.push_back({one.measured_us, 100.0 * error});

@@ -23,19 +23,6 @@ double intensity(const RoofedProduct& product) {
 }
 double rate(const RoofedProduct& product) { return product.work.count / to_seconds(product.time); }
 
-/// "2" ... "500" where decades alone would be too few.
-std::vector<Tick> log_ticks(double low, double high) {
-  std::vector<Tick> ticks;
-  for (double decade = std::pow(10.0, std::floor(std::log10(low))); decade <= high; decade *= 10.0) {
-    for (const double step : {1.0, 2.0, 5.0}) {
-      if (const double at = decade * step; at >= low && at <= high) {
-        ticks.push_back({at, fmt::format("{:g}", at)});
-      }
-    }
-  }
-  return ticks;
-}
-
 std::string title_of(const Roofline& roofline) {
   const auto share = [&](const RoofedProduct& product) { return rate(product) / roofline.peak.value; };
   const auto [least, most] =
