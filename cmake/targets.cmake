@@ -35,5 +35,5 @@ function(commfuse_program folder)
   add_executable(commfuse-${folder} commfuse_${folder}.cpp ${commands})
   target_link_libraries(commfuse-${folder} PRIVATE
     commfuse_${folder} commfuse_model commfuse_reports CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json TBB::tbb)
-  install(TARGETS commfuse-${folder} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+  install(TARGETS commfuse-${folder} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
 endfunction()

@@ -264,6 +264,10 @@ std::string steps_section(Scores scores) {
                           percent(steps.mean), steps.rank_correlation,
                           steps.mean <= 0.08 && steps.rank_correlation >= 0.98 ? "yes" : "no");
     }
+    if (score.mfu_distance) {
+      text += fmt::format("| `{}`: largest distance of MFU, in points | 3.0 | {} | {} | {} |\n", score.table,
+                          score.scored, percent(*score.mfu_distance), *score.mfu_distance <= 0.03 ? "yes" : "no");
+    }
     for (const StepBar& bar : bars) {
       if (score.table == bar.table) {
         const ErrorSummary summary = summary_of(held_out_of(score, bar.part));

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "model/config/command_line.h"
+#include "model/config/option_tree.h"
+#include "reports/pages.h"
 #include "sim/commands/commands.h"
 #include "sim/heap.h"
 
@@ -36,5 +38,6 @@ int main(int argc, char** argv) {
   commfuse::sim::add_schema(app, status);
   commfuse::sim::add_config(app, status);
   commfuse::sim::add_version(app, status);
+  commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);
   return commfuse::run_command_line(app, argc, argv, status);
 }

@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 
 #include "model/config/command_line.h"
+#include "model/config/option_tree.h"
+#include "reports/pages.h"
 #include "validate/commands/commands.h"
 #include "validate/mpi/launch.h"
 
@@ -36,6 +38,7 @@ int main(int argc, char** argv) {
   commfuse::validate::add_probe(app, status);
   commfuse::validate::add_doctor(app, status);
   commfuse::validate::add_version(app, status);
+  commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);
   const commfuse::LastWords words = commfuse::run_quietly(app, argc, argv, status);
   return launch.leave(launch.speaks() ? commfuse::say(words) : words.code, words.sentence);
 }

@@ -100,6 +100,11 @@ std::string reworded(const CLI::App& app, const CLI::ParseError& error) {
   return fmt::format("{}; see {} --help", sentence, name);
 }
 
+/// Whether all that was printed has gone out; what failed earlier counts too.
+bool is_printed() { return std::fflush(stdout) == 0 && std::ferror(stdout) == 0; }
+
+constexpr const char* not_printed = "the output could not be written";
+
 }  // namespace
 
 std::string exit_codes_in_words() {
@@ -112,17 +117,18 @@ std::string exit_codes_in_words() {
 void add_verb(CLI::App& app, const std::string& name, const std::string& description,
               std::function<void(CLI::App& verb)> fill) {
   CLI::App* verb = app.add_subcommand(name, description);
-  verb->preparse_callback([verb, fill = std::move(fill)](std::size_t /*words left*/) { fill(*verb); });
+  verb->preparse_callback([verb, fill = std::move(fill), filled = false](std::size_t /*words left*/) mutable {
+    if (!std::exchange(filled, true)) {
+      fill(*verb);
+    }
+  });
 }
 
 LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status) {
   wrap_help(app, std::make_shared<WrappedHelp>());
   try {
     app.parse(argc, argv);
-    if (std::fflush(stdout) != 0) {
-      return {exit_code::failed, "", "the output could not be written"};
-    }
-    return {status};
+    return is_printed() ? LastWords{status} : LastWords{exit_code::failed, "", not_printed};
   } catch (const CLI::Success& help) {
     std::ostringstream out;
     const int code = app.exit(help, out, out);
@@ -141,9 +147,13 @@ LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const in
 }
 
 int say(const LastWords& words) {
-  fmt::print("{}", words.help);
+  std::fputs(words.help.c_str(), stdout);
+  if (!words.help.empty() && !is_printed()) {
+    std::fputs((std::string(not_printed) + "\n").c_str(), stderr);
+    return exit_code::failed;
+  }
   if (!words.sentence.empty()) {
-    fmt::print(stderr, "{}\n", words.sentence);
+    std::fputs((words.sentence + "\n").c_str(), stderr);  // it may be closed, and then there is nobody to tell
   }
   return words.code;
 }

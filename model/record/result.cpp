@@ -370,12 +370,16 @@ std::string machine_in_words(const ResultRow& row) {
 
 std::span<const ResultColumn> result_columns() { return columns; }
 
-std::vector<Value> values_of(const ResultRow& row) {
-  std::vector<Value> values;
-  values.reserve(columns.size());
+void append_values_of(const ResultRow& row, std::vector<Value>& values) {
   for (const ResultColumn& column : columns) {
     values.push_back(column.value(row));
   }
+}
+
+std::vector<Value> values_of(const ResultRow& row) {
+  std::vector<Value> values;
+  values.reserve(columns.size());
+  append_values_of(row, values);
   return values;
 }
 

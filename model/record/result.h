@@ -91,6 +91,7 @@ std::span<const ResultColumn> result_columns();
 
 /// By column.
 std::vector<Value> values_of(const ResultRow& row);
+void append_values_of(const ResultRow& row, std::vector<Value>& values);
 /// The row that these are of, one a column: all that a column says, the schedule's parameters in words, and percentiles
 /// without what the runs near the p99 have in common. Requires values of a row; rates may differ in their last bit.
 ResultRow row_of(std::span<const Value> values);

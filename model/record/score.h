@@ -87,6 +87,7 @@ struct TableScore {
   std::optional<VariantScore> variants;
   std::vector<PenaltyScore> penalties;
   std::optional<StepScore> steps;
+  std::optional<double> mfu_distance;  ///< The largest of predicted to published MFU, where a table has it.
 
   [[nodiscard]] std::int64_t skipped_rows() const {
     std::int64_t rows_skipped = 0;

@@ -34,15 +34,6 @@ std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan)
   return 2 * width * (heads + keys) + (keeps_scores ? scores : 0);
 }
 
-/// Parameters of a layer on one GPU: experts over expert ranks and tensor ranks, norms whole.
-std::int64_t layer_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
-  const LayerParameters layer = layer_parameters(model, kind);
-  const std::int64_t a_norm = model.norm == Norm::layer ? 2 : 1;
-  const std::int64_t norms = kind.parts() * a_norm * model.hidden;
-  return norms + ceil_div(layer.attention + layer.state_space + layer.mlp - norms, plan.tensor) +
-         ceil_div(layer.routed_experts, plan.tensor * plan.expert);
-}
-
 /// Of the layers of a stage: the sum of what `of` says of a layer of each kind.
 template <class Of>
 auto sum_over_layers(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, const Of& of) {
@@ -102,10 +93,18 @@ Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, cons
   return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * shared, plan.tensor)};
 }
 
+std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
+  const LayerParameters layer = layer_parameters(model, kind);
+  const std::int64_t a_norm = model.norm == Norm::layer ? 2 : 1;
+  const std::int64_t norms = kind.parts() * a_norm * model.hidden;
+  return norms + ceil_div(layer.attention + layer.state_space + layer.mlp - norms, plan.tensor) +
+         ceil_div(layer.routed_experts, plan.tensor * plan.expert);
+}
+
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
   check(stage >= 0 && stage < plan.pipeline, "the stage is one of the pipeline");
   std::int64_t parameters =
-      sum_over_layers(model, plan, stage, [&](const LayerKind& kind) { return layer_on_gpu(model, plan, kind); });
+      sum_over_layers(model, plan, stage, [&](const LayerKind& kind) { return parameters_on_gpu(model, plan, kind); });
   const ModelParameters all = parameters_of(model);
   const bool is_first = stage == 0;
   const bool is_last = stage == plan.pipeline - 1;

@@ -36,6 +36,9 @@ struct StepMemory {
 /// every rank or, with sequence parallelism, shared. Of routed experts a token fills those it is sent to.
 Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
 
+/// Parameters of a layer on one GPU: those of experts shared by expert ranks and tensor ranks, norms whole.
+std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
+
 /// Parameters that one GPU of a stage holds before data-parallel ranks share them: its layers and, first and last, the
 /// embedding, the logits and the norm before these; tensor ranks share all but norms, which they all hold. Where the
 /// embedding is tied and the pipeline has several stages, the first and the last hold a copy each.

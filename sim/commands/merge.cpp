@@ -101,15 +101,15 @@ void require_complete(const Readers& readers, const std::string& folder) {
   for (int part = 1; part <= parts; ++part) {
     const auto found = readers.find(part);
     const bool is_there = found != readers.end();
-    if (is_there && found->second->points() == found->second->points_wanted()) {
+    if (is_there && found->second->counts().points == found->second->points_wanted()) {
       continue;
     }
     constexpr int most_told = 100;
     if (++count <= most_told) {
-      missing += fmt::format(
-          "\n  {}{}", command_for({part, parts}, folder),
-          is_there ? fmt::format("  # has {} of {} points", found->second->points(), found->second->points_wanted())
-                   : "");
+      missing += fmt::format("\n  {}{}", command_for({part, parts}, folder),
+                             is_there ? fmt::format("  # has {} of {} points", found->second->counts().points,
+                                                    found->second->points_wanted())
+                                      : "");
     }
   }
   if (count > 0) {
@@ -119,7 +119,7 @@ void require_complete(const Readers& readers, const std::string& folder) {
 }
 
 /// All points in their order.
-void write_merged(Readers& readers, const fs::path& path) {
+StoreCounts write_merged(Readers& readers, const fs::path& path) {
   StoreIdentity identity = readers.begin()->second->identity();
   identity.shard = {};
   StoreWriter store(path, identity);
@@ -139,6 +139,7 @@ void write_merged(Readers& readers, const fs::path& path) {
     advance(first.mapped().second);
   }
   store.commit();
+  return store.counts();
 }
 
 /// The sweep as the settings beside the shards say it, whatever this environment holds.
@@ -160,9 +161,9 @@ int merge(const MergeRequest& request) {
   const fs::path path = folder.path_of(store_file);
   const fs::path unfinished = folder.path_of(fmt::format(".{}.part", store_file));
   fs::remove(unfinished);
-  write_merged(readers, unfinished);
+  const StoreCounts counts = write_merged(readers, unfinished);
   fs::rename(unfinished, path);
-  StoreReader merged(path);
+  StoreReader merged(path, counts);
   return write_outputs(sweep_in(folder.path_of(settings_file)), merged, folder, request.format);
 }
 

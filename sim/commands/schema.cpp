@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-sim schema: what the YAML files may hold, as a JSON Schema for editors. Settings come from their registry,
-// so a new one is there by itself.
+// so a new one is there by itself; other kinds from sim/schema.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,6 +15,7 @@
 #include "model/config/field.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/schema/shape.h"
 #include "sim/sweep/sweep_file.h"
 
 namespace commfuse::sim {
@@ -25,21 +25,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view run_schema = "commfuse.run/1";
-
-struct Kind {
-  std::string_view name;
-  std::string_view schema;
-  std::string_view doc;
-};
-
-/// Files whose keys no registry holds: their loaders check them, an editor only tells them apart.
-constexpr std::array loaded_kinds{Kind{"model", "commfuse.model/1", "A transformer's shape"},
-                                  Kind{"hardware", "commfuse.hardware/1", "One node: accelerators and their links"},
-                                  Kind{"cluster", "commfuse.cluster/1", "Equal nodes and what joins them"},
-                                  Kind{"jitter", "commfuse.jitter/1", "How op times stray"},
-                                  Kind{"faults", "commfuse.faults/1", "What goes wrong during a run"},
-                                  Kind{"lab", "commfuse.lab/1", "A workload that other simulators were timed on"},
-                                  Kind{"schedule", "commfuse.schedule/1", "A schedule written by hand"}};
 
 Json words_of(const Field& field) { return Json(field.choices()); }
 
@@ -140,6 +125,7 @@ Json run_kind() {
   properties.update(settings());
   Json run = object_of(std::move(properties));
   run["patternProperties"] = with_dots();
+  run["required"] = Json::array({"schema"});
   return run;
 }
 
@@ -147,34 +133,58 @@ Json sweep_kind() {
   Json set = object_of(settings());
   set["patternProperties"] = with_dots();
   set["description"] = "What all points share";
-  return object_of({{"schema", schema_key(sweep_schema)},
-                    {"title", {{"type", "string"}}},
-                    {"set", std::move(set)},
-                    {"axes",
-                     {{"type", "array"},
-                      {"items", axis()},
-                      {"description", "Every combination is a point; the first is outermost"}}},
-                    {"constraints",
-                     {{"type", "array"},
-                      {"items", {{"type", "string"}}},
-                      {"description", "Comparisons that points must meet, as in batch*seq == 128K"}}},
-                    {"outputs", {{"type", "array"}, {"items", {{"enum", all_outputs}}}, {"uniqueItems", true}}}});
+  Json sweep = object_of({{"schema", schema_key(sweep_schema)},
+                          {"title", {{"type", "string"}}},
+                          {"set", std::move(set)},
+                          {"axes",
+                           {{"type", "array"},
+                            {"items", axis()},
+                            {"description", "Every combination is a point; the first is outermost"}}},
+                          {"constraints",
+                           {{"type", "array"},
+                            {"items", {{"type", "string"}}},
+                            {"description", "Comparisons that points must meet, as in batch*seq == 128K"}}},
+                          {"outputs", {{"type", "array"}, {"items", {{"enum", all_outputs}}}, {"uniqueItems", true}}}});
+  sweep["required"] = Json::array({"schema"});
+  return sweep;
 }
 
-Json loaded_kind(const Kind& kind) {
-  return {{"type", "object"}, {"description", kind.doc}, {"properties", {{"schema", schema_key(kind.schema)}}}};
+/// A file of hardware that extends another says only what differs.
+Json loaded_kind(const schema::FileKind& kind) {
+  schema::Shape shape = kind.shape();
+  shape.keys.insert(shape.keys.begin(), {"schema", schema::text()});
+  const auto json_of = [&kind](const schema::Shape& one) {
+    Json json = Json::parse(schema::to_json_schema(one));
+    json["properties"]["schema"] = schema_key(kind.schema);
+    return json;
+  };
+  Json whole = json_of(shape);
+  const bool may_extend = whole["properties"].contains("extends");
+  Json json = may_extend ? json_of(schema::partial(std::move(shape))) : whole;
+  if (may_extend) {
+    json["required"] = Json::array({"schema", "name"});
+    json["if"] = {{"not", {{"required", Json::array({"extends"})}}}};
+    json["then"] = std::move(whole);
+  }
+  json["description"] = kind.doc;
+  return json;
 }
 
 /// Kinds by name.
 std::vector<std::pair<std::string, Json>> kinds() {
   std::vector<std::pair<std::string, Json>> all{{"run", run_kind()}, {"sweep", sweep_kind()}};
-  for (const Kind& kind : loaded_kinds) {
+  for (const schema::FileKind& kind : schema::file_kinds()) {
     all.emplace_back(kind.name, loaded_kind(kind));
   }
-  for (auto& [name, json] : all) {
-    json["required"] = Json::array({"schema"});
-  }
   return all;
+}
+
+std::vector<std::string_view> kind_names() {
+  std::vector<std::string_view> names{"run", "sweep"};
+  for (const schema::FileKind& kind : schema::file_kinds()) {
+    names.push_back(kind.name);
+  }
+  return names;
 }
 
 /// The kind that a file says it is of.
@@ -194,13 +204,8 @@ void print_schema(const std::string& kind) {
   if (kind.empty()) {
     json.update(all_kinds());
   } else {
-    std::vector<std::string_view> names;
-    const auto all = kinds();
-    for (const auto& [name, one] : all) {
-      names.push_back(name);
-    }
-    require_word("KIND", kind, names, "kind");
-    for (const auto& [name, one] : all) {
+    require_word("KIND", kind, kind_names(), "kind");
+    for (const auto& [name, one] : kinds()) {
       if (name == kind) {
         json.update(one);
       }
@@ -214,11 +219,10 @@ void print_schema(const std::string& kind) {
 void add_schema(CLI::App& app, int& status) {
   add_verb(app, "schema", "Print what YAML files may hold, as a JSON Schema", [&status](CLI::App& command) {
     const auto kind = std::make_shared<std::string>();
-    command.add_option("KIND", *kind,
-                       "run, sweep, model, hardware, cluster, jitter, faults, lab, schedule; all of them");
+    command.add_option("KIND", *kind, fmt::format("{}; all of them", fmt::join(kind_names(), ", ")));
     command.footer(
-        "Settings, in run and sweep files, are described in full; of other kinds an\n"
-        "editor only learns which one a file is, and loading it checks the rest.\n\n"
+        "An editor learns from it which keys there are, what each is and which values it\n"
+        "takes. What joins several keys only loading the file checks.\n\n"
         "Example:\n"
         "  commfuse-sim schema > commfuse.schema.json\n"
         "and, as the first line of a file:\n"

@@ -100,7 +100,7 @@ void add_maps(std::span<const Row> rows, std::vector<OutputFile>& files) {
 bool streams(std::string_view format) { return format == "csv" || format == "json" || format == "jsonl"; }
 
 int code_of(const StoreReader& store) {
-  return store.infeasible_rows() == 0 ? exit_code::done : exit_code::failed_points;
+  return store.counts().infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
 }
 
 std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
@@ -119,16 +119,16 @@ void print_summary(const Sweep& sweep, const StoreReader& store) {
   for (const char* output : {"report", "map"}) {
     if (sweep.writes(output)) {
       fmt::print(stderr, "no {}: it shows {} rows at most, and there are {}; narrow the sweep\n", output,
-                 most_rows_shown, store.rows());
+                 most_rows_shown, store.counts().rows);
     }
   }
   fmt::print("{} points, {} rows in {}\nlook at them: commfuse-sim results {} --where \"ranks = 8\"\n",
-             store.identity().points, store.rows(), store.path().string(), store.path().string());
+             store.identity().points, store.counts().rows, store.path().string(), store.path().string());
 }
 
 int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
   std::vector<OutputFile> files = tables_of(sweep, store);
-  if (store.rows() > most_rows_shown) {
+  if (store.counts().rows > most_rows_shown) {
     folder.write(files);
     streams(format) ? write_rows(store, format, print) : print_summary(sweep, store);
     return code_of(store);

@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -58,7 +59,7 @@ Progress::Clock clock_from_now() {
 
 /// What a store lacks of its shard.
 std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreWriter& store) {
-  const std::vector<bool> held = store.held();
+  const std::vector<bool>& held = store.held();
   std::vector<std::size_t> left;
   for (std::size_t point = 0; point < identity.points; ++point) {
     if (!held[point] && belongs_to(identity.shard, point, identity.points)) {
@@ -82,8 +83,8 @@ std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const
   return std::make_unique<StoreWriter>(path, identity);
 }
 
-/// Plays what the store lacks, with `world` also on other processes.
-void fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world) {
+/// Plays what the store lacks, with `world` also on other processes; what it holds then.
+StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWriter& store, World* world) {
   const std::vector<std::size_t> points = points_left(prepared.identity, store);
   Progress progress(progress_form(request.progress, ::isatty(STDERR_FILENO) != 0), points.size(), clock_from_now(),
                     say);
@@ -102,13 +103,15 @@ void fill(const PreparedSweep& prepared, const SweepRequest& request, StoreWrite
   }
   filler.finish();
   progress.end();
+  return store.counts();
 }
 
 /// After it was filled: the files beside it, or how to go on.
-int finish(const PreparedSweep& prepared, const SweepRequest& request, const SweepFolder& folder) {
+int finish(const PreparedSweep& prepared, const SweepRequest& request, const SweepFolder& folder,
+           const StoreCounts& counts) {
   const StoreIdentity& identity = prepared.identity;
-  StoreReader store(folder.path_of(store_name(identity.shard)));
-  const std::size_t stored = store.points();
+  StoreReader store(folder.path_of(store_name(identity.shard)), counts);
+  const std::size_t stored = counts.points;
   const std::size_t wanted = store.points_wanted();
   if (stored < wanted) {
     say(fmt::format("interrupted; {} of {} points are stored, and the same command goes on from there\n", stored,
@@ -120,7 +123,7 @@ int finish(const PreparedSweep& prepared, const SweepRequest& request, const Swe
   }
   fmt::print("shard {}: {} points in {}; when all are there: commfuse-sim merge {}\n", name_of(identity.shard), stored,
              store.path().string(), request.out);
-  return store.infeasible_rows() == 0 ? exit_code::done : exit_code::failed_points;
+  return counts.infeasible_rows == 0 ? exit_code::done : exit_code::failed_points;
 }
 
 SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& request) {
@@ -129,19 +132,24 @@ SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& r
   return folder;
 }
 
+/// From a prepared sweep to the exit code; `began` is called once others are kept waiting for points.
+int run_prepared(const PreparedSweep& prepared, const SweepRequest& request, World* world,
+                 const std::function<void()>& began) {
+  const SweepFolder folder = prepared_folder(prepared, request);
+  auto store = open_store(folder.path_of(store_name(prepared.identity.shard)), prepared.identity, request.force);
+  began();
+  const StoreCounts counts = fill(prepared, request, *store, world);
+  store.reset();  // closed, so that it can be read
+  return finish(prepared, request, folder, counts);
+}
+
 int run_here(const SweepRequest& request) {
   const PreparedSweep prepared(request);
   if (request.dry_run) {
     print_dry_run(prepared);
     return exit_code::done;
   }
-  const SweepFolder folder = prepared_folder(prepared, request);
-  {
-    const auto store =
-        open_store(folder.path_of(store_name(prepared.identity.shard)), prepared.identity, request.force);
-    fill(prepared, request, *store, nullptr);
-  }
-  return finish(prepared, request, folder);
+  return run_prepared(prepared, request, nullptr, [] {});
 }
 
 /// The first of several processes. The others are sent home before it throws.
@@ -149,14 +157,7 @@ int run_leader(const SweepRequest& request, World& world) {
   bool led = false;
   try {
     const PreparedSweep prepared(request);
-    const SweepFolder folder = prepared_folder(prepared, request);
-    {
-      const auto store =
-          open_store(folder.path_of(store_name(prepared.identity.shard)), prepared.identity, request.force);
-      led = true;
-      fill(prepared, request, *store, &world);
-    }
-    return finish(prepared, request, folder);
+    return run_prepared(prepared, request, &world, [&led] { led = true; });
   } catch (...) {
     if (!led) {
       dismiss(world);

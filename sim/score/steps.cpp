@@ -274,6 +274,7 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
     one.plan.context = row.count(table.column("cp"), most_gpus);
     one.plan.pipeline = row.count(table.column("pp"), most_gpus);
     one.plan.zero = Zero::gradients;
+    one.framework.fuses_accumulation = false;
     one.plan.data = std::max<std::int64_t>(1, gpus / (one.plan.tensor * one.plan.context * one.plan.pipeline));
     one.plan.global_batch = one.plan.data * row.count(table.column("batch_per_dp"));
     one.plan.seq = row.count(table.column("seq"));
@@ -299,11 +300,13 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
       worst_percent = std::max(worst_percent, std::abs(answer.step->mfu - measured_mfu));
     }
   }
+  tally.result().mfu_distance = std::max(worst_rate, worst_percent);
   tally.result().remarks.push_back(
       fmt::format(
           "At most {:.1f} points of MFU off the published TFLOP/s, {:.1f} off the MFU beside them, which is rounded to "
           "whole percents; scores counted causally. Tensor parallelism as `serial`: the paper names no overlap of it. "
-          "Replicas are what the numbers of GPUs leave. ",
+          "Replicas are what the numbers of GPUs leave. Gradients are added up in 32 bits by kernels of their own, as "
+          "PyTorch's FSDP does. ",
           100.0 * worst_rate, 100.0 * worst_percent) +
       remark_on_spread());
 }

@@ -23,6 +23,9 @@ struct Framework {
   /// matrix units are fed by narrower loads (NVIDIA, "Matrix Multiplication Background User's Guide", 2023, section
   /// 2.2, says that it matters, not how much).
   Parameter<double> misaligned_power{0.5, 0.2, Provenance::prior, "judgement"};
+  /// Whether the product of a weight's gradient adds to 32-bit sums as it writes (Megatron-LM). False: it writes 16
+  /// bits, and a kernel behind adds them (PyTorch's FSDP, `accumulate_unsharded_grad_if_needed`).
+  bool fuses_accumulation = true;
   /// HBM bytes a logit of 16 bits, forward and backward together. 52: Megatron's unfused vocabulary-parallel
   /// cross-entropy, kernel by kernel (conversion 6, maximum 4, difference 8, exponential 8, sum 4, quotient 8;
   /// gradient 8, conversion 6). 14: one that reads and writes 16 bits (PyTorch's log-softmax, loss and their

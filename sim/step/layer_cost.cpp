@@ -9,6 +9,7 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/schedule/strategies.h"
+#include "model/workload/memory.h"
 
 namespace commfuse {
 
@@ -95,7 +96,7 @@ std::int64_t LayerCost::qkv_columns() const {
 Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient, int ctas) const {
   GemmSize size{.m = m, .n = n, .k = k, .dtype = plan_.dtype};
   size.run = hot;
-  if (into_gradient && plan_.gradient_dtype == DType::fp32) {
+  if (into_gradient && plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation) {
     size.out = DType::fp32;
     size.accumulate = true;
   }
@@ -394,7 +395,18 @@ Stream LayerCost::backward(const LayerKind& kind) {
   if (kind.attention) {
     attention_backward(stream);
   }
+  accumulation(stream, parameters_on_gpu(model_, plan_, kind));
   return stream;
+}
+
+/// Reads a gradient of 16 bits, and reads and writes its 32-bit sum.
+void LayerCost::accumulation(Stream& stream, std::int64_t parameters) const {
+  if (plan_.gradient_dtype != DType::fp32 || point_.framework.fuses_accumulation) {
+    return;
+  }
+  const std::int64_t a_parameter = bytes_of(DType::bf16) + 2 * bytes_of(DType::fp32);
+  weight_kernel(stream,
+                memory_bound_time(machine_.accelerator, Bytes{parameters * a_parameter}, machine_.accelerator.sms));
 }
 
 LayerCost::SplitPasses LayerCost::backward_split(const LayerKind& kind) {
@@ -432,6 +444,7 @@ Stream LayerCost::embedding_backward() const {
     collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * model_.hidden}));
   }
   moved(stream, 3 * tokens_ * model_.hidden);
+  accumulation(stream, model_.vocab / plan_.tensor * model_.hidden);
   return stream;
 }
 
@@ -458,6 +471,7 @@ Stream LayerCost::logits_backward() const {
   const std::int64_t columns = model_.vocab / plan_.tensor;
   moved_bytes(stream, (1.0 - loss_forward) * point_.framework.loss_bytes * static_cast<double>(tokens_ * columns));
   product_backward(stream, tokens_, columns, model_.hidden);
+  accumulation(stream, columns * model_.hidden);
   if (plan_.tensor > 1 && plan_.sequence_parallel) {
     collective(stream, tensor_group().reduce_scatter(Bytes{width * tokens_ * model_.hidden}));
   }

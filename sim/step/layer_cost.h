@@ -119,6 +119,8 @@ class LayerCost {
   /// One product of m x k activations and a k x n weight; backward the two products of its gradients.
   void product(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
   void product_backward(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const;
+  /// Of gradients of 16 bits to 32-bit sums, where no product does it.
+  void accumulation(Stream& stream, std::int64_t parameters) const;
   /// Beside a collective that holds so many SMs.
   [[nodiscard]] Duration product_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient,
                                       int ctas = 0) const;

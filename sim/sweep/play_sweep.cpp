@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <mutex>
 #include <utility>
 
 #include "sim/point_runner.h"
@@ -16,20 +17,44 @@ namespace commfuse {
 
 namespace {
 
-/// Enough to keep the threads busy while one of them writes.
+/// Enough to keep the threads busy while one of them writes, also where that one waits for the disk or its core for
+/// some 50 ms.
+constexpr std::size_t least_chunks = 256;
 constexpr std::size_t chunks_a_thread = 4;
-constexpr std::size_t most_in_a_chunk = 128;
+/// Rows that a thread has just made are in its cache when it writes them.
+constexpr std::size_t most_in_a_chunk = 32;
 
 bool is_set(const std::atomic<bool>* flag) { return flag != nullptr && flag->load(std::memory_order_relaxed); }
 
-/// One thread's way through the points.
-struct Worker {
-  Worker(const PointList& list, PlayPoint play_point) : cursor(list), play(std::move(play_point)) {}
-  PointCursor cursor;
-  PlayPoint play;
+struct Worker;
+
+struct PlayedPoints {
+  std::vector<StoredPoint> points;
+  Worker* by = nullptr;
 };
 
-using Chunk = std::shared_ptr<std::vector<StoredPoint>>;
+using Chunk = std::shared_ptr<PlayedPoints>;
+
+/// One thread's way through the points. It gets back what others have written of its points and frees that itself:
+/// memory that another thread frees has the two wait for each other.
+struct Worker {
+  Worker(const PointList& list, PlayPoint play_point) : cursor(list), play(std::move(play_point)) {}
+
+  void give_back(Chunk chunk) {
+    const std::scoped_lock lock(mutex);
+    written.push_back(std::move(chunk));
+  }
+  void free_written() {
+    std::vector<Chunk> mine;
+    const std::scoped_lock lock(mutex);
+    mine.swap(written);
+  }
+
+  PointCursor cursor;
+  PlayPoint play;
+  std::mutex mutex;
+  std::vector<Chunk> written;
+};
 
 }  // namespace
 
@@ -68,17 +93,20 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
       control.stop();
       return nullptr;
     }
-    auto begun = std::make_shared<std::vector<StoredPoint>>();
+    auto begun = std::make_shared<PlayedPoints>();
     for (const std::size_t end = std::min(next + chunk, points.size()); next < end; ++next) {
-      begun->push_back({.point = points[next]});
+      begun->points.push_back({.point = points[next]});
     }
     return begun;
   };
   const auto play = [&](Chunk chunk_of_points) {
     Worker& worker = workers.local();
-    for (StoredPoint& point : *chunk_of_points) {
+    worker.free_written();
+    chunk_of_points->by = &worker;
+    std::vector<StoredPoint>& of_chunk = chunk_of_points->points;
+    for (StoredPoint& point : of_chunk) {
       if (is_set(options.stop)) {
-        chunk_of_points->resize(static_cast<std::size_t>(&point - chunk_of_points->data()));
+        of_chunk.resize(static_cast<std::size_t>(&point - of_chunk.data()));
         break;
       }
       point.rows = worker.play(worker.cursor.at(point.point));
@@ -86,11 +114,12 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
     return chunk_of_points;
   };
   const auto end = [&](const Chunk& played) {
-    for (StoredPoint& point : *played) {
-      take(std::move(point));
+    for (const StoredPoint& point : played->points) {
+      take(point);
     }
+    played->by->give_back(played);
   };
-  tbb::parallel_pipeline(threads * chunks_a_thread,
+  tbb::parallel_pipeline(std::max(threads * chunks_a_thread, least_chunks),
                          tbb::make_filter<void, Chunk>(tbb::filter_mode::serial_in_order, begin) &
                              tbb::make_filter<Chunk, Chunk>(tbb::filter_mode::parallel, play) &
                              tbb::make_filter<Chunk, void>(tbb::filter_mode::serial_in_order, end));

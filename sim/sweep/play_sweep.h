@@ -33,7 +33,7 @@ class Players {
 };
 
 /// Takes what was played, one call at a time.
-using TakePoint = std::function<void(StoredPoint)>;
+using TakePoint = std::function<void(const StoredPoint&)>;
 
 struct SweepOptions {
   int threads = 0;  ///< 0: all cores

@@ -163,6 +163,21 @@ std::string selection_of(const Database& database, StoreKind kind) {
   return sql + " FROM rows ORDER BY id";
 }
 
+/// What rows there are: calls visit(point, whether it has a result) for each, in their order.
+template <class Visit>
+void for_each_row(const Database& database, const Visit& visit) {
+  Statement statement(database, "SELECT id, reason IS NULL FROM rows ORDER BY id");
+  while (statement.step()) {
+    visit(static_cast<std::size_t>(statement.whole(0) / rows_a_point), statement.whole(1) != 0);
+  }
+}
+
+void count(StoreCounts& counts, bool is_new_point, bool has_result) {
+  counts.points += is_new_point ? 1 : 0;
+  counts.rows += 1;
+  counts.infeasible_rows += has_result ? 0 : 1;
+}
+
 /// Rows of points that are neither in the sweep nor in the shard are nobody's.
 void require_known(const Database& database, const StoreIdentity& identity, std::size_t point) {
   if (point >= identity.points || !belongs_to(identity.shard, point, identity.points)) {
@@ -216,29 +231,38 @@ struct StoreReader::State {
     return *word;
   }
 
+  [[nodiscard]] StoreCounts counted() const {
+    StoreCounts found;
+    std::optional<std::size_t> last;
+    for_each_row(database, [&](std::size_t point, bool has_result) {
+      count(found, last != point, has_result);
+      last = point;
+    });
+    return found;
+  }
+
   Database database;
   StoreIdentity identity;
   std::optional<Words> words;
   std::optional<Statement> rows;
+  std::optional<StoreCounts> counts;
   bool has_row = false;
 };
 
-StoreReader::StoreReader(const fs::path& path) : state_(std::make_unique<State>(path)) {}
+StoreReader::StoreReader(const fs::path& path, std::optional<StoreCounts> counts)
+    : state_(std::make_unique<State>(path)) {
+  state_->counts = counts;
+}
 StoreReader::~StoreReader() = default;
 
 const StoreIdentity& StoreReader::identity() const { return state_->identity; }
 const fs::path& StoreReader::path() const { return state_->database.path(); }
 
-std::size_t StoreReader::points() const {
-  return static_cast<std::size_t>(number_of(state_->database, "SELECT count(DISTINCT id / 4096) FROM rows"));
-}
-
-std::size_t StoreReader::rows() const {
-  return static_cast<std::size_t>(number_of(state_->database, "SELECT count(*) FROM rows"));
-}
-
-std::size_t StoreReader::infeasible_rows() const {
-  return static_cast<std::size_t>(number_of(state_->database, "SELECT count(*) FROM rows WHERE reason IS NOT NULL"));
+const StoreCounts& StoreReader::counts() const {
+  if (!state_->counts) {
+    state_->counts = state_->counted();
+  }
+  return *state_->counts;
 }
 
 std::size_t StoreReader::points_wanted() const {
@@ -283,10 +307,12 @@ struct StoreWriter::State {
       require_same(path, identity_in(database), identity);
       require_sound();
     }
-    const Words held(database);
-    for (const auto& [id, text] : held.all()) {
+    const Words known(database);
+    for (const auto& [id, text] : known.all()) {
       words.emplace(text, id);
     }
+    last_words.resize(store_columns(identity.kind).size());
+    find_held();
     insert.emplace(database, insertion_of(identity.kind));
     insert_word.emplace(database, "INSERT INTO texts(id, text) VALUES(?, ?)");
     open_session();
@@ -298,6 +324,15 @@ struct StoreWriter::State {
     if (statement.step() && statement.text(0) != "ok") {
       damaged(database.path(), std::string(statement.text(0)));
     }
+  }
+
+  void find_held() {
+    held.assign(identity.points, false);
+    for_each_row(database, [&](std::size_t point, bool has_result) {
+      require_known(database, identity, point);
+      count(counts, !held[point], has_result);
+      held[point] = true;
+    });
   }
 
   /// Wall clock, for people: nothing is ever decided by it.
@@ -320,18 +355,31 @@ struct StoreWriter::State {
   }
 
   std::int64_t number_of_word(const std::string& word) {
-    const auto [place, is_new] = words.emplace(word, static_cast<std::int64_t>(words.size()) + 1);
-    if (is_new) {
-      insert_word->bind(1, place->second);
-      insert_word->bind(2, std::string_view(word));
-      insert_word->finish();
+    if (const auto known = words.find(word); known != words.end()) {
+      return known->second;
     }
-    return place->second;
+    const auto number = static_cast<std::int64_t>(words.size()) + 1;
+    insert_word->bind(1, number);
+    insert_word->bind(2, std::string_view(word));
+    insert_word->finish();
+    words.emplace(word, number);
+    return number;
   }
 
-  void bind(int parameter, StoreType type, const Value& value) {
+  /// Most rows say in most columns what the one before them said.
+  std::int64_t number_of_word(std::size_t column, const std::string& word) {
+    auto& [text, number] = last_words[column];
+    if (number == 0 || text != word) {
+      number = number_of_word(word);
+      text = word;
+    }
+    return number;
+  }
+
+  void bind(std::size_t column, StoreType type, const Value& value) {
+    const auto parameter = static_cast<int>(column) + 3;
     if (const auto* text = std::get_if<std::string>(&value)) {
-      type == StoreType::word ? insert->bind(parameter, number_of_word(*text))
+      type == StoreType::word ? insert->bind(parameter, number_of_word(column, *text))
                               : insert->bind(parameter, std::string_view(*text));
     } else if (const auto* count = std::get_if<std::int64_t>(&value)) {
       insert->bind(parameter, *count);
@@ -348,14 +396,17 @@ struct StoreWriter::State {
     insert->bind(1, id);
     insert->bind(2, std::int64_t{checksum_of(id, row)});
     for (std::size_t i = 0; i < columns.size(); ++i) {
-      bind(static_cast<int>(i) + 3, columns[i].type, row[i]);
+      bind(i, columns[i].type, row[i]);
     }
     insert->finish();
   }
 
   Database database;
   StoreIdentity identity;
+  std::vector<bool> held;  // by point
+  StoreCounts counts;
   std::unordered_map<std::string, std::int64_t> words;
+  std::vector<std::pair<std::string, std::int64_t>> last_words;  // by column; 0: none yet
   std::optional<Statement> insert;
   std::optional<Statement> insert_word;
   bool is_open = false;  // a transaction
@@ -368,16 +419,8 @@ StoreWriter::StoreWriter(const fs::path& path, const StoreIdentity& identity)
     : state_(std::make_unique<State>(path, identity)) {}
 StoreWriter::~StoreWriter() = default;
 
-std::vector<bool> StoreWriter::held() const {
-  std::vector<bool> held(state_->identity.points, false);
-  Statement statement(state_->database, "SELECT DISTINCT id / 4096 FROM rows");
-  while (statement.step()) {
-    const auto point = static_cast<std::size_t>(statement.whole(0));
-    require_known(state_->database, state_->identity, point);
-    held[point] = true;
-  }
-  return held;
-}
+const std::vector<bool>& StoreWriter::held() const { return state_->held; }
+const StoreCounts& StoreWriter::counts() const { return state_->counts; }
 
 void StoreWriter::add(std::size_t point, const std::vector<StoreRow>& rows) {
   check(rows.size() <= static_cast<std::size_t>(rows_a_point), "a point has no more rows than have numbers");
@@ -388,6 +431,8 @@ void StoreWriter::add(std::size_t point, const std::vector<StoreRow>& rows) {
   std::int64_t id = static_cast<std::int64_t>(point) * rows_a_point;
   for (const StoreRow& row : rows) {
     state_->add(id++, row);
+    count(state_->counts, !state_->held[point], is_feasible(state_->identity.kind, row));
+    state_->held[point] = true;
   }
   ++state_->added;
 }

@@ -34,6 +34,13 @@ struct StoreIdentity {
   Shard shard{};
 };
 
+/// How much a store holds.
+struct StoreCounts {
+  std::size_t points = 0;
+  std::size_t rows = 0;
+  std::size_t infeasible_rows = 0;  ///< With a reason in the place of a result.
+};
+
 /// What a store holds of one point.
 struct StoredPoint {
   std::size_t point = 0;
@@ -43,19 +50,16 @@ struct StoredPoint {
 /// Reads points in their order. Throws DatabaseError of kind damaged where a row is not what was written.
 class StoreReader {
  public:
-  /// Throws ConfigError for what is no store, or one of a newer program, DatabaseError else.
-  explicit StoreReader(const std::filesystem::path& path);
+  /// Whoever has just filled it knows its counts, which saves looking for them. Throws ConfigError for what is no
+  /// store, or one of a newer program, DatabaseError else.
+  explicit StoreReader(const std::filesystem::path& path, std::optional<StoreCounts> counts = std::nullopt);
   StoreReader(const StoreReader&) = delete;
   StoreReader& operator=(const StoreReader&) = delete;
   ~StoreReader();
 
   [[nodiscard]] const StoreIdentity& identity() const;
   [[nodiscard]] const std::filesystem::path& path() const;
-  /// Points, and rows, that it holds.
-  [[nodiscard]] std::size_t points() const;
-  [[nodiscard]] std::size_t rows() const;
-  /// Rows with a reason in the place of a result.
-  [[nodiscard]] std::size_t infeasible_rows() const;
+  [[nodiscard]] const StoreCounts& counts() const;
   /// Points that it will hold.
   [[nodiscard]] std::size_t points_wanted() const;
 
@@ -80,7 +84,8 @@ class StoreWriter {
   ~StoreWriter();
 
   /// By point: whether it is there.
-  [[nodiscard]] std::vector<bool> held() const;
+  [[nodiscard]] const std::vector<bool>& held() const;
+  [[nodiscard]] const StoreCounts& counts() const;
   /// Of a point that is not there yet. Seen by others after commit().
   void add(std::size_t point, const std::vector<StoreRow>& rows);
   void commit();

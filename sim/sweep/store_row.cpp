@@ -96,9 +96,11 @@ StepRow::Value cell_of(const ordered_json& value) {
 enum class Tag : char { nothing, text, count, number };
 
 void put_number(std::uint64_t bits, std::size_t bytes, std::string& out) {
-  for (std::size_t i = 0; i < bytes; ++i) {
-    out += static_cast<char>(bits >> (8 * i) & 0xff);
+  std::array<char, 8> text{};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    text[i] = static_cast<char>(bits >> (8 * i) & 0xff);
   }
+  out.append(text.data(), bytes);
 }
 
 void put_value(const Value& value, std::string& out) {
@@ -182,7 +184,9 @@ std::span<const StoreColumn> store_columns(StoreKind kind) {
 }
 
 StoreRow stored(const ResultRow& row) {
-  StoreRow values = values_of(row);
+  StoreRow values;
+  values.reserve(store_columns(StoreKind::layers).size());
+  append_values_of(row, values);
   values.emplace_back(row.tails ? Value{causes_text(row.tails->causes)} : Value{});
   return values;
 }

@@ -66,12 +66,12 @@ class FileDigests {
 
   /// "extends: h100-sxm": a name of the catalogue.
   void add_if_known(const std::string& name) {
-    const auto known = known_names(Catalogue::hardware);
-    if (std::binary_search(known.begin(), known.end(), name)) {
+    if (std::binary_search(hardware_.begin(), hardware_.end(), name)) {
       add(find_config(Catalogue::hardware, name));
     }
   }
 
+  const std::vector<std::string> hardware_ = known_names(Catalogue::hardware);
   std::set<fs::path> seen_;
   std::multiset<std::string> digests_;
 };

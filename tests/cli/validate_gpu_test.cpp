@@ -9,6 +9,7 @@
 #include <string>
 
 #include "tests/cli/program.h"
+#include "tests/own_folder.h"
 
 namespace commfuse::test {
 namespace {
@@ -51,6 +52,11 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
   EXPECT_NE(refusal("--issue later").find("--issue"), std::string::npos);
   EXPECT_NE(refusal("--link bounce --link-bandwidth '1 GB/s'").find("leave out --link-bandwidth"), std::string::npos);
   EXPECT_NE(refusal("--device x").find("--device: 'x' is no whole number"), std::string::npos);
+  EXPECT_EQ(refusal("--partition 0"),
+            "--partition: '0' is no whole number from 1 to 1024; write one, as in --partition 1\n");
+  EXPECT_EQ(refusal("--nccl-p2p-channels many"),
+            "--nccl-p2p-channels: 'many' is no whole number from 1 to 64; write one, as in --nccl-p2p-channels 1\n");
+  EXPECT_EQ(refusal("--nccl-register yes"), "--nccl-register: 'yes' is no value; known values: on, off\n");
   EXPECT_NE(refusal("--compute emulated").find("a GPU does the real thing"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-validate probe --stage lunch").code, 2);
 }
@@ -86,6 +92,88 @@ TEST(FirstRun, WhereThereIsNoGpuItPredictsSaysWhyAndIsGoneOnWith) {
   const Outcome again = run_program(script);
   EXPECT_NE(again.err.find("predictions: done before"), std::string::npos) << again.err;
   std::filesystem::remove_all(bundle);
+}
+
+/// first_run.sh with programs of its own: a validator that writes what it is asked for and measures nothing, and a
+/// simulator whose `calibrate` does the same.
+class FirstRunByFakes : public testing::Test {
+ protected:
+  FirstRunByFakes() {
+    program("commfuse-validate",
+            "for word; do [ \"$before\" = --out ] && echo \"$*\" >>\"$word\"; before=$word; done; echo \"ran $*\"");
+    program("commfuse-sim", "case $1 in calibrate) exec commfuse-validate \"$@\" ;; esac; exec " COMMFUSE_BIN_DIR
+                            "/commfuse-sim \"$@\"");
+  }
+  static void program(const std::string& name, const std::string& body) {
+    std::filesystem::create_directory("fakes");
+    std::ofstream("fakes/" + name) << "#!/bin/sh\n" << body << "\n";
+    std::filesystem::permissions("fakes/" + name, std::filesystem::perms::owner_all);
+  }
+  static Outcome first_run(const std::string& arguments, const std::string& variables = "") {
+    return run_program("PATH=\"$PWD/fakes:$PATH\" FIRST_RUN_PROGRAMS=\"$PWD/fakes\" " + variables +
+                       " " COMMFUSE_SOURCE_DIR "/validate/cuda/first_run.sh " + arguments + " \"$PWD/bundle\"");
+  }
+  const OwnFolder folder_;
+};
+
+TEST_F(FirstRunByFakes, AllStagesComeToTheirEndAndLeaveAtMostEightFiles) {
+  const Outcome outcome = first_run("run");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  std::size_t ended = 0;
+  for (std::size_t at = 0; (at = outcome.err.find(": exit ", at)) != std::string::npos; ++at, ++ended) {
+    EXPECT_EQ(outcome.err.substr(at, 9), ": exit 0 ") << outcome.err;
+  }
+  EXPECT_EQ(ended, 14U) << outcome.err;
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("bundle")) {
+    EXPECT_TRUE(entry.is_regular_file()) << entry.path();
+    ++files;
+  }
+  EXPECT_LE(files, 8U);
+  const std::string comparisons = contents_of("bundle/comparisons.jsonl");
+  EXPECT_EQ(std::ranges::count(comparisons, '\n'), 15);  // three shapes at five paces
+}
+
+TEST_F(FirstRunByFakes, WhatNoLongerFitsIntoACallIsLeftToTheNextOne) {
+  const std::string some = "FIRST_RUN_STAGES='environment middle'";
+  const Outcome first = first_run("run", some + " FIRST_RUN_LIMIT=100");
+  EXPECT_NE(first.err.find("environment: exit 0"), std::string::npos) << first.err;
+  EXPECT_NE(first.err.find("middle: left to the next call, as it may take 150 s and "), std::string::npos) << first.err;
+  EXPECT_FALSE(std::filesystem::exists("bundle/comparisons.jsonl"));
+  const Outcome second = first_run("run", some);
+  EXPECT_NE(second.err.find("environment: done before"), std::string::npos) << second.err;
+  EXPECT_NE(second.err.find("middle: exit 0"), std::string::npos) << second.err;
+}
+
+TEST_F(FirstRunByFakes, ThePlanFitsIntoOneCallOfTenMinutes) {
+  const Outcome outcome = first_run("plan");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const std::size_t sum = outcome.out.find("together");
+  ASSERT_NE(sum, std::string::npos) << outcome.out;
+  EXPECT_LE(std::stoi(outcome.out.substr(sum + 8)), 540);  // and a minute to start
+  EXPECT_NE(outcome.err.find("it can run here"), std::string::npos) << outcome.err;
+}
+
+TEST_F(FirstRunByFakes, TheSanitizerIsAskedForThreeKindsOfMistakesAndMissedWhereItIsNot) {
+  if (run_program("command -v compute-sanitizer").code != 0) {
+    const Outcome missing = first_run("sanitize");
+    EXPECT_EQ(missing.code, 69);
+    EXPECT_EQ(missing.err, "first_run: there is no compute-sanitizer here; it comes with the CUDA Toolkit\n");
+  }
+  program("compute-sanitizer", "echo \"kind $2\"; shift 4; exec \"$@\"");
+  EXPECT_EQ(first_run("sanitize").code, 0);
+  const std::string log = contents_of("bundle/log.txt");
+  for (const char* kind : {"kind memcheck\n", "kind racecheck\n", "kind synccheck\n"}) {
+    EXPECT_NE(log.find(std::string(kind) + "ran check --executor cuda-virtual"), std::string::npos) << log;
+  }
+  program("compute-sanitizer", "exit 1");
+  EXPECT_EQ(first_run("sanitize").code, 1);
+}
+
+TEST_F(FirstRunByFakes, AnUnknownVerbIsRefused) {
+  const Outcome outcome = first_run("start");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.find("usage: validate/cuda/first_run.sh"), 0U) << outcome.err;
 }
 
 }  // namespace

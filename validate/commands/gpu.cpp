@@ -28,8 +28,9 @@ constexpr std::array<std::pair<std::string_view, LinkKind>, 2> links{
 constexpr std::array<std::string_view, 2> switches{"on", "off"};
 constexpr std::array<std::pair<std::string_view, int>, 3> cta_policies{
     {{"default", 0}, {"efficiency", 1}, {"zero", 2}}};
-constexpr std::array all_flags{"--device",          "--view", "--issue",      "--link",     "--link-ctas",
-                               "--multiprocessors", "--nvls", "--cta-policy", "--nccl-ctas"};
+constexpr std::array all_flags{
+    "--device",    "--view", "--issue",      "--link",      "--link-ctas",         "--multiprocessors",
+    "--partition", "--nvls", "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels", "--nccl-register"};
 
 template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,
@@ -49,8 +50,25 @@ int whole_number(std::string_view flag, const std::string& text, std::int64_t le
   return static_cast<int>(*number);
 }
 
+NetworkOptions network_options_of(const GpuArguments& arguments) {
+  sim::require_word("--nvls", arguments.nvls, switches, "value");
+  NetworkOptions options{.nvls = arguments.nvls == "on",
+                         .cta_policy = chosen("--cta-policy", arguments.cta_policy, cta_policies, "value")};
+  if (arguments.nccl_ctas != "auto") {
+    options.most_ctas = whole_number("--nccl-ctas", arguments.nccl_ctas, 1, 64);
+  }
+  if (arguments.nccl_p2p_channels != "auto") {
+    options.least_p2p_channels = whole_number("--nccl-p2p-channels", arguments.nccl_p2p_channels, 1, 64);
+  }
+  sim::require_word("--nccl-register", arguments.nccl_register, switches, "value");
+  options.registered = arguments.nccl_register == "on";
+  return options;
+}
+
+/// Those of nccl are checked too, before anything is loaded.
 VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pace>& pace) {
-  VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "launch")};
+  static_cast<void>(network_options_of(arguments));
+  VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode")};
   options.link = {.kind = chosen("--link", arguments.link, links, "link"),
                   .ctas = whole_number("--link-ctas", arguments.ctas, 1, 64)};
   if (pace) {
@@ -64,6 +82,9 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
   }
   if (arguments.multiprocessors != "all") {
     options.multiprocessors = whole_number("--multiprocessors", arguments.multiprocessors, 1, 1024);
+  }
+  if (arguments.partition != "none") {
+    options.partition = whole_number("--partition", arguments.partition, 1, 1024);
   }
   sim::require_word("--view", arguments.view, views, "view");
   return options;
@@ -102,6 +123,11 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
   command.add_option("--multiprocessors", arguments.multiprocessors, "So many products make do with")
       ->group(group)
       ->capture_default_str();
+  command
+      .add_option("--partition", arguments.partition,
+                  "Of cuda-virtual: all but communication runs on so many multiprocessors, set apart by green contexts")
+      ->group(group)
+      ->capture_default_str();
   command.add_option("--nvls", arguments.nvls, "Of nccl: on, off; whether collectives may add up in the switch")
       ->group(group)
       ->capture_default_str();
@@ -111,6 +137,17 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
       ->group(group)
       ->capture_default_str();
   command.add_option("--nccl-ctas", arguments.nccl_ctas, "Of nccl: at most so many blocks of threads a collective")
+      ->group(group)
+      ->capture_default_str();
+  command
+      .add_option("--nccl-p2p-channels", arguments.nccl_p2p_channels,
+                  "Of nccl: at least so many channels for messages (NCCL_MIN_P2P_NCHANNELS); a message gets a share of "
+                  "them, so more make a ring faster")
+      ->group(group)
+      ->capture_default_str();
+  command
+      .add_option("--nccl-register", arguments.nccl_register,
+                  "Of nccl: on, off; whether buffers are made known to it, so that it need not copy (from 2.19)")
       ->group(group)
       ->capture_default_str();
 }
@@ -176,16 +213,6 @@ std::string Gpu::in_words() const { return validate::in_words(driver_->facts());
 
 namespace {
 
-NetworkOptions network_options_of(const GpuArguments& arguments) {
-  sim::require_word("--nvls", arguments.nvls, switches, "switch");
-  NetworkOptions options{.nvls = arguments.nvls == "on",
-                         .cta_policy = chosen("--cta-policy", arguments.cta_policy, cta_policies, "policy")};
-  if (arguments.nccl_ctas != "auto") {
-    options.most_ctas = whole_number("--nccl-ctas", arguments.nccl_ctas, 1, 64);
-  }
-  return options;
-}
-
 /// The leader tells all others the key.
 class TellKey final : public Activity {
  public:
@@ -210,6 +237,10 @@ class TellKey final : public Activity {
 
 /// Unless somebody said which, the local-th GPU.
 GpuArguments with_device(GpuArguments arguments, int local) {
+  if (arguments.partition != "none") {
+    throw ConfigError(
+        "--partition is of cuda-virtual; under nccl --multiprocessors leaves room for communication, so write that");
+  }
   if (arguments.device == "auto") {
     arguments.device = fmt::format("{}", local);
   }
@@ -256,8 +287,12 @@ MakeExecutor GpuCrew::timed() {
 }
 
 std::string GpuCrew::in_words() const {
-  return fmt::format("{}; {} GPUs, NVLS {}, NCCL {} at run time", gpu_.in_words(), crew_.processes(),
-                     network_options_.nvls ? "on" : "off", network_->version());
+  std::string text = fmt::format("{}; {} GPUs, NVLS {}, NCCL {} at run time", gpu_.in_words(), crew_.processes(),
+                                 network_options_.nvls ? "on" : "off", network_->version());
+  if (network_options_.least_p2p_channels > 0) {
+    text += fmt::format(", at least {} P2P channels", network_options_.least_p2p_channels);
+  }
+  return text + (network_options_.registered ? ", buffers registered" : "");
 }
 
 std::string in_words(const DeviceFacts& facts) {

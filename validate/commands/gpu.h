@@ -29,9 +29,12 @@ struct GpuArguments {
   std::string link = "copy";
   std::string ctas = "4";
   std::string multiprocessors = "all";
+  std::string partition = "none";
   std::string nvls = "on";
   std::string cta_policy = "default";
   std::string nccl_ctas = "auto";
+  std::string nccl_p2p_channels = "auto";
+  std::string nccl_register = "off";
 };
 
 /// --device alone, and those that say how times are taken. The arguments must outlive the parsing.

@@ -34,6 +34,21 @@ Bytes bytes_of_all(const Program& program, const Sizes& sizes, std::size_t ranks
 StreamId Device::stream(std::size_t number, bool urgent) {
   return lent(urgent ? urgent_ : streams_, number, [&] { return driver_.make_stream(urgent); });
 }
+
+Device::Apart& Device::apart(int multiprocessors) {
+  const auto known = apart_.find(multiprocessors);
+  return known != apart_.end()
+             ? known->second
+             : apart_.emplace(multiprocessors, Apart{driver_.set_apart(multiprocessors)}).first->second;
+}
+
+const Partition& Device::partition(int multiprocessors) { return apart(multiprocessors).partition; }
+
+StreamId Device::stream_apart(std::size_t number, int multiprocessors) {
+  Apart& one = apart(multiprocessors);
+  return lent(one.streams, number, [&] { return driver_.make_stream_on(one.partition, false); });
+}
+
 EventId Device::event(std::size_t number) {
   return lent(events_, number, [&] { return driver_.make_event(false); });
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,12 +24,23 @@ class Device {
 
   [[nodiscard]] Driver& driver() { return driver_; }
   StreamId stream(std::size_t number, bool urgent);
+  /// Of those on multiprocessors set apart, at least so many; nothing else of these executors' keeps them busy.
+  StreamId stream_apart(std::size_t number, int multiprocessors);
+  /// Set apart when first asked for, and never given back. Throws std::runtime_error where too few are left.
+  const Partition& partition(int multiprocessors);
   EventId event(std::size_t number);
   EventId timed_event(std::size_t number);
 
  private:
+  struct Apart {
+    Partition partition;
+    std::vector<StreamId> streams{};
+  };
+  Apart& apart(int multiprocessors);
+
   Driver& driver_;
   std::vector<StreamId> streams_, urgent_;
+  std::map<int, Apart> apart_;  // by how many were asked for
   std::vector<EventId> events_, timed_;
 };
 

@@ -21,7 +21,7 @@ usage: validate/cuda/first_run.sh [VERB] [FOLDER]
 
 Environment: FIRST_RUN_PROGRAMS, a folder of programs that are built already; FIRST_RUN_HARDWARE (h200-sxm), the
 hardware file to start from; FIRST_RUN_STAGES (all), some of them between spaces; FIRST_RUN_QUICK=1, a few sizes of
-everything.
+everything; FIRST_RUN_LIMIT (570), seconds that a call may take: a stage that no longer fits is left to the next call.
 TEXT
 }
 
@@ -35,22 +35,25 @@ shapes=("gate_up 8K" "down 8K" "gate_up 2K")
 ratios=(0.25 0.5 0.9 1.1 2)
 latency_us=5
 kit=out/first_run_kit
+limit=${FIRST_RUN_LIMIT:-570}
+most_mib_of_kit=64
+most_mib_of_file=16
 
 # Name, seconds that it may take, what it does.
 stages=(
   "environment 15 what is here: GPU, driver, versions, variables"
-  "predictions 30 what is predicted for every shape and pace, before anything is measured"
+  "predictions 15 what is predicted for every shape and pace, before anything is measured"
   "checks 60 T0, T1, T-int, T2, T3 of all generators on 2, 4 and 8 virtual ranks"
-  "launch 30 launches, gaps, events, graph nodes, the clock"
-  "products 90 products of slices on all and on fewer multiprocessors"
+  "launch 20 launches, gaps, events, graph nodes, the clock"
+  "products 60 products of slices on all and on fewer multiprocessors"
   "attention 20 attention of slices of the queries"
-  "links 40 copies by size and blocks, at a pace, through the host"
+  "links 30 copies by size and blocks, at a pace, through the host"
   "interference 30 a product and copies beside each other"
   "engines 10 who copies: kernels, the runtime, copy engines through the host"
   "partitions 10 a product on multiprocessors set apart by green contexts"
-  "nccl 15 what a group of NCCL's costs, and a message to oneself"
+  "nccl 10 what a group of NCCL's costs, and a message to oneself"
   "pinned 30 the bits of whole products by the kernels of their shards"
-  "calibration 90 single ops, and the hardware file fitted to them"
+  "calibration 40 single ops, and the hardware file fitted to them"
   "middle 150 one rank with the GPU for itself: shapes, strategies and paces, against what is predicted"
 )
 
@@ -103,7 +106,13 @@ pack() {
     esac
   done
   strip "$into"/bin/* "$into/lib/commfuse/"* "$into/lib/system/"*
-  say "$into: $(du -sh "$into" | cut -f1)"
+  local size
+  size=$(du -sm "$into" | cut -f1)
+  say "$into: $size MiB"
+  if ((size >= most_mib_of_kit)); then
+    say "that is too large to carry: $most_mib_of_kit MiB at most"
+    exit 1
+  fi
 }
 
 seconds_of() {
@@ -115,17 +124,23 @@ seconds_of() {
   true
 }
 
-# Runs a stage unless it is done; whatever it says goes to the log, and a failure does not keep the others from running.
+# Runs a stage unless it is done, or no longer fits into this call; whatever it says goes to the log, and a failure does not keep the others from running.
 stage() {
-  local name=$1 begun=$SECONDS code=0
+  local name=$1 begun=$SECONDS code=0 seconds left
   if grep -qx "done $name" "$out/log.txt" 2>/dev/null; then
     say "$name: done before"
     return
   fi
   [[ ${FIRST_RUN_STAGES:-all} == all || " $FIRST_RUN_STAGES " == *" $name "* ]] || return 0
+  seconds=$(seconds_of "$name")
+  left=$((limit - SECONDS))
+  if ((left < seconds)); then
+    say "$name: left to the next call, as it may take $seconds s and $((left > 0 ? left : 0)) are left of this one"
+    return
+  fi
   say "$name"
   printf '== %s\n' "$name" >>"$out/log.txt"
-  timeout "$((2 * $(seconds_of "$name")))" "${BASH_SOURCE[0]}" --stage "$name" "$out" >>"$out/log.txt" 2>&1 || code=$?
+  timeout "$((2 * seconds < left ? 2 * seconds : left))" "${BASH_SOURCE[0]}" --stage "$name" "$out" >>"$out/log.txt" 2>&1 || code=$?
   if [[ $code == 0 ]]; then
     printf 'done %s\n' "$name" >>"$out/log.txt"
   fi
@@ -251,6 +266,7 @@ run_all() {
     stage "$name"
   done
   rm -rf "$out/.work"
+  find "$out" -type f -size "+${most_mib_of_file}M" -exec gzip -9 {} +
   say "the bundle is in $out: $(find "$out" -type f | wc -l) files, $(du -sh "$out" | cut -f1)"
 }
 
@@ -262,6 +278,7 @@ plan() {
     total=$((total + seconds))
   done
   printf '%-13s %4s s\n' together "$total"
+  ((total <= limit)) || say "more than one call of $limit s takes"
   find_programs
   local sentence
   if sentence=$("$validate" probe --stage launch --quick 2>&1 >/dev/null); then
@@ -282,7 +299,7 @@ sanitize() {
   mkdir -p "$out"
   for kind in memcheck racecheck synccheck; do
     "$tool" --tool "$kind" --error-exitcode 1 "$validate" check --executor cuda-virtual --ranks 2 --scope ag_gemm,gemm_rs \
-      2>&1 | tail -20 | tee -a "$out/sanitizer.txt"
+      2>&1 | tail -20 | tee -a "$out/log.txt"
   done
 }
 

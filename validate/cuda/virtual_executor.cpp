@@ -62,7 +62,18 @@ StreamId VirtualExecutor::stream(std::int32_t number) {
     return device_.stream(0, false);
   }
   const LaneKind kind = program().lanes[lane_of(number)].kind;
-  return device_.stream(static_cast<std::size_t>(number), kind == LaneKind::comm || kind == LaneKind::copy);
+  const bool communicates = kind == LaneKind::comm || kind == LaneKind::copy;
+  const auto place = static_cast<std::size_t>(number);
+  return options_.partition > 0 && !communicates ? device_.stream_apart(place, options_.partition)
+                                                 : device_.stream(place, communicates);
+}
+
+/// A product knows nothing of a partition by itself, and would make waves of the whole device.
+int VirtualExecutor::multiprocessors() const {
+  if (options_.multiprocessors > 0 || options_.partition == 0) {
+    return options_.multiprocessors;
+  }
+  return device_.partition(options_.partition).multiprocessors;
 }
 
 std::vector<Call> VirtualExecutor::calls_of(const IssueStep& step, const Calls& calls, Scratch& scratch) const {
@@ -99,7 +110,7 @@ void VirtualExecutor::work_out(Ready& ready, std::span<const Address> bases, std
   const Calls calls(program(), sizes_, memory_.layout(),
                     {.functions = ready.made_for.functions,
                      .products = ready.made_for.products,
-                     .multiprocessors = options_.multiprocessors,
+                     .multiprocessors = multiprocessors(),
                      .link = options_.link});
   std::vector<Scratch> scratch;
   for (const Address base : bases) {

@@ -25,6 +25,9 @@ struct VirtualOptions {
   /// All on one stream in the order of issue: nothing runs beside anything. What every other run must give (T1).
   bool one_stream = false;
   int multiprocessors = 0;  ///< Of products; 0: all.
+  /// All but messages and collectives runs on at least so many multiprocessors set apart, so that those find the others
+  /// free; 0: everything runs everywhere.
+  int partition = 0;
   /// Buffers are filled with random values at the start, and prepare() is not needed: for times at full size.
   bool random_data = false;
   Duration patience = std::chrono::seconds(60);
@@ -66,6 +69,7 @@ class VirtualExecutor final : public Executor {
   [[nodiscard]] At at(Spot spot) const;
   [[nodiscard]] StreamId stream(std::int32_t number);
   [[nodiscard]] std::size_t lane_of(std::int32_t stream) const;
+  [[nodiscard]] int multiprocessors() const;
   void issue_all(const Ready& ready, const RunOptions& options);
   void issue_once(const Ready& ready);
   void issue_step(const Ready& ready, std::size_t step);

@@ -21,6 +21,7 @@
 #include "model/config_error.h"
 #include "model/cost/decode_attention.h"
 #include "model/cost/jitter_sampler.h"
+#include "model/cost/memory_bound.h"
 #include "model/schedule/scope.h"
 #include "model/schedule/strategies.h"
 #include "model/workload/parameters.h"
@@ -37,13 +38,14 @@ class StepTest : public ::testing::Test {
 
   StepPrediction predict(const Transformer& model, const TrainingPlan& plan, double rank_sigma = 0.0) {
     machine_ = resized(load_machine("dgx-a100-x2"), plan);
-    StepPoint point{.model = &model, .machine = &machine_, .plan = plan};
+    StepPoint point{.model = &model, .machine = &machine_, .plan = plan, .framework = framework_};
     point.rank_sigma = rank_sigma;
     require_possible(point);
     SiteTimes sites(structures_, machine_);
     return predict_step(point, sites);
   }
 
+  Framework framework_;
   StructureCache structures_;
   Machine machine_;
 };
@@ -69,6 +71,20 @@ TEST_F(StepTest, of_one_gpu_is_its_micro_batches_and_the_optimizer) {
   EXPECT_EQ(a.parts.gradients, Duration::zero());
   EXPECT_GT(a.mfu, 0.3);
   EXPECT_EQ(a.hfu, a.mfu);
+}
+
+TEST_F(StepTest, gradients_that_no_product_adds_up_are_read_and_written_once_more_a_micro_batch) {
+  TrainingPlan plan{.global_batch = 4};
+  framework_.fuses_accumulation = false;
+  const StepPrediction narrow = predict(small, plan);
+  plan.gradient_dtype = DType::fp32;
+  const StepPrediction wide = predict(small, plan);
+  const auto added = [&](std::int64_t parameters) {  // 2 bytes of the gradient; 4 of its sum, read and written
+    return memory_bound_time(machine_.accelerator, Bytes{parameters * 10}, machine_.accelerator.sms);
+  };
+  const std::int64_t a_layer = layer_parameters(small, layer_runs(small).front().kind).total();
+  const std::int64_t a_table = small.vocab * small.hidden;
+  EXPECT_EQ(wide.parts.compute - narrow.parts.compute, 4 * (8 * added(a_layer) + 2 * added(a_table)));
 }
 
 TEST_F(StepTest, zero_bubble_does_the_same_work_with_less_waiting) {

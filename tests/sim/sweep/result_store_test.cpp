@@ -132,13 +132,18 @@ TEST(ResultStore, PointsComeBackInTheirOrderWheneverTheyWereAdded) {
   {
     StoreWriter store("a.sqlite", identity());
     EXPECT_EQ(store.held(), (std::vector<bool>{true, false, true}));
+    EXPECT_EQ(store.counts().points, 2U);
+    EXPECT_EQ(store.counts().rows, 6U);
     store.add(1, stored_rows());
     store.commit();
+    EXPECT_EQ(store.counts().points, 3U);
+    EXPECT_EQ(store.counts().rows, 9U);
+    EXPECT_EQ(store.counts().infeasible_rows, 3U);
   }
   StoreReader store("a.sqlite");
-  EXPECT_EQ(store.points(), 3U);
-  EXPECT_EQ(store.rows(), 9U);
-  EXPECT_EQ(store.infeasible_rows(), 3U);
+  EXPECT_EQ(store.counts().points, 3U);
+  EXPECT_EQ(store.counts().rows, 9U);
+  EXPECT_EQ(store.counts().infeasible_rows, 3U);
   for (std::size_t point = 0; point < 3; ++point) {
     const std::optional<StoredPoint> next = store.next();
     ASSERT_TRUE(next);
@@ -155,7 +160,7 @@ TEST(ResultStore, WhatIsNotCommittedWasNeverThere) {
     StoreWriter store("a.sqlite", identity());
     store.add(1, stored_rows());
   }
-  EXPECT_EQ(StoreReader("a.sqlite").points(), 1U);
+  EXPECT_EQ(StoreReader("a.sqlite").counts().points, 1U);
 }
 
 TEST(ResultStore, OtherResultsAreNeverMixedIn) {
@@ -223,10 +228,10 @@ TEST(ResultStore, OneOfVersion1IsBroughtUpAndKeepsItsRows) {
     Database database("a.sqlite", Database::Access::write);  // As version 1 left it.
     database.run("DROP TABLE sessions; PRAGMA user_version = 1");
   }
-  EXPECT_EQ(StoreReader("a.sqlite").points(), 1U);
+  EXPECT_EQ(StoreReader("a.sqlite").counts().points, 1U);
   fill("a.sqlite", {1});
   StoreReader store("a.sqlite");
-  EXPECT_EQ(store.points(), 2U);
+  EXPECT_EQ(store.counts().points, 2U);
   EXPECT_EQ(store.next()->rows, stored_rows());
   Database database("a.sqlite", Database::Access::read);
   Statement version(database, "PRAGMA user_version");

@@ -263,6 +263,21 @@ StreamId FakeDriver::make_stream(bool /*urgent*/) {
   return StreamId{static_cast<std::int32_t>(streams_.size() - 1)};
 }
 
+/// In pairs, as devices hand them out.
+Partition FakeDriver::set_apart(int multiprocessors) {
+  const int taken = (multiprocessors + 1) / 2 * 2;
+  require(apart_ + taken <= facts().multiprocessors, "too few multiprocessors are left to set apart");
+  apart_ += taken;
+  return {partitions_++, taken};
+}
+
+StreamId FakeDriver::make_stream_on(const Partition& partition, bool urgent) {
+  require(partition.id < partitions_, "a partition is used that was not set apart");
+  const StreamId made = make_stream(urgent);
+  streams_apart_.insert(static_cast<std::size_t>(made));
+  return made;
+}
+
 EventId FakeDriver::make_event(bool timed) {
   events_.push_back({.timed = timed});
   return EventId{static_cast<std::int32_t>(events_.size() - 1)};
@@ -283,6 +298,9 @@ void FakeDriver::issue(StreamId stream, FakeOp op) {
     op.version = event->recorded;
   } else {
     issued_.push_back(op.name);
+    if (streams_apart_.contains(position(stream))) {
+      issued_apart_.push_back(op.name);
+    }
   }
   streams_.at(position(stream)).push_back(std::move(op));
 }

@@ -92,6 +92,8 @@ class FakeDriver final : public Driver {
   void upload(Address to, std::span<const std::byte> bytes) override;
   void download(std::span<std::byte> bytes, Address from) override;
   StreamId make_stream(bool urgent) override;
+  Partition set_apart(int multiprocessors) override;
+  StreamId make_stream_on(const Partition& partition, bool urgent) override;
   EventId make_event(bool timed) override;
   void record(EventId event, StreamId stream) override;
   void wait(StreamId stream, EventId event) override;
@@ -120,6 +122,8 @@ class FakeDriver final : public Driver {
 
   /// "product", "move", ... in the order they were issued.
   [[nodiscard]] const std::vector<std::string>& issued() const { return issued_; }
+  /// Those of them that streams of a partition got.
+  [[nodiscard]] const std::vector<std::string>& issued_apart() const { return issued_apart_; }
   [[nodiscard]] std::size_t allocations() const { return memory_.size(); }
 
  private:
@@ -148,7 +152,10 @@ class FakeDriver final : public Driver {
   std::uint64_t label_ = 0;
   std::optional<std::vector<DeviceSpan>> trace_;
   std::int64_t clock_ = 0;  // ops done
-  std::vector<std::string> issued_;
+  std::vector<std::string> issued_, issued_apart_;
+  int apart_ = 0;  // multiprocessors
+  int partitions_ = 0;
+  std::set<std::size_t> streams_apart_;
 };
 
 /// NCCL among the devices of a cluster: messages of one communicator meet in order, and a group ends as a whole.

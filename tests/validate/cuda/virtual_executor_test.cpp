@@ -101,6 +101,31 @@ TEST(VirtualExecutor, GivesTheSameBitsBehindAGateByGraphAndOnOneStream) {
   }
 }
 
+TEST(VirtualExecutor, RunsAllButCommunicationOnAPartitionAndGivesTheSameBits) {
+  const auto program = program_named("mlp_swiglu", "commfuse", 2);
+  FakeCluster cluster(1, 5);
+  Device device(cluster.device(0));
+  EXPECT_TRUE(
+      verify(program, checked_sizes(*program)[0], {.orders = 4, .executor = on(device, {.partition = 5})}).ok());
+  EXPECT_EQ(device.partition(5).multiprocessors, 6);  // in pairs
+  const auto count = [](const std::vector<std::string>& names, const char* name) {
+    return std::ranges::count(names, name);
+  };
+  const test::FakeDriver& fake = cluster.device(0);
+  EXPECT_GT(count(fake.issued_apart(), "product"), 0);
+  EXPECT_EQ(count(fake.issued_apart(), "product"), count(fake.issued(), "product"));
+  EXPECT_EQ(count(fake.issued_apart(), "function"), count(fake.issued(), "function"));
+  EXPECT_LT(count(fake.issued_apart(), "move"), count(fake.issued(), "move"));
+}
+
+TEST(VirtualExecutor, APartitionThatIsTooLargeIsSaid) {
+  const auto program = program_named("ag_gemm", "serial", 2);
+  FakeCluster cluster;  // of eight multiprocessors
+  Device device(cluster.device(0));
+  VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device, {.partition = 9, .random_data = true});
+  EXPECT_THROW(executor.run({}), std::runtime_error);
+}
+
 TEST(VirtualExecutor, IsHeldToAnOracleOfItsOwnKind) {
   const auto program = program_named("gemm_rs", "commfuse", 4);
   FakeCluster cluster(1, 5);

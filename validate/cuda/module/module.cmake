@@ -35,4 +35,4 @@ else()
 endif()
 
 add_dependencies(commfuse-validate commfuse_cuda)
-install(TARGETS commfuse_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_BINDIR}/../lib/commfuse")
+install(TARGETS commfuse_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_BINDIR}/../lib/commfuse" COMPONENT cuda)

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a kind of YAML file may hold, as data: what `commfuse-sim schema` tells editors. Loaders read such files and say
+// what is wrong with values; a test holds every map's keys against those that its loader knows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace commfuse::schema {
+
+enum class ShapeKind : std::uint8_t {
+  text,
+  word,     ///< one of `words`
+  pattern,  ///< a text that matches `pattern`
+  boolean,
+  count,   ///< a whole number from `least` to `most`, or one with a binary K, M or G
+  number,  ///< from `least` to `most`
+  list,    ///< each like of[0]
+  map,     ///< with `keys`
+  table,   ///< a map whose keys match `pattern`, each value like of[0]
+  one_of,  ///< like any of `of`
+  anything
+};
+
+struct ShapeKey;
+
+struct Shape {
+  ShapeKind kind = ShapeKind::anything;
+  std::vector<std::string> words{};
+  std::string pattern{};
+  double least = 0.0, most = 1e15;
+  std::vector<ShapeKey> keys;
+  std::vector<Shape> of;
+};
+
+struct ShapeKey {
+  std::string name;
+  Shape shape;
+  std::string doc{};
+  bool required = true;
+};
+
+Shape text();
+Shape word(std::vector<std::string> words);
+Shape pattern(std::string pattern);
+Shape boolean();
+Shape count(double least = 0.0, double most = 1e15);
+Shape number(double least = 0.0, double most = 1e15);
+Shape duration();      ///< "5 us"
+Shape size();          ///< "32 KiB"
+Shape bandwidth();     ///< "450 GB/s"
+Shape compute_rate();  ///< "989 TFLOP/s"
+Shape list(Shape each);
+Shape map(std::vector<ShapeKey> keys);
+Shape table(std::string pattern, Shape each);
+Shape one_of(std::vector<Shape> shapes);
+/// `{value: ..., error: 0.05, provenance: "fitted: table"}`.
+Shape sourced(Shape value);
+/// The same key, which may be left out.
+ShapeKey optional(ShapeKey key);
+/// A map that another one fills up: no key is required, at any depth.
+Shape partial(Shape shape);
+
+/// One kind of file.
+struct FileKind {
+  std::string_view name;    ///< "model"
+  std::string_view schema;  ///< "commfuse.model/1"
+  std::string_view doc;
+  Shape (*shape)();  ///< Its keys but for `schema`.
+};
+
+/// All kinds but those of settings, run and sweep: a new one is a line here and its shape.
+std::span<const FileKind> file_kinds();
+
+Shape model_shape();
+Shape hardware_shape();
+Shape cluster_shape();
+Shape jitter_shape();
+Shape faults_shape();
+Shape lab_shape();
+Shape schedule_shape();
+
+/// As JSON Schema, draft 2020-12.
+std::string to_json_schema(const Shape& shape);
+
+}  // namespace commfuse::schema

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/fuzz/targets.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "model/check.h"
+#include "model/config/catalogue.h"
+#include "model/config/hf_config.h"
+#include "model/config/resolver.h"
+#include "model/config/topology_file.h"
+#include "model/config_error.h"
+#include "model/fit/nccl_tests.h"
+#include "model/record/run_record.h"
+#include "model/schedule/text.h"
+#include "sim/calibrate/kineto.h"
+#include "sim/import/megatron.h"
+#include "sim/score/kinds.h"
+#include "sim/sweep/database.h"
+#include "sim/sweep/result_store.h"
+#include "sim/sweep/store_query.h"
+#include "sim/sweep/sweep_file.h"
+#include "tests/fuzz/input_file.h"
+
+namespace commfuse::fuzz {
+
+namespace {
+
+/// The mistake of a user is an answer.
+template <class Read>
+void tolerate(const Read& read) {
+  try {
+    read();
+  } catch (const ConfigError&) {
+  } catch (const DatabaseError&) {
+  }
+}
+
+void config(std::string_view bytes) {
+  const std::string path = input_file("input.yaml", bytes).string();
+  const auto says = [&](std::string_view schema) { return bytes.find(schema) != std::string_view::npos; };
+  tolerate([&] {
+    if (says("commfuse.hardware") || says("commfuse.cluster")) {
+      load_machine(path);
+    } else if (says("commfuse.model")) {
+      load_model(path);
+    } else if (says("commfuse.jitter")) {
+      load_jitter(path);
+    } else if (says("commfuse.sweep")) {
+      Resolver resolver;
+      const Sweep sweep = read_sweep(path, resolver);
+      resolver.finish();
+      to_yaml(sweep);
+    } else {
+      Resolver resolver;
+      resolver.read_file(path);
+      resolver.finish();
+    }
+  });
+}
+
+/// Scored on machines that are loaded once: a file's bytes decide, not ours.
+void csv(std::string_view bytes) {
+  static score::KnownMachines machines;
+  StructureCache structures;
+  Predictor predictor(structures);
+  tolerate([&] {
+    const score::Table table{std::string(bytes)};
+    const score::Kind* const kind = score::kind_of(table);
+    if (kind == nullptr || kind->score == nullptr) {
+      score::mistake_in_header(table);
+      return;
+    }
+    TableScore result;
+    score::Tally tally(result, false);
+    score::Context context{machines, predictor, "input"};
+    kind->score(table, context, tally);
+  });
+}
+
+void hf_config(std::string_view bytes) {
+  tolerate([&] { read_hf_config(input_file("config.json", bytes)); });
+}
+
+void kineto(std::string_view bytes) {
+  tolerate([&] { calibrate::read_kineto(input_file("trace.json", bytes)); });
+}
+
+void megatron(std::string_view bytes) {
+  tolerate([&] { import::read_megatron(bytes, "train.sh", "input"); });
+}
+
+void nccl_tests(std::string_view bytes) {
+  tolerate([&] {
+    for (const NcclTestsRow& row : read_nccl_tests(bytes, "input.txt").rows) {
+      check(row.bytes > 0 && row.time_us > 0.0, "what is no measurement is left out");
+    }
+  });
+}
+
+void overlap_config(std::string_view bytes) {
+  tolerate([&] {
+    import::MegatronImport import;
+    import::add_overlap(input_file("input.yaml", bytes).string(), import);
+  });
+}
+
+void run_record(std::string_view bytes) {
+  tolerate([&] {
+    const RunRecord record = parse_run_record(std::string(bytes), "record.json");
+    const std::string text = to_json(record);
+    check(to_json(parse_run_record(text, "record.json")) == text, "a record is read back as it was written");
+  });
+}
+
+void schedule(std::string_view bytes) {
+  tolerate([&] {
+    const Program program = parse_program(std::string(bytes), "input.yaml");
+    check(parse_program(to_text(program), "input.yaml") == program, "a schedule is read back as it was written");
+  });
+}
+
+void store(std::string_view bytes) {
+  const std::filesystem::path path = input_file("results.db", bytes);
+  tolerate([&] {
+    StoreReader reader(path);
+    while (reader.next()) {
+    }
+  });
+  tolerate([&] { StoreQuery(path).run(Query{}, [](std::span<const Value>) {}); });
+}
+
+void topology_matrix(std::string_view bytes) {
+  tolerate([&] { read_topology_matrix("topo.txt", std::string(bytes), {}); });
+}
+
+void topology_xml(std::string_view bytes) {
+  tolerate([&] { read_nccl_topology("topo.xml", std::string(bytes), {}); });
+}
+
+constexpr std::array all{
+    Target{"config", config},
+    Target{"csv", csv},
+    Target{"hf_config", hf_config},
+    Target{"kineto", kineto},
+    Target{"megatron", megatron},
+    Target{"nccl_tests", nccl_tests},
+    Target{"overlap_config", overlap_config},
+    Target{"run_record", run_record},
+    Target{"schedule", schedule},
+    Target{"store", store},
+    Target{"topology_matrix", topology_matrix},
+    Target{"topology_xml", topology_xml},
+};
+
+}  // namespace
+
+std::span<const Target> targets() { return all; }
+
+const Target* find_target(std::string_view name) {
+  const auto* const found = std::find_if(all.begin(), all.end(), [&](const Target& one) { return one.name == name; });
+  return found == all.end() ? nullptr : found;
+}
+
+}  // namespace commfuse::fuzz

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake -D BINARY_DIR=... -D SOURCE_DIR=... -P: installs what was built into an empty folder, builds a project upon it, and
+# runs that and the installed program. Fails with what went wrong.
+set(work "${BINARY_DIR}/package_test")
+set(prefix "${work}/prefix")
+file(REMOVE_RECURSE "${work}")
+
+function(run expected)
+  execute_process(COMMAND ${ARGN} OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
+  if(NOT status EQUAL 0 OR NOT output MATCHES "${expected}")
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\ngave ${status} and not '${expected}':\n${output}")
+  endif()
+endfunction()
+
+foreach(component runtime dev)
+  run("" "${CMAKE_COMMAND}" --install "${BINARY_DIR}" --prefix "${prefix}" --component ${component})
+endforeach()
+run("" "${CMAKE_COMMAND}" -S "${SOURCE_DIR}/tests/package/downstream" -B "${work}/downstream"
+  "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
+run("" "${CMAKE_COMMAND}" --build "${work}/downstream")
+run("^80\n" "${CMAKE_COMMAND}" -E env "COMMFUSE_CONFIG_DIR=${prefix}/share/commfuse/configs" "${work}/downstream/downstream")
+# The program finds its configs beside itself.
+run("commfuse" "${prefix}/bin/commfuse-sim" run --seq 8K)
+foreach(page share/man/man1/commfuse-sim.1 share/bash-completion/completions/commfuse-sim share/fish/vendor_completions.d/commfuse-sim.fish)
+  file(READ "${prefix}/${page}" text)
+  if(NOT text MATCHES "schedule")
+    message(FATAL_ERROR "${page} does not name the command schedule")
+  endif()
+endforeach()
+file(REMOVE_RECURSE "${work}")
