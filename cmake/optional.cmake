@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What may be missing: CUDA Toolkit, NCCL, MPI. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI} to a version, "off" or "not found".
+# What may be missing: CUDA Toolkit, NCCL, MPI, npm. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI} to a version, "off" or "not
+# found"; COMMFUSE_{NPM,NODE}_FOUND to a program or nothing, and then COMMFUSE_NO_CHARTS says why.
 
 # commfuse_switch(<NAME> <what>): declares COMMFUSE_<NAME> = AUTO|ON|OFF and refuses anything else.
 function(commfuse_switch name what)
@@ -67,10 +68,35 @@ function(commfuse_find_mpi)
   set(MPI_CXX_FOUND "${MPI_CXX_FOUND}" PARENT_SCOPE)
 endfunction()
 
+# Interactive charts in reports need a library that npm brings.
+function(commfuse_find_npm)
+  set(npm "")
+  set(node "")
+  set(why "they were switched off when this program was built (COMMFUSE_CHARTS=OFF)")
+  if(NOT COMMFUSE_CHARTS STREQUAL "OFF")
+    find_program(COMMFUSE_NPM npm)
+    find_program(COMMFUSE_NODE NAMES node nodejs)
+    mark_as_advanced(COMMFUSE_NPM COMMFUSE_NODE)
+    set(why "npm was not there when this program was built")
+    if(COMMFUSE_NPM AND COMMFUSE_NODE)
+      set(npm "${COMMFUSE_NPM}")
+      set(node "${COMMFUSE_NODE}")
+      set(why "")
+    elseif(COMMFUSE_CHARTS STREQUAL "ON")
+      message(FATAL_ERROR "COMMFUSE_CHARTS is ON but npm was not found; run ./dev setup, or write -DCOMMFUSE_CHARTS=AUTO")
+    endif()
+  endif()
+  set(COMMFUSE_NPM_FOUND "${npm}" PARENT_SCOPE)
+  set(COMMFUSE_NODE_FOUND "${node}" PARENT_SCOPE)
+  set(COMMFUSE_NO_CHARTS "${why}" PARENT_SCOPE)
+endfunction()
+
 commfuse_switch(CUDA "CUDA and NCCL")
+commfuse_switch(CHARTS "npm, for interactive charts in reports")
 commfuse_switch(MPI "MPI")
 commfuse_find_cuda()
 commfuse_find_mpi()
+commfuse_find_npm()
 message(STATUS "CUDA Toolkit: ${COMMFUSE_FOUND_CUDA}; NCCL: ${COMMFUSE_FOUND_NCCL}; MPI: ${COMMFUSE_FOUND_MPI}")
 
 # commfuse_can_compile_cuda(<result>): empty where the plugin can be built, else why not. Looks for nvcc.

@@ -16,7 +16,9 @@
 
 #include "model/schedule/text.h"
 #include "reports/atomic_file.h"
+#include "reports/trace_flows.h"
 #include "reports/trace_label.h"
+#include "reports/trace_perfetto.h"
 
 namespace commfuse::reports {
 
@@ -271,6 +273,35 @@ void write_names(const TracedRun& run, std::int64_t first_pid, Output& out) {
   }
 }
 
+/// Arrows from sends to receives, which viewers draw between the slices around these instants.
+void write_flows(const TracedRun& run, std::int64_t first_pid, std::int64_t& next, Output& out) {
+  const auto half = [&](const char* how, const OpSpan& span, Instant at, std::int64_t id) {
+    out.separate();
+    out.text += fmt::format(R"({{"name":"transfer","cat":"flow",{},"id":{},"pid":{},"tid":{},"ts":)", how, id,
+                            first_pid + span.rank, run.program->ops[position(span.op)].lane + 1);
+    append_microseconds(out.text, at.time_since_epoch());
+    out.text += '}';
+  };
+  for (const Flow& flow : flows_of(run)) {
+    const OpSpan& send = run.timeline[flow.send];
+    const OpSpan& receive = run.timeline[flow.receive];
+    half(R"("ph":"s")", send, send.start, next);
+    half(R"("ph":"f","bp":"e")", receive, std::max(send.start, receive.start), next++);
+    out.pass_on_when_full();
+  }
+}
+
+void write_counters(const TracedRun& run, std::int64_t first_pid, Output& out) {
+  for (const UnderWay& one : bytes_under_way(run)) {
+    out.separate();
+    out.text += fmt::format(R"({{"name":"bytes under way","ph":"C","pid":{},"args":{{"bytes":{}}},"ts":)",
+                            first_pid + one.rank, one.bytes);
+    append_microseconds(out.text, one.from.time_since_epoch());
+    out.text += '}';
+    out.pass_on_when_full();
+  }
+}
+
 std::int64_t pids_per_run(std::span<const TracedRun> runs) {
   std::int64_t most = 1000;
   for (const TracedRun& run : runs) {
@@ -283,13 +314,32 @@ std::int64_t pids_per_run(std::span<const TracedRun> runs) {
 
 }  // namespace
 
+std::filesystem::path trace_path(std::span<const TracedRun> runs, const std::filesystem::path& path) {
+  if (path.extension() == ".json" || path.extension() == ".gz" || path.extension() == ".pftrace" ||
+      (std::filesystem::exists(path) && !std::filesystem::is_regular_file(path))) {
+    return path;
+  }
+  std::size_t slices = 0;
+  for (const TracedRun& run : runs) {
+    slices += run.timeline.size();
+  }
+  return path.string() + (slices > most_json_slices ? ".pftrace" : ".json");
+}
+
 void write_trace(std::span<const TracedRun> runs, const std::filesystem::path& path) {
+  if (path.extension() == ".pftrace") {
+    write_perfetto(runs, pids_per_run(runs), path);
+    return;
+  }
   Output out(path);
   out.text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
   const std::int64_t stride = pids_per_run(runs);
   std::int64_t first_pid = 1;
+  std::int64_t flow = 1;
   for (const TracedRun& run : runs) {
     write_names(run, first_pid, out);
+    write_counters(run, first_pid, out);
+    write_flows(run, first_pid, flow, out);
     write_slices(run, first_pid, out);
     first_pid += stride;
   }

@@ -2,6 +2,7 @@
 // Timelines for ui.perfetto.dev and chrome://tracing, strategies side by side on one time axis.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <span>
 
@@ -9,9 +10,17 @@
 
 namespace commfuse::reports {
 
-/// Chrome JSON, gzip where the path ends in .gz. One process a (run, rank): pid = 1000 i + rank + 1 for run i from 0 (a
-/// larger power of ten where a run has over 999 ranks); one track a lane; one slice an op, in microseconds with all six
-/// decimals, so no picosecond is lost. The file is there whole or not at all: throws as AtomicFile does.
+/// Of more slices the file of a name without an ending is protobuf: viewers read it several times as fast.
+inline constexpr std::size_t most_json_slices = 200'000;
+
+/// The path, where it ends in .json, .gz or .pftrace or is no regular file; else with .json or .pftrace behind it.
+std::filesystem::path trace_path(std::span<const TracedRun> runs, const std::filesystem::path& path);
+
+/// Chrome JSON, gzip where the path ends in .gz, Perfetto's protobuf where it ends in .pftrace (see trace_perfetto.h).
+/// One process a (run, rank): pid = 1000 i + rank + 1 for run i from 0 (a larger power of ten where a run has over 999
+/// ranks); one track a lane; one slice an op, in microseconds with all six decimals, so no picosecond is lost; a
+/// counter of the bytes under way; an arrow from every send to its receive. The file is there whole or not at all:
+/// throws as AtomicFile does.
 void write_trace(std::span<const TracedRun> runs, const std::filesystem::path& path);
 
 }  // namespace commfuse::reports

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "model/analysis/critical_path.h"
 #include "model/record/recorder.h"
 #include "model/record/result.h"
 #include "model/schedule/program.h"
@@ -16,6 +18,8 @@ struct TracedRun {
   std::shared_ptr<const Program> program;  // never null
   Timeline timeline;
   Sizes sizes;  // of the program's dimensions; left empty, traces give blocks but no bytes or FLOPs
+  std::optional<CriticalPath> path{};  // nothing: nobody looked
+  bool measured = false;               // the timeline is a measured one
 };
 
 }  // namespace commfuse::reports

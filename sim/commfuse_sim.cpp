@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
   commfuse::sim::add_run(app, status);
   commfuse::sim::add_sweep(app, status);
   commfuse::sim::add_merge(app, status);
+  commfuse::sim::add_report(app, status);
+  commfuse::sim::add_plot(app, status);
   commfuse::sim::add_results(app, status);
   commfuse::sim::add_best(app, status);
   commfuse::sim::add_diff(app, status);

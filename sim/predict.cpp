@@ -128,7 +128,7 @@ Duration Predictor::slowed(const Point& point, const Strategy& strategy, const S
   return static_makespan(point, structure, slowed_down(structure.program(), costs, slowdown));
 }
 
-SampledTimes Predictor::sampled(const Point& point, const Prediction& prediction, double slowdown) {
+std::vector<Duration> Predictor::makespans(const Point& point, const Prediction& prediction, double slowdown) {
   check(point.monte_carlo.jitter != nullptr, "samples are of a point that strays");
   const Structure& structure = *prediction.structure;
   Priced priced;
@@ -138,8 +138,11 @@ SampledTimes Predictor::sampled(const Point& point, const Prediction& prediction
   }
   MonteCarloOptions options = point.monte_carlo;
   options.engine = prediction.evaluator == Evaluator::engine ? &priced.options : nullptr;
-  std::vector<Duration> sorted =
-      monte_carlo_.makespans({structure.plan, structure.tape, structure.draw_keys, priced.costs}, options);
+  return monte_carlo_.makespans({structure.plan, structure.tape, structure.draw_keys, priced.costs}, options);
+}
+
+SampledTimes Predictor::sampled(const Point& point, const Prediction& prediction, double slowdown) {
+  std::vector<Duration> sorted = makespans(point, prediction, slowdown);
   const double samples = static_cast<double>(sorted.size());
   double sum = 0.0;
   for (const Duration makespan : sorted) {

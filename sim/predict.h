@@ -99,6 +99,9 @@ class Predictor {
   /// Adds what jitter does to it: nothing where the point has none.
   void add_tails(const Point& point, Prediction& prediction);
 
+  /// Its makespan in every run under the point's jitter, by sample. Requires a point that has a jitter.
+  std::vector<Duration> makespans(const Point& point, const Prediction& prediction, double slowdown = 1.0);
+
   /// Its makespan under the point's jitter, where kernels of one rank take `slowdown` times as long beside. Requires a
   /// point that has a jitter.
   SampledTimes sampled(const Point& point, const Prediction& prediction, double slowdown = 1.0);

@@ -1,18 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// A figure as plain data: what is drawn, in the units of its axes. Writers (SVG; later canvas and terminal) turn it
+// A figure as plain data: what is drawn, in the units of its axes. Writers (SVG, JSON for the page, terminal) turn it
 // into pictures; nobody else knows about pixels.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 namespace commfuse::reports {
 
 /// What a colour means. The writer's themes say which colour that is, light and dark.
-enum class Role : std::uint8_t { ink, muted, essential, local, communication, exposed };
+/// The numbered ones tell series apart, such as strategies.
+enum class Role : std::uint8_t {
+  ink,
+  muted,
+  essential,
+  local,
+  communication,
+  exposed,
+  first,
+  second,
+  third,
+  fourth,
+  fifth,
+  sixth,
+  seventh
+};
+inline constexpr std::array series_roles{Role::first, Role::second, Role::third,  Role::fourth,
+                                         Role::fifth, Role::sixth,  Role::seventh};
+/// "essential".
+std::string_view name_of(Role role);
 
 struct Tick {
   double at = 0.0;
@@ -53,6 +74,29 @@ struct LineMark {
   Role role = Role::ink;
   bool dashed = false;
   bool steps = false;
+  std::string name{};               // of the series
+  std::vector<std::string> tips{};  // one a point, or none
+  std::string dashes{};             // "6 3": lengths of dash and gap; empty: as `dashed` says
+};
+
+/// Between two lines, with one place in each for every x.
+struct BandMark {
+  std::vector<Place> low;
+  std::vector<Place> high;
+  Role role = Role::ink;
+};
+
+enum class Symbol : std::uint8_t { circle, square, diamond, triangle };
+inline constexpr std::array all_symbols{Symbol::circle, Symbol::square, Symbol::diamond, Symbol::triangle};
+std::string_view name_of(Symbol symbol);
+
+struct PointsMark {
+  std::vector<Place> points;
+  Role role = Role::ink;
+  Symbol symbol = Symbol::circle;
+  double size = 4.0;  // pixels from the middle to the edge
+  std::string name{};
+  std::vector<std::string> tips{};  // one a point, or none
 };
 
 /// From the axis up (or down) to a value.
@@ -84,14 +128,23 @@ struct CellMark {
   std::string text;
   std::string tip;
   bool framed = false;
+  std::optional<Role> role{};  // in place of a level: of maps of names
 };
 
-using Mark = std::variant<RectMark, LineMark, BarMark, TextMark, CellMark>;
+using Mark = std::variant<RectMark, LineMark, BarMark, TextMark, CellMark, BandMark, PointsMark>;
 
 struct LegendEntry {
   std::string text;
   Role role = Role::ink;
   bool hatched = false;
+  bool line = false;
+  std::string dashes{};  // of the line
+};
+
+/// What a figure shows as a table: for files, and for those who want the numbers.
+struct FigureData {
+  std::vector<std::string> columns;  // unit last: makespan_us
+  std::vector<std::vector<std::string>> rows;
 };
 
 /// What the levels of cells mean; drawn as a strip of colours.
@@ -115,6 +168,7 @@ struct Figure {
   std::vector<Mark> marks;  // later ones on top
   std::vector<LegendEntry> legend;
   std::optional<LevelScale> scale;
+  FigureData data{};
 };
 
 }  // namespace commfuse::reports

@@ -11,6 +11,7 @@
 
 #include "model/config/quantity.h"
 #include "reports/comparison.h"
+#include "reports/figure/spread.h"
 #include "reports/figure/wording.h"
 
 namespace commfuse::reports {
@@ -50,14 +51,28 @@ std::vector<std::int64_t> values_of(std::span<const ResultRow> rows, std::int64_
   return values;
 }
 
+/// No map shows more columns or rows than can be told apart.
+std::vector<std::int64_t> thinned(const std::vector<std::int64_t>& values) {
+  std::vector<std::int64_t> kept;
+  for (const std::size_t place : spread(values.size(), most_map_values)) {
+    kept.push_back(values[place]);
+  }
+  return kept;
+}
+
 Map map_of(std::span<const ResultRow> rows, std::string_view strategy) {
-  Map map{values_of(rows, &ResultRow::seq), values_of(rows, &ResultRow::ranks), {}};
+  Map map{thinned(values_of(rows, &ResultRow::seq)), thinned(values_of(rows, &ResultRow::ranks)), {}};
   map.cells.resize(map.sequences.size() * map.ranks.size());
   const auto place = [](const std::vector<std::int64_t>& values, std::int64_t value) {
     return static_cast<std::size_t>(std::lower_bound(values.begin(), values.end(), value) - values.begin());
   };
   for (const ResultRow& row : rows) {
-    Cell& cell = map.cells[place(map.ranks, row.ranks) * map.sequences.size() + place(map.sequences, row.seq)];
+    const std::size_t rank = place(map.ranks, row.ranks);
+    const std::size_t sequence = place(map.sequences, row.seq);
+    if (map.ranks[rank] != row.ranks || map.sequences[sequence] != row.seq) {
+      continue;
+    }
+    Cell& cell = map.cells[rank * map.sequences.size() + sequence];
     if (row.strategy == strategy) {
       keep_faster(cell.own, row);
     } else if (!row.bound) {
@@ -93,14 +108,21 @@ Figure frame_of(const Map& map, std::string id) {
   return figure;
 }
 
-/// One cell mark a point, from the lowest ranks and shortest sequence on.
-void add_cells(const Map& map, Figure& figure, const std::function<CellMark(const Cell&)>& draw) {
+/// One cell mark a point, from the lowest ranks and shortest sequence on. Of a large map the words are left to the
+/// data.
+void add_cells(const Map& map, Figure& figure, const std::function<CellMark(const Cell&)>& draw,
+               const std::function<std::string(const Cell&)>& value) {
+  constexpr std::size_t most_described = 100;
   for (std::size_t rank = 0; rank < map.ranks.size(); ++rank) {
     for (std::size_t sequence = 0; sequence < map.sequences.size(); ++sequence) {
       CellMark mark = draw(map.at(rank, sequence));
       mark.at = {static_cast<double>(sequence), static_cast<double>(rank)};
       mark.tip = fmt::format("ranks {}, seq {}: {}", map.ranks[rank], format_count(map.sequences[sequence]), mark.tip);
-      figure.description += mark.tip + ". ";
+      if (map.cells.size() <= most_described) {
+        figure.description += mark.tip + ". ";
+      }
+      figure.data.rows.push_back({fmt::format("{}", map.ranks[rank]), fmt::format("{}", map.sequences[sequence]),
+                                  value(map.at(rank, sequence))});
       figure.marks.emplace_back(std::move(mark));
     }
   }
@@ -184,16 +206,20 @@ Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, s
   const Range range = range_of(rows);
   Figure figure = frame_of(map, std::move(id));
   figure.title = heatmap_title(map, strategy);
+  figure.data.columns = {"ranks", "seq", "mfu"};
   figure.scale = LevelScale{.label = "MFU", .low = percent(range.low), .high = percent(range.high)};
-  add_cells(map, figure, [&](const Cell& cell) -> CellMark {
-    if (cell.own == nullptr) {
-      return {.tip = "no result"};
-    }
-    const double level = range.high > range.low ? (cell.own->mfu - range.low) / (range.high - range.low) : 0.5;
-    return {.level = level,
-            .text = percent(cell.own->mfu),
-            .tip = fmt::format("{}, MFU {}", label_of(*cell.own), percent(cell.own->mfu))};
-  });
+  add_cells(
+      map, figure,
+      [&](const Cell& cell) -> CellMark {
+        if (cell.own == nullptr) {
+          return {.tip = "no result"};
+        }
+        const double level = range.high > range.low ? (cell.own->mfu - range.low) / (range.high - range.low) : 0.5;
+        return {.level = level,
+                .text = percent(cell.own->mfu),
+                .tip = fmt::format("{}, MFU {}", label_of(*cell.own), percent(cell.own->mfu))};
+      },
+      [](const Cell& cell) { return cell.own == nullptr ? "" : fmt::format("{}", cell.own->mfu); });
   return figure;
 }
 
@@ -205,23 +231,27 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
   }
   Figure figure = frame_of(map, std::move(id));
   figure.title = difference_title(map, strategy);
+  figure.data.columns = {"ranks", "seq", "mfu_points_over_best_other"};
   figure.scale = LevelScale{
       .label = fmt::format("MFU points, {} less the best other; dashed: within {:.0f}%", strategy, 100.0 * too_close),
       .low = signed_points(-most),
       .middle = "0",
       .high = signed_points(most),
       .diverging = true};
-  add_cells(map, figure, [&](const Cell& cell) -> CellMark {
-    if (!comparable(cell)) {
-      return {.tip = "no result"};
-    }
-    const std::string points = signed_points(gain(cell));
-    return {.level = 0.5 + gain(cell) / (2.0 * most),
-            .text = points,
-            .tip = fmt::format("{} points against {}{}", points, label_of(*cell.other),
-                               close_times(cell) ? ", too close to call" : ""),
-            .framed = close_times(cell)};
-  });
+  add_cells(
+      map, figure,
+      [&](const Cell& cell) -> CellMark {
+        if (!comparable(cell)) {
+          return {.tip = "no result"};
+        }
+        const std::string points = signed_points(gain(cell));
+        return {.level = 0.5 + gain(cell) / (2.0 * most),
+                .text = points,
+                .tip = fmt::format("{} points against {}{}", points, label_of(*cell.other),
+                                   close_times(cell) ? ", too close to call" : ""),
+                .framed = close_times(cell)};
+      },
+      [](const Cell& cell) { return comparable(cell) ? fmt::format("{}", gain(cell)) : ""; });
   return figure;
 }
 

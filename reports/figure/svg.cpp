@@ -21,21 +21,11 @@ constexpr double text_size = 12.0;
 constexpr double mark_size = 11.0;
 constexpr double title_size = 15.0;
 constexpr double margin = 12.0;
+// A line of more points than this shows no dots.
+constexpr std::size_t most_dots = 40;
 
 double width_of(std::string_view text, double size) {
   return static_cast<double>(characters(text)) * size * character_width;
-}
-
-std::string_view name_of(Role role) {
-  switch (role) {
-    case Role::ink: return "ink";
-    case Role::muted: return "muted";
-    case Role::essential: return "essential";
-    case Role::local: return "local";
-    case Role::communication: return "communication";
-    case Role::exposed: return "exposed";
-  }
-  return "ink";
 }
 
 std::string_view name_of(Anchor anchor) {
@@ -46,6 +36,11 @@ std::string_view name_of(Anchor anchor) {
 std::string px(double value) {
   const double rounded = std::round(value * 100.0) / 100.0;
   return fmt::format("{}", rounded == 0.0 ? 0.0 : rounded);
+}
+
+/// Of a line; empty where it is drawn through.
+std::string dash_array(const std::string& dashes, bool dashed) {
+  return dashes.empty() && !dashed ? "" : fmt::format(R"( stroke-dasharray="{}")", dashes.empty() ? "5 4" : dashes);
 }
 
 /// Cut between words into lines that fit.
@@ -151,6 +146,8 @@ class Writer {
   void operator()(const LineMark& mark);
   void operator()(const TextMark& mark);
   void operator()(const CellMark& mark);
+  void operator()(const BandMark& mark);
+  void operator()(const PointsMark& mark);
 
  private:
   template <class... Args>
@@ -179,6 +176,7 @@ class Writer {
     return layout_.bottom - share(figure_.y, value) * (layout_.bottom - layout_.top);
   }
 
+  void symbol(Place at, const PointsMark& like, const std::string& tip);
   void open();
   void legend();
   void axes();
@@ -221,6 +219,13 @@ void Writer::legend() {
     const LegendEntry& entry = figure_.legend[i];
     const double x = layout_.legend[i].x;
     const double y = layout_.legend_top + layout_.legend[i].y + 8.0;
+    if (entry.line) {
+      add(R"(<line x1="{}" y1="{}" x2="{}" y2="{}" class="cf-line cf-line-{}"{}/>)"
+          "\n",
+          px(x), px(y + 6.0), px(x + 18.0), px(y + 6.0), name_of(entry.role), dash_array(entry.dashes, false));
+      words(x + swatch, y + 10.5, "cf-quiet", Anchor::start, entry.text);
+      continue;
+    }
     const std::string fill = entry.hatched ? fmt::format(R"~(fill="url(#{}-hatch)" class="cf-hatched")~", figure_.id)
                                            : fmt::format(R"(class="cf-{}")", name_of(entry.role));
     add(R"(<rect x="{}" y="{}" width="16" height="12" {}/>)"
@@ -289,7 +294,54 @@ void Writer::operator()(const LineMark& mark) {
   }
   add(R"(<path d="{}" class="cf-line cf-line-{}"{}/>)"
       "\n",
-      path, name_of(mark.role), mark.dashed ? R"( stroke-dasharray="5 4")" : "");
+      path, name_of(mark.role), dash_array(mark.dashes, mark.dashed));
+  if (mark.tips.empty() || mark.points.size() > most_dots) {
+    return;
+  }
+  for (std::size_t i = 0; i < mark.points.size(); ++i) {
+    symbol(mark.points[i], {.role = mark.role, .size = 3.0}, mark.tips[i]);
+  }
+}
+
+void Writer::operator()(const BandMark& mark) {
+  std::string path;
+  for (const Place& place : mark.low) {
+    path += fmt::format("{}{} {}", path.empty() ? "M" : "L", px(x_of(place.x)), px(y_of(place.y)));
+  }
+  for (auto place = mark.high.rbegin(); place != mark.high.rend(); ++place) {
+    path += fmt::format("L{} {}", px(x_of(place->x)), px(y_of(place->y)));
+  }
+  add(R"(<path d="{}Z" class="cf-band cf-{}"/>)"
+      "\n",
+      path, name_of(mark.role));
+}
+
+void Writer::symbol(Place at, const PointsMark& like, const std::string& tip) {
+  const double x = x_of(at.x);
+  const double y = y_of(at.y);
+  const double r = like.size;
+  const std::string title = tip.empty() ? "" : fmt::format("<title>{}</title>", escaped(tip));
+  const auto shape = [&]() -> std::string {
+    switch (like.symbol) {
+      case Symbol::circle:
+        return fmt::format("M{} {}a{r} {r} 0 1 0 {d} 0a{r} {r} 0 1 0 -{d} 0", px(x - r), px(y), fmt::arg("r", px(r)),
+                           fmt::arg("d", px(2 * r)));
+      case Symbol::square: return fmt::format("M{} {}h{d}v{d}h-{d}", px(x - r), px(y - r), fmt::arg("d", px(2 * r)));
+      case Symbol::diamond:
+        return fmt::format("M{} {}l{r} {r}l{r} -{r}l-{r} -{r}", px(x - r), px(y), fmt::arg("r", px(r)));
+      case Symbol::triangle: return fmt::format("M{} {}h{}L{} {}", px(x - r), px(y + r), px(2 * r), px(x), px(y - r));
+    }
+    return "";
+  };
+  add(R"(<path d="{}Z" class="cf-point cf-{}">{}</path>)"
+      "\n",
+      shape(), name_of(like.role), title);
+}
+
+void Writer::operator()(const PointsMark& mark) {
+  for (std::size_t i = 0; i < mark.points.size(); ++i) {
+    symbol(mark.points[i], mark, mark.tips.empty() ? "" : mark.tips[i]);
+  }
 }
 
 void Writer::operator()(const TextMark& mark) {
@@ -313,12 +365,13 @@ void Writer::operator()(const CellMark& mark) {
   const double top = std::min(y_of(mark.at.y - 0.5), y_of(mark.at.y + 0.5));
   const double width = std::abs(x_of(mark.at.x + 0.5) - x_of(mark.at.x - 0.5));
   const double height = std::abs(y_of(mark.at.y + 0.5) - y_of(mark.at.y - 0.5));
-  const std::string level =
-      mark.level ? level_class(*mark.level, figure_.scale && figure_.scale->diverging) : std::string{"nothing"};
+  const std::string level = mark.role    ? std::string{name_of(*mark.role)}
+                            : mark.level ? level_class(*mark.level, figure_.scale && figure_.scale->diverging)
+                                         : std::string{"nothing"};
   add(R"(<rect x="{}" y="{}" width="{}" height="{}" class="cf-cell cf-{}"><title>{}</title></rect>)"
       "\n",
       px(left), px(top), px(width), px(height), level, escaped(mark.tip));
-  if (!mark.level) {
+  if (!mark.level && !mark.role) {
     line(left + 4.0, top + 4.0, left + width - 4.0, top + height - 4.0, "cf-cross");
     line(left + 4.0, top + height - 4.0, left + width - 4.0, top + 4.0, "cf-cross");
   } else if (width_of(mark.text, mark_size) + 2.0 <= width && height >= 14.0) {

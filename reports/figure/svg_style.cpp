@@ -25,6 +25,11 @@ std::string_view figure_style() {
 .cf-line{fill:none;stroke-width:1.5}
 .cf-line-ink{stroke:#1b1f24}.cf-line-muted{stroke:#8c959f}.cf-line-essential{stroke:#0072b2}
 .cf-line-local{stroke:#009e73}.cf-line-communication{stroke:#e69f00}.cf-line-exposed{stroke:#d55e00}
+.cf-band{opacity:.22}.cf-point{stroke:#ffffff;stroke-width:.75}
+.cf-first{fill:#0072b2}.cf-second{fill:#d55e00}.cf-third{fill:#009e73}.cf-fourth{fill:#cc79a7}.cf-fifth{fill:#e69f00}.cf-sixth{fill:#56b4e9}.cf-seventh{fill:#6b7785}
+.cf-line-first{stroke:#0072b2}.cf-line-second{stroke:#d55e00}.cf-line-third{stroke:#009e73}.cf-line-fourth{stroke:#cc79a7}.cf-line-fifth{stroke:#e69f00}.cf-line-sixth{stroke:#56b4e9}.cf-line-seventh{stroke:#6b7785}
+.cf-figure .cf-on-first,.cf-figure .cf-on-seventh{fill:#ffffff}
+.cf-figure .cf-on-second,.cf-figure .cf-on-third,.cf-figure .cf-on-fourth,.cf-figure .cf-on-fifth,.cf-figure .cf-on-sixth{fill:#101418}
 .cf-cell{stroke:#ffffff;stroke-width:1}
 .cf-frame{fill:none;stroke:#1b1f24;stroke-width:1.5;stroke-dasharray:3 2}
 .cf-nothing{fill:#f3f4f6}
@@ -49,6 +54,10 @@ std::string_view figure_style() {
 .cf-halo{stroke:#14181d}
 .cf-line-ink{stroke:#e6edf3}.cf-line-muted{stroke:#6b7785}.cf-line-essential{stroke:#56b4e9}
 .cf-line-local{stroke:#2bc296}.cf-line-exposed{stroke:#ff8a3d}
+.cf-point{stroke:#14181d}
+.cf-first{fill:#56b4e9}.cf-second{fill:#ff8a3d}.cf-third{fill:#2bc296}.cf-fourth{fill:#e79fc4}.cf-fifth{fill:#f0c040}.cf-sixth{fill:#a9cdec}.cf-seventh{fill:#9aa7b4}
+.cf-line-first{stroke:#56b4e9}.cf-line-second{stroke:#ff8a3d}.cf-line-third{stroke:#2bc296}.cf-line-fourth{stroke:#e79fc4}.cf-line-fifth{stroke:#f0c040}.cf-line-sixth{stroke:#a9cdec}.cf-line-seventh{stroke:#9aa7b4}
+.cf-figure .cf-on-first,.cf-figure .cf-on-seventh{fill:#101418}
 .cf-frame{stroke:#e6edf3}
 .cf-nothing{fill:#1c2229}
 .cf-cross{stroke:#6b7785}

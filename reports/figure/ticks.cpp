@@ -57,4 +57,22 @@ std::vector<Tick> decade_ticks(double low, double high) {
   return ticks;
 }
 
+std::vector<Tick> log_ticks(double low, double high) {
+  if (high < 10.0 * low) {
+    return round_ticks(low, high, 5);
+  }
+  if (high > 1000.0 * low) {
+    return decade_ticks(low, high);
+  }
+  std::vector<Tick> ticks;
+  for (double decade = std::pow(10.0, std::floor(std::log10(low))); decade <= high; decade *= 10.0) {
+    for (const double step : {1.0, 2.0, 5.0}) {
+      if (const double at = decade * step; at >= low && at <= high) {
+        ticks.push_back({at, fmt::format("{:g}", at)});
+      }
+    }
+  }
+  return ticks;
+}
+
 }  // namespace commfuse::reports

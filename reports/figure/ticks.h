@@ -15,4 +15,8 @@ std::vector<Tick> round_ticks(double low, double high, int wanted);
 /// Powers of ten inside [low, high]. Requires 0 < low < high.
 std::vector<Tick> decade_ticks(double low, double high);
 
+/// For a logarithmic axis of any length: round values below one power of ten, 1, 2 and 5 times powers below three, else
+/// the powers. Requires 0 < low < high.
+std::vector<Tick> log_ticks(double low, double high);
+
 }  // namespace commfuse::reports

@@ -11,21 +11,25 @@ namespace commfuse::reports {
 
 namespace {
 
-/// No script, no network, no plug-ins, no forms: whatever text gets into the page can only be read.
-constexpr const char* content_policy =
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
+/// No network, no plug-ins, no forms, no script but those named by their digest: whatever text gets into the page can
+/// only be read.
+std::string content_policy(std::string_view scripts) {
+  return fmt::format(
+      "default-src 'none'; {}style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'",
+      scripts.empty() ? std::string{} : fmt::format("script-src {}; ", scripts));
+}
 
 }  // namespace
 
-std::string page_head(std::string_view title, std::span<const SectionLink> links) {
+std::string page_head(std::string_view title, std::span<const SectionLink> links, std::string_view scripts) {
   const std::string name = escaped(title);
   std::string html = fmt::format(
       "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n"
       "<meta name=\"color-scheme\" content=\"light "
-      "dark\"/>\n<title>{}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n",
-      content_policy, name, page_style(), figure_style());
+      "dark\"/>\n<title>{}</title>\n<style>\n{}</style>\n<style id=\"figure-style\">\n{}</style>\n</head>\n<body>\n",
+      content_policy(scripts), name, page_style(), figure_style());
   html +=
       fmt::format("<div class=\"page\">\n<a class=\"skip\" href=\"#{}\">Skip to the {}</a>\n<header>\n<h1>{}</h1>\n",
                   links.front().id, links.front().id, name);

@@ -15,8 +15,9 @@ struct SectionLink {
   std::string_view text;
 };
 
-/// Up to the first section. The first link is where "skip" leads. Requires a link.
-std::string page_head(std::string_view title, std::span<const SectionLink> links);
+/// Up to the first section. The first link is where "skip" leads. `scripts` are the sources of scripts that may run, as
+/// content policies name them; empty: none. Requires a link.
+std::string page_head(std::string_view title, std::span<const SectionLink> links, std::string_view scripts = {});
 /// After the last section; any text may stand in the words.
 std::string page_foot(std::string_view words);
 

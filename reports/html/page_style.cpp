@@ -36,6 +36,39 @@ nav ul{list-style:none;display:flex;flex-wrap:wrap;gap:4px 18px;margin:0;padding
 .scroll{overflow-x:auto;max-width:100%}
 figure{margin:0 0 14px;border:1px solid var(--rule);border-radius:8px;overflow:hidden}
 figcaption{padding:12px 14px 4px;font-size:15px;font-weight:600;line-height:1.4}
+figure[data-figure] figcaption,figure[data-timeline] figcaption{display:flex;justify-content:space-between;gap:14px;
+align-items:flex-start}
+.tools{display:flex;gap:4px;flex:none;font-weight:400}
+button{font:inherit;font-size:13px;line-height:1.4;color:var(--ink);background:var(--panel);border:1px solid var(--rule);
+border-radius:6px;padding:2px 9px;cursor:pointer}
+button:hover{border-color:var(--link)}
+button:disabled{color:var(--quiet);cursor:default;border-color:var(--rule)}
+button[aria-pressed="true"]{background:var(--win);color:var(--win-ink);border-color:var(--link)}
+button:focus-visible,input:focus-visible,canvas:focus-visible,.cf-live:focus-visible{outline:3px solid var(--link);outline-offset:1px}
+.cf-live{display:none;position:relative}
+.live .cf-live{display:block}
+.live .cf-static{display:none}
+.cf-live .canvas{width:100%}
+canvas.timeline{display:block;width:100%;touch-action:pan-y;cursor:crosshair}
+.tip{position:absolute;z-index:3;pointer-events:none;max-width:420px;background:var(--ground);border:1px solid var(--quiet);
+border-radius:6px;padding:6px 10px;font-size:13px;line-height:1.45;box-shadow:0 2px 8px rgba(0,0,0,.25)}
+.tip div:first-child{font-weight:600}
+.tip div:last-child{color:var(--quiet)}
+ul.legend{list-style:none;display:flex;flex-wrap:wrap;gap:2px 18px;margin:2px 14px 0;padding:0;font-size:13px;color:var(--quiet)}
+ul.legend li{display:flex;align-items:center;gap:6px}
+ul.legend svg{flex:none}
+.strip{margin:0 14px 10px;font-size:12px;color:var(--quiet)}
+.strip svg{display:block}
+.strip-words{display:flex;justify-content:space-between;width:234px}
+.table-tools{flex-wrap:wrap;align-items:center;gap:8px;margin:0 0 8px;font-size:14px}
+.table-tools input{font:inherit;font-size:14px;color:var(--ink);background:var(--ground);border:1px solid var(--rule);border-radius:6px;
+padding:3px 8px;max-width:100%}
+table.grid td.words,table.grid th.words{text-align:left}
+table.grid th button{border:0;background:none;padding:0;font-weight:600;color:var(--link)}
+table.grid th[aria-sort="ascending"] button::after{content:" \25b2";font-size:10px}
+table.grid th[aria-sort="descending"] button::after{content:" \25bc";font-size:10px}
+.replaced{display:none}
+.licences{max-height:320px;overflow:auto}
 svg.cf-figure{display:block;max-width:100%;height:auto}
 .wide svg.cf-figure{width:100%;min-width:820px}
 .maps{display:flex;flex-wrap:wrap;gap:14px;align-items:flex-start}
@@ -68,7 +101,7 @@ footer{margin-top:44px;padding-top:12px;border-top:1px solid var(--rule);font-si
 @media (max-width:640px){.page{padding:18px 12px 32px}h1{font-size:22px}.lead{font-size:17px}
 .tiles{grid-template-columns:repeat(2,minmax(0,1fr))}.tiles .value{font-size:19px}
 dl.words div{grid-template-columns:1fr;gap:0}}
-@media print{@page{size:A4 landscape;margin:12mm}body{font-size:12px}.page{max-width:none;padding:0}nav,.skip{display:none}
+@media print{.live .cf-live,.tools,#all-rows{display:none}.live .cf-static,.replaced{display:block}@page{size:A4 landscape;margin:12mm}body{font-size:12px}.page{max-width:none;padding:0}nav,.skip{display:none}
 .scroll{overflow:visible}.wide svg.cf-figure{min-width:0}table{font-size:10px}th,td{padding:2px 5px}
 figure,.tile,tbody,dl.words div{break-inside:avoid}h2,h3,caption,section .quiet{break-after:avoid}.maps figure{flex:0 1 48%}a{color:inherit;text-decoration:none}
 .which{position:static}}

@@ -10,23 +10,30 @@
 
 #include "model/config/quantity.h"
 #include "reports/comparison.h"
+#include "reports/crossover.h"
+#include "reports/figure/crossing.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/heatmap.h"
 #include "reports/figure/markup.h"
-#include "reports/figure/svg.h"
 #include "reports/figure/wording.h"
+#include "reports/html/blocks.h"
+#include "reports/html/charts.h"
 #include "reports/html/definitions.h"
 #include "reports/html/page_frame.h"
+#include "reports/html/page_scripts.h"
 #include "reports/html/points.h"
 #include "reports/html/results_table.h"
+#include "reports/html/rows_block.h"
+#include "reports/html/study_sections.h"
+#include "reports/html/timeline_block.h"
 #include "reports/html/winners.h"
 
 namespace commfuse::reports {
 
 namespace {
 
-// What is more than a person reads is left to CSV and JSON, and the page says so.
-constexpr std::size_t most_rows = 5000;
+// What stands in the page without scripts, and on paper; the table that scripts make has every row.
+constexpr std::size_t most_rows = 400;
 constexpr std::size_t most_settings = 8;
 constexpr std::size_t most_digests = 60;
 
@@ -42,13 +49,19 @@ class Page {
     open();
     summary_section();
     time_section();
+    html_ += input_.study ? study_section(*input_.study, charts_) : std::string{};
+    html_ += agreement_section(input_.measured, charts_);
+    lead_section();
     html_ += winners_;
     map_section();
     table_section();
+    html_ += fits_section(input_.fits, charts_);
     input_section();
+    about_section();
     close();
     return std::move(html_);
   }
+  [[nodiscard]] const std::vector<Figure>& figures() const { return charts_.figures(); }
 
  private:
   template <class... Args>
@@ -67,12 +80,14 @@ class Page {
   [[nodiscard]] std::string second_sentence() const;
   void tiles();
   void time_section();
+  void lead_section();
   void map_section();
   void maps_of(const Setting& setting, std::size_t number);
   void table_section();
   void input_section();
   void asked();
   void digests();
+  void about_section();
   void close();
 
   [[nodiscard]] bool has_maps() const {
@@ -83,23 +98,29 @@ class Page {
   std::vector<Setting> settings_;
   std::vector<PointView> points_;
   std::string winners_;
+  Charts charts_;
   std::string html_;
 };
 
 void Page::open() {
   std::vector<SectionLink> links{{"verdict", "Verdict"}};
-  if (!input_.gantts.empty()) {
-    links.push_back({"time", "Where the time goes"});
-  }
-  if (!winners_.empty()) {
-    link("winners", "Who wins where");
-  }
-  if (has_maps()) {
-    links.push_back({"maps", "MFU maps"});
-  }
-  links.insert(links.end(),
-               {{"results", "All results"}, {"inputs", "Inputs"}, {"words", "Definitions"}, {"again", "Run it again"}});
-  html_ += page_head(input_.title, links);
+  const auto link = [&](bool there, std::string_view id, std::string_view text) {
+    if (there) {
+      links.push_back({id, text});
+    }
+  };
+  link(!input_.gantts.empty(), "time", "Where the time goes");
+  link(input_.study && !input_.study->runs.empty(), "point", "One point");
+  link(!input_.measured.empty(), "measured", "Measured");
+  link(!winners_.empty(), "ahead", "Who wins where");
+  link(has_maps(), "maps", "MFU maps");
+  link(true, "results", "All results");
+  link(!input_.fits.empty(), "fits", "Fits");
+  link(true, "inputs", "Inputs");
+  link(true, "words", "Definitions");
+  link(true, "again", "Run it again");
+  link(true, "about", "About");
+  html_ += page_head(input_.title, links, script_sources());
 }
 
 /// The rows of a point that have a result, for functions that take them together.
@@ -130,10 +151,22 @@ std::string lower_first(std::string text) {
   return text;
 }
 
+/// "commfuse saves 12.3% of the time of serial (95% interval: 10.1% to 14.4%)."
+std::string interval_in_words(const SavingInterval& saving) {
+  const std::string interval = fmt::format("95% interval: {} to {}", percent(saving.low), percent(saving.high));
+  return saving.low <= 0.0 ? fmt::format("{} and {} are too close to call: the first saves {} ({}).", saving.winner,
+                                         saving.next, percent(saving.saved), interval)
+                           : fmt::format("{} saves {} of the time of {} ({}).", saving.winner, percent(saving.saved),
+                                         saving.next, interval);
+}
+
 std::string Page::second_sentence() const {
   const PointView* most = largest(points_);
   if (most == nullptr) {
     return {};
+  }
+  if (input_.study && input_.study->saving) {
+    return fmt::format("At {}, {}", point_of(most->rows.front()), interval_in_words(*input_.study->saving));
   }
   if (points_.size() > 1) {
     return fmt::format("At the largest point, {}, {}", point_of(most->rows.front()),
@@ -149,6 +182,16 @@ void Page::summary_section() {
   add("<section aria-labelledby=\"verdict\">\n<h2 id=\"verdict\">Verdict</h2>\n<p class=\"lead\">{} {}</p>\n",
       escaped(first_sentence()), escaped(second_sentence()));
   tiles();
+  if (!input_.study || !input_.study->saving) {
+    html_ += "<p class=\"note\">No interval: it is made of the errors of the parameters, with uncertainty on.</p>\n";
+  }
+  for (const std::string& note : input_.notes) {
+    add("<p class=\"note\">{}</p>\n", escaped(note));
+  }
+  if (!no_charts().empty()) {
+    add("<p class=\"note\">The figures of this report are still pictures, but for timelines and the table: {}.</p>\n",
+        no_charts());
+  }
   html_ += "</section>\n";
 }
 
@@ -207,7 +250,12 @@ void Page::time_section() {
     return;
   }
   section("time", "Where the time goes");
-  html_ += "<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time.</p>\n";
+  html_ +=
+      "<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time. A line below a "
+      "bar: "
+      "it is on the critical path. With the timeline in focus the wheel zooms, dragging moves, arrow keys go from op "
+      "to "
+      "op.</p>\n";
   for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
     const std::vector<TracedRun>& runs = input_.gantts[i];
     if (runs.empty()) {
@@ -215,9 +263,10 @@ void Page::time_section() {
     }
     const ResultRow& row = runs.front().row;
     const std::string point =
-        escaped(fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row)));
+        fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row));
     const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1));
-    add("<h3>{}</h3>\n{}", point, wide_figure(figure, "Timeline, " + point));
+    add("<h3>{}</h3>\n{}", escaped(point),
+        charts_.add_timeline(figure, "Timeline, " + point, timeline_block(runs, figure.id, figure.title)));
   }
   html_ += "</section>\n";
 }
@@ -230,6 +279,27 @@ std::vector<std::string> strategies_of(std::span<const ResultRow> rows) {
     }
   }
   return names;
+}
+
+void Page::lead_section() {
+  if (winners_.empty()) {
+    return;
+  }
+  section("ahead", "Who wins where");
+  std::size_t number = 0;
+  for (const Setting& setting : settings_) {
+    if (setting.points.size() < 2 || ++number > most_settings) {
+      continue;
+    }
+    add("<h3>{}</h3>\n", escaped(setting.title));
+    for (const CrossoverMap& map : reports::maps_of(setting.rows)) {
+      html_ += charts_.add(winner_figure(map, fmt::format("winners-map-{}", number)), "Winners, " + setting.title);
+    }
+    if (const auto figure = lead_figure(setting.rows, "commfuse", fmt::format("lead-{}", number))) {
+      html_ += charts_.add(*figure, "How far commfuse is ahead, " + setting.title);
+    }
+  }
+  html_ += "</section>\n";
 }
 
 void Page::map_section() {
@@ -252,9 +322,7 @@ void Page::map_section() {
 
 void Page::maps_of(const Setting& setting, std::size_t number) {
   add("<h3>{}</h3>\n<div class=\"maps\">\n", escaped(setting.title));
-  const auto put = [&](const Figure& figure) {
-    add("<figure><figcaption>{}</figcaption>\n{}</figure>\n", escaped(figure.title), svg_in_page(figure));
-  };
+  const auto put = [&](const Figure& figure) { html_ += charts_.add(figure, figure.title); };
   const std::vector<std::string> strategies = strategies_of(setting.rows);
   const std::string own = "commfuse";
   if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), own) != strategies.end()) {
@@ -272,6 +340,7 @@ void Page::table_section() {
       "\xe2\x89\x88 {}.</p>\n",
       defined("time"), defined("compute"), defined("slicing"), defined("stretch"), defined("local"), defined("exposed"),
       defined("exposed"), defined("head"), defined("bubble"), defined("tail"), defined("local"), defined("close"));
+  html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
   std::size_t left = most_rows;
   std::size_t shown = 0;
   for (const Setting& setting : settings_) {
@@ -288,7 +357,7 @@ void Page::table_section() {
   if (settings_.empty()) {
     html_ += "<p>There are no results.</p>\n";
   }
-  html_ += "</section>\n";
+  html_ += "</div>\n</section>\n";
 }
 
 /// Each different text once, in the order of first appearance.
@@ -378,7 +447,22 @@ void Page::input_section() {
   add("<pre tabindex=\"0\"><code>{}</code></pre>\n</section>\n", escaped(input_.command));
 }
 
+void Page::about_section() {
+  section("about", "About this report");
+  add("<p>Made by {}. The page asks nothing of any network, and only its own scripts run. Colours are those of Okabe "
+      "and "
+      "Ito (2008).</p>\n",
+      escaped(input_.version));
+  html_ += no_charts().empty()
+               ? "<p>Charts are drawn by Apache ECharts, with zrender and tslib, which are part of this file; commfuse "
+                 "itself is under the Apache License 2.0.</p>\n<details><summary>Licences and notices</summary><pre "
+                 "id=\"licences\" class=\"licences\" tabindex=\"0\">They are shown where scripts run.</pre></details>\n"
+               : fmt::format("<p>This program holds no chart library: {}.</p>\n", no_charts());
+  html_ += "</section>\n<div id=\"announced\" class=\"unseen\" aria-live=\"polite\"></div>\n";
+}
+
 void Page::close() {
+  html_ += charts_.blocks() + block_of("rows", rows_block(input_.rows)) + page_scripts();
   html_ += page_foot(
       fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version, result_schema));
 }
@@ -386,5 +470,11 @@ void Page::close() {
 }  // namespace
 
 std::string html_report(const ReportInput& input) { return Page(input).write(); }
+
+std::vector<Figure> report_figures(const ReportInput& input) {
+  Page page(input);
+  page.write();
+  return page.figures();
+}
 
 }  // namespace commfuse::reports

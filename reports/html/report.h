@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as one page that stands alone: no script, nothing fetched, light and dark, printable.
+// Results as one page that stands alone: nothing fetched, light and dark, printable, and readable without its scripts.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "reports/figure/figure.h"
+#include "reports/study.h"
 #include "reports/traced_run.h"
 
 namespace commfuse::reports {
@@ -15,11 +18,18 @@ struct ReportInput {
   std::vector<ResultRow> rows;
   /// One entry a point to be shown in time, each with the strategies of that point.
   std::vector<std::vector<TracedRun>> gantts;
-  std::string command;  // makes these results again
-  std::string version;  // of the program
+  std::optional<PointStudy> study{};  // its runs are among the gantts
+  std::vector<MeasuredPair> measured{};
+  std::vector<FitCheck> fits{};
+  std::vector<std::string> notes{};  // sentences: what could not be shown, and why
+  std::string command;               // makes these results again
+  std::string version;               // of the program
 };
 
-/// HTML5 that is XML too. Any text may stand in the input.
+/// HTML5. Any text may stand in the input.
 std::string html_report(const ReportInput& input);
+
+/// The figures of that page, in its order.
+std::vector<Figure> report_figures(const ReportInput& input);
 
 }  // namespace commfuse::reports

@@ -15,6 +15,8 @@ void add_diff(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
 void add_plan(CLI::App& app, int& status);
 void add_merge(CLI::App& app, int& status);
+void add_plot(CLI::App& app, int& status);
+void add_report(CLI::App& app, int& status);
 void add_results(CLI::App& app, int& status);
 void add_run(CLI::App& app, int& status);
 void add_schedule(CLI::App& app, int& status);

@@ -4,16 +4,22 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "model/config/command_line.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
+#include "reports/crossover.h"
+#include "reports/figure/breakdown.h"
+#include "reports/figure/crossing.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/svg.h"
 #include "reports/trace.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/plot_text.h"
 #include "sim/commands/render.h"
 #include "sim/commands/run_lab.h"
 #include "sim/commands/run_steps.h"
@@ -33,6 +39,7 @@ struct RunRequest {
   std::string trace;
   std::string figure;
   std::string file;
+  bool plot = false;
 };
 
 Grid grid_of(const SettingArguments& arguments) {
@@ -72,7 +79,11 @@ bool names_strategies(const Grid& grid) {
 
 void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs) {
   if (!request.trace.empty()) {
-    reports::write_trace(runs, request.trace);
+    const std::filesystem::path path = reports::trace_path(runs, request.trace);
+    reports::write_trace(runs, path);
+    if (path != request.trace) {
+      fmt::print(stderr, "the trace is {}\n", path.string());
+    }
   }
   if (!request.figure.empty()) {
     reports::atomic_write(request.figure, reports::svg(reports::gantt_figure(runs)));
@@ -82,11 +93,27 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
 void require_no_drawing(const RunRequest& request) {
   for (const auto& [flag, given] :
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
-        std::pair("--schedule", !request.schedules.files.empty())}) {
+        std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot)}) {
     if (given) {
       throw ConfigError(fmt::format("{}: a whole model has no such thing; leave it out", flag));
     }
   }
+}
+
+/// Of one point where its time goes, of several how far ahead a strategy is along the sequence, or who wins where.
+void plot(const std::vector<ResultRow>& rows, const std::vector<reports::TracedRun>& runs) {
+  std::vector<reports::Figure> figures;
+  if (!runs.empty()) {
+    figures = {reports::breakdown_figure(runs), reports::gantt_figure(runs)};
+  } else {
+    for (const CrossoverMap& map : reports::maps_of(rows)) {
+      figures.push_back(reports::winner_figure(map));
+    }
+    if (auto lead = reports::lead_figure(rows, "commfuse")) {
+      figures.push_back(*std::move(lead));
+    }
+  }
+  print_plots(figures);
 }
 
 int run(const RunRequest& request) {
@@ -110,10 +137,15 @@ int run(const RunRequest& request) {
     }
   }
   const std::vector<ResultRow> rows = rows_of(grid, points, library);
-  if (!request.trace.empty() || !request.figure.empty()) {
-    draw(request, traced(point_of(points.front(), library), rows, library.schedules()));
+  std::vector<reports::TracedRun> runs;
+  if (points.size() == 1 && (request.plot || !request.trace.empty() || !request.figure.empty())) {
+    runs = traced(point_of(points.front(), library), rows, library.schedules());
+    draw(request, runs);
   }
   fmt::print("{}", render(rows));
+  if (request.plot) {
+    plot(rows, runs);
+  }
   return exit_code::done;
 }
 
@@ -125,7 +157,7 @@ int run_file(RunRequest request) {
   }
   for (const auto& [flag, given] :
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
-        std::pair("--schedule", !request.schedules.files.empty())}) {
+        std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot)}) {
     if (given) {
       throw ConfigError(fmt::format("{}: a lab workload has no such thing; leave it out", flag));
     }
@@ -146,7 +178,8 @@ void add_run(CLI::App& app, int& status) {
     add_output_flag(command, request->format);
     command
         .add_option("--trace", request->trace,
-                    "Write what happens when, for ui.perfetto.dev; gzip where it ends in .gz. One point only")
+                    "Write what happens when, for ui.perfetto.dev, as .json, .json.gz or .pftrace; without such an "
+                    "ending: JSON, protobuf above 200,000 slices. One point only")
         ->group("Grid and output")
         ->type_name("FILE");
     command
@@ -154,6 +187,7 @@ void add_run(CLI::App& app, int& status) {
                     "Draw the schedules on one time axis, each on its critical rank, as SVG. One point only")
         ->group("Grid and output")
         ->type_name("FILE");
+    command.add_flag("--plot", request->plot, "Draw in the terminal, below the table")->group("Grid and output");
     command.footer(
         "Examples:\n"
         "  commfuse-sim run --model llama-3.1-70b --hardware h100-sxm --ranks 8 --seq 32K\n"

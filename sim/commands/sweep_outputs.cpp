@@ -12,15 +12,14 @@
 #include <utility>
 #include <vector>
 
-#include "model/build_info.h"
 #include "model/config/command_line.h"
 #include "reports/crossover.h"
 #include "reports/html/report.h"
 #include "reports/rows.h"
 #include "reports/step_rows.h"
 #include "sim/commands/render.h"
+#include "sim/commands/report_input.h"
 #include "sim/commands/run_steps.h"
-#include "sim/commands/traced.h"
 #include "sim/sweep/point_list.h"
 
 namespace commfuse::sim {
@@ -50,23 +49,20 @@ class Pieces {
 
 void print(std::string_view bytes) { std::fwrite(bytes.data(), 1, bytes.size(), stdout); }
 
-/// The points and rows of a store of layers, in memory.
+/// The rows of a store of layers, in memory, and the point of each.
 struct LayerResults {
-  std::vector<std::size_t> points;
-  std::vector<std::vector<ResultRow>> by_point;
   std::vector<ResultRow> rows;
+  std::vector<std::size_t> points;
 };
 
 LayerResults layer_results(StoreReader& store) {
   LayerResults results;
   store.rewind();
   while (const std::optional<StoredPoint> point = store.next()) {
-    results.points.push_back(point->point);
-    std::vector<ResultRow>& rows = results.by_point.emplace_back();
     for (const StoreRow& row : point->rows) {
-      rows.push_back(layer_row(row));
+      results.rows.push_back(layer_row(row));
+      results.points.push_back(point->point);
     }
-    results.rows.insert(results.rows.end(), rows.begin(), rows.end());
   }
   return results;
 }
@@ -82,40 +78,12 @@ std::vector<StepRow> step_results(StoreReader& store, StepRowReader& reader) {
   return rows;
 }
 
-/// The points that are shown in time: the smallest and the largest with a result; places in `by_point`.
-std::vector<std::size_t> shown_points(const LayerResults& results) {
-  std::vector<std::size_t> shown;
-  const auto tokens = [&](std::size_t i) {
-    const ResultRow& row = results.by_point[i].front();
-    return std::pair(row.batch * row.seq, row.ranks);
-  };
-  for (std::size_t i = 0; i < results.by_point.size(); ++i) {
-    const auto& rows = results.by_point[i];
-    if (std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return row.feasible(); })) {
-      shown.push_back(i);
-    }
-  }
-  if (shown.size() > 2) {
-    const auto [least, most] = std::minmax_element(shown.begin(), shown.end(),
-                                                   [&](std::size_t a, std::size_t b) { return tokens(a) < tokens(b); });
-    shown = {*least, *most};
-  }
-  return shown;
-}
-
 std::string report_of(const Sweep& sweep, const LayerResults& results) {
-  reports::ReportInput input{.title = sweep.title,
-                             .rows = results.rows,
-                             .gantts = {},
-                             .command = fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
-                             .version = fmt::format("commfuse-sim {}", build_info().version)};
-  const Library library = library_of(sweep.grid);
   const PointList list(sweep.grid, most_sweep_points);
   PointCursor cursor(list);
-  for (const std::size_t i : shown_points(results)) {
-    input.gantts.push_back(traced(point_of(cursor.at(results.points[i]), library), results.by_point[i]));
-  }
-  return reports::html_report(input);
+  return reports::html_report(
+      report_input(sweep.title, results.rows, fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
+                   {.settings = [&](std::size_t row) { return cursor.at(results.points[row]); }}));
 }
 
 /// Who wins where, of a sweep that has something to compare.
@@ -166,14 +134,15 @@ int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder&
     return code_of(store);
   }
   const LayerResults results = layer_results(store);
+  const std::vector<ResultRow>& rows = results.rows;
   if (sweep.writes("report")) {
     files.push_back(file_of("report.html", report_of(sweep, results)));
   }
   if (sweep.writes("map")) {
-    add_maps(std::span<const ResultRow>(results.rows), files);
+    add_maps(std::span<const ResultRow>(rows), files);
   }
   folder.write(files);
-  streams(format) ? write_rows(store, format, print) : print(renderer(format)(results.rows));
+  streams(format) ? write_rows(store, format, print) : print(renderer(format)(rows));
   return code_of(store);
 }
 

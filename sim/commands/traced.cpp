@@ -11,10 +11,15 @@ namespace {
 
 reports::TracedRun play(const Point& point, const ResultRow& row, const Structure& structure, const Sizes& sizes,
                         Predictor& predictor) {
-  return {.row = row,
-          .program = structure.plan.lowered.program,
-          .timeline = predictor.timeline(point, structure, sizes),
-          .sizes = sizes};
+  reports::TracedRun run{.row = row,
+                         .program = structure.plan.lowered.program,
+                         .timeline = predictor.timeline(point, structure, sizes),
+                         .sizes = sizes};
+  if (!point.needs_engine()) {  // Where rates change at run time, no price says what an op took.
+    run.path =
+        critical_path(structure.plan.lowered, static_costs(point, point.machine, structure, sizes), run.timeline);
+  }
+  return run;
 }
 
 }  // namespace

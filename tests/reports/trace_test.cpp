@@ -2,6 +2,7 @@
 #include "reports/trace.h"
 
 #include <gtest/gtest.h>
+#include <perfetto_trace.pb.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -16,6 +17,7 @@
 
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
+#include "reports/trace_flows.h"
 #include "reports/trace_label.h"
 #include "tests/reports/trace_runs.h"
 
@@ -175,6 +177,111 @@ TEST_F(TraceFiles, HostileNamesMakeValidJson) {
   run.row.model = "\"},{\xc3";
   write_trace({&run, 1}, folder_ / "trace.json");
   EXPECT_TRUE(json::accept(read(folder_ / "trace.json")));
+}
+
+/// The product of each step waits for an exchange of 25 us, which 4 ranks send to the next one, 3 times.
+TEST_F(TraceFiles, AnArrowLeadsFromEverySendToTheReceiveOfItsTarget) {
+  const TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
+  const std::vector<Flow> flows = flows_of(run);
+  EXPECT_EQ(flows.size(), 12U);
+  for (const Flow& flow : flows) {
+    const OpSpan& send = run.timeline[flow.send];
+    const OpSpan& receive = run.timeline[flow.receive];
+    EXPECT_EQ(receive.op, send.op);
+    EXPECT_EQ((send.rank + 1) % 4, receive.rank);
+    EXPECT_LE(send.start, receive.end);
+  }
+  write_trace({&run, 1}, folder_ / "trace.json");
+  const json trace = json::parse(read(folder_ / "trace.json"));
+  std::map<std::int64_t, int> ends;
+  for (const json& event : trace["traceEvents"]) {
+    if (event["ph"] == "s" || event["ph"] == "f") {
+      ends[event["id"].get<std::int64_t>()] += event["ph"] == "s" ? 1 : 10;
+    }
+  }
+  EXPECT_EQ(ends.size(), 12U);
+  EXPECT_TRUE(std::all_of(ends.begin(), ends.end(), [](const auto& one) { return one.second == 11; }));
+}
+
+TEST_F(TraceFiles, TheCounterRisesAndFallsToNothing) {
+  TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
+  EXPECT_TRUE(bytes_under_way(run).empty());  // without sizes
+  run.sizes.block.assign(run.program->dimensions.size(), 16);
+  const std::vector<UnderWay> all = bytes_under_way(run);
+  ASSERT_FALSE(all.empty());
+  EXPECT_EQ(all.front().bytes, 16 * 16 * 2);
+  std::map<Rank, std::int64_t> last;
+  for (const UnderWay& one : all) {
+    last[one.rank] = one.bytes;
+  }
+  EXPECT_EQ(last, (std::map<Rank, std::int64_t>{{0, 0}, {1, 0}, {2, 0}, {3, 0}}));
+}
+
+/// What viewers rebuild: slices by track from their beginnings and ends.
+TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
+  TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
+  run.sizes.block.assign(run.program->dimensions.size(), 16);
+  const std::vector<TracedRun> runs{run, traced("serial", SiteKind::ag_gemm, 4)};
+  write_trace(runs, folder_ / "trace.pftrace");
+  perfetto::Trace trace;
+  ASSERT_TRUE(trace.ParseFromString(read(folder_ / "trace.pftrace")));
+  std::map<std::uint64_t, std::string> names;
+  std::set<std::uint64_t> tracks;
+  std::map<std::uint64_t, int> depth;
+  std::map<std::uint64_t, int> flows;
+  std::int64_t length = 0;
+  std::size_t slices = 0;
+  std::size_t counters = 0;
+  for (const perfetto::TracePacket& packet : trace.packet()) {
+    for (const perfetto::EventName& name : packet.interned_data().event_names()) {
+      names[name.iid()] = name.name();
+    }
+    if (packet.has_track_descriptor()) {
+      EXPECT_TRUE(tracks.insert(packet.track_descriptor().uuid()).second);
+    }
+    if (!packet.has_track_event()) {
+      continue;
+    }
+    const perfetto::TrackEvent& event = packet.track_event();
+    EXPECT_TRUE(tracks.contains(event.track_uuid()));
+    for (const std::uint64_t flow : event.flow_ids()) {
+      flows[flow] += 1;
+    }
+    for (const std::uint64_t flow : event.terminating_flow_ids()) {
+      flows[flow] += 10;
+    }
+    counters += event.type() == perfetto::TrackEvent::TYPE_COUNTER ? 1 : 0;
+    if (event.type() == perfetto::TrackEvent::TYPE_SLICE_BEGIN) {
+      EXPECT_FALSE(names[event.name_iid()].empty());
+      EXPECT_EQ(++depth[event.track_uuid()], 1);
+      ++slices;
+      for (const perfetto::DebugAnnotation& one : event.debug_annotations()) {
+        length += one.name() == "length_ps" ? one.int_value() : 0;
+      }
+    } else if (event.type() == perfetto::TrackEvent::TYPE_SLICE_END) {
+      EXPECT_EQ(--depth[event.track_uuid()], 0);
+    }
+  }
+  std::int64_t wanted = 0;
+  for (const TracedRun& one : runs) {
+    for (const OpSpan& span : one.timeline) {
+      wanted += (span.end - span.start).count();
+    }
+  }
+  EXPECT_EQ(slices, runs[0].timeline.size() + runs[1].timeline.size());
+  EXPECT_EQ(length, wanted);
+  EXPECT_GT(counters, 0U);
+  EXPECT_EQ(flows.size(), 12U);
+  EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& one) { return one.second == 11; }));
+}
+
+TEST_F(TraceFiles, ANameWithoutAnEndingGetsOneBySize) {
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
+  EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.json");
+  EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine.json.gz"), folder_ / "mine.json.gz");
+  run.timeline.resize(most_json_slices + 1);
+  EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.pftrace");
+  EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine.json"), folder_ / "mine.json");
 }
 
 TEST_F(TraceFiles, GzipHoldsTheSameBytes) {

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures (reports/figure/figure.h, as JSON) drawn by ECharts: the same marks as in the static drawing, and on top of it
+// zoom and a tip under the pointer. Only the parts of the library that are named here get into a report.
+import { CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import { AriaComponent, DataZoomInsideComponent, GridComponent, TooltipComponent } from "echarts/components";
+import * as echarts from "echarts/core";
+import { CanvasRenderer } from "echarts/renderers";
+import { seriesOf } from "./series.mjs";
+
+echarts.use([CustomChart, LineChart, ScatterChart, AriaComponent, DataZoomInsideComponent, GridComponent, TooltipComponent,
+  CanvasRenderer]);
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", sans-serif';
+
+/// Logarithmic axes are drawn in logarithms of their own, so that their ticks are those of the static figure.
+export function scaleOf(axis) {
+  const to = axis.logarithmic ? Math.log10 : (value) => value;
+  const from = axis.logarithmic ? (value) => 10 ** value : (value) => value;
+  return { to, from };
+}
+
+/// Whether the label of a tick is its value: names on an axis may be numbers too.
+const isValue = ([at, label]) => Math.abs(Number(label.replace("\u2212", "-")) - at) <= 1e-6 * Math.abs(at);
+
+/// Numbers on a straight axis get new ticks when one zooms; names and logarithms keep theirs.
+function ticksOf(axis, scale) {
+  const steady = axis.logarithmic || !axis.ticks.every(isValue);
+  if (!steady || axis.ticks.length === 0) {
+    const stands = (end) => axis.ticks.some(([at]) => at === end); // An end of the axis is no round number but by chance.
+    const formatter = (value) => String(Number(Number(value).toPrecision(6)));
+    return { axisTick: { show: false }, axisLabel: { show: axis.ticks.length > 0, hideOverlap: true, showMinLabel: stands(axis.low), showMaxLabel: stands(axis.high), formatter } };
+  }
+  const labels = new Map(axis.ticks.map(([at, label]) => [scale.to(at).toPrecision(9), label]));
+  const customValues = axis.ticks.map(([at]) => scale.to(at));
+  return {
+    axisTick: { show: false, customValues },
+    axisLabel: { customValues, hideOverlap: false, formatter: (value) => labels.get(Number(value).toPrecision(9)) ?? "" },
+  };
+}
+
+function axisOf(axis, name, scale, colours) {
+  const ticks = ticksOf(axis, scale);
+  const title = axis.unit ? `${axis.label} (${axis.unit})` : axis.label;
+  return {
+    type: "value",
+    min: scale.to(axis.low),
+    max: scale.to(axis.high),
+    inverse: axis.reversed,
+    name: title,
+    nameLocation: name === "x" ? "middle" : "end",
+    nameGap: name === "x" ? 30 : 14,
+    nameTextStyle: { color: colours.quiet, fontFamily: FONT, fontSize: 12, align: name === "x" ? "center" : "left" },
+    axisLine: { show: axis.grid || name === "x", onZero: false, lineStyle: { color: colours.axis } },
+    splitLine: { show: axis.grid, lineStyle: { color: colours.grid } },
+    ...ticks,
+    axisLabel: { color: colours.quiet, fontFamily: FONT, fontSize: 12, ...ticks.axisLabel },
+  };
+}
+
+/// What the colours and dashes mean, above the figure as in the static one.
+function legendOf(figure, place) {
+  const list = document.createElement("ul");
+  list.className = "legend";
+  for (const entry of figure.legend) {
+    const item = document.createElement("li");
+    const swatch = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+    swatch.setAttribute("class", "cf-figure");
+    swatch.setAttribute("width", "20");
+    swatch.setAttribute("height", "12");
+    swatch.setAttribute("viewBox", "0 0 20 12");
+    swatch.append(swatchOf(entry, figure));
+    item.append(swatch, entry.text);
+    list.append(item);
+  }
+  place.append(list);
+}
+
+function swatchOf(entry, figure) {
+  const svg = (name, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+    for (const [key, value] of Object.entries(attributes)) {
+      made.setAttribute(key, value);
+    }
+    return made;
+  };
+  if (entry.line) {
+    return svg("line", { x1: 0, y1: 6, x2: 20, y2: 6, class: `cf-line cf-line-${entry.role}`, "stroke-dasharray": entry.dashes ?? "none" });
+  }
+  if (!entry.hatched) {
+    return svg("rect", { width: 16, height: 12, class: `cf-${entry.role}` });
+  }
+  const hatched = svg("g", {});
+  hatched.append(svg("rect", { x: 0.5, y: 0.5, width: 15, height: 11, class: "cf-hatched", fill: "none" }));
+  for (const x of [-4, 2, 8]) {
+    hatched.append(svg("path", { d: `M${Math.max(x, 0)} ${12 + Math.min(x, 0)}L${Math.min(x + 12, 16)} ${Math.max(x - 4, 0)}`, class: "cf-hatch" }));
+  }
+  return hatched;
+}
+
+function strip(figure, place) {
+  const { scale } = figure;
+  const made = document.createElement("div");
+  made.className = "strip";
+  const cells = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  cells.setAttribute("width", "234");
+  cells.setAttribute("height", "12");
+  for (let i = 0; i < 9; ++i) {
+    const cell = document.createElementNS("http://www.w3.org/2000/svg", "rect");
+    for (const [key, value] of Object.entries({ x: 26 * i, width: 26, height: 12, class: `cf-${scale.diverging ? "d" : "s"}${i}` })) {
+      cell.setAttribute(key, value);
+    }
+    cells.append(cell);
+  }
+  const words = document.createElement("div");
+  words.className = "strip-words";
+  for (const text of [scale.low, scale.middle, scale.high]) {
+    const one = document.createElement("span");
+    one.textContent = text;
+    words.append(one);
+  }
+  const label = document.createElement("div");
+  label.textContent = scale.label;
+  made.append(cells, words, label);
+  place.append(made);
+}
+
+function leftOf(axis) {
+  const widest = Math.max(0, ...axis.ticks.map(([, label]) => label.length));
+  return Math.min(20 + widest * 7, 230);
+}
+
+function optionOf(figure, scales, colours) {
+  const zooms = !figure.marks.some((mark) => mark.kind === "cell");
+  return {
+    animation: false,
+    aria: { enabled: true, label: { description: `${figure.title}. ${figure.description}` } },
+    grid: { left: leftOf(figure.y), right: 24, top: figure.y.label ? 34 : 12, bottom: figure.x.label ? 50 : 30 },
+    xAxis: axisOf(figure.x, "x", scales.x, colours),
+    yAxis: axisOf(figure.y, "y", scales.y, colours),
+    tooltip: {
+      trigger: "item",
+      renderMode: "richText", // Drawn, never parsed as markup.
+      confine: true,
+      backgroundColor: colours.ground,
+      borderColor: colours.axis,
+      textStyle: { color: colours.text, fontFamily: FONT, fontSize: 13 },
+      formatter: (one) => one.data?.tip ?? "",
+    },
+    dataZoom: zooms
+      ? [
+          { type: "inside", xAxisIndex: 0, filterMode: "none", zoomOnMouseWheel: "ctrl", moveOnMouseMove: true },
+        ]
+      : [],
+    series: seriesOf(figure, scales, colours),
+  };
+}
+
+/// Arrow keys go from tip to tip.
+function walkByKeys(chart, place, announce) {
+  const stops = [];
+  chart.getOption().series.forEach((series, seriesIndex) => {
+    series.data.forEach((one, dataIndex) => one?.tip && stops.push({ seriesIndex, dataIndex, tip: one.tip }));
+  });
+  let here = -1;
+  place.onkeydown = (event) => {
+    const by = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
+    if (!by || stops.length === 0) {
+      return;
+    }
+    event.preventDefault();
+    here = (here + by + stops.length) % stops.length;
+    const { seriesIndex, dataIndex, tip } = stops[here];
+    chart.dispatchAction({ type: "showTip", seriesIndex, dataIndex });
+    announce(tip);
+  };
+}
+
+function zoomOf(chart) {
+  const { start, end } = chart.getOption().dataZoom[0];
+  return (factor) => {
+    const middle = (start + end) / 2;
+    const half = Math.min(((end - start) / 2) * factor, 50);
+    const from = Math.min(Math.max(middle - half, 0), 100 - 2 * half);
+    chart.dispatchAction({ type: "dataZoom", start: from, end: from + 2 * half });
+  };
+}
+
+/// Draws into `place`, in these colours.
+function draw(place, figure, colours, announce) {
+  place.replaceChildren();
+  legendOf(figure, place);
+  const canvas = document.createElement("div");
+  canvas.className = "canvas";
+  canvas.style.height = `${figure.height + 84}px`;
+  if (figure.plot_width > 0) {
+    canvas.style.maxWidth = `${figure.plot_width + leftOf(figure.y) + 40}px`;
+  }
+  place.append(canvas);
+  if (figure.scale) {
+    strip(figure, place);
+  }
+  const scales = { x: scaleOf(figure.x), y: scaleOf(figure.y) };
+  const chart = echarts.init(canvas, null, { renderer: "canvas" });
+  chart.setOption(optionOf(figure, scales, colours));
+  const zooms = chart.getOption().dataZoom.length > 0;
+  const wheel = (zoomOnMouseWheel) => zooms && chart.setOption({ dataZoom: [{ zoomOnMouseWheel }] });
+  place.onfocus = () => wheel(true);
+  place.onblur = () => wheel("ctrl");
+  walkByKeys(chart, place, announce);
+  const sizes = new ResizeObserver(() => chart.resize());
+  sizes.observe(canvas);
+  return {
+    chart,
+    dispose() {
+      sizes.disconnect();
+      chart.dispose();
+    },
+    addTools(tools, button) {
+      const current = () => globalThis.commfuseReport.charts.get(figure.id).chart;
+      if (zooms) {
+        tools.prepend(
+          button("+", "Zoom in", () => zoomOf(current())(0.5)),
+          button("\u2212", "Zoom out", () => zoomOf(current())(2)),
+          button("0", "Show all", () => current().dispatchAction({ type: "dataZoom", start: 0, end: 100 })),
+        );
+      }
+    },
+  };
+}
+
+globalThis.commfuseCharts = { draw, version: __ECHARTS_VERSION__, licences: __LICENCES__ };

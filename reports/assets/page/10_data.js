@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every part of the page needs: its data, unpacked, and small helpers. The page's data are blocks of base64 gzip, so
+// no text of anybody's can end a script, and all that is put on the page is put there as text.
+"use strict";
+
+const report = {
+  figures: new Map(), // id: the figure as reports/figure/figure_json.cpp writes it
+  charts: new Map(), // id: what drew it
+  timelines: [],
+  table: null,
+  failures: [],
+};
+globalThis.commfuseReport = report;
+
+function bytesOfBase64(text) {
+  if (Uint8Array.fromBase64) {
+    return Uint8Array.fromBase64(text);
+  }
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; ++i) {
+    bytes[i] = binary.charCodeAt(i);
+  }
+  return bytes;
+}
+
+/// The bytes of a block; null where the page has none of that name.
+async function blockBytes(name) {
+  const element = document.getElementById(`block-${name}`);
+  if (!element || !element.textContent.trim()) {
+    return null;
+  }
+  const packed = bytesOfBase64(element.textContent.trim());
+  element.textContent = ""; // It is large and has done its work.
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+async function blockText(name) {
+  const bytes = await blockBytes(name);
+  return bytes && new TextDecoder().decode(bytes);
+}
+
+const columnTypes = { f64: Float64Array, u32: Uint32Array, u16: Uint16Array, u8: Uint8Array };
+
+/// A block of columns: the length of a JSON head, the head, and the columns, each at a multiple of eight bytes.
+async function blockColumns(name) {
+  const buffer = await blockBytes(name);
+  if (!buffer) {
+    return null;
+  }
+  const length = new DataView(buffer).getUint32(0, true);
+  const head = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
+  const start = 8 + Math.ceil(length / 8) * 8;
+  const columns = {};
+  for (const column of head.columns) {
+    columns[column.name] = new columnTypes[column.type](buffer, start + column.offset, column.count);
+  }
+  return { ...head, data: columns };
+}
+
+/// element("button", {type: "button"}, "Save") - children are elements or text.
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) {
+      made.addEventListener(key.slice(2), value);
+    } else if (value !== null && value !== false) {
+      made.setAttribute(key, value === true ? "" : value);
+    }
+  }
+  made.append(...children);
+  return made;
+}
+
+function button(text, about, onclick) {
+  return element("button", { type: "button", "aria-label": about, title: about, onclick }, text);
+}
+
+/// Says it to screen readers.
+function announce(text) {
+  const place = document.getElementById("announced");
+  if (place) {
+    place.textContent = text;
+  }
+}
+
+function save(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = element("a", { href: url, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(url), 10000);
+}
+
+/// As fmt and printf round: to the nearest, exact halves to the even digit.
+function fixed(value, decimals) {
+  const scaled = value * 2 ** (decimals + 1);
+  if (Number.isInteger(scaled) && Math.abs(scaled % 2) === 1 && Math.abs(value) < 2 ** 40) {
+    const units = value * 10 ** decimals; // Exact: a half is a short binary fraction.
+    const below = Math.floor(units);
+    if (units - below === 0.5) {
+      const even = below % 2 === 0 ? below : below + 1;
+      return (even / 10 ** decimals).toFixed(decimals);
+    }
+  }
+  return value.toFixed(decimals);
+}
+
+/// Microseconds below 10 ms, milliseconds from there on: as TimeUnit of reports/figure/wording.h.
+function timeUnit(longestPs) {
+  const milliseconds = longestPs >= 1e10;
+  const name = milliseconds ? "ms" : "\u00b5s";
+  const value = (ps) => (milliseconds ? ps / 1e6 / 1000 : ps / 1e6);
+  const digits = (ps) => fixed(value(ps), milliseconds ? 3 : 1);
+  return { name, value, digits, text: (ps) => `${digits(ps)} ${name}` };
+}
+
+const percent = (share) => `${fixed(100 * share, 1)}%`;
+
+/// A cell of CSV, as RFC 4180 wants it.
+function csvCell(value) {
+  const text = String(value ?? "");
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+const csvOf = (columns, rows) => [columns, ...rows].map((row) => row.map(csvCell).join(",") + "\r\n").join("");
+
+const ROLES = ["ground", "ink", "muted", "essential", "local", "communication", "exposed", "first", "second", "third", "fourth",
+  "fifth", "sixth", "seventh", "nothing", ...Array.from({ length: 9 }, (_, i) => `s${i}`), ...Array.from({ length: 9 }, (_, i) => `d${i}`)];
+
+/// The colours of figures, from the style sheet that draws the static ones.
+function palette() {
+  const probe = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  probe.setAttribute("class", "cf-figure");
+  probe.setAttribute("width", "0");
+  probe.setAttribute("height", "0");
+  document.body.append(probe);
+  const colour = (name, what, property) => {
+    const one = document.createElementNS("http://www.w3.org/2000/svg", what);
+    one.setAttribute("class", name);
+    probe.append(one);
+    return getComputedStyle(one)[property];
+  };
+  const all = (make) => Object.fromEntries(ROLES.map((role) => [role, make(role)]));
+  const fills = all((role) => colour(`cf-${role}`, "rect", "fill"));
+  const lines = all((role) => colour(`cf-line cf-line-${role}`, "path", "stroke"));
+  const texts = all((role) => colour(`cf-on-${role}`, "text", "fill"));
+  const colours = {
+    ...fills,
+    text: colour("", "text", "fill"),
+    quiet: colour("cf-quiet", "text", "fill"),
+    grid: colour("cf-grid", "line", "stroke"),
+    axis: colour("cf-axis", "line", "stroke"),
+    fill: (role) => fills[role],
+    line: (role) => lines[role],
+    on: (role) => texts[role],
+  };
+  probe.remove();
+  return colours;
+}
+
+const darkness = matchMedia("(prefers-color-scheme: dark)");

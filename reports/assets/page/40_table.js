@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// All results as a table that sorts, filters and pages; its rows are columns of numbers and words, so a million are fine.
+
+const PAGE = 50;
+
+/// "seq>=8K strategy=commfuse mlp": every part must hold; a part without an operator is looked for in all words.
+function parseFilter(text, columns) {
+  return text
+    .trim()
+    .split(/\s+/)
+    .filter(Boolean)
+    .map((part) => {
+      const found = /^([a-z_0-9]+)(<=|>=|!=|=|<|>)(.+)$/i.exec(part);
+      const column = found && columns.find((one) => one.name === found[1] || one.title.toLowerCase() === found[1].toLowerCase());
+      return column ? { column, how: found[2], value: found[3] } : { words: part.toLowerCase() };
+    });
+}
+
+/// "8K" is 8192, as settings are written.
+function numberIn(text) {
+  const found = /^([-+0-9.e]+)([KMG]?)$/i.exec(text);
+  return found ? Number(found[1]) * { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3 }[found[2].toUpperCase()] : NaN;
+}
+
+const compares = {
+  "=": (a, b) => a === b,
+  "!=": (a, b) => a !== b,
+  "<": (a, b) => a < b,
+  ">": (a, b) => a > b,
+  "<=": (a, b) => a <= b,
+  ">=": (a, b) => a >= b,
+};
+
+class ResultsTable {
+  constructor(place, block) {
+    this.block = block;
+    this.columns = block.columns.filter((column) => column.title).map((column) => ({ ...column, data: block.data[column.name] }));
+    this.rows = Uint32Array.from({ length: block.rows }, (_, i) => i);
+    this.sorted = null;
+    this.page = 0;
+    this.build(place);
+    this.show();
+  }
+
+  build(place) {
+    this.count = element("span", { class: "quiet", role: "status" });
+    this.filterBox = element("input", {
+      type: "search",
+      size: "44",
+      "aria-label": "Filter the rows",
+      placeholder: "strategy=commfuse seq>=8K mfu>50",
+      oninput: () => this.filter(this.filterBox.value),
+    });
+    this.body = element("tbody");
+    this.heads = this.columns.map((column) => this.headOf(column));
+    const head = element("thead", {}, element("tr", {}, ...this.heads));
+    this.before = button("\u2039 Back", "Page before", () => this.turn(-1));
+    this.next = button("Next \u203a", "Next page", () => this.turn(1));
+    place.replaceChildren(
+      element("div", { class: "tools table-tools" }, element("label", {}, "Filter ", this.filterBox), this.count, this.before, this.next,
+        button("CSV", "Save the rows shown by the filter as CSV", () => save("results.csv", "text/csv", this.csv()))),
+      element("div", { class: "scroll", role: "region", "aria-label": "All results", tabindex: "0" },
+        element("table", { class: "grid" }, head, this.body)),
+    );
+  }
+
+  headOf(column) {
+    const sorter = element("button", { type: "button", onclick: () => this.sort(column) }, column.title);
+    const unit = column.unit ? [element("span", { class: "unit" }, column.unit)] : [];
+    return element("th", { scope: "col", class: column.words ? "words" : "", "aria-sort": "none" }, sorter, ...unit);
+  }
+
+  /// NaN: the row has no such value.
+  value(column, row) {
+    return column.words ? column.words[column.data[row]] : column.data[row];
+  }
+  shown(column, row) {
+    const value = this.value(column, row);
+    if (column.words) {
+      return value;
+    }
+    if (Number.isNaN(value)) {
+      return "\u2014";
+    }
+    return column.kind === "time" ? fixed(value / 1e6, 1) : column.kind === "share" ? fixed(100 * value, 1) : String(value);
+  }
+  /// As the tool's own CSV has it: times in microseconds with all digits.
+  exact(column, row) {
+    const value = this.value(column, row);
+    return column.words ? value : Number.isNaN(value) ? "" : column.kind === "time" ? value / 1e6 : value;
+  }
+  csv() {
+    const names = this.columns.map((column) => column.name);
+    return csvOf(names, Array.from(this.rows, (row) => this.columns.map((column) => this.exact(column, row))));
+  }
+
+  holds(part, row) {
+    if (part.words) {
+      return this.columns.some((column) => column.words && String(this.value(column, row)).toLowerCase().includes(part.words));
+    }
+    const { column, how } = part;
+    if (column.words) {
+      const [a, b] = [this.value(column, row), part.value];
+      const [na, nb] = [numberIn(a), numberIn(b)];
+      return Number.isNaN(na) || Number.isNaN(nb) ? compares[how](a.toLowerCase(), b.toLowerCase()) : compares[how](na, nb);
+    }
+    const scale = column.kind === "time" ? 1e6 : column.kind === "share" ? 0.01 : 1;
+    return compares[how](this.value(column, row), numberIn(part.value) * scale);
+  }
+
+  filter(text) {
+    const parts = parseFilter(text, this.columns);
+    const rows = [];
+    for (let row = 0; row < this.block.rows; ++row) {
+      if (parts.every((part) => this.holds(part, row))) {
+        rows.push(row);
+      }
+    }
+    this.rows = Uint32Array.from(rows);
+    this.page = 0;
+    this.order();
+    this.show();
+  }
+
+  sort(column) {
+    const down = this.sorted?.column === column ? !this.sorted.down : false;
+    this.sorted = { column, down };
+    this.columns.forEach((one, i) => this.heads[i].setAttribute("aria-sort", one === column ? (down ? "descending" : "ascending") : "none"));
+    this.page = 0;
+    this.order();
+    this.show();
+  }
+  order() {
+    if (!this.sorted) {
+      return;
+    }
+    const { column, down } = this.sorted;
+    const numbers = column.words?.map(numberIn);
+    const numeric = numbers?.every((one) => !Number.isNaN(one));
+    const ranks = column.words && !numeric ? ranksOf(column.words) : numbers;
+    const key = (row) => (ranks ? ranks[column.data[row]] : column.data[row]);
+    const sign = down ? -1 : 1;
+    const missing = (a) => (Number.isNaN(a) ? 1 : 0);
+    this.rows.sort((a, b) => missing(key(a)) - missing(key(b)) || sign * (key(a) - key(b)) || a - b);
+  }
+
+  turn(by) {
+    this.page += by;
+    this.show();
+  }
+  show() {
+    const pages = Math.max(Math.ceil(this.rows.length / PAGE), 1);
+    const first = this.page * PAGE;
+    const last = Math.min(first + PAGE, this.rows.length);
+    this.before.disabled = this.page === 0;
+    this.next.disabled = this.page + 1 >= pages;
+    this.count.textContent = this.rows.length === 0 ? "no row" : `rows ${grouped(first + 1)} to ${grouped(last)} of ${grouped(this.rows.length)}`;
+    this.body.replaceChildren(...Array.from(this.rows.subarray(first, last), (row) => this.rowOf(row)));
+  }
+  rowOf(row) {
+    const wins = this.block.data.front[row] === 1;
+    return element("tr", { class: wins ? "fastest" : null },
+      ...this.columns.map((column) => element("td", { class: column.words ? "words" : null }, this.shown(column, row))));
+  }
+}
+
+function ranksOf(words) {
+  const order = words.map((_, i) => i).sort((a, b) => (words[a] < words[b] ? -1 : words[a] > words[b] ? 1 : 0));
+  const ranks = [];
+  order.forEach((word, rank) => (ranks[word] = rank));
+  return ranks;
+}
+
+/// Its rows are many: they are unpacked when the table comes near the screen.
+async function fillTable(place) {
+  const block = await blockColumns("rows");
+  if (block) {
+    report.table = new ResultsTable(place, block);
+    document.getElementById("first-rows")?.classList.add("replaced");
+  }
+}
+
+function startTable() {
+  const place = document.getElementById("all-rows");
+  if (!place || !document.getElementById("block-rows")) {
+    return;
+  }
+  place.append(element("p", { class: "quiet" }, "All rows are being unpacked."));
+  const seen = new IntersectionObserver(
+    (entries) => {
+      if (entries.some((entry) => entry.isIntersecting)) {
+        seen.disconnect();
+        fillTable(place).catch((error) => report.failures.push(`table: ${error.message}`));
+      }
+    },
+    { rootMargin: "1500px" },
+  );
+  seen.observe(place);
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Begins with what is seen first; a part that fails leaves the page as it is without scripts.
+
+async function startReport() {
+  for (const part of [startFigures, startTimelines, startTable, startCharts]) {
+    try {
+      await part();
+    } catch (error) {
+      report.failures.push(`${part.name}: ${error.message}`);
+      console.error(error);
+    }
+  }
+  report.readyAt = performance.now();
+  document.documentElement.dataset.report = "ready";
+}
+
+startReport();

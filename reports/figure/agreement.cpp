@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/figure/agreement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "model/check.h"
+#include "model/fit/robust_fit.h"
+#include "reports/figure/line_styles.h"
+#include "reports/figure/spread.h"
+#include "reports/figure/ticks.h"
+#include "reports/figure/wording.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr double near = 0.10;
+
+double error_of(const MeasuredPair& pair) { return to_seconds(pair.median) / to_seconds(pair.predicted) - 1.0; }
+
+std::string signed_percent(double share) { return fmt::format("{:+.1f}%", 100.0 * share); }
+
+std::string agreement_title(std::span<const MeasuredPair> pairs) {
+  std::vector<double> errors;
+  for (const MeasuredPair& pair : pairs) {
+    errors.push_back(std::abs(error_of(pair)));
+  }
+  const auto inside = std::count_if(errors.begin(), errors.end(), [](double error) { return error <= near; });
+  return fmt::format("{} of {} schedules were measured within 10% of what was predicted; the median is off by {}",
+                     inside, errors.size(), percent(quantile(errors, 0.5)));
+}
+
+void add_guides(double low, double high, Figure& figure) {
+  for (const double share : {-near, 0.0, near}) {
+    figure.marks.emplace_back(LineMark{.points = {{low, low * (1.0 + share)}, {high, high * (1.0 + share)}},
+                                       .role = Role::muted,
+                                       .dashed = share != 0.0});
+  }
+  figure.legend.push_back({"equal", Role::muted, false, true});
+  figure.legend.push_back({"10% off", Role::muted, false, true, "5 4"});
+}
+
+void add_pair(const MeasuredPair& pair, std::size_t place, const TimeUnit& unit, Figure& figure) {
+  const LineStyle style = style_of(place);
+  const double x = unit.value(pair.predicted);
+  const std::string tip =
+      fmt::format("{}, {}: predicted {}, measured {} ({} to {} in eight of ten of {} rounds), {}", pair.name,
+                  pair.point, unit.text(pair.predicted), unit.text(pair.median), unit.digits(pair.p10),
+                  unit.text(pair.p90), pair.rounds, signed_percent(error_of(pair)));
+  figure.marks.emplace_back(
+      LineMark{.points = {{x, unit.value(pair.p10)}, {x, unit.value(pair.p90)}}, .role = style.role});
+  figure.marks.emplace_back(PointsMark{.points = {{x, unit.value(pair.median)}},
+                                       .role = style.role,
+                                       .symbol = style.symbol,
+                                       .size = 6.0,
+                                       .name = pair.name,
+                                       .tips = {tip}});
+  figure.legend.push_back({pair.name, style.role});
+  figure.description += tip + ". ";
+  figure.data.rows.push_back({pair.name, pair.point, fmt::format("{}", to_microseconds(pair.predicted)),
+                              fmt::format("{}", to_microseconds(pair.median)),
+                              fmt::format("{}", to_microseconds(pair.p10)),
+                              fmt::format("{}", to_microseconds(pair.p90)), fmt::format("{}", pair.rounds)});
+}
+
+}  // namespace
+
+Figure agreement_figure(std::span<const MeasuredPair> pairs, std::string id) {
+  check(!pairs.empty(), "an agreement is of something");
+  Duration least = Duration::max();
+  Duration most{1};
+  for (const MeasuredPair& pair : pairs) {
+    least = std::min({least, pair.predicted, pair.p10});
+    most = std::max({most, pair.predicted, pair.p90});
+  }
+  const TimeUnit unit(most);
+  const double low = unit.value(least) / 1.1;
+  const double high = unit.value(most) * 1.1;
+  Figure figure;
+  figure.id = std::move(id);
+  figure.height = 340.0;
+  figure.width = 620.0;
+  figure.plot_width = 480.0;
+  figure.title = agreement_title(pairs);
+  figure.x = {.label = "predicted",
+              .unit = unit.name(),
+              .low = low,
+              .high = high,
+              .logarithmic = true,
+              .grid = true,
+              .ticks = log_ticks(low, high)};
+  figure.y = {.label = "measured",
+              .unit = unit.name(),
+              .low = low,
+              .high = high,
+              .logarithmic = true,
+              .grid = true,
+              .ticks = log_ticks(low, high)};
+  figure.data.columns = {"schedule", "point", "predicted_us", "median_us", "p10_us", "p90_us", "rounds"};
+  add_guides(low, high, figure);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    add_pair(pairs[i], i, unit, figure);
+  }
+  return figure;
+}
+
+namespace {
+
+constexpr double farthest = 0.5;          // residuals beyond stand at the edge
+constexpr std::size_t most_marks = 1500;  // of a fit; the data have every row
+
+double residual_of(const FitResidual& one) { return one.predicted_us / one.measured_us - 1.0; }
+
+std::string residual_title(const FitCheck& fit) {
+  std::vector<double> seen;
+  std::vector<double> held;
+  for (const FitResidual& one : fit.residuals) {
+    (one.held_back ? held : seen).push_back(std::abs(residual_of(one)));
+  }
+  std::string text = seen.empty() ? fmt::format("{}:", fit.name)
+                                  : fmt::format("{}: the fit is off by {} in the median of {} rows", fit.name,
+                                                percent(quantile(seen, 0.5)), seen.size());
+  if (!held.empty()) {
+    text += fmt::format("{} {} of {} held back", seen.empty() ? "" : ",", percent(quantile(held, 0.5)), held.size());
+  }
+  return text;
+}
+
+PointsMark residual_points(const FitCheck& fit, bool held_back) {
+  PointsMark mark{.role = held_back ? Role::second : Role::first,
+                  .symbol = held_back ? Symbol::diamond : Symbol::circle,
+                  .size = 3.5,
+                  .name = held_back ? "held back" : "fitted"};
+  for (const std::size_t place : spread(fit.residuals.size(), most_marks)) {
+    const FitResidual& one = fit.residuals[place];
+    if (one.held_back == held_back) {
+      const double error = std::clamp(residual_of(one), -farthest, farthest);
+      mark.points.push_back({one.measured_us, 100.0 * error});
+      mark.tips.push_back(fmt::format("measured {:.1f} \u00b5s, fitted {:.1f} \u00b5s, {}{}", one.measured_us,
+                                      one.predicted_us, signed_percent(residual_of(one)),
+                                      held_back ? ", held back" : ""));
+    }
+  }
+  return mark;
+}
+
+}  // namespace
+
+Figure residual_figure(const FitCheck& fit, std::string id) {
+  check(!fit.residuals.empty(), "residuals are of something");
+  double low = fit.residuals.front().measured_us;
+  double high = low;
+  double widest = 0.05;
+  Figure figure;
+  for (const FitResidual& one : fit.residuals) {
+    low = std::min(low, one.measured_us);
+    high = std::max(high, one.measured_us);
+    widest = std::max(widest, std::min(std::abs(residual_of(one)), farthest));
+    figure.data.rows.push_back(
+        {fmt::format("{}", one.measured_us), fmt::format("{}", one.predicted_us), one.held_back ? "1" : "0"});
+  }
+  figure.id = std::move(id);
+  figure.height = 200.0;
+  figure.title = residual_title(fit);
+  figure.description = fmt::format("{}. Fitted from {}.", figure.title, fit.source);
+  figure.data.columns = {"measured_us", "fitted_us", "held_back"};
+  figure.x = {.label = "measured time",
+              .unit = "\u00b5s",
+              .low = low / 1.2,
+              .high = high * 1.2,
+              .logarithmic = true,
+              .grid = true};
+  figure.x.ticks = log_ticks(figure.x.low, figure.x.high);
+  figure.y = {
+      .label = "fitted / measured - 1", .unit = "%", .low = -110.0 * widest, .high = 110.0 * widest, .grid = true};
+  figure.y.ticks = round_ticks(figure.y.low, figure.y.high, 5);
+  figure.marks.emplace_back(LineMark{.points = {{figure.x.low, 0.0}, {figure.x.high, 0.0}}, .role = Role::muted});
+  for (const bool held_back : {false, true}) {
+    if (PointsMark mark = residual_points(fit, held_back); !mark.points.empty()) {
+      figure.legend.push_back({mark.name, mark.role});
+      figure.marks.emplace_back(std::move(mark));
+    }
+  }
+  return figure;
+}
+
+}  // namespace commfuse::reports

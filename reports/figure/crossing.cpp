@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/figure/crossing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "model/config/quantity.h"
+#include "reports/comparison.h"
+#include "reports/crossover.h"
+#include "reports/figure/line_styles.h"
+#include "reports/figure/spread.h"
+#include "reports/figure/ticks.h"
+#include "reports/figure/wording.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
+
+/// The values of an axis that are shown, and where.
+class ShownAxis {
+ public:
+  explicit ShownAxis(const std::vector<MapValue>& values)
+      : values_(values), places_(spread(values.size(), most_map_values)) {}
+
+  [[nodiscard]] double size() const { return static_cast<double>(places_.size()); }
+  [[nodiscard]] std::optional<double> at(std::size_t place) const {
+    const auto found = std::lower_bound(places_.begin(), places_.end(), place);
+    return found != places_.end() && *found == place ? std::optional(static_cast<double>(found - places_.begin()))
+                                                     : std::nullopt;
+  }
+  [[nodiscard]] const std::string& text(std::size_t place) const { return values_[place].text; }
+  /// Labels, not more than fit.
+  [[nodiscard]] std::vector<Tick> ticks(double room, double length) const {
+    const auto every = static_cast<std::size_t>(std::max(1.0, std::ceil(room * size() / length)));
+    std::vector<Tick> ticks;
+    for (std::size_t i = 0; i < places_.size(); i += every) {
+      ticks.push_back({static_cast<double>(i), values_[places_[i]].text});
+    }
+    return ticks;
+  }
+
+ private:
+  const std::vector<MapValue>& values_;
+  std::vector<std::size_t> places_;
+};
+
+Figure frame_of(const ShownAxis& seq, const ShownAxis& ranks, std::string id) {
+  const double columns = seq.size();
+  const double rows = ranks.size();
+  Figure figure;
+  figure.id = std::move(id);
+  figure.plot_width = std::min(860.0, 72.0 * columns);
+  figure.width = std::max(560.0, figure.plot_width + 64.0);
+  figure.height = std::min(700.0, 34.0 * rows);
+  figure.x = {.label = "sequence length", .unit = "tokens", .low = -0.5, .high = columns - 0.5};
+  figure.y = {.label = "ranks", .low = -0.5, .high = rows - 0.5};
+  figure.x.ticks = seq.ticks(44.0, figure.plot_width);
+  figure.y.ticks = ranks.ticks(16.0, figure.height);
+  figure.data.columns = {"ranks", "seq", "winner", "second", "saved", "close"};
+  return figure;
+}
+
+bool at_first_bandwidths(const MapCell& cell) {
+  return cell.place[index_of(MapAxis::link)] == 0 && cell.place[index_of(MapAxis::network)] == 0;
+}
+
+/// "commfuse is fastest at 12 of 15 points, serial at 3".
+std::string winners_title(const CrossoverMap& map) {
+  std::vector<std::pair<std::size_t, std::string>> wins;
+  std::size_t all = 0;
+  for (const std::string& strategy : map.strategies) {
+    const auto count =
+        static_cast<std::size_t>(std::count_if(map.cells.begin(), map.cells.end(), [&](const auto& cell) {
+          return at_first_bandwidths(cell) && cell.winner == strategy;
+        }));
+    wins.emplace_back(count, strategy);
+    all += count;
+  }
+  std::stable_sort(wins.begin(), wins.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::string text;
+  for (const auto& [count, strategy] : wins) {
+    if (count > 0) {
+      text += text.empty() ? fmt::format("{} is fastest at {} of {} points", strategy, count, all)
+                           : fmt::format(", {} at {}", strategy, count);
+    }
+  }
+  return text;
+}
+
+/// Time of the best other over its own, by sequence.
+using Lead = std::map<std::int64_t, double>;
+
+struct Best {
+  const ResultRow* own = nullptr;
+  const ResultRow* other = nullptr;
+};
+
+std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::string_view strategy) {
+  std::map<std::pair<std::int64_t, std::int64_t>, Best> best;
+  for (const ResultRow& row : rows) {
+    const ResultRow*& kept =
+        row.strategy == strategy ? best[{row.ranks, row.seq}].own : best[{row.ranks, row.seq}].other;
+    if (has_result(row) && !row.bound && (kept == nullptr || makespan_of(row) < makespan_of(*kept))) {
+      kept = &row;
+    }
+  }
+  std::map<std::int64_t, Lead> leads;
+  for (const auto& [place, both] : best) {
+    if (both.own != nullptr && both.other != nullptr) {
+      leads[place.first][place.second] = times_slower(*both.other, *both.own);
+    }
+  }
+  std::erase_if(leads, [](const auto& one) { return one.second.size() < 2; });
+  return leads;
+}
+
+template <class Map>
+void thin(Map& all, std::size_t most) {
+  const std::vector<std::size_t> kept = spread(all.size(), most);
+  std::size_t place = 0;
+  auto next = kept.begin();
+  std::erase_if(all, [&](const auto&) {
+    const bool keep = next != kept.end() && place++ == *next;
+    next += keep ? 1 : 0;
+    return !keep;
+  });
+}
+
+/// The first place where a lead passes 1.
+std::optional<double> crossing_of(const Lead& lead) {
+  for (auto here = lead.begin(), next = std::next(here); next != lead.end(); here = next++) {
+    const double a = std::log(here->second);
+    const double b = std::log(next->second);
+    if ((a < 0.0) != (b < 0.0)) {
+      const double x = std::log(static_cast<double>(here->first));
+      const double y = std::log(static_cast<double>(next->first));
+      return std::exp(x + (y - x) * a / (a - b));
+    }
+  }
+  return std::nullopt;
+}
+
+void add_lead(std::int64_t ranks, const Lead& lead, std::string_view strategy, Figure& figure) {
+  const LineStyle style = style_of(figure.legend.size());
+  LineMark line{.role = style.role, .name = fmt::format("{} ranks", ranks), .dashes = std::string{style.dashes}};
+  for (const auto& [seq, ratio] : lead) {
+    line.points.push_back({static_cast<double>(seq), ratio});
+    line.tips.push_back(fmt::format("ranks {}, seq {}: {} is {:.3f}x as fast as the best other", ranks,
+                                    format_count(seq), strategy, ratio));
+    figure.data.rows.push_back({fmt::format("{}", ranks), fmt::format("{}", seq), fmt::format("{}", ratio)});
+  }
+  figure.legend.push_back({line.name, style.role, false, true, line.dashes});
+  figure.marks.emplace_back(std::move(line));
+  if (const std::optional<double> at = crossing_of(lead)) {
+    figure.marks.emplace_back(
+        PointsMark{.points = {{*at, 1.0}},
+                   .role = style.role,
+                   .symbol = Symbol::diamond,
+                   .size = 6.0,
+                   .name = "crossover",
+                   .tips = {fmt::format("ranks {}: equal near seq {}", ranks, format_count(std::llround(*at)))}});
+  }
+}
+
+std::string lead_title(const std::map<std::int64_t, Lead>& leads, std::string_view strategy) {
+  double most = 0.0;
+  std::pair<std::int64_t, std::int64_t> where;
+  std::size_t ahead = 0;
+  std::size_t all = 0;
+  for (const auto& [ranks, lead] : leads) {
+    for (const auto& [seq, ratio] : lead) {
+      ++all;
+      ahead += ratio > 1.0 + too_close ? 1 : 0;
+      if (ratio > most) {
+        most = ratio;
+        where = {ranks, seq};
+      }
+    }
+  }
+  return fmt::format("{} is clearly ahead at {} of {} points, most with {:.2f}x (ranks {}, seq {})", strategy, ahead,
+                     all, most, where.first, format_count(where.second));
+}
+
+void set_lead_axes(const std::map<std::int64_t, Lead>& leads, Figure& figure) {
+  double least = 1.0 - 2.0 * too_close;
+  double most = 1.0 + 2.0 * too_close;
+  std::map<std::int64_t, bool> sequences;
+  for (const auto& [ranks, lead] : leads) {
+    for (const auto& [seq, ratio] : lead) {
+      least = std::min(least, ratio - 0.01);
+      most = std::max(most, ratio + 0.01);
+      sequences[seq] = true;
+    }
+  }
+  const auto first = static_cast<double>(sequences.begin()->first);
+  const auto last = static_cast<double>(sequences.rbegin()->first);
+  figure.x = {.label = "sequence length",
+              .unit = "tokens",
+              .low = first / 1.08,
+              .high = last * 1.08,
+              .logarithmic = true,
+              .grid = true};
+  thin(sequences, 10);
+  for (const auto& [seq, ignored] : sequences) {
+    figure.x.ticks.push_back({static_cast<double>(seq), format_count(seq)});
+  }
+  figure.y = {.label = "time of the best other over its own", .low = least, .high = most, .grid = true};
+  figure.y.ticks = round_ticks(least, most, 6);
+  figure.marks.emplace_back(BandMark{.low = {{figure.x.low, 1.0 - too_close}, {figure.x.high, 1.0 - too_close}},
+                                     .high = {{figure.x.low, 1.0 + too_close}, {figure.x.high, 1.0 + too_close}},
+                                     .role = Role::muted});
+  figure.marks.emplace_back(
+      LineMark{.points = {{figure.x.low, 1.0}, {figure.x.high, 1.0}}, .role = Role::muted, .dashed = true});
+}
+
+}  // namespace
+
+Figure winner_figure(const CrossoverMap& map, std::string id) {
+  const ShownAxis sequences(map.values(MapAxis::seq));
+  const ShownAxis rank_counts(map.values(MapAxis::ranks));
+  Figure figure = frame_of(sequences, rank_counts, std::move(id));
+  figure.title = winners_title(map);
+  const std::vector<std::string> names = short_names(map);
+  for (std::size_t i = 0; i < map.strategies.size(); ++i) {
+    figure.legend.push_back({fmt::format("{}: {}", names[i], map.strategies[i]), style_of(i).role});
+  }
+  for (const MapCell& cell : map.cells) {
+    const auto x = sequences.at(cell.place[index_of(MapAxis::seq)]);
+    const auto y = rank_counts.at(cell.place[index_of(MapAxis::ranks)]);
+    if (!at_first_bandwidths(cell) || !x || !y) {
+      continue;
+    }
+    const auto strategy = static_cast<std::size_t>(
+        std::find(map.strategies.begin(), map.strategies.end(), cell.winner) - map.strategies.begin());
+    const std::string& ranks = rank_counts.text(cell.place[index_of(MapAxis::ranks)]);
+    const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
+    const std::string share = cell.saved ? percent(*cell.saved) : "";
+    const std::string saving = cell.saved ? fmt::format(" saves {} of the time of {}", share, cell.second) : "";
+    figure.marks.emplace_back(CellMark{.at = {*x, *y},
+                                       .level = std::nullopt,
+                                       .text = fmt::format("{} {}", names[strategy], share),
+                                       .tip = fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner, saving,
+                                                          cell.close ? ", too close to call" : ""),
+                                       .framed = cell.close,
+                                       .role = style_of(strategy).role});
+    figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",
+                                cell.close ? "1" : "0"});
+  }
+  figure.description = figure.title + "; the data say it point by point.";
+  return figure;
+}
+
+std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_view strategy, std::string id) {
+  std::map<std::int64_t, Lead> leads = leads_of(rows, strategy);
+  if (leads.empty()) {
+    return std::nullopt;
+  }
+  Figure figure;
+  figure.id = std::move(id);
+  figure.height = 280.0;
+  figure.title = lead_title(leads, strategy);
+  figure.data.columns = {"ranks", "seq", "times_as_fast"};
+  constexpr std::size_t most_points = 200;
+  thin(leads, series_roles.size());
+  set_lead_axes(leads, figure);
+  for (auto& [ranks, lead] : leads) {
+    thin(lead, most_points);
+    add_lead(ranks, lead, strategy, figure);
+  }
+  figure.legend.push_back({fmt::format("within {:.0f}%: too close to call", 100.0 * too_close), Role::muted});
+  figure.description = figure.title + ".";
+  return figure;
+}
+
+}  // namespace commfuse::reports

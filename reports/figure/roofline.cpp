@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/figure/roofline.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "model/check.h"
+#include "reports/figure/line_styles.h"
+#include "reports/figure/ticks.h"
+#include "reports/figure/wording.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+constexpr double tera = 1e12;
+
+double intensity(const RoofedProduct& product) {
+  return product.work.count / static_cast<double>(product.traffic.count);
+}
+double rate(const RoofedProduct& product) { return product.work.count / to_seconds(product.time); }
+
+std::string title_of(const Roofline& roofline) {
+  const auto share = [&](const RoofedProduct& product) { return rate(product) / roofline.peak.value; };
+  const auto [least, most] =
+      std::minmax_element(roofline.products.begin(), roofline.products.end(),
+                          [&](const RoofedProduct& a, const RoofedProduct& b) { return share(a) < share(b); });
+  if (share(*most) - share(*least) < 0.0005) {
+    return fmt::format("Products reach {} of the peak of {}", percent(share(*most)), roofline.accelerator);
+  }
+  return fmt::format("Products reach from {} ({}) to {} ({}) of the peak of {}", percent(share(*least)),
+                     least->schedule, percent(share(*most)), most->schedule, roofline.accelerator);
+}
+
+void add_roof(const Roofline& roofline, Figure& figure) {
+  const double ridge = roofline.peak.value / roofline.memory.value;
+  const auto roof = [&](double at) { return std::min(roofline.peak.value, roofline.memory.value * at) / tera; };
+  figure.marks.emplace_back(LineMark{
+      .points = {{figure.x.low, roof(figure.x.low)}, {ridge, roof(ridge)}, {figure.x.high, roof(figure.x.high)}},
+      .role = Role::ink,
+      .name = "roof"});
+  figure.marks.emplace_back(TextMark{{figure.x.high, roof(figure.x.high)},
+                                     "",
+                                     fmt::format("dense peak, {} TFLOP/s", std::llround(roofline.peak.value / tera)),
+                                     Anchor::end});
+}
+
+void add_products(const Roofline& roofline, Figure& figure) {
+  std::vector<std::string> names;
+  std::vector<PointsMark> marks;
+  for (const RoofedProduct& product : roofline.products) {
+    const auto known = std::find(names.begin(), names.end(), product.schedule);
+    const auto place = static_cast<std::size_t>(known - names.begin());
+    if (known == names.end()) {
+      names.push_back(product.schedule);
+      const LineStyle style = style_of(place);
+      marks.push_back({.role = style.role, .symbol = style.symbol, .size = 6.0, .name = product.schedule});
+      figure.legend.push_back({product.schedule, style.role});
+    }
+    const std::string text =
+        fmt::format("{}: {} of them, {:.0f} FLOP/byte, {:.1f} TFLOP/s, {} of the peak", product.shape, product.count,
+                    intensity(product), rate(product) / tera, percent(rate(product) / roofline.peak.value));
+    marks[place].points.push_back({intensity(product), rate(product) / tera});
+    marks[place].tips.push_back(fmt::format("{}, {}", product.schedule, text));
+    figure.description += fmt::format("{}, {}. ", product.schedule, text);
+    figure.data.rows.push_back({product.schedule, product.shape, fmt::format("{}", product.count),
+                                fmt::format("{}", intensity(product)), fmt::format("{}", rate(product))});
+  }
+  for (PointsMark& mark : marks) {
+    figure.marks.emplace_back(std::move(mark));
+  }
+}
+
+}  // namespace
+
+Figure roofline_figure(const Roofline& roofline, std::string id) {
+  check(!roofline.products.empty(), "a roofline shows products");
+  Figure figure;
+  figure.id = std::move(id);
+  figure.height = 300.0;
+  figure.title = title_of(roofline);
+  const double ridge = roofline.peak.value / roofline.memory.value;
+  double low = ridge / 4.0;
+  double high = ridge * 4.0;
+  double least = roofline.memory.value * low / tera;
+  for (const RoofedProduct& product : roofline.products) {
+    low = std::min(low, intensity(product) / 2.0);
+    high = std::max(high, intensity(product) * 2.0);
+    least = std::min(least, rate(product) / tera / 1.5);
+  }
+  figure.x = {.label = "arithmetic intensity",
+              .unit = "FLOP/byte",
+              .low = low,
+              .high = high,
+              .logarithmic = true,
+              .grid = true,
+              .ticks = log_ticks(low, high)};
+  figure.y = {.label = "rate, " + roofline.dtype,
+              .unit = "TFLOP/s",
+              .low = least,
+              .high = roofline.peak.value / tera * 1.5,
+              .logarithmic = true,
+              .grid = true};
+  figure.y.ticks = log_ticks(figure.y.low, figure.y.high);
+  figure.data.columns = {"schedule", "shape", "count", "flops_per_byte", "flops_per_s"};
+  add_roof(roofline, figure);
+  add_products(roofline, figure);
+  return figure;
+}
+
+}  // namespace commfuse::reports

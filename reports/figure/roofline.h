@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products under the roofs of memory and of arithmetic.
+#pragma once
+
+#include <string>
+
+#include "reports/figure/figure.h"
+#include "reports/study.h"
+
+namespace commfuse::reports {
+
+/// Both axes logarithmic; the roof is min(peak, memory x intensity). Requires a product.
+Figure roofline_figure(const Roofline& roofline, std::string id = "roofline");
+
+}  // namespace commfuse::reports

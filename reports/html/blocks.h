@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data inside a page: gzip in base64, so that nothing in them is markup and no text can end a script.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace commfuse::reports {
+
+/// RFC 4648, with padding.
+std::string base64_of(std::string_view bytes);
+/// RFC 1952; the same bytes for the same text. Throws std::runtime_error where zlib has no memory.
+std::string gzip_of(std::string_view text);
+
+/// <script type="text/plain" id="block-NAME">...</script>. A browser runs nothing of that type.
+std::string block_of(std::string_view name, std::string_view text);
+/// Of bytes that are gzip already.
+std::string packed_block(std::string_view name, std::string_view gzip);
+
+/// Numbers by column, for typed arrays: u32 length of the head, u32 0, the head (a JSON object), and each column from a
+/// multiple of eight bytes on, little endian.
+class ColumnBlock {
+ public:
+  void add(std::string_view name, const std::vector<double>& values);
+  void add(std::string_view name, const std::vector<std::uint32_t>& values);
+  void add(std::string_view name, const std::vector<std::uint16_t>& values);
+  void add(std::string_view name, const std::vector<std::uint8_t>& values);
+
+  /// `head` is a JSON object and gets "columns": of each its name, type (f64, u32, u16, u8), offset and count; what
+  /// "columns" of it says of a name already is kept.
+  [[nodiscard]] std::string bytes(const std::string& head) const;
+
+ private:
+  struct Column {
+    std::string name;
+    std::string_view type;
+    std::size_t offset = 0;
+    std::size_t count = 0;
+  };
+  template <class T>
+  void append(std::string_view name, std::string_view type, const std::vector<T>& values);
+
+  std::vector<Column> columns_;
+  std::string bytes_;
+};
+
+}  // namespace commfuse::reports

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sections of a report about one point, about measurements and about fits.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "reports/html/charts.h"
+#include "reports/study.h"
+
+namespace commfuse::reports {
+
+/// Breakdown, distribution under jitter, roofline, what the time hangs on; what there is of these.
+std::string study_section(const PointStudy& study, Charts& charts);
+
+/// Predicted against measured. Empty without pairs.
+std::string agreement_section(std::span<const MeasuredPair> pairs, Charts& charts);
+
+/// Residuals of fits. Empty without any.
+std::string fits_section(std::span<const FitCheck> fits, Charts& charts);
+
+}  // namespace commfuse::reports

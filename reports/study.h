@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One point looked at closely: what a report shows beside the rows of results.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/record/explanation.h"
+#include "reports/traced_run.h"
+
+namespace commfuse::reports {
+
+/// Makespans of one schedule under jitter, ascending.
+struct SampledRun {
+  std::string name;  // "commfuse (ring)"
+  std::vector<Duration> sorted;
+};
+
+/// A product of a schedule under the roofs of its accelerator.
+struct RoofedProduct {
+  std::string schedule;
+  std::string shape;  // "product 4,096 x 3,584 x 8,192"
+  Flops work;
+  Bytes traffic;          // every operand once
+  Duration time{};        // of one, as priced
+  std::size_t count = 0;  // on the critical rank
+};
+struct Roofline {
+  std::string accelerator;
+  std::string dtype;
+  FlopsPerSecond peak;  // dense
+  BytesPerSecond memory;
+  std::vector<RoofedProduct> products;
+};
+
+/// Share of the next one's time that the fastest saves, between the ends of a 95 % interval.
+struct SavingInterval {
+  std::string winner;
+  std::string next;
+  double saved = 0.0;
+  double low = 0.0;
+  double high = 0.0;
+};
+
+struct PointStudy {
+  std::vector<TracedRun> runs;  // predicted ones, then measured ones
+  std::optional<Explanation> explanation{};
+  std::vector<SampledRun> samples{};
+  std::optional<SavingInterval> saving{};
+  std::optional<Roofline> roofline{};
+};
+
+/// A schedule beside what was measured of it.
+struct MeasuredPair {
+  std::string name;   // "sliced (k=4)"
+  std::string point;  // "ranks 8, seq 32K"
+  Duration predicted{};
+  Duration median{};
+  Duration p10{};
+  Duration p90{};
+  std::size_t rounds = 0;
+};
+
+/// Rows of measurements of one kind beside what fitted formulas say of them; microseconds.
+struct FitResidual {
+  double measured_us = 0.0;
+  double predicted_us = 0.0;
+  bool held_back = false;
+};
+struct FitCheck {
+  std::string name;  // "products in bf16"
+  std::string source;
+  std::vector<FitResidual> residuals;
+};
+
+}  // namespace commfuse::reports

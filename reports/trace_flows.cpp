@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/trace_flows.h"
+
+#include <map>
+#include <unordered_map>
+
+#include "model/cost/shape_sizes.h"
+#include "model/schedule/matching.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+/// Where an op of a rank stands in a timeline, time after time.
+using Places = std::unordered_map<std::uint64_t, std::vector<std::size_t>>;
+
+std::uint64_t key_of(Rank rank, OpId op) {
+  return static_cast<std::uint64_t>(rank) << 32U | static_cast<std::uint64_t>(position(op));
+}
+
+const ExchangeShape* exchange_of(const Program& program, OpId op) {
+  return std::get_if<ExchangeShape>(&program.shapes[program.ops[position(op)].shape]);
+}
+
+Places places_of(const TracedRun& run) {
+  Places places;
+  for (std::size_t i = 0; i < run.timeline.size(); ++i) {
+    const OpSpan& span = run.timeline[i];
+    if (exchange_of(*run.program, span.op) != nullptr) {
+      places[key_of(span.rank, span.op)].push_back(i);
+    }
+  }
+  return places;
+}
+
+Bytes sent_by(const TracedRun& run, OpId op) {
+  const Shape& shape = run.program->shapes[run.program->ops[position(op)].shape];
+  if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+    return exchange->sends ? load_of(*exchange, run.sizes) : Bytes{};
+  }
+  const auto* collective = std::get_if<CollectiveShape>(&shape);
+  return collective == nullptr ? Bytes{} : load_of(*collective, run.sizes);
+}
+
+}  // namespace
+
+std::vector<Flow> flows_of(const TracedRun& run) {
+  const Program& program = *run.program;
+  const Places places = places_of(run);
+  std::vector<Flow> flows;
+  if (places.empty()) {
+    return flows;
+  }
+  const Matching matching = match(program);
+  std::unordered_map<std::uint64_t, std::size_t> times;
+  for (std::size_t i = 0; i < run.timeline.size(); ++i) {
+    const OpSpan& span = run.timeline[i];
+    const ExchangeShape* exchange = exchange_of(program, span.op);
+    const std::int32_t taker = exchange == nullptr || !exchange->sends ? -1 : matching.receiver(span.rank, span.op);
+    if (taker < 0) {
+      continue;
+    }
+    const std::size_t time = times[key_of(span.rank, span.op)]++;
+    const auto there = places.find(key_of(target_of(program, *exchange, span.rank), OpId{taker}));
+    if (there != places.end() && time < there->second.size()) {
+      flows.push_back({i, there->second[time]});
+    }
+  }
+  return flows;
+}
+
+std::vector<UnderWay> bytes_under_way(const TracedRun& run) {
+  std::vector<UnderWay> all;
+  if (run.sizes.block.empty()) {
+    return all;
+  }
+  std::map<std::pair<Rank, Instant>, std::int64_t> changes;
+  for (const OpSpan& span : run.timeline) {
+    if (const std::int64_t bytes = sent_by(run, span.op).count; bytes > 0 && span.end > span.start) {
+      changes[{span.rank, span.start}] += bytes;
+      changes[{span.rank, span.end}] -= bytes;
+    }
+  }
+  std::int64_t bytes = 0;
+  for (const auto& [when, change] : changes) {
+    bytes += change;
+    if (change != 0) {
+      all.push_back({when.first, when.second, bytes});
+    }
+  }
+  return all;
+}
+
+}  // namespace commfuse::reports

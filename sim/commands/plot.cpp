@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// commfuse-sim plot: one figure of a report, as a file or in the terminal.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/config/command_line.h"
+#include "model/config_error.h"
+#include "model/wrapped.h"
+#include "reports/atomic_file.h"
+#include "reports/figure/figure_json.h"
+#include "reports/figure/svg.h"
+#include "sim/commands/commands.h"
+#include "sim/commands/plot_text.h"
+#include "sim/commands/png.h"
+#include "sim/commands/read_rows.h"
+#include "sim/commands/report_input.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+struct PlotRequest {
+  std::string file;
+  std::string figure;
+  std::string out;
+  ReportExtras extras;
+};
+
+using reports::Figure;
+
+std::string list_of(const std::vector<Figure>& figures) {
+  std::string text;
+  for (const Figure& figure : figures) {
+    text += wrapped(figure.title, fmt::format("{:<16} ", figure.id), std::string(17, ' '));
+  }
+  return text;
+}
+
+/// Where nothing is named and there is one figure, that one.
+const Figure& figure_named(const std::vector<Figure>& figures, const std::string& name) {
+  const auto found = std::find_if(figures.begin(), figures.end(), [&](const Figure& one) { return one.id == name; });
+  if (found != figures.end()) {
+    return *found;
+  }
+  std::string names;
+  for (const Figure& figure : figures) {
+    names += (names.empty() ? "" : ", ") + figure.id;
+  }
+  throw ConfigError(names.empty() ? std::string{"FIGURE: these results have no figure; run more points or strategies"}
+                                  : fmt::format("FIGURE: there is no '{}'; figures: {}", name, names));
+}
+
+/// The file in the format that its name ends with.
+std::string file_of(const Figure& figure, const std::string& out) {
+  const std::string ending = std::filesystem::path(out).extension().string();
+  if (ending == ".svg") {
+    return reports::svg(figure);
+  }
+  if (ending == ".png") {
+    return png_of(reports::svg(figure));
+  }
+  if (ending == ".csv") {
+    return reports::figure_csv(figure);
+  }
+  if (ending == ".json") {
+    return reports::figure_json(figure) + "\n";
+  }
+  throw ConfigError(fmt::format("--out: '{}' ends in none of .svg, .png, .csv, .json; choose one", out));
+}
+
+int plot(const PlotRequest& request) {
+  ReadRows read = read_rows(request.file);
+  const std::vector<Figure> figures = reports::report_figures(
+      report_input(std::move(read.title), std::move(read.rows), std::move(read.command), request.extras));
+  if (request.figure.empty()) {
+    if (!request.out.empty()) {
+      throw ConfigError(fmt::format("FIGURE is missing; name one of those below\n{}", list_of(figures)));
+    }
+    fmt::print("{}", list_of(figures));
+    return exit_code::done;
+  }
+  const Figure& figure = figure_named(figures, request.figure);
+  if (request.out.empty()) {
+    print_plots({&figure, 1});
+  } else {
+    reports::atomic_write(request.out, file_of(figure, request.out));
+  }
+  return exit_code::done;
+}
+
+}  // namespace
+
+void add_plot(CLI::App& app, int& status) {
+  add_verb(app, "plot", "Draw one figure of a report", [&status](CLI::App& command) {
+    const auto request = std::make_shared<PlotRequest>();
+    command
+        .add_option("RESULTS", request->file,
+                    "The folder of a sweep, its store, JSON or JSON Lines; -: JSON Lines from stdin")
+        ->required();
+    command.add_option("FIGURE", request->figure, "Which one; left open: a list of those there are");
+    command
+        .add_option("--out", request->out,
+                    "A file; its name ends in .svg, .png (by rsvg-convert), .csv or .json. Left open: the terminal")
+        ->type_name("FILE");
+    command
+        .add_option("--measured", request->extras.measured, "A record of commfuse-validate run at one of the points")
+        ->type_name("FILE");
+    command.add_option("--fit", request->extras.fits, "Measurements, as calibrate reads them")->type_name("FILE");
+    command.footer(
+        "Figures are those of commfuse-sim report.\n\n"
+        "Examples:\n"
+        "  commfuse-sim plot out/demo\n"
+        "  commfuse-sim plot out/demo breakdown\n"
+        "  commfuse-sim plot out/demo winners-map-1 --out winners.svg");
+    command.callback([request, &status] { status = plot(*request); });
+  });
+}
+
+}  // namespace commfuse::sim

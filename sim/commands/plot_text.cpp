@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/plot_text.h"
+
+#include <fmt/format.h>
+#include <langinfo.h>
+#include <locale.h>  // NOLINT(modernize-deprecated-headers): newlocale is POSIX
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "reports/figure/terminal.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+/// Of the user's locale, without making it this program's.
+bool speaks_utf8() {
+  const locale_t user = ::newlocale(LC_CTYPE_MASK, "", nullptr);
+  if (user == nullptr) {
+    return false;
+  }
+  const bool utf8 = std::string_view(::nl_langinfo_l(CODESET, user)) == "UTF-8";
+  ::freelocale(user);
+  return utf8;
+}
+
+int columns() {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? std::clamp<int>(size.ws_col, 40, 200) : 80;
+}
+
+}  // namespace
+
+void print_plots(std::span<const reports::Figure> figures) {
+  const reports::TerminalOptions options{.columns = columns(), .unicode = speaks_utf8()};
+  for (const reports::Figure& figure : figures) {
+    fmt::print("\n{}", reports::terminal_plot(figure, options));
+  }
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/read_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "model/config/resolver.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "model/dtype.h"
+#include "sim/commands/sweep_folder.h"
+#include "sim/sweep/result_store.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::uintmax_t largest_file = std::uintmax_t{2} << 30U;
+
+/// Where the rows of a JSON file stand, for messages.
+struct Place {
+  std::string file;
+  std::size_t line = 0;
+};
+
+[[noreturn]] void refuse(const Place& place, const std::string& sentence) {
+  throw ConfigError(fmt::format("{}:{}: {}", place.file, place.line, sentence));
+}
+
+Value value_of(const ResultColumn& column, const Json& json, const Place& place) {
+  if (json.is_null()) {
+    return {};
+  }
+  if (column.type == ColumnType::text && json.is_string()) {
+    return json.get<std::string>();
+  }
+  if (column.type == ColumnType::count && json.is_number_integer()) {
+    return json.get<std::int64_t>();
+  }
+  if (column.type == ColumnType::number && json.is_number()) {
+    return json.get<double>();
+  }
+  refuse(place, fmt::format("{} is {}, which is no {}; write the results anew", column.name, json.dump().substr(0, 40),
+                            column.type == ColumnType::text    ? "text"
+                            : column.type == ColumnType::count ? "whole number"
+                                                               : "number"));
+}
+
+/// Columns that a row cannot do without.
+constexpr std::array<std::string_view, 6> needed{"model", "hardware", "ranks", "seq", "strategy", "status"};
+
+/// Columns that are settings have values of those.
+void require_settings(const Json& json, const Place& place) {
+  for (const Field& field : run_fields()) {
+    const bool is_option = field.key.starts_with("strategy.");
+    const std::string name{is_option ? field.key.substr(std::string_view("strategy.").size()) : field.key};
+    const bool is_asked = is_option ? name != "name" && name != "variants"
+                                    : field.type == FieldType::count && name != "samples" && name != "seed";
+    const auto found = json.find(name);
+    if (!is_asked || found == json.end() || found->is_null()) {
+      continue;
+    }
+    try {
+      Resolver resolver;
+      resolver.read_flag(field, found->is_string() ? found->get<std::string>() : found->dump());
+      static_cast<void>(resolver.finish());
+    } catch (const ConfigError& error) {
+      refuse(place, error.what());
+    }
+  }
+}
+
+/// What a row says of itself must hold together: figures are drawn from it.
+void require_sound(const ResultRow& row, const Place& place) {
+  const Breakdown& all = row.analysis.critical;
+  if (row.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
+    refuse(place, "makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the results anew");
+  }
+}
+
+ResultRow row_in(const Json& json, const Place& place) {
+  const std::string schema = json.is_object() ? json.value("schema", std::string{}) : std::string{};
+  if (schema != result_schema) {
+    refuse(place, fmt::format("this is no row of {} but {}; write one with commfuse-sim run -o jsonl or sweep",
+                              result_schema, schema.empty() ? std::string{"something else"} : in_quotes(schema)));
+  }
+  for (const std::string_view name : needed) {
+    if (!json.contains(name) || json[std::string{name}].is_null()) {
+      refuse(place, fmt::format("the row has no {}; write the results anew", name));
+    }
+  }
+  if (!dtype_named(json.value("dtype", std::string{}))) {
+    refuse(place, "the row has no dtype that is known; write the results anew");
+  }
+  require_settings(json, place);
+  std::vector<Value> values;
+  for (const ResultColumn& column : result_columns()) {
+    const auto found = json.find(std::string{column.name});
+    values.push_back(found == json.end() ? Value{} : value_of(column, *found, place));
+  }
+  ResultRow row = row_of(values);
+  require_sound(row, place);
+  return row;
+}
+
+Json parsed(std::string_view text, const Place& place) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    const std::size_t end = std::min(error.byte == 0 ? std::size_t{0} : error.byte - 1, text.size());
+    const auto lines =
+        static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
+    const std::size_t start = text.substr(0, end).rfind('\n');
+    throw ConfigError(
+        fmt::format("{}:{}:{}: this is no JSON; give the store of a sweep, or what -o json or jsonl writes", place.file,
+                    place.line + lines, end - (start == std::string_view::npos ? 0 : start + 1) + 1));
+  }
+}
+
+std::vector<ResultRow> rows_in(const std::string& text, const std::string& file) {
+  std::vector<ResultRow> rows;
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '[') {
+    for (const Json& row : parsed(text, {file, 1})) {
+      rows.push_back(row_in(row, {file, rows.size() + 2}));  // An object a line, below the bracket.
+    }
+    return rows;
+  }
+  Place place{file, 0};
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    ++place.line;
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+      rows.push_back(row_in(parsed(line, place), place));
+    }
+  }
+  return rows;
+}
+
+std::string contents_of(const std::string& file) {
+  if (file == "-") {
+    std::string text;
+    std::array<char, 65536> piece{};
+    for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), stdin)) > 0;) {
+      text.append(piece.data(), got);
+    }
+    return text;
+  }
+  std::error_code error;
+  if (fs::file_size(file, error) > largest_file && !error) {
+    throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file));
+  }
+  std::ifstream in(file, std::ios::binary);
+  if (!in || error) {
+    throw ConfigError(
+        fmt::format("{} cannot be read; give the folder of a sweep, its store, JSON or JSON Lines", file));
+  }
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+bool is_database(const std::string& file) {
+  std::array<char, 15> head{};
+  std::ifstream(file, std::ios::binary).read(head.data(), head.size());
+  return std::string_view(head.data(), head.size()) == "SQLite format 3";
+}
+
+/// The value behind "title:" of the settings that a store was made with.
+std::string title_in(const std::string& settings) {
+  constexpr std::string_view key = "\ntitle: ";
+  const std::size_t at = settings.find(key);
+  if (at == std::string::npos) {
+    return "Results";
+  }
+  std::string title = settings.substr(at + key.size(), settings.find('\n', at + 1) - at - key.size());
+  if (title.size() > 1 && title.front() == '"' && Json::accept(title)) {
+    return Json::parse(title).get<std::string>();
+  }
+  return title;
+}
+
+ReadRows rows_of_store(const fs::path& path) {
+  StoreReader store(path);
+  if (store.identity().kind != StoreKind::layers) {
+    throw ConfigError(fmt::format(
+        "{} holds whole models; a report shows layers, so look at it with commfuse-sim results", path.string()));
+  }
+  ReadRows read{.rows = {},
+                .title = title_in(store.identity().settings),
+                .command = fmt::format(
+                    "commfuse-sim sweep {} --out FOLDER\ncommfuse-sim report FOLDER --out report.html", settings_file)};
+  while (const std::optional<StoredPoint> point = store.next()) {
+    for (const StoreRow& row : point->rows) {
+      read.rows.push_back(layer_row(row));
+    }
+  }
+  return read;
+}
+
+}  // namespace
+
+ReadRows read_rows(const std::string& file) {
+  if (std::error_code error; fs::is_directory(file, error)) {
+    if (!fs::exists(fs::path(file) / store_file, error)) {
+      throw ConfigError(fmt::format("{} holds no {}; give the folder of a finished sweep", file, store_file));
+    }
+    return rows_of_store(fs::path(file) / store_file);
+  }
+  if (file != "-" && is_database(file)) {
+    return rows_of_store(file);
+  }
+  ReadRows read{.rows = rows_in(contents_of(file), file == "-" ? "stdin" : file),
+                .title = file == "-" ? "Results" : fs::path(file).filename().string(),
+                .command = fmt::format("commfuse-sim report {} --out report.html", file)};
+  if (read.rows.empty()) {
+    throw ConfigError(fmt::format("{} holds no rows; write some with commfuse-sim run -o jsonl", file));
+  }
+  return read;
+}
+
+}  // namespace commfuse::sim

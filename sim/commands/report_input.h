@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// From rows of results to all that a report shows.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "reports/html/report.h"
+#include "sim/request.h"
+
+namespace commfuse::sim {
+
+/// What is shown beside the rows.
+struct ReportExtras {
+  std::string measured;           // a record of commfuse-validate; empty: none
+  std::vector<std::string> fits;  // tables of measurements that the machine is fitted to
+  std::string jitter;             // under which the point taken apart is run as well; empty: the rows' own
+  /// What a row was made with, by its place; null: what the row itself tells (settings_of_row).
+  std::function<Settings(std::size_t row)> settings{};
+};
+
+/// The smallest and the largest point with a result are played again, and one that was measured; the largest, or the
+/// measured one, is taken apart. What cannot be shown is a note. Throws ConfigError with the mistakes of the extras.
+reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows, std::string command,
+                                  const ReportExtras& extras = {});
+
+}  // namespace commfuse::sim

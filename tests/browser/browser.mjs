@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// A headless Chromium spoken to over a pipe in its own protocol: no library, no port, no network.
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+export class Browser {
+  #next = 1;
+  #waiting = new Map();
+  #listeners = [];
+  #rest = "";
+
+  constructor(program) {
+    this.folder = mkdtempSync(join(tmpdir(), "commfuse-browser-"));
+    const flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb", "--no-first-run",
+      "--disable-dev-shm-usage", "--disable-background-networking", "--remote-debugging-pipe", `--user-data-dir=${this.folder}`, "about:blank"];
+    this.process = spawn(program, flags, { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
+    this.process.stdio[4].on("data", (data) => this.#read(data.toString("utf8")));
+    this.process.on("exit", () => this.#waiting.forEach(({ reject }) => reject(new Error("the browser ended"))));
+  }
+
+  #read(text) {
+    const messages = (this.#rest + text).split("\0");
+    this.#rest = messages.pop();
+    for (const message of messages.map((one) => JSON.parse(one))) {
+      const waiting = this.#waiting.get(message.id);
+      if (waiting) {
+        this.#waiting.delete(message.id);
+        message.error ? waiting.reject(new Error(`${waiting.method}: ${message.error.message}`)) : waiting.resolve(message.result);
+      } else {
+        this.#listeners.forEach((listen) => listen(message));
+      }
+    }
+  }
+
+  send(method, params = {}, sessionId = undefined) {
+    const id = this.#next++;
+    this.process.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + "\0");
+    return new Promise((resolve, reject) => this.#waiting.set(id, { method, resolve, reject }));
+  }
+  on(listen) {
+    this.#listeners.push(listen);
+  }
+
+  async page() {
+    const { targetId } = await this.send("Target.createTarget", { url: "about:blank" });
+    const { sessionId } = await this.send("Target.attachToTarget", { targetId, flatten: true });
+    const page = new Page(this, sessionId);
+    await page.begin();
+    return page;
+  }
+
+  async close() {
+    await this.send("Browser.close").catch(() => {});
+    await new Promise((resolve) => (this.process.exitCode === null ? this.process.once("exit", resolve) : resolve()));
+    rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+export class Page {
+  errors = []; // of the console, and exceptions that nobody caught
+  requests = []; // but that of the page itself
+
+  constructor(browser, session) {
+    this.browser = browser;
+    this.session = session;
+  }
+  send(method, params) {
+    return this.browser.send(method, params, this.session);
+  }
+
+  async begin() {
+    this.browser.on((message) => message.sessionId === this.session && this.#heard(message));
+    for (const domain of ["Page", "Runtime", "Log", "Network"]) {
+      await this.send(`${domain}.enable`);
+    }
+  }
+  #heard({ method, params }) {
+    if (method === "Runtime.consoleAPICalled" && ["error", "warning"].includes(params.type)) {
+      this.errors.push(params.args.map((one) => one.value ?? one.description).join(" "));
+    } else if (method === "Runtime.exceptionThrown") {
+      this.errors.push(params.exceptionDetails.exception?.description ?? params.exceptionDetails.text);
+    } else if (method === "Log.entryAdded" && ["error", "warning"].includes(params.entry.level)) {
+      this.errors.push(params.entry.text);
+    } else if (method === "Network.requestWillBeSent" && !/^(blob|data|about):/.test(params.request.url)) {
+      this.requests.push(params.request.url);
+    } else if (method === "Page.loadEventFired") {
+      this.loaded?.();
+    }
+  }
+
+  async size(width, height, dark) {
+    await this.send("Emulation.setDeviceMetricsOverride", { width, height, deviceScaleFactor: 1, mobile: false });
+    await this.send("Emulation.setEmulatedMedia", { features: [{ name: "prefers-color-scheme", value: dark ? "dark" : "light" }] });
+  }
+  async open(url) {
+    const loaded = new Promise((resolve) => (this.loaded = resolve));
+    await this.send("Page.navigate", { url });
+    await loaded;
+  }
+  /// The value of an expression, waited for where it is a promise.
+  async value(expression) {
+    const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, awaitPromise: true, returnByValue: true });
+    if (exceptionDetails) {
+      throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
+    }
+    return result.value;
+  }
+  /// Until an expression holds, asked again every frame; throws after some seconds.
+  async until(expression, seconds = 30) {
+    const holds = await this.value(`new Promise((resolve) => {
+      const start = performance.now();
+      const ask = () => { let now = false; try { now = !!(${expression}); } catch {}
+        now ? resolve(true) : performance.now() - start > ${seconds * 1000} ? resolve(false) : setTimeout(ask, 20); };
+      ask(); })`);
+    if (!holds) {
+      throw new Error(`after ${seconds} s it does not hold: ${expression}`);
+    }
+  }
+  mouse(type, x, y, more = {}) {
+    return this.send("Input.dispatchMouseEvent", { type, x, y, ...more });
+  }
+  async key(key, more = {}) {
+    await this.send("Input.dispatchKeyEvent", { type: "keyDown", key, ...more });
+    await this.send("Input.dispatchKeyEvent", { type: "keyUp", key, ...more });
+  }
+  /// A picture of an element, or of what the window shows.
+  async picture(file, selector = null) {
+    const clip = selector && (await this.value(`(() => { const e = document.querySelector(${JSON.stringify(selector)});
+      const b = e.getBoundingClientRect(); return { x: b.x + scrollX, y: b.y + scrollY, width: b.width, height: Math.min(b.height, 3000), scale: 1 }; })()`));
+    const { data } = await this.send("Page.captureScreenshot", { format: "png", captureBeyondViewport: true, ...(clip ? { clip } : {}) });
+    writeFileSync(file, Buffer.from(data, "base64"));
+  }
+}
+
+/// Where a check ends: what was wrong, all of it.
+export class Checks {
+  failures = [];
+  done = 0;
+  that(holds, sentence) {
+    ++this.done;
+    if (!holds) {
+      this.failures.push(sentence);
+      console.log(`FAILED: ${sentence}`);
+    }
+  }
+  equal(actual, expected, what) {
+    this.that(JSON.stringify(actual) === JSON.stringify(expected), `${what}: ${JSON.stringify(actual)} is not ${JSON.stringify(expected)}`);
+  }
+}

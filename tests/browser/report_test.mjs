@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opens a report from disk and uses it: `node report_test.mjs CHROMIUM REPORT.html RESULTS.csv PICTURES`. Exits with 1
+// where something is not as it should be. PICTURES gets every section, light and dark, for people to look at.
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Browser, Checks } from "./browser.mjs";
+
+const [program, report, results, pictures] = process.argv.slice(2);
+mkdirSync(pictures, { recursive: true });
+const checks = new Checks();
+
+async function opened(browser, dark) {
+  const page = await browser.page();
+  await page.size(1280, 900, dark);
+  await page.open(pathToFileURL(report).href);
+  await page.until('document.documentElement.dataset.report === "ready"');
+  return page;
+}
+
+/// Every figure is drawn when it comes into view.
+async function drawAll(page) {
+  const ids = await page.value("[...commfuseReport.figures.keys()]");
+  for (const id of ids) {
+    await page.value(`document.querySelector('figure[data-figure="${id}"]').scrollIntoView({ behavior: "instant", block: "center" })`);
+    await page.until(`commfuseReport.charts.has(${JSON.stringify(id)})`, 10);
+  }
+  await page.value('document.getElementById("all-rows").scrollIntoView({ behavior: "instant" })');
+  await page.until("commfuseReport.table");
+  await page.value("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
+  return ids;
+}
+
+/// Share of the pixels of a canvas that are unlike its corner.
+const inked = (canvas) => `(() => { const c = ${canvas}; const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+  let n = 0; for (let i = 0; i < d.length; i += 4) n += d[i] !== d[0] || d[i + 1] !== d[1] || d[i + 2] !== d[2]; return n / (d.length / 4); })()`;
+
+/// One series a mark, but for neighbours that share one.
+const countOf = (marks) =>
+  marks.reduce((count, mark, i) => count + (["box", "cell", "text"].includes(mark.kind) && i > 0 && marks[i - 1].kind === mark.kind ? 0 : 1), 0);
+
+async function checkCharts(page, ids) {
+  for (const id of ids) {
+    const marks = await page.value(`commfuseReport.figures.get("${id}").marks.map((one) => ({ kind: one.kind }))`);
+    const series = await page.value(`commfuseReport.charts.get("${id}").chart.getOption().series.length`);
+    checks.equal(series, countOf(marks), `series of ${id}`);
+    const share = await page.value(inked(`document.querySelector('figure[data-figure="${id}"] canvas')`));
+    checks.that(share > 0.01, `${id} is drawn: ${share} of its pixels are not background`);
+    const buttons = await page.value(`[...document.querySelectorAll('figure[data-figure="${id}"] .tools button')].map((b) => b.textContent)`);
+    checks.that(buttons.includes("SVG") && buttons.includes("CSV"), `${id} can be saved as SVG and CSV`);
+  }
+}
+
+async function checkSaving(page) {
+  const saved = await page.value(`(() => { const all = []; const make = URL.createObjectURL; URL.createObjectURL = (blob) => { all.push(blob.text()); return make(blob); };
+    for (const b of document.querySelectorAll("figure .tools button")) if (["SVG", "CSV"].includes(b.textContent)) b.click();
+    return Promise.all(all).then((texts) => texts.map((text) => {
+      if (!text.startsWith("<svg")) return text.split("\\r\\n").length > 2;
+      const parsed = new DOMParser().parseFromString(text, "image/svg+xml"); return !parsed.querySelector("parsererror") && parsed.documentElement.querySelectorAll("rect,path").length > 2; })); })()`);
+  checks.that(saved.length > 4 && saved.every(Boolean), `every figure is saved whole: ${saved}`);
+}
+
+async function middleOf(page, selector) {
+  return page.value(`(() => { const e = document.querySelector(${JSON.stringify(selector)}); e.scrollIntoView({ behavior: "instant", block: "center" });
+    const b = e.getBoundingClientRect(); return { x: b.x, y: b.y, width: b.width, height: b.height }; })()`);
+}
+
+async function checkTimeline(page) {
+  const box = await middleOf(page, "canvas.timeline");
+  checks.that((await page.value(inked('document.querySelector("canvas.timeline")'))) > 0.05, "the timeline is drawn");
+  const timeline = "commfuseReport.timelines[0]";
+  const bar = await page.value(`(() => { const t = ${timeline}; const row = t.rows.find((r) => !r.head && r.lane.to > r.lane.from); const i = row.lane.from;
+    return { x: t.xOf(t.block.data.start[i] + t.block.data.length[i] / 2), y: row.y + 9, label: t.labelOf(i) }; })()`);
+  await page.mouse("mouseMoved", box.x + bar.x, box.y + bar.y);
+  const tip = await page.value('document.querySelector(".timeline-box .tip").innerText');
+  checks.that(tip.includes(bar.label) && /predicted/.test(tip) && /(bytes|FLOPs)/.test(tip), `the tip tells op, bytes, FLOPs and whether it is predicted: ${tip}`);
+  const span = () => page.value(`${timeline}.view.to - ${timeline}.view.from`);
+  const whole = await span();
+  const kept = await page.value('document.querySelector("canvas.timeline").dispatchEvent(new WheelEvent("wheel", { deltaY: -300, cancelable: true }))');
+  checks.that(kept && (await span()) === whole, "the wheel scrolls the page while the timeline has no focus");
+  const again = await middleOf(page, "canvas.timeline");
+  await page.mouse("mousePressed", again.x + 400, again.y + 60, { button: "left", clickCount: 1 });
+  await page.mouse("mouseReleased", again.x + 400, again.y + 60, { button: "left", clickCount: 1 });
+  await page.mouse("mouseWheel", again.x + 400, again.y + 60, { deltaX: 0, deltaY: -300 });
+  await page.until(`${timeline}.view.to - ${timeline}.view.from < ${whole} * 0.9`, 5);
+  const zoomed = await page.value(`${timeline}.view.from`);
+  await page.mouse("mousePressed", again.x + 500, again.y + 60, { button: "left", clickCount: 1 });
+  await page.mouse("mouseMoved", again.x + 300, again.y + 60, { button: "left", buttons: 1 });
+  await page.mouse("mouseReleased", again.x + 300, again.y + 60, { button: "left", clickCount: 1 });
+  checks.that((await page.value(`${timeline}.view.from`)) > zoomed, "dragging to the left moves on in time");
+  await page.key("0");
+  await page.until(`${timeline}.view.from === 0`, 5);
+  await page.key("ArrowRight");
+  await page.key("ArrowRight");
+  checks.that((await page.value('document.getElementById("announced").textContent')).includes("rank"), "arrow keys tell the op to screen readers");
+  await page.key("Escape");
+  checks.that(await page.value(`${timeline}.block.data.flags.some((f) => f & 4)`), "some bars are on the critical path");
+  checks.that(await page.value(`${timeline}.lanes.some((l) => l.exposed && l.exposed.length > 0)`), "exposed time is there to be hatched");
+}
+
+async function checkZoom(page, ids) {
+  for (const id of ids) {
+    if (!(await page.value(`commfuseReport.charts.get("${id}").chart.getOption().dataZoom.length`))) {
+      continue;
+    }
+    const zoom = `commfuseReport.charts.get("${id}").chart.getOption().dataZoom[0]`;
+    const box = await middleOf(page, `figure[data-figure="${id}"] canvas`);
+    await page.mouse("mouseMoved", box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse("mouseWheel", box.x + box.width / 2, box.y + box.height / 2, { deltaX: 0, deltaY: -200, modifiers: 2 });
+    await page.until(`${zoom}.end - ${zoom}.start < 99`, 5);
+    await page.value(`[...document.querySelectorAll('figure[data-figure="${id}"] .tools button')].find((b) => b.textContent === "0").click()`);
+    await page.until(`${zoom}.end - ${zoom}.start > 99.9`, 5);
+    await page.value(`document.querySelector('figure[data-figure="${id}"] .cf-live').focus()`);
+    await page.key("ArrowRight");
+    const tips = await page.value(`commfuseReport.figures.get("${id}").marks.some((m) => m.tip || m.tips)`);
+    checks.that(!tips || (await page.value('document.getElementById("announced").textContent')).length > 10, `${id} is told to screen readers`);
+  }
+}
+
+/// The lines of a CSV without quotes inside its cells' numbers.
+function csvRows(text) {
+  const [head, ...lines] = text.trimEnd().split(/\r?\n/).map((line) => line.match(/("([^"]|"")*"|[^,]*)(,|$)/g).map((cell) => cell.replace(/,$/, "").replace(/^"|"$/g, "")));
+  return lines.map((cells) => Object.fromEntries(head.map((name, i) => [name, cells[i]])));
+}
+
+async function checkTable(page) {
+  await page.value('document.getElementById("all-rows").scrollIntoView({ behavior: "instant" })');
+  await page.until("commfuseReport.table");
+  const csv = csvRows(readFileSync(results, "utf8"));
+  const saved = csvRows(await page.value("commfuseReport.table.csv()"));
+  checks.equal(saved.length, csv.length, "rows of the table");
+  for (const name of ["makespan_us", "compute_us", "slicing_us", "stretch_us", "local_us", "exposed_us", "head_us", "bubble_us", "tail_us", "mfu"]) {
+    const wrong = csv.filter((row, i) => name in saved[i] && row[name] !== "" && Number(row[name]) !== Number(saved[i][name]));
+    checks.equal(wrong.length, 0, `${name} is the same in the page and in the CSV`);
+  }
+  const shown = await page.value('commfuseReport.table.columns.map((c) => commfuseReport.table.shown(c, 0))');
+  const first = await page.value('[...document.querySelectorAll("#first-rows tbody tr:not(.point)")][0].innerText.trim().split(/\\s*\\t\\s*/)');
+  const at = await page.value('commfuseReport.table.columns.findIndex((c) => c.name === "makespan_us")');
+  checks.that((await page.value('document.querySelector("#first-rows").textContent')).includes(shown[at]), `the two tables show the same digits: ${shown[at]} in ${first}`);
+  await page.value('(() => { const t = commfuseReport.table; t.filterBox.value = "strategy=serial"; t.filterBox.dispatchEvent(new Event("input")); })()');
+  const serial = csv.filter((row) => row.strategy === "serial").length;
+  checks.equal(await page.value("commfuseReport.table.rows.length"), serial, "rows behind the filter strategy=serial");
+  await page.value('[...document.querySelectorAll("table.grid th button")].find((b) => b.textContent === "Time").click()');
+  checks.that(await page.value('(() => { const t = commfuseReport.table; const d = t.block.data.makespan_us; const v = [...t.rows].map((r) => d[r]); return v.every((one, i) => i === 0 || !(v[i - 1] > one)); })()'), "sorted by time");
+  checks.equal(await page.value(`document.querySelector('table.grid th[aria-sort="ascending"]').textContent.startsWith("Time")`), true, "the heading says so");
+  await page.value('(() => { const t = commfuseReport.table; t.filterBox.value = ""; t.filter(""); })()');
+}
+
+async function checkText(page) {
+  checks.equal(await page.value("globalThis.hacked"), undefined, "no text became a script");
+  const policy = await page.value(`document.querySelector('meta[http-equiv="Content-Security-Policy"]').content`);
+  checks.that(policy.includes("default-src 'none'") && !/script-src[^;]*unsafe/.test(policy), "the policy names its scripts");
+  await page.value('document.body.append(Object.assign(document.createElement("script"), { textContent: "globalThis.injected = 1" }))');
+  checks.equal(await page.value("globalThis.injected"), undefined, "another script does not run");
+  page.errors = page.errors.filter((text) => !/Content Security Policy/.test(text)); // That was ours just now.
+}
+
+async function checkNames(page) {
+  const nameless = await page.value(`[...document.querySelectorAll("button,canvas[tabindex],input,[role=img]")].filter((e) =>
+    !(e.getAttribute("aria-label") || e.getAttribute("aria-labelledby") || e.textContent.trim() || e.closest("label"))).map((e) => e.outerHTML.slice(0, 80))`);
+  checks.equal(nameless, [], "everything that one can use has a name");
+}
+
+async function takePictures(page, theme) {
+  await page.value("scrollTo(0, 0)");
+  await page.picture(join(pictures, `top-${theme}.png`));
+  for (const id of await page.value('[...document.querySelectorAll("main section")].map((s) => s.getAttribute("aria-labelledby"))')) {
+    await page.picture(join(pictures, `${id}-${theme}.png`), `section[aria-labelledby="${id}"]`);
+  }
+}
+
+const browser = new Browser(program);
+try {
+  for (const theme of ["light", "dark"]) {
+    const page = await opened(browser, theme === "dark");
+    checks.equal(await page.value("commfuseReport.failures"), [], `parts that failed, ${theme}`);
+    const ids = await drawAll(page);
+    await checkCharts(page, ids);
+    await takePictures(page, theme);
+    if (theme === "light") {
+      await checkSaving(page);
+      await checkTimeline(page);
+      await checkZoom(page, ids);
+      await checkTable(page);
+      await checkNames(page);
+      await checkText(page);
+    }
+    checks.equal(page.errors, [], `errors on the console, ${theme}`);
+    checks.equal(page.requests.filter((url) => url !== pathToFileURL(report).href), [], `requests, ${theme}`);
+  }
+} catch (error) {
+  checks.that(false, error.stack);
+} finally {
+  await browser.close();
+}
+console.log(`${checks.done - checks.failures.length} passed, ${checks.failures.length} failed`);
+process.exitCode = checks.failures.length === 0 ? 0 : 1;

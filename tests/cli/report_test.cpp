@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+using test::contents_of;
+using test::Outcome;
+using test::run_program;
+
+class Report : public testing::Test {
+ protected:
+  /// Three rows of one point.
+  void SetUp() override {
+    for (const char* format : {"jsonl", "json"}) {
+      const Outcome rows =
+          run_program(std::string{"commfuse-sim run --seq 4K --strategy serial,sliced,commfuse -o "} + format);
+      ASSERT_EQ(rows.code, 0) << rows.err;
+      write(std::string{"rows."} + format, rows.out);
+    }
+  }
+  static void write(const std::string& name, const std::string& text) { std::ofstream(name) << text; }
+  /// The first row with something else in it.
+  static std::string row_with(const std::string& key, const nlohmann::ordered_json& value) {
+    std::string text = contents_of("rows.jsonl");
+    nlohmann::ordered_json row = nlohmann::ordered_json::parse(text.substr(0, text.find('\n')));
+    row[key] = value;
+    return row.dump() + "\n";
+  }
+
+ private:
+  OwnFolder folder_;
+};
+
+TEST_F(Report, JsonLinesJsonAndStdinMakeTheSamePage) {
+  EXPECT_EQ(run_program("commfuse-sim report rows.jsonl --title T --out a.html").out, "a.html\n");
+  EXPECT_EQ(run_program("commfuse-sim report rows.json --title T --out b.html").code, 0);
+  EXPECT_EQ(run_program("sh -c 'cat rows.jsonl | commfuse-sim report - --title T --out c.html'").code, 0);
+  const std::string page = contents_of("a.html");
+  const auto without_command = [](std::string html) {
+    const std::size_t at = html.find("<h2 id=\"again\">");
+    return html.erase(at, html.find("</pre>", at) - at);
+  };
+  EXPECT_EQ(without_command(page), without_command(contents_of("b.html")));
+  EXPECT_EQ(without_command(page), without_command(contents_of("c.html")));
+  EXPECT_NE(page.find("commfuse-sim report rows.jsonl --out report.html"), std::string::npos);
+  EXPECT_NE(page.find("<figure data-timeline=\"gantt-1\">"), std::string::npos);
+  EXPECT_NE(page.find("<figure data-figure=\"breakdown\">"), std::string::npos);
+  EXPECT_NE(page.find("95% interval"), std::string::npos);
+}
+
+TEST_F(Report, AStoreMakesThePageThatTheSweepLeft) {
+  write("two.yaml",
+        "schema: commfuse.sweep/1\ntitle: \"Two: points\"\nset: {strategy: {name: [serial, commfuse]}}\n"
+        "axes: [{seq: [2K, 8K]}]\n");
+  const Outcome sweep = run_program("commfuse-sim sweep two.yaml --out out --progress none");
+  ASSERT_EQ(sweep.code, 0) << sweep.err;
+  ASSERT_EQ(run_program("commfuse-sim report out --out page.html").code, 0);
+  const std::string page = contents_of("page.html");
+  EXPECT_NE(page.find("<h1>Two: points</h1>"), std::string::npos);
+  const std::string left = contents_of("out/report.html");
+  const auto figures = [](const std::string& html) {
+    return html.substr(html.find("id=\"time\""), html.find("id=\"inputs\"") - html.find("id=\"time\""));
+  };
+  EXPECT_EQ(figures(page), figures(left));
+}
+
+TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
+  const auto refusal = [&](const std::string& text) {
+    write("bad.jsonl", text);
+    const Outcome outcome = run_program("commfuse-sim report bad.jsonl --out bad.html");
+    EXPECT_EQ(outcome.code, 2) << text;
+    EXPECT_FALSE(std::filesystem::exists("bad.html"));
+    return outcome.err;
+  };
+  EXPECT_EQ(refusal("\n{\"a\": 1,\n"),
+            "bad.jsonl:2:9: this is no JSON; give the store of a sweep, or what -o json or jsonl writes\n");
+  EXPECT_EQ(
+      refusal("{\"schema\": \"commfuse.step/1\"}\n"),
+      "bad.jsonl:1: this is no row of commfuse.result/1 but 'commfuse.step/1'; write one with commfuse-sim run -o "
+      "jsonl or sweep\n");
+  EXPECT_EQ(refusal(row_with("seq", "8K")),
+            "bad.jsonl:1: seq is \"8K\", which is no whole number; write the results anew\n");
+  EXPECT_EQ(refusal(row_with("strategy", nullptr)), "bad.jsonl:1: the row has no strategy; write the results anew\n");
+  EXPECT_EQ(
+      refusal(row_with("compute_us", 1.0)),
+      "bad.jsonl:1: makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the results "
+      "anew\n");
+  EXPECT_EQ(refusal(row_with("form", "zigzag")),
+            "bad.jsonl:1: --form: 'zigzag' is no form; known forms: ring, direct\n");
+  EXPECT_EQ(refusal(row_with("ranks", -1)), "bad.jsonl:1: --ranks: '-1' is out of range; choose 1 to 1M ranks\n");
+  EXPECT_EQ(refusal(""), "bad.jsonl holds no rows; write some with commfuse-sim run -o jsonl\n");
+  EXPECT_EQ(run_program("commfuse-sim report nothing.jsonl --out x.html").err,
+            "nothing.jsonl cannot be read; give the folder of a sweep, its store, JSON or JSON Lines\n");
+}
+
+TEST_F(Report, WhatCannotBePlayedAgainIsSaid) {
+  write("gone.jsonl", row_with("hardware", "gone"));
+  EXPECT_EQ(run_program("commfuse-sim report gone.jsonl --out gone.html").code, 0);
+  const std::string page = contents_of("gone.html");
+  EXPECT_NE(page.find("No timeline of ranks 8, seq 4K: "), std::string::npos);
+  EXPECT_EQ(page.find("<figure data-timeline"), std::string::npos);
+}
+
+TEST_F(Report, AMeasuredRecordStandsBesideThePredictionAndOneOfAnotherPointIsRefused) {
+  ASSERT_EQ(
+      run_program("commfuse-validate run --executor cpu --compute emulated --model llama-3.1-8b --hardware h100-sxm "
+                  "--ranks 2 --seq 1K --strategy serial,commfuse --iterations 3 --out record.json")
+          .code,
+      0);
+  const Outcome other = run_program("commfuse-sim report rows.jsonl --measured record.json --out x.html");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_EQ(other.err,
+            "--measured: record.json measured no schedule of these results; give results of the same model, hardware, "
+            "ranks, batch and seq\n");
+  ASSERT_EQ(run_program("sh -c 'commfuse-sim run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse -o "
+                        "jsonl > same.jsonl'")
+                .code,
+            0);
+  EXPECT_EQ(run_program("commfuse-sim report same.jsonl --measured record.json --out same.html").code, 0);
+  const std::string page = contents_of("same.html");
+  EXPECT_NE(page.find("<h2 id=\"measured\">Predicted against measured</h2>"), std::string::npos);
+  EXPECT_NE(page.find(" of 2 schedules were measured within 10% of what was predicted"), std::string::npos);
+}
+
+TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
+  const Outcome list = run_program("commfuse-sim plot rows.jsonl");
+  EXPECT_EQ(list.out.rfind("gantt-1          ", 0), 0U) << list.out;
+  EXPECT_NE(list.out.find("\nbreakdown        "), std::string::npos);
+  const Outcome drawn = run_program("LC_ALL=C commfuse-sim plot rows.jsonl breakdown");
+  EXPECT_NE(drawn.out.find("serial|####"), std::string::npos) << drawn.out;
+  EXPECT_NE(run_program("LC_ALL=C.UTF-8 commfuse-sim plot rows.jsonl breakdown").out.find("serial\u2502\u2588"),
+            std::string::npos);
+  EXPECT_EQ(run_program("commfuse-sim plot rows.jsonl breakdown --out b.svg").code, 0);
+  EXPECT_EQ(contents_of("b.svg").rfind("<svg ", 0), 0U);
+  EXPECT_EQ(run_program("commfuse-sim plot rows.jsonl breakdown --out b.csv").code, 0);
+  EXPECT_EQ(contents_of("b.csv").rfind("schedule,part,time_us\r\nserial,compute,", 0), 0U);
+  const Outcome ending = run_program("commfuse-sim plot rows.jsonl breakdown --out b.gif");
+  EXPECT_EQ(ending.code, 2);
+  EXPECT_EQ(ending.err, "--out: 'b.gif' ends in none of .svg, .png, .csv, .json; choose one\n");
+  const Outcome unknown = run_program("commfuse-sim plot rows.jsonl pie");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_EQ(unknown.err.rfind("FIGURE: there is no 'pie'; figures: gantt-1, breakdown, ", 0), 0U) << unknown.err;
+}
+
+TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsSaid) {
+  std::filesystem::create_directory("empty");
+  const Outcome absent =
+      run_program("env PATH=$PWD/empty " COMMFUSE_BIN_DIR "/commfuse-sim plot rows.jsonl breakdown --out b.png");
+  EXPECT_EQ(absent.code, 69);
+  EXPECT_EQ(
+      absent.err,
+      "--out: PNG is made by rsvg-convert, which is not installed; install it (Debian: librsvg2-bin), or write .svg\n");
+  EXPECT_FALSE(std::filesystem::exists("b.png"));
+  if (run_program("sh -c 'command -v rsvg-convert'").code != 0) {
+    GTEST_SKIP() << "there is no rsvg-convert here to make a picture";
+  }
+  EXPECT_EQ(run_program("commfuse-sim plot rows.jsonl breakdown --out b.png").code, 0);
+  EXPECT_EQ(contents_of("b.png").substr(1, 3), "PNG");
+}
+
+TEST_F(Report, ThePartsOfTheBreakdownAddUpToTheMakespanOfTheRows) {
+  ASSERT_EQ(run_program("commfuse-sim plot rows.jsonl breakdown --out b.json").code, 0);
+  const auto figure = nlohmann::json::parse(contents_of("b.json"));
+  std::istringstream lines(contents_of("rows.jsonl"));
+  std::size_t rows = 0;
+  for (std::string line; std::getline(lines, line); ++rows) {
+    const auto row = nlohmann::json::parse(line);
+    long double sum = 0.0L;  // picoseconds
+    for (const auto& part : figure["data"]["rows"]) {
+      const std::string schedule = part[0];
+      if (schedule.substr(0, schedule.find(' ')) == row["strategy"].get<std::string>()) {
+        sum += std::llround(std::stod(part[2].get<std::string>()) * 1e6);
+      }
+    }
+    EXPECT_EQ(static_cast<long long>(sum), std::llround(row["makespan_us"].get<double>() * 1e6)) << line.substr(0, 300);
+  }
+  EXPECT_EQ(rows, 3U);
+}
+
+TEST_F(Report, RunDrawsInTheTerminalWhereAskedTo) {
+  const Outcome one = run_program("LC_ALL=C commfuse-sim run --seq 4K --strategy serial,commfuse --plot");
+  EXPECT_EQ(one.code, 0);
+  EXPECT_NE(one.out.find("time (us)"), std::string::npos);
+  EXPECT_NE(one.out.find("/ exposed: head,"), std::string::npos);
+  const Outcome map = run_program("LC_ALL=C commfuse-sim run --axis seq=1K,8K --strategy serial,commfuse --plot");
+  EXPECT_NE(map.out.find("time of the best other over its own"), std::string::npos);
+  EXPECT_EQ(run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --plot").err,
+            "--plot: a whole model has no such thing; leave it out\n");
+}
+
+}  // namespace
+}  // namespace commfuse

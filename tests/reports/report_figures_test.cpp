@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of reports on made-up runs whose numbers are worked out beside them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "reports/crossover.h"
+#include "reports/figure/agreement.h"
+#include "reports/figure/breakdown.h"
+#include "reports/figure/crossing.h"
+#include "reports/figure/distribution.h"
+#include "reports/figure/figure_json.h"
+#include "reports/figure/heatmap.h"
+#include "reports/figure/markup.h"
+#include "reports/figure/roofline.h"
+#include "reports/figure/spread.h"
+#include "reports/figure/svg.h"
+#include "reports/figure/terminal.h"
+#include "reports/figure/tornado.h"
+#include "tests/reports/trace_runs.h"
+
+namespace commfuse::reports {
+namespace {
+
+using namespace std::chrono_literals;
+using test::traced;
+
+template <class Kind>
+std::vector<Kind> marks_of(const Figure& figure) {
+  std::vector<Kind> marks;
+  for (const Mark& mark : figure.marks) {
+    if (const auto* wanted = std::get_if<Kind>(&mark)) {
+      marks.push_back(*wanted);
+    }
+  }
+  return marks;
+}
+
+TEST(Breakdown, ThePartsAddUpToTheMakespanToThePicosecond) {
+  for (const char* strategy : {"serial", "sliced", "commfuse"}) {
+    for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
+      const TracedRun run = traced(strategy, kind, 4);
+      Duration sum{};
+      for (const TimePart& part : time_parts(run)) {
+        sum += part.time;
+      }
+      EXPECT_EQ(sum, run.row.analysis.critical.makespan) << strategy;
+    }
+  }
+}
+
+TEST(Breakdown, OfSerialTheHeadIsTheGather) {
+  // A gather of 60 us, then a product of 80 us.
+  const std::vector<TimePart> parts = time_parts(traced("serial", SiteKind::ag_gemm, 4));
+  ASSERT_EQ(parts.size(), 7U);
+  EXPECT_EQ(parts[0].name, "compute");
+  EXPECT_EQ(parts[0].time, 80us);
+  EXPECT_EQ(parts[4].name, "head");
+  EXPECT_EQ(parts[4].time, 60us);
+  EXPECT_EQ(parts[5].time + parts[6].time, 0us);
+}
+
+TEST(Breakdown, BarsEndAtTheMakespanEvenWhereAPartIsNegative) {
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
+  run.row.analysis.critical.stretch = -10us;
+  run.row.analysis.critical.slicing = 10us;
+  const Figure figure = breakdown_figure({&run, 1});
+  double right = 0.0;
+  for (const RectMark& box : marks_of<RectMark>(figure)) {
+    right = std::max(right, box.to.x);
+  }
+  EXPECT_DOUBLE_EQ(right, 140.0);
+  EXPECT_DOUBLE_EQ(figure.x.low, -10.0);
+  EXPECT_EQ(figure.title, "serial leaves 42.9% of its time exposed");  // 60 of 140
+}
+
+TEST(Breakdown, ATimelineOfAnotherRunShowsExposedTimeInOnePiece) {
+  TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
+  run.timeline.clear();
+  const std::vector<TimePart> parts = time_parts(run);
+  EXPECT_EQ(parts.back().name, "exposed");
+  EXPECT_EQ(parts.back().time, 60us);
+}
+
+SampledRun thousand(const char* name, Duration least) {
+  SampledRun run{name, std::vector<Duration>(1000)};
+  for (std::size_t i = 0; i < run.sorted.size(); ++i) {
+    run.sorted[i] = least + static_cast<std::int64_t>(i) * 1ns;
+  }
+  return run;
+}
+
+TEST(Distribution, TheP99OfAThousandIsThe990thAndItsBandIsThatOfOrderStatistics) {
+  const std::vector<SampledRun> runs{thousand("serial", 1000us), thousand("commfuse", 500us)};
+  const Figure figure = distribution_figure(runs);
+  EXPECT_EQ(figure.title, "commfuse has the lowest p99: 501.0 \u00b5s, 0.1% above its median");
+  const auto row = std::find_if(figure.data.rows.begin(), figure.data.rows.end(),
+                                [](const auto& one) { return one[0] == "commfuse" && one[1] == "99"; });
+  ASSERT_NE(row, figure.data.rows.end());
+  EXPECT_EQ((*row)[2], "500.989");
+  const Estimate p99 = percentile(runs[1].sorted, 990);
+  EXPECT_EQ((*row)[3], "500." + std::to_string(p99.range->low.count() / 1000 - 500000));
+  EXPECT_EQ(marks_of<BandMark>(figure).size(), 2U);
+  EXPECT_EQ(marks_of<LineMark>(figure).size(), 2U);
+}
+
+TEST(Distribution, FewSamplesTellNoFarPercentiles) {
+  const SampledRun run{"serial", {1us, 2us, 3us, 4us, 5us, 6us, 7us, 8us, 9us, 10us}};
+  const Figure figure = distribution_figure({&run, 1});
+  EXPECT_EQ(figure.data.rows.back()[1], "90");  // one in ten
+}
+
+TEST(RooflineFigure, AProductStandsAtItsIntensityAndRate) {
+  const Roofline roofline{.accelerator = "h100-sxm",
+                          .dtype = "bf16",
+                          .peak = {1e15},
+                          .memory = {4e12},
+                          .products = {{.schedule = "serial",
+                                        .shape = "product",
+                                        .work = {5e11},
+                                        .traffic = {1'000'000'000},
+                                        .time = 1ms,
+                                        .count = 2}}};
+  const Figure figure = roofline_figure(roofline);
+  const PointsMark point = marks_of<PointsMark>(figure).at(0);
+  EXPECT_DOUBLE_EQ(point.points[0].x, 500.0);  // FLOP a byte
+  EXPECT_DOUBLE_EQ(point.points[0].y, 500.0);  // TFLOP/s
+  EXPECT_EQ(figure.title, "Products reach 50.0% of the peak of h100-sxm");
+  const LineMark roof = marks_of<LineMark>(figure).at(0);
+  EXPECT_DOUBLE_EQ(roof.points[1].x, 250.0);  // The ridge: 1e15 / 4e12.
+  EXPECT_DOUBLE_EQ(roof.points[1].y, 1000.0);
+}
+
+TEST(Tornado, TheLargestEffectStandsFirstAndBothWays) {
+  Explanation explanation;
+  explanation.row = traced("serial", SiteKind::ag_gemm, 2).row;
+  explanation.holds = {{.name = "link.rate", .provenance = Provenance::fitted, .standard_error = 0.1, .effect = -0.05},
+                       {.name = "product", .standard_error = 0.05, .effect = 0.02},
+                       {.name = "unused", .effect = 0.0}};
+  ASSERT_TRUE(has_effects(explanation));
+  const Figure figure = tornado_figure(explanation);
+  EXPECT_EQ(marks_of<RectMark>(figure).size(), 4U);
+  ASSERT_EQ(figure.y.ticks.size(), 2U);
+  EXPECT_EQ(figure.y.ticks[0].label, "link.rate");
+  EXPECT_NEAR(marks_of<RectMark>(figure)[0].from.x, 100.0 * (std::exp(-0.05) - 1.0), 1e-12);
+  explanation.holds.erase(explanation.holds.begin(), explanation.holds.begin() + 2);
+  EXPECT_FALSE(has_effects(explanation));
+}
+
+ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Duration makespan) {
+  ResultRow row = traced("serial", SiteKind::ag_gemm, 2).row;
+  row.strategy = strategy;
+  row.ranks = ranks;
+  row.seq = seq;
+  row.analysis.critical = {.makespan = makespan, .compute = makespan};
+  return row;
+}
+
+TEST(Lead, CrossesOneWhereStraightLinesInLogarithmsDo) {
+  // 10 % behind at 1K and 10 % ahead at 4K: equal at the geometric middle, 2K.
+  const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
+                                    row("serial", 2, 4096, 1100us), row("commfuse", 2, 4096, 1000us)};
+  const auto figure = lead_figure(rows, "commfuse");
+  ASSERT_TRUE(figure);
+  const PointsMark crossing = marks_of<PointsMark>(*figure).at(0);
+  EXPECT_NEAR(crossing.points[0].x, 2048.0, 1e-6);
+  EXPECT_EQ(figure->title, "commfuse is clearly ahead at 1 of 2 points, most with 1.10x (ranks 2, seq 4K)");
+  EXPECT_FALSE(lead_figure(rows, "sliced"));
+}
+
+TEST(WinnerMap, NamesTheWinnerOfEveryCellAndFramesTheCloseOnes) {
+  const std::vector<ResultRow> rows{row("serial", 2, 1024, 1000us), row("commfuse", 2, 1024, 1100us),
+                                    row("serial", 2, 4096, 1000us), row("commfuse", 2, 4096, 990us)};
+  const std::vector<CrossoverMap> maps = maps_of(std::span<const ResultRow>(rows));
+  ASSERT_EQ(maps.size(), 1U);
+  const std::vector<CellMark> cells = marks_of<CellMark>(winner_figure(maps[0]));
+  ASSERT_EQ(cells.size(), 2U);
+  EXPECT_EQ(cells[0].text, "se 9.1%");
+  EXPECT_FALSE(cells[0].framed);
+  EXPECT_EQ(cells[1].text, "co 1.0%");
+  EXPECT_TRUE(cells[1].framed);
+  EXPECT_NE(cells[0].role, cells[1].role);
+}
+
+TEST(Maps, OfManyPointsEvenlySpreadOnesAreShown) {
+  EXPECT_EQ(spread(5, 64), (std::vector<std::size_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(spread(101, 3), (std::vector<std::size_t>{0, 50, 100}));
+  std::vector<ResultRow> rows;
+  for (std::int64_t seq = 1; seq <= 1000; ++seq) {
+    rows.push_back(row("serial", 2, 64 * seq, 1000us));
+    rows.push_back(row("commfuse", 2, 64 * seq, 900us));
+  }
+  EXPECT_EQ(marks_of<CellMark>(mfu_heatmap(rows, "serial")).size(), 64U);
+  EXPECT_EQ(marks_of<CellMark>(winner_figure(maps_of(std::span<const ResultRow>(rows)).at(0))).size(), 64U);
+}
+
+TEST(AgreementFigure, TellsHowManyAreWithinTenPercent) {
+  const std::vector<MeasuredPair> pairs{{"serial", "ranks 2", 1000us, 1050us, 1040us, 1060us, 25},
+                                        {"commfuse", "ranks 2", 800us, 1000us, 990us, 1010us, 25}};
+  const Figure figure = agreement_figure(pairs);
+  EXPECT_EQ(figure.title,
+            "1 of 2 schedules were measured within 10% of what was predicted; the median is off by 15.0%");
+  EXPECT_EQ(marks_of<PointsMark>(figure).size(), 2U);
+  EXPECT_EQ(marks_of<LineMark>(figure).size(), 3U + 2U);  // guides, spreads
+}
+
+TEST(Residuals, HeldBackRowsStandApart) {
+  const FitCheck fit{"copies", "a.csv", {{100.0, 110.0, false}, {200.0, 190.0, false}, {50.0, 60.0, true}}};
+  const Figure figure = residual_figure(fit, "fit-1");
+  EXPECT_EQ(figure.title, "copies: the fit is off by 7.5% in the median of 2 rows, 20.0% of 1 held back");
+  const std::vector<PointsMark> points = marks_of<PointsMark>(figure);
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_NEAR(points[1].points[0].y, 20.0, 1e-9);
+}
+
+/// One of each mark.
+Figure every_mark() {
+  Figure figure{.id = "all", .title = "All \u00b5 marks", .description = "one of each"};
+  figure.x = {.label = "x", .unit = "us", .low = 0.0, .high = 10.0, .grid = true, .ticks = {{0.0, "0"}, {5.0, "5"}}};
+  figure.y = {.label = "y", .low = 0.0, .high = 10.0, .ticks = {{5.0, "five"}}};
+  figure.marks = {BandMark{{{0, 1}, {10, 1}}, {{0, 2}, {10, 2}}, Role::first},
+                  LineMark{.points = {{0, 0}, {10, 10}}, .role = Role::second, .name = "up", .tips = {"a", "b"}},
+                  PointsMark{.points = {{3, 3}}, .role = Role::third, .symbol = Symbol::triangle, .tips = {"<p>"}},
+                  RectMark{.from = {1, 6}, .to = {3, 8}, .role = Role::exposed, .hatched = true, .tip = "box"},
+                  BarMark{.x = 6, .width = 2, .from = 0, .to = 4, .role = Role::local},
+                  CellMark{.at = {8, 8}, .text = "c", .role = Role::fourth},
+                  TextMark{{5, 5}, "strong", "text"}};
+  figure.legend = {{"up", Role::second, false, true, "5 4"}};
+  figure.data = {{"a", "b_us"}, {{"1", "2,5"}, {"x\"y", ""}}};
+  return figure;
+}
+
+TEST(FigureJson, EveryMarkIsThereInItsOrder) {
+  const auto json = nlohmann::json::parse(figure_json(every_mark()));
+  std::vector<std::string> kinds;
+  for (const auto& mark : json["marks"]) {
+    kinds.push_back(mark["kind"]);
+  }
+  EXPECT_EQ(kinds, (std::vector<std::string>{"band", "line", "points", "box", "box", "cell", "text"}));
+  EXPECT_EQ(json["marks"][2]["symbol"], "triangle");
+  EXPECT_EQ(json["marks"][4]["from"], (nlohmann::json{5.0, 0.0}));
+  EXPECT_EQ(json["x"]["ticks"][1], (nlohmann::json{5.0, "5"}));
+  EXPECT_EQ(json["data"]["rows"][0][1], "2,5");
+}
+
+TEST(FigureJson, TheDataAreCsv) { EXPECT_EQ(figure_csv(every_mark()), "a,b_us\r\n1,\"2,5\"\r\n\"x\"\"y\",\r\n"); }
+
+TEST(FigureSvg, DrawsBandsAndPointsAndEscapesTheirTips) {
+  const std::string text = svg(every_mark());
+  EXPECT_NE(text.find("class=\"cf-band cf-first\""), std::string::npos);
+  EXPECT_NE(text.find("class=\"cf-point cf-third\"><title>&lt;p&gt;</title>"), std::string::npos);
+  EXPECT_NE(text.find("stroke-dasharray=\"5 4\""), std::string::npos);
+}
+
+TEST(Terminal, NoLineIsWiderThanTheTerminal) {
+  for (const int columns : {40, 80, 120}) {
+    for (const bool unicode : {false, true}) {
+      const std::vector<TracedRun> runs{traced("serial", SiteKind::ag_gemm, 4),
+                                        traced("commfuse", SiteKind::ag_gemm, 4)};
+      std::istringstream lines(terminal_plot(breakdown_figure(runs), {.columns = columns, .unicode = unicode}));
+      for (std::string line; std::getline(lines, line);) {
+        EXPECT_LE(characters(line), static_cast<std::size_t>(columns)) << line;
+        EXPECT_TRUE(unicode || std::all_of(line.begin(), line.end(), [](char c) { return c >= ' ' && c <= '~'; }))
+            << line;
+      }
+    }
+  }
+}
+
+TEST(Terminal, TheSmallestPlotReadsLikeThis) {
+  const TracedRun run = traced("serial", SiteKind::ag_gemm, 4);
+  EXPECT_EQ(terminal_plot(breakdown_figure({&run, 1}), {.columns = 60, .unicode = false}),
+            "serial leaves 42.9% of its time exposed\n"
+            "serial|#############################//////////////////////\n"
+            "      +----------------------------------------------------\n"
+            "       0     20     40      60     80     100     120    140\n"
+            "       time (us)\n"
+            "# compute  - slicing: what cutting it costs  x stretch:\n"
+            "interference  + local: adds, packs, copies  / exposed: head,\n"
+            "bubble, tail\n");
+}
+
+}  // namespace
+}  // namespace commfuse::reports
