@@ -265,6 +265,9 @@ StreamId FakeDriver::make_stream(bool /*urgent*/) {
 
 /// In pairs, as devices hand them out.
 Partition FakeDriver::set_apart(int multiprocessors) {
+  if (!sets_apart_) {
+    return Driver::set_apart(multiprocessors);  // as a driver before 12.4
+  }
   const int taken = (multiprocessors + 1) / 2 * 2;
   require(apart_ + taken <= facts().multiprocessors, "too few multiprocessors are left to set apart");
   apart_ += taken;

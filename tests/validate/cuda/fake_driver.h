@@ -92,6 +92,8 @@ class FakeDriver final : public Driver {
   void upload(Address to, std::span<const std::byte> bytes) override;
   void download(std::span<std::byte> bytes, Address from) override;
   StreamId make_stream(bool urgent) override;
+  /// From now on it refuses to.
+  void set_nothing_apart() { sets_apart_ = false; }
   Partition set_apart(int multiprocessors) override;
   StreamId make_stream_on(const Partition& partition, bool urgent) override;
   EventId make_event(bool timed) override;
@@ -153,6 +155,7 @@ class FakeDriver final : public Driver {
   std::optional<std::vector<DeviceSpan>> trace_;
   std::int64_t clock_ = 0;  // ops done
   std::vector<std::string> issued_, issued_apart_;
+  bool sets_apart_ = true;
   int apart_ = 0;  // multiprocessors
   int partitions_ = 0;
   std::set<std::size_t> streams_apart_;

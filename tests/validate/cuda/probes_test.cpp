@@ -50,6 +50,7 @@ TEST(Probes, EveryStageIsAskedForByAName) {
 
 TEST(Probes, ADeviceThatSetsNothingApartSaysSo) {
   FakeCluster cluster;
+  cluster.device(0).set_nothing_apart();
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {});
   ASSERT_EQ(rows.size(), 1U);
