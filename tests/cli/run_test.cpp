@@ -30,7 +30,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, "
       "--attention-kernel, --jitter, --faults, --samples, --seed, "
       "--uncertainty, --evaluator, --symmetry, --threads, "
-      "--config, --set, --schedule, --size, --axis, --output, --trace, --figure";
+      "--config, --set, --schedule, --size, --axis, --output, --trace, --figure, --plot";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
       {"run --zzzzzzzz", unknown.c_str()},

@@ -151,7 +151,7 @@ class SchemaCheck {
     return {};
   }
 
-  /// A key by its name, by a pattern, or not at all.
+  /// A key by its name, by a pattern, as one of the others, or not at all.
   [[nodiscard]] Misfit of_key(const Json& value, const std::string& key, const Json& schema,
                               const std::string& at) const {
     if (schema.contains("properties") && schema.at("properties").contains(key)) {
@@ -164,7 +164,11 @@ class SchemaCheck {
         }
       }
     }
-    return schema.value("additionalProperties", true) ? Misfit{} : at + " has no key " + key;
+    const Json others = schema.value("additionalProperties", Json(true));
+    if (others.is_object()) {
+      return misfit(value, others, at + "." + key);
+    }
+    return others.get<bool>() ? Misfit{} : at + " has no key " + key;
   }
 
   [[nodiscard]] Misfit of_object(const Json& value, const Json& schema, const std::string& at) const {
