@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake -D BINARY_DIR=... -D SOURCE_DIR=... -P: installs what was built into an empty folder, builds a project upon it, and
+# cmake -D BINARY_DIR=... -D SOURCE_DIR=... -D COMPILER=... -D FLAGS=... -D GENERATOR=... -P: installs what was built into an empty folder, builds a project upon it, and
 # runs that and the installed program. Fails with what went wrong.
 set(work "${BINARY_DIR}/package_test")
 set(prefix "${work}/prefix")
@@ -16,7 +16,7 @@ endfunction()
 foreach(component runtime dev)
   run("" "${CMAKE_COMMAND}" --install "${BINARY_DIR}" --prefix "${prefix}" --component ${component})
 endforeach()
-run("" "${CMAKE_COMMAND}" -S "${SOURCE_DIR}/tests/package/downstream" -B "${work}/downstream"
+run("" "${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${SOURCE_DIR}/tests/package/downstream" -B "${work}/downstream"
   "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}" "-DCMAKE_CXX_FLAGS=${FLAGS}")
 run("" "${CMAKE_COMMAND}" --build "${work}/downstream")
 run("^80\n" "${CMAKE_COMMAND}" -E env "COMMFUSE_CONFIG_DIR=${prefix}/share/commfuse/configs" "${work}/downstream/downstream")

@@ -192,7 +192,7 @@ run_environment() {
     nvidia-smi topo -m 2>/dev/null || true
     env | grep -E '^(NCCL|CUDA|NVIDIA)_' || true
     uname -a
-    lscpu | head -25
+    lscpu 2>/dev/null | head -25 || echo "no lscpu"
   } >"$out/environment.txt"
   cat "$out/environment.txt"
 }
