@@ -19,6 +19,7 @@
 #include "model/config/load_model.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/json_budget.h"
 
 namespace commfuse {
 
@@ -60,14 +61,6 @@ constexpr std::array families{
   throw ConfigError(fmt::format("{}: {}", path, message));
 }
 
-/// "line:col", both from 1, of the byte that the parser read last.
-std::string place_of(const std::string& text, std::size_t byte) {
-  const std::string_view before = std::string_view(text).substr(0, byte > 0 ? byte - 1 : 0);
-  const std::size_t last_break = before.rfind('\n');
-  const std::size_t column = before.size() - (last_break == std::string_view::npos ? 0 : last_break + 1);
-  return fmt::format("{}:{}", std::count(before.begin(), before.end(), '\n') + 1, column + 1);
-}
-
 /// Refuses while it parses what the library would take without a word: deep nesting, and the last of two equal keys.
 class Guard {
  public:
@@ -102,7 +95,7 @@ Json parse(const std::string& path) {
                        [&](int depth, Json::parse_event_t event, Json& value) { return guard(depth, event, value); });
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; correct it there, or fetch the file again", path,
-                                  place_of(text, error.byte)));
+                                  line_and_column(text, error.byte)));
   } catch (const Json::exception&) {  // A number that fits no double.
     refuse(path, "a number is out of range; correct it, or fetch the file again");
   }

@@ -10,6 +10,7 @@
 
 #include "model/config/quantity.h"
 #include "model/config_error.h"
+#include "model/json_budget.h"
 
 namespace commfuse {
 
@@ -199,11 +200,16 @@ void read_result(std::string place, const Json& row, Reading& reading) {
   }
 }
 
-void read_json(std::string_view text, const std::string& path, Reading& reading) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded() || !json.is_object()) {
+Json parsed(std::string_view text, const std::string& path) {
+  try {
+    return parse_json<Json>(text, path);
+  } catch (const Json::exception&) {
     refuse(path, "is no JSON; give the whole file that nccl-tests -J wrote");
   }
+}
+
+void read_json(std::string_view text, const std::string& path, Reading& reading) {
+  const Json json = parsed(text, path);
   const Json none = Json::array();
   const auto list = [&](const Json& of, const char* key) -> const Json& {
     const auto found = of.is_object() ? of.find(key) : of.end();

@@ -15,6 +15,7 @@
 
 #include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/json_budget.h"
 
 namespace commfuse {
 
@@ -287,20 +288,12 @@ void require_schema(const Reader& top, const std::string& path) {
   }
 }
 
-/// "line:col", both from 1, of the byte that the parser read last.
-std::string place_of(const std::string& text, std::size_t byte) {
-  const std::string_view before = std::string_view(text).substr(0, byte > 0 ? byte - 1 : 0);
-  const std::size_t last_break = before.rfind('\n');
-  const std::size_t column = before.size() - (last_break == std::string_view::npos ? 0 : last_break + 1);
-  return fmt::format("{}:{}", std::count(before.begin(), before.end(), '\n') + 1, column + 1);
-}
-
 Json parsed(const std::string& text, const std::string& path) {
   try {
-    return Json::parse(text);
+    return parse_json<Json>(text, path);
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; have it written anew by commfuse-validate run --out", path,
-                                  place_of(text, error.byte)));
+                                  line_and_column(text, error.byte)));
   } catch (const Json::exception&) {  // A number that fits no double.
     throw ConfigError(fmt::format("{}: a number is out of range; have it written anew", path));
   }

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/json_budget.h"
 
 namespace commfuse::calibrate {
 
@@ -128,6 +129,8 @@ std::string_view collective_named(std::string_view name) {
   const auto* const found = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
   return found == words.end() ? std::string_view{} : found->second;
 }
+
+constexpr std::size_t most_objects_kept = 1000;  // An event has one or two.
 
 class Collector {
  public:
@@ -277,18 +280,31 @@ KinetoTrace read_kineto(const fs::path& path) {
   Characters characters(path);
   Collector collector;
   // Events are objects inside a list inside the file; each is looked at and forgotten.
-  const auto take = [&](int depth, json::parse_event_t what, json& parsed) {
-    const bool is_event = depth == 2 && what == json::parse_event_t::object_end;
-    if (is_event) {
+  using Event = json::parse_event_t;
+  JsonBudget budget(path.string(), most_objects_kept);
+  JsonBudget::Taken before;
+  const auto take = [&](int depth, Event what, json& parsed) {
+    if (depth == 2 && (what == Event::object_start || what == Event::array_start || what == Event::value)) {
+      before = budget.taken();
+    }
+    count_event(budget, depth, what, parsed);
+    if (depth != 2 || what == Event::object_start || what == Event::array_start || what == Event::key) {
+      return true;
+    }
+    if (what == Event::object_end) {
       collector.take(parsed);
     }
-    return !is_event;
+    budget.forget_since(before);
+    return false;
   };
   try {
     [[maybe_unused]] const json rest = json::parse(Character(&characters), Character(nullptr), take);
-  } catch (const json::exception& error) {
+  } catch (const json::parse_error& error) {
     throw ConfigError(
-        fmt::format("{}: is no whole trace of PyTorch's profiler ({}); export it again", path.string(), error.what()));
+        fmt::format("{}: is no whole trace of PyTorch's profiler, which shows at byte {}; export it again",
+                    path.string(), error.byte));
+  } catch (const json::exception&) {  // A number that fits no double.
+    throw ConfigError(fmt::format("{}: a number is out of range; export the trace again", path.string()));
   }
   if (collector.empty()) {
     throw ConfigError(fmt::format("{}: a trace without events; export it again", path.string()));

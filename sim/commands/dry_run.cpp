@@ -73,10 +73,7 @@ std::string size_in_words(double bytes) {
 void print_dry_run(const PreparedSweep& prepared) {
   const StoreIdentity& identity = prepared.identity;
   const Sample sample = sample_of(prepared, some_points(identity));
-  std::size_t own = 0;
-  for (std::size_t point = 0; point < identity.points; ++point) {
-    own += belongs_to(identity.shard, point, identity.points) ? 1 : 0;
-  }
+  const std::size_t own = points_of(identity.shard, identity.points);
   const double times = static_cast<double>(own) / static_cast<double>(sample.points);
   const auto asked = prepared.sweep.grid.settings.count("threads");
   const auto threads = static_cast<double>(asked > 0 ? asked : usable_threads());

@@ -17,6 +17,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/dtype.h"
+#include "model/json_budget.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/sweep/result_store.h"
 
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::uintmax_t largest_file = std::uintmax_t{2} << 30U;
+constexpr std::size_t most_objects_kept = 1000;  // A row is one, and holds some.
 
 /// Where the rows of a JSON file stand, for messages.
 struct Place {
@@ -115,29 +117,54 @@ ResultRow row_in(const Json& json, const Place& place) {
   return row;
 }
 
-Json parsed(std::string_view text, const Place& place) {
+constexpr std::string_view no_rows = "this is no JSON; give the store of a sweep, or what -o json or jsonl writes";
+
+/// A line of JSON Lines.
+Json parsed_line(std::string_view text, const Place& place) {
   try {
-    return Json::parse(text);
+    return parse_json<Json>(text, fmt::format("{}:{}", place.file, place.line));
   } catch (const Json::parse_error& error) {
-    const std::size_t end = std::min(error.byte == 0 ? std::size_t{0} : error.byte - 1, text.size());
-    const auto lines =
-        static_cast<std::size_t>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(end), '\n'));
-    const std::size_t start = text.substr(0, end).rfind('\n');
-    throw ConfigError(
-        fmt::format("{}:{}:{}: this is no JSON; give the store of a sweep, or what -o json or jsonl writes", place.file,
-                    place.line + lines, end - (start == std::string_view::npos ? 0 : start + 1) + 1));
+    throw ConfigError(fmt::format("{}:{}:{}: {}", place.file, place.line, error.byte, no_rows));
+  } catch (const Json::exception&) {
+    refuse(place, "a number is out of range; write the results anew");
   }
 }
 
-std::vector<ResultRow> rows_in(const std::string& text, const std::string& file) {
+/// The objects of a list, each of which is looked at and forgotten.
+std::vector<ResultRow> rows_in_list(const std::string& text, const std::string& file) {
   std::vector<ResultRow> rows;
+  JsonBudget budget(file, most_objects_kept);
+  JsonBudget::Taken before;
+  const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth == 1 && event == Json::parse_event_t::object_start) {
+      before = budget.taken();
+    } else if (depth == 1 && (event == Json::parse_event_t::value || event == Json::parse_event_t::array_start)) {
+      refuse({file, rows.size() + 2}, "this is no row; write the results anew");
+    }
+    count_event(budget, depth, event, parsed);
+    const bool is_row = depth == 1 && event == Json::parse_event_t::object_end;
+    if (is_row) {
+      rows.push_back(row_in(parsed, {file, rows.size() + 2}));  // An object a line, below the bracket.
+      budget.forget_since(before);
+    }
+    return !is_row;
+  };
+  try {
+    [[maybe_unused]] const Json rest = Json::parse(text, take);
+  } catch (const Json::parse_error& error) {
+    throw ConfigError(fmt::format("{}:{}: {}", file, line_and_column(text, error.byte), no_rows));
+  } catch (const Json::exception&) {
+    refuse({file, rows.size() + 2}, "a number is out of range; write the results anew");
+  }
+  return rows;
+}
+
+std::vector<ResultRow> rows_in(const std::string& text, const std::string& file) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string::npos && text[first] == '[') {
-    for (const Json& row : parsed(text, {file, 1})) {
-      rows.push_back(row_in(row, {file, rows.size() + 2}));  // An object a line, below the bracket.
-    }
-    return rows;
+    return rows_in_list(text, file);
   }
+  std::vector<ResultRow> rows;
   Place place{file, 0};
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -145,7 +172,7 @@ std::vector<ResultRow> rows_in(const std::string& text, const std::string& file)
     rest.remove_prefix(std::min(end + 1, rest.size()));
     ++place.line;
     if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
-      rows.push_back(row_in(parsed(line, place), place));
+      rows.push_back(row_in(parsed_line(line, place), place));
     }
   }
   return rows;

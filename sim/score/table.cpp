@@ -17,6 +17,8 @@ namespace commfuse::score {
 namespace {
 
 constexpr std::size_t largest_table = std::size_t{256} << 20;
+constexpr std::size_t most_columns = 1000;
+constexpr std::size_t most_cells = 10'000'000;  // of 16 bytes, twice while their list grows
 
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view blanks = " \t\r";
@@ -73,6 +75,10 @@ void Table::read_line(std::string_view line, std::int64_t number) {
   std::vector<std::string_view>& into = is_header ? header_ : cells_;
   for (bool more = true; more;) {
     into.push_back(next_cell(line, more));
+    if (into.size() > (is_header ? most_columns : most_cells)) {
+      throw ConfigError(is_header ? fmt::format("the header has more than {} columns; give a table", most_columns)
+                                  : fmt::format("the table has more than {} cells; split it into several", most_cells));
+    }
   }
   if (is_header) {
     header_line_ = number;
@@ -126,7 +132,11 @@ Table read_table(const std::filesystem::path& path) {
   if (text.size() > largest_table) {
     throw refuse("the table is larger than 256 MiB; split it into several");
   }
-  return Table(std::move(text));
+  try {
+    return Table(std::move(text));
+  } catch (const ConfigError& mistake) {
+    throw refuse(mistake.what());
+  }
 }
 
 }  // namespace commfuse::score

@@ -59,7 +59,8 @@ class Table {
   std::vector<std::int64_t> lines_;
 };
 
-/// Throws ConfigError when it cannot be read or is larger than 256 MiB.
+/// Throws ConfigError when it cannot be read, is larger than 256 MiB, or has more than 1000 columns or 10 million
+/// cells.
 Table read_table(const std::filesystem::path& path);
 
 }  // namespace commfuse::score

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -84,19 +85,21 @@ StoreIdentity identity_in(const Database& database) {
     }
     return found->second;
   };
-  const auto count = [&](std::string_view name) {
+  const auto count = [&](std::string_view name, std::int64_t least, std::int64_t most) {
     const std::optional<std::int64_t> value = parse_integer(text(name));
-    if (!value || *value < 0) {
-      damaged(database.path(), fmt::format("its {} is no number", name));
+    if (!value || *value < least || *value > most) {
+      damaged(database.path(), fmt::format("its {} is no number from {} to {}", name, least, most));
     }
     return *value;
   };
-  return {.kind = text("kind") == word_of(StoreKind::models) ? StoreKind::models : StoreKind::layers,
-          .settings = text("settings"),
-          .digest = text("config_sha256"),
-          .model_version = static_cast<int>(count("model_version")),
-          .points = static_cast<std::size_t>(count("points")),
-          .shard = {static_cast<int>(count("shard")), static_cast<int>(count("shards"))}};
+  const std::int64_t shards = count("shards", 1, most_shards);
+  return {
+      .kind = text("kind") == word_of(StoreKind::models) ? StoreKind::models : StoreKind::layers,
+      .settings = text("settings"),
+      .digest = text("config_sha256"),
+      .model_version = static_cast<int>(count("model_version", 0, std::numeric_limits<int>::max())),
+      .points = static_cast<std::size_t>(count("points", 0, std::numeric_limits<std::int64_t>::max() / rows_a_point)),
+      .shard = {static_cast<int>(count("shard", 1, shards)), static_cast<int>(shards)}};
 }
 
 void write_meta(const Database& database, const StoreIdentity& identity) {
@@ -265,14 +268,7 @@ const StoreCounts& StoreReader::counts() const {
   return *state_->counts;
 }
 
-std::size_t StoreReader::points_wanted() const {
-  const StoreIdentity& identity = state_->identity;
-  std::size_t wanted = 0;
-  for (std::size_t point = 0; point < identity.points; ++point) {
-    wanted += belongs_to(identity.shard, point, identity.points) ? 1 : 0;
-  }
-  return wanted;
-}
+std::size_t StoreReader::points_wanted() const { return points_of(state_->identity.shard, state_->identity.points); }
 
 std::optional<StoredPoint> StoreReader::next() {
   if (!state_->has_row) {

@@ -106,6 +106,11 @@ std::uint64_t mixed(std::uint64_t a, std::uint64_t b) {
   return z ^ z >> 31;
 }
 
+/// Points that stay together.
+std::uint64_t block_size(std::size_t points, std::uint64_t parts) {
+  return std::clamp<std::uint64_t>(points / (parts * 64), 1, 64);
+}
+
 /// Which of `parts` the block at `place` of a round goes to: each gets one a round. A rotation by the round, so that no
 /// period of the grid meets the same part every time.
 std::uint64_t part_of(std::uint64_t round, std::uint64_t place, std::uint64_t parts) {
@@ -134,9 +139,20 @@ bool belongs_to(const Shard& shard, std::size_t point, std::size_t points) {
     return true;
   }
   const auto parts = static_cast<std::uint64_t>(shard.parts);
-  const std::uint64_t block_size = std::clamp<std::uint64_t>(points / (parts * 64), 1, 64);
-  const std::uint64_t block = point / block_size;
+  const std::uint64_t block = point / block_size(points, parts);
   return part_of(block / parts, block % parts, parts) == static_cast<std::uint64_t>(shard.part - 1);
+}
+
+std::size_t points_of(const Shard& shard, std::size_t points) {
+  const auto parts = static_cast<std::uint64_t>(shard.parts);
+  const std::uint64_t block = block_size(points, parts);
+  const std::uint64_t rounds = points / (block * parts);
+  std::size_t count = rounds * block;
+  // Of the round that is not whole, each part has some of a block, a block, or nothing.
+  for (std::uint64_t at = rounds * block * parts; at < points; at += block) {
+    count += belongs_to(shard, at, points) ? std::min<std::size_t>(block, points - at) : 0;
+  }
+  return count;
 }
 
 std::string name_of(const Shard& shard) { return fmt::format("{}-of-{}", shard.part, shard.parts); }

@@ -27,6 +27,9 @@ Shard parse_shard(std::string_view text, const std::function<const char*(const c
 /// alike, are dealt out in turn, in an order that no axis of the grid can fall in step with.
 bool belongs_to(const Shard& shard, std::size_t point, std::size_t points);
 
+/// How many points belong to it.
+std::size_t points_of(const Shard& shard, std::size_t points);
+
 /// "3-of-7"
 std::string name_of(const Shard& shard);
 

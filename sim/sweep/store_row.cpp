@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "model/check.h"
+#include "model/json_budget.h"
 
 namespace commfuse {
 
@@ -66,8 +67,10 @@ std::string causes_text(const P99Causes& causes) {
       .dump();
 }
 
+ordered_json parsed(const std::string& text) { return parse_json<ordered_json>(text, "a cell of the store"); }
+
 P99Causes causes_of(const std::string& text) {
-  const ordered_json json = ordered_json::parse(text);
+  const ordered_json json = parsed(text);
   P99Causes causes{.samples = json.at("samples").get<std::size_t>()};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     causes.mean.*parts[i] = Duration{json.at("mean_ps").at(i).get<std::int64_t>()};
@@ -187,7 +190,10 @@ StoreRow stored(const ResultRow& row) {
   StoreRow values;
   values.reserve(store_columns(StoreKind::layers).size());
   append_values_of(row, values);
-  values.emplace_back(row.tails ? Value{causes_text(row.tails->causes)} : Value{});
+  Value& causes = values.emplace_back();
+  if (row.tails) {
+    causes = causes_text(row.tails->causes);
+  }
   return values;
 }
 
@@ -225,7 +231,7 @@ StepRowReader::~StepRowReader() = default;
 
 StepRow StepRowReader::read(const StoreRow& row) {
   StepRow result;
-  const ordered_json cells = ordered_json::parse(std::get<std::string>(row[cells_place]));
+  const ordered_json cells = parsed(std::get<std::string>(row[cells_place]));
   for (const auto& [name, value] : cells.items()) {
     result.add(*names_->all.insert(name).first, cell_of(value));
   }

@@ -112,7 +112,9 @@ TEST(Kineto, WhatIsCutOffIsSaid) {
     read_kineto("a.json");
     FAIL();
   } catch (const ConfigError& error) {
-    EXPECT_EQ(std::string(error.what()).find("a.json: is no whole trace of PyTorch's profiler ("), 0U) << error.what();
+    EXPECT_EQ(std::string(error.what()).find("a.json: is no whole trace of PyTorch's profiler, which shows at byte "),
+              0U)
+        << error.what();
   }
   std::ofstream("other.json") << R"({"version": "2.17", "results": []})";
   EXPECT_FALSE(is_kineto_trace("other.json"));

@@ -2,6 +2,7 @@
 // A store gives back what it was given, or says that it cannot.
 #include "sim/sweep/result_store.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -253,6 +254,23 @@ TEST(ResultStore, AValueThatWasChangedIsFoundByItsChecksum) {
     }
     const std::string sentence = refusal_of_reader<DatabaseError>("a.sqlite");
     EXPECT_NE(sentence.find("a.sqlite is damaged (the row of point "), std::string::npos) << change << sentence;
+  }
+}
+
+TEST(ResultStore, AShardOrANumberOfPointsThatCannotBeIsRefused) {
+  const OwnFolder folder;
+  const std::pair<const char*, const char*> changes[] = {
+      {"shards", "0"}, {"shards", "100001"}, {"shard", "0"}, {"shard", "2"}, {"points", "9223372036854775807"}};
+  for (const auto& [name, value] : changes) {
+    fs::remove("a.sqlite");
+    fill("a.sqlite", {0});
+    {
+      Database database("a.sqlite", Database::Access::write);
+      database.run(fmt::format("UPDATE meta SET value = '{}' WHERE name = '{}'", value, name));
+    }
+    const std::string sentence = refusal_of_reader<DatabaseError>("a.sqlite");
+    EXPECT_NE(sentence.find(fmt::format("a.sqlite is damaged (its {} is no number from ", name)), std::string::npos)
+        << value << sentence;
   }
 }
 

@@ -73,6 +73,9 @@ TEST(Shard, EveryPointBelongsToOne) {
         }
         ASSERT_EQ(owners, 1) << points << " points, " << parts << " parts, point " << point;
       }
+      for (int part = 1; part <= parts; ++part) {
+        EXPECT_EQ(points_of({part, parts}, points), counts[static_cast<std::size_t>(part - 1)]);
+      }
       const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
       EXPECT_LE(*most - *least, std::max<std::size_t>(1, points / static_cast<std::size_t>(parts * 16)) + 1);
     }

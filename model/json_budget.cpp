@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/json_budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+
+void JsonBudget::refuse_depth() const {
+  throw ConfigError(
+      fmt::format("{}: more than {} levels of nesting; give the file as it was written", place_, deepest));
+}
+
+void JsonBudget::refuse_size() const {
+  throw ConfigError(fmt::format("{}: what belongs together there is too large, {} values and more; give a part of it",
+                                place_, std::min(most_objects_, most_bytes / value_bytes)));
+}
+
+std::string line_and_column(std::string_view text, std::size_t byte) {
+  const std::string_view before = text.substr(0, byte > 0 ? std::min(byte - 1, text.size()) : 0);
+  const std::size_t last_break = before.rfind('\n');
+  const std::size_t column = before.size() - (last_break == std::string_view::npos ? 0 : last_break + 1);
+  return fmt::format("{}:{}", std::count(before.begin(), before.end(), '\n') + 1, column + 1);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading JSON that a stranger wrote, within bounds: the library takes any depth and any size, and 100 MB of "[" or
+// "1," become gigabytes.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace commfuse {
+
+/// What a document takes in memory while it is read, in about bytes.
+class JsonBudget {
+ public:
+  static constexpr int deepest = 100;
+  static constexpr std::size_t most_bytes = std::size_t{400} << 20U;
+
+  /// What counts of what has been read.
+  struct Taken {
+    std::size_t bytes = 0;
+    std::size_t objects = 0;
+  };
+
+  /// `place` begins its sentences.
+  explicit JsonBudget(std::string place, std::size_t most_objects = most_bytes)
+      : place_(std::move(place)), most_objects_(most_objects) {}
+
+  /// These throw ConfigError when there is too much. A list or object begins, `depth` others around it:
+  void begin_list(int depth) { begin(depth); }
+  void begin_object(int depth) {
+    if (++taken_.objects > most_objects_) {
+      refuse_size();
+    }
+    begin(depth);
+  }
+  void key(std::size_t length) { take(key_bytes + length); }
+  void value() { take(value_bytes); }
+  void text(std::size_t length) { take(value_bytes + length); }
+
+  [[nodiscard]] const Taken& taken() const { return taken_; }
+  /// Of what has been read since `before` and forgotten nothing counts.
+  void forget_since(const Taken& before) { taken_ = before; }
+
+ private:
+  // nlohmann::json: 16 bytes a value; lists double, so that 24 stand for a number, and up to 48 while it grows; nodes
+  // of maps and strings come from the heap.
+  static constexpr std::size_t value_bytes = 24;
+  static constexpr std::size_t key_bytes = 96;
+  static constexpr std::size_t container_bytes = 80;
+
+  void begin(int depth) {
+    if (depth >= deepest) {
+      refuse_depth();
+    }
+    take(container_bytes);
+  }
+  void take(std::size_t bytes) {
+    taken_.bytes += bytes;
+    if (taken_.bytes > most_bytes) {
+      refuse_size();
+    }
+  }
+  [[noreturn]] void refuse_depth() const;
+  [[noreturn]] void refuse_size() const;
+
+  std::string place_;
+  std::size_t most_objects_;
+  Taken taken_;
+};
+
+/// Counts what nlohmann's parser tells its callback, for documents of which a callback keeps little: the library looks
+/// at all that is kept whenever an object ends, so that objects kept at once have to be few.
+template <class Json>
+void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t event, const Json& value) {
+  using Event = typename Json::parse_event_t;
+  if (event == Event::object_start) {
+    budget.begin_object(depth);
+  } else if (event == Event::array_start) {
+    budget.begin_list(depth);
+  } else if (event == Event::key) {
+    budget.key(value.template get_ref<const std::string&>().size());
+  } else if (event == Event::value && value.is_string()) {
+    budget.text(value.template get_ref<const std::string&>().size());
+  } else if (event == Event::value) {
+    budget.value();
+  }
+}
+
+/// What nlohmann's SAX parser tells, counted and forgotten.
+template <class Json>
+class JsonCounter {
+ public:
+  explicit JsonCounter(const std::string& place) : budget_(place) {}
+
+  bool null() { return value(); }
+  bool boolean(bool /*is*/) { return value(); }
+  bool number_integer(typename Json::number_integer_t /*is*/) { return value(); }
+  bool number_unsigned(typename Json::number_unsigned_t /*is*/) { return value(); }
+  bool number_float(typename Json::number_float_t /*is*/, const std::string& /*text*/) { return value(); }
+  bool binary(typename Json::binary_t& /*is*/) { return value(); }
+  bool string(std::string& text) {
+    budget_.text(text.size());
+    return true;
+  }
+  bool key(std::string& text) {
+    budget_.key(text.size());
+    return true;
+  }
+  bool start_object(std::size_t /*size*/) {
+    budget_.begin_object(depth_++);
+    return true;
+  }
+  bool start_array(std::size_t /*size*/) {
+    budget_.begin_list(depth_++);
+    return true;
+  }
+  bool end_object() { return end(); }
+  bool end_array() { return end(); }
+  /// Who parses it for good says it better.
+  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const typename Json::exception& /*error*/) {
+    return false;
+  }
+
+ private:
+  bool value() {
+    budget_.value();
+    return true;
+  }
+  bool end() {
+    --depth_;
+    return true;
+  }
+
+  JsonBudget budget_;
+  int depth_ = 0;
+};
+
+/// What `text` says. Throws ConfigError, which begins with `place`, where it is nested deeper than 100 or takes more
+/// than about 400 MiB in memory; and what the parser throws.
+template <class Json, class Text>
+Json parse_json(const Text& text, const std::string& place) {
+  JsonCounter<Json> counter(place);
+  Json::sax_parse(text, &counter);
+  return Json::parse(text);
+}
+
+/// "line:col", both from 1, of the byte that the parser read last.
+std::string line_and_column(std::string_view text, std::size_t byte);
+
+}  // namespace commfuse

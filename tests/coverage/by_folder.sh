@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# How many of each folder's lines the tests ran: what a build with counters left, by gcovr.
+#   usage: by_folder.sh BUILD_FOLDER
+# Leaves BUILD_FOLDER/lines.csv, a line a file, and says a line a folder.
+set -euo pipefail
+build=$(realpath "$1")
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+
+gcovr --root . --object-directory "$build" --filter 'model/' --filter 'sim/' --filter 'validate/' --filter 'reports/' \
+  --gcov-ignore-parse-errors -j "$(nproc)" --csv "$build/lines.csv" "$build"
+
+# filename,line_total,line_covered,line_percent,...
+awk -F, '
+  NR > 1 {
+    split($1, part, "/")
+    name = part[1]
+    count(name)
+    if (name == "validate") count(name "/" part[2])
+  }
+  function count(name) { total[name] += $2; run[name] += $3 }
+  END { for (name in total) printf "%-20s %6d of %6d lines  %5.1f %%\n", name, run[name], total[name], 100 * run[name] / total[name] }
+' "$build/lines.csv" | sort
