@@ -21,21 +21,24 @@ build() {
   } >"$folder.log" 2>&1
 }
 
-# answers PROGRAM THREADS FOLDER: one file a command. A command that takes threads says so with -j.
+# answers PROGRAM THREADS FOLDER: one file a command, with what it wrote into OUT behind it.
 answers() {
-  local program=$1 threads=$2 folder=$3 line number=0 words
+  local program=$1 threads=$2 folder=$3 scratch=$builds/scratch line number=0 words
   rm -rf "$folder"
-  mkdir -p "$folder/scratch"
+  mkdir -p "$folder"
   while read -r line; do
     number=$((number + 1))
-    read -ra words <<<"${line//OUT/$folder/scratch}"
+    rm -rf "$scratch"
+    mkdir "$scratch"
+    read -ra words <<<"${line//OUT/$scratch}"
     case ${words[0]} in
       run | sweep) words+=(-j "$threads") ;;
     esac
     COMMFUSE_CONFIG_DIR=configs "$program" "${words[@]}" >"$folder/$number" 2>/dev/null ||
       { say "exit $? from: $program ${words[*]}"; exit 1; }
+    find "$scratch" -type f \( -name '*.csv' -o -name '*.yaml' \) | sort | xargs -r cat >>"$folder/$number"
   done <"$here/commands.txt"
-  rm -r "$folder/scratch"
+  rm -r "$scratch"
 }
 
 mkdir -p "$builds"
