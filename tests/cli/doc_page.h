@@ -33,6 +33,10 @@ struct DocPage {
   Lines mistakes;  ///< of the page, as `line 3: sentence`
 };
 
+/// The pages that people read, by their paths in the project: all but docs/decisions, which keeps what was true on its
+/// day.
+std::vector<std::string> doc_pages();
+
 DocPage read_page(const std::string& text);
 
 /// The page with what `steps` show now in place of what it showed.

@@ -26,16 +26,10 @@ namespace fs = std::filesystem;
 const fs::path source = COMMFUSE_SOURCE_DIR;
 const fs::path commands_golden = source / "tests/cli/golden/doc_commands.txt";
 
-/// All but docs/decisions, which keeps what was true on its day.
+/// Those that people read, and the examples of --help.
 std::vector<std::string> pages() {
-  std::vector<std::string> all{"CHANGELOG.md", "README.md", "SECURITY.md"};
-  for (const auto& entry : fs::recursive_directory_iterator(source / "docs")) {
-    const std::string path = fs::relative(entry.path(), source);
-    if (entry.path().extension() == ".md" && !path.starts_with("docs/decisions/")) {
-      all.push_back(path);
-    }
-  }
-  std::ranges::sort(all);
+  std::vector<std::string> all = doc_pages();
+  all.emplace_back("tests/cli/help_examples.md");
   return all;
 }
 
@@ -44,8 +38,8 @@ DocPage page_at(const std::string& path) { return read_page(contents_of(source /
 /// Whether that may keep a command from being run. `run by TEST` is one too.
 bool is_reason(const std::string& reason) {
   constexpr std::array reasons{
-      "needs a GPU",   "needs a cluster",     "builds the project",
-      "takes minutes", "changes the machine", "needs programs that nobody packages",
+      "needs a GPU", "needs a cluster",     "builds the project",
+      "takes long",  "changes the machine", "needs programs that nobody packages",
   };
   return std::ranges::find(reasons, reason) != reasons.end() || reason.starts_with("run by ");
 }
