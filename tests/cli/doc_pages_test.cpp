@@ -79,7 +79,11 @@ DocStep followed(DocStep step) {
     write(step);
     return step;
   }
-  if (!step.skip.empty() || (!step.needs.empty() && !is_there(step.needs))) {
+  if (!step.skip.empty()) {
+    return step;
+  }
+  if (!step.needs.empty() && !is_there(step.needs)) {
+    fmt::print("left out, there is no {}: {}\n", step.needs, step.command);
     return step;
   }
   const Outcome outcome = typed(step.command);

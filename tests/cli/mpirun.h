@@ -2,11 +2,11 @@
 // Our programs as processes of mpirun, also where it is root in a bare container, with neither ssh nor enough cores.
 #pragma once
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <sstream>
 #include <string>
 #include <thread>
