@@ -332,7 +332,8 @@ constexpr std::string_view heading =
     "Written by `commfuse-sim score -o markdown`, from the tables this project brings along (`configs/published`) and "
     "a\n"
     "folder of public measurements that lies beside it and is no part of it:\n\n"
-    "    commfuse-sim score --data ../shared/data --data configs/published -o markdown > docs/accuracy.md\n\n"
+    "<!-- test: skip run by AccuracyDoc.IsTheWholePageWhereTheMeasurementsLieBeside -->\n```console\n"
+    "$ commfuse-sim score --data ../shared/data --data configs/published -o markdown > docs/accuracy.md\n```\n\n"
     "An error is |predicted / measured - 1|. Nothing is looked up: a prediction comes from the parameters in\n"
     "`configs/hardware` and `configs/clusters`, and each says whether it was fitted, published or a prior.\n\n";
 

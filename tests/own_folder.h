@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
@@ -15,8 +16,9 @@ class OwnFolder {
  public:
   OwnFolder() {
     const ::testing::TestInfo& test = *::testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              ("commfuse-" + std::to_string(getpid()) + "-" + test.test_suite_name() + "-" + test.name());
+    std::string name = "commfuse-" + std::to_string(getpid()) + "-" + test.test_suite_name() + "-" + test.name();
+    std::ranges::replace(name, '/', '-');  // of a test with parameters
+    folder_ = std::filesystem::temp_directory_path() / name;
     std::filesystem::create_directories(folder_);
     std::filesystem::current_path(folder_);
   }

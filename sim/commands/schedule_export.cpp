@@ -220,7 +220,7 @@ void add_schedule_export(CLI::App& schedule, int& status) {
                  "Examples:\n"
                  "  commfuse-sim schedule export --strategy commfuse -o dot | dot -Tsvg > best.svg\n"
                  "  commfuse-sim schedule export --strategy serial -o goal --out serial.goal\n"
-                 "  commfuse-sim schedule export mine.yaml -o chakra --out traces/mine\n"
+                 "  commfuse-sim schedule export mine.yaml -o chakra --out mine\n"
                  "  commfuse-sim schedule export mine.yaml -o json");
              command.callback([request, &status] { status = export_schedule(*request); });
            });

@@ -154,7 +154,7 @@ void add_tune(CLI::App& app, int& status) {
             "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8192\n"
             "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64\n"
             "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 --seq 2K --out plan\n"
-            "  commfuse-sim tune --model llama-3.1-70b --hardware h100-sxm --seq 4K --minimize p99");
+            "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 4K --minimize p99");
         command.callback([request, &status] { status = run_tune(*request); });
       });
 }

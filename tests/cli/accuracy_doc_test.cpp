@@ -3,11 +3,9 @@
 // page where the folder of public measurements lies beside the project. COMMFUSE_RENEW_GOLDEN=1 writes the page anew.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <sstream>
 #include <string>
-#include <vector>
 
+#include "tests/cli/doc_page.h"
 #include "tests/cli/program.h"
 
 namespace commfuse::test {
@@ -17,15 +15,6 @@ namespace fs = std::filesystem;
 
 const fs::path page = COMMFUSE_SOURCE_DIR "/docs/accuracy.md";
 const fs::path data = COMMFUSE_SOURCE_DIR "/../shared/data";
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> lines;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) {
-    lines.push_back(line);
-  }
-  return lines;
-}
 
 TEST(AccuracyDoc, HoldsTheScoresOfTheTablesThatTheProjectBringsAlong) {
   const std::string text = contents_of(page);
@@ -48,7 +37,7 @@ TEST(AccuracyDoc, IsTheWholePageWhereTheMeasurementsLieBeside) {
   const Outcome scored = run_program("commfuse-sim score -o markdown --data " + data.string() +
                                      " --data " COMMFUSE_SOURCE_DIR "/configs/published");
   ASSERT_EQ(scored.code, 0) << scored.err;
-  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+  if (renews()) {
     std::ofstream(page) << scored.out;
   }
   EXPECT_EQ(contents_of(page), scored.out);

@@ -2,11 +2,11 @@
 // Our programs as processes of mpirun, also where it is root in a bare container, with neither ssh nor enough cores.
 #pragma once
 
-#include <signal.h>
 #include <sys/types.h>
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -17,13 +17,16 @@
 
 namespace commfuse::test {
 
-/// "mpirun [...] -np 4 ": what to write before a command. Where there is no /sys, Open MPI's hwloc would say so on
+/// Open MPI as root, with more processes than cores, without ssh. Where there is no /sys, its hwloc would say so on
 /// stderr.
+inline const std::string mpirun_environment =
+    "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HWLOC_HIDE_ERRORS=2 ASAN_OPTIONS=detect_leaks=0 "
+    "OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_plm=isolated OMPI_MCA_btl=self,vader "
+    "OMPI_MCA_btl_vader_single_copy_mechanism=none ";
+
+/// "mpirun [...] -np 4 ": what to write before a command.
 inline std::string mpirun(int processes, const std::string& flags = "") {
-  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 HWLOC_HIDE_ERRORS=2 ASAN_OPTIONS=detect_leaks=0 "
-         "mpirun --oversubscribe "
-         "--mca plm isolated --mca btl self,vader --mca btl_vader_single_copy_mechanism none " +
-         flags + " -np " + std::to_string(processes) + " ";
+  return mpirun_environment + "mpirun " + flags + " -np " + std::to_string(processes) + " ";
 }
 
 /// Whether this build has MPI, and this machine its launcher.

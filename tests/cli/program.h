@@ -20,6 +20,9 @@ struct Outcome {
   std::string err;
 };
 
+/// Whether golden files are to be written anew: COMMFUSE_RENEW_GOLDEN is set.
+inline bool renews() { return std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
+
 inline std::string contents_of(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};

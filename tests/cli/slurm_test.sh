@@ -112,12 +112,12 @@ start_slurm() {
 is_idle() { sinfo --noheader --format=%T | grep -qx idle; }
 is_done() { [[ -z $(squeue --noheader) ]]; }
 
-# The indented block of the page's section on Slurm that begins with "#!/bin/bash" or holds "sbatch ", less its indent.
+# The block of the page's section on Slurm that begins with the words, without the "$ " of commands.
 example() {
   awk -v wanted="$1" '
     /^### / { inside = $2 == "Slurm" }
-    inside && /^    / { block = block substr($0, 5) "\n"; next }
-    block != "" { if (index(block, wanted) == 1) printf "%s", block; block = "" }' "$source/docs/sweeps.md"
+    /^```/ { if (inside && index(block, wanted) == 1) printf "%s", block; block = ""; next }
+    { sub(/^[$] /, ""); block = block $0 "\n" }' "$source/docs/sweeps.md"
 }
 
 sweep_file() {
@@ -136,7 +136,7 @@ start_slurm
 mkdir "$work/run"
 cd "$work/run"
 export PATH=$bin:$PATH COMMFUSE_CONFIG_DIR=$source/configs
-sweep_file >big.yaml
+sweep_file >mine.yaml
 example '#!/bin/bash' >sweep.sbatch
 # shellcheck disable=SC2016  # as it stands on the page
 example 'jobid=$(sbatch' >submit.sh
@@ -145,7 +145,7 @@ grep -q -- '--shard auto' sweep.sbatch || fail "the example leaves it to the use
 
 bash -e submit.sh
 wait_for 120 is_done || fail "the jobs did not end: $(squeue)"
-commfuse-sim sweep big.yaml --out out/one --progress none >/dev/null
+commfuse-sim sweep mine.yaml --out out/one --progress none >/dev/null
 
 [[ $(find out/big -name 'shard-*-of-8.sqlite' | wc -l) == 8 ]] || fail "there are not eight shards: $(ls out/big)"
 for name in results.csv results.json map.csv crossovers.csv map.json settings.yaml; do

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Somebody follows every page of the documentation to the letter: files are written, commands typed, and what they
+// print is what the page shows. docs/testing.md says how. To show what is printed now, then read the change:
+//   COMMFUSE_RENEW_GOLDEN=1 commfuse-test-cli --gtest_filter='*DocPages*'
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/cli/doc_page.h"
+#include "tests/cli/mpirun.h"
+#include "tests/cli/program.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+const fs::path source = COMMFUSE_SOURCE_DIR;
+const fs::path commands_golden = source / "tests/cli/golden/doc_commands.txt";
+
+/// Those that people read, and the examples of --help.
+std::vector<std::string> pages() {
+  std::vector<std::string> all = doc_pages();
+  all.emplace_back("tests/cli/help_examples.md");
+  return all;
+}
+
+DocPage page_at(const std::string& path) { return read_page(contents_of(source / path)); }
+
+/// Whether that may keep a command from being run. `run by TEST` is one too.
+bool is_reason(const std::string& reason) {
+  constexpr std::array reasons{
+      "needs a GPU", "needs a cluster",     "builds the project",
+      "takes long",  "changes the machine", "needs programs that nobody packages",
+  };
+  return std::ranges::find(reasons, reason) != reasons.end() || reason.starts_with("run by ");
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+bool is_there(const std::string& program) {
+  return program == "mpirun" ? has_mpi() : run_program("bash -c 'command -v " + program + "'").code == 0;
+}
+
+bool has_gpu() { return run_program("commfuse-validate doctor").out.find("\ncuda       yes") != std::string::npos; }
+
+/// The command as a person's shell would take it, both streams in one.
+Outcome typed(const std::string& command) {
+  std::ofstream(".typed.sh") << "exec 2>&1\nexport " << mpirun_environment << "\n" << command << "\n";
+  return run_program("bash .typed.sh");
+}
+
+void write(const DocStep& step) {
+  const fs::path path = step.file;
+  const fs::path kept = source / path;
+  if (path.has_parent_path()) {
+    fs::create_directories(path.parent_path());
+  }
+  if (fs::exists(kept) && path.string().starts_with("configs/")) {
+    EXPECT_EQ(text_of(step.lines), contents_of(kept)) << path << " is a file of the project";
+  }
+  std::ofstream(path) << text_of(step.lines);
+}
+
+/// Runs it, and returns what the page should show.
+DocStep followed(DocStep step) {
+  if (!step.file.empty()) {
+    if (renews() && step.file.starts_with("configs/")) {
+      step.lines = lines_of(contents_of(source / step.file));
+    }
+    write(step);
+    return step;
+  }
+  if (!step.skip.empty()) {
+    return step;
+  }
+  if (!step.needs.empty() && !is_there(step.needs)) {
+    fmt::print("left out, there is no {}: {}\n", step.needs, step.command);
+    return step;
+  }
+  const Outcome outcome = typed(step.command);
+  EXPECT_EQ(outcome.code, step.gpu && !has_gpu() ? 69 : step.exit) << "$ " << step.command << "\n" << outcome.out;
+  const Lines real = lines_of(outcome.out);
+  if (step.lines.empty()) {
+    return step;
+  }
+  if (renews() && !missing_line(step.lines, real, step.measured).empty()) {
+    step.lines = renewed(step.lines, real);
+  }
+  EXPECT_EQ(missing_line(step.lines, real, step.measured), "") << "$ " << step.command << "\n" << outcome.out;
+  return step;
+}
+
+/// Drawings that the page shows and its commands wrote.
+void compare_images(const std::string& path) {
+  for (const auto& entry : fs::directory_iterator(".")) {
+    const std::string name = entry.path().filename();
+    if (entry.path().extension() == ".svg" && contents_of(source / path).find("images/" + name) != std::string::npos) {
+      const fs::path kept = source / "docs/images" / name;
+      if (renews()) {
+        fs::copy_file(entry.path(), kept, fs::copy_options::overwrite_existing);
+      }
+      EXPECT_EQ(contents_of(entry.path()), contents_of(kept)) << kept;
+    }
+  }
+}
+
+class DocPages : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(DocPages, CanBeFollowedToTheLetter) {
+  const OwnFolder folder;
+  fs::copy(source / "configs", "configs", fs::copy_options::recursive);
+  const DocPage page = page_at(GetParam());
+  EXPECT_EQ(text_of(page.mistakes), "");
+  std::vector<DocStep> steps;
+  for (const DocStep& step : page.steps) {
+    SCOPED_TRACE(fmt::format("{}:{}", GetParam(), step.begin));
+    steps.push_back(followed(step));
+  }
+  compare_images(GetParam());
+  if (renews()) {
+    std::ofstream(source / GetParam(), std::ios::binary) << with_steps(page, steps);
+  }
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param.substr(0, info.param.rfind('.'));
+  std::ranges::replace_if(
+      name, [](unsigned char c) { return std::isalnum(c) == 0; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, DocPages, ::testing::ValuesIn(pages()), name_of);
+
+/// One line a page, and one for every command that is not run.
+std::string account() {
+  std::string text = "# Commands of the documentation: how many are run, and which are not. docs/testing.md\n";
+  int all_run = 0;
+  int all_skipped = 0;
+  for (const std::string& path : pages()) {
+    int run = 0;
+    std::string skipped;
+    for (const DocStep& step : page_at(path).steps) {
+      if (!step.skip.empty()) {
+        skipped += fmt::format("  {}: {}\n", step.skip, first_line(step.command));
+        ++all_skipped;
+      } else if (step.file.empty()) {
+        ++run;
+      }
+    }
+    text += skipped.empty() && run == 0 ? "" : fmt::format("{}: {} run\n{}", path, run, skipped);
+    all_run += run;
+  }
+  return text + fmt::format("all: {} run, {} not\n", all_run, all_skipped);
+}
+
+TEST(DocPagesAccount, EveryCommandThatIsNotRunIsListedWithItsReason) {
+  if (renews()) {
+    std::ofstream(commands_golden) << account();
+  }
+  EXPECT_EQ(contents_of(commands_golden), account());
+  for (const std::string& path : pages()) {
+    for (const DocStep& step : page_at(path).steps) {
+      EXPECT_TRUE(step.skip.empty() || is_reason(step.skip)) << path << ": " << step.skip;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a page shows of an output against the output.
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "tests/cli/doc_page.h"
+
+namespace commfuse::test {
+namespace {
+
+constexpr std::string_view left_out = "[...]";
+
+/// Lines that follow one another in the output too.
+struct Piece {
+  Lines lines;  ///< without the blank ones at its edges
+  std::size_t blank_before = 0;
+  std::size_t blank_after = 0;
+  bool at_start = false;
+  bool at_end = false;
+};
+
+std::string without_spaces_behind(const std::string& line) { return line.substr(0, line.find_last_not_of(' ') + 1); }
+
+/// A line with `#` for every number, and one space for many.
+std::string masked(const std::string& line) {
+  std::string made;
+  for (const char c : line) {
+    const bool digit = std::isdigit(static_cast<unsigned char>(c)) != 0;
+    const bool inside = !made.empty() && made.back() == '#' && (c == '.' || c == ',' || digit);
+    if (!inside && !(c == ' ' && (made.empty() || made.back() == ' '))) {
+      made += digit ? '#' : c;
+    }
+  }
+  return without_spaces_behind(made);
+}
+
+bool same(const std::string& shown, const std::string& real, bool measured) {
+  return measured ? masked(shown) == masked(real) : without_spaces_behind(shown) == without_spaces_behind(real);
+}
+
+Lines without_blank_end(Lines lines) {
+  while (!lines.empty() && lines.back().empty()) {
+    lines.pop_back();
+  }
+  return lines;
+}
+
+void trim(Piece& piece) {
+  const std::size_t all = piece.lines.size();
+  piece.lines = without_blank_end(piece.lines);
+  piece.blank_after = all - piece.lines.size();
+  while (!piece.at_start && !piece.lines.empty() && piece.lines.front().empty()) {
+    piece.lines.erase(piece.lines.begin());
+    ++piece.blank_before;
+  }
+}
+
+std::vector<Piece> pieces_of(const Lines& shown) {
+  std::vector<Piece> pieces(1);
+  pieces.back().at_start = true;
+  for (const std::string& line : shown) {
+    if (line == left_out) {
+      pieces.emplace_back();
+    } else {
+      pieces.back().lines.push_back(line);
+    }
+  }
+  pieces.back().at_end = true;
+  std::ranges::for_each(pieces, trim);
+  return pieces;
+}
+
+/// How many lines of a piece `real` has from `at` on.
+std::size_t met(const Piece& piece, const Lines& real, std::size_t at, bool measured) {
+  std::size_t lines = 0;
+  while (lines < piece.lines.size() && at + lines < real.size() &&
+         same(piece.lines[lines], real[at + lines], measured)) {
+    ++lines;
+  }
+  return lines;
+}
+
+/// Where it is found whole at or after `from`; else the line that stopped the best try.
+struct Found {
+  std::optional<std::size_t> at;
+  std::size_t best = 0;
+};
+
+Found find(const Piece& piece, const Lines& real, std::size_t from, bool measured) {
+  const std::size_t size = piece.lines.size();
+  if (real.size() < from + size) {
+    return {std::nullopt, met(piece, real, from, measured)};
+  }
+  Found found;
+  const std::size_t latest = real.size() - size;
+  const std::size_t last = piece.at_start ? from : latest;
+  for (std::size_t at = from; at <= last && !found.at; ++at) {
+    const std::size_t lines = met(piece, real, at, measured);
+    found.best = std::max(found.best, lines);
+    if (lines == size && (!piece.at_end || at == latest)) {
+      found.at = at;
+    }
+  }
+  return found;
+}
+
+/// The lines of `real` that a piece whose numbers have changed now is: from its first line to its last.
+std::optional<std::pair<std::size_t, std::size_t>> place(const Piece& piece, const Lines& real, std::size_t from) {
+  const auto seek = [&](const std::string& line, std::size_t at) {
+    while (at < real.size() && masked(real[at]) != masked(line)) {
+      ++at;
+    }
+    return at;
+  };
+  const std::size_t first = piece.at_start ? 0 : seek(piece.lines.front(), from);
+  const std::size_t last = piece.at_end ? real.size() - 1 : seek(piece.lines.back(), first);
+  if (first > last || last >= real.size()) {
+    return std::nullopt;
+  }
+  return std::pair{first, last + 1};
+}
+
+}  // namespace
+
+std::string missing_line(const Lines& shown, const Lines& real_lines, bool measured) {
+  const Lines real = without_blank_end(real_lines);
+  std::size_t at = 0;
+  for (const Piece& piece : pieces_of(shown)) {
+    if (piece.lines.empty()) {
+      continue;
+    }
+    const Found found = find(piece, real, at, measured);
+    if (!found.at) {
+      return found.best < piece.lines.size() ? piece.lines[found.best] : "nothing behind: " + piece.lines.back();
+    }
+    at = *found.at + piece.lines.size();
+  }
+  return "";
+}
+
+Lines renewed(const Lines& shown, const Lines& real_lines) {
+  const Lines real = without_blank_end(real_lines);
+  std::size_t at = 0;
+  Lines made;
+  for (const Piece& piece : pieces_of(shown)) {
+    if (!piece.at_start) {
+      made.emplace_back(left_out);
+    }
+    made.resize(made.size() + piece.blank_before);
+    const auto now = piece.lines.empty() || real.empty() ? std::nullopt : place(piece, real, at);
+    if (now) {
+      const auto begin = real.begin();
+      made.insert(made.end(), begin + static_cast<std::ptrdiff_t>(now->first),
+                  begin + static_cast<std::ptrdiff_t>(now->second));
+      at = now->second;
+    } else {
+      made.insert(made.end(), piece.lines.begin(), piece.lines.end());
+    }
+    made.resize(made.size() + piece.blank_after);
+  }
+  return made;
+}
+
+}  // namespace commfuse::test
