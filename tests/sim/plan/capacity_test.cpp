@@ -109,6 +109,21 @@ TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
     EXPECT_LE(std::min(one.cost_low, one.cost_high), cost * (1 + 1e-9)) << one.input;
     EXPECT_GE(std::max(one.cost_low, one.cost_high), cost * (1 - 1e-9)) << one.input;
   }
+  for (const char* name : {"latency of all links", "spread of the GPUs"}) {  // more of either takes longer
+    const auto found = std::ranges::find(made.sensitivities, name, &Sensitivity::input);
+    ASSERT_NE(found, made.sensitivities.end()) << name;
+    EXPECT_LT(found->days_low, found->days_high) << name;
+  }
+}
+
+TEST_F(CapacityTest, AStepIsNoShorterThanWithGpusThatAreAlike) {
+  const CapacityPlan made = plan("deadline: 3 days");
+  const CapacityRun& answer = *made.best_kind()->best();
+  EXPECT_LT(answer.step_alike_s, answer.step_p50_s);
+  EXPECT_LT(answer.step_p99_s, answer.step_p99_9_s);
+  ASSERT_FALSE(made.best_kind()->inputs.empty());
+  EXPECT_EQ(made.best_kind()->inputs.front().what, "dense peak, bf16");
+  EXPECT_FALSE(made.best_kind()->inputs.front().source.empty());
 }
 
 TEST_F(CapacityTest, TheParetoFrontHasNoRunThatAnotherBeats) {
