@@ -2,7 +2,7 @@
 // Opens a report from disk and uses it: `node report_test.mjs CHROMIUM FOLDER`, where report_test.sh made the report and
 // what it is of. Exits with 1 where something is not as it should be. FOLDER/pictures gets every section, light and dark,
 // for people to look at.
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser, Checks } from "./browser.mjs";
@@ -136,6 +136,7 @@ async function takePictures(page, theme) {
   }
 }
 
+checks.that(statSync(report).size < 1e6, `a report with little data has less than a megabyte: ${statSync(report).size}`);
 const browser = new Browser(program);
 try {
   for (const theme of ["light", "dark"]) {

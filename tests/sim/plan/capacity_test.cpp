@@ -109,7 +109,11 @@ TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
     EXPECT_LE(std::min(one.cost_low, one.cost_high), cost * (1 + 1e-9)) << one.input;
     EXPECT_GE(std::max(one.cost_low, one.cost_high), cost * (1 - 1e-9)) << one.input;
   }
-  for (const char* name : {"latency of all links", "spread of the GPUs"}) {  // more of either takes longer
+}
+
+TEST_F(CapacityTest, LongerLatenciesAndGpusThatDifferMoreTakeLonger) {
+  const CapacityPlan made = plan("deadline: 30 days", h100, "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8");
+  for (const char* name : {"latency of all links", "spread of the GPUs"}) {
     const auto found = std::ranges::find(made.sensitivities, name, &Sensitivity::input);
     ASSERT_NE(found, made.sensitivities.end()) << name;
     EXPECT_LT(found->days_low, found->days_high) << name;
