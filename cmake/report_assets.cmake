@@ -1,29 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-# `cmake -D SOURCE=reports/assets -D WORK=... -D NPM=... -D NODE=... -P report_assets.cmake` leaves WORK/charts.js.gz, the
-# charts with their library, and WORK/charts.txt, why there are none where that file is empty. A failure is no failure of
-# the build: reports then hold static figures. npm is asked once a lockfile; WORK/node_modules serves from then on.
-file(WRITE "${WORK}/charts.js.gz" "")
+# `cmake -D SOURCE=reports/assets -D WORK=... -D NPM=... -D NODE=... -D MUST=ON|OFF -P report_assets.cmake` leaves
+# WORK/charts.js.gz, the charts with their library, and WORK/charts.txt, why there are none where that file is empty. A
+# failure of npm is one of the build only where they MUST be there: else reports hold static figures, and as WORK/charts.got
+# is not made, the next build asks again. npm is asked once a lockfile; WORK/node_modules serves from then on.
+
+# A file that is the same stays as old as it is, so nothing is built anew.
+function(commfuse_put file text)
+  set(before "")
+  if(EXISTS "${WORK}/${file}")
+    file(READ "${WORK}/${file}" before HEX)
+    string(HEX "${text}" after)
+  else()
+    set(after "none")
+  endif()
+  if(NOT before STREQUAL after)
+    file(WRITE "${WORK}/${file}" "${text}")
+  endif()
+endfunction()
+
+function(commfuse_no_charts why)
+  commfuse_put(charts.js.gz "")
+  commfuse_put(charts.txt "${why}")
+endfunction()
+
+file(REMOVE "${WORK}/charts.got")
 if(NOT NPM OR NOT NODE)
-  file(WRITE "${WORK}/charts.txt" "${WHY}")
+  commfuse_no_charts("${WHY}")
+  file(TOUCH "${WORK}/charts.got")
   return()
 endif()
 file(COPY "${SOURCE}/package.json" "${SOURCE}/package-lock.json" "${SOURCE}/build.mjs" "${SOURCE}/charts"
   DESTINATION "${WORK}" NO_SOURCE_PERMISSIONS)
 
-function(commfuse_no_charts why output)
-  file(WRITE "${WORK}/charts.txt" "${why}")
-  message(STATUS "reports get static figures only: ${why}\n${output}")
-  message(STATUS "to try again, remove ${WORK}/charts.js.gz and build")
-endfunction()
-
 file(SHA256 "${SOURCE}/package-lock.json" locked)
 set(stamp "${WORK}/node_modules/.of-${locked}")
 if(NOT EXISTS "${stamp}")
   execute_process(
-    COMMAND "${NPM}" ci --ignore-scripts --no-audit --no-fund --prefer-offline --fetch-retries=1 --fetch-timeout=30000
+    COMMAND "${NPM}" ci --ignore-scripts --no-audit --no-fund --prefer-offline
+      --fetch-retries=1 --fetch-retry-mintimeout=1000 --fetch-timeout=30000
     WORKING_DIRECTORY "${WORK}" RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 180)
   if(NOT status EQUAL 0)
-    commfuse_no_charts("npm could not get the chart library when this program was built" "${output}")
+    if(MUST)
+      message(FATAL_ERROR "COMMFUSE_CHARTS is ON but npm could not get the chart library; let npm reach its registry, or "
+        "write -DCOMMFUSE_CHARTS=AUTO\n${output}")
+    endif()
+    commfuse_no_charts("npm could not get the chart library when this program was built")
+    message(STATUS "reports get static figures only: npm could not get the chart library; the next build asks again, and "
+      "with -DCOMMFUSE_CHARTS=OFF none does\n${output}")
     return()
   endif()
   file(TOUCH "${stamp}")
@@ -33,4 +56,5 @@ execute_process(COMMAND "${NODE}" build.mjs charts.js.gz
 if(NOT status EQUAL 0)
   message(FATAL_ERROR "the charts do not build:\n${output}")  # Our sources are wrong: nothing that is missing.
 endif()
-file(WRITE "${WORK}/charts.txt" "")
+commfuse_put(charts.txt "")
+file(TOUCH "${WORK}/charts.got")

@@ -88,11 +88,11 @@ std::string memory_in_words(const StepRow& row) {
                  "  ", "    ");
 }
 
-/// "serial 5344.5, 5420.1 and 5460.0; ": of a row that has them.
+/// "serial 5344.5, 5420.1, 5460.0 and 5511.3; ": of a row that has them.
 std::string percentiles_in_words(const StepRow& row) {
   return row.has("time_p99_ms")
-             ? fmt::format("{} {:.1f}, {:.1f} and {:.1f}; ", row.text("strategy"), row.number("time_p50_ms"),
-                           row.number("time_p95_ms"), row.number("time_p99_ms"))
+             ? fmt::format("{} {:.1f}, {:.1f}, {:.1f} and {:.1f}; ", row.text("strategy"), row.number("time_p50_ms"),
+                           row.number("time_p95_ms"), row.number("time_p99_ms"), row.number("time_p99_9_ms"))
              : "";
 }
 
@@ -102,7 +102,7 @@ std::string spread_in_words(std::string percentiles) {
     return {};
   }
   percentiles.resize(percentiles.size() - 2);
-  return "\n" + wrapped("p50, p95 and p99 over machines, whose GPUs differ: " + percentiles, "  ", "    ");
+  return "\n" + wrapped("p50, p95, p99 and p99.9 over machines, whose GPUs differ: " + percentiles, "  ", "    ");
 }
 
 /// A row of a block, or why there is none.

@@ -164,6 +164,7 @@ void add(StepRow& row, const StepPrediction& step, const std::optional<StepPerce
     row.add("time_p50_ms", 1e3 * to_seconds(percentiles->p50));
     row.add("time_p95_ms", 1e3 * to_seconds(percentiles->p95));
     row.add("time_p99_ms", 1e3 * to_seconds(percentiles->p99));
+    row.add("time_p99_9_ms", 1e3 * to_seconds(percentiles->p99_9));
   }
   row.add("compute_ms", 1e3 * to_seconds(step.parts.compute));
   row.add("waiting_ms", 1e3 * to_seconds(step.parts.waiting));

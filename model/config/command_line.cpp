@@ -117,6 +117,7 @@ std::string exit_codes_in_words() {
 void add_verb(CLI::App& app, const std::string& name, const std::string& description,
               std::function<void(CLI::App& verb)> fill) {
   CLI::App* verb = app.add_subcommand(name, description);
+  verb->footer("");  // It would be the parent's, whose examples are of other verbs.
   verb->preparse_callback([verb, fill = std::move(fill), filled = false](std::size_t /*words left*/) mutable {
     if (!std::exchange(filled, true)) {
       fill(*verb);

@@ -33,7 +33,8 @@ struct CapacityRun {
 
   // One step.
   Interval step_s;
-  double step_p50_s = 0.0, step_p95_s = 0.0, step_p99_s = 0.0;  ///< Over machines whose GPUs are drawn anew.
+  double step_p50_s = 0.0, step_p95_s = 0.0, step_p99_s = 0.0, step_p99_9_s = 0.0;  ///< GPUs are drawn anew.
+  double step_alike_s = 0.0;  ///< If no GPU were slower than another: the rest is the wait for the slowest.
   double compute_s = 0.0, waiting_s = 0.0, gradients_s = 0.0, optimizer_s = 0.0;  ///< Add up to the step.
   Interval tokens_per_second;
   Interval mfu;
@@ -69,6 +70,15 @@ struct CapacityDoubt {
   double effect = 0.0;  ///< Of one standard error, on the logarithm of the step's time.
 };
 
+/// What a prediction takes for given of a machine.
+struct CapacityInput {
+  std::string what;   ///< "dense peak, bf16"
+  std::string value;  ///< With its unit.
+  double standard_error = 0.0;
+  std::string provenance;
+  std::string source;
+};
+
 struct CapacityKind {
   std::string name;  ///< The user's word.
   std::string hardware;
@@ -81,6 +91,7 @@ struct CapacityKind {
   double memory_limit_gb = 0.0;
   double link_gb_s = 0.0;
   std::optional<double> network_gb_s;
+  std::vector<CapacityInput> inputs;
 
   std::size_t layouts = 0, fitting = 0, priced = 0, played = 0;  ///< Of all counts of GPUs together.
   std::vector<CapacityRun> runs;                                 ///< One a count of GPUs, ascending.
@@ -137,6 +148,7 @@ struct RunPlace {
 struct CapacityPlan {
   std::string title;
   std::string model;
+  std::string shape;  ///< "80 layers, hidden 8192, 64 heads, 8 of keys and values, FFN 28672"
   double parameters = 0.0;
   double active_parameters = 0.0;
   double flops_per_token = 0.0;  ///< Model FLOPs, forward and backward, attention counted causally.

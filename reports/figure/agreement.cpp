@@ -34,9 +34,12 @@ std::string agreement_title(std::span<const MeasuredPair> pairs) {
                      inside, errors.size(), percent(quantile(errors, 0.5)));
 }
 
+/// From edge to edge of the plot, never beyond.
 void add_guides(double low, double high, Figure& figure) {
   for (const double share : {-near, 0.0, near}) {
-    figure.marks.emplace_back(LineMark{.points = {{low, low * (1.0 + share)}, {high, high * (1.0 + share)}},
+    const double from = std::max(low, low / (1.0 + share));
+    const double to = std::min(high, high / (1.0 + share));
+    figure.marks.emplace_back(LineMark{.points = {{from, from * (1.0 + share)}, {to, to * (1.0 + share)}},
                                        .role = Role::muted,
                                        .dashed = share != 0.0});
   }

@@ -176,6 +176,7 @@ class Gantt {
   }
   [[nodiscard]] double x(Instant instant) const { return unit_.value(instant.time_since_epoch()); }
 
+  [[nodiscard]] std::vector<const Panel*> rivals() const;
   [[nodiscard]] std::string title() const;
   [[nodiscard]] std::string description() const;
   [[nodiscard]] std::string split(const Panel& panel) const;
@@ -190,14 +191,22 @@ class Gantt {
   Figure figure_;
 };
 
-std::string Gantt::title() const {
-  std::vector<const Panel*> order;
-  const bool only_bounds = std::all_of(panels_.begin(), panels_.end(), [](const Panel& p) { return p.run->row.bound; });
+/// Schedules that could be chosen, as predicted: no bounds and no second time as measured, where there is anything
+/// else.
+std::vector<const Panel*> Gantt::rivals() const {
+  std::vector<const Panel*> all;
+  std::vector<const Panel*> some;
   for (const Panel& panel : panels_) {
-    if (only_bounds || !panel.run->row.bound) {
-      order.push_back(&panel);
+    all.push_back(&panel);
+    if (!panel.run->row.bound && !panel.run->measured) {
+      some.push_back(&panel);
     }
   }
+  return some.empty() ? all : some;
+}
+
+std::string Gantt::title() const {
+  std::vector<const Panel*> order = rivals();
   std::stable_sort(order.begin(), order.end(),
                    [](const Panel* a, const Panel* b) { return a->parts.makespan < b->parts.makespan; });
   const Panel& first = *order.front();
@@ -235,8 +244,9 @@ std::string Gantt::split(const Panel& panel) const {
 std::string Gantt::description() const {
   std::string text = fmt::format("Time from the common release of all ranks, in {}.", unit_.name());
   for (const Panel& panel : panels_) {
-    text += fmt::format(" {}, rank {}: ends at {}; {}.", label_of(panel.run->row), panel.rank,
-                        unit_.digits(panel.parts.makespan), split(panel));
+    text += fmt::format(" {}{}, rank {}: ends at {}; {}.", label_of(panel.run->row),
+                        panel.run->measured ? " as measured" : "", panel.rank, unit_.digits(panel.parts.makespan),
+                        split(panel));
   }
   return text;
 }
@@ -271,11 +281,12 @@ void Gantt::set_legend() {
 void Gantt::add(const Panel& panel, double top) {
   const double end = unit_.value(panel.parts.makespan);
   const ResultRow& row = panel.run->row;
-  figure_.marks.emplace_back(TextMark{
-      {0.0, top + head_height - 8.0},
-      label_of(row),
-      fmt::format("{}{} \u00b7 {} \u00b7 rank {}", unit_.text(panel.parts.makespan),
-                  row.mfu > 0.0 ? fmt::format(" \u00b7 MFU {}", percent(row.mfu)) : "", split(panel), panel.rank)});
+  const std::string mfu = row.mfu > 0.0 && !panel.run->measured ? fmt::format(" \u00b7 MFU {}", percent(row.mfu)) : "";
+  figure_.marks.emplace_back(
+      TextMark{{0.0, top + head_height - 8.0},
+               label_of(row),
+               fmt::format("{}{}{} \u00b7 {} \u00b7 rank {}", panel.run->measured ? "measured " : "",
+                           unit_.text(panel.parts.makespan), mfu, split(panel), panel.rank)});
   double lane_top = top + head_height;
   for (const std::uint16_t lane : panel.lanes) {
     add_lane(panel, lane, lane_top);

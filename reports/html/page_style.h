@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The look of the page.
+// The look of the page: reports/assets/page.css.
 #pragma once
 
 #include <string_view>

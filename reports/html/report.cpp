@@ -251,11 +251,9 @@ void Page::time_section() {
   }
   section("time", "Where the time goes");
   html_ +=
-      "<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time. A line below a "
-      "bar: "
-      "it is on the critical path. With the timeline in focus the wheel zooms, dragging moves, arrow keys go from op "
-      "to "
-      "op.</p>\n";
+      "<p class=\"quiet\">Each strategy on the rank whose last op ends last. Hatched: exposed time.<span "
+      "class=\"screen\"> A line below a bar: it is on the critical path. With the timeline in focus the wheel zooms, "
+      "dragging moves, arrow keys go from op to op.</span></p>\n";
   for (std::size_t i = 0; i < input_.gantts.size(); ++i) {
     const std::vector<TracedRun>& runs = input_.gantts[i];
     if (runs.empty()) {
@@ -439,6 +437,7 @@ void Page::input_section() {
       "predictions; "
       "they are as good as the weakest kind behind them.</p>\n";
   html_ += provenances_html(kinds_of(input_.rows));
+  html_ += input_.study && input_.study->explanation ? parameters_table(*input_.study->explanation) : std::string{};
   digests();
   html_ += "</section>\n";
   section("words", "How the numbers are defined");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <vector>
 
@@ -63,6 +64,29 @@ std::string study_section(const PointStudy& study, Charts& charts) {
                 "operand once.");
   }
   return html + "<h3>How sure the time is</h3>\n" + hangs_on(study, charts) + "</section>\n";
+}
+
+std::string parameters_table(const Explanation& explanation) {
+  std::string rows;
+  for (const Hold& hold : explanation.holds) {
+    if (hold.provenance) {
+      rows += fmt::format(
+          "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td>{}</td><td>{:+.2f}%</td><td "
+          "class=\"words source\">{}</td></tr>\n",
+          escaped(hold.name), name_of(*hold.provenance), percent(hold.standard_error), 100.0 * std::expm1(hold.effect),
+          escaped(hold.source.empty() ? "\u2013" : hold.source));
+    }
+  }
+  return rows.empty()
+             ? std::string{}
+             : fmt::format(
+                   "<div class=\"scroll\" role=\"region\" aria-label=\"Parameters\" tabindex=\"0\">\n<table "
+                   "class=\"parameters\">\n<caption>Parameters behind the time of {}, {}</caption>\n<thead><tr><th "
+                   "scope=\"col\">Parameter</th><th scope=\"col\" class=\"words\">Kind</th><th scope=\"col\">Standard "
+                   "error</th><th scope=\"col\">Moves the time by</th><th scope=\"col\" "
+                   "class=\"words\">Source</th></tr>"
+                   "</thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n",
+                   escaped(label_of(explanation.row)), escaped(point_of(explanation.row)), rows);
 }
 
 std::string agreement_section(std::span<const MeasuredPair> pairs, Charts& charts) {

@@ -34,7 +34,7 @@ const std::vector<Section>& sections() {
                                         {"what-if-section", "What if", {"plan-rates"}, {"what-if", "rates"}},
                                         {"sure", "What it hangs on", {"plan-tornado"}, {"sensitivity", "doubts"}},
                                         {"all", "All numbers of GPUs", {}, {"counts"}},
-                                        {"inputs-section", "Inputs", {}, {"inputs"}},
+                                        {"inputs-section", "Inputs", {}, {"inputs", "hardware"}},
                                         {"formulas", "How it is worked out", {}, {}},
                                         {"again", "Run it again", {}, {}}};
   return all;

@@ -44,9 +44,11 @@ Json layout_json(const TrainingPlan& layout) {
 Json run_json(const CapacityRun& run) {
   Json json{{"gpus", run.gpus}, {"nodes", run.nodes}, {"layout", layout_json(run.layout)}};
   json["step_s"] = interval_json(run.step_s);
+  json["step_alike_s"] = run.step_alike_s;
   json["step_p50_s"] = run.step_p50_s;
   json["step_p95_s"] = run.step_p95_s;
   json["step_p99_s"] = run.step_p99_s;
+  json["step_p99_9_s"] = run.step_p99_9_s;
   json["compute_s"] = run.compute_s;
   json["waiting_s"] = run.waiting_s;
   json["gradients_s"] = run.gradients_s;
@@ -90,6 +92,14 @@ Json kind_json(const CapacityKind& kind) {
             {"answer", or_null(kind.answer)},
             {"reason", kind.reason},
             {"best_single_strategy", kind.single}};
+  json["inputs"] = Json::array();
+  for (const CapacityInput& input : kind.inputs) {
+    json["inputs"].push_back({{"what", input.what},
+                              {"value", input.value},
+                              {"standard_error", input.standard_error},
+                              {"provenance", input.provenance},
+                              {"source", input.source}});
+  }
   json["sites"] = Json::array();
   for (const CapacitySite& site : kind.sites) {
     json["sites"].push_back({{"site", site.name},
@@ -114,6 +124,7 @@ Json kind_json(const CapacityKind& kind) {
 
 Json asked_json(const CapacityPlan& plan) {
   return {{"model", plan.model},
+          {"shape", plan.shape},
           {"parameters", plan.parameters},
           {"active_parameters", plan.active_parameters},
           {"flops_per_token", plan.flops_per_token},
@@ -221,9 +232,11 @@ Cells cells_of(const CapacityKind& kind, const CapacityRun& run, bool is_answer)
               {"micro_batch", number(layout.micro_batch)},
               {"recompute", std::string(name_of(layout.recompute))}};
   add_interval(cells, "step_s", "step_low_s", "step_high_s", run.step_s);
+  cells.emplace_back("step_alike_s", number(run.step_alike_s));
   cells.emplace_back("step_p50_s", number(run.step_p50_s));
   cells.emplace_back("step_p95_s", number(run.step_p95_s));
   cells.emplace_back("step_p99_s", number(run.step_p99_s));
+  cells.emplace_back("step_p99_9_s", number(run.step_p99_9_s));
   add_interval(cells, "tokens_per_second", "tokens_per_second_low", "tokens_per_second_high", run.tokens_per_second);
   add_interval(cells, "mfu", "mfu_low", "mfu_high", run.mfu);
   cells.emplace_back("memory_gb", number(run.memory_gb));

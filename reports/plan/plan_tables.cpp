@@ -74,17 +74,23 @@ void add_run_rows(const CapacityPlan& plan, const CapacityRun& run, std::vector<
   if (run.energy_mwh) {
     rows.push_back(with_interval("energy, MWh", *run.energy_mwh, large));
     rows.push_back(alone("power, MW", plain(*run.power_mw)));
+    if (plan.energy_price > 0.0) {
+      rows.push_back(alone("cost of that energy", money(plan, 1e3 * run.energy_mwh->value * plan.energy_price)));
+    }
   }
   rows.push_back(with_interval("goodput", run.goodput, share_percent));
   rows.push_back(alone("failures in the run", plain(run.failures)));
   rows.push_back(alone("work between checkpoints, min", plain(run.checkpoint_every_s / 60.0)));
 }
 
-void add_step_rows(const CapacityKind& kind, const CapacityRun& run, std::vector<Row>& rows) {
+void add_step_rows(const CapacityPlan& plan, const CapacityKind& kind, const CapacityRun& run, std::vector<Row>& rows) {
   rows.push_back(with_interval("step, s", run.step_s, step_seconds));
-  rows.push_back(alone("  p50, p95, p99 over machines, s",
-                       fmt::format("{} {} {}", step_seconds(run.step_p50_s), step_seconds(run.step_p95_s),
-                                   step_seconds(run.step_p99_s))));
+  rows.push_back(alone("  of it the wait for the slowest GPU",
+                       share_percent(1.0 - run.step_alike_s / std::max(run.step_s.value, 1e-12))));
+  rows.push_back(alone("  p50, p95 over machines, s",
+                       fmt::format("{} {}", step_seconds(run.step_p50_s), step_seconds(run.step_p95_s))));
+  rows.push_back(alone("  p99, p99.9 over machines, s",
+                       fmt::format("{} {}", step_seconds(run.step_p99_s), step_seconds(run.step_p99_9_s))));
   rows.push_back(
       alone("  compute, waiting, s", fmt::format("{} {}", step_seconds(run.compute_s), step_seconds(run.waiting_s))));
   rows.push_back(alone("  gradients, optimizer, s",
@@ -92,6 +98,7 @@ void add_step_rows(const CapacityKind& kind, const CapacityRun& run, std::vector
   rows.push_back(with_interval("tokens a second", run.tokens_per_second, large));
   const double gpus = static_cast<double>(run.gpus);
   rows.push_back(alone("tokens a second and GPU", plain(run.tokens_per_second.value / gpus)));
+  rows.push_back(alone("model TFLOP/s a GPU", plain(run.tokens_per_second.value / gpus * plan.flops_per_token / 1e12)));
   rows.push_back(with_interval("MFU", run.mfu, share_percent));
   rows.push_back(alone("HFU", share_percent(run.hfu)));
   rows.push_back(
@@ -103,7 +110,7 @@ PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const
                   .title = fmt::format("The answer: {} {} on {} nodes", run.gpus, kind.name, run.nodes),
                   .columns = {{"", true}, {"value"}, {"5 %"}, {"95 %"}}};
   add_run_rows(plan, run, table.rows);
-  add_step_rows(kind, run, table.rows);
+  add_step_rows(plan, kind, run, table.rows);
   table.note = fmt::format(
       "Nine in ten of {} draws lie between 5 % and 95 %. A step strays by {} (one standard error, "
       "of which the model's own is {}), prices and failures by what the plan says.",
@@ -182,10 +189,23 @@ PlanTable counts_table(const CapacityPlan& plan) {
 PlanTable what_if_table(const CapacityPlan& plan) {
   PlanTable table{.id = "what-if",
                   .title = "What if: the same GPUs, spread anew",
-                  .columns = {{"what", true}, {layout_name}, {"days"}, {""}, {"cost"}, {"a GPU-hour"}, {"a GPU"}}};
+                  .columns = {{"what", true},
+                              {layout_name},
+                              {"days"},
+                              {"5 to 95 %", false, true},
+                              {""},
+                              {"GPU-hours more", false, true},
+                              {"cost"},
+                              {"5 to 95 %", false, true},
+                              {"a GPU-hour"},
+                              {"a GPU"}}};
+  const CapacityRun& answer = *plan.best_kind()->best();
   for (const WhatIf& one : plan.what_ifs) {
-    table.rows.push_back({one.change, layout_in_short(one.layout), days(one.days.value), signed_percent(one.days_share),
-                          money(plan, one.cost.value),
+    const double hours_more = 24.0 * static_cast<double>(answer.gpus) * (one.days.value - answer.days.value);
+    table.rows.push_back({one.change, layout_in_short(one.layout), days(one.days.value),
+                          fmt::format("{} to {}", days(one.days.low), days(one.days.high)),
+                          signed_percent(one.days_share), large(hours_more), money(plan, one.cost.value),
+                          fmt::format("{} to {}", money(plan, one.cost.low), money(plan, one.cost.high)),
                           one.break_even_gpu_hour ? money(plan, *one.break_even_gpu_hour) : "",
                           one.break_even_gpu ? money(plan, *one.break_even_gpu) : ""});
   }
@@ -245,9 +265,10 @@ PlanTable doubts_table(const CapacityKind& kind) {
 void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
   rows.push_back({"model", fmt::format("{}, {} parameters, {} active", plan.model, large(plan.parameters),
                                        large(plan.active_parameters))});
+  rows.push_back({"its shape", plan.shape});
   rows.push_back({"tokens", large(plan.tokens)});
-  rows.push_back({"a step", fmt::format("{} sequences of {} tokens, {}", format_count(plan.batch),
-                                        format_count(plan.seq), plan.dtype)});
+  rows.push_back({"a step", fmt::format("{} sequences of {} tokens, {} together, {}", format_count(plan.batch),
+                                        format_count(plan.seq), format_count(plan.batch * plan.seq), plan.dtype)});
   rows.push_back({"FLOPs a token", fmt::format("{}, attention counted causally, half of the scores; 6 N would be {}",
                                                large(plan.flops_per_token), large(plan.six_n))});
   if (plan.deadline_days) {
@@ -288,6 +309,22 @@ PlanTable inputs_table(const CapacityPlan& plan) {
   return table;
 }
 
+PlanTable hardware_table(const CapacityPlan& plan) {
+  PlanTable table{
+      .id = "hardware",
+      .title = "What the machines are taken to be",
+      .note = "error: one standard error, where it is known.",
+      .columns = {{"kind", true}, {"what", true}, {"value"}, {"error"}, {"from", true}, {"source", true, true}}};
+  for (const CapacityKind& kind : plan.kinds) {
+    for (const CapacityInput& input : kind.inputs) {
+      table.rows.push_back({kind.name, input.what, input.value,
+                            input.standard_error > 0.0 ? share_percent(input.standard_error) : "-", input.provenance,
+                            input.source});
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
 std::vector<PlanTable> plan_tables(const CapacityPlan& plan) {
@@ -303,6 +340,7 @@ std::vector<PlanTable> plan_tables(const CapacityPlan& plan) {
   }
   tables.push_back(counts_table(plan));
   tables.push_back(inputs_table(plan));
+  tables.push_back(hardware_table(plan));
   std::erase_if(tables, [](const PlanTable& table) { return table.rows.empty(); });
   return tables;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A capacity plan as tables: text, Markdown and HTML show these very cells.
+// A capacity plan as tables: Markdown and HTML show these very cells, text all but the wide ones.
 #pragma once
 
 #include <string>
@@ -12,6 +12,7 @@ namespace commfuse::reports {
 struct PlanColumn {
   std::string name;
   bool is_text = false;  ///< To the left; a number stands to the right.
+  bool is_wide = false;  ///< For Markdown and HTML: a terminal has no room for it.
 };
 
 /// Any text may stand in it. Every row has a cell a column.

@@ -48,6 +48,20 @@ std::string line_of(const PlanTable& table, const std::vector<std::string>& cell
   return line + "\n";
 }
 
+/// Without the columns that a terminal has no room for.
+PlanTable narrow(PlanTable table) {
+  for (std::size_t column = table.columns.size(); column-- > 0;) {
+    if (table.columns[column].is_wide) {
+      const auto place = static_cast<std::ptrdiff_t>(column);
+      table.columns.erase(table.columns.begin() + place);
+      for (std::vector<std::string>& row : table.rows) {
+        row.erase(row.begin() + place);
+      }
+    }
+  }
+  return table;
+}
+
 std::string text_of(const PlanTable& table) {
   const std::vector<std::size_t> widths = widths_of(table);
   std::vector<std::string> names;
@@ -97,7 +111,7 @@ std::string markdown_of(const PlanTable& table) {
 std::string plan_text(const CapacityPlan& plan) {
   std::string text = wrapped(plan.title, "", "") + "\n" + wrapped(plan_verdict(plan), "", "");
   for (const PlanTable& table : plan_tables(plan)) {
-    text += text_of(table);
+    text += text_of(narrow(table));
   }
   return text;
 }

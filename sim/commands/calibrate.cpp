@@ -53,31 +53,34 @@ int run_calibrate(const CalibrateRequest& request) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("calibrate", "Fit a machine's parameters to its measurements");
-  const auto request = std::make_shared<CalibrateRequest>();
-  command
-      ->add_option("files", request->files,
-                   "Text or JSON of nccl-tests; CSV of products, attention, messages; records of commfuse-validate "
-                   "bench; traces "
-                   "of PyTorch's profiler, .gz too")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("--base", request->base, "Hardware to start from, as in h100-sxm")->required()->type_name("NAME");
-  command->add_option("--name", request->name, "Of the new machine")->required()->type_name("NAME");
-  command->add_option("--out", request->out, "The file to write; default: the name with .yaml")->type_name("FILE");
-  command->add_option("--machine", request->machine, "Only rows of this machine, as the tables call it")
-      ->type_name("TEXT");
-  command->footer(
-      "Writes a hardware file that extends the base: what was measured is fitted, with\n"
-      "its error and where it is from, everything else stays. One group of rows in\n"
-      "five is held out and tells how good the fit is. Faulty rows are named on\n"
-      "stderr, and the exit code is 3. Of nccl-tests' output only sizes and times are\n"
-      "kept, never its environment.\n\n"
-      "Examples:\n"
-      "  all_gather_perf -b 1K -e 1G -f 2 -g 8 > ag.txt\n"
-      "  commfuse-sim calibrate --base h100-sxm --name my-h100 ag.txt rs.txt gemm.csv\n"
-      "  commfuse-sim run --hardware ./my-h100.yaml");
-  command->callback([request, &status] { status = run_calibrate(*request); });
+  add_verb(app, "calibrate", "Fit a machine's parameters to its measurements", [&status](CLI::App& command) {
+    const auto request = std::make_shared<CalibrateRequest>();
+    command
+        .add_option("files", request->files,
+                    "Text or JSON of nccl-tests; CSV of products, attention, messages; records of commfuse-validate "
+                    "bench; traces "
+                    "of PyTorch's profiler, .gz too")
+        ->required()
+        ->type_name("FILE");
+    command.add_option("--base", request->base, "Hardware to start from, as in h100-sxm")
+        ->required()
+        ->type_name("NAME");
+    command.add_option("--name", request->name, "Of the new machine")->required()->type_name("NAME");
+    command.add_option("--out", request->out, "The file to write; default: the name with .yaml")->type_name("FILE");
+    command.add_option("--machine", request->machine, "Only rows of this machine, as the tables call it")
+        ->type_name("TEXT");
+    command.footer(
+        "Writes a hardware file that extends the base: what was measured is fitted, with\n"
+        "its error and where it is from, everything else stays. One group of rows in\n"
+        "five is held out and tells how good the fit is. Faulty rows are named on\n"
+        "stderr, and the exit code is 3. Of nccl-tests' output only sizes and times are\n"
+        "kept, never its environment.\n\n"
+        "Examples:\n"
+        "  all_gather_perf -b 1K -e 1G -f 2 -g 8 > ag.txt\n"
+        "  commfuse-sim calibrate --base h100-sxm --name my-h100 ag.txt rs.txt gemm.csv\n"
+        "  commfuse-sim run --hardware ./my-h100.yaml");
+    command.callback([request, &status] { status = run_calibrate(*request); });
+  });
 }
 
 }  // namespace commfuse::sim

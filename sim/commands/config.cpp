@@ -127,14 +127,16 @@ void add_show(CLI::App& config, int& status) {
 }
 
 void add_explain(CLI::App& config, int& status) {
-  CLI::App* command = config.add_subcommand("explain", "Say what a setting means and takes; without KEY, list them");
-  const auto key = std::make_shared<std::string>();
-  command->add_option("KEY", *key, "As in strategy.slices; plan.deadline is a key of plan files");
-  command->footer("Example:\n  commfuse-sim config explain strategy.slices");
-  command->callback([key, &status] {
-    explain(*key);
-    status = 0;
-  });
+  add_verb(config, "explain", "Say what a setting means and takes; without KEY, list them",
+           [&status](CLI::App& command) {
+             const auto key = std::make_shared<std::string>();
+             command.add_option("KEY", *key, "As in strategy.slices; plan.deadline is a key of plan files");
+             command.footer("Example:\n  commfuse-sim config explain strategy.slices");
+             command.callback([key, &status] {
+               explain(*key);
+               status = 0;
+             });
+           });
 }
 
 }  // namespace

@@ -106,6 +106,10 @@ std::optional<reports::TracedRun> measured_run(const Match& match, const std::ve
   return run;
 }
 
+bool is_of(const PointView& point, const ResultRow* row) {
+  return row >= point.rows.data() && row < point.rows.data() + point.rows.size();
+}
+
 /// Points that are shown in time: the smallest, the largest, the measured one, in that order, each once.
 std::vector<const PointView*> shown_points(const std::vector<PointView>& points, const ResultRow* measured) {
   const PointView* most = reports::largest(points);
@@ -119,7 +123,7 @@ std::vector<const PointView*> shown_points(const std::vector<PointView>& points,
     if (!point.ranking.empty() && (least == nullptr || size(point) < size(*least))) {
       least = &point;
     }
-    if (measured >= point.rows.data() && measured < point.rows.data() + point.rows.size()) {
+    if (is_of(point, measured)) {
       seen = &point;
     }
   }
@@ -162,14 +166,22 @@ std::optional<reports::PointStudy> study_again(const PointView& view, const std:
   return std::nullopt;
 }
 
-std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, const std::string& hardware) {
+/// What of the files is not shown is said in a note.
+std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, const std::string& hardware,
+                                       std::vector<std::string>& notes) {
   if (files.empty()) {
     return {};
   }
   const Machine base = load_machine(hardware);
   const auto seen = calibrate::read_observations({files.begin(), files.end()}, std::nullopt);
+  const calibrate::Calibration calibration = calibrate::calibrate(base, hardware, "fitted", seen);
+  for (const auto* sentences : {&seen.faults, &seen.skipped, &calibration.skipped}) {
+    for (const std::string& sentence : *sentences) {
+      notes.push_back(fmt::format("Not among the fits: {}.", sentence));
+    }
+  }
   std::vector<reports::FitCheck> fits;
-  for (const calibrate::FittedPart& part : calibrate::calibrate(base, hardware, "fitted", seen).parts) {
+  for (const calibrate::FittedPart& part : calibration.parts) {
     reports::FitCheck fit{part.name, part.source, {}};
     for (const calibrate::Residual& one : part.residuals) {
       fit.residuals.push_back({one.measured_us, one.predicted_us, one.held_back});
@@ -199,7 +211,7 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
       continue;
     }
     for (const Match& match : matches) {
-      if (auto run = measured_run(match, study->runs)) {
+      if (auto run = is_of(*view, match.row) ? measured_run(match, study->runs) : std::nullopt) {
         study->runs.push_back(*std::move(run));
       }
     }
@@ -226,7 +238,7 @@ reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows
       input.measured.push_back(pair_of(match));
     }
   }
-  input.fits = fits_of(extras.fits, input.rows.empty() ? std::string{} : input.rows.front().hardware);
+  input.fits = fits_of(extras.fits, input.rows.empty() ? std::string{} : input.rows.front().hardware, input.notes);
   add_studies(matches, extras, input);
   return input;
 }

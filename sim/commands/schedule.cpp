@@ -101,9 +101,11 @@ Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strate
 void add_schedule(CLI::App& app, int& status) {
   add_verb(app, "schedule", "List, show, prove, mutate and export schedules", [&status](CLI::App& command) {
     command.require_subcommand(1);
-    command.add_subcommand("list", "The strategies: what each does and what it leaves exposed")->callback([&status] {
-      list();
-      status = exit_code::done;
+    add_verb(command, "list", "The strategies: what each does and what it leaves exposed", [&status](CLI::App& verb) {
+      verb.callback([&status] {
+        list();
+        status = exit_code::done;
+      });
     });
     add_schedule_show(command, status);
     add_schedule_check(command, status);

@@ -92,33 +92,34 @@ void add_limit(CLI::App& command, const std::string& flag, std::optional<double>
 }  // namespace
 
 void add_score(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("score", "Set predictions against tables of measurements");
-  const auto request = std::make_shared<ScoreRequest>();
-  command->add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
-      ->type_name("PATH");
-  command->add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
-      ->type_name("KIND");
-  command->add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back");
-  add_limit(*command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
-  add_limit(*command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
-  command->add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
-      ->type_name("FORMAT")
-      ->capture_default_str()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  command->add_option("--progress", request->progress, "On stderr: auto (a bar on a terminal), plain, json, none")
-      ->type_name("FORM")
-      ->capture_default_str()
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-  command->footer(
-      "An error is |predicted / measured - 1|. A table's header tells its kind, its\n"
-      "comments or a column tell the machine (known_as in configs/hardware). What the\n"
-      "model cannot express is skipped and counted; faulty rows are named on stderr,\n"
-      "and the exit code is 3. docs/accuracy.md shows the scores of today.\n\n"
-      "Examples:\n"
-      "  commfuse-sim score\n"
-      "  commfuse-sim score --data measured/ --held-out -o json\n"
-      "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20");
-  command->callback([request, &status] { status = run_score(*request); });
+  add_verb(app, "score", "Set predictions against tables of measurements", [&status](CLI::App& command) {
+    const auto request = std::make_shared<ScoreRequest>();
+    command.add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
+        ->type_name("PATH");
+    command.add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
+        ->type_name("KIND");
+    command.add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back");
+    add_limit(command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
+    add_limit(command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
+    command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
+        ->type_name("FORMAT")
+        ->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command.add_option("--progress", request->progress, "On stderr: auto (a bar on a terminal), plain, json, none")
+        ->type_name("FORM")
+        ->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command.footer(
+        "An error is |predicted / measured - 1|. A table's header tells its kind, its\n"
+        "comments or a column tell the machine (known_as in configs/hardware). What the\n"
+        "model cannot express is skipped and counted; faulty rows are named on stderr,\n"
+        "and the exit code is 3. docs/accuracy.md shows the scores of today.\n\n"
+        "Examples:\n"
+        "  commfuse-sim score\n"
+        "  commfuse-sim score --data measured/ --held-out -o json\n"
+        "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20");
+    command.callback([request, &status] { status = run_score(*request); });
+  });
 }
 
 }  // namespace commfuse::sim

@@ -114,14 +114,21 @@ std::vector<OutputFile> tables_of(const Sweep& sweep, StoreReader& store) {
   return files;
 }
 
-/// What there is for a person to look at when there is too much to show.
-void print_summary(const Sweep& sweep, const StoreReader& store) {
-  for (const char* output : {"report", "map"}) {
-    if (sweep.writes(output)) {
-      fmt::print(stderr, "no {}: it shows {} rows at most, and there are {}; narrow the sweep\n", output,
-                 most_rows_shown, store.counts().rows);
-    }
+/// A report of some hundred thousand rows takes seconds and some ten megabytes, so it is not made unasked.
+void say_what_is_missing(const Sweep& sweep, const StoreReader& store) {
+  const std::size_t rows = store.counts().rows;
+  const std::string folder = store.path().parent_path().string();
+  if (sweep.writes("report")) {
+    fmt::print(stderr, "no report.html: of {} rows, over {}, one is made when asked: commfuse-sim report {} --out {}\n",
+               rows, most_rows_shown, folder, (store.path().parent_path() / "report.html").string());
   }
+  if (sweep.writes("map")) {
+    fmt::print(stderr, "no map: it shows {} rows at most, and there are {}; narrow the sweep\n", most_rows_shown, rows);
+  }
+}
+
+/// What there is for a person to look at when there is too much to show.
+void print_summary(const StoreReader& store) {
   fmt::print("{} points, {} rows in {}\nlook at them: commfuse-sim results {} --where \"ranks = 8\"\n",
              store.identity().points, store.counts().rows, store.path().string(), store.path().string());
 }
@@ -130,7 +137,8 @@ int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder&
   std::vector<OutputFile> files = tables_of(sweep, store);
   if (store.counts().rows > most_rows_shown) {
     folder.write(files);
-    streams(format) ? write_rows(store, format, print) : print_summary(sweep, store);
+    say_what_is_missing(sweep, store);
+    streams(format) ? write_rows(store, format, print) : print_summary(store);
     return code_of(store);
   }
   const LayerResults results = layer_results(store);

@@ -11,7 +11,7 @@
 
 namespace commfuse::sim {
 
-/// Rows that a table, a report or a map shows at most: those are for people, and are made in memory.
+/// Rows of which a table, a report or a map is made unasked: those are for people, and are made in memory.
 inline constexpr std::size_t most_rows_shown = 20'000;
 
 /// Throws ConfigError for a format that such a sweep has not.

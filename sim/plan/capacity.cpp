@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/plan/capacity.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -56,6 +58,8 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const Trainin
   CapacityPlan plan{.title = file.title, .model = model.name};
   plan.parameters = static_cast<double>(parameters.total());
   plan.active_parameters = static_cast<double>(parameters.active());
+  plan.shape = fmt::format("{} layers, hidden {}, {} heads, {} of keys and values, FFN {}", model.layers, model.hidden,
+                           model.heads, model.kv_heads, model.ffn);
   plan.six_n = 6.0 * plan.active_parameters;
   plan.flops_per_token =
       training_flops(model, one_sequence, AttentionCount::causal).count / static_cast<double>(base.seq);

@@ -10,6 +10,7 @@
 #include "model/config/bandwidth_choice.h"
 #include "model/config_error.h"
 #include "model/record/result.h"
+#include "sim/plan/kind_inputs.h"
 #include "sim/plan/step_error.h"
 
 namespace commfuse {
@@ -48,9 +49,11 @@ Interval scaled(double value, double low, double high) { return {value, value * 
 void put_step(CapacityRun& run, const FoundLayout& layout, const RunSpread& spread) {
   const StepPrediction& step = layout.step;
   run.step_s = scaled(seconds(step.time), spread.step_low, spread.step_high);
+  run.step_alike_s = seconds(layout.tail.alike);
   run.step_p50_s = seconds(layout.tail.p50);
   run.step_p95_s = seconds(layout.tail.p95);
   run.step_p99_s = seconds(layout.tail.p99);
+  run.step_p99_9_s = seconds(layout.tail.p99_9);
   run.compute_s = seconds(step.parts.compute);
   run.waiting_s = seconds(step.parts.waiting);
   run.gradients_s = seconds(step.parts.gradients);
@@ -217,6 +220,7 @@ CapacityKind KindPlanner::offered() const {
   if (machine_.network) {
     kind.network_gb_s = machine_.network->nominal_rate.value.value / 1e9;
   }
+  kind.inputs = inputs_of(machine_, search_.terms().base.dtype);
   return kind;
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/analysis/knee.h"
+#include "model/hardware/raised.h"
 
 namespace commfuse {
 
@@ -111,13 +112,30 @@ void WhatIfs::add_rates(std::vector<WhatIf>& found, bool network) {
   curves_.push_back(std::move(curve));
 }
 
-double WhatIfs::rate_with(const LinkRates& rates) const {
-  const Machine machine = with_link_rates(planner_.search().machine(), rates);
+/// Of the answer's own layout.
+double WhatIfs::rate_on(const Machine& machine, double spread_of_gpus) const {
   SiteTimes times(planner_.structures(), machine);
   StepPoint point = planner_.search().point_of(answer_.layout);
   point.machine = &machine;
   point.strategies = strategies_for_steps();
+  point.rank_sigma *= spread_of_gpus;
   return predict_step(point, times).tokens_per_second;
+}
+
+double WhatIfs::rate_with(const LinkRates& rates) const {
+  return rate_on(with_link_rates(planner_.search().machine(), rates));
+}
+
+/// Those of all links so much longer.
+double WhatIfs::rate_with_latencies(double share) const {
+  Machine machine = planner_.search().machine();
+  for (const NamedParameter& parameter : parameters_of(machine)) {
+    const bool is_of_a_link = parameter.name.starts_with("link.") || parameter.name.starts_with("network.");
+    if (is_of_a_link && parameter.name.ends_with("latency")) {
+      machine = raised(machine, parameter.name, share);
+    }
+  }
+  return rate_on(machine);
 }
 
 /// To 5 %, of the answer's own layout. More rate is taken never to hide less.
@@ -175,6 +193,11 @@ std::vector<Sensitivity> WhatIfs::sensitivities() {
   add("rate of links", terms(rate_with({.node = 1.0 - change_})), terms(rate_with({.node = 1.0 + change_})));
   if (planner_.search().machine().network) {
     add("rate of network", terms(rate_with({.network = 1.0 - change_})), terms(rate_with({.network = 1.0 + change_})));
+  }
+  add("latency of all links", terms(rate_with_latencies(-change_)), terms(rate_with_latencies(change_)));
+  if (planner_.search().terms().rank_sigma > 0.0) {
+    const Machine& machine = planner_.search().machine();
+    add("spread of the GPUs", terms(rate_on(machine, 1.0 - change_)), terms(rate_on(machine, 1.0 + change_)));
   }
   add("price of a GPU", with(&RunTerms::price, -change_), with(&RunTerms::price, change_));
   add("failures", with(&RunTerms::per_gpu_hour, -change_), with(&RunTerms::per_gpu_hour, change_));

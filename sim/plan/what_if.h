@@ -37,6 +37,8 @@ class WhatIfs {
   void find_hiding_rate(RateCurve& curve, bool network);
   [[nodiscard]] double rate_with(const LinkRates& rates) const;
   [[nodiscard]] double rate_slowed(double slowdown);
+  [[nodiscard]] double rate_on(const Machine& machine, double spread_of_gpus = 1.0) const;
+  [[nodiscard]] double rate_with_latencies(double share) const;
 
   KindPlanner& planner_;
   const CapacityRun& answer_;

@@ -332,7 +332,11 @@ StepPercentiles step_percentiles(const StepPoint& point, SiteTimes& sites) {
   const auto at = [&](double probability) {
     return predict_slowed(point, sites, slowest_of(point.plan.gpus(), point.rank_sigma, probability)).time;
   };
-  return {.p50 = at(0.5), .p95 = at(0.95), .p99 = at(0.99)};
+  return {.alike = predict_slowed(point, sites, 1.0).time,
+          .p50 = at(0.5),
+          .p95 = at(0.95),
+          .p99 = at(0.99),
+          .p99_9 = at(0.999)};
 }
 
 StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {

@@ -23,9 +23,11 @@ struct StepBreakdown {
 /// and collectives as long as they are in the mean. What a single kernel strays averages out over the thousands of a
 /// step and is left out.
 struct StepPercentiles {
+  Duration alike{};  ///< If no GPU were slower than another.
   Duration p50{};
   Duration p95{};
   Duration p99{};
+  Duration p99_9{};
 };
 
 struct StepPrediction {

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Opens a report from disk and uses it: `node report_test.mjs CHROMIUM REPORT.html RESULTS.csv PICTURES`. Exits with 1
-// where something is not as it should be. PICTURES gets every section, light and dark, for people to look at.
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+// Opens a report from disk and uses it: `node report_test.mjs CHROMIUM FOLDER`, where report_test.sh made the report and
+// what it is of. Exits with 1 where something is not as it should be. FOLDER/pictures gets every section, light and dark,
+// for people to look at.
+import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { Browser, Checks } from "./browser.mjs";
+import { checkFits, checkInputs, checkMeasured } from "./measured_checks.mjs";
+import { checkPrint } from "./print_checks.mjs";
+import { checkTimeline, inked, middleOf } from "./timeline_checks.mjs";
 
-const [program, report, results, pictures] = process.argv.slice(2);
+const [program, folder] = process.argv.slice(2);
+const report = resolve(folder, "report.html");
+const pictures = join(folder, "pictures");
 mkdirSync(pictures, { recursive: true });
 const checks = new Checks();
+const sections = ["verdict", "time", "point", "measured", "ahead", "winners", "maps", "results", "fits", "inputs", "words", "again", "about"];
 
 async function opened(browser, dark) {
   const page = await browser.page();
@@ -30,10 +37,6 @@ async function drawAll(page) {
   await page.value("new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))");
   return ids;
 }
-
-/// Share of the pixels of a canvas that are unlike its corner.
-const inked = (canvas) => `(() => { const c = ${canvas}; const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-  let n = 0; for (let i = 0; i < d.length; i += 4) n += d[i] !== d[0] || d[i + 1] !== d[1] || d[i + 2] !== d[2]; return n / (d.length / 4); })()`;
 
 /// One series a mark, but for neighbours that share one.
 const countOf = (marks) =>
@@ -58,44 +61,6 @@ async function checkSaving(page) {
       if (!text.startsWith("<svg")) return text.split("\\r\\n").length > 2;
       const parsed = new DOMParser().parseFromString(text, "image/svg+xml"); return !parsed.querySelector("parsererror") && parsed.documentElement.querySelectorAll("rect,path").length > 2; })); })()`);
   checks.that(saved.length > 4 && saved.every(Boolean), `every figure is saved whole: ${saved}`);
-}
-
-async function middleOf(page, selector) {
-  return page.value(`(() => { const e = document.querySelector(${JSON.stringify(selector)}); e.scrollIntoView({ behavior: "instant", block: "center" });
-    const b = e.getBoundingClientRect(); return { x: b.x, y: b.y, width: b.width, height: b.height }; })()`);
-}
-
-async function checkTimeline(page) {
-  const box = await middleOf(page, "canvas.timeline");
-  checks.that((await page.value(inked('document.querySelector("canvas.timeline")'))) > 0.05, "the timeline is drawn");
-  const timeline = "commfuseReport.timelines[0]";
-  const bar = await page.value(`(() => { const t = ${timeline}; const row = t.rows.find((r) => !r.head && r.lane.to > r.lane.from); const i = row.lane.from;
-    return { x: t.xOf(t.block.data.start[i] + t.block.data.length[i] / 2), y: row.y + 9, label: t.labelOf(i) }; })()`);
-  await page.mouse("mouseMoved", box.x + bar.x, box.y + bar.y);
-  const tip = await page.value('document.querySelector(".timeline-box .tip").innerText');
-  checks.that(tip.includes(bar.label) && /predicted/.test(tip) && /(bytes|FLOPs)/.test(tip), `the tip tells op, bytes, FLOPs and whether it is predicted: ${tip}`);
-  const span = () => page.value(`${timeline}.view.to - ${timeline}.view.from`);
-  const whole = await span();
-  const kept = await page.value('document.querySelector("canvas.timeline").dispatchEvent(new WheelEvent("wheel", { deltaY: -300, cancelable: true }))');
-  checks.that(kept && (await span()) === whole, "the wheel scrolls the page while the timeline has no focus");
-  const again = await middleOf(page, "canvas.timeline");
-  await page.mouse("mousePressed", again.x + 400, again.y + 60, { button: "left", clickCount: 1 });
-  await page.mouse("mouseReleased", again.x + 400, again.y + 60, { button: "left", clickCount: 1 });
-  await page.mouse("mouseWheel", again.x + 400, again.y + 60, { deltaX: 0, deltaY: -300 });
-  await page.until(`${timeline}.view.to - ${timeline}.view.from < ${whole} * 0.9`, 5);
-  const zoomed = await page.value(`${timeline}.view.from`);
-  await page.mouse("mousePressed", again.x + 500, again.y + 60, { button: "left", clickCount: 1 });
-  await page.mouse("mouseMoved", again.x + 300, again.y + 60, { button: "left", buttons: 1 });
-  await page.mouse("mouseReleased", again.x + 300, again.y + 60, { button: "left", clickCount: 1 });
-  checks.that((await page.value(`${timeline}.view.from`)) > zoomed, "dragging to the left moves on in time");
-  await page.key("0");
-  await page.until(`${timeline}.view.from === 0`, 5);
-  await page.key("ArrowRight");
-  await page.key("ArrowRight");
-  checks.that((await page.value('document.getElementById("announced").textContent')).includes("rank"), "arrow keys tell the op to screen readers");
-  await page.key("Escape");
-  checks.that(await page.value(`${timeline}.block.data.flags.some((f) => f & 4)`), "some bars are on the critical path");
-  checks.that(await page.value(`${timeline}.lanes.some((l) => l.exposed && l.exposed.length > 0)`), "exposed time is there to be hatched");
 }
 
 async function checkZoom(page, ids) {
@@ -126,7 +91,7 @@ function csvRows(text) {
 async function checkTable(page) {
   await page.value('document.getElementById("all-rows").scrollIntoView({ behavior: "instant" })');
   await page.until("commfuseReport.table");
-  const csv = csvRows(readFileSync(results, "utf8"));
+  const csv = csvRows(readFileSync(join(folder, "rows.csv"), "utf8"));
   const saved = csvRows(await page.value("commfuseReport.table.csv()"));
   checks.equal(saved.length, csv.length, "rows of the table");
   for (const name of ["makespan_us", "compute_us", "slicing_us", "stretch_us", "local_us", "exposed_us", "head_us", "bubble_us", "tail_us", "mfu"]) {
@@ -164,11 +129,14 @@ async function checkNames(page) {
 async function takePictures(page, theme) {
   await page.value("scrollTo(0, 0)");
   await page.picture(join(pictures, `top-${theme}.png`));
-  for (const id of await page.value('[...document.querySelectorAll("main section")].map((s) => s.getAttribute("aria-labelledby"))')) {
+  const ids = await page.value('[...document.querySelectorAll("main section")].map((s) => s.getAttribute("aria-labelledby"))');
+  checks.equal(ids, sections, "the sections of the page");
+  for (const id of ids) {
     await page.picture(join(pictures, `${id}-${theme}.png`), `section[aria-labelledby="${id}"]`);
   }
 }
 
+checks.that(statSync(report).size < 1e6, `a report with little data has less than a megabyte: ${statSync(report).size}`);
 const browser = new Browser(program);
 try {
   for (const theme of ["light", "dark"]) {
@@ -179,13 +147,17 @@ try {
     await takePictures(page, theme);
     if (theme === "light") {
       await checkSaving(page);
-      await checkTimeline(page);
+      await checkTimeline(page, checks);
+      await checkMeasured(page, checks, folder);
+      await checkFits(page, checks, folder);
+      await checkInputs(page, checks);
       await checkZoom(page, ids);
       await checkTable(page);
       await checkNames(page);
       await checkText(page);
     }
     checks.equal(page.errors, [], `errors on the console, ${theme}`);
+    await checkPrint(page, checks, theme === "dark", pictures);
     checks.equal(page.requests.filter((url) => url !== pathToFileURL(report).href), [], `requests, ${theme}`);
   }
 } catch (error) {

@@ -21,6 +21,18 @@ TEST(Pages, TheManualHasEveryCommandWithItsFlags) {
   EXPECT_TRUE(says(run_program("commfuse-validate pages man").out, ".SS commfuse\\-validate doctor\n"));
 }
 
+TEST(Pages, ACommandShowsItsOwnExamplesOrNone) {
+  for (const std::string program : {"commfuse-sim", "commfuse-validate"}) {
+    EXPECT_TRUE(says(run_program(program + " --help").out, "\nExamples:\n"));
+    EXPECT_FALSE(says(run_program(program + " version --help").out, "Examples:"));
+  }
+  EXPECT_FALSE(says(run_program("commfuse-sim schedule --help").out, "Examples:"));
+  EXPECT_FALSE(says(run_program("commfuse-sim schedule list --help").out, "Examples:"));
+  const std::string own = run_program("commfuse-sim schedule check --help").out;
+  EXPECT_TRUE(says(own, "  commfuse-sim schedule check "));
+  EXPECT_FALSE(says(own, "  commfuse-sim run "));
+}
+
 TEST(Pages, GroffHasNothingToSayAboutTheManual) {
   const OwnFolder folder;
   if (run_program("command -v groff").code != 0) {

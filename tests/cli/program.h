@@ -9,8 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <string>
+
+#include "tests/contents_of.h"
 
 namespace commfuse::test {
 
@@ -22,11 +23,6 @@ struct Outcome {
 
 /// Whether golden files are to be written anew: COMMFUSE_RENEW_GOLDEN is set.
 inline bool renews() { return std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr; }  // NOLINT(concurrency-mt-unsafe)
-
-inline std::string contents_of(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 /// `command` goes through the shell: "commfuse-sim run --seq 8K". Its programs are those just built.
 inline Outcome run_program(const std::string& command) {

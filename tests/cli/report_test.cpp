@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -131,6 +132,45 @@ TEST_F(Report, AMeasuredRecordStandsBesideThePredictionAndOneOfAnotherPointIsRef
   const std::string page = contents_of("same.html");
   EXPECT_NE(page.find("<h2 id=\"measured\">Predicted against measured</h2>"), std::string::npos);
   EXPECT_NE(page.find(" of 2 schedules were measured within 10% of what was predicted"), std::string::npos);
+}
+
+TEST_F(Report, ATracedIterationStandsAtItsOwnPointThoughOthersShareItsSchedules) {
+  ASSERT_EQ(run_program("commfuse-validate run --model llama-3.1-8b --ranks 2 --seq 1K --strategy serial,commfuse "
+                        "--iterations 1 --spans --out record.json")
+                .code,
+            0);
+  ASSERT_EQ(run_program("sh -c 'commfuse-sim run --model llama-3.1-8b --ranks 2 --axis seq=1K,2K "
+                        "--strategy serial,commfuse -o jsonl > two.jsonl'")
+                .code,
+            0);
+  ASSERT_EQ(run_program("commfuse-sim report two.jsonl --measured record.json --out two.html").code, 0);
+  // Of two timelines the one of 1K has the two schedules once more, as measured, and so says its still drawing.
+  const std::string page = contents_of("two.html");
+  const auto found = [&](const std::string& text) {
+    std::size_t count = 0;
+    for (std::size_t at = page.find(text); at != std::string::npos; at = page.find(text, at + 1)) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(found("<figure data-timeline"), 2U);
+  EXPECT_EQ(found(" as measured, rank "), 2U);
+}
+
+TEST_F(Report, WhatOfTheMeasurementsIsNotAmongTheFitsIsSaid) {
+  std::string table = "op,ngpus,bytes,time_us\nall_gather,2,1024,-1\n";
+  for (const int ranks : {2, 4, 8}) {
+    for (std::int64_t bytes = 1024; bytes <= std::int64_t{1} << 30; bytes *= 2) {
+      table += fmt::format("all_gather,{},{},{}\n", ranks, bytes, 4.0 * ranks + static_cast<double>(bytes) / 330e3);
+    }
+  }
+  write("many.csv", table);
+  write("few.csv", "device,op,ngpus,devices_per_node,bytes,median_us\nbox,send_recv,2,2,1024,9\n");
+  ASSERT_EQ(run_program("commfuse-sim report rows.jsonl --fit many.csv few.csv --out fits.html").code, 0);
+  const std::string page = contents_of("fits.html");
+  EXPECT_NE(page.find("collectives: the fit is off by "), std::string::npos);
+  EXPECT_NE(page.find("Not among the fits: many.csv:2: "), std::string::npos);
+  EXPECT_NE(page.find("Not among the fits: exchanges (few.csv): 1 rows, where a fit needs "), std::string::npos);
 }
 
 TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {

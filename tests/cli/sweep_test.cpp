@@ -61,6 +61,20 @@ TEST_F(SweepTest, LeavesResultsReportAndSettingsAndPrintsTheTableOfRun) {
   EXPECT_NE(written("report.html").find("<svg"), std::string::npos);
 }
 
+TEST_F(SweepTest, WhereThereIsMoreThanAPersonReadsItSaysHowTheReportIsMade) {
+  const Outcome outcome = sweep(
+      "set: {strategy: {name: serial}, uncertainty: off}\naxes:\n  - ranks: [2, 4, 8]\n  - seq: 1K..512K+64\n"
+      "outputs: [report, map]\n");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string command = "commfuse-sim report " + path("out") + " --out " + path("out/report.html");
+  EXPECT_EQ(outcome.err, "no report.html: of 24531 rows, over 20000, one is made when asked: " + command +
+                             "\nno map: it shows 20000 rows at most, and there are 24531; narrow the sweep\n");
+  EXPECT_EQ(outcome.out.rfind("24531 points, 24531 rows in ", 0), 0U) << outcome.out;
+  EXPECT_EQ(names_in("out"), (Names{"results.sqlite", "settings.yaml"}));
+  ASSERT_EQ(run_program(command).code, 0);
+  EXPECT_NE(written("report.html").find("id=\"block-rows\""), std::string::npos);
+}
+
 TEST_F(SweepTest, OneThreadAndTwoWriteTheSameBytes) {
   const std::string body =
       "axes:\n  - ranks: [2, 3, 8, 16]\n  - zip: {seq: [1K, 1001, 8K], batch: [4, 1, 1]}\nset: {strategy: {variants: "

@@ -67,6 +67,22 @@ TEST(Gantt, TheTitleSaysWhoIsFirstAndWhatStaysExposed) {
   EXPECT_EQ(gantt_figure(std::span(twice).first(1)).title, "serial takes 140.0 \u00b5s, 60.0 \u00b5s of it exposed");
 }
 
+TEST(Gantt, WhatWasMeasuredSaysSoAndLeadsNoTitle) {
+  std::vector<TracedRun> runs = tiny_runs();
+  runs.push_back(runs.back());
+  runs.back().measured = true;
+  for (TracedRun& run : runs) {
+    run.row.mfu = 0.5;
+  }
+  const Figure figure = gantt_figure(runs);
+  EXPECT_EQ(figure.title, "commfuse (ring) takes 42.9% less time than serial: 0.0 against 60.0 \u00b5s exposed");
+  const std::vector<TextMark> heads = marks_of<TextMark>(figure);
+  ASSERT_EQ(heads.size(), 3U);
+  EXPECT_EQ(heads[1].text, "80.0 \u00b5s \u00b7 MFU 50.0% \u00b7 exposed 0.0 \u00b7 rank 0");
+  EXPECT_EQ(heads[2].text, "measured 80.0 \u00b5s \u00b7 exposed 0.0 \u00b7 rank 0");  // that MFU was predicted
+  EXPECT_NE(figure.description.find("commfuse (ring) as measured, rank 0"), std::string::npos);
+}
+
 TEST(Gantt, HatchedTimeIsTheExposedTimeOfTheBreakdown) {
   for (const char* strategy : {"serial", "sliced", "commfuse"}) {
     for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {

@@ -19,6 +19,7 @@
 #include "reports/figure/svg.h"
 #include "reports/figure/terminal.h"
 #include "reports/figure/tornado.h"
+#include "reports/html/study_sections.h"
 #include "tests/reports/trace_runs.h"
 
 namespace commfuse::reports {
@@ -147,6 +148,32 @@ TEST(Tornado, TheLargestEffectStandsFirstAndBothWays) {
   EXPECT_NEAR(marks_of<RectMark>(figure)[0].from.x, 100.0 * (std::exp(-0.05) - 1.0), 1e-12);
   explanation.holds.erase(explanation.holds.begin(), explanation.holds.begin() + 2);
   EXPECT_FALSE(has_effects(explanation));
+}
+
+TEST(Inputs, EveryParameterStandsWithItsKindItsErrorAndItsSource) {
+  Explanation explanation;
+  explanation.row = traced("serial", SiteKind::ag_gemm, 2).row;
+  EXPECT_EQ(parameters_table(explanation), "");
+  explanation.holds = {
+      {.name = "link.rate",
+       .provenance = Provenance::fitted,
+       .source = "<b>a.csv",
+       .standard_error = 0.1,
+       .effect = -0.05},
+      {.name = "product 4K x 4K x 4K",
+       .provenance = std::nullopt,
+       .source = {},
+       .standard_error = 0.06,
+       .effect = 0.01},
+      {.name = "launch_cost", .provenance = Provenance::prior, .source = {}, .standard_error = 0.5, .effect = 0.0}};
+  const std::string html = parameters_table(explanation);
+  EXPECT_NE(html.find("<th scope=\"row\">link.rate</th><td class=\"words\">fitted</td><td>10.0%</td><td>-4.88%</td>"
+                      "<td class=\"words source\">&lt;b&gt;a.csv</td>"),
+            std::string::npos)
+      << html;
+  EXPECT_NE(html.find("<td class=\"words\">prior</td><td>50.0%</td><td>+0.00%</td><td class=\"words source\">\u2013<"),
+            std::string::npos);
+  EXPECT_EQ(html.find("product"), std::string::npos);  // what a fit leaves is no input
 }
 
 ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Duration makespan) {

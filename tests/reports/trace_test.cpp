@@ -275,6 +275,81 @@ TEST_F(TraceFiles, ProtobufHoldsTheSameSlicesArrowsAndTracks) {
   EXPECT_TRUE(std::all_of(flows.begin(), flows.end(), [](const auto& one) { return one.second == 11; }));
 }
 
+/// The fields of a message as they stand in its bytes, "1.11.9 varint", without any schema but which of them are
+/// messages.
+void add_fields(std::string_view bytes, const std::string& prefix, const std::set<std::string>& messages,
+                std::set<std::string>& fields) {
+  const auto varint = [&bytes] {
+    std::uint64_t value = 0;
+    for (int shift = 0; !bytes.empty(); shift += 7) {
+      const auto byte = static_cast<unsigned char>(bytes.front());
+      bytes.remove_prefix(1);
+      value |= std::uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) {
+        break;
+      }
+    }
+    return value;
+  };
+  constexpr std::array kinds{"varint", "fixed64", "bytes"};
+  while (!bytes.empty()) {
+    const std::uint64_t key = varint();
+    const std::string path = prefix + std::to_string(key >> 3);
+    ASSERT_LT(key & 7, kinds.size()) << path;
+    fields.insert(path + " " + kinds[key & 7]);
+    const std::uint64_t length = (key & 7) == 0 ? (varint(), 0) : (key & 7) == 1 ? 8 : varint();
+    ASSERT_LE(length, bytes.size()) << path;
+    if (messages.contains(path)) {
+      add_fields(bytes.substr(0, length), path + ".", messages, fields);
+    }
+    bytes.remove_prefix(length);
+  }
+}
+
+/// Against the numbers and types in protos/perfetto/trace of Perfetto itself, as our schema could be wrong.
+TEST_F(TraceFiles, ProtobufHasTheFieldNumbersOfPerfetto) {
+  TracedRun run = traced("commfuse", SiteKind::ag_gemm, 4);
+  run.sizes.block.assign(run.program->dimensions.size(), 16);
+  write_trace({&run, 1}, folder_ / "trace.pftrace");
+  std::set<std::string> fields;
+  add_fields(read(folder_ / "trace.pftrace"), "",
+             {"1", "1.11", "1.11.4", "1.12", "1.12.2", "1.60", "1.60.3", "1.60.4", "1.60.8"}, fields);
+  const std::set<std::string> perfetto{"1 bytes",           // Trace.packet
+                                       "1.8 varint",        // TracePacket.timestamp
+                                       "1.10 varint",       // trusted_packet_sequence_id
+                                       "1.13 varint",       // sequence_flags
+                                       "1.11 bytes",        // track_event
+                                       "1.11.4 bytes",      // TrackEvent.debug_annotations
+                                       "1.11.4.4 varint",   // DebugAnnotation.int_value
+                                       "1.11.4.10 bytes",   // name
+                                       "1.11.9 varint",     // TrackEvent.type
+                                       "1.11.10 varint",    // name_iid
+                                       "1.11.11 varint",    // track_uuid
+                                       "1.11.22 bytes",     // categories
+                                       "1.11.30 varint",    // counter_value
+                                       "1.11.47 fixed64",   // flow_ids
+                                       "1.11.48 fixed64",   // terminating_flow_ids
+                                       "1.12 bytes",        // TracePacket.interned_data
+                                       "1.12.2 bytes",      // InternedData.event_names
+                                       "1.12.2.1 varint",   // EventName.iid
+                                       "1.12.2.2 bytes",    // name
+                                       "1.60 bytes",        // TracePacket.track_descriptor
+                                       "1.60.1 varint",     // TrackDescriptor.uuid
+                                       "1.60.2 bytes",      // name
+                                       "1.60.3 bytes",      // process
+                                       "1.60.3.1 varint",   // ProcessDescriptor.pid
+                                       "1.60.3.6 bytes",    // process_name
+                                       "1.60.3.8 bytes",    // process_labels
+                                       "1.60.4 bytes",      // TrackDescriptor.thread
+                                       "1.60.4.1 varint",   // ThreadDescriptor.pid
+                                       "1.60.4.2 varint",   // tid
+                                       "1.60.4.5 bytes",    // thread_name
+                                       "1.60.5 varint",     // TrackDescriptor.parent_uuid
+                                       "1.60.8 bytes",      // counter
+                                       "1.60.8.3 varint"};  // CounterDescriptor.unit
+  EXPECT_EQ(fields, perfetto);
+}
+
 TEST_F(TraceFiles, ANameWithoutAnEndingGetsOneBySize) {
   TracedRun run = traced("serial", SiteKind::ag_gemm, 2);
   EXPECT_EQ(trace_path({&run, 1}, folder_ / "mine"), folder_ / "mine.json");

@@ -289,56 +289,62 @@ void require_no_choice(const CLI::App& command, const CheckRequest& request) {
 }  // namespace
 
 void add_check(CLI::App& app, Launch& launch, int& status) {
-  CLI::App* command =
-      app.add_subcommand("check", "Prove every schedule and run it on real matrices: exact integers, bounded sums");
-  const auto request = std::make_shared<CheckRequest>();
-  command->add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
-  command->add_option("--strategy", request->strategy, "all, or some of: serial,sliced,commfuse; with all variants")
-      ->capture_default_str();
-  command->add_option("--ranks", request->ranks, "4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
-      ->default_str("1..8");
-  command->add_option("--scope", request->scope, "all, or some of: ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
-      ->capture_default_str();
-  command->add_option("--dtype", request->dtype, "bf16, fp16, fp32")->capture_default_str();
-  command->add_option("--seed", request->seed, "Of the random data")->capture_default_str();
-  command
-      ->add_option("--executor", request->executor,
-                   "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual ones on one GPU; mpi: "
-                   "ranks are processes, the default under mpirun; nccl: with a GPU each")
-      ->default_str("reference");
-  command
-      ->add_option("--chaos", request->chaos,
-                   "Of an executor: the first of 20 seeds of yields and waits of up to 20 us that are thrown in")
-      ->capture_default_str();
-  command->add_option("--patience", request->patience, "Of an executor: give up when no op has ended for so long")
-      ->capture_default_str()
-      ->type_name("TIME");
-  add_device_flag(*command, request->gpu, "");
-  command->add_flag("--long", request->thorough, "Of an executor: 200 seeds instead of 20");
-  command->add_option("-o,--output", request->format, "table, json, csv")->capture_default_str();
-  command->footer(
-      "A row is right when the program is proved, integer data gives bit for bit the\n"
-      "unfused result in several orders of its ops, random data gives it bit for bit\n"
-      "where no sum is cut, and stays inside the error bound (bound: the largest error\n"
-      "in units of it). With an executor the columns are levels, all but T0 on computed\n"
-      "values: T0 bytes moved are the same, T1 all memory is bit for bit that of the\n"
-      "sequential interpreter under every seed of chaos, T-int integers are exact, T2\n"
-      "where no sum is cut bit for bit the unfused result, T3 inside the bound.\n\n"
-      "Examples:\n"
-      "  commfuse-validate check --strategy all --ranks 1..8\n"
-      "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
-      "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n"
-      "  commfuse-validate check configs/schedules/doubling.yaml\n"
-      "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
-      "  mpirun -np 4 commfuse-validate check --scope mlp\n"
-      "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n\n"
-      "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed;\n"
-      "69 there is no GPU.");
-  command->callback([request, command, &launch, &status] {
-    require_no_choice(*command, *request);
-    require_fitting_gpu_flags(*command, request->executor);
-    status = run_here(*request, launch);
-  });
+  add_verb(
+      app, "check", "Prove every schedule and run it on real matrices: exact integers, bounded sums",
+      [&launch, &status](CLI::App& command) {
+        const auto request = std::make_shared<CheckRequest>();
+        command.add_option("FILE", request->files, "Schedules in YAML instead of generated ones: names or paths");
+        command
+            .add_option("--strategy", request->strategy, "all, or some of: serial,sliced,commfuse; with all variants")
+            ->capture_default_str();
+        command
+            .add_option("--ranks", request->ranks,
+                        "4, 2,4,8 or 1..8; at most 64; of mpi as many as there are processes")
+            ->default_str("1..8");
+        command.add_option("--scope", request->scope, "all, or some of: ag_gemm,gemm_rs,attention,mlp,layer,ulysses")
+            ->capture_default_str();
+        command.add_option("--dtype", request->dtype, "bf16, fp16, fp32")->capture_default_str();
+        command.add_option("--seed", request->seed, "Of the random data")->capture_default_str();
+        command
+            .add_option(
+                "--executor", request->executor,
+                "reference; cpu: ranks and lanes are threads; cuda-virtual: ranks are virtual ones on one GPU; mpi: "
+                "ranks are processes, the default under mpirun; nccl: with a GPU each")
+            ->default_str("reference");
+        command
+            .add_option("--chaos", request->chaos,
+                        "Of an executor: the first of 20 seeds of yields and waits of up to 20 us that are thrown in")
+            ->capture_default_str();
+        command.add_option("--patience", request->patience, "Of an executor: give up when no op has ended for so long")
+            ->capture_default_str()
+            ->type_name("TIME");
+        add_device_flag(command, request->gpu, "");
+        command.add_flag("--long", request->thorough, "Of an executor: 200 seeds instead of 20");
+        command.add_option("-o,--output", request->format, "table, json, csv")->capture_default_str();
+        command.footer(
+            "A row is right when the program is proved, integer data gives bit for bit the\n"
+            "unfused result in several orders of its ops, random data gives it bit for bit\n"
+            "where no sum is cut, and stays inside the error bound (bound: the largest error\n"
+            "in units of it). With an executor the columns are levels, all but T0 on computed\n"
+            "values: T0 bytes moved are the same, T1 all memory is bit for bit that of the\n"
+            "sequential interpreter under every seed of chaos, T-int integers are exact, T2\n"
+            "where no sum is cut bit for bit the unfused result, T3 inside the bound.\n\n"
+            "Examples:\n"
+            "  commfuse-validate check --strategy all --ranks 1..8\n"
+            "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
+            "  commfuse-validate check --strategy sliced,serial --ranks 2,4,8 -o csv\n"
+            "  commfuse-validate check configs/schedules/doubling.yaml\n"
+            "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
+            "  mpirun -np 4 commfuse-validate check --scope mlp\n"
+            "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n\n"
+            "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed;\n"
+            "69 there is no GPU.");
+        command.callback([request, &command, &launch, &status] {
+          require_no_choice(command, *request);
+          require_fitting_gpu_flags(command, request->executor);
+          status = run_here(*request, launch);
+        });
+      });
 }
 
 }  // namespace commfuse::validate

@@ -180,43 +180,44 @@ int run(const CompareRequest& request) {
 }  // namespace
 
 void add_compare(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("compare", "Set what was predicted against what is measured");
-  const auto request = std::make_shared<CompareRequest>();
-  command
-      ->add_option("RECORD", request->record, "What was measured before: a file of run --out; else it is measured now")
-      ->type_name("RECORD");
-  add_measure_flags(*command, request->arguments);
-  command->add_option("-o,--output", request->format, "table, json")->capture_default_str();
-  command->add_option("--limit", request->limit, "Exit with 4 when the median error is larger, in percent")
-      ->type_name("PERCENT");
-  command->add_flag("--by-op", request->by_op,
-                    "Also by kind of op, summed over ranks, and the op that is furthest off: of one more iteration");
-  command
-      ->add_option("--trace", request->trace,
-                   "Write when every op was predicted and measured, as neighbours, for ui.perfetto.dev")
-      ->type_name("FILE");
-  command
-      ->add_option("--page", request->page, "Write it as a page that stands alone: verdict, figure, table, timelines")
-      ->type_name("FILE");
-  command->footer(
-      "Emulated compute shows whether the order of ops, waits and meetings on real\n"
-      "threads gives the predicted makespan; the prices themselves are the model's.\n"
-      "On hardware that commfuse-validate calibrate wrote, ops are done for real.\n\n"
-      "Examples:\n"
-      "  commfuse-validate calibrate --out my-cpu.yaml\n"
-      "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
-      "  commfuse-validate compare --seq 8K --ranks 4\n"
-      "  commfuse-validate compare --seq 8K --ranks 8 --scope gate_up --limit 5\n"
-      "  commfuse-validate compare --seq 8K --ranks 4 --by-op --trace both.json.gz\n"
-      "  commfuse-validate compare record.json --page report.html\n"
-      "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n\n"
-      "Exit codes: 0 done; 4 over the limit; 1 a schedule did not end; 2 the input is wrong.");
-  command->callback([request, command, &status] {
-    if (!request->record.empty()) {
-      require_no_measuring(*command);
-    }
-    require_fitting_gpu_flags(*command, request->arguments.executor);
-    status = run(*request);
+  add_verb(app, "compare", "Set what was predicted against what is measured", [&status](CLI::App& command) {
+    const auto request = std::make_shared<CompareRequest>();
+    command
+        .add_option("RECORD", request->record, "What was measured before: a file of run --out; else it is measured now")
+        ->type_name("RECORD");
+    add_measure_flags(command, request->arguments);
+    command.add_option("-o,--output", request->format, "table, json")->capture_default_str();
+    command.add_option("--limit", request->limit, "Exit with 4 when the median error is larger, in percent")
+        ->type_name("PERCENT");
+    command.add_flag("--by-op", request->by_op,
+                     "Also by kind of op, summed over ranks, and the op that is furthest off: of one more iteration");
+    command
+        .add_option("--trace", request->trace,
+                    "Write when every op was predicted and measured, as neighbours, for ui.perfetto.dev")
+        ->type_name("FILE");
+    command
+        .add_option("--page", request->page, "Write it as a page that stands alone: verdict, figure, table, timelines")
+        ->type_name("FILE");
+    command.footer(
+        "Emulated compute shows whether the order of ops, waits and meetings on real\n"
+        "threads gives the predicted makespan; the prices themselves are the model's.\n"
+        "On hardware that commfuse-validate calibrate wrote, ops are done for real.\n\n"
+        "Examples:\n"
+        "  commfuse-validate calibrate --out my-cpu.yaml\n"
+        "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
+        "  commfuse-validate compare --seq 8K --ranks 4\n"
+        "  commfuse-validate compare --seq 8K --ranks 8 --scope gate_up --limit 5\n"
+        "  commfuse-validate compare --seq 8K --ranks 4 --by-op --trace both.json.gz\n"
+        "  commfuse-validate compare record.json --page report.html\n"
+        "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n\n"
+        "Exit codes: 0 done; 4 over the limit; 1 a schedule did not end; 2 the input is wrong.");
+    command.callback([request, &command, &status] {
+      if (!request->record.empty()) {
+        require_no_measuring(command);
+      }
+      require_fitting_gpu_flags(command, request->arguments.executor);
+      status = run(*request);
+    });
   });
 }
 

@@ -103,14 +103,15 @@ void print_diagnosis() {
 }  // namespace
 
 void add_doctor(CLI::App& app, int& status) {
-  CLI::App* command = app.add_subcommand("doctor", "What can run here, and what is missing");
-  command->footer(
-      "Example:\n"
-      "  commfuse-validate doctor\n\n"
-      "Exit codes: 0 done; 1 failed.");
-  command->callback([&status] {
-    print_diagnosis();
-    status = exit_code::done;
+  add_verb(app, "doctor", "What can run here, and what is missing", [&status](CLI::App& command) {
+    command.footer(
+        "Example:\n"
+        "  commfuse-validate doctor\n\n"
+        "Exit codes: 0 done; 1 failed.");
+    command.callback([&status] {
+      print_diagnosis();
+      status = exit_code::done;
+    });
   });
 }
 

@@ -179,8 +179,8 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
       ->default_str("cpu");
   command
       .add_option("--compute", arguments.compute,
-                  "emulated: ops last as long as they are priced; real: products and copies are done, as on hardware\n"
-                  "that commfuse-validate calibrate wrote and on mpi it is by itself")
+                  "emulated: ops last as long as they are priced, the default; real: products and copies are done, the "
+                  "default on mpi and on hardware that commfuse-validate calibrate wrote")
       ->group(group);
   add_pace_flags(command, arguments.pace, group);
   add_gpu_flags(command, arguments.gpu, "On a GPU");

@@ -96,37 +96,40 @@ int run(const ProbeRequest& request) {
 }  // namespace
 
 void add_probe(CLI::App& app, int& status) {
-  CLI::App* command =
-      app.add_subcommand("probe", "Ask a GPU what launches, events, copies, products and attention cost there");
-  const auto request = std::make_shared<ProbeRequest>();
-  add_device_flag(*command, request->gpu, "");
-  command
-      ->add_option("--stage", request->stages,
-                   "all, or some of: launch, products, attention, links, interference, engines, partitions, nccl, "
-                   "pinned, between "
-                   "commas")
-      ->capture_default_str()
-      ->type_name("WORDS");
-  command->add_flag("--quick", request->quick, "A few sizes of everything");
-  command->add_option("--out", request->out, "Write it here, stage by stage; stages that are there are passed over")
-      ->type_name("FILE");
-  command->footer(
-      "Every row is the median, p10 and p90 of 15 samples after one that does not\n"
-      "count, taken by the device's own events behind a gate; host_launch by the host's.\n"
-      "launch: a launch, a gap, an event, a graph's node, how fine the clock is.\n"
-      "products: slices of layers, on all and on fewer multiprocessors.\n"
-      "attention: slices of the queries, causal and full.\n"
-      "links: copies by size and blocks, at a stated pace, through the host's memory.\n"
-      "interference: a product and a copy, alone and beside each other.\n"
-      "engines: copies by a kernel, the runtime, the host; whether an engine did it.\n"
-      "partitions: a product on multiprocessors that green contexts set apart.\n"
-      "nccl: what a group costs the host, and a message to oneself the device.\n"
-      "pinned: whether a product by its shards' kernel has their bits, and its time.\n\n"
-      "Examples:\n"
-      "  commfuse-validate probe --out probes.csv\n"
-      "  commfuse-validate probe --stage launch,interference --quick\n\n"
-      "Exit codes: 0 done; 69 there is no GPU; 2 the input is wrong; 1 failed.");
-  command->callback([request, &status] { status = run(*request); });
+  add_verb(
+      app, "probe", "Ask a GPU what launches, events, copies, products and attention cost there",
+      [&status](CLI::App& command) {
+        const auto request = std::make_shared<ProbeRequest>();
+        add_device_flag(command, request->gpu, "");
+        command
+            .add_option("--stage", request->stages,
+                        "all, or some of: launch, products, attention, links, interference, engines, partitions, nccl, "
+                        "pinned, between "
+                        "commas")
+            ->capture_default_str()
+            ->type_name("WORDS");
+        command.add_flag("--quick", request->quick, "A few sizes of everything");
+        command
+            .add_option("--out", request->out, "Write it here, stage by stage; stages that are there are passed over")
+            ->type_name("FILE");
+        command.footer(
+            "Every row is the median, p10 and p90 of 15 samples after one that does not\n"
+            "count, taken by the device's own events behind a gate; host_launch by the host's.\n"
+            "launch: a launch, a gap, an event, a graph's node, how fine the clock is.\n"
+            "products: slices of layers, on all and on fewer multiprocessors.\n"
+            "attention: slices of the queries, causal and full.\n"
+            "links: copies by size and blocks, at a stated pace, through the host's memory.\n"
+            "interference: a product and a copy, alone and beside each other.\n"
+            "engines: copies by a kernel, the runtime, the host; whether an engine did it.\n"
+            "partitions: a product on multiprocessors that green contexts set apart.\n"
+            "nccl: what a group costs the host, and a message to oneself the device.\n"
+            "pinned: whether a product by its shards' kernel has their bits, and its time.\n\n"
+            "Examples:\n"
+            "  commfuse-validate probe --out probes.csv\n"
+            "  commfuse-validate probe --stage launch,interference --quick\n\n"
+            "Exit codes: 0 done; 69 there is no GPU; 2 the input is wrong; 1 failed.");
+        command.callback([request, &status] { status = run(*request); });
+      });
 }
 
 }  // namespace commfuse::validate

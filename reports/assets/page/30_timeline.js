@@ -5,7 +5,7 @@
 const ROW = 22; // pixels of a lane
 const HEAD = 30; // of the line above the lanes of a rank
 const AXIS = 34; // below everything
-const MAX_HEIGHT = 640;
+const MAX_HEIGHT = { one: 1600, all: 640 }; // of a rank a schedule, of all ranks: what is below is reached by scrolling
 const KINDS = ["essential", "local", "communication"];
 const CRITICAL = KINDS.length;
 
@@ -120,7 +120,7 @@ class Timeline {
       y += ROW;
     }
     this.content = y + 4;
-    this.height = Math.min(this.content, MAX_HEIGHT) + AXIS;
+    this.height = Math.min(this.content, this.all ? MAX_HEIGHT.all : MAX_HEIGHT.one) + AXIS;
     this.scroll = Math.min(this.scroll, this.content - (this.height - AXIS));
     this.canvas.style.height = `${this.height}px`;
   }
@@ -199,6 +199,7 @@ class Timeline {
     }
     pen.restore();
     this.drawAxis(pen);
+    this.drawScroll(pen);
     ++report.frames;
   }
 
@@ -242,6 +243,15 @@ class Timeline {
     }
     pen.textAlign = "left";
     pen.fillText(`time (${this.unit.name})`, 8, y + 5);
+  }
+
+  /// Where in all lanes one is, as a bar at the right edge; nothing where all of them are seen.
+  drawScroll(pen) {
+    const tall = this.height - AXIS;
+    if (this.content > tall) {
+      pen.fillStyle = this.colours.axis;
+      pen.fillRect(this.canvas.clientWidth - 6, (this.scroll / this.content) * tall, 4, (tall / this.content) * tall);
+    }
   }
 
   drawHead(pen, { lane, y }) {

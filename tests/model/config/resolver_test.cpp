@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "model/config_error.h"
+#include "tests/contents_of.h"
 #include "tests/own_folder.h"
 
 namespace commfuse {
@@ -134,57 +135,7 @@ TEST_F(ResolverTest, WhatShowPrintsReadsBackTheSame) {
     second.read_file(path);
     EXPECT_EQ(to_yaml(second.finish(), false), text);
   }
-  EXPECT_EQ(to_yaml(first.finish(), true),
-            "model: llama-3.1-70b       # default\n"
-            "hardware: h100-sxm         # default\n"
-            "link_bandwidth: x1         # default\n"
-            "network_bandwidth: x1      # default\n"
-            "ranks: 8                   # default\n"
-            "seq: 8K                    # --set seq=8K\n"
-            "batch: 1                   # default\n"
-            "dtype: bf16                # default\n"
-            "scope: mlp                 # default\n"
-            "parallel:\n"
-            "  sequence_parallel: on      # default\n"
-            "  pipeline: 1                # default\n"
-            "  interleave: 1              # default\n"
-            "  schedule: 1f1b             # default\n"
-            "  data: 1                    # default\n"
-            "  context: 1                 # default\n"
-            "  ulysses: 1                 # default\n"
-            "  experts: 1                 # default\n"
-            "  zero: 0                    # default\n"
-            "step:\n"
-            "  micro_batch: 1             # default\n"
-            "  recompute: none            # default\n"
-            "  optimizer: adam            # default\n"
-            "  latent_decode: absorb      # default\n"
-            "strategy:\n"
-            "  name: \"sliced,serial\"      # --set strategy.name=sliced,serial\n"
-            "  variants: best             # default\n"
-            "  slices: 2                  # --set strategy.slices=2\n"
-            "  # sub_slices: left open\n"
-            "  # form: left open\n"
-            "  # add_lane: left open\n"
-            "  # sum: left open\n"
-            "  # lanes: left open\n"
-            "  # directions: left open\n"
-            "  # group: left open\n"
-            "  # inner: left open\n"
-            "  # attention: left open\n"
-            "  # shuffles: left open\n"
-            "  # regather: left open\n"
-            "interference: static       # default\n"
-            "launch: stream             # default\n"
-            "attention_kernel: fused    # default\n"
-            "jitter: none               # default\n"
-            "faults: none               # default\n"
-            "# samples: left open\n"
-            "seed: 1                    # default\n"
-            "uncertainty: on            # default\n"
-            "evaluator: auto            # default\n"
-            "symmetry: on               # default\n"
-            "threads: 0                 # default\n");
+  EXPECT_EQ(to_yaml(first.finish(), true), test::contents_of(COMMFUSE_SOURCE_DIR "/tests/model/config/shown.yaml"));
 }
 
 TEST_F(ResolverTest, SamplesLeftOpenAreOneWithoutJitterAndAThousandWithIt) {

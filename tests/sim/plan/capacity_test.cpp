@@ -111,6 +111,25 @@ TEST_F(CapacityTest, TheSensitivitiesHoldTheAnswerBetweenThem) {
   }
 }
 
+TEST_F(CapacityTest, LongerLatenciesAndGpusThatDifferMoreTakeLonger) {
+  const CapacityPlan made = plan("deadline: 30 days", h100, "model: llama-3.1-8b, seq: 4K, batch: 128, ranks: 8");
+  for (const char* name : {"latency of all links", "spread of the GPUs"}) {
+    const auto found = std::ranges::find(made.sensitivities, name, &Sensitivity::input);
+    ASSERT_NE(found, made.sensitivities.end()) << name;
+    EXPECT_LT(found->days_low, found->days_high) << name;
+  }
+}
+
+TEST_F(CapacityTest, AStepIsNoShorterThanWithGpusThatAreAlike) {
+  const CapacityPlan made = plan("deadline: 3 days");
+  const CapacityRun& answer = *made.best_kind()->best();
+  EXPECT_LT(answer.step_alike_s, answer.step_p50_s);
+  EXPECT_LT(answer.step_p99_s, answer.step_p99_9_s);
+  ASSERT_FALSE(made.best_kind()->inputs.empty());
+  EXPECT_EQ(made.best_kind()->inputs.front().what, "dense peak, bf16");
+  EXPECT_FALSE(made.best_kind()->inputs.front().source.empty());
+}
+
 TEST_F(CapacityTest, TheParetoFrontHasNoRunThatAnotherBeats) {
   const CapacityPlan made = plan("deadline: 3 days");
   ASSERT_FALSE(made.pareto.empty());

@@ -476,6 +476,8 @@ TEST_F(StepTest, percentiles_are_steps_whose_kernels_are_as_slow_as_the_slowest_
   // Collectives between kernels are no slower, and so is the step by less than its GPUs.
   EXPECT_GT(to_seconds(differ.p99), to_seconds(alike.time) * 1.01);
   EXPECT_LT(to_seconds(differ.p99), to_seconds(alike.time) * slow.slowdown * 0.995);
+  slow.slowdown = slowest_of(32, 0.02, 0.999);
+  EXPECT_EQ(differ.p99_9, predict_step(slow, sites).time);
 }
 
 TEST_F(StepTest, a_slow_gpu_slows_its_kernels_and_not_the_wires_in_a_step_as_in_a_simulated_site) {

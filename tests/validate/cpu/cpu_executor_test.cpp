@@ -19,6 +19,7 @@
 #include "model/schedule/mutate.h"
 #include "tests/validate/planted.h"
 #include "tests/validate/reference/matrices.h"
+#include "tests/validate/shift.h"
 #include "validate/reference/collective.h"
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
@@ -32,6 +33,7 @@ using namespace std::chrono_literals;
 using test::matrix;
 using test::points_of;
 using test::shared;
+using test::Shift;
 
 std::unique_ptr<Executor> cpu(Lowered lowered, Sizes sizes) {
   return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
@@ -145,34 +147,9 @@ TEST(CpuExecutor, CatchesPlantedMistakesOfEveryKind) {
   test::expect_caught(kinds, 3);
 }
 
-/// Rows of one element, one a rank, that go from `in` to the `out` of the next rank.
-struct Shift {
-  explicit Shift(std::int32_t ranks) : builder("by hand", Mesh{{{"tp", ranks}}}) {
-    const Extent all{builder.dimension("rows", ranks), ranks};
-    const Extent one{builder.dimension("columns", 1), 1};
-    x = builder.input_tensor("x", all, one, DType::fp32);
-    in = builder.buffer("in", BufferRole::input, {all.dimension, 1}, one, DType::fp32);
-    out = builder.buffer("out", BufferRole::output, {all.dimension, 1}, one, DType::fp32);
-    builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
-  }
-  void exchange(bool sends, bool receives, Protocol protocol = Protocol::rendezvous) {
-    ExchangeSpec spec{.shift = 1, .wire = DType::fp32, .protocol = protocol};
-    if (sends) {
-      spec.send = {builder.whole(in)};
-    }
-    if (receives) {
-      spec.receive = {builder.whole(out)};
-    }
-    builder.exchange(spec);
-  }
-  std::unique_ptr<CpuExecutor> executor(CpuOptions options = {}) {
-    return std::make_unique<CpuExecutor>(lower(shared(std::move(builder).build())), Sizes{{1, 1}}, std::move(options));
-  }
-
-  ProgramBuilder builder;
-  TensorId x{};
-  BufferId in{}, out{};
-};
+std::unique_ptr<CpuExecutor> executor_of(Shift& shift, CpuOptions options = {}) {
+  return std::make_unique<CpuExecutor>(lower(shared(shift.program())), Sizes{{1, 1}}, std::move(options));
+}
 
 std::string reason_of(CpuExecutor& executor) {
   try {
@@ -187,7 +164,7 @@ TEST(CpuExecutor, MovesRowsByEveryProtocol) {
   for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {
     Shift shift(3);
     shift.exchange(true, true, protocol);
-    const auto executor = shift.executor();
+    const auto executor = executor_of(shift);
     const Matrix<float> values = matrix({{10}, {11}, {12}});
     executor->prepare({&values, 1});
     EXPECT_TRUE(std::isnan(executor->fetch(0, {.buffer = shift.out, .rows = 1, .columns = 1}).at(0, 0)));
@@ -203,7 +180,7 @@ TEST(CpuExecutor, OpsThatWaitForEachOtherAreFoundAtOnceAndNamed) {
   Shift shift(2);
   shift.exchange(true, false);
   shift.exchange(false, true);
-  EXPECT_EQ(reason_of(*shift.executor({.patience = 1h})),
+  EXPECT_EQ(reason_of(*executor_of(shift, {.patience = 1h})),
             "no op can run: rank 0 waits at op 0 (exchange) for rank 1, rank 1 waits at op 0 (exchange) for rank 0");
 }
 
@@ -212,7 +189,7 @@ TEST(CpuExecutor, ManyStuckRanksAreCounted) {
   shift.exchange(true, false);
   shift.exchange(false, true);
   EXPECT_NE(
-      reason_of(*shift.executor({.patience = 1h})).find(", rank 3 waits at op 0 (exchange) for rank 4, and 5 more"),
+      reason_of(*executor_of(shift, {.patience = 1h})).find(", rank 3 waits at op 0 (exchange) for rank 4, and 5 more"),
       std::string::npos);
 }
 
@@ -225,7 +202,7 @@ std::shared_ptr<const Costs> costs_of(std::size_t ops, Duration each) {
 TEST(CpuExecutor, WhatDoesNotEndInTimeIsGivenUpAndNamed) {
   Shift shift(2);
   shift.exchange(true, true);
-  EXPECT_EQ(reason_of(*shift.executor({.costs = costs_of(1, 1h), .patience = 300ms})),
+  EXPECT_EQ(reason_of(*executor_of(shift, {.costs = costs_of(1, 1h), .patience = 300ms})),
             "no op has ended for 0.3 s: rank 0 is busy with op 0 (exchange), rank 1 is busy with op 0 (exchange)");
 }
 
@@ -252,7 +229,7 @@ TEST(CpuExecutor, AnEmulatedOpLastsAtLeastItsPriceAndStartsWhenItMay) {
 TEST(CpuExecutor, APacedLinkTakesItsLatencyAndBandwidth) {
   Shift shift(2);
   shift.exchange(true, true);
-  const auto executor = shift.executor({.pace = Pace{.latency = 2ms, .bandwidth = {4000.0}}});
+  const auto executor = executor_of(shift, {.pace = Pace{.latency = 2ms, .bandwidth = {4000.0}}});
   const Matrix<float> values = matrix({{1}, {2}});
   executor->prepare({&values, 1});
   EXPECT_GE(executor->run({}).makespan, 3ms);  // 4 bytes at 4 kB/s, and the latency

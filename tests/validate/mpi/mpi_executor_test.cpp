@@ -17,6 +17,7 @@
 #include "tests/validate/mpi/threads_world.h"
 #include "tests/validate/planted.h"
 #include "tests/validate/reference/matrices.h"
+#include "tests/validate/shift.h"
 #include "validate/mpi/launch.h"
 #include "validate/reference/data.h"
 #include "validate/reference/verify.h"
@@ -29,6 +30,7 @@ using test::matrix;
 using test::on_processes;
 using test::points_of;
 using test::shared;
+using test::Shift;
 
 constexpr std::chrono::nanoseconds long_patience = 1min;
 
@@ -81,33 +83,6 @@ TEST(MpiExecutor, AllRanksTogetherCompareAsMuchAsThreadsDo) {
   }
   EXPECT_EQ(verified(program, sizes, 1).same_order.value_or(Tally{}).elements, 3 * elements);
 }
-
-/// Rows of one element, one a rank, that go from `in` to the `out` of the next rank.
-struct Shift {
-  explicit Shift(std::int32_t ranks) : builder("by hand", Mesh{{{"tp", ranks}}}) {
-    const Extent all{builder.dimension("rows", ranks), ranks};
-    const Extent one{builder.dimension("columns", 1), 1};
-    x = builder.input_tensor("x", all, one, DType::fp32);
-    in = builder.buffer("in", BufferRole::input, {all.dimension, 1}, one, DType::fp32);
-    out = builder.buffer("out", BufferRole::output, {all.dimension, 1}, one, DType::fp32);
-    builder.initially(builder.whole(in), x, along(builder.mesh(), 0), 0);
-  }
-  void exchange(bool sends, bool receives, Protocol protocol = Protocol::rendezvous) {
-    ExchangeSpec spec{.shift = 1, .wire = DType::fp32, .protocol = protocol};
-    if (sends) {
-      spec.send = {builder.whole(in)};
-    }
-    if (receives) {
-      spec.receive = {builder.whole(out)};
-    }
-    builder.exchange(spec);
-  }
-  Program program() { return std::move(builder).build(); }
-
-  ProgramBuilder builder;
-  TensorId x{};
-  BufferId in{}, out{};
-};
 
 TEST(MpiExecutor, MovesRowsByEveryProtocol) {
   for (const Protocol protocol : {Protocol::rendezvous, Protocol::push, Protocol::pull}) {

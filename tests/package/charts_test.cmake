@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the build makes of npm's answers: `cmake -D SOURCE_DIR=... -D FOLDER=... -P charts_test.cmake`. npm and node are
+# small scripts here, so nothing is asked of a network.
+set(work "${FOLDER}/work")
+file(REMOVE_RECURSE "${FOLDER}")
+file(MAKE_DIRECTORY "${work}")
+
+function(commfuse_script name text)
+  file(WRITE "${FOLDER}/${name}" "#!/bin/sh\n${text}\n")
+  file(CHMOD "${FOLDER}/${name}" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+endfunction()
+commfuse_script(npm-without-network "echo 'npm ERR! network' >&2; exit 1")
+commfuse_script(npm "mkdir -p node_modules && echo asked >>../npm.log")
+commfuse_script(node "echo bundled >charts.js.gz")
+
+# commfuse_build(<npm> <must> <code>): runs the step of the build and says what it printed.
+function(commfuse_build npm must code)
+  execute_process(
+    COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${SOURCE_DIR}/reports/assets" -D "WORK=${work}" -D "NPM=${npm}"
+      -D "NODE=${FOLDER}/node" -D "WHY=there is no npm" -D "MUST=${must}" -P "${SOURCE_DIR}/cmake/report_assets.cmake"
+    RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL code)
+    message(FATAL_ERROR "it ended with ${status}, not ${code}:\n${output}")
+  endif()
+  set(said "${output}" PARENT_SCOPE)
+endfunction()
+
+function(commfuse_expect file text)
+  file(READ "${FOLDER}/${file}" found)
+  if(NOT found STREQUAL text)
+    message(FATAL_ERROR "${file} holds '${found}', not '${text}'")
+  endif()
+endfunction()
+
+function(commfuse_says words)
+  if(NOT said MATCHES "${words}")
+    message(FATAL_ERROR "'${words}' is not said in:\n${said}")
+  endif()
+endfunction()
+
+# Without a network: still figures, and nothing that would keep the next build from asking again.
+commfuse_build("${FOLDER}/npm-without-network" OFF 0)
+commfuse_says("static figures only.*the next build asks again.*npm ERR! network")
+commfuse_expect(work/charts.js.gz "")
+commfuse_expect(work/charts.txt "npm could not get the chart library when this program was built")
+if(EXISTS "${work}/charts.got")
+  message(FATAL_ERROR "what could not be got counts as got")
+endif()
+file(TIMESTAMP "${work}/charts.js.gz" before "%s%f")
+commfuse_build("${FOLDER}/npm-without-network" OFF 0)
+file(TIMESTAMP "${work}/charts.js.gz" after "%s%f")
+if(NOT before STREQUAL after)
+  message(FATAL_ERROR "asking in vain makes everything be built anew")
+endif()
+
+# Where charts must be there, that is an error which says what to do.
+commfuse_build("${FOLDER}/npm-without-network" ON 1)
+commfuse_says("COMMFUSE_CHARTS is ON.*-DCOMMFUSE_CHARTS=AUTO.*npm ERR! network")
+
+# The network is back: asked again, once.
+commfuse_build("${FOLDER}/npm" ON 0)
+commfuse_expect(work/charts.js.gz "bundled\n")
+commfuse_expect(work/charts.txt "")
+commfuse_build("${FOLDER}/npm" OFF 0)
+commfuse_expect(npm.log "asked\n")
+if(NOT EXISTS "${work}/charts.got")
+  message(FATAL_ERROR "what was got does not count as got")
+endif()
+
+# Switched off afterwards.
+commfuse_build("" OFF 0)
+commfuse_expect(work/charts.js.gz "")
+commfuse_expect(work/charts.txt "there is no npm")
