@@ -17,6 +17,7 @@
 #include "model/config/command_line.h"
 #include "model/config/ranges.h"
 #include "model/config_error.h"
+#include "model/schedule/strategies.h"
 #include "reports/atomic_file.h"
 #include "reports/rows.h"
 #include "sim/commands/commands.h"
@@ -36,6 +37,7 @@ struct ResultsRequest {
   std::string by;
   std::string per;
   std::int64_t limit = -1;
+  bool bounds = false;
   std::string format = "table";
   std::string out;
 };
@@ -189,11 +191,25 @@ int show_results(const ResultsRequest& request) {
   return exit_code::done;
 }
 
+/// `where`, and no limit that no implementation reaches.
+std::string without_bounds(const std::string& where) {
+  std::string bounds;
+  for (const Strategy& strategy : strategies()) {
+    bounds += strategy.bound ? fmt::format("{}'{}'", bounds.empty() ? "" : ", ", strategy.name) : "";
+  }
+  return fmt::format("({}\n) AND strategy NOT IN ({})", where.empty() ? "1" : where, bounds);
+}
+
 int show_best(const ResultsRequest& request) {
   const StoreQuery store(request.file);
-  const BestQuery best{.by = request.by.empty() ? store.time_column() : request.by,
-                       .per = request.per.empty() ? store.asked() : words_in(request.per),
-                       .query = query_of(request, store)};
+  BestQuery best{.by = request.by.empty() ? store.time_column() : request.by,
+                 .per = request.per.empty() ? store.asked() : words_in(request.per),
+                 .query = query_of(request, store)};
+  const auto is_strategy = [](const std::string& name) { return name == "strategy"; };
+  if (!request.bounds && std::ranges::any_of(store.columns(), is_strategy) &&
+      std::ranges::none_of(best.per, is_strategy)) {
+    best.query.where = without_bounds(best.query.where);
+  }
   print(request, best.query.columns.empty() ? store.columns() : best.query.columns,
         [&](const TakeRow& take) { store.run(best, take); });
   return exit_code::done;
@@ -253,6 +269,7 @@ void add_best(CLI::App& app, int& status) {
         .add_option("--per", request->per,
                     "One row for each of these; left open: for each point, whatever the strategy")
         ->type_name("NAMES");
+    command.add_flag("--bounds", request->bounds, "Bounds may win too: limits that no implementation reaches");
     command.footer(
         "Examples:\n"
         "  commfuse-sim best out/crossover\n"

@@ -91,6 +91,17 @@ TEST_F(ResultsTest, BestIsOneRowAPointOrAGroup) {
             asked("results out --where \"status = 'ok'\" --sort-by -mfu --limit 1")[0].at("mfu"));
 }
 
+TEST_F(ResultsTest, ABoundWinsOnlyWhenAskedFor) {
+  std::ofstream("b.yaml")
+      << "schema: commfuse.sweep/1\nset: {model: llama-3.1-8b, ranks: 2, strategy: {name: [commfuse, "
+         "fused_kernel]}}\naxes:\n  - seq: [8K, 16K]\n";
+  ASSERT_EQ(run_program("commfuse-sim sweep b.yaml --out out").code, 0);
+  const std::string of_one_point = " --where \"seq = 8192\" --columns strategy";
+  EXPECT_EQ(asked("best out" + of_one_point), json::parse(R"([{"strategy": "commfuse"}])"));
+  EXPECT_EQ(asked("best out --bounds" + of_one_point), json::parse(R"([{"strategy": "fused_kernel"}])"));
+  EXPECT_EQ(asked("best out --per strategy" + of_one_point).size(), 2U);
+}
+
 TEST_F(ResultsTest, DiffShowsWhatChangedTheLargestFirst) {
   ASSERT_EQ(sweep("a").code, 3);
   ASSERT_EQ(sweep("b", "--axis seq=1K,8K,16K --interference none").code, 3);

@@ -178,9 +178,13 @@ std::string without_trailing_blanks(std::string line) {
 
 std::string matrix(const PartGroup& group, std::int32_t ranks) {
   std::string text = fmt::format("{}, {}, from (down) to (right)\n", group.name, name_of(unit_of(group)));
+  std::size_t width = 7;
+  for (const ComparedPart& part : group.parts) {
+    width = std::max(width, 1 + marked(group, part).size());
+  }
   std::string line = fmt::format("{:>4}", "");
   for (Rank rank = 0; rank < ranks; ++rank) {
-    line += fmt::format("{:>6} ", rank);
+    line += fmt::format("{:>{}} ", rank, width - 1);
   }
   text += without_trailing_blanks(line);
   for (Rank from = 0; from < ranks; ++from) {
@@ -188,7 +192,7 @@ std::string matrix(const PartGroup& group, std::int32_t ranks) {
     for (Rank to = 0; to < ranks; ++to) {
       const auto found = std::ranges::find_if(
           group.parts, [&](const ComparedPart& part) { return part.rank == from && part.peer == to; });
-      line += fmt::format("{:>7}", found == group.parts.end() ? "- " : marked(group, *found));
+      line += fmt::format("{:>{}}", found == group.parts.end() ? "- " : marked(group, *found), width);
     }
     text += without_trailing_blanks(line);
   }

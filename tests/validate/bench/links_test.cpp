@@ -131,6 +131,16 @@ TEST(Links, TheTableIsAMatrixWithMarks) {
             "  rank 2 to rank 0: transfers of 1 MiB take 1.50 times as long as usual (1.49 to 1.52)\n");
 }
 
+TEST(Links, LongNumbersStandApart) {
+  auto slow = transfers(2, [](auto /*from*/, auto /*to*/) { return 12'345us; });
+  for (MicroBenchmark& one : slow) {
+    one.bytes = 8192;
+  }
+  const std::string table = to_table(findings_in(slow, {}, 0.2), 2, 0.2);
+  EXPECT_NE(table.find("\n           0        1\n   0       -  12345.0\n   1 12345.0        -\n"), std::string::npos)
+      << table;
+}
+
 TEST(Links, OfManyRanksEachHasALine) {
   const auto slow = transfers(12, [](auto from, auto to) { return from == 11 && to == 4 ? 150us : 100us; });
   const std::string table = to_table(findings_in(slow, {}, 0.2), 12, 0.2);
