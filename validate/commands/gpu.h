@@ -30,6 +30,7 @@ struct GpuArguments {
   std::string ctas = "4";
   std::string multiprocessors = "all";
   std::string partition = "none";
+  std::string attention = "auto";
   std::string nvls = "on";
   std::string cta_policy = "default";
   std::string nccl_ctas = "auto";
@@ -64,6 +65,7 @@ class Gpu {
   [[nodiscard]] const VirtualOptions& options() const { return options_; }
   /// "copied", "paced" or "bounced".
   [[nodiscard]] std::string links() const;
+  /// With what computed attention, once something did.
   [[nodiscard]] std::string in_words() const;
 
  private:

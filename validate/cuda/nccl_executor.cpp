@@ -141,9 +141,11 @@ NcclExecutor::Work NcclExecutor::collective(const Command& command, const RunOpt
 }
 
 void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most) {
-  const Calls calls(
-      program(), sizes_, memory_.layout(),
-      {.functions = options.functions, .products = options.products, .multiprocessors = options_.multiprocessors});
+  const Calls calls(program(), sizes_, memory_.layout(),
+                    {.functions = options.functions,
+                     .products = options.products,
+                     .multiprocessors = options_.multiprocessors,
+                     .attention = options_.attention});
   std::vector<Scratch> scratch;
   for (const Address base : bases) {
     scratch.emplace_back(base);

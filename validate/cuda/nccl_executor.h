@@ -33,7 +33,8 @@ class Communicators {
 
 struct NcclOptions {
   LaunchMode mode = LaunchMode::stream;
-  int multiprocessors = 0;   ///< Of products, so that communication finds some free; 0: all.
+  int multiprocessors = 0;  ///< Of products, so that communication finds some free; 0: all.
+  AttentionKernel attention = AttentionKernel::any;
   bool random_data = false;  ///< As VirtualOptions.
   Duration patience = std::chrono::seconds(60);
   /// All ranks call it before a release, so that they start together; none: each starts when it is ready.

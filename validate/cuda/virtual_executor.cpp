@@ -111,7 +111,8 @@ void VirtualExecutor::work_out(Ready& ready, std::span<const Address> bases, std
                     {.functions = ready.made_for.functions,
                      .products = ready.made_for.products,
                      .multiprocessors = multiprocessors(),
-                     .link = options_.link});
+                     .link = options_.link,
+                     .attention = options_.attention});
   std::vector<Scratch> scratch;
   for (const Address base : bases) {
     scratch.emplace_back(base);

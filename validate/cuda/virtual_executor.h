@@ -25,6 +25,7 @@ struct VirtualOptions {
   /// All on one stream in the order of issue: nothing runs beside anything. What every other run must give (T1).
   bool one_stream = false;
   int multiprocessors = 0;  ///< Of products; 0: all.
+  AttentionKernel attention = AttentionKernel::any;
   /// All but messages and collectives runs on at least so many multiprocessors set apart, so that those find the others
   /// free; 0: everything runs everywhere.
   int partition = 0;
