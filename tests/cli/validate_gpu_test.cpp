@@ -56,7 +56,8 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
             "--partition: '0' is no whole number from 1 to 1024; write one, as in --partition 1\n");
   EXPECT_EQ(refusal("--nccl-p2p-channels many"),
             "--nccl-p2p-channels: 'many' is no whole number from 1 to 64; write one, as in --nccl-p2p-channels 1\n");
-  EXPECT_EQ(refusal("--attention flash"), "--attention: 'flash' is no kernel; known kernels: auto, cudnn, cublaslt\n");
+  EXPECT_EQ(refusal("--attention-by flash"),
+            "--attention-by: 'flash' is no kernel; known kernels: auto, cudnn, cublaslt\n");
   EXPECT_EQ(refusal("--nccl-register yes"), "--nccl-register: 'yes' is no value; known values: on, off\n");
   EXPECT_NE(refusal("--compute emulated").find("a GPU does the real thing"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-validate probe --stage lunch").code, 2);

@@ -31,8 +31,9 @@ constexpr std::array<std::pair<std::string_view, int>, 3> cta_policies{
 constexpr std::array<std::pair<std::string_view, AttentionKernel>, 3> attention_kernels{
     {{"auto", AttentionKernel::any}, {"cudnn", AttentionKernel::cudnn}, {"cublaslt", AttentionKernel::cublaslt}}};
 constexpr std::array all_flags{
-    "--device",    "--view", "--issue",      "--link",      "--link-ctas",         "--multiprocessors", "--partition",
-    "--attention", "--nvls", "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels", "--nccl-register"};
+    "--device",       "--view",         "--issue", "--link",       "--link-ctas", "--multiprocessors",
+    "--partition",    "--attention-by", "--nvls",  "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels",
+    "--nccl-register"};
 
 template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,
@@ -71,7 +72,7 @@ NetworkOptions network_options_of(const GpuArguments& arguments) {
 VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pace>& pace) {
   static_cast<void>(network_options_of(arguments));
   VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode"),
-                         .attention = chosen("--attention", arguments.attention, attention_kernels, "kernel")};
+                         .attention = chosen("--attention-by", arguments.attention, attention_kernels, "kernel")};
   options.link = {.kind = chosen("--link", arguments.link, links, "link"),
                   .ctas = whole_number("--link-ctas", arguments.ctas, 1, 64)};
   if (pace) {
@@ -139,7 +140,7 @@ void add_compute_flags(CLI::App& command, GpuArguments& arguments, const std::st
       ->group(group)
       ->capture_default_str();
   command
-      .add_option("--attention", arguments.attention,
+      .add_option("--attention-by", arguments.attention,
                   "Who computes it: cudnn, by one fused kernel; cublaslt, by two products and a softmax between them; "
                   "auto: cudnn where it is found and takes the shape")
       ->group(group)
