@@ -244,6 +244,12 @@ std::string Gpu::in_words() const {
   return validate::in_words(driver_->facts()) + (attention.empty() ? "" : ", attention by " + attention);
 }
 
+void Gpu::say_attention() const {
+  if (const std::string by = driver_->attention_by(); !by.empty()) {
+    fmt::print(stderr, "attention by {}\n", by);
+  }
+}
+
 namespace {
 
 /// The leader tells all others the key.

@@ -67,6 +67,8 @@ class Gpu {
   [[nodiscard]] std::string links() const;
   /// With what computed attention, once something did.
   [[nodiscard]] std::string in_words() const;
+  /// A line on stderr: what computed attention; none where nothing did.
+  void say_attention() const;
 
  private:
   CudaPlugin plugin_;
@@ -89,6 +91,7 @@ class GpuCrew {
   [[nodiscard]] MakeExecutor timed();
   /// "NVIDIA H200, ...; 8 GPUs; NVLS on"
   [[nodiscard]] std::string in_words() const;
+  void say_attention() const { gpu_.say_attention(); }
 
  private:
   [[nodiscard]] NcclOptions options() const;

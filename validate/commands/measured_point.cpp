@@ -329,6 +329,11 @@ struct Ground {
   [[nodiscard]] std::string gpu_in_words() const {
     return gpu ? gpu->in_words() : gpus ? gpus->in_words() : std::string();
   }
+  void say_attention() const {
+    if (on_gpus()) {
+      gpu ? gpu->say_attention() : gpus->say_attention();
+    }
+  }
 };
 
 /// Opens the GPUs that are asked for. Throws HardwareAbsent.
@@ -396,6 +401,9 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
   const bool speaks = crew == nullptr || crew->leads();
   measure(variants, options, speaks ? show_progress : nullptr);
   record.environment.gpu = ground.gpu_in_words();
+  if (speaks) {
+    ground.say_attention();
+  }
   for (Variant& variant : variants) {
     if (how.is_real()) {
       add_op_samples(variant.executor->program(), variant.executor->sizes(), variant.run.spans,

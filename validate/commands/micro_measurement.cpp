@@ -184,6 +184,7 @@ RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram
   record.micro_benchmarks = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
   if (where.gpu) {  // with what computed attention
     record.environment.gpu = where.gpu->in_words();
+    where.gpu->say_attention();
   } else if (where.gpus) {
     record.environment.gpu = where.gpus->in_words();
   }
