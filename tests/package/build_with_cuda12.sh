@@ -85,7 +85,7 @@ look_at_build() {
 }
 
 run_tests() {
-  inside "$root" /build/bin/commfuse-validate doctor
+  inside "$root" env COMMFUSE_CONFIG_DIR=/src/configs /build/bin/commfuse-validate doctor
   inside "$root" ctest --test-dir /build -R '^validate\.' -j "$(nproc)" --output-on-failure --timeout 600 |
     tee "$folder/test.log" | tail -n 25
 }
