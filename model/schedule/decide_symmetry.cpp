@@ -2,6 +2,7 @@
 // Whether a program is rotation-symmetric, and how its buffers and tensors move.
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "model/schedule/bounds.h"
 #include "model/schedule/symmetry.h"
@@ -111,7 +112,7 @@ class Symmetry::Decision {
     }
     for (std::size_t axis = 0; rotation && axis < axes(); ++axis) {
       std::int32_t& step = rotation->step[axis];
-      if (static_cast<int>(axis) == side.counted) {
+      if (std::cmp_equal(axis, side.counted)) {
         step = 0;
       } else if (step % side.times != 0) {
         return std::nullopt;

@@ -122,8 +122,8 @@ std::uint64_t part_of(std::uint64_t round, std::uint64_t place, std::uint64_t pa
 Shard parse_shard(std::string_view text, const Variable& variable) {
   const std::size_t slash = text.find('/');
   const std::string_view part = text.substr(0, slash);
-  const auto parts = slash == std::string_view::npos ? std::nullopt : parse_integer(text.substr(slash + 1));
   const bool has_parts = slash != std::string_view::npos;
+  const std::optional<std::int64_t> parts = parse_integer(has_parts ? text.substr(slash + 1) : std::string_view());
   if (part == "auto" && (!has_parts || parts)) {
     return automatic(parts, variable);
   }

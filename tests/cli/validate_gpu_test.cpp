@@ -56,6 +56,8 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
             "--partition: '0' is no whole number from 1 to 1024; write one, as in --partition 1\n");
   EXPECT_EQ(refusal("--nccl-p2p-channels many"),
             "--nccl-p2p-channels: 'many' is no whole number from 1 to 64; write one, as in --nccl-p2p-channels 1\n");
+  EXPECT_EQ(refusal("--attention-by flash"),
+            "--attention-by: 'flash' is no kernel; known kernels: auto, cudnn, cublaslt\n");
   EXPECT_EQ(refusal("--nccl-register yes"), "--nccl-register: 'yes' is no value; known values: on, off\n");
   EXPECT_NE(refusal("--compute emulated").find("a GPU does the real thing"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-validate probe --stage lunch").code, 2);
@@ -123,7 +125,7 @@ TEST_F(FirstRunByFakes, AllStagesComeToTheirEndAndLeaveAtMostEightFiles) {
   for (std::size_t at = 0; (at = outcome.err.find(": exit ", at)) != std::string::npos; ++at, ++ended) {
     EXPECT_EQ(outcome.err.substr(at, 9), ": exit 0 ") << outcome.err;
   }
-  EXPECT_EQ(ended, 14U) << outcome.err;
+  EXPECT_EQ(ended, 15U) << outcome.err;
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("bundle")) {
     EXPECT_TRUE(entry.is_regular_file()) << entry.path();
@@ -132,6 +134,19 @@ TEST_F(FirstRunByFakes, AllStagesComeToTheirEndAndLeaveAtMostEightFiles) {
   EXPECT_LE(files, 8U);
   const std::string comparisons = contents_of("bundle/comparisons.jsonl");
   EXPECT_EQ(std::ranges::count(comparisons, '\n'), 15);  // three shapes at five paces
+}
+
+TEST_F(FirstRunByFakes, AFusedAttentionThatIsNotOursFailsItsStage) {
+  const auto stage_after = [](const std::string& difference) {
+    std::filesystem::remove_all("bundle");
+    program("commfuse-validate",
+            "for word; do [ \"$before\" = --out ] && echo 'fused,fused_difference,keys=4096,share,1," + difference +
+                ",0,0' >>\"$word\"; before=$word; done");
+    return first_run("run", "FIRST_RUN_STAGES=fused").err;
+  };
+  EXPECT_NE(stage_after("0.0031").find("fused: exit 0"), std::string::npos);
+  EXPECT_NE(stage_after("0.0111").find("fused: exit 1"), std::string::npos);
+  EXPECT_NE(contents_of("bundle/log.txt").find("cuDNN is too far from ours: fused,"), std::string::npos);
 }
 
 TEST_F(FirstRunByFakes, WhatNoLongerFitsIntoACallIsLeftToTheNextOne) {

@@ -52,6 +52,16 @@ TEST_F(UnderMpirun, CheckTakesProcessesAsRanksAndSpeaksOnce) {
   }
 }
 
+TEST_F(UnderMpirun, PartitionsOfAGpuAreRefusedWhereEachRankHasOne) {
+  const Outcome outcome = run_program(mpirun(2) + "commfuse-validate run --executor nccl --partition 16");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_NE(outcome.err.find("--partition is of cuda-virtual; under nccl --multiprocessors leaves room for "
+                             "communication, so write that"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(UnderMpirun, ProcessesComparesAsManyElementsAsThreads) {
   const std::string check = "commfuse-validate check --scope gemm_rs --strategy commfuse --ranks 2 -o csv --executor ";
   const Outcome processes = run_program(mpirun(2) + check + "mpi");

@@ -93,7 +93,7 @@ bool may_include_layer(const File& file, std::string_view layer) {
 }
 
 bool is_cuda_header(std::string_view header) {
-  return header == "cuda.h" || starts_with_any(header, {"cuda_", "cublas", "curand", "cupti", "nccl", "nvml"});
+  return header == "cuda.h" || starts_with_any(header, {"cuda_", "cublas", "cudnn", "curand", "cupti", "nccl", "nvml"});
 }
 
 /// The rule this include breaks, as a sentence; none when it breaks none. `quoted` is "..." against <...>.

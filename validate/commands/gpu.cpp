@@ -28,9 +28,12 @@ constexpr std::array<std::pair<std::string_view, LinkKind>, 2> links{
 constexpr std::array<std::string_view, 2> switches{"on", "off"};
 constexpr std::array<std::pair<std::string_view, int>, 3> cta_policies{
     {{"default", 0}, {"efficiency", 1}, {"zero", 2}}};
+constexpr std::array<std::pair<std::string_view, AttentionKernel>, 3> attention_kernels{
+    {{"auto", AttentionKernel::any}, {"cudnn", AttentionKernel::cudnn}, {"cublaslt", AttentionKernel::cublaslt}}};
 constexpr std::array all_flags{
-    "--device",    "--view", "--issue",      "--link",      "--link-ctas",         "--multiprocessors",
-    "--partition", "--nvls", "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels", "--nccl-register"};
+    "--device",       "--view",         "--issue", "--link",       "--link-ctas", "--multiprocessors",
+    "--partition",    "--attention-by", "--nvls",  "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels",
+    "--nccl-register"};
 
 template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,
@@ -68,7 +71,8 @@ NetworkOptions network_options_of(const GpuArguments& arguments) {
 /// Those of nccl are checked too, before anything is loaded.
 VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pace>& pace) {
   static_cast<void>(network_options_of(arguments));
-  VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode")};
+  VirtualOptions options{.mode = chosen("--issue", arguments.issue, launches, "mode"),
+                         .attention = chosen("--attention-by", arguments.attention, attention_kernels, "kernel")};
   options.link = {.kind = chosen("--link", arguments.link, links, "link"),
                   .ctas = whole_number("--link-ctas", arguments.ctas, 1, 64)};
   if (pace) {
@@ -99,8 +103,9 @@ void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::stri
       ->type_name("NUMBER");
 }
 
-void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  add_device_flag(command, arguments, group);
+namespace {
+
+void add_order_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
   command
       .add_option("--view", arguments.view,
                   "middle-rank: one rank has the whole GPU, its peers do what it does; all-ranks: they share it")
@@ -111,6 +116,9 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
                   "gated: all is issued before the first kernel runs; stream: while they run; graph: as one")
       ->group(group)
       ->capture_default_str();
+}
+
+void add_link_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
   command
       .add_option("--link", arguments.link,
                   "copy: by a kernel inside the GPU, at the pace of --link-bandwidth if that is given; bounce: through "
@@ -120,6 +128,9 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
   command.add_option("--link-ctas", arguments.ctas, "Blocks of threads that a copying kernel has")
       ->group(group)
       ->capture_default_str();
+}
+
+void add_compute_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
   command.add_option("--multiprocessors", arguments.multiprocessors, "So many products make do with")
       ->group(group)
       ->capture_default_str();
@@ -128,6 +139,15 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
                   "Of cuda-virtual: all but communication runs on so many multiprocessors, set apart by green contexts")
       ->group(group)
       ->capture_default_str();
+  command
+      .add_option("--attention-by", arguments.attention,
+                  "Who computes it: cudnn, by one fused kernel; cublaslt, by two products and a softmax between them; "
+                  "auto: cudnn where it is found and takes the shape")
+      ->group(group)
+      ->capture_default_str();
+}
+
+void add_nccl_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
   command.add_option("--nvls", arguments.nvls, "Of nccl: on, off; whether collectives may add up in the switch")
       ->group(group)
       ->capture_default_str();
@@ -150,6 +170,16 @@ void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string
                   "Of nccl: on, off; whether buffers are made known to it, so that it need not copy (from 2.19)")
       ->group(group)
       ->capture_default_str();
+}
+
+}  // namespace
+
+void add_gpu_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
+  add_device_flag(command, arguments, group);
+  add_order_flags(command, arguments, group);
+  add_link_flags(command, arguments, group);
+  add_compute_flags(command, arguments, group);
+  add_nccl_flags(command, arguments, group);
 }
 
 std::span<const char* const> gpu_flags() { return all_flags; }
@@ -209,7 +239,16 @@ std::string Gpu::links() const {
   return "copied";
 }
 
-std::string Gpu::in_words() const { return validate::in_words(driver_->facts()); }
+std::string Gpu::in_words() const {
+  const std::string attention = driver_->attention_by();
+  return validate::in_words(driver_->facts()) + (attention.empty() ? "" : ", attention by " + attention);
+}
+
+void Gpu::say_attention() const {
+  if (const std::string by = driver_->attention_by(); !by.empty()) {
+    fmt::print(stderr, "attention by {}\n", by);
+  }
+}
 
 namespace {
 
@@ -264,6 +303,7 @@ NcclOptions GpuCrew::options() const {
   const auto report = [crew = &crew_](const Payload& mine) { return crew->gather(crew->processes(), mine); };
   return {.mode = gpu_.options().mode,
           .multiprocessors = gpu_.options().multiprocessors,
+          .attention = gpu_.options().attention,
           .meet = [report] { report({}); },
           .together = [report](const Execution& mine) { return reported_in(report(report_of(mine))); }};
 }

@@ -30,6 +30,7 @@ struct GpuArguments {
   std::string ctas = "4";
   std::string multiprocessors = "all";
   std::string partition = "none";
+  std::string attention = "auto";
   std::string nvls = "on";
   std::string cta_policy = "default";
   std::string nccl_ctas = "auto";
@@ -64,7 +65,10 @@ class Gpu {
   [[nodiscard]] const VirtualOptions& options() const { return options_; }
   /// "copied", "paced" or "bounced".
   [[nodiscard]] std::string links() const;
+  /// With what computed attention, once something did.
   [[nodiscard]] std::string in_words() const;
+  /// A line on stderr: what computed attention; none where nothing did.
+  void say_attention() const;
 
  private:
   CudaPlugin plugin_;
@@ -87,6 +91,7 @@ class GpuCrew {
   [[nodiscard]] MakeExecutor timed();
   /// "NVIDIA H200, ...; 8 GPUs; NVLS on"
   [[nodiscard]] std::string in_words() const;
+  void say_attention() const { gpu_.say_attention(); }
 
  private:
   [[nodiscard]] NcclOptions options() const;

@@ -323,9 +323,17 @@ struct Ground {
   std::unique_ptr<GpuCrew> gpus{};
   Runner runner{};
   std::string links{};
-  std::string gpu_in_words{};
 
   [[nodiscard]] bool on_gpus() const { return gpu || gpus; }
+  /// Once it has run: with what computed attention.
+  [[nodiscard]] std::string gpu_in_words() const {
+    return gpu ? gpu->in_words() : gpus ? gpus->in_words() : std::string();
+  }
+  void say_attention() const {
+    if (on_gpus()) {
+      gpu ? gpu->say_attention() : gpus->say_attention();
+    }
+  }
 };
 
 /// Opens the GPUs that are asked for. Throws HardwareAbsent.
@@ -335,7 +343,6 @@ Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int 
     ground.gpus = std::make_unique<GpuCrew>(arguments, *crew, Launch::local_process());
     ground.runner = on_gpus(*ground.gpus, *crew, ranks);
     ground.links = "nccl";
-    ground.gpu_in_words = ground.gpus->in_words();
   } else if (crew != nullptr) {
     ground.runner = on_processes(*crew, ranks);
     ground.links = "mpi";
@@ -343,7 +350,6 @@ Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int 
     ground.gpu = std::make_unique<Gpu>(arguments, how.pace);
     ground.runner = on_gpu(*ground.gpu);
     ground.links = ground.gpu->links();
-    ground.gpu_in_words = ground.gpu->in_words();
   } else {
     ground.runner = on_threads(how.pace);
     ground.links = how.pace ? "paced" : "copied";
@@ -367,7 +373,6 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
                    .settings = words_of(point.settings()),
                    .seed = static_cast<std::uint64_t>(point.settings().count("seed")),
                    .warm_up = count_of("--warm-up", arguments.warm_up, 0)};
-  record.environment.gpu = ground.gpu_in_words;
   const MeasureOptions options{.warm_up = static_cast<int>(record.warm_up),
                                .iterations = count_of("--iterations", arguments.iterations, 1),
                                .seed = record.seed,
@@ -395,6 +400,10 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
   }
   const bool speaks = crew == nullptr || crew->leads();
   measure(variants, options, speaks ? show_progress : nullptr);
+  record.environment.gpu = ground.gpu_in_words();
+  if (speaks) {
+    ground.say_attention();
+  }
   for (Variant& variant : variants) {
     if (how.is_real()) {
       add_op_samples(variant.executor->program(), variant.executor->sizes(), variant.run.spans,

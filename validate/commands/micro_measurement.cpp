@@ -181,12 +181,13 @@ RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram
   if (where.crew != nullptr) {
     tell_where(*where.crew, where.ranks, record.environment);
   }
-  if (where.gpu) {
+  record.micro_benchmarks = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
+  if (where.gpu) {  // with what computed attention
     record.environment.gpu = where.gpu->in_words();
+    where.gpu->say_attention();
   } else if (where.gpus) {
     record.environment.gpu = where.gpus->in_words();
   }
-  record.micro_benchmarks = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
   return record;
 }
 

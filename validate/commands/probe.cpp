@@ -102,10 +102,11 @@ void add_probe(CLI::App& app, int& status) {
         const auto request = std::make_shared<ProbeRequest>();
         add_device_flag(command, request->gpu, "");
         command
-            .add_option("--stage", request->stages,
-                        "all, or some of: launch, products, attention, links, interference, engines, partitions, nccl, "
-                        "pinned, between "
-                        "commas")
+            .add_option(
+                "--stage", request->stages,
+                "all, or some of: launch, products, attention, fused, links, interference, engines, partitions, nccl, "
+                "pinned, between "
+                "commas")
             ->capture_default_str()
             ->type_name("WORDS");
         command.add_flag("--quick", request->quick, "A few sizes of everything");
@@ -118,6 +119,7 @@ void add_probe(CLI::App& app, int& status) {
             "launch: a launch, a gap, an event, a graph's node, how fine the clock is.\n"
             "products: slices of layers, on all and on fewer multiprocessors.\n"
             "attention: slices of the queries, causal and full.\n"
+            "fused: the same by cuDNN where it is found, and how far it is from ours.\n"
             "links: copies by size and blocks, at a stated pace, through the host's memory.\n"
             "interference: a product and a copy, alone and beside each other.\n"
             "engines: copies by a kernel, the runtime, the host; whether an engine did it.\n"

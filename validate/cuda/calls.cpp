@@ -142,6 +142,7 @@ std::vector<Call> Calls::attention(const At& at, Scratch& scratch) const {
                      .functions = options_.functions,
                      // The fast way knows real functions only.
                      .products = options_.functions == Functions::real ? options_.products : Products::ascending,
+                     .kernel = options_.attention,
                      .keys = together(input(at, 1), scratch, calls)};
   const std::int64_t block = sizes_.block[position(shape.queries.dimension)];
   const Stack out = output(at);

@@ -21,6 +21,7 @@ struct CallOptions {
   Products products = Products::ascending;
   int multiprocessors = 0;
   DeviceLink link;
+  AttentionKernel attention = AttentionKernel::any;
 };
 
 /// A command of the rank whose buffers stand at `place` of the layout.

@@ -79,6 +79,13 @@ struct FunctionCall {
   std::optional<DType> wire{};  ///< Inputs are rounded to it first: sums of what came over a wire.
 };
 
+/// What computes attention that is to be fast.
+enum class AttentionKernel : std::uint8_t {
+  any,       ///< cuDNN where it is found and takes the shape, else cuBLASLt.
+  cudnn,     ///< One fused kernel; fails where there is none for the shape.
+  cublaslt,  ///< Two products of cuBLASLt and a softmax between them.
+};
+
 /// Attention of some query rows against the keys they see; the layout of columns is that of attention.h.
 struct AttentionCall {
   struct Part {
@@ -88,9 +95,9 @@ struct AttentionCall {
   };
   AttentionLayout layout;
   Functions functions = Functions::real;
-  /// ascending: in double, the bits of attention.h; blocked: two products of cuBLASLt and a softmax between them, of
-  /// real functions only, as fast as that goes.
+  /// ascending: in double, the bits of attention.h; blocked: of real functions only, as fast as the kernel goes.
   Products products = Products::ascending;
+  AttentionKernel kernel = AttentionKernel::any;
   std::vector<Part> parts;
   Panel keys;  ///< Rows 0, 1, 2 and so on of the sequence.
 };
@@ -192,6 +199,8 @@ class Driver {
   virtual void product(StreamId stream, const ProductCall& call) = 0;
   virtual void function(StreamId stream, const FunctionCall& call) = 0;
   virtual void attend(StreamId stream, const AttentionCall& call) = 0;
+  /// What computed fast attention so far and why: "cuDNN 9.19.0"; empty: nothing did.
+  [[nodiscard]] virtual std::string attention_by() const { return ""; }
   virtual void move(StreamId stream, const MoveCall& call) = 0;
   /// One CTA watches the clock for so long.
   virtual void spin(StreamId stream, Duration time) = 0;

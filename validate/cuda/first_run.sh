@@ -47,6 +47,7 @@ stages=(
   "launch 20 launches, gaps, events, graph nodes, the clock"
   "products 60 products of slices on all and on fewer multiprocessors"
   "attention 20 attention of slices of the queries"
+  "fused 30 attention by cuDNN where it is found, within 2^-7 of ours"
   "links 30 copies by size and blocks, at a pace, through the host"
   "interference 30 a product and copies beside each other"
   "engines 10 who copies: kernels, the runtime, copy engines through the host"
@@ -220,6 +221,12 @@ probe() {
 run_launch() { probe launch; }
 run_products() { probe products; }
 run_attention() { probe attention; }
+# Both round weights and results to bf16: three parts in a thousand of a row. A key too many or too few is more than eight.
+run_fused() {
+  probe fused
+  awk -F, '$2 == "fused_difference" && $6 > 0.0078125 { print "cuDNN is too far from ours: " $0; bad = 1 }
+    END { exit bad }' "$out/probes.csv"
+}
 run_links() { probe links; }
 run_interference() { probe interference; }
 run_engines() { probe engines; }

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "model/check.h"
-#include "validate/reference/interpreter.h"
 
 namespace commfuse::validate {
 
@@ -18,7 +17,6 @@ namespace {
 using Kind = NcclStep::Kind;
 
 Lowered fit_for_nccl(Lowered lowered) {
-  require_storable(*lowered.program);
   const std::vector<std::string> findings = nccl_findings(lowered);
   if (!findings.empty()) {
     throw std::runtime_error(fmt::format("{} cannot run with two-sided messages: {}; run it on cuda-virtual",
@@ -59,27 +57,22 @@ std::size_t Communicators::of(const Program& program, const NcclMembers& members
 
 NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators,
                            NcclOptions options)
-    : lowered_(fit_for_nccl(std::move(lowered))),
-      sizes_(std::move(sizes)),
-      device_(device),
+    : GpuExecutor(fit_for_nccl(std::move(lowered)), std::move(sizes), device, {communicators.network().rank()},
+                  {.mode = options.mode, .random_data = options.random_data, .patience = options.patience}),
       communicators_(communicators),
       options_(std::move(options)),
       rank_(communicators.network().rank()),
-      commands_(commands_of(lowered_, rank_)),
-      plan_(nccl_plan(*lowered_.program, commands_)),
-      memory_(*lowered_.program, sizes_, device.driver(), {rank_}) {
+      commands_(commands_of(this->lowered(), rank_)),
+      plan_(nccl_plan(program(), commands_)) {
   check(program().mesh.ranks() == communicators.network().ranks(), "every process has a rank");
   for (const NcclMembers& members : plan_.communicators) {
     made_.push_back(communicators_.of(program(), members));
-  }
-  if (options_.random_data) {
-    memory_.randomize(device_);
   }
 }
 
 StreamId NcclExecutor::stream(std::int32_t lane) {
   const LaneKind kind = program().lanes[static_cast<std::size_t>(lane)].kind;
-  return device_.stream(static_cast<std::size_t>(lane), kind == LaneKind::comm || kind == LaneKind::copy);
+  return device().stream(static_cast<std::size_t>(lane), kind == LaneKind::comm || kind == LaneKind::copy);
 }
 
 /// Where a message of this operand lies together in the dtype of its wire.
@@ -97,7 +90,7 @@ NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scrat
     if (command.inputs.empty()) {
       send.data = scratch.like(1, 1, DType::fp32);
     } else {
-      const Stack from = joined(memory_.layout().stack(0, command.inputs[0]));
+      const Stack from = joined(memory().layout().stack(0, command.inputs[0]));
       send.data = staged(from, wire, scratch);
       if (!lies_ready(from, wire)) {
         work.before.push_back(local(from, {send.data}, wire));
@@ -110,7 +103,7 @@ NcclExecutor::Work NcclExecutor::exchange(const Command& command, Scratch& scrat
     if (command.outputs.empty()) {
       receive.data = scratch.like(1, 1, DType::fp32);
     } else {
-      const Stack to = joined(memory_.layout().stack(0, command.outputs[0]));
+      const Stack to = joined(memory().layout().stack(0, command.outputs[0]));
       receive.data = staged(to, wire, scratch);
       if (!lies_ready(to, wire)) {
         work.after.push_back(local({receive.data}, to, wire));
@@ -128,8 +121,8 @@ NcclExecutor::Work NcclExecutor::collective(const Command& command, const RunOpt
     return {};
   }
   scratch.reset();
-  const Stack from = joined(memory_.layout().stack(0, command.inputs[0]));
-  const Stack to = joined(memory_.layout().stack(0, command.outputs[0]));
+  const Stack from = joined(memory().layout().stack(0, command.inputs[0]));
+  const Stack to = joined(memory().layout().stack(0, command.outputs[0]));
   Work work{.in = staged(from, shape.wire, scratch), .out = staged(to, shape.wire, scratch), .speaks = true};
   if (!lies_ready(from, shape.wire)) {
     work.before.push_back(local(from, {work.in}, shape.wire));
@@ -141,9 +134,11 @@ NcclExecutor::Work NcclExecutor::collective(const Command& command, const RunOpt
 }
 
 void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> bases, std::vector<Bytes>& most) {
-  const Calls calls(
-      program(), sizes_, memory_.layout(),
-      {.functions = options.functions, .products = options.products, .multiprocessors = options_.multiprocessors});
+  const Calls calls(program(), sizes(), memory().layout(),
+                    {.functions = options.functions,
+                     .products = options.products,
+                     .multiprocessors = options_.multiprocessors,
+                     .attention = options_.attention});
   std::vector<Scratch> scratch;
   for (const Address base : bases) {
     scratch.emplace_back(base);
@@ -168,28 +163,17 @@ void NcclExecutor::work_out(const RunOptions& options, std::span<const Address> 
   }
 }
 
-/// The first message to a peer connects, and asks for memory: not behind a gate, nor in a capture. It leaves other
-/// values, which nobody looks at.
-void NcclExecutor::warm_up() {
-  if (options_.random_data && options_.mode != LaunchMode::stream && !plan_.used.empty()) {
-    frame(true);
-    issue_once();
-    frame(false);
-    finish();
-  }
-}
-
 void NcclExecutor::get_ready(const RunOptions& options) {
   if (made_for_ && made_for_->functions == options.functions && made_for_->products == options.products) {
     return;
   }
   made_for_ = options;
-  graph_.reset();
+  forget_graph();
   scratch_.reset();
   std::vector<Address> bases(program().lanes.size(), 0);
   std::vector<Bytes> most;
   work_out(options, bases, most);
-  scratch_.emplace(device_.driver(), most);
+  scratch_.emplace(driver(), most);
   work_out(options, scratch_->bases(), most);
   warm_up();
 }
@@ -197,19 +181,18 @@ void NcclExecutor::get_ready(const RunOptions& options) {
 void NcclExecutor::issue_step(std::size_t which) {
   const NcclStep& step = plan_.steps[which];
   const Work& work = work_[which];
-  Driver& driver = device_.driver();
   const StreamId on = stream(step.lane);
   if (step.kind == Kind::record) {
-    driver.record(device_.event(static_cast<std::size_t>(step.event)), on);
+    driver().record(device().event(static_cast<std::size_t>(step.event)), on);
     return;
   }
   if (step.kind == Kind::wait) {
-    driver.wait(on, device_.event(static_cast<std::size_t>(step.event)));
+    driver().wait(on, device().event(static_cast<std::size_t>(step.event)));
     return;
   }
-  driver.label(first_step_label + which);
+  driver().label(first_step_label + which);
   for (const Call& call : work.before) {
-    issue(driver, on, call);
+    issue(driver(), on, call);
   }
   if (work.speaks) {
     const std::size_t communicator = made_[step.communicator];
@@ -223,24 +206,16 @@ void NcclExecutor::issue_step(std::size_t which) {
     }
   }
   for (const Call& call : work.after) {
-    issue(driver, on, call);
+    issue(driver(), on, call);
   }
 }
 
-/// All lanes start where the first one is; or it goes on when all have come to their end.
-void NcclExecutor::frame(bool begin) {
-  Driver& driver = device_.driver();
-  auto event = static_cast<std::size_t>(plan_.events);
-  const StreamId origin = stream(plan_.used.front());
-  driver.label(frame_label);
+std::vector<StreamId> NcclExecutor::streams() {
+  std::vector<StreamId> streams;
   for (const std::int32_t lane : plan_.used) {
-    if (lane == plan_.used.front()) {
-      continue;
-    }
-    driver.record(device_.event(event), begin ? origin : stream(lane));
-    driver.wait(begin ? stream(lane) : origin, device_.event(event));
-    ++event;
+    streams.push_back(stream(lane));
   }
+  return streams;
 }
 
 void NcclExecutor::issue_once() {
@@ -249,56 +224,15 @@ void NcclExecutor::issue_once() {
   }
 }
 
-void NcclExecutor::capture() {
-  Driver& driver = device_.driver();
-  driver.begin_capture(stream(plan_.used.front()));
-  frame(true);
-  issue_once();
-  frame(false);
-  graph_ = driver.end_capture();
-}
-
-void NcclExecutor::issue_iterations(const RunOptions& options) {
-  Driver& driver = device_.driver();
-  const StreamId origin = stream(plan_.used.front());
-  const bool gated = options_.mode == LaunchMode::gated;
-  const bool by_graph = options_.mode == LaunchMode::graph && !options.traced;
-  if (by_graph && !graph_) {
-    capture();
-  }
-  if (gated) {
-    require_room_behind_gate(plan_.steps.size() * static_cast<std::size_t>(options.iterations));
-    driver.close_gate();
-    driver.label(gate_label);
-    driver.gate(origin);
-  } else if (options_.meet) {
+void NcclExecutor::meet() {
+  if (options_.meet) {
     options_.meet();
-  }
-  driver.record(device_.timed_event(0), origin);
-  if (by_graph) {
-    for (int iteration = 0; iteration < options.iterations; ++iteration) {
-      driver.launch(origin, *graph_);
-    }
-  } else {
-    frame(true);
-    for (int iteration = 0; iteration < options.iterations; ++iteration) {
-      issue_once();
-    }
-    frame(false);
-  }
-  driver.record(device_.timed_event(1), origin);
-  if (gated) {
-    if (options_.meet) {
-      options_.meet();
-    }
-    driver.open_gate();
   }
 }
 
 void NcclExecutor::finish() {
-  Driver& driver = device_.driver();
   Network& network = communicators_.network();
-  const bool finished = driver.finish(options_.patience);
+  const bool finished = driver().finish(patience());
   if (const std::optional<std::string> failure = network.failure()) {
     network.abort();
     throw std::runtime_error(fmt::format("NCCL: {}", *failure));
@@ -306,10 +240,7 @@ void NcclExecutor::finish() {
   if (!finished) {
     network.abort();
     throw Stuck(fmt::format("rank {} has not come to its end within {:.0f} s", rank_,
-                            std::chrono::duration<double>(options_.patience).count()));
-  }
-  if (options_.mode == LaunchMode::gated && !driver.gate_held()) {
-    throw std::runtime_error("the gate opened before all was issued, so the time means nothing; issue by graph");
+                            std::chrono::duration<double>(patience()).count()));
   }
 }
 
@@ -325,21 +256,8 @@ std::vector<std::vector<OpHere>> NcclExecutor::ops_by_step() const {
 }
 
 Execution NcclExecutor::run(const RunOptions& options) {
-  get_ready(options);
-  if (plan_.used.empty()) {
-    return {};
-  }
-  Driver& driver = device_.driver();
-  if (options.traced) {
-    driver.begin_trace();
-  }
-  issue_iterations(options);
-  finish();
-  Execution result{.makespan = driver.elapsed(device_.timed_event(0), device_.timed_event(1)), .timeline = {}};
-  if (options.traced) {
-    result.timeline = device_timeline(driver.end_trace(), ops_by_step(), options.iterations);
-  }
-  return options_.together ? options_.together(result) : result;
+  const Execution mine = GpuExecutor::run(options);
+  return plan_.used.empty() || !options_.together ? mine : options_.together(mine);
 }
 
 }  // namespace commfuse::validate

@@ -9,11 +9,8 @@
 #include <vector>
 
 #include "validate/cuda/calls.h"
-#include "validate/cuda/device.h"
-#include "validate/cuda/device_timeline.h"
-#include "validate/cuda/launch_mode.h"
+#include "validate/cuda/gpu_executor.h"
 #include "validate/cuda/nccl_plan.h"
-#include "validate/executor.h"
 
 namespace commfuse::validate {
 
@@ -33,7 +30,8 @@ class Communicators {
 
 struct NcclOptions {
   LaunchMode mode = LaunchMode::stream;
-  int multiprocessors = 0;   ///< Of products, so that communication finds some free; 0: all.
+  int multiprocessors = 0;  ///< Of products, so that communication finds some free; 0: all.
+  AttentionKernel attention = AttentionKernel::any;
   bool random_data = false;  ///< As VirtualOptions.
   Duration patience = std::chrono::seconds(60);
   /// All ranks call it before a release, so that they start together; none: each starts when it is ready.
@@ -42,7 +40,7 @@ struct NcclOptions {
   std::function<Execution(const Execution& mine)> together{};
 };
 
-class NcclExecutor final : public Executor {
+class NcclExecutor final : public GpuExecutor {
  public:
   /// The device and the communicators outlive it. All ranks make the same executors and call the same members in the
   /// same order. Throws std::runtime_error for what it does not store, fp8, and for a program that NCCL's two-sided
@@ -50,17 +48,9 @@ class NcclExecutor final : public Executor {
   NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communicators& communicators, NcclOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "nccl"; }
-  [[nodiscard]] const Program& program() const override { return *lowered_.program; }
-  [[nodiscard]] const Sizes& sizes() const override { return sizes_; }
-  [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
-  [[nodiscard]] bool holds_own_data() const override { return options_.random_data; }
-  void prepare(std::span<const Matrix<float>> tensors) override { memory_.fill(tensors); }
   /// Throws Stuck, once all that was begun is given up, when the device does not come to its end; std::runtime_error
   /// when NCCL says what went wrong. Makespan and timeline are of this rank, or as options.together makes them.
   Execution run(const RunOptions& options) override;
-  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
-    return memory_.read(rank, area);
-  }
 
  private:
   /// What a step gives to its stream, in order: packing, the message or compute, unpacking.
@@ -76,31 +66,27 @@ class NcclExecutor final : public Executor {
   [[nodiscard]] Work exchange(const Command& command, Scratch& scratch) const;
   [[nodiscard]] Work collective(const Command& command, const RunOptions& options, Scratch& scratch) const;
   [[nodiscard]] Panel staged(const Stack& stack, DType wire, Scratch& scratch) const;
-  void get_ready(const RunOptions& options);
   [[nodiscard]] StreamId stream(std::int32_t lane);
   void issue_step(std::size_t which);
-  void issue_once();
-  void warm_up();
-  void capture();
-  void issue_iterations(const RunOptions& options);
-  void frame(bool begin);
-  void finish();
-  [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const;
 
-  Lowered lowered_;
-  Sizes sizes_;
-  Device& device_;
+  void get_ready(const RunOptions& options) override;
+  [[nodiscard]] std::vector<StreamId> streams() override;
+  [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
+  void issue_once() override;
+  [[nodiscard]] std::size_t deepest_queue() const override { return plan_.steps.size(); }
+  void meet() override;
+  void finish() override;
+  [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
+
   Communicators& communicators_;
   NcclOptions options_;
   Rank rank_;
   std::vector<Command> commands_;
   NcclPlan plan_;
   std::vector<std::size_t> made_;  // by communicator of the plan
-  DeviceMemory memory_;
   std::optional<RunOptions> made_for_;
   std::vector<Work> work_;  // by step
   std::optional<ScratchRoom> scratch_;
-  std::optional<GraphId> graph_;
 };
 
 }  // namespace commfuse::validate

@@ -10,98 +10,50 @@
 #include <stdexcept>
 
 #include "model/analysis/percentiles.h"
+#include "validate/cuda/probe_tools.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-using Micros = std::chrono::duration<double, std::micro>;
+using namespace probing;
 
-constexpr Duration patience = std::chrono::seconds(30);
 /// Links of a chain: so many that what begins and ends it hardly counts, and all fit behind a gate.
 constexpr int chain = 100;
-/// Products and copies take turns on so much memory that none finds its factors in the second-level cache.
-constexpr std::size_t sets = 3;
-
-std::string number(std::int64_t value) { return fmt::format("{}", value); }
-
-void finish(Device& device) {
-  if (!device.driver().finish(patience)) {
-    throw std::runtime_error("a probe has not come to its end within 30 s");
-  }
-}
-
-/// How long what `issue` gives to streams takes on the device, all of it issued before the first begins. The first
-/// stream begins and ends it.
-Micros behind_gate(Device& device, const std::function<void()>& issue) {
-  Driver& driver = device.driver();
-  const StreamId first = device.stream(0, false);
-  driver.close_gate();
-  driver.gate(first);
-  driver.record(device.timed_event(0), first);
-  issue();
-  driver.record(device.timed_event(1), first);
-  driver.open_gate();
-  finish(device);
-  return driver.elapsed(device.timed_event(0), device.timed_event(1));
-}
-
-/// What is made when it is first needed, rooms and connections, cannot be made behind a gate.
-void once_in_the_open(Device& device, const std::function<void()>& issue) {
-  issue();
-  finish(device);
-}
-
-/// So many samples after one that does not count.
-std::vector<double> sampled(const ProbeOptions& options, const std::function<Micros()>& once) {
-  once();
-  std::vector<double> samples;
-  for (int i = 0; i < options.repetitions; ++i) {
-    samples.push_back(once().count());
-  }
-  return samples;
-}
-
-/// A matrix of the device's memory for every turn, filled.
-class Matrices {
- public:
-  Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype)
-      : panel_{0, rows, columns, columns, dtype},
-        stride_((panel_.bytes().count + 255) / 256 * 256),
-        memory_(device.driver(), {static_cast<std::int64_t>(sets) * stride_}) {
-    for (std::size_t i = 0; i < sets; ++i) {
-      device.driver().randomize(device.stream(0, false), at(i), i + 1);
-    }
-    finish(device);
-  }
-  [[nodiscard]] Panel at(std::size_t turn) const {
-    Panel panel = panel_;
-    panel.at = memory_.at() + static_cast<Address>(static_cast<std::int64_t>(turn % sets) * stride_);
-    return panel;
-  }
-
- private:
-  Panel panel_;
-  std::int64_t stride_;
-  Allocation memory_;
-};
 
 // --- launch
+
+/// What giving a kernel to a stream takes the host.
+ProbeRow host_launch(Device& device, const ProbeOptions& options, StreamId stream) {
+  const auto once = [&] {
+    const auto before = std::chrono::steady_clock::now();
+    for (int i = 0; i < chain; ++i) {
+      device.driver().spin(stream, Duration{});
+    }
+    const Micros took = std::chrono::steady_clock::now() - before;
+    finish(device);
+    return took / chain;
+  };
+  return {.probe = "host_launch", .samples = sampled(options, once)};
+}
+
+/// How fine the clock is: what kernels take that watch it for so long.
+ProbeRow spin(Device& device, const ProbeOptions& options, StreamId stream, std::int64_t nanoseconds) {
+  constexpr int spins = 10;
+  const auto issue = [&] {
+    for (int i = 0; i < spins; ++i) {
+      device.driver().spin(stream, std::chrono::nanoseconds(nanoseconds));
+    }
+  };
+  return {.probe = "spin",
+          .parameters = {{"asked_ns", number(nanoseconds)}},
+          .samples = sampled(options, [&] { return behind_gate(device, issue) / spins; })};
+}
 
 std::vector<ProbeRow> ask_launch(Device& device, const ProbeOptions& options) {
   Driver& driver = device.driver();
   const StreamId a = device.stream(0, false);
   const StreamId b = device.stream(1, true);
-  std::vector<ProbeRow> rows;
-  rows.push_back({.probe = "host_launch", .samples = sampled(options, [&] {
-                                            const auto before = std::chrono::steady_clock::now();
-                                            for (int i = 0; i < chain; ++i) {
-                                              driver.spin(a, Duration{});
-                                            }
-                                            const Micros took = std::chrono::steady_clock::now() - before;
-                                            finish(device);
-                                            return took / chain;
-                                          })});
   const auto one_stream = [&] {
     for (int i = 0; i < chain; ++i) {
       driver.spin(a, Duration{});
@@ -115,30 +67,21 @@ std::vector<ProbeRow> ask_launch(Device& device, const ProbeOptions& options) {
       driver.wait(i % 2 == 0 ? b : a, device.event(0));
     }
   };
-  rows.push_back(
-      {.probe = "kernel_gap", .samples = sampled(options, [&] { return behind_gate(device, one_stream) / chain; })});
-  rows.push_back(
-      {.probe = "event_wake", .samples = sampled(options, [&] { return behind_gate(device, two_streams) / chain; })});
+  const auto link_of = [&](const std::function<void()>& issue) {
+    return sampled(options, [&] { return behind_gate(device, issue) / chain; });
+  };
+  std::vector<ProbeRow> rows{host_launch(device, options, a)};
+  rows.push_back({.probe = "kernel_gap", .samples = link_of(one_stream)});
+  rows.push_back({.probe = "event_wake", .samples = link_of(two_streams)});
   for (const bool across : {false, true}) {
     driver.begin_capture(a);
     across ? two_streams() : one_stream();
     const GraphId graph = driver.end_capture();
     rows.push_back(
-        {.probe = across ? "graph_wake" : "graph_node",
-         .samples = sampled(options, [&] { return behind_gate(device, [&] { driver.launch(a, graph); }) / chain; })});
+        {.probe = across ? "graph_wake" : "graph_node", .samples = link_of([&] { driver.launch(a, graph); })});
   }
-  for (const int nanoseconds : {200, 500, 1000, 2000, 5000, 20000}) {
-    rows.push_back({.probe = "spin",
-                    .parameters = {{"asked_ns", number(nanoseconds)}},
-                    .samples = sampled(options, [&] {
-                      return behind_gate(device,
-                                         [&] {
-                                           for (int i = 0; i < 10; ++i) {
-                                             driver.spin(a, std::chrono::nanoseconds(nanoseconds));
-                                           }
-                                         }) /
-                             10;
-                    })});
+  for (const std::int64_t nanoseconds : {200, 500, 1000, 2000, 5000, 20000}) {
+    rows.push_back(spin(device, options, a, nanoseconds));
   }
   return rows;
 }
@@ -199,47 +142,6 @@ std::vector<ProbeRow> ask_products(Device& device, const ProbeOptions& options) 
         row.parameters.emplace_back("accumulate", accumulate ? "yes" : "no");
         row.samples = sampled(options, once);
         rows.push_back(std::move(row));
-      }
-    }
-  }
-  return rows;
-}
-
-// --- attention
-
-std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options) {
-  constexpr std::int64_t head = 128;
-  constexpr std::int64_t heads = 8;
-  constexpr std::int64_t kv_heads = 1;
-  const AttentionLayout layout{
-      .qkv = (heads + 2 * kv_heads) * head, .out = heads * head, .head = head, .batch = 1, .causal = true};
-  std::vector<ProbeRow> rows;
-  for (const std::int64_t keys :
-       options.quick ? std::vector<std::int64_t>{4096} : std::vector<std::int64_t>{2048, 4096, 8192}) {
-    const Matrices qkv(device, keys, layout.qkv, DType::bf16);
-    const Matrices out(device, keys, layout.out, DType::bf16);
-    for (const std::int64_t slices : {1, 2, 4, 8}) {
-      for (const bool causal : {true, false}) {
-        const auto once = [&] {
-          AttentionCall call{.layout = layout, .products = Products::blocked, .keys = qkv.at(0)};
-          call.layout.causal = causal;
-          AttentionCall::Part part{.queries = qkv.at(0), .first_row = keys - keys / slices, .out = out.at(0)};
-          part.queries.rows = keys / slices;
-          part.queries.at += static_cast<Address>(part.first_row * layout.qkv * bytes_of(DType::bf16));
-          part.out.rows = keys / slices;
-          call.parts.push_back(part);
-          const auto issue = [&] { device.driver().attend(device.stream(0, false), call); };
-          once_in_the_open(device, issue);
-          return behind_gate(device, issue);
-        };
-        rows.push_back({.probe = "attention",
-                        .parameters = {{"queries", number(keys / slices)},
-                                       {"keys", number(keys)},
-                                       {"heads", number(heads)},
-                                       {"kv_heads", number(kv_heads)},
-                                       {"head", number(head)},
-                                       {"causal", causal ? "yes" : "no"}},
-                        .samples = sampled(options, once)});
       }
     }
   }
@@ -311,66 +213,82 @@ std::vector<ProbeRow> ask_links(Device& device, const ProbeOptions& options) {
 
 // --- interference
 
-/// Both alone and beside each other: the copy goes round as long as the product runs.
-std::vector<ProbeRow> ask_interference(Device& device, const ProbeOptions& options) {
-  const Size size{4096, 7168, 8192};
-  const Matrices a(device, size.m, size.k, DType::bf16);
-  const Matrices b(device, size.k, size.n, DType::bf16);
-  const Matrices out(device, size.m, size.n, DType::bf16);
-  constexpr std::int64_t bytes = 16 << 20;
-  constexpr int copies = 20;
-  const Matrices from(device, bytes / 2048, 1024, DType::bf16);
-  const Matrices to(device, bytes / 2048, 1024, DType::bf16);
-  Driver& driver = device.driver();
-  const StreamId compute = device.stream(0, false);
-  const StreamId comm = device.stream(1, true);
-  std::vector<ProbeRow> rows;
-  const auto ask = [&](int ctas, bool with_product, bool with_copies) {
-    std::size_t turn = 0;
-    std::vector<double> copy_samples;
-    const auto once = [&] {
-      ++turn;
-      const Micros product = behind_gate(device, [&] {
+/// A product and copies, alone and beside each other: copies go round as long as the product runs.
+class Interference {
+ public:
+  Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
+
+  void ask(int ctas, bool with_product, bool with_copies, std::vector<ProbeRow>& rows) {
+    std::vector<double> copies_took;
+    std::vector<double> all_took = sampled(options_, [&] {
+      ++turn_;
+      const Micros all = behind_gate(device_, [&] {
         if (with_copies) {
-          driver.record(device.event(0), compute);
-          driver.wait(comm, device.event(0));
-          driver.record(device.timed_event(2), comm);
-          for (int i = 0; i < copies; ++i) {
-            driver.move(comm, move_of(from.at(turn), to.at(turn), {.kind = LinkKind::copy, .ctas = ctas}));
-          }
-          driver.record(device.timed_event(3), comm);
+          issue_copies(ctas);
         }
         if (with_product) {
-          driver.product(compute, {.a = a.at(turn),
-                                   .b = b.at(turn),
-                                   .out = out.at(turn),
-                                   .products = Products::blocked,
-                                   .multiprocessors = driver.facts().multiprocessors - ctas});
+          issue_product(ctas);
         }
       });
       if (with_copies) {
-        copy_samples.push_back(Micros(driver.elapsed(device.timed_event(2), device.timed_event(3))).count() / copies);
+        const Duration copying = device_.driver().elapsed(device_.timed_event(2), device_.timed_event(3));
+        copies_took.push_back(Micros(copying).count() / copies);
       }
-      return product;
-    };
-    std::vector<double> product_samples = sampled(options, once);
-    const std::string beside = with_product && with_copies ? "yes" : "no";
+      return all;
+    });
+    const std::vector<std::pair<std::string, std::string>> parameters{
+        {"ctas", number(ctas)}, {"beside", with_product && with_copies ? "yes" : "no"}};
     if (with_product) {
-      rows.push_back({.probe = "product_beside_copy",
-                      .parameters = {{"ctas", number(ctas)}, {"beside", beside}},
-                      .samples = std::move(product_samples)});
+      rows.push_back({.probe = "product_beside_copy", .parameters = parameters, .samples = std::move(all_took)});
     }
     if (with_copies) {
-      copy_samples.erase(copy_samples.begin());  // of the first, which does not count
-      rows.push_back({.probe = "copy_beside_product",
-                      .parameters = {{"ctas", number(ctas)}, {"beside", beside}},
-                      .samples = std::move(copy_samples)});
+      copies_took.erase(copies_took.begin());  // of the first, which does not count
+      rows.push_back({.probe = "copy_beside_product", .parameters = parameters, .samples = std::move(copies_took)});
     }
-  };
+  }
+
+ private:
+  static constexpr Size size{4096, 7168, 8192};
+  static constexpr std::int64_t bytes = 16 << 20;
+  static constexpr int copies = 20;
+
+  void issue_copies(int ctas) {
+    Driver& driver = device_.driver();
+    const StreamId comm = device_.stream(1, true);
+    driver.record(device_.event(0), device_.stream(0, false));
+    driver.wait(comm, device_.event(0));
+    driver.record(device_.timed_event(2), comm);
+    for (int i = 0; i < copies; ++i) {
+      driver.move(comm, move_of(from_.at(turn_), to_.at(turn_), {.kind = LinkKind::copy, .ctas = ctas}));
+    }
+    driver.record(device_.timed_event(3), comm);
+  }
+  void issue_product(int ctas) {
+    device_.driver().product(device_.stream(0, false),
+                             {.a = a_.at(turn_),
+                              .b = b_.at(turn_),
+                              .out = out_.at(turn_),
+                              .products = Products::blocked,
+                              .multiprocessors = device_.driver().facts().multiprocessors - ctas});
+  }
+
+  Device& device_;
+  const ProbeOptions& options_;
+  std::size_t turn_ = 0;
+  Matrices a_{device_, size.m, size.k, DType::bf16};
+  Matrices b_{device_, size.k, size.n, DType::bf16};
+  Matrices out_{device_, size.m, size.n, DType::bf16};
+  Matrices from_{device_, bytes / 2048, 1024, DType::bf16};
+  Matrices to_{device_, bytes / 2048, 1024, DType::bf16};
+};
+
+std::vector<ProbeRow> ask_interference(Device& device, const ProbeOptions& options) {
+  Interference probe(device, options);
+  std::vector<ProbeRow> rows;
   for (const int ctas : options.quick ? std::vector{4, 16} : std::vector{1, 2, 4, 8, 16, 32}) {
-    ask(ctas, true, false);
-    ask(ctas, false, true);
-    ask(ctas, true, true);
+    probe.ask(ctas, true, false, rows);
+    probe.ask(ctas, false, true, rows);
+    probe.ask(ctas, true, true, rows);
   }
   return rows;
 }
@@ -540,10 +458,11 @@ std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
   return rows;
 }
 
-constexpr std::array<ProbeStage, 9> stages{
+constexpr std::array<ProbeStage, 10> stages{
     {{"launch", "launches, gaps, events, graph nodes, the clock", ask_launch},
      {"products", "products of slices on all and on fewer multiprocessors", ask_products},
      {"attention", "attention of slices of the queries", ask_attention},
+     {"fused", "attention by cuDNN's fused kernel, against ours", ask_fused_attention},
      {"links", "copies by size and blocks, at a pace, through the host's memory", ask_links},
      {"interference", "a product and a copy beside each other", ask_interference},
      {"engines", "who copies: kernels, the runtime, copy engines through the host", ask_engines},

@@ -22,8 +22,9 @@ struct ProbeRow {
 };
 
 struct ProbeOptions {
-  int repetitions = 15;        ///< Samples of every row.
-  bool quick = false;          ///< A few sizes of everything.
+  int repetitions = 15;                 ///< Samples of every row.
+  bool quick = false;                   ///< A few sizes of everything.
+  std::vector<std::int64_t> lengths{};  ///< Of sequences that attention is asked about; none: the stage's own.
   Network* network = nullptr;  ///< Of this one device, for the stage that asks NCCL; null: it has nothing to say.
 };
 

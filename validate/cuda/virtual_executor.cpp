@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "model/check.h"
-#include "validate/reference/interpreter.h"
 
 namespace commfuse::validate {
 
@@ -31,17 +30,12 @@ bool is_work(Kind kind) { return kind == Kind::compute || kind == Kind::transfer
 }  // namespace
 
 VirtualExecutor::VirtualExecutor(Lowered lowered, Sizes sizes, Device& device, VirtualOptions options)
-    : lowered_(std::move(lowered)),
-      sizes_(std::move(sizes)),
-      device_(device),
+    : GpuExecutor(std::move(lowered), std::move(sizes), device, ranks_of(*lowered.program, options),
+                  {.mode = options.mode, .random_data = options.random_data, .patience = options.patience}),
       options_(options),
-      ranks_(ranks_of(*lowered_.program, options)),
-      memory_((require_storable(*lowered_.program), *lowered_.program), sizes_, device.driver(), ranks_) {
+      ranks_(ranks_of(program(), options)) {
   for (const Rank rank : ranks_) {
-    commands_.push_back(commands_of(lowered_, rank));
-  }
-  if (options_.random_data) {
-    memory_.randomize(device_);
+    commands_.push_back(commands_of(this->lowered(), rank));
   }
 }
 
@@ -59,13 +53,13 @@ std::size_t VirtualExecutor::lane_of(std::int32_t stream) const {
 
 StreamId VirtualExecutor::stream(std::int32_t number) {
   if (options_.one_stream) {
-    return device_.stream(0, false);
+    return device().stream(0, false);
   }
   const LaneKind kind = program().lanes[lane_of(number)].kind;
   const bool communicates = kind == LaneKind::comm || kind == LaneKind::copy;
   const auto place = static_cast<std::size_t>(number);
-  return options_.partition > 0 && !communicates ? device_.stream_apart(place, options_.partition)
-                                                 : device_.stream(place, communicates);
+  return options_.partition > 0 && !communicates ? device().stream_apart(place, options_.partition)
+                                                 : device().stream(place, communicates);
 }
 
 /// A product knows nothing of a partition by itself, and would make waves of the whole device.
@@ -73,7 +67,7 @@ int VirtualExecutor::multiprocessors() const {
   if (options_.multiprocessors > 0 || options_.partition == 0) {
     return options_.multiprocessors;
   }
-  return device_.partition(options_.partition).multiprocessors;
+  return device().partition(options_.partition).multiprocessors;
 }
 
 std::vector<Call> VirtualExecutor::calls_of(const IssueStep& step, const Calls& calls, Scratch& scratch) const {
@@ -106,12 +100,14 @@ std::vector<At> VirtualExecutor::members_of(const IssueStep& step) const {
 }
 
 /// `bases`: where the scratch of each stream begins; `most`: how much each needs.
-void VirtualExecutor::work_out(Ready& ready, std::span<const Address> bases, std::vector<Bytes>& most) const {
-  const Calls calls(program(), sizes_, memory_.layout(),
+void VirtualExecutor::work_out(std::span<const Address> bases, std::vector<Bytes>& most) {
+  Ready& ready = *ready_;
+  const Calls calls(program(), sizes(), memory().layout(),
                     {.functions = ready.made_for.functions,
                      .products = ready.made_for.products,
                      .multiprocessors = multiprocessors(),
-                     .link = options_.link});
+                     .link = options_.link,
+                     .attention = options_.attention});
   std::vector<Scratch> scratch;
   for (const Address base : bases) {
     scratch.emplace_back(base);
@@ -126,176 +122,79 @@ void VirtualExecutor::work_out(Ready& ready, std::span<const Address> bases, std
   }
 }
 
-/// What is made when it is first needed, as rooms for attention, cannot be made behind a gate or in a capture. It
-/// leaves other values, which nobody looks at.
-void VirtualExecutor::warm_up(const Ready& ready) {
-  if (options_.random_data && options_.mode != LaunchMode::stream && !ready.plan.used.empty()) {
-    fork(ready);
-    issue_once(ready);
-    join(ready);
-    finish();
-  }
-}
-
-void VirtualExecutor::finish() const {
-  if (!device_.driver().finish(options_.patience)) {
+void VirtualExecutor::finish() {
+  if (!driver().finish(patience())) {
     throw Stuck(fmt::format("the device has not come to its end within {:.0f} s",
-                            std::chrono::duration<double>(options_.patience).count()));
+                            std::chrono::duration<double>(patience()).count()));
   }
 }
 
-const VirtualExecutor::Ready& VirtualExecutor::ready_for(const RunOptions& options) {
+void VirtualExecutor::get_ready(const RunOptions& options) {
   if (ready_ && ready_->made_for.functions == options.functions && ready_->made_for.products == options.products &&
       ready_->made_for.order == options.order) {
-    return *ready_;
+    return;
   }
   ready_.emplace();
-  Ready& ready = *ready_;
-  ready.made_for = options;
-  ready.plan = issue_plan(program(), commands_, {.mirrored = options_.middle.has_value(), .order = options.order});
-  std::vector<Address> bases(static_cast<std::size_t>(ready.plan.streams), 0);
+  forget_graph();
+  ready_->made_for = options;
+  ready_->plan = issue_plan(program(), commands_, {.mirrored = options_.middle.has_value(), .order = options.order});
+  std::vector<Address> bases(static_cast<std::size_t>(ready_->plan.streams), 0);
   std::vector<Bytes> most;
-  work_out(ready, bases, most);
-  ready.scratch.emplace(device_.driver(), most);
-  work_out(ready, ready.scratch->bases(), most);
-  warm_up(ready);
-  return ready;
+  work_out(bases, most);
+  ready_->scratch.emplace(driver(), most);
+  work_out(ready_->scratch->bases(), most);
+  warm_up();
 }
 
-void VirtualExecutor::issue_step(const Ready& ready, std::size_t which) {
-  const IssueStep& step = ready.plan.steps[which];
-  Driver& driver = device_.driver();
+std::vector<StreamId> VirtualExecutor::streams() {
+  std::vector<StreamId> streams;
+  for (const std::int32_t used : ready_->plan.used) {
+    if (streams.empty() || !options_.one_stream) {
+      streams.push_back(stream(used));
+    }
+  }
+  return streams;
+}
+
+void VirtualExecutor::issue_step(std::size_t which) {
+  const IssueStep& step = ready_->plan.steps[which];
   const StreamId on = stream(step.stream);
   switch (step.kind) {
     case Kind::record:
     case Kind::wait:
       if (!options_.one_stream) {
-        const EventId event = device_.event(static_cast<std::size_t>(step.event));
-        step.kind == Kind::record ? driver.record(event, on) : driver.wait(on, event);
+        const EventId event = device().event(static_cast<std::size_t>(step.event));
+        step.kind == Kind::record ? driver().record(event, on) : driver().wait(on, event);
       }
       return;
-    case Kind::disturb: driver.spin(on, std::chrono::microseconds(5 + which % 16)); return;
+    case Kind::disturb: driver().spin(on, std::chrono::microseconds(5 + which % 16)); return;
     default: break;
   }
-  driver.label(first_step_label + which);
-  for (const Call& call : ready.calls[which]) {
-    issue(driver, on, call);
+  driver().label(first_step_label + which);
+  for (const Call& call : ready_->calls[which]) {
+    issue(driver(), on, call);
   }
 }
 
-void VirtualExecutor::issue_once(const Ready& ready) {
-  for (std::size_t step = 0; step < ready.plan.steps.size(); ++step) {
-    issue_step(ready, step);
+void VirtualExecutor::issue_once() {
+  for (std::size_t step = 0; step < ready_->plan.steps.size(); ++step) {
+    issue_step(step);
   }
 }
 
-/// All streams start where the first one is.
-void VirtualExecutor::fork(const Ready& ready) {
-  if (options_.one_stream) {
-    return;
+std::size_t VirtualExecutor::deepest_queue() const {
+  const IssuePlan& plan = ready_->plan;
+  std::vector<std::size_t> commands(static_cast<std::size_t>(plan.streams), 0);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    commands[options_.one_stream ? 0 : static_cast<std::size_t>(plan.steps[i].stream)] +=
+        is_work(plan.steps[i].kind) ? ready_->calls[i].size() : 1;
   }
-  Driver& driver = device_.driver();
-  const auto first = static_cast<std::size_t>(ready.plan.events);
-  const StreamId origin = stream(ready.plan.used.front());
-  driver.record(device_.event(first), origin);
-  for (const std::int32_t other : ready.plan.used) {
-    if (other != ready.plan.used.front()) {
-      driver.wait(stream(other), device_.event(first));
-    }
-  }
-}
-
-/// The first stream goes on when all have come to their end.
-void VirtualExecutor::join(const Ready& ready) {
-  if (options_.one_stream) {
-    return;
-  }
-  Driver& driver = device_.driver();
-  std::size_t event = static_cast<std::size_t>(ready.plan.events) + 1;
-  const StreamId origin = stream(ready.plan.used.front());
-  for (const std::int32_t other : ready.plan.used) {
-    if (other != ready.plan.used.front()) {
-      driver.record(device_.event(event), stream(other));
-      driver.wait(origin, device_.event(event));
-      ++event;
-    }
-  }
-}
-
-void VirtualExecutor::require_room(const Ready& ready, int iterations) const {
-  std::vector<std::size_t> commands(static_cast<std::size_t>(ready.plan.streams), 0);
-  for (std::size_t i = 0; i < ready.plan.steps.size(); ++i) {
-    commands[options_.one_stream ? 0 : static_cast<std::size_t>(ready.plan.steps[i].stream)] +=
-        is_work(ready.plan.steps[i].kind) ? ready.calls[i].size() : 1;
-  }
-  require_room_behind_gate(*std::ranges::max_element(commands) * static_cast<std::size_t>(iterations));
-}
-
-void VirtualExecutor::issue_all(const Ready& ready, const RunOptions& options) {
-  Driver& driver = device_.driver();
-  // A graph tells its nodes' times, not what they were issued for.
-  const LaunchMode mode = options.traced && options_.mode == LaunchMode::graph ? LaunchMode::stream : options_.mode;
-  const StreamId origin = stream(ready.plan.used.front());
-  const EventId start = device_.timed_event(0);
-  const EventId end = device_.timed_event(1);
-  driver.label(frame_label);
-  if (mode == LaunchMode::graph && !ready.graph) {
-    driver.begin_capture(origin);
-    fork(ready);
-    issue_once(ready);
-    driver.label(frame_label);
-    join(ready);
-    ready_->graph = driver.end_capture();
-  }
-  if (mode == LaunchMode::gated) {
-    require_room(ready, options.iterations);
-    driver.close_gate();
-    driver.label(gate_label);
-    driver.gate(origin);
-    driver.label(frame_label);
-  }
-  driver.record(start, origin);
-  if (mode == LaunchMode::graph) {
-    for (int iteration = 0; iteration < options.iterations; ++iteration) {
-      driver.launch(origin, *ready.graph);
-    }
-  } else {
-    fork(ready);
-    for (int iteration = 0; iteration < options.iterations; ++iteration) {
-      issue_once(ready);
-    }
-    driver.label(frame_label);
-    join(ready);
-  }
-  driver.record(end, origin);
-}
-
-Execution VirtualExecutor::run(const RunOptions& options) {
-  Driver& driver = device_.driver();
-  const Ready& ready = ready_for(options);
-  if (ready.plan.used.empty()) {
-    return {};
-  }
-  if (options.traced) {
-    driver.begin_trace();
-  }
-  issue_all(ready, options);
-  if (options_.mode == LaunchMode::gated) {
-    driver.open_gate();
-  }
-  finish();
-  if (options_.mode == LaunchMode::gated && !driver.gate_held()) {
-    throw std::runtime_error("the gate opened before all was issued, so the time means nothing; issue by graph");
-  }
-  Execution result{.makespan = driver.elapsed(device_.timed_event(0), device_.timed_event(1)), .timeline = {}};
-  if (options.traced) {
-    result.timeline = device_timeline(driver.end_trace(), ops_of(ready.plan), options.iterations);
-  }
-  return result;
+  return *std::ranges::max_element(commands);
 }
 
 /// Whose time each step's kernels are: an exchange is its sender's and its receiver's.
-std::vector<std::vector<OpHere>> VirtualExecutor::ops_of(const IssuePlan& plan) const {
+std::vector<std::vector<OpHere>> VirtualExecutor::ops_by_step() const {
+  const IssuePlan& plan = ready_->plan;
   std::vector<std::vector<OpHere>> ops(plan.steps.size());
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const IssueStep& step = plan.steps[i];

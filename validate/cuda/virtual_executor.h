@@ -8,11 +8,8 @@
 #include <vector>
 
 #include "validate/cuda/calls.h"
-#include "validate/cuda/device.h"
-#include "validate/cuda/device_timeline.h"
+#include "validate/cuda/gpu_executor.h"
 #include "validate/cuda/issue_plan.h"
-#include "validate/cuda/launch_mode.h"
-#include "validate/executor.h"
 
 namespace commfuse::validate {
 
@@ -25,6 +22,7 @@ struct VirtualOptions {
   /// All on one stream in the order of issue: nothing runs beside anything. What every other run must give (T1).
   bool one_stream = false;
   int multiprocessors = 0;  ///< Of products; 0: all.
+  AttentionKernel attention = AttentionKernel::any;
   /// All but messages and collectives runs on at least so many multiprocessors set apart, so that those find the others
   /// free; 0: everything runs everywhere.
   int partition = 0;
@@ -33,23 +31,12 @@ struct VirtualOptions {
   Duration patience = std::chrono::seconds(60);
 };
 
-class VirtualExecutor final : public Executor {
+class VirtualExecutor final : public GpuExecutor {
  public:
-  /// The device outlives it. Throws std::runtime_error for what it does not store, fp8, and when memory runs out.
+  /// As GpuExecutor.
   VirtualExecutor(Lowered lowered, Sizes sizes, Device& device, VirtualOptions options);
 
   [[nodiscard]] std::string_view name() const override { return "cuda-virtual"; }
-  [[nodiscard]] const Program& program() const override { return *lowered_.program; }
-  [[nodiscard]] const Sizes& sizes() const override { return sizes_; }
-  [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
-  [[nodiscard]] bool holds_own_data() const override { return options_.random_data; }
-  void prepare(std::span<const Matrix<float>> tensors) override { memory_.fill(tensors); }
-  /// Throws Stuck when the device does not come to its end, std::runtime_error when more commands than its queues take
-  /// would wait behind a gate.
-  Execution run(const RunOptions& options) override;
-  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
-    return memory_.read(rank, area);
-  }
 
  private:
   /// A plan whose calls are worked out.
@@ -58,34 +45,28 @@ class VirtualExecutor final : public Executor {
     IssuePlan plan;
     std::vector<std::vector<Call>> calls;  // by step
     std::optional<ScratchRoom> scratch;
-    std::optional<GraphId> graph;
   };
 
-  const Ready& ready_for(const RunOptions& options);
-  void warm_up(const Ready& ready);
-  void finish() const;
-  void work_out(Ready& ready, std::span<const Address> bases, std::vector<Bytes>& most) const;
+  void get_ready(const RunOptions& options) override;
+  [[nodiscard]] std::vector<StreamId> streams() override;
+  [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(ready_->plan.events); }
+  void issue_once() override;
+  [[nodiscard]] std::size_t deepest_queue() const override;
+  void finish() override;
+  [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
+
+  void work_out(std::span<const Address> bases, std::vector<Bytes>& most);
   [[nodiscard]] std::vector<Call> calls_of(const IssueStep& step, const Calls& calls, Scratch& scratch) const;
   [[nodiscard]] At at(Spot spot) const;
   [[nodiscard]] StreamId stream(std::int32_t number);
   [[nodiscard]] std::size_t lane_of(std::int32_t stream) const;
   [[nodiscard]] int multiprocessors() const;
-  void issue_all(const Ready& ready, const RunOptions& options);
-  void issue_once(const Ready& ready);
-  void issue_step(const Ready& ready, std::size_t step);
-  void fork(const Ready& ready);
-  void join(const Ready& ready);
-  void require_room(const Ready& ready, int iterations) const;
+  void issue_step(std::size_t step);
   [[nodiscard]] std::vector<At> members_of(const IssueStep& step) const;
-  [[nodiscard]] std::vector<std::vector<OpHere>> ops_of(const IssuePlan& plan) const;
 
-  Lowered lowered_;
-  Sizes sizes_;
-  Device& device_;
   VirtualOptions options_;
-  std::vector<std::vector<Command>> commands_;  // by place
   std::vector<Rank> ranks_;                     // by place
-  DeviceMemory memory_;
+  std::vector<std::vector<Command>> commands_;  // by place
   std::optional<Ready> ready_;
 };
 

@@ -352,7 +352,14 @@ void FakeDriver::function(StreamId stream, const FunctionCall& call) {
   give(stream, {.work = [call] { apply_function(call); }, .name = "function"});
 }
 void FakeDriver::attend(StreamId stream, const AttentionCall& call) {
-  give(stream, {.work = [call] { attend_to(call); }, .name = "attention"});
+  const bool fused = call.products == Products::blocked && call.kernel != AttentionKernel::cublaslt;
+  require(cudnn_ || !fused || call.kernel != AttentionKernel::cudnn, "fused attention is where cuDNN is");
+  if (call.products == Products::blocked) {
+    attention_by_ = fused && cudnn_ ? "cuDNN" : "cuBLASLt";
+  }
+  AttentionCall done = call;
+  done.layout.causal = call.layout.causal && !(fused && wrong_);
+  give(stream, {.work = [done] { attend_to(done); }, .name = "attention"});
 }
 void FakeDriver::move(StreamId stream, const MoveCall& call) {
   give(stream, {.work = [call] { move_parts(call); }, .name = "move"});

@@ -94,6 +94,12 @@ class FakeDriver final : public Driver {
   StreamId make_stream(bool urgent) override;
   /// From now on it refuses to.
   void set_nothing_apart() { sets_apart_ = false; }
+  /// From now on it has a fused attention; a wrong one lets causal queries see all keys.
+  void find_cudnn(bool wrong = false) {
+    cudnn_ = true;
+    wrong_ = wrong;
+  }
+  [[nodiscard]] std::string attention_by() const override { return attention_by_; }
   Partition set_apart(int multiprocessors) override;
   StreamId make_stream_on(const Partition& partition, bool urgent) override;
   EventId make_event(bool timed) override;
@@ -156,6 +162,9 @@ class FakeDriver final : public Driver {
   std::int64_t clock_ = 0;  // ops done
   std::vector<std::string> issued_, issued_apart_;
   bool sets_apart_ = true;
+  bool cudnn_ = false;
+  bool wrong_ = false;
+  std::string attention_by_;
   int apart_ = 0;  // multiprocessors
   int partitions_ = 0;
   std::set<std::size_t> streams_apart_;

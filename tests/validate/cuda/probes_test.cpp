@@ -13,6 +13,7 @@ namespace commfuse::validate {
 namespace {
 
 using test::FakeCluster;
+using test::FakeDriver;
 
 const ProbeStage& stage_named(std::string_view name) {
   return *std::ranges::find(probe_stages(), name, &ProbeStage::name);
@@ -45,7 +46,7 @@ TEST(Probes, EveryStageIsAskedForByAName) {
     EXPECT_FALSE(stage.name.empty());
     EXPECT_FALSE(stage.what.empty());
   }
-  EXPECT_EQ(probe_stages().size(), 9U);
+  EXPECT_EQ(probe_stages().size(), 10U);
 }
 
 TEST(Probes, ADeviceThatSetsNothingApartSaysSo) {
@@ -56,6 +57,45 @@ TEST(Probes, ADeviceThatSetsNothingApartSaysSo) {
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].probe, "partitions");
   EXPECT_EQ(rows[0].samples, std::vector<double>{0.0});
+}
+
+/// Of sequences of 16, which a host computes.
+std::vector<ProbeRow> ask_fused(FakeDriver& driver) {
+  Device device(driver);
+  return stage_named("fused").ask(device, {.repetitions = 2, .lengths = {16}});
+}
+
+TEST(Probes, FusedAttentionIsHeldAgainstOurs) {
+  FakeCluster cluster;
+  cluster.device(0).find_cudnn();
+  const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
+  ASSERT_EQ(rows.size(), 12U);  // all queries and a quarter of them, causal and not: two times and a difference
+  for (std::size_t i = 0; i < rows.size(); i += 3) {
+    EXPECT_EQ(rows[i].parameters.back().second, "cudnn");
+    EXPECT_EQ(rows[i].samples, (std::vector{2.0, 2.0}));  // the kernel, and the record at the end
+    EXPECT_EQ(rows[i + 1].parameters.back().second, "cublaslt");
+    EXPECT_EQ(rows[i + 2].probe, "fused_difference");
+    EXPECT_EQ(rows[i + 2].samples, std::vector{0.0});
+  }
+}
+
+TEST(Probes, AFusedAttentionThatSeesTooMuchIsFarFromOurs) {
+  FakeCluster cluster;
+  cluster.device(0).find_cudnn(true);
+  const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
+  ASSERT_EQ(rows.size(), 12U);
+  for (std::size_t i = 0; i < rows.size(); i += 6) {
+    EXPECT_GT(rows[i + 2].samples.at(0), 0x1p-7) << "causal";
+    EXPECT_EQ(rows[i + 5].samples, std::vector{0.0}) << "full";
+  }
+}
+
+TEST(Probes, WhereThereIsNoFusedAttentionOneRowSaysSo) {
+  FakeCluster cluster;
+  const std::vector<ProbeRow> rows = ask_fused(cluster.device(0));
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].unit, "share");
+  EXPECT_EQ(rows[0].samples, std::vector{0.0});
 }
 
 TEST(Probes, AMessageToOneselfIsTimedWhereThereIsANetwork) {

@@ -11,12 +11,12 @@
 
 #include "validate/cuda/module/fast_attention.h"
 #include "validate/cuda/module/versions.h"
+#include "validate/cuda/module/views.h"
 
 namespace commfuse::validate {
 
 namespace {
 
-void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory
 Address address_of(const void* at) { return reinterpret_cast<Address>(at); }
 
 int attribute(cudaDeviceAttr which, int device) {
@@ -192,9 +192,27 @@ void CudaDriver::attend(StreamId stream_id, const AttentionCall& call) {
     launch_exact_attention(on.handle.get(), call);
     return;
   }
-  launch_fast_attention(
-      on.handle.get(), products_, {on.workspace.get(), LibraryProducts::workspace_bytes},
-      [&](std::size_t bytes) { return room(on, bytes); }, call);
+  require(call.functions == Functions::real, "fast attention is of real functions");
+  if (call.kernel == AttentionKernel::cublaslt || !attend_fused(on, call)) {
+    attention_.cublaslt = true;
+    launch_fast_attention(
+        on.handle.get(), products_, {on.workspace.get(), LibraryProducts::workspace_bytes},
+        [&](std::size_t bytes) { return room(on, bytes); }, call);
+  }
+}
+
+bool CudaDriver::attend_fused(Stream& on, const AttentionCall& call) {
+  const std::vector<AttentionPiece> pieces = pieces_of(call, true);
+  const std::string why = fused_attention_.refused(pieces, [this] { require_open("a kernel of cuDNN's"); });
+  if (why.empty()) {
+    fused_attention_.run(on.handle.get(), pieces, [&](std::size_t bytes) { return room(on, bytes); });
+    attention_.cudnn = fused_attention_.version();
+  } else if (call.kernel == AttentionKernel::cudnn) {
+    throw std::runtime_error(fmt::format("attention cannot be by cuDNN: {}; leave it to cuBLASLt", why));
+  } else if (attention_.without_cudnn.empty()) {
+    attention_.without_cudnn = why;
+  }
+  return why.empty();
 }
 
 namespace {

@@ -7,9 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "validate/cuda/attention_graph.h"
 #include "validate/cuda/driver.h"
 #include "validate/cuda/module/bounce.h"
 #include "validate/cuda/module/device_memory.h"
+#include "validate/cuda/module/fused_attention.h"
 #include "validate/cuda/module/handles.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/partitions.h"
@@ -64,6 +66,8 @@ class CudaDriver final : public Driver {
   GraphId end_capture() override;
   void launch(StreamId stream, GraphId graph) override;
 
+  [[nodiscard]] std::string attention_by() const override { return in_words(attention_); }
+
   void label(std::uint64_t id) override;
   void begin_trace() override;
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
@@ -97,6 +101,8 @@ class CudaDriver final : public Driver {
   [[nodiscard]] const Event& event(EventId id) const;
   /// Throws where the device would have to wait for itself.
   void require_open(const char* what) const;
+  /// Whether cuDNN did it. Throws where it has to and cannot.
+  bool attend_fused(Stream& on, const AttentionCall& call);
   /// Device memory of the stream, at least so much.
   void* room(Stream& of, std::size_t bytes);
   [[nodiscard]] GateFlags& flags() const;
@@ -110,6 +116,8 @@ class CudaDriver final : public Driver {
   bool capturing_ = false;
   StreamId origin_{};
   LibraryProducts products_;
+  FusedAttention fused_attention_;
+  AttentionUse attention_;
   Partitions partitions_;
   std::vector<Stream> streams_;
   std::vector<Event> events_;

@@ -91,7 +91,7 @@ class Module final : public CudaModule {
 }  // namespace commfuse::validate
 
 /// As cuda_module_entry names it; the caller owns it.
-extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_1() {
+extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_2() {
   commfuse::validate::prepare_environment();
   return new commfuse::validate::Module;
 }

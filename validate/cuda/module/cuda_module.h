@@ -12,7 +12,7 @@
 namespace commfuse::validate {
 
 /// Named after the shape of CudaModule and of all it gives; another number where that changes.
-inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_1";
+inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_2";
 
 /// What processes that want to talk to each other by NCCL share.
 using NetworkKey = std::array<std::byte, 128>;

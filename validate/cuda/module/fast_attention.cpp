@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "validate/cuda/module/failures.h"
+#include "validate/cuda/attention_pieces.h"
 #include "validate/cuda/module/kernels.h"
 #include "validate/cuda/module/views.h"
 
@@ -115,37 +115,30 @@ class FastAttention {
   const AttentionLayout& layout_;
 };
 
-/// Every batch-th row from `first` on, and some of the columns.
-Panel sequence_of(const Panel& of, std::int64_t first, std::int64_t batch, std::int64_t column, std::int64_t columns) {
-  return {of.at + static_cast<Address>((first * of.stride + column) * bytes_of(of.dtype)),
-          first < of.rows ? groups_of(of.rows - first, batch) : 0, columns, of.stride * batch, of.dtype};
+/// The rows of one sequence, a head's columns.
+Panel panel_of(Address at, std::int64_t rows, std::int64_t stride, DType dtype, const AttentionPieceShape& shape) {
+  return {at, rows, shape.head, stride * shape.batch, dtype};
 }
 
 }  // namespace
 
 void launch_fast_attention(cudaStream_t stream, LibraryProducts& products, const Workspace& workspace,
                            const std::function<void*(std::size_t)>& room, const AttentionCall& call) {
-  require(call.functions == Functions::real, "fast attention is of real functions");
-  const AttentionLayout& layout = call.layout;
-  const std::int64_t kv_heads = (layout.qkv - layout.out) / 2 / layout.head;
-  const std::int64_t shared = layout.out / layout.head / kv_heads;
-  const FastAttention attention(stream, products, workspace, room, layout);
-  for (const AttentionCall::Part& part : call.parts) {
-    for (std::int64_t sequence = 0; sequence < layout.batch; ++sequence) {
-      // The first of the part's rows that belongs to this sequence.
-      const std::int64_t first = (sequence - part.first_row % layout.batch + layout.batch) % layout.batch;
-      for (std::int64_t i = 0; i < part.queries.columns / layout.qkv * kv_heads; ++i) {
-        const std::int64_t block = i / kv_heads;
-        const std::int64_t q = i % kv_heads * shared * layout.head;
-        const std::int64_t k = block * layout.qkv + layout.out + i % kv_heads * layout.head;
-        const std::int64_t v = k + kv_heads * layout.head;
-        attention.run({.q = sequence_of(part.queries, first, layout.batch, block * layout.qkv + q, layout.head),
-                       .k = sequence_of(call.keys, sequence, layout.batch, k, layout.head),
-                       .v = sequence_of(call.keys, sequence, layout.batch, v, layout.head),
-                       .out = sequence_of(part.out, first, layout.batch, block * layout.out + q, layout.head),
-                       .heads = shared,
-                       .first_position = (part.first_row + first) / layout.batch});
-      }
+  const FastAttention attention(stream, products, workspace, room, call.layout);
+  for (const AttentionPiece& piece : pieces_of(call, false)) {
+    const AttentionPieceShape& shape = piece.shape;
+    const std::int64_t shared = shape.heads / shape.kv_heads;
+    const auto head = static_cast<Address>(shape.head * bytes_of(shape.dtype));
+    const auto out_head = static_cast<Address>(shape.head * bytes_of(shape.out_dtype));
+    for (Address kv = 0; kv < static_cast<Address>(shape.kv_heads); ++kv) {
+      const Address first = kv * static_cast<Address>(shared);
+      attention.run(
+          {.q = panel_of(piece.queries + first * head, shape.queries, shape.query_stride, shape.dtype, shape),
+           .k = panel_of(piece.keys + kv * head, shape.keys, shape.key_stride, shape.dtype, shape),
+           .v = panel_of(piece.values + kv * head, shape.keys, shape.key_stride, shape.dtype, shape),
+           .out = panel_of(piece.out + first * out_head, shape.queries, shape.out_stride, shape.out_dtype, shape),
+           .heads = shared,
+           .first_position = piece.first_position});
     }
   }
 }

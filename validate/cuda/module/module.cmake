@@ -5,7 +5,8 @@ file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.c
   "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.cu")
 add_library(commfuse_cuda MODULE ${sources}
   # What it shares with the program, compiled anew: a module's code stands anywhere in memory.
-  cuda/nccl_features.cpp "${PROJECT_SOURCE_DIR}/model/check.cpp" "${PROJECT_SOURCE_DIR}/model/units.cpp"
+  cuda/attention_graph.cpp cuda/attention_pieces.cpp cuda/nccl_features.cpp
+  "${PROJECT_SOURCE_DIR}/model/check.cpp" "${PROJECT_SOURCE_DIR}/model/units.cpp"
   "${PROJECT_BINARY_DIR}/model/build_info.cpp")
 add_dependencies(commfuse_cuda commfuse_build_info)
 set_target_properties(commfuse_cuda PROPERTIES
@@ -32,6 +33,15 @@ else()
   file(GLOB of_nccl "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/nccl_*.cpp")
   set_source_files_properties(${of_nccl} PROPERTIES HEADER_FILE_ONLY ON)
   message(STATUS "CUDA plugin: without NCCL, for there is none from 2.18 on")
+endif()
+
+if(COMMFUSE_FOUND_CUDNN VERSION_GREATER_EQUAL 9.8)
+  target_compile_definitions(commfuse_cuda PRIVATE COMMFUSE_WITH_CUDNN)
+  target_include_directories(commfuse_cuda SYSTEM PRIVATE "${COMMFUSE_CUDNN_INCLUDE_DIR}")
+else()
+  file(GLOB of_cudnn "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/cudnn_*.cpp")
+  set_source_files_properties(${of_cudnn} PROPERTIES HEADER_FILE_ONLY ON)
+  message(STATUS "CUDA plugin: without fused attention, for there are no headers of cuDNN from 9.8 on")
 endif()
 
 add_dependencies(commfuse-validate commfuse_cuda)

@@ -15,6 +15,9 @@ struct View {
   DType dtype = DType::fp32;
 };
 
+/// As the runtime wants it.
+inline void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(*-no-int-to-ptr): device memory
+
 inline View view_of(const Panel& panel) { return {panel.at, panel.stride, panel.dtype}; }
 
 /// Whether every row begins at a multiple of 16 bytes.

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by scripts that try something in a minimal Debian root of its own: they leave with 77 where none can be made.
+
+skip() {
+  echo "not tried: $*" >&2
+  exit 77
+}
+
+require_debootstrap() {
+  ((EUID == 0)) || skip "a root needs root"
+  command -v debootstrap >/dev/null || skip "debootstrap is missing; apt-get install debootstrap"
+}
+
+# This machine's own mirror where it is a Debian.
+mirror() {
+  local known
+  known=$(awk '/^URIs:/ {print $2; exit} $1 == "deb" {print $2; exit}' /etc/apt/sources.list.d/debian.sources \
+    /etc/apt/sources.list 2>/dev/null || true)
+  printf '%s\n' "${known:-http://deb.debian.org/debian}"
+}
+
+# make_root FOLDER SUITE COMPONENTS: a minimal root with this machine's certificates and settings of apt.
+make_root() {
+  local root=$1 suite=$2 components=$3
+  debootstrap --variant=minbase --include=ca-certificates --components="$components" "$suite" "$root" "$(mirror)" \
+    >"$root.log" 2>&1 || { tail -n 3 "$root.log" >&2 && skip "debootstrap failed"; }
+  rm -f "$root.log"
+  cp -a /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
+  cp -a /etc/ssl/certs/. "$root/etc/ssl/certs/" 2>/dev/null || true
+}
+
+# What programs in it expect of a running system; leave_root undoes it.
+enter_root() {
+  cp -L /etc/resolv.conf "$1/etc/resolv.conf" 2>/dev/null || true
+  mount -t proc proc "$1/proc"
+}
+
+leave_root() {
+  mountpoint -q "$1/proc" && umount "$1/proc"
+  true
+}
+
+# inside ROOT COMMAND...: with nothing of this environment but its proxies.
+inside() {
+  local proxies
+  mapfile -t proxies < <(env | grep -iE '^(https?|no)_proxy=' || true)
+  env -i "${proxies[@]}" HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
+    chroot "$1" "${@:2}"
+}

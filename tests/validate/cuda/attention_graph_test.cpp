@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+// The graph by which cuDNN is asked for attention, computed operation by operation: it has to mean what the reference
+// computes. Whether an engine knows it is cudnn_graph_test.cpp's question.
+#include "validate/cuda/attention_graph.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "tests/validate/cuda/on_device.h"
+#include "validate/reference/attention.h"
+
+namespace commfuse::validate {
+namespace {
+
+using Extents = std::array<std::int64_t, 4>;
+using test::some_values;
+
+/// Numbers of 16 bits at addresses from 0 on; they are kept as they are.
+using Store = std::vector<double>;
+
+std::size_t offset(const Extents& at, const Extents& strides) {
+  return static_cast<std::size_t>(std::inner_product(at.begin(), at.end(), strides.begin(), std::int64_t{0}));
+}
+
+/// Does one operation after another.
+class Interpreter {
+ public:
+  Interpreter(const AttentionPiece& piece, Store& store) : graph_(attention_graph(piece.shape)), store_(store) {
+    places_ = {piece.queries / 2, piece.keys / 2, piece.values / 2, piece.out / 2};
+    for (const GraphTensor& tensor : graph_.tensors) {
+      values_.emplace_back(tensor.place == GraphTensor::Place::inside ? size_of(tensor) : 1, tensor.value);
+    }
+  }
+
+  void run() {
+    for (const GraphOperation& operation : graph_.operations) {
+      const Extents& extents = tensor(operation.out).extents;
+      Extents at{};
+      for (at[0] = 0; at[0] < extents[0]; ++at[0]) {
+        for (at[1] = 0; at[1] < extents[1]; ++at[1]) {
+          for (at[2] = 0; at[2] < extents[2]; ++at[2]) {
+            for (at[3] = 0; at[3] < extents[3]; ++at[3]) {
+              element(operation.out, at) = result(operation, at);
+            }
+          }
+        }
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] const GraphTensor& tensor(int which) const { return graph_.tensors[static_cast<std::size_t>(which)]; }
+  static std::size_t size_of(const GraphTensor& tensor) {
+    return static_cast<std::size_t>(tensor.extents[0] * tensor.extents[1] * tensor.extents[2] * tensor.extents[3]);
+  }
+  /// What is shorter on an axis is the same for all of it.
+  double& element(int which, Extents at) {
+    const GraphTensor& of = tensor(which);
+    for (std::size_t axis = 0; axis < at.size(); ++axis) {
+      at[axis] = std::min(at[axis], of.extents[axis] - 1);
+    }
+    const std::size_t there = offset(at, of.strides);
+    return of.place == GraphTensor::Place::memory ? store_.at(places_[static_cast<std::size_t>(which)] + there)
+                                                  : values_[static_cast<std::size_t>(which)].at(there);
+  }
+
+  double result(const GraphOperation& operation, const Extents& at) {
+    const auto a = [&] { return element(operation.a, at); };
+    const auto b = [&] { return element(operation.b, at); };
+    switch (operation.function) {
+      case GraphFunction::product: return product(operation, at);
+      case GraphFunction::multiply: return a() * b();
+      case GraphFunction::add: return a() + b();
+      case GraphFunction::subtract: return a() - b();
+      case GraphFunction::divide: return a() / b();
+      case GraphFunction::exponential: return std::exp(a());
+      case GraphFunction::logarithm: return std::log(a());
+      case GraphFunction::row: return static_cast<double>(at[2]);
+      case GraphFunction::column: return static_cast<double>(at[3]);
+      case GraphFunction::not_less: return a() >= b() ? 1.0 : 0.0;
+      case GraphFunction::select: return element(operation.mask, at) != 0.0 ? a() : b();
+      case GraphFunction::largest:
+      case GraphFunction::sum: return reduced(operation, at);
+    }
+    return 0.0;
+  }
+  double product(const GraphOperation& operation, const Extents& at) {
+    const std::int64_t shared = tensor(operation.a).extents[1] / tensor(operation.b).extents[1];
+    double sum = 0.0;
+    for (std::int64_t i = 0; i < tensor(operation.a).extents[3]; ++i) {
+      sum += element(operation.a, {at[0], at[1], at[2], i}) * element(operation.b, {at[0], at[1] / shared, i, at[3]});
+    }
+    return sum;
+  }
+  double reduced(const GraphOperation& operation, const Extents& at) {
+    double value = operation.function == GraphFunction::sum ? 0.0 : -INFINITY;
+    for (std::int64_t i = 0; i < tensor(operation.a).extents[3]; ++i) {
+      const double one = element(operation.a, {at[0], at[1], at[2], i});
+      value = operation.function == GraphFunction::sum ? value + one : std::max(value, one);
+    }
+    return value;
+  }
+
+  AttentionGraph graph_;
+  Store& store_;
+  std::array<std::size_t, 4> places_{};
+  std::vector<Store> values_;
+};
+
+struct Case {
+  AttentionLayout layout;
+  std::int64_t rows, first, queries;  // rows of the whole; those of them that are asked for
+};
+
+// Whole sequences, a slice in the middle, the last one, rows that belong to some of the sequences only, two blocks.
+constexpr std::array cases{
+    Case{{.qkv = 16, .out = 8, .head = 4, .batch = 1, .causal = true}, 6, 0, 6},
+    Case{{.qkv = 24, .out = 16, .head = 4, .batch = 1, .causal = true}, 8, 2, 3},
+    Case{{.qkv = 24, .out = 16, .head = 4, .batch = 2, .causal = true}, 12, 8, 4},
+    Case{{.qkv = 24, .out = 16, .head = 4, .batch = 3, .causal = true}, 15, 4, 7},
+    Case{{.qkv = 24, .out = 8, .head = 8, .batch = 2, .causal = false}, 10, 4, 4},
+    Case{{.qkv = 12, .out = 4, .head = 4, .batch = 2, .causal = true}, 8, 0, 1},
+};
+constexpr std::int64_t blocks = 2;
+
+/// As many keys as the queries see, and the results behind them.
+AttentionCall call_of(const Case& one) {
+  const std::int64_t columns = blocks * one.layout.qkv;
+  const std::int64_t keys = one.layout.causal ? one.first + one.queries : one.rows;
+  const Panel all{0, keys, columns, columns, DType::bf16};
+  Panel queries = all;
+  queries.at = static_cast<Address>(one.first * columns * 2);
+  queries.rows = one.queries;
+  const Panel out{static_cast<Address>(one.rows * columns * 2), one.queries, blocks * one.layout.out,
+                  blocks * one.layout.out, DType::bf16};
+  return {.layout = one.layout,
+          .products = Products::blocked,
+          .parts = {{.queries = queries, .first_row = one.first, .out = out}},
+          .keys = all};
+}
+
+TEST(AttentionGraph, ComputedStepByStepItIsTheReferencesAttention) {
+  for (const Case& one : cases) {
+    const Matrix<float> qkv = some_values(one.rows, blocks * one.layout.qkv, DType::bf16, 7);
+    std::vector<std::int64_t> rows(static_cast<std::size_t>(one.queries));
+    std::iota(rows.begin(), rows.end(), one.first);
+    Matrix<float> queries(one.queries, qkv.columns());
+    for (std::int64_t row = 0; row < one.queries; ++row) {
+      std::ranges::copy(qkv.row(one.first + row), queries.row(row).begin());
+    }
+    const Matrix<float> expected = attention(one.layout, Functions::real, queries, rows, qkv);
+    for (const bool joined : {false, true}) {
+      Store store(qkv.values().begin(), qkv.values().end());
+      store.resize(store.size() + expected.values().size(), NAN);
+      for (const AttentionPiece& piece : pieces_of(call_of(one), joined)) {
+        Interpreter(piece, store).run();
+      }
+      for (std::size_t i = 0; i < expected.values().size(); ++i) {
+        EXPECT_NEAR(store[qkv.values().size() + i], expected.values()[i], 1e-6)
+            << one.rows << ' ' << joined << ' ' << i;
+      }
+    }
+  }
+}
+
+TEST(AttentionPieces, SequencesThatShareTheirRowsAreOne) {
+  EXPECT_EQ(pieces_of(call_of(cases[2]), true).size(), 2U);   // blocks
+  EXPECT_EQ(pieces_of(call_of(cases[2]), false).size(), 4U);  // blocks and sequences
+  // Rows 4 to 10 of three sequences: two, three and two positions of them.
+  std::vector<std::int64_t> queries;
+  for (const AttentionPiece& piece : pieces_of(call_of(cases[3]), true)) {
+    queries.push_back(piece.shape.queries);
+  }
+  EXPECT_EQ(queries, (std::vector<std::int64_t>{2, 2, 3, 3, 2, 2}));
+  // A single row is of one sequence only.
+  EXPECT_EQ(pieces_of(call_of(cases[5]), true).size(), 2U);
+}
+
+TEST(AttentionGraph, IsInTheOrderThatEnginesKnow) {
+  std::vector<GraphFunction> order;
+  for (const GraphOperation& operation : attention_graph(pieces_of(call_of(cases[1]), true)[0].shape).operations) {
+    order.push_back(operation.function);
+  }
+  using enum GraphFunction;
+  EXPECT_EQ(order, (std::vector{product, multiply, row, column, add, subtract, not_less, select, largest, subtract,
+                                exponential, sum, logarithm, add, divide, product}));
+}
+
+TEST(AttentionGraph, WhatNoFusedKernelTakesIsSaid) {
+  AttentionPiece piece{.shape = {.head = 128,
+                                 .queries = 64,
+                                 .keys = 256,
+                                 .query_stride = 1280,
+                                 .key_stride = 1280,
+                                 .out_stride = 1024,
+                                 .causal = true},
+                       .first_position = 192,
+                       .queries = 256};
+  EXPECT_EQ(unfit_for_fusing(piece), "");
+  piece.shape.dtype = DType::fp32;
+  EXPECT_EQ(unfit_for_fusing(piece), "fp32 is no dtype of its fused attention");
+  piece.shape.dtype = DType::fp16;
+  piece.shape.out_dtype = DType::fp16;
+  piece.values = 8;
+  EXPECT_EQ(unfit_for_fusing(piece), "rows of heads do not begin at multiples of 16 bytes");
+  piece.values = 0;
+  piece.shape.keys = 300;
+  EXPECT_EQ(unfit_for_fusing(piece), "the last query does not stand at the last key");
+  piece.shape.causal = false;
+  EXPECT_EQ(unfit_for_fusing(piece), "");
+}
+
+TEST(CudnnVersions, ThoseThatCannotBeUsedAreRefusedWithAReason) {
+  constexpr int header = 91900;
+  EXPECT_EQ(refused({header, 91900}), "");
+  EXPECT_EQ(refused({header, 90600}), "");
+  EXPECT_EQ(refused({header, 0}), "there is no libcudnn.so.9 here");
+  EXPECT_EQ(refused({header, 100000}), "cuDNN 10.0.0 is here and this build is of 9.19.0");
+  EXPECT_EQ(refused({header, 90501}), "cuDNN 9.5.1 is older than 9.6.0, which knows slices of any length");
+  EXPECT_EQ(refused({header, 91001}), "cuDNN 9.10.1 has a known fault in it; 9.10.2 has not");
+  EXPECT_EQ(refused({header, 91002}), "");
+}
+
+TEST(AttentionUse, SaysWhoComputedItAndWhy) {
+  EXPECT_EQ(in_words(AttentionUse{}), "");
+  EXPECT_EQ(in_words(AttentionUse{.cudnn = "9.19.0"}), "cuDNN 9.19.0");
+  EXPECT_EQ(in_words(AttentionUse{.cublaslt = true}), "cuBLASLt");
+  EXPECT_EQ(in_words(AttentionUse{.cublaslt = true, .without_cudnn = refused({91900, 0})}),
+            "cuBLASLt, for there is no libcudnn.so.9 here");
+  EXPECT_EQ(in_words(AttentionUse{.cudnn = "9.19.0", .cublaslt = true, .without_cudnn = "fp32"}),
+            "cuDNN 9.19.0 and some by cuBLASLt, for fp32");
+}
+
+}  // namespace
+}  // namespace commfuse::validate

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether the real cuDNN takes our graphs: a described device is enough for its heuristics to name engines, which
+// choose and write kernels, but cannot load them. Skipped where cuDNN is not.
+#include <gtest/gtest.h>
+
+#ifdef COMMFUSE_WITH_CUDNN
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "validate/cuda/module/cudnn_graph.h"
+
+namespace commfuse::validate {
+namespace {
+
+/// As cuDNN describes a device; those that differ between the two matter to engines.
+std::string described(int capability, int multiprocessors, int shared_memory) {
+  return fmt::format(
+      R"({{"maxGridSize":[2147483647,65535,65535],"maxBlockSize":[1024,1024,64],"regsPerBlock":65536,)"
+      R"("multiProcessorCount":{},"warpSize":32,"maxSharedMemoryPerBlock":49152,"maxSharedMemoryPerBlockOptin":{},)"
+      R"("reservedSharedMemoryPerBlock":1024,"maxRegistersPerSM":65536,"maxCtasPerSM":32,"maxThreadsPerBlock":1024,)"
+      R"("maxThreadsPerSM":2048,"pciDeviceId":0,"isTccDriver":0,"supportCoopLaunch":1,"totalGlobalMem":85029158912,)"
+      R"("smClockRateKHz":1980000,"memClockRateKHz":2619000,"l2CacheSize":52428800,"cudaDeviceId":0,)"
+      R"("deviceVer":{},"driverVer":13000,"deviceName":"described"}})",
+      multiprocessors, shared_memory, capability * 10);
+}
+
+std::string a100() { return described(80, 108, 166912); }
+std::string h100() { return described(90, 132, 232448); }
+
+/// The last `queries` of `keys`, in a matrix of q, k and v side by side.
+AttentionPieceShape slice(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t batch = 1) {
+  constexpr std::int64_t head = 128;
+  AttentionPieceShape shape{.sequences = batch,
+                            .batch = batch,
+                            .heads = 8,
+                            .kv_heads = 2,
+                            .head = head,
+                            .queries = queries,
+                            .keys = keys,
+                            .causal = causal};
+  shape.query_stride = shape.key_stride = (shape.heads + 2 * shape.kv_heads) * head;
+  shape.out_stride = shape.heads * head;
+  return shape;
+}
+
+AttentionGraph without_statistics(AttentionGraph graph) {
+  std::erase_if(graph.operations, [&](const GraphOperation& one) {
+    return one.function == GraphFunction::logarithm ||
+           (one.function == GraphFunction::add && graph.tensors[static_cast<std::size_t>(one.out)].extents[3] == 1);
+  });
+  return graph;
+}
+
+/// In a process of its own: cuDNN wants a libcuda, and where there is none the toolkit's stub does for it, of which no
+/// other test should hear.
+class RealCudnn : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (library_.version() < 90800) {
+      GTEST_SKIP() << "cuDNN " << cudnn_in_words(library_.version()) << " knows no described devices; 9.8 does";
+    }
+    if (!has_driver() && std::string(COMMFUSE_CUDA_STUB).empty()) {
+      GTEST_SKIP() << "there is neither libcuda.so.1 nor the toolkit's stub of it";
+    }
+  }
+  static bool has_driver() { return ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL) != nullptr; }
+
+  /// Ends the process with the number of engines.
+  [[noreturn]] void count_engines(const AttentionGraph& graph, const std::string& device) const {
+    if (!has_driver()) {
+      ::dlopen(COMMFUSE_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL);
+    }
+    std::_Exit(static_cast<int>(CudnnGraph(library_, graph, {.properties = device}).engines().size()));
+  }
+  void expect_engines(const AttentionPieceShape& shape, const std::string& device) const {
+    const auto some = [](int status) { return WIFEXITED(status) && WEXITSTATUS(status) > 0; };
+    EXPECT_EXIT(count_engines(attention_graph(shape), device), some, "") << shape.queries << ' ' << shape.keys;
+  }
+
+  const CudnnLibrary library_;
+};
+
+TEST_F(RealCudnn, HasAnEngineForCausalSlicesOnAmpereAndHopper) {
+  expect_engines(slice(1024, 8192, true), h100());
+  expect_engines(slice(8192, 8192, true), h100());
+  expect_engines(slice(1024, 8192, true), a100());
+}
+
+TEST_F(RealCudnn, HasOneForFullAttentionForSeveralSequencesAndForOddLengths) {
+  expect_engines(slice(1024, 8192, false), h100());
+  expect_engines(slice(1000, 3000, true, 2), h100());
+  expect_engines(slice(1, 4096, true), h100());
+}
+
+TEST_F(RealCudnn, HasNoneForTheSameInAnotherForm) {
+  EXPECT_EXIT(count_engines(without_statistics(attention_graph(slice(1024, 1024, true))), h100()),
+              testing::ExitedWithCode(0), "");
+}
+
+}  // namespace
+}  // namespace commfuse::validate
+
+#else
+
+TEST(RealCudnn, IsAskedWhereItsHeadersAre) { GTEST_SKIP() << "this build was made without the headers of cuDNN"; }
+
+#endif

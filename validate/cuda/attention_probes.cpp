@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention of slices of the queries: what it takes, and whether cuDNN's fused kernel comes to the same as ours.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <stdexcept>
+
+#include "validate/cuda/probe_tools.h"
+#include "validate/reference/rounding.h"
+
+namespace commfuse::validate::probing {
+
+namespace {
+
+constexpr std::int64_t head = 128;
+constexpr std::int64_t heads = 8;
+constexpr std::int64_t kv_heads = 1;
+constexpr AttentionLayout layout{
+    .qkv = (heads + 2 * kv_heads) * head, .out = heads * head, .head = head, .batch = 1, .causal = true};
+
+/// The last slice of the queries, which sees most.
+struct Slice {
+  std::int64_t keys = 0;
+  std::int64_t slices = 1;
+  bool causal = true;
+
+  [[nodiscard]] std::int64_t queries() const { return keys / slices; }
+};
+
+std::vector<Slice> slices_of(const ProbeOptions& options, const std::vector<std::int64_t>& usual,
+                             const std::vector<std::int64_t>& cuts) {
+  const std::vector<std::int64_t> quick{4096};
+  const std::vector<std::int64_t>& lengths = !options.lengths.empty() ? options.lengths : options.quick ? quick : usual;
+  std::vector<Slice> slices;
+  for (const std::int64_t keys : lengths) {
+    for (const std::int64_t cut : cuts) {
+      slices.push_back({keys, cut, true});
+      slices.push_back({keys, cut, false});
+    }
+  }
+  return slices;
+}
+
+AttentionCall call_of(const Slice& slice, const Panel& qkv, const Panel& out, AttentionKernel kernel) {
+  AttentionCall call{.layout = layout, .products = Products::blocked, .kernel = kernel, .keys = qkv};
+  call.layout.causal = slice.causal;
+  AttentionCall::Part part{.queries = qkv, .first_row = slice.keys - slice.queries(), .out = out};
+  part.queries.rows = part.out.rows = slice.queries();
+  part.queries.at += static_cast<Address>(part.first_row * layout.qkv * bytes_of(DType::bf16));
+  call.parts.push_back(part);
+  return call;
+}
+
+ProbeRow row_of(std::string probe, const Slice& slice, std::string kernel) {
+  return {.probe = std::move(probe),
+          .parameters = {{"queries", number(slice.queries())},
+                         {"keys", number(slice.keys)},
+                         {"heads", number(heads)},
+                         {"kv_heads", number(kv_heads)},
+                         {"head", number(head)},
+                         {"causal", slice.causal ? "yes" : "no"},
+                         {"kernel", std::move(kernel)}}};
+}
+
+/// Made once in the open, then timed.
+std::vector<double> timed(Device& device, const ProbeOptions& options, const AttentionCall& call) {
+  const auto issue = [&] { device.driver().attend(device.stream(0, false), call); };
+  once_in_the_open(device, issue);
+  return sampled(options, [&] { return behind_gate(device, issue); });
+}
+
+std::vector<float> downloaded(Device& device, const Panel& panel) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(panel.bytes().count));
+  device.driver().download(bytes, panel.at);
+  std::vector<float> values(static_cast<std::size_t>(panel.rows * panel.columns));
+  decode(panel.dtype, bytes, values);
+  return values;
+}
+
+/// The worst row's: the root of the mean square of the difference beside that of the values.
+double difference(const std::vector<float>& got, const std::vector<float>& expected) {
+  double worst = 0.0;
+  for (std::size_t row = 0; row < got.size(); row += static_cast<std::size_t>(layout.out)) {
+    double apart = 0.0;
+    double size = 0.0;
+    for (std::size_t i = row; i < row + static_cast<std::size_t>(layout.out); ++i) {
+      apart += std::pow(static_cast<double>(got[i]) - static_cast<double>(expected[i]), 2);
+      size += std::pow(static_cast<double>(expected[i]), 2);
+    }
+    worst = std::max(worst, std::isfinite(apart) ? std::sqrt(apart / size) : INFINITY);
+  }
+  return worst;
+}
+
+}  // namespace
+
+std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options) {
+  std::vector<ProbeRow> rows;
+  for (const Slice& slice : slices_of(options, {2048, 4096, 8192}, {1, 2, 4, 8})) {
+    const Matrices qkv(device, slice.keys, layout.qkv, DType::bf16);
+    const Matrices out(device, slice.keys, layout.out, DType::bf16);
+    rows.push_back(row_of("attention", slice, "cublaslt"));
+    rows.back().samples = timed(device, options, call_of(slice, qkv.at(0), out.at(0), AttentionKernel::cublaslt));
+  }
+  return rows;
+}
+
+/// Where cuDNN does not do it, a single row says so.
+std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options) {
+  std::vector<ProbeRow> rows;
+  for (const Slice& slice : slices_of(options, {4096, 8192}, {1, 4})) {
+    const Matrices qkv(device, slice.keys, layout.qkv, DType::bf16);
+    const Matrices out(device, slice.keys, layout.out, DType::bf16);
+    const AttentionCall ours = call_of(slice, qkv.at(0), out.at(0), AttentionKernel::cublaslt);
+    const AttentionCall fused = call_of(slice, qkv.at(0), out.at(1), AttentionKernel::cudnn);
+    ProbeRow by_cudnn = row_of("fused_attention", slice, "cudnn");
+    try {
+      by_cudnn.samples = timed(device, options, fused);
+    } catch (const std::runtime_error&) {  // there is none, or none for this shape
+      return {{.probe = "fused_attention", .unit = "share", .samples = {0.0}}};
+    }
+    ProbeRow by_cublaslt = row_of("fused_attention", slice, "cublaslt");
+    by_cublaslt.samples = timed(device, options, ours);
+    ProbeRow apart = row_of("fused_difference", slice, "cudnn");
+    apart.unit = "share";
+    apart.samples = {
+        difference(downloaded(device, fused.parts.front().out), downloaded(device, ours.parts.front().out))};
+    rows.insert(rows.end(), {std::move(by_cudnn), std::move(by_cublaslt), std::move(apart)});
+  }
+  return rows;
+}
+
+}  // namespace commfuse::validate::probing

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/gpu_executor.h"
+
+#include <stdexcept>
+#include <utility>
+
+#include "validate/reference/interpreter.h"
+
+namespace commfuse::validate {
+
+GpuExecutor::GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::vector<Rank> ranks, IssueOptions issue)
+    : lowered_(std::move(lowered)),
+      sizes_(std::move(sizes)),
+      device_(device),
+      issue_(issue),
+      memory_((require_storable(*lowered_.program), *lowered_.program), sizes_, device.driver(), std::move(ranks)) {
+  if (issue_.random_data) {
+    memory_.randomize(device_);
+  }
+}
+
+/// All streams start where the first one is.
+void GpuExecutor::fork(std::span<const StreamId> streams) {
+  driver().label(frame_label);
+  if (streams.size() > 1) {
+    const EventId start = device_.event(first_free_event());
+    driver().record(start, streams.front());
+    for (const StreamId other : streams.subspan(1)) {
+      driver().wait(other, start);
+    }
+  }
+}
+
+/// The first stream goes on when all have come to their end.
+void GpuExecutor::join(std::span<const StreamId> streams) {
+  driver().label(frame_label);
+  std::size_t event = first_free_event();
+  for (const StreamId other : streams.subspan(1)) {
+    const EventId end = device_.event(++event);
+    driver().record(end, other);
+    driver().wait(streams.front(), end);
+  }
+}
+
+void GpuExecutor::framed(std::span<const StreamId> streams, int iterations) {
+  fork(streams);
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    issue_once();
+  }
+  join(streams);
+}
+
+void GpuExecutor::warm_up() {
+  const std::vector<StreamId> used = streams();
+  if (issue_.random_data && issue_.mode != LaunchMode::stream && !used.empty()) {
+    framed(used, 1);
+    finish();
+  }
+}
+
+void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions& options) {
+  // A graph tells its nodes' times, not what they were issued for.
+  const LaunchMode mode = options.traced && issue_.mode == LaunchMode::graph ? LaunchMode::stream : issue_.mode;
+  const StreamId origin = streams.front();
+  if (mode == LaunchMode::graph && !graph_) {
+    driver().begin_capture(origin);
+    framed(streams, 1);
+    graph_ = driver().end_capture();
+  }
+  if (mode == LaunchMode::gated) {
+    require_room_behind_gate(deepest_queue() * static_cast<std::size_t>(options.iterations));
+    driver().close_gate();
+    driver().label(gate_label);
+    driver().gate(origin);
+  } else {
+    meet();
+  }
+  driver().label(frame_label);
+  driver().record(device_.timed_event(0), origin);
+  if (mode == LaunchMode::graph) {
+    for (int iteration = 0; iteration < options.iterations; ++iteration) {
+      driver().launch(origin, *graph_);
+    }
+  } else {
+    framed(streams, options.iterations);
+  }
+  driver().record(device_.timed_event(1), origin);
+  if (mode == LaunchMode::gated) {
+    meet();
+    driver().open_gate();
+  }
+}
+
+Execution GpuExecutor::run(const RunOptions& options) {
+  get_ready(options);
+  const std::vector<StreamId> used = streams();
+  if (used.empty()) {
+    return {};
+  }
+  if (options.traced) {
+    driver().begin_trace();
+  }
+  issue_all(used, options);
+  finish();
+  if (issue_.mode == LaunchMode::gated && !driver().gate_held()) {
+    throw std::runtime_error("the gate opened before all was issued, so the time means nothing; issue by graph");
+  }
+  Execution result{.makespan = driver().elapsed(device_.timed_event(0), device_.timed_event(1)), .timeline = {}};
+  if (options.traced) {
+    result.timeline = device_timeline(driver().end_trace(), ops_by_step(), options.iterations);
+  }
+  return result;
+}
+
+}  // namespace commfuse::validate

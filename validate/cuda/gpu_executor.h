@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What executors on a GPU have in common: a program in device memory, iterations of it given to streams that start and
+// end together, behind a gate, as they come, or as a graph.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "validate/cuda/device.h"
+#include "validate/cuda/device_timeline.h"
+#include "validate/cuda/launch_mode.h"
+#include "validate/executor.h"
+
+namespace commfuse::validate {
+
+struct IssueOptions {
+  LaunchMode mode = LaunchMode::stream;
+  /// Buffers are filled with random values at the start, and prepare() is not needed: for times at full size.
+  bool random_data = false;
+  Duration patience = std::chrono::seconds(60);
+};
+
+class GpuExecutor : public Executor {
+ public:
+  [[nodiscard]] const Program& program() const override { return *lowered_.program; }
+  [[nodiscard]] const Sizes& sizes() const override { return sizes_; }
+  [[nodiscard]] bool holds(Rank rank) const override { return memory_.holds(rank); }
+  [[nodiscard]] bool holds_own_data() const override { return issue_.random_data; }
+  void prepare(std::span<const Matrix<float>> tensors) override { memory_.fill(tensors); }
+  /// Throws Stuck when the device does not come to its end, std::runtime_error when more commands than its queues take
+  /// would wait behind a gate.
+  Execution run(const RunOptions& options) override;
+  [[nodiscard]] Matrix<float> fetch(Rank rank, const Rectangle& area) const override {
+    return memory_.read(rank, area);
+  }
+
+ protected:
+  /// The device outlives it. Throws std::runtime_error for what it does not store, fp8, and when memory runs out.
+  GpuExecutor(Lowered&& lowered, Sizes&& sizes, Device& device, std::vector<Rank> ranks, IssueOptions issue);
+
+  /// Works out what run() is to issue, unless it is worked out for such options.
+  virtual void get_ready(const RunOptions& options) = 0;
+  /// Those that have something to do, once it is ready; none: nothing has.
+  [[nodiscard]] virtual std::vector<StreamId> streams() = 0;
+  /// Events from this number on are free to frame iterations with.
+  [[nodiscard]] virtual std::size_t first_free_event() const = 0;
+  /// One iteration, between fork and join.
+  virtual void issue_once() = 0;
+  /// The most commands of an iteration that wait in one queue.
+  [[nodiscard]] virtual std::size_t deepest_queue() const = 0;
+  /// Called before all ranks are released.
+  virtual void meet() {}
+  /// Waits for the device. Throws Stuck.
+  virtual void finish() = 0;
+  /// By step of an iteration: whose time its kernels are.
+  [[nodiscard]] virtual std::vector<std::vector<OpHere>> ops_by_step() const = 0;
+
+  /// What was worked out is of other options.
+  void forget_graph() { graph_.reset(); }
+  /// What is made when it is first needed, as rooms for attention and connections, cannot be made behind a gate or in a
+  /// capture. It leaves other values, which nobody looks at.
+  void warm_up();
+
+  [[nodiscard]] const Lowered& lowered() const { return lowered_; }
+  [[nodiscard]] Device& device() const { return device_; }
+  [[nodiscard]] Driver& driver() const { return device_.driver(); }
+  [[nodiscard]] const DeviceMemory& memory() const { return memory_; }
+  [[nodiscard]] Duration patience() const { return issue_.patience; }
+
+ private:
+  void fork(std::span<const StreamId> streams);
+  void join(std::span<const StreamId> streams);
+  void framed(std::span<const StreamId> streams, int iterations);
+  void issue_all(std::span<const StreamId> streams, const RunOptions& options);
+
+  Lowered lowered_;
+  Sizes sizes_;
+  Device& device_;
+  IssueOptions issue_;
+  DeviceMemory memory_;
+  std::optional<GraphId> graph_;
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A graph of attention in the words of cuDNN's backend, and the engines that take it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "validate/cuda/attention_graph.h"
+#include "validate/cuda/module/cudnn_library.h"
+
+namespace commfuse::validate {
+
+/// Whose device engines are asked for: that of a handle, or one that is only described.
+struct CudnnTarget {
+  cudnnHandle_t handle = nullptr;
+  /// As cuDNN describes a device in JSON, from 9.8 on; it need not be there.
+  std::string properties{};
+};
+
+class CudnnGraph {
+ public:
+  /// Tensor i has the unique id i + 1. The library outlives it. All throw std::runtime_error with what cuDNN refuses.
+  CudnnGraph(const CudnnLibrary& library, const AttentionGraph& graph, const CudnnTarget& target);
+
+  /// What cuDNN's heuristics would have run, best first; empty: nothing takes this graph there.
+  [[nodiscard]] std::vector<CudnnDescriptor> engines() const;
+
+ private:
+  void add_tensor(const GraphTensor& tensor);
+  void add_operation(const GraphOperation& operation);
+  void add_product(const GraphOperation& operation);
+  void add_reduction(const GraphOperation& operation);
+  void add_pointwise(const GraphOperation& operation, GraphType type);
+  [[nodiscard]] std::vector<CudnnDescriptor> engines(cudnnBackendHeurMode_t mode) const;
+
+  const CudnnLibrary& library_;
+  std::vector<CudnnDescriptor> tensors_;
+  std::vector<CudnnDescriptor> inner_;  // what operations refer to
+  std::vector<CudnnDescriptor> operations_;
+  std::optional<CudnnDescriptor> properties_;
+  CudnnDescriptor graph_;
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/module/cudnn_library.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <stdexcept>
+
+namespace commfuse::validate {
+
+CudnnLibrary::CudnnLibrary() {
+  void* const library = ::dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    return;
+  }
+  bool all = true;
+  const auto find = [&](auto& function, const char* name) {
+    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
+    all = all && function != nullptr;
+  };
+  decltype(&::cudnnGetVersion) get_version = nullptr;
+  find(get_version, "cudnnGetVersion");
+  find(create, "cudnnCreate");
+  find(destroy, "cudnnDestroy");
+  find(set_stream, "cudnnSetStream");
+  find(create_descriptor, "cudnnBackendCreateDescriptor");
+  find(destroy_descriptor, "cudnnBackendDestroyDescriptor");
+  find(set_attribute, "cudnnBackendSetAttribute");
+  find(get_attribute, "cudnnBackendGetAttribute");
+  find(finalize, "cudnnBackendFinalize");
+  find(execute, "cudnnBackendExecute");
+  find(error_string_, "cudnnGetErrorString");
+  find(last_error_string_, "cudnnGetLastErrorString");
+  if (all) {
+    version_ = static_cast<int>(get_version());
+  }
+}
+
+void CudnnLibrary::require(cudnnStatus_t status, const char* call) const {
+  if (status == CUDNN_STATUS_SUCCESS) {
+    return;
+  }
+  std::array<char, 512> last{};
+  last_error_string_(last.data(), last.size());
+  throw std::runtime_error(fmt::format("{} failed: {} {}", call, error_string_(status), last.data()));
+}
+
+CudnnDescriptor::CudnnDescriptor(const CudnnLibrary& library, cudnnBackendDescriptorType_t type) : library_(&library) {
+  library.require(library.create_descriptor(type, &handle_), "cudnnBackendCreateDescriptor");
+}
+
+CudnnDescriptor::~CudnnDescriptor() {
+  if (handle_ != nullptr) {
+    static_cast<void>(library_->destroy_descriptor(handle_));
+  }
+}
+
+}  // namespace commfuse::validate

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "validate/cuda/probe_tools.h"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace commfuse::validate::probing {
+
+namespace {
+
+constexpr Duration patience = std::chrono::seconds(30);
+constexpr std::size_t sets = 3;
+
+}  // namespace
+
+std::string number(std::int64_t value) { return fmt::format("{}", value); }
+
+void finish(Device& device) {
+  if (!device.driver().finish(patience)) {
+    throw std::runtime_error("a probe has not come to its end within 30 s");
+  }
+}
+
+Micros behind_gate(Device& device, const std::function<void()>& issue) {
+  Driver& driver = device.driver();
+  const StreamId first = device.stream(0, false);
+  driver.close_gate();
+  driver.gate(first);
+  driver.record(device.timed_event(0), first);
+  issue();
+  driver.record(device.timed_event(1), first);
+  driver.open_gate();
+  finish(device);
+  return driver.elapsed(device.timed_event(0), device.timed_event(1));
+}
+
+void once_in_the_open(Device& device, const std::function<void()>& issue) {
+  issue();
+  finish(device);
+}
+
+std::vector<double> sampled(const ProbeOptions& options, const std::function<Micros()>& once) {
+  once();
+  std::vector<double> samples;
+  for (int i = 0; i < options.repetitions; ++i) {
+    samples.push_back(once().count());
+  }
+  return samples;
+}
+
+Matrices::Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype)
+    : panel_{0, rows, columns, columns, dtype},
+      stride_((panel_.bytes().count + 255) / 256 * 256),
+      memory_(device.driver(), {static_cast<std::int64_t>(sets) * stride_}) {
+  for (std::size_t i = 0; i < sets; ++i) {
+    device.driver().randomize(device.stream(0, false), at(i), i + 1);
+  }
+  finish(device);
+}
+
+Panel Matrices::at(std::size_t turn) const {
+  Panel panel = panel_;
+  panel.at = memory_.at() + static_cast<Address>(static_cast<std::int64_t>(turn % sets) * stride_);
+  return panel;
+}
+
+}  // namespace commfuse::validate::probing

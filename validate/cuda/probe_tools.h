@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What probes have in common: how they take time, and where their matrices lie.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "validate/cuda/probes.h"
+
+namespace commfuse::validate::probing {
+
+using Micros = std::chrono::duration<double, std::micro>;
+
+std::string number(std::int64_t value);
+/// Throws std::runtime_error when the device does not come to its end within 30 s.
+void finish(Device& device);
+/// How long what `issue` gives to streams takes on the device, all of it issued before the first begins. The first
+/// stream begins and ends it.
+Micros behind_gate(Device& device, const std::function<void()>& issue);
+/// What is made when it is first needed, rooms and connections, cannot be made behind a gate.
+void once_in_the_open(Device& device, const std::function<void()>& issue);
+/// So many samples after one that does not count.
+std::vector<double> sampled(const ProbeOptions& options, const std::function<Micros()>& once);
+
+/// A matrix of the device's memory for every turn, filled. Products and copies take turns on so much memory that none
+/// finds its factors in the second-level cache.
+class Matrices {
+ public:
+  Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype);
+  [[nodiscard]] Panel at(std::size_t turn) const;
+
+ private:
+  Panel panel_;
+  std::int64_t stride_;
+  Allocation memory_;
+};
+
+/// The stages about attention.
+std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options);
+std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options);
+
+}  // namespace commfuse::validate::probing
