@@ -14,9 +14,14 @@ void JsonBudget::refuse_depth() const {
       fmt::format("{}: more than {} levels of nesting; give the file as it was written", place_, deepest));
 }
 
+void JsonBudget::refuse_objects() const {
+  throw ConfigError(fmt::format("{}: more than {} objects where one is expected; give the file as it was written",
+                                place_, most_objects_));
+}
+
 void JsonBudget::refuse_size() const {
-  throw ConfigError(fmt::format("{}: what belongs together there is too large, {} values and more; give a part of it",
-                                place_, std::min(most_objects_, most_bytes / value_bytes)));
+  throw ConfigError(
+      fmt::format("{}: it takes more than {} MiB of memory; give a part of it", place_, most_bytes >> 20U));
 }
 
 std::string line_and_column(std::string_view text, std::size_t byte) {

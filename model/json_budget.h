@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -23,14 +24,14 @@ class JsonBudget {
   };
 
   /// `place` begins its sentences.
-  explicit JsonBudget(std::string place, std::size_t most_objects = most_bytes)
+  explicit JsonBudget(std::string place, std::size_t most_objects = std::numeric_limits<std::size_t>::max())
       : place_(std::move(place)), most_objects_(most_objects) {}
 
   /// These throw ConfigError when there is too much. A list or object begins, `depth` others around it:
   void begin_list(int depth) { begin(depth); }
   void begin_object(int depth) {
     if (++taken_.objects > most_objects_) {
-      refuse_size();
+      refuse_objects();
     }
     begin(depth);
   }
@@ -62,6 +63,7 @@ class JsonBudget {
     }
   }
   [[noreturn]] void refuse_depth() const;
+  [[noreturn]] void refuse_objects() const;
   [[noreturn]] void refuse_size() const;
 
   std::string place_;

@@ -222,7 +222,8 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
   }
   const auto config = json.find("config");
   for (const Json& device : list(config != json.end() ? *config : none, "devices")) {
-    reading.add_rank(device.is_object() ? device.value("hostname", "") : "");
+    const auto host = device.is_object() ? device.find("hostname") : device.end();
+    reading.add_rank(host != device.end() && host->is_string() ? host->get<std::string>() : "");
   }
   const Json& results = list(json, "results");
   for (std::size_t i = 0; i < results.size(); ++i) {

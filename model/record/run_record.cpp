@@ -98,6 +98,9 @@ Json json_of(const Environment& environment) {
   if (!environment.gpu.empty()) {
     json["gpu"] = environment.gpu;
   }
+  if (!environment.attention.empty()) {
+    json["attention"] = environment.attention;
+  }
   if (!environment.mpi.empty()) {
     json["mpi"] = environment.mpi;
     json["hosts"] = environment.hosts;
@@ -270,6 +273,9 @@ Environment environment_in(const Reader& reader) {
                           .build = reader.at("build").text()};
   if (reader.has("gpu")) {
     environment.gpu = reader.at("gpu").text();
+  }
+  if (reader.has("attention")) {
+    environment.attention = reader.at("attention").text();
   }
   if (reader.has("mpi")) {
     environment.mpi = reader.at("mpi").text();

@@ -58,6 +58,7 @@ struct Environment {
   std::string mpi{};                 ///< "Open MPI v4.1.4"; empty: all ranks were in one process.
   std::vector<std::string> hosts{};  ///< By rank, where each is a process; else empty.
   std::string gpu{};                 ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty: none took part.
+  std::string attention{};           ///< What computed it there: "cuDNN 9.19.0"; empty: nothing did.
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 

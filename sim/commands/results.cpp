@@ -206,12 +206,16 @@ int show_best(const ResultsRequest& request) {
                  .per = request.per.empty() ? store.asked() : words_in(request.per),
                  .query = query_of(request, store)};
   const auto is_strategy = [](const std::string& name) { return name == "strategy"; };
-  if (!request.bounds && std::ranges::any_of(store.columns(), is_strategy) &&
-      std::ranges::none_of(best.per, is_strategy)) {
+  const bool leaves_out = !request.bounds && std::ranges::any_of(store.columns(), is_strategy) &&
+                          std::ranges::none_of(best.per, is_strategy);
+  if (leaves_out) {
     best.query.where = without_bounds(best.query.where);
   }
-  print(request, best.query.columns.empty() ? store.columns() : best.query.columns,
-        [&](const TakeRow& take) { store.run(best, take); });
+  const int any = print(request, best.query.columns.empty() ? store.columns() : best.query.columns,
+                        [&](const TakeRow& take) { store.run(best, take); });
+  if (any == 0 && leaves_out) {
+    fmt::print(stderr, "no row wins; bounds are left out, and take part with --bounds\n");
+  }
   return exit_code::done;
 }
 

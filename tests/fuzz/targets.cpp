@@ -8,6 +8,7 @@
 #include "model/check.h"
 #include "model/config/catalogue.h"
 #include "model/config/hf_config.h"
+#include "model/config/plan_file.h"
 #include "model/config/resolver.h"
 #include "model/config/topology_file.h"
 #include "model/config_error.h"
@@ -47,6 +48,8 @@ void config(std::string_view bytes) {
       load_model(path);
     } else if (says("commfuse.jitter")) {
       load_jitter(path);
+    } else if (says("commfuse.plan")) {
+      load_plan(path);
     } else if (says("commfuse.sweep")) {
       Resolver resolver;
       const Sweep sweep = read_sweep(path, resolver);

@@ -239,10 +239,9 @@ std::string Gpu::links() const {
   return "copied";
 }
 
-std::string Gpu::in_words() const {
-  const std::string attention = driver_->attention_by();
-  return validate::in_words(driver_->facts()) + (attention.empty() ? "" : ", attention by " + attention);
-}
+std::string Gpu::in_words() const { return validate::in_words(driver_->facts()); }
+
+std::string Gpu::attention_by() const { return driver_->attention_by(); }
 
 void Gpu::say_attention() const {
   if (const std::string by = driver_->attention_by(); !by.empty()) {

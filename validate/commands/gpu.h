@@ -65,8 +65,9 @@ class Gpu {
   [[nodiscard]] const VirtualOptions& options() const { return options_; }
   /// "copied", "paced" or "bounced".
   [[nodiscard]] std::string links() const;
-  /// With what computed attention, once something did.
   [[nodiscard]] std::string in_words() const;
+  /// What computed attention, once something did.
+  [[nodiscard]] std::string attention_by() const;
   /// A line on stderr: what computed attention; none where nothing did.
   void say_attention() const;
 
@@ -91,6 +92,7 @@ class GpuCrew {
   [[nodiscard]] MakeExecutor timed();
   /// "NVIDIA H200, ...; 8 GPUs; NVLS on"
   [[nodiscard]] std::string in_words() const;
+  [[nodiscard]] std::string attention_by() const { return gpu_.attention_by(); }
   void say_attention() const { gpu_.say_attention(); }
 
  private:

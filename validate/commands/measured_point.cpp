@@ -325,9 +325,12 @@ struct Ground {
   std::string links{};
 
   [[nodiscard]] bool on_gpus() const { return gpu || gpus; }
-  /// Once it has run: with what computed attention.
   [[nodiscard]] std::string gpu_in_words() const {
     return gpu ? gpu->in_words() : gpus ? gpus->in_words() : std::string();
+  }
+  /// Once it has run.
+  [[nodiscard]] std::string attention_by() const {
+    return gpu ? gpu->attention_by() : gpus ? gpus->attention_by() : std::string();
   }
   void say_attention() const {
     if (on_gpus()) {
@@ -401,6 +404,7 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
   const bool speaks = crew == nullptr || crew->leads();
   measure(variants, options, speaks ? show_progress : nullptr);
   record.environment.gpu = ground.gpu_in_words();
+  record.environment.attention = ground.attention_by();
   if (speaks) {
     ground.say_attention();
   }

@@ -182,11 +182,16 @@ RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram
     tell_where(*where.crew, where.ranks, record.environment);
   }
   record.micro_benchmarks = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
-  if (where.gpu) {  // with what computed attention
+  if (where.gpu) {
     record.environment.gpu = where.gpu->in_words();
+    record.environment.attention = where.gpu->attention_by();
     where.gpu->say_attention();
   } else if (where.gpus) {
     record.environment.gpu = where.gpus->in_words();
+    record.environment.attention = where.gpus->attention_by();
+    if (where.leads()) {
+      where.gpus->say_attention();
+    }
   }
   return record;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention of slices of the queries: what it takes, and whether cuDNN's fused kernel comes to the same as ours.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <stdexcept>
+#include <cstdio>
 
 #include "validate/cuda/probe_tools.h"
 #include "validate/reference/rounding.h"
@@ -105,7 +107,7 @@ std::vector<ProbeRow> ask_attention(Device& device, const ProbeOptions& options)
   return rows;
 }
 
-/// Where cuDNN does not do it, a single row says so.
+/// Where cuDNN does not do it, a last row says so, and stderr why.
 std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& options) {
   std::vector<ProbeRow> rows;
   for (const Slice& slice : slices_of(options, {4096, 8192}, {1, 4})) {
@@ -116,8 +118,10 @@ std::vector<ProbeRow> ask_fused_attention(Device& device, const ProbeOptions& op
     ProbeRow by_cudnn = row_of("fused_attention", slice, "cudnn");
     try {
       by_cudnn.samples = timed(device, options, fused);
-    } catch (const std::runtime_error&) {  // there is none, or none for this shape
-      return {{.probe = "fused_attention", .unit = "share", .samples = {0.0}}};
+    } catch (const NoFusedAttention& none) {
+      fmt::print(stderr, "{}\n", none.what());
+      rows.push_back({.probe = "fused_attention", .unit = "share", .samples = {0.0}});
+      return rows;
     }
     ProbeRow by_cublaslt = row_of("fused_attention", slice, "cublaslt");
     by_cublaslt.samples = timed(device, options, ours);

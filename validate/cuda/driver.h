@@ -86,6 +86,11 @@ enum class AttentionKernel : std::uint8_t {
   cublaslt,  ///< Two products of cuBLASLt and a softmax between them.
 };
 
+/// Fast attention was asked of cuDNN, which cannot do it: why.
+class NoFusedAttention : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// Attention of some query rows against the keys they see; the layout of columns is that of attention.h.
 struct AttentionCall {
   struct Part {

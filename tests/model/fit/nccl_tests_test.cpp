@@ -121,6 +121,12 @@ TEST(NcclTests, json_gives_the_same_and_its_bad_rows_by_number) {
   EXPECT_EQ(run.mistakes[2].reason, "the size is no number of bytes");
 }
 
+TEST(NcclTests, a_host_that_is_no_name_counts_as_one_without) {
+  std::string odd = json;
+  odd.replace(odd.find("\"hostname\":\"node-a\""), 19, "\"hostname\":7");
+  EXPECT_EQ(read_nccl_tests(odd, "out.json").ranks, 2);
+}
+
 TEST(NcclTests, no_message_repeats_the_environment) {
   std::string broken = json;
   broken.replace(broken.find("\"results\":["), 11, "\"results\":{");

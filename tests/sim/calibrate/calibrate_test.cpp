@@ -334,6 +334,16 @@ RunRecord record_of(const Machine& truth) {
   return record;
 }
 
+TEST_F(Calibrate, RecordsOfOneGpuAreOfOneMachineWhateverComputedAttentionThere) {
+  RunRecord record = record_of(load_machine("cpu"));
+  record.environment.gpu = "a GPU";
+  const fs::path one = write("one.json", to_json(record));
+  record.environment.attention = "cuDNN 9.19.0";
+  const fs::path other = write("other.json", to_json(record));
+  EXPECT_EQ(load_run_record(other.string()).environment.attention, "cuDNN 9.19.0");
+  EXPECT_EQ(read_observations({one, other}, std::nullopt).machine, "a GPU");
+}
+
 TEST_F(Calibrate, ARecordOfMicroBenchmarksBecomesAMachineOfItsExecutor) {
   Machine truth = load_machine("cpu");
   MatrixUnit& unit = *truth.accelerator.matrix_units[index_of(DType::bf16)];

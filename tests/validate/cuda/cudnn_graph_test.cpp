@@ -70,8 +70,8 @@ class RealCudnn : public testing::Test {
 
   /// Ends the process with the number of engines.
   [[noreturn]] void count_engines(const AttentionGraph& graph, const std::string& device) const {
-    if (!has_driver()) {
-      ::dlopen(COMMFUSE_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL);
+    if (!has_driver() && ::dlopen(COMMFUSE_CUDA_STUB, RTLD_NOW | RTLD_GLOBAL) == nullptr) {
+      std::abort();
     }
     std::_Exit(static_cast<int>(CudnnGraph(library_, graph, {.properties = device}).engines().size()));
   }

@@ -353,7 +353,9 @@ void FakeDriver::function(StreamId stream, const FunctionCall& call) {
 }
 void FakeDriver::attend(StreamId stream, const AttentionCall& call) {
   const bool fused = call.products == Products::blocked && call.kernel != AttentionKernel::cublaslt;
-  require(cudnn_ || !fused || call.kernel != AttentionKernel::cudnn, "fused attention is where cuDNN is");
+  if (fused && !cudnn_ && call.kernel == AttentionKernel::cudnn) {
+    throw NoFusedAttention("fused attention is where cuDNN is");
+  }
   if (call.products == Products::blocked) {
     attention_by_ = fused && cudnn_ ? "cuDNN" : "cuBLASLt";
   }

@@ -208,7 +208,7 @@ bool CudaDriver::attend_fused(Stream& on, const AttentionCall& call) {
     fused_attention_.run(on.handle.get(), pieces, [&](std::size_t bytes) { return room(on, bytes); });
     attention_.cudnn = fused_attention_.version();
   } else if (call.kernel == AttentionKernel::cudnn) {
-    throw std::runtime_error(fmt::format("attention cannot be by cuDNN: {}; leave it to cuBLASLt", why));
+    throw NoFusedAttention(fmt::format("attention cannot be by cuDNN: {}; leave it to cuBLASLt", why));
   } else if (attention_.without_cudnn.empty()) {
     attention_.without_cudnn = why;
   }

@@ -12,13 +12,16 @@ namespace commfuse::validate {
 CudnnLibrary::CudnnLibrary() {
   void* const library = ::dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
+    const char* const why = ::dlerror();  // NOLINT(concurrency-mt-unsafe): of this thread, in glibc
+    absence_ = fmt::format("there is no libcudnn.so.9 here ({})", why == nullptr ? "unknown" : why);
     return;
   }
-  bool all = true;
   const auto find = [&](auto& function, const char* name) {
     // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-    all = all && function != nullptr;
+    if (function == nullptr && absence_.empty()) {
+      absence_ = fmt::format("libcudnn.so.9 has no {}", name);
+    }
   };
   decltype(&::cudnnGetVersion) get_version = nullptr;
   find(get_version, "cudnnGetVersion");
@@ -33,7 +36,7 @@ CudnnLibrary::CudnnLibrary() {
   find(execute, "cudnnBackendExecute");
   find(error_string_, "cudnnGetErrorString");
   find(last_error_string_, "cudnnGetLastErrorString");
-  if (all) {
+  if (absence_.empty()) {
     version_ = static_cast<int>(get_version());
   }
 }

@@ -22,6 +22,8 @@ class CudnnLibrary {
 
   /// As CUDNN_VERSION counts; 0: there is none.
   [[nodiscard]] int version() const { return version_; }
+  /// Why there is none, as the end of a sentence; empty where there is one.
+  [[nodiscard]] const std::string& absence() const { return absence_; }
   /// Throws std::runtime_error with the call and what cuDNN says, unless all is well.
   void require(cudnnStatus_t status, const char* call) const;
 
@@ -40,6 +42,7 @@ class CudnnLibrary {
   decltype(&::cudnnGetErrorString) error_string_ = nullptr;
   decltype(&::cudnnGetLastErrorString) last_error_string_ = nullptr;
   int version_ = 0;
+  std::string absence_;
 };
 
 /// One of cuDNN's descriptors. Those that it refers to have to outlive it.

@@ -111,7 +111,9 @@ class Plan {
 
 struct FusedAttention::Plans {
   CudnnLibrary library;
-  std::string missing = validate::refused({.header = CUDNN_VERSION, .library = library.version()});
+  std::string missing = library.absence().empty()
+                            ? validate::refused({.header = CUDNN_VERSION, .library = library.version()})
+                            : library.absence();
   cudnnHandle_t handle = nullptr;
   std::map<AttentionPieceShape, Plan> by_shape;
 

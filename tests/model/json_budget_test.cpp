@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/json_budget.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+using nlohmann::json;
+
+std::string refusal(const std::string& text) {
+  try {
+    parse_json<json>(text, "a.json");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+std::string nested(int deep) {
+  return std::string(static_cast<std::size_t>(deep), '[') + std::string(static_cast<std::size_t>(deep), ']');
+}
+
+TEST(JsonBudget, OrdinaryDocumentsAreRead) {
+  EXPECT_EQ(parse_json<json>(R"({"a": [1, -2, 3.5, "b", true, null], "c": {"d": {}}})", "a.json").dump(),
+            R"({"a":[1,-2,3.5,"b",true,null],"c":{"d":{}}})");
+}
+
+TEST(JsonBudget, AHundredLevelsAreTheMost) {
+  EXPECT_EQ(refusal(nested(100)), "");
+  EXPECT_EQ(refusal(nested(101)), "a.json: more than 100 levels of nesting; give the file as it was written");
+}
+
+TEST(JsonBudget, WhatIsNoJsonIsTheParsersToSay) { EXPECT_THROW(parse_json<json>("[1, ", "a.json"), json::parse_error); }
+
+TEST(JsonBudget, OfWhatIsForgottenNothingCounts) {
+  JsonBudget budget("a.json", 2);
+  budget.begin_object(0);
+  for (int i = 0; i < 10; ++i) {
+    const JsonBudget::Taken before = budget.taken();
+    budget.begin_object(1);
+    budget.forget_since(before);
+  }
+  budget.begin_object(1);
+  EXPECT_THROW(budget.begin_object(1), ConfigError);
+}
+
+TEST(JsonBudget, BytesAreCounted) {
+  JsonBudget budget("a.json");
+  budget.text(JsonBudget::most_bytes / 2);
+  EXPECT_THROW(budget.key(JsonBudget::most_bytes / 2), ConfigError);
+}
+
+TEST(JsonBudget, PlacesAreLinesAndColumnsFrom1) {
+  EXPECT_EQ(line_and_column("ab\ncd", 1), "1:1");
+  EXPECT_EQ(line_and_column("ab\ncd", 5), "2:2");
+  EXPECT_EQ(line_and_column("ab\ncd", 99), "2:3");
+  EXPECT_EQ(line_and_column("", 0), "1:1");
+}
+
+}  // namespace
+}  // namespace commfuse
