@@ -71,8 +71,7 @@ class JsonBudget {
   Taken taken_;
 };
 
-/// Counts what nlohmann's parser tells its callback, for documents of which a callback keeps little: the library looks
-/// at all that is kept whenever an object ends, so that objects kept at once have to be few.
+/// Counts what nlohmann's parser tells its callback.
 template <class Json>
 void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t event, const Json& value) {
   using Event = typename Json::parse_event_t;
@@ -87,6 +86,47 @@ void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t eve
   } else if (event == Event::value) {
     budget.value();
   }
+}
+
+/// A callback of nlohmann's parser for long documents: what stands `depth` deep is given to `take` with the event that
+/// ends it, and forgotten. The library looks at all that is kept whenever an object ends, so at most 1000 may be kept
+/// at once.
+template <class Json, class Take>
+class TakeAndForget {
+ public:
+  using Event = typename Json::parse_event_t;
+  static constexpr std::size_t most_objects = 1000;
+
+  TakeAndForget(std::string place, int depth, Take take)
+      : budget_(std::move(place), most_objects), depth_(depth), take_(std::move(take)) {}
+
+  bool operator()(int depth, Event event, Json& value) {
+    const bool begins = event == Event::object_start || event == Event::array_start;
+    if (depth == depth_ && (begins || event == Event::value)) {
+      before_ = budget_.taken();
+    }
+    count_event(budget_, depth, event, value);
+    if (depth != depth_ || begins || event == Event::key) {
+      return true;
+    }
+    take_(event, value);
+    budget_.forget_since(before_);
+    return false;
+  }
+
+ private:
+  JsonBudget budget_;
+  int depth_;
+  Take take_;
+  JsonBudget::Taken before_;
+};
+
+/// Parses a text, or what stands between two iterators, with such a callback. Throws as the callback and the parser do.
+template <class Json, class Take, class... Input>
+void take_and_forget(const std::string& place, int depth, const Take& take, const Input&... input) {
+  TakeAndForget<Json, Take> callback(place, depth, take);
+  [[maybe_unused]] const Json rest = Json::parse(
+      input..., [&](int at, typename Json::parse_event_t event, Json& value) { return callback(at, event, value); });
 }
 
 /// What nlohmann's SAX parser tells, counted and forgotten.

@@ -130,8 +130,6 @@ std::string_view collective_named(std::string_view name) {
   return found == words.end() ? std::string_view{} : found->second;
 }
 
-constexpr std::size_t most_objects_kept = 1000;  // An event has one or two.
-
 class Collector {
  public:
   void take(const json& event) {
@@ -280,25 +278,13 @@ KinetoTrace read_kineto(const fs::path& path) {
   Characters characters(path);
   Collector collector;
   // Events are objects inside a list inside the file; each is looked at and forgotten.
-  using Event = json::parse_event_t;
-  JsonBudget budget(path.string(), most_objects_kept);
-  JsonBudget::Taken before;
-  const auto take = [&](int depth, Event what, json& parsed) {
-    if (depth == 2 && (what == Event::object_start || what == Event::array_start || what == Event::value)) {
-      before = budget.taken();
-    }
-    count_event(budget, depth, what, parsed);
-    if (depth != 2 || what == Event::object_start || what == Event::array_start || what == Event::key) {
-      return true;
-    }
-    if (what == Event::object_end) {
+  const auto take = [&](json::parse_event_t what, const json& parsed) {
+    if (what == json::parse_event_t::object_end) {
       collector.take(parsed);
     }
-    budget.forget_since(before);
-    return false;
   };
   try {
-    [[maybe_unused]] const json rest = json::parse(Character(&characters), Character(nullptr), take);
+    take_and_forget<json>(path.string(), 2, take, Character(&characters), Character(nullptr));
   } catch (const json::parse_error& error) {
     throw ConfigError(
         fmt::format("{}: is no whole trace of PyTorch's profiler, which shows at byte {}; export it again",

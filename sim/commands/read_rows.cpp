@@ -29,7 +29,6 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr std::uintmax_t largest_file = std::uintmax_t{2} << 30U;
-constexpr std::size_t most_objects_kept = 1000;  // A row is one, and holds some.
 
 /// Where the rows of a JSON file stand, for messages.
 struct Place {
@@ -133,24 +132,15 @@ Json parsed_line(std::string_view text, const Place& place) {
 /// The objects of a list, each of which is looked at and forgotten.
 std::vector<ResultRow> rows_in_list(const std::string& text, const std::string& file) {
   std::vector<ResultRow> rows;
-  JsonBudget budget(file, most_objects_kept);
-  JsonBudget::Taken before;
-  const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
-    if (depth == 1 && event == Json::parse_event_t::object_start) {
-      before = budget.taken();
-    } else if (depth == 1 && (event == Json::parse_event_t::value || event == Json::parse_event_t::array_start)) {
-      refuse({file, rows.size() + 2}, "this is no row; write the results anew");
+  const auto take = [&](Json::parse_event_t event, const Json& parsed) {
+    const Place place{file, rows.size() + 2};  // An object a line, below the bracket.
+    if (event != Json::parse_event_t::object_end) {
+      refuse(place, "this is no row; write the results anew");
     }
-    count_event(budget, depth, event, parsed);
-    const bool is_row = depth == 1 && event == Json::parse_event_t::object_end;
-    if (is_row) {
-      rows.push_back(row_in(parsed, {file, rows.size() + 2}));  // An object a line, below the bracket.
-      budget.forget_since(before);
-    }
-    return !is_row;
+    rows.push_back(row_in(parsed, place));
   };
   try {
-    [[maybe_unused]] const Json rest = Json::parse(text, take);
+    take_and_forget<Json>(file, 1, take, text);
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: {}", file, line_and_column(text, error.byte), no_rows));
   } catch (const Json::exception&) {
