@@ -143,7 +143,7 @@ class Player {
     if (input == not_yet) {
       return false;
     }
-    const Piece& piece = pipeline_.pieces[at(pass.piece)];
+    const PipelinePiece& piece = pipeline_.pieces[at(pass.piece)];
     const Stream& stream = pass.kind == Kind::forward    ? piece.forward
                            : pass.kind == Kind::backward ? piece.backward
                                                          : piece.weights;

@@ -12,7 +12,7 @@
 namespace commfuse {
 
 /// One piece of the model: its passes of one micro-batch.
-struct Piece {
+struct PipelinePiece {
   Stream forward;
   Stream backward;      ///< Where it is split, up to the gradients of its inputs.
   Stream weights = {};  ///< The gradients of its weights, where the backward pass is split.
@@ -22,7 +22,7 @@ struct Pipeline {
   std::int64_t stages = 1;
   std::int64_t interleave = 1;
   std::int64_t micro_batches = 1;
-  std::vector<Piece> pieces;     ///< stages x interleave, in order; piece i is on stage i mod stages.
+  std::vector<PipelinePiece> pieces;  ///< stages x interleave, in order; piece i is on stage i mod stages.
   Duration send{};               ///< From one stage to the next: activations or their gradients of one micro-batch.
   bool splits_backward = false;  ///< ZB-H1.
 };

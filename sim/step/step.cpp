@@ -92,11 +92,11 @@ class Step {
     for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
       Duration busy{};
       for (std::int64_t piece = stage; piece < std::ssize(pipeline.pieces); piece += plan_.pipeline) {
-        const Piece& one = pipeline.pieces[static_cast<std::size_t>(piece)];
+        const PipelinePiece& one = pipeline.pieces[static_cast<std::size_t>(piece)];
         busy += pipeline.micro_batches * (one.forward.device + one.backward.device + one.weights.device);
       }
       longest = std::max(longest, before + busy);
-      const Piece& own = pipeline.pieces[static_cast<std::size_t>(stage)];
+      const PipelinePiece& own = pipeline.pieces[static_cast<std::size_t>(stage)];
       before += own.forward.device + (pipeline.splits_backward ? Duration{} : own.backward.device);
       optimizer = std::min(optimizer, optimizer_of(stage));
     }
@@ -112,7 +112,7 @@ class Step {
     Pipeline pipeline{.stages = plan_.pipeline, .interleave = plan_.interleave, .micro_batches = plan_.micro_batches()};
     pipeline.splits_backward = splits();
     for (const std::vector<LayerRun>& runs : runs_) {
-      Piece piece;
+      PipelinePiece piece;
       for (const LayerRun& run : runs) {  // backward, each before those of the layers in front of it
         piece.forward = piece.forward.then(repeated(passes(run.kind).forward, run.count));
         piece.backward = repeated(passes(run.kind).backward, run.count).then(piece.backward);
@@ -120,10 +120,10 @@ class Step {
       }
       pipeline.pieces.push_back(piece);
     }
-    Piece& first = pipeline.pieces.front();
+    PipelinePiece& first = pipeline.pieces.front();
     first.forward = begun(costs_.embedding_forward()).then(first.forward);
     first.backward = first.backward.then(begun(costs_.embedding_backward()));
-    Piece& last = pipeline.pieces.back();
+    PipelinePiece& last = pipeline.pieces.back();
     last.forward = last.forward.then(begun(costs_.logits_forward()));
     if (splits()) {
       const LayerCost::SplitPasses logits = costs_.logits_backward_split();

@@ -22,9 +22,9 @@ Stream device_only(Duration time) {
 }
 
 Pipeline even(std::int64_t stages, std::int64_t interleave, std::int64_t micro_batches) {
-  const Piece piece{device_only(10us / interleave), device_only(20us / interleave)};
-  return {stages, interleave, micro_batches, std::vector<Piece>(static_cast<std::size_t>(stages * interleave), piece),
-          Duration::zero()};
+  const PipelinePiece piece{device_only(10us / interleave), device_only(20us / interleave)};
+  return {stages, interleave, micro_batches,
+          std::vector<PipelinePiece>(static_cast<std::size_t>(stages * interleave), piece), Duration::zero()};
 }
 
 Duration last_end(const Pipeline& pipeline) {
@@ -75,10 +75,10 @@ TEST(Pipeline, tells_the_last_backward_pass_of_every_piece) {
 
 /// ZB-H1 of even stages.
 Pipeline split(std::int64_t stages, std::int64_t micro_batches, Duration forward, Duration backward, Duration weights) {
-  const Piece piece{device_only(forward), device_only(backward), device_only(weights)};
+  const PipelinePiece piece{device_only(forward), device_only(backward), device_only(weights)};
   return {.stages = stages,
           .micro_batches = micro_batches,
-          .pieces = std::vector<Piece>(static_cast<std::size_t>(stages), piece),
+          .pieces = std::vector<PipelinePiece>(static_cast<std::size_t>(stages), piece),
           .splits_backward = true};
 }
 
