@@ -5,6 +5,7 @@
 #include <array>
 #include <fstream>
 #include <initializer_list>
+#include <map>
 #include <optional>
 #include <regex>
 #include <string>
@@ -145,12 +146,49 @@ void read_file(const fs::path& root, const File& file, std::vector<std::string>&
   }
 }
 
+/// Where each type with a name that other files see is defined: by its whole name.
+using Types = std::map<std::string, std::string>;
+
+/// As clang-format writes them: namespaces and their types begin a line.
+void read_types(const fs::path& root, const File& file, Types& types, std::vector<std::string>& found) {
+  static const std::regex opens(R"re(^(?:inline )?namespace ([\w:]*) ?\{.*)re");
+  static const std::regex closes(R"re(^\}  // namespace.*)re");
+  static const std::regex defines(
+      R"re(^(?:struct|class|enum class) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : .*)? \{.*)re");
+  std::ifstream in(root / file.path);
+  std::vector<std::string> inside;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    std::smatch match;
+    if (std::regex_match(line, match, opens)) {
+      inside.push_back(match[1].str());
+    } else if (!inside.empty() && std::regex_match(line, closes)) {
+      inside.pop_back();
+    } else if (!inside.empty() && !contains(inside, "") && std::regex_match(line, match, defines)) {
+      std::string name;
+      for (const std::string& one : inside) {
+        name += one + "::";
+      }
+      name += match[1].str();
+      const auto [place, is_new] = types.emplace(name, file.path);
+      if (!is_new && place->second != file.path) {
+        found.push_back(file.path + ":" + std::to_string(number) + ": " + name + " is also in " + place->second +
+                        "; a linker takes them for one type");
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> violations(const fs::path& root) {
   std::vector<std::string> found;
+  Types types;
   for (const auto& file : files_below(root)) {
     read_file(root, file, found);
+    if (file.is_code && contains(layers, file.folder)) {
+      read_types(root, file, types, found);
+    }
   }
   return found;
 }

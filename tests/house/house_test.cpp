@@ -108,6 +108,18 @@ TEST(House, HeavyLibrariesStayOutOfHeaders) {
                        "sim/commands/run.h:2: 'CLI/CLI.hpp' belongs in a .cpp file, not in a header"}));
 }
 
+TEST(House, ATypeThatOthersSeeHasItsNameForItself) {
+  const Tree tree;
+  const std::string begin = "// SPDX-License-Identifier: Apache-2.0\nnamespace commfuse {\n";
+  tree.write("model/a.h", begin + "struct Piece;\nstruct Piece {\n};\n}  // namespace commfuse\n");
+  tree.write("sim/b.cpp",
+             begin +
+                 "namespace {\nstruct Piece {\n};\n}  // namespace\nnamespace sim {\nclass Piece : X {\n"
+                 "};\n}  // namespace sim\nclass Piece final : public X {\n};\n}  // namespace commfuse\n");
+  EXPECT_EQ(violations(tree.root()),
+            Sentences{"sim/b.cpp:11: commfuse::Piece is also in model/a.h; a linker takes them for one type"});
+}
+
 TEST(House, CudaIsInvisibleOutsideItsFolder) {
   const Tree tree;
   tree.write_including("bench/copy.cpp", "<nccl.h>");
