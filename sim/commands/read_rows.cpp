@@ -3,170 +3,30 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
+#include <system_error>
 
-#include "model/config/resolver.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
-#include "model/dtype.h"
-#include "model/json_budget.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/sweep/result_store.h"
+#include "sim/sweep/rows_of_json.h"
 
 namespace commfuse::sim {
 
 namespace {
 
 namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr std::uintmax_t largest_file = std::uintmax_t{2} << 30U;
-
-/// Where the rows of a JSON file stand, for messages.
-struct Place {
-  std::string file;
-  std::size_t line = 0;
-};
-
-[[noreturn]] void refuse(const Place& place, const std::string& sentence) {
-  throw ConfigError(fmt::format("{}:{}: {}", place.file, place.line, sentence));
-}
-
-Value value_of(const ResultColumn& column, const Json& json, const Place& place) {
-  if (json.is_null()) {
-    return {};
-  }
-  if (column.type == ColumnType::text && json.is_string()) {
-    return json.get<std::string>();
-  }
-  if (column.type == ColumnType::count && json.is_number_integer()) {
-    return json.get<std::int64_t>();
-  }
-  if (column.type == ColumnType::number && json.is_number()) {
-    return json.get<double>();
-  }
-  refuse(place, fmt::format("{} is {}, which is no {}; write the results anew", column.name, json.dump().substr(0, 40),
-                            column.type == ColumnType::text    ? "text"
-                            : column.type == ColumnType::count ? "whole number"
-                                                               : "number"));
-}
-
-/// Columns that a row cannot do without.
-constexpr std::array<std::string_view, 6> needed{"model", "hardware", "ranks", "seq", "strategy", "status"};
-
-/// Columns that are settings have values of those.
-void require_settings(const Json& json, const Place& place) {
-  for (const Field& field : run_fields()) {
-    const bool is_option = field.key.starts_with("strategy.");
-    const std::string name{is_option ? field.key.substr(std::string_view("strategy.").size()) : field.key};
-    const bool is_asked = is_option ? name != "name" && name != "variants"
-                                    : field.type == FieldType::count && name != "samples" && name != "seed";
-    const auto found = json.find(name);
-    if (!is_asked || found == json.end() || found->is_null()) {
-      continue;
-    }
-    try {
-      Resolver resolver;
-      resolver.read_flag(field, found->is_string() ? found->get<std::string>() : found->dump());
-      static_cast<void>(resolver.finish());
-    } catch (const ConfigError& error) {
-      refuse(place, error.what());
-    }
-  }
-}
-
-/// What a row says of itself must hold together: figures are drawn from it.
-void require_sound(const ResultRow& row, const Place& place) {
-  const Breakdown& all = row.analysis.critical;
-  if (row.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
-    refuse(place, "makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the results anew");
-  }
-}
-
-ResultRow row_in(const Json& json, const Place& place) {
-  const std::string schema = json.is_object() ? json.value("schema", std::string{}) : std::string{};
-  if (schema != result_schema) {
-    refuse(place, fmt::format("this is no row of {} but {}; write one with commfuse-sim run -o jsonl or sweep",
-                              result_schema, schema.empty() ? std::string{"something else"} : in_quotes(schema)));
-  }
-  for (const std::string_view name : needed) {
-    if (!json.contains(name) || json[std::string{name}].is_null()) {
-      refuse(place, fmt::format("the row has no {}; write the results anew", name));
-    }
-  }
-  if (!dtype_named(json.value("dtype", std::string{}))) {
-    refuse(place, "the row has no dtype that is known; write the results anew");
-  }
-  require_settings(json, place);
-  std::vector<Value> values;
-  for (const ResultColumn& column : result_columns()) {
-    const auto found = json.find(std::string{column.name});
-    values.push_back(found == json.end() ? Value{} : value_of(column, *found, place));
-  }
-  ResultRow row = row_of(values);
-  require_sound(row, place);
-  return row;
-}
-
-constexpr std::string_view no_rows = "this is no JSON; give the store of a sweep, or what -o json or jsonl writes";
-
-/// A line of JSON Lines.
-Json parsed_line(std::string_view text, const Place& place) {
-  try {
-    return parse_json<Json>(text, fmt::format("{}:{}", place.file, place.line));
-  } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}:{}: {}", place.file, place.line, error.byte, no_rows));
-  } catch (const Json::exception&) {
-    refuse(place, "a number is out of range; write the results anew");
-  }
-}
-
-/// The objects of a list, each of which is looked at and forgotten.
-std::vector<ResultRow> rows_in_list(const std::string& text, const std::string& file) {
-  std::vector<ResultRow> rows;
-  const auto take = [&](Json::parse_event_t event, const Json& parsed) {
-    const Place place{file, rows.size() + 2};  // An object a line, below the bracket.
-    if (event != Json::parse_event_t::object_end) {
-      refuse(place, "this is no row; write the results anew");
-    }
-    rows.push_back(row_in(parsed, place));
-  };
-  try {
-    take_and_forget<Json>(file, 1, take, text);
-  } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: {}", file, line_and_column(text, error.byte), no_rows));
-  } catch (const Json::exception&) {
-    refuse({file, rows.size() + 2}, "a number is out of range; write the results anew");
-  }
-  return rows;
-}
-
-std::vector<ResultRow> rows_in(const std::string& text, const std::string& file) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '[') {
-    return rows_in_list(text, file);
-  }
-  std::vector<ResultRow> rows;
-  Place place{file, 0};
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-    ++place.line;
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
-      rows.push_back(row_in(parsed_line(line, place), place));
-    }
-  }
-  return rows;
-}
 
 std::string contents_of(const std::string& file) {
   if (file == "-") {
@@ -239,7 +99,7 @@ ReadRows read_rows(const std::string& file) {
   if (file != "-" && is_database(file)) {
     return rows_of_store(file);
   }
-  ReadRows read{.rows = rows_in(contents_of(file), file == "-" ? "stdin" : file),
+  ReadRows read{.rows = rows_of_json(contents_of(file), file == "-" ? "stdin" : file),
                 .title = file == "-" ? "Results" : fs::path(file).filename().string(),
                 .command = fmt::format("commfuse-sim report {} --out report.html", file)};
   if (read.rows.empty()) {

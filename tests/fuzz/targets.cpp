@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <vector>
 
 #include "model/check.h"
 #include "model/config/catalogue.h"
@@ -13,6 +14,7 @@
 #include "model/config/topology_file.h"
 #include "model/config_error.h"
 #include "model/fit/nccl_tests.h"
+#include "model/record/result.h"
 #include "model/record/run_record.h"
 #include "model/schedule/text.h"
 #include "sim/calibrate/kineto.h"
@@ -20,6 +22,7 @@
 #include "sim/score/kinds.h"
 #include "sim/sweep/database.h"
 #include "sim/sweep/result_store.h"
+#include "sim/sweep/rows_of_json.h"
 #include "sim/sweep/store_query.h"
 #include "sim/sweep/sweep_file.h"
 #include "tests/fuzz/input_file.h"
@@ -109,6 +112,15 @@ void overlap_config(std::string_view bytes) {
   });
 }
 
+void rows(std::string_view bytes) {
+  tolerate([&] {
+    for (const ResultRow& row : rows_of_json(std::string(bytes), "rows.jsonl")) {
+      const std::vector<Value> values = values_of(row);
+      check(values_of(row_of(values)) == values, "a row is the same behind its values");
+    }
+  });
+}
+
 void run_record(std::string_view bytes) {
   tolerate([&] {
     const RunRecord record = parse_run_record(std::string(bytes), "record.json");
@@ -150,6 +162,7 @@ constexpr std::array all{
     Target{"megatron", megatron},
     Target{"nccl_tests", nccl_tests},
     Target{"overlap_config", overlap_config},
+    Target{"rows", rows},
     Target{"run_record", run_record},
     Target{"schedule", schedule},
     Target{"store", store},
