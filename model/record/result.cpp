@@ -75,22 +75,29 @@ Value mfu_over(const Row& row) {
   });
 }
 
+/// Of a row that knows the causes of its p99; one that was read from JSON does not.
+template <class Get>
+Value cause(const Row& row, const Get& get) {
+  return row.tails && row.tails->causes.samples > 0 ? tail(row, [&](const Tails& tails) { return get(tails.causes); })
+                                                    : Value{};
+}
+
 template <Duration Breakdown::*part>
 Value near(const Row& row) {
-  return tail(row, [](const Tails& tails) { return to_microseconds(tails.causes.mean.*part); });
+  return cause(row, [](const P99Causes& causes) { return to_microseconds(causes.mean.*part); });
 }
 
 template <PathKind kind>
 Value on_path(const Row& row) {
-  return tail(row, [](const Tails& tails) { return tails.causes.on_path[static_cast<std::size_t>(kind)]; });
+  return cause(row, [](const P99Causes& causes) { return causes.on_path[static_cast<std::size_t>(kind)]; });
 }
 
 Value worst_rank(const Row& row) {
-  return tail(row, [](const Tails& tails) { return std::int64_t{tails.causes.worst_rank()}; });
+  return cause(row, [](const P99Causes& causes) { return std::int64_t{causes.worst_rank()}; });
 }
 
 Value worst_rank_share(const Row& row) {
-  return tail(row, [](const Tails& tails) { return tails.causes.share_of_path(tails.causes.worst_rank()); });
+  return cause(row, [](const P99Causes& causes) { return causes.share_of_path(causes.worst_rank()); });
 }
 
 // The way back: what a value of a column says of its row.

@@ -81,7 +81,7 @@ ReadRows rows_of_store(const fs::path& path) {
                     "commfuse-sim sweep {} --out FOLDER\ncommfuse-sim report FOLDER --out report.html", settings_file)};
   while (const std::optional<StoredPoint> point = store.next()) {
     for (const StoreRow& row : point->rows) {
-      read.rows.push_back(layer_row(row));
+      read.rows.push_back(layer_row(row, path.string()));
     }
   }
   return read;

@@ -60,7 +60,7 @@ LayerResults layer_results(StoreReader& store) {
   store.rewind();
   while (const std::optional<StoredPoint> point = store.next()) {
     for (const StoreRow& row : point->rows) {
-      results.rows.push_back(layer_row(row));
+      results.rows.push_back(layer_row(row, store.path().string()));
       results.points.push_back(point->point);
     }
   }
@@ -72,7 +72,7 @@ std::vector<StepRow> step_results(StoreReader& store, StepRowReader& reader) {
   store.rewind();
   while (const std::optional<StoredPoint> point = store.next()) {
     for (const StoreRow& row : point->rows) {
-      rows.push_back(reader.read(row));
+      rows.push_back(reader.read(row, store.path().string()));
     }
   }
   return rows;

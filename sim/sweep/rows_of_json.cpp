@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -13,8 +12,8 @@
 #include "model/config/resolver.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
-#include "model/dtype.h"
 #include "model/json_budget.h"
+#include "model/record/result_check.h"
 
 namespace commfuse {
 
@@ -51,9 +50,6 @@ Value value_of(const ResultColumn& column, const Json& json, const Place& place)
                                                                : "number"));
 }
 
-/// Columns that a row cannot do without.
-constexpr std::array<std::string_view, 6> needed{"model", "hardware", "ranks", "seq", "strategy", "status"};
-
 /// Columns that are settings have values of those.
 void require_settings(const Json& json, const Place& place) {
   for (const Field& field : run_fields()) {
@@ -75,27 +71,11 @@ void require_settings(const Json& json, const Place& place) {
   }
 }
 
-/// What a row says of itself must hold together: figures are drawn from it.
-void require_sound(const ResultRow& row, const Place& place) {
-  const Breakdown& all = row.analysis.critical;
-  if (row.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
-    refuse(place, "makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the results anew");
-  }
-}
-
 ResultRow row_in(const Json& json, const Place& place) {
   const std::string schema = json.is_object() ? json.value("schema", std::string{}) : std::string{};
   if (schema != result_schema) {
     refuse(place, fmt::format("this is no row of {} but {}; write one with commfuse-sim run -o jsonl or sweep",
                               result_schema, schema.empty() ? std::string{"something else"} : in_quotes(schema)));
-  }
-  for (const std::string_view name : needed) {
-    if (!json.contains(name) || json[std::string{name}].is_null()) {
-      refuse(place, fmt::format("the row has no {}; write the results anew", name));
-    }
-  }
-  if (!dtype_named(json.value("dtype", std::string{}))) {
-    refuse(place, "the row has no dtype that is known; write the results anew");
   }
   require_settings(json, place);
   std::vector<Value> values;
@@ -103,9 +83,10 @@ ResultRow row_in(const Json& json, const Place& place) {
     const auto found = json.find(std::string{column.name});
     values.push_back(found == json.end() ? Value{} : value_of(column, *found, place));
   }
-  ResultRow row = row_of(values);
-  require_sound(row, place);
-  return row;
+  if (const std::string misfit = misfit_of(values); !misfit.empty()) {
+    refuse(place, misfit + "; write the results anew");
+  }
+  return row_of(values);
 }
 
 constexpr std::string_view no_rows = "this is no JSON; give the store of a sweep, or what -o json or jsonl writes";

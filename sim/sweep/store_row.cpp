@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/sweep/store_row.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -11,7 +12,9 @@
 #include <stdexcept>
 
 #include "model/check.h"
+#include "model/config_error.h"
 #include "model/json_budget.h"
+#include "model/record/result_check.h"
 
 namespace commfuse {
 
@@ -67,10 +70,23 @@ std::string causes_text(const P99Causes& causes) {
       .dump();
 }
 
-ordered_json parsed(const std::string& text) { return parse_json<ordered_json>(text, "a cell of the store"); }
+[[noreturn]] void refuse(std::string_view store, std::string_view why) {
+  throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({}); run the sweep anew", store, why));
+}
 
-P99Causes causes_of(const std::string& text) {
-  const ordered_json json = parsed(text);
+/// What `make` makes of a cell of JSON.
+template <class Make>
+auto from_json(const Value& cell, std::string_view store, const Make& make) {
+  try {
+    return make(parse_json<ordered_json>(std::get<std::string>(cell), std::string(store)));
+  } catch (const ordered_json::exception&) {
+    refuse(store, "a cell is no JSON of a row");
+  } catch (const std::bad_variant_access&) {
+    refuse(store, "a cell is no text");
+  }
+}
+
+P99Causes causes_of(const ordered_json& json) {
   P99Causes causes{.samples = json.at("samples").get<std::size_t>()};
   for (std::size_t i = 0; i < parts.size(); ++i) {
     causes.mean.*parts[i] = Duration{json.at("mean_ps").at(i).get<std::int64_t>()};
@@ -84,6 +100,20 @@ P99Causes causes_of(const std::string& text) {
     causes.rank_time_on_path.emplace_back(time.get<std::int64_t>());
   }
   return causes;
+}
+
+/// It has as much of every rank, and no more time than adds up.
+void require_whole(const P99Causes& causes, std::string_view store) {
+  const std::size_t ranks = causes.rank_time_on_path.size();
+  if (ranks == 0 || causes.rank_on_path.size() != ranks) {
+    refuse(store, fmt::format("{} is not of all ranks", causes_column));
+  }
+  const auto most = Duration::max() / static_cast<Duration::rep>(ranks);
+  for (const Duration time : causes.rank_time_on_path) {
+    if (time < Duration{} || time > most) {
+      refuse(store, fmt::format("a time of {} is out of range", causes_column));
+    }
+  }
 }
 
 StepRow::Value cell_of(const ordered_json& value) {
@@ -208,11 +238,15 @@ StoreRow stored(const StepRow& row) {
 
 std::span<const Value> result_values(const StoreRow& row) { return std::span(row).first(result_columns().size()); }
 
-ResultRow layer_row(const StoreRow& row) {
+ResultRow layer_row(const StoreRow& row, std::string_view store) {
   check(row.size() == store_columns(StoreKind::layers).size(), "a row of layers has a value for every column");
+  if (const std::string misfit = misfit_of(result_values(row)); !misfit.empty()) {
+    refuse(store, misfit);
+  }
   ResultRow result = row_of(result_values(row));
-  if (const auto* causes = std::get_if<std::string>(&row.back()); causes != nullptr && result.tails) {
-    result.tails->causes = causes_of(*causes);
+  if (result.tails && !std::holds_alternative<std::monostate>(row.back())) {
+    result.tails->causes = from_json(row.back(), store, causes_of);
+    require_whole(result.tails->causes, store);
   }
   return result;
 }
@@ -229,13 +263,14 @@ struct StepRowReader::Names {
 StepRowReader::StepRowReader() : names_(std::make_unique<Names>()) {}
 StepRowReader::~StepRowReader() = default;
 
-StepRow StepRowReader::read(const StoreRow& row) {
-  StepRow result;
-  const ordered_json cells = parsed(std::get<std::string>(row[cells_place]));
-  for (const auto& [name, value] : cells.items()) {
-    result.add(*names_->all.insert(name).first, cell_of(value));
-  }
-  return result;
+StepRow StepRowReader::read(const StoreRow& row, std::string_view store) {
+  return from_json(row[cells_place], store, [&](const ordered_json& cells) {
+    StepRow result;
+    for (const auto& [name, value] : cells.items()) {
+      result.add(*names_->all.insert(name).first, cell_of(value));
+    }
+    return result;
+  });
 }
 
 std::string packed(std::span<const StoreRow> rows) {

@@ -36,8 +36,8 @@ using StoreRow = std::vector<Value>;
 
 StoreRow stored(const ResultRow& row);
 StoreRow stored(const StepRow& row);
-/// Requires a row of layers.
-ResultRow layer_row(const StoreRow& row);
+/// Requires a row of layers. Throws ConfigError, which begins with `store`, for values that no program wrote.
+ResultRow layer_row(const StoreRow& row, std::string_view store);
 /// Its values in the order of result_columns(). Requires a row of layers.
 std::span<const Value> result_values(const StoreRow& row);
 
@@ -51,8 +51,8 @@ class StepRowReader {
   StepRowReader(const StepRowReader&) = delete;
   StepRowReader& operator=(const StepRowReader&) = delete;
   ~StepRowReader();
-  /// Requires a row of whole models.
-  StepRow read(const StoreRow& row);
+  /// Requires a row of whole models. Throws ConfigError, which begins with `store`, for cells that no program wrote.
+  StepRow read(const StoreRow& row, std::string_view store);
 
  private:
   struct Names;

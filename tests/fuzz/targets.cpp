@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "sim/sweep/result_store.h"
 #include "sim/sweep/rows_of_json.h"
 #include "sim/sweep/store_query.h"
+#include "sim/sweep/store_row.h"
 #include "sim/sweep/sweep_file.h"
 #include "tests/fuzz/input_file.h"
 
@@ -146,6 +148,26 @@ void store(std::string_view bytes) {
   tolerate([&] { StoreQuery(path).run(Query{}, [](std::span<const Value>) {}); });
 }
 
+/// Rows as processes hand them on. Behind a checksum, which anybody can write, a store has the same.
+void store_rows(std::string_view bytes) {
+  std::vector<StoreRow> rows;
+  try {
+    rows = unpacked(bytes);
+  } catch (const std::runtime_error&) {
+    return;
+  }
+  StepRowReader reader;
+  for (const StoreRow& row : rows) {
+    tolerate([&] {
+      if (row.size() == store_columns(StoreKind::layers).size()) {
+        stored(layer_row(row, "input"));
+      } else if (row.size() == store_columns(StoreKind::models).size()) {
+        reader.read(row, "input");
+      }
+    });
+  }
+}
+
 void topology_matrix(std::string_view bytes) {
   tolerate([&] { read_topology_matrix("topo.txt", std::string(bytes), {}); });
 }
@@ -166,6 +188,7 @@ constexpr std::array all{
     Target{"run_record", run_record},
     Target{"schedule", schedule},
     Target{"store", store},
+    Target{"store_rows", store_rows},
     Target{"topology_matrix", topology_matrix},
     Target{"topology_xml", topology_xml},
 };

@@ -5,7 +5,6 @@
 
 #include <compare>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "validate/cuda/driver.h"

@@ -92,7 +92,7 @@ std::string refusal_of_reader(const std::string& path) {
 TEST(StoreRow, ALayerComesBackWithAllThatAReportShows) {
   const std::vector<ResultRow> rows = some_rows();
   for (const ResultRow& row : rows) {
-    const ResultRow back = layer_row(stored(row));
+    const ResultRow back = layer_row(stored(row), "store");
     EXPECT_EQ(reports::to_json(std::span(&back, 1)), reports::to_json(std::span(&row, 1)));
     EXPECT_EQ(stored(back), stored(row));
     EXPECT_EQ(back.bound, row.feasible() && row.bound);
@@ -114,9 +114,59 @@ TEST(StoreRow, AWholeModelComesBackWithItsCellsInTheirOrder) {
   StepPoints steps(library);
   StepRowReader reader;
   for (const StepRow& row : steps.rows(grid.settings)) {
-    const StepRow back = reader.read(stored(row));
+    const StepRow back = reader.read(stored(row), "store");
     EXPECT_EQ(back.cells, row.cells);
   }
+}
+
+/// The first feasible row of the samples with one value of its own.
+StoreRow row_with(std::string_view column, const Value& value) {
+  StoreRow row;
+  for (const ResultRow& one : some_rows()) {
+    if (one.feasible() && one.tails) {
+      row = stored(one);
+    }
+  }
+  const std::span<const StoreColumn> columns = store_columns(StoreKind::layers);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    if (columns[i].name == column) {
+      row[i] = value;
+    }
+  }
+  return row;
+}
+
+TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
+  const auto told = [](std::string_view column, const Value& value) {
+    return refusal<ConfigError>([&] { layer_row(row_with(column, value), "results.db"); });
+  };
+  EXPECT_EQ(told("ranks", std::string("8")),
+            "results.db: a row is not as a sweep writes it (ranks is no whole number); run the sweep anew");
+  EXPECT_NE(told("dtype", std::string("bf17")).find("(dtype is 'bf17', which is none that is known)"),
+            std::string::npos);
+  EXPECT_NE(told("dtype", {}).find("(the row has no dtype)"), std::string::npos);
+  EXPECT_NE(told("form", std::string("zigzag")).find("(form is 'zigzag', which is none"), std::string::npos);
+  EXPECT_NE(told("slices", std::int64_t{1} << 40U).find("(slices is 1099511627776, which is out"), std::string::npos);
+  EXPECT_NE(told("makespan_us", 1e300).find("(makespan_us is 1e+300, which is out of range)"), std::string::npos);
+  EXPECT_NE(told("makespan_us", 1.0).find("(makespan_us is not the sum of"), std::string::npos);
+  EXPECT_NE(told("p99_causes", std::string("[")).find("(a cell is no JSON of a row)"), std::string::npos);
+  EXPECT_NE(told("p99_causes", 1.0).find("(a cell is no text)"), std::string::npos);
+  const std::string causes = R"({"samples": 1, "mean_ps": [0,0,0,0,0,0,0,0,0,0], "on_path": [0,0,0,0],
+    "time_on_path_ps": [0,0,0,0], "rank_on_path": [], "rank_time_on_path_ps": []})";
+  EXPECT_NE(told("p99_causes", causes).find("(p99_causes is not of all ranks)"), std::string::npos)
+      << told("p99_causes", causes);
+  EXPECT_EQ(told("warnings", std::string("<b>")), "");
+}
+
+TEST(StoreRow, CellsThatNoSweepWroteAreRefused) {
+  StepRowReader reader;
+  const auto told = [&](const Value& cells) {
+    return refusal<ConfigError>([&] { reader.read({std::string("ok"), {}, cells}, "results.db"); });
+  };
+  EXPECT_NE(told(std::string("{")).find("results.db: a row is not as a sweep writes it (a cell is no JSON"),
+            std::string::npos);
+  EXPECT_NE(told(std::string(R"({"a": [1]})")).find("(a cell is no JSON of a row)"), std::string::npos);
+  EXPECT_NE(told({}).find("(a cell is no text)"), std::string::npos);
 }
 
 TEST(StoreRow, BytesComeBackAndOthersAreRefused) {

@@ -4,8 +4,7 @@
 
 #include <cudnn.h>
 
-#include <initializer_list>
-#include <memory>
+#include <cstdint>
 #include <span>
 #include <string>
 
