@@ -170,6 +170,15 @@ class Unpacker {
     return bits;
   }
 
+  /// Of a row, each of whose values takes a byte at least.
+  std::size_t length() {
+    const std::uint64_t values = number(4);
+    if (values > bytes_.size()) {
+      throw std::runtime_error("a row of results ends too early");
+    }
+    return values;
+  }
+
   Value value() {
     switch (static_cast<Tag>(take(1).front())) {
       case Tag::nothing: return {};
@@ -284,7 +293,7 @@ std::string packed(std::span<const StoreRow> rows) {
 std::vector<StoreRow> unpacked(std::string_view bytes) {
   std::vector<StoreRow> rows;
   for (Unpacker unpacker(bytes); !unpacker.empty();) {
-    StoreRow& row = rows.emplace_back(unpacker.number(4));
+    StoreRow& row = rows.emplace_back(unpacker.length());
     for (Value& value : row) {
       value = unpacker.value();
     }

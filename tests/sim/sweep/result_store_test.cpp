@@ -175,6 +175,7 @@ TEST(StoreRow, BytesComeBackAndOthersAreRefused) {
   EXPECT_EQ(unpacked(bytes), rows);
   EXPECT_EQ(unpacked(""), std::vector<StoreRow>{});
   EXPECT_THROW(unpacked(std::string_view(bytes).substr(0, bytes.size() - 1)), std::runtime_error);
+  EXPECT_THROW(unpacked("\xff\xff\xff\xff"), std::runtime_error) << "no room is made for values that cannot follow";
 }
 
 TEST(ResultStore, PointsComeBackInTheirOrderWheneverTheyWereAdded) {
