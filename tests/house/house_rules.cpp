@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <regex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,8 @@ namespace {
 constexpr std::array<std::string_view, 4> layers = {"model", "sim", "validate", "reports"};
 constexpr std::array<std::string_view, 8> read_folders = {"model", "sim",   "validate", "reports",
                                                           "tests", "bench", "cmake",    ".ci"};
+/// Whose folders each say on a page of their own what lives there.
+constexpr std::array<std::string_view, 5> explained_folders = {"model", "sim", "validate", "reports", "bench"};
 constexpr std::array<std::string_view, 8> libraries_for_sources = {"CLI",   "nlohmann", "yaml-cpp",    "Eigen",
                                                                    "boost", "google",   "pugixml.hpp", "sqlite3.h"};
 constexpr std::string_view spdx = "SPDX-License-Identifier: Apache-2.0";
@@ -179,6 +182,27 @@ void read_types(const fs::path& root, const File& file, Types& types, std::vecto
   }
 }
 
+/// What is wrong with the page of a folder: "sim/engine".
+void read_page(const fs::path& root, const std::string& folder, std::vector<std::string>& found) {
+  static const std::regex file_name(R"re(`([\w./-]+\.(?:h|cuh|cpp|cu|md|yaml|sh))`)re");
+  const std::string page = folder + "/README.md";
+  std::ifstream in(root / page);
+  std::string line;
+  for (int number = 1; std::getline(in, line) || number == 1; ++number) {  // No page is one of an empty line.
+    const std::string place = page + ":" + std::to_string(number) + ": ";
+    if (number == 1 && line != "# " + folder) {
+      found.push_back(place + "the first line is not '# " + folder + "'");
+    }
+    for (std::sregex_iterator at(line.begin(), line.end(), file_name), end; at != end; ++at) {
+      const std::string name = (*at)[1].str();
+      const bool from_root = name.find('/') != std::string::npos;
+      if (!fs::is_regular_file(from_root ? root / name : root / folder / name)) {
+        found.push_back(place + "there is no '" + name + "'" + (from_root ? "" : " in " + folder));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> violations(const fs::path& root) {
@@ -189,6 +213,20 @@ std::vector<std::string> violations(const fs::path& root) {
     if (file.is_code && contains(layers, file.folder)) {
       read_types(root, file, types, found);
     }
+  }
+  return found;
+}
+
+std::vector<std::string> unexplained_folders(const fs::path& root) {
+  std::set<std::string> folders;
+  for (const auto& file : files_below(root)) {
+    if (file.is_code && contains(explained_folders, file.folder)) {
+      folders.insert(fs::path(file.path).parent_path().generic_string());
+    }
+  }
+  std::vector<std::string> found;
+  for (const auto& folder : folders) {
+    read_page(root, folder, found);
   }
   return found;
 }

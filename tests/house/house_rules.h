@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the house that a machine can read off the sources: who includes whom, and the SPDX line.
+// The rules of the house that a machine can read off the sources: who includes whom, the SPDX line, and that every
+// folder says what lives there.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,15 @@
 
 namespace commfuse::house {
 
-/// Every breach of a rule below `root`, in order of path, as `path:line: sentence`. Empty: the house is in order.
+/// Every breach of a rule for sources below `root`, in order of path, as `path:line: sentence`. Empty: the house is in
+/// order.
 std::vector<std::string> violations(const std::filesystem::path& root);
+
+/// The same for folders: every one below model, sim, validate, reports and bench that holds C++ or CUDA itself has a
+/// README.md, whose first line is `# ` and the folder's path from `root`. Names of sources, pages, YAML files and
+/// scripts between backquotes are those of files that are there: with a slash from `root` on, else in the same folder.
+/// Globs and whatever has a space in it are no names.
+std::vector<std::string> unexplained_folders(const std::filesystem::path& root);
 
 /// How many files violations() reads below `root`; a check that looked at nothing has shown nothing.
 std::size_t files_read(const std::filesystem::path& root);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrows of the house hold in this tree, and the check that says so can fail.
+// The rules of the house hold in this tree, and the check that says so can fail.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -46,6 +46,7 @@ class Tree {
 
 TEST(House, ThisTreeKeepsEveryRule) {
   EXPECT_EQ(violations(COMMFUSE_SOURCE_DIR), Sentences{});
+  EXPECT_EQ(unexplained_folders(COMMFUSE_SOURCE_DIR), Sentences{});
   EXPECT_GT(files_read(COMMFUSE_SOURCE_DIR), 20U);
 }
 
@@ -156,6 +157,26 @@ TEST(House, EverySourceNamesItsLicenceFirst) {
   const std::string lacks = " the first line lacks 'SPDX-License-Identifier: Apache-2.0'";
   EXPECT_EQ(violations(tree.root()), (Sentences{"model/CMakeLists.txt:1:" + lacks, "model/late.cpp:1:" + lacks,
                                                 "tests/model/empty_test.cpp:1:" + lacks}));
+}
+
+TEST(House, EveryFolderSaysWhatLivesThere) {
+  const Tree tree;
+  tree.write("bench/main.cpp", license);
+  tree.write("model/units.h", license);
+  tree.write("model/README.md",
+             "# model\n\n`units.h`, then `model/cost/gemm.cpp`; `cost/*.h`, `cat x.h` and y.h are no names.\n");
+  tree.write("model/cost/gemm.cpp", license);
+  tree.write("model/cost/README.md",
+             "# cost\n\n`gemm.cpp`, `gemm.h` and `units.h`;\n`model/units.h`, `model/cost.h`.\n");
+  tree.write("reports/assets/page.css", "");
+  tree.write("sim/engine/step.cu", license);
+  tree.write("sim/engine/README.md", "# sim/engine\n");
+  tree.write("tests/model/units_test.cpp", license);
+  EXPECT_EQ(unexplained_folders(tree.root()), (Sentences{"bench/README.md:1: the first line is not '# bench'",
+                                                         "model/cost/README.md:1: the first line is not '# model/cost'",
+                                                         "model/cost/README.md:3: there is no 'gemm.h' in model/cost",
+                                                         "model/cost/README.md:3: there is no 'units.h' in model/cost",
+                                                         "model/cost/README.md:4: there is no 'model/cost.h'"}));
 }
 
 TEST(BuildInfo, SaysWhatThisBinaryIs) {
