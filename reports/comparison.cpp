@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "model/check.h"
-#include "model/columns.h"
 #include "model/config/quantity.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"

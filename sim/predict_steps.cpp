@@ -12,7 +12,6 @@
 #include "model/check.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
-#include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "model/record/result.h"
 #include "sim/step/step.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/check.h"
 #include "model/config/bandwidth_choice.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"

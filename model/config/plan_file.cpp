@@ -14,7 +14,6 @@
 #include "model/config/plan_field.h"
 #include "model/config/quantity.h"
 #include "model/config/resolver.h"
-#include "model/config/suggest.h"
 
 namespace commfuse {
 

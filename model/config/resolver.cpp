@@ -19,9 +19,8 @@ namespace {
 
 constexpr std::string_view run_schema = "commfuse.run/1";
 constexpr std::string_view variable_prefix = "COMMFUSE_";
-/// Ours, but no settings; the last two are of the tests.
-constexpr std::array<std::string_view, 3> other_variables{"COMMFUSE_CONFIG_DIR", "COMMFUSE_REWRITE_GOLDEN",
-                                                          "COMMFUSE_RENEW_GOLDEN"};
+/// Ours, but no settings; the last is of the tests.
+constexpr std::array<std::string_view, 2> other_variables{"COMMFUSE_CONFIG_DIR", "COMMFUSE_RENEW_GOLDEN"};
 
 std::string_view kind_in_words(YamlKind kind) {
   switch (kind) {

@@ -7,7 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "model/check.h"
 #include "reports/export/task_order.h"
 
 namespace commfuse::reports {

@@ -10,7 +10,6 @@
 
 #include "model/config/command_line.h"
 #include "model/config/files.h"
-#include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/commands.h"
 #include "sim/import/megatron.h"

@@ -16,7 +16,6 @@
 
 #include "model/config/command_line.h"
 #include "model/config/ranges.h"
-#include "model/config_error.h"
 #include "model/schedule/strategies.h"
 #include "reports/atomic_file.h"
 #include "reports/rows.h"

@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "model/config/command_line.h"
-#include "model/config_error.h"
 #include "reports/accuracy.h"
 #include "reports/score.h"
 #include "sim/commands/commands.h"

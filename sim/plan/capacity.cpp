@@ -9,7 +9,6 @@
 
 #include "model/analysis/knee.h"
 #include "model/config/catalogue.h"
-#include "model/config_error.h"
 #include "model/workload/model_flops.h"
 #include "model/workload/parameters.h"
 #include "sim/plan/kind_planner.h"

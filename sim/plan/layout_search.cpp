@@ -5,7 +5,6 @@
 #include <set>
 #include <utility>
 
-#include "model/config_error.h"
 #include "model/workload/model_flops.h"
 
 namespace commfuse {

@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "model/config_error.h"
 #include "model/cost/gemm.h"
 #include "model/fit/holdout.h"
 #include "sim/score/kinds.h"

@@ -94,13 +94,13 @@ TEST(Predictions, ChangeOnlyTogetherWithTheModelVersion) {
   const bool same_version = before.substr(0, before.find('\n')) == now.substr(0, now.find('\n'));
   ASSERT_TRUE(!same_version || without_version(before) == without_version(now))
       << "predictions have changed: raise model_version in model/record/result.h, and run this again with "
-         "COMMFUSE_REWRITE_GOLDEN=1\n"
+         "COMMFUSE_RENEW_GOLDEN=1\n"
       << now;
-  if (std::getenv("COMMFUSE_REWRITE_GOLDEN") != nullptr) {
+  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {
     std::ofstream{golden_path} << now;
     return;
   }
-  EXPECT_EQ(before, now) << "model_version was raised: run this again with COMMFUSE_REWRITE_GOLDEN=1";
+  EXPECT_EQ(before, now) << "model_version was raised: run this again with COMMFUSE_RENEW_GOLDEN=1";
 }
 
 }  // namespace

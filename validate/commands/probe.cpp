@@ -9,7 +9,6 @@
 #include <sstream>
 
 #include "model/config/command_line.h"
-#include "model/config/quantity.h"
 #include "model/config/ranges.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"

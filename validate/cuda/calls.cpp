@@ -6,7 +6,6 @@
 #include <numeric>
 #include <utility>
 
-#include "model/check.h"
 
 namespace commfuse::validate {
 

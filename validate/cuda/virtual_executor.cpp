@@ -8,7 +8,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/check.h"
 
 namespace commfuse::validate {
 

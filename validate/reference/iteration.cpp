@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <string>
 
-#include "model/check.h"
 #include "validate/reference/kernels.h"
 #include "validate/reference/random.h"
 #include "validate/standing.h"

@@ -40,7 +40,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "model/check.h"
 #include "validate/reference/attention.h"
 #include "validate/reference/rounding.h"
 

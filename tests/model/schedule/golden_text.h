@@ -9,11 +9,11 @@
 
 namespace commfuse {
 
-/// The golden text of that name. With COMMFUSE_REWRITE_GOLDEN set it first becomes `actual`: look at the difference
+/// The golden text of that name. With COMMFUSE_RENEW_GOLDEN set it first becomes `actual`: look at the difference
 /// before you commit it.
 inline std::string golden_text(const std::string& name, const std::string& actual) {
   const std::string path = std::string{COMMFUSE_SOURCE_DIR} + "/tests/model/schedule/golden/" + name;
-  if (std::getenv("COMMFUSE_REWRITE_GOLDEN") != nullptr) {
+  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {
     std::ofstream{path} << actual;
   }
   std::ifstream file(path);
