@@ -72,10 +72,11 @@ void require_settings(const Json& json, const Place& place) {
 }
 
 ResultRow row_in(const Json& json, const Place& place) {
-  const std::string schema = json.is_object() ? json.value("schema", std::string{}) : std::string{};
+  const Json schema = json.is_object() ? json.value("schema", Json{}) : Json{};
   if (schema != result_schema) {
-    refuse(place, fmt::format("this is no row of {} but {}; write one with commfuse-sim run -o jsonl or sweep",
-                              result_schema, schema.empty() ? std::string{"something else"} : in_quotes(schema)));
+    refuse(place,
+           fmt::format("this is no row of {} but {}; write one with commfuse-sim run -o jsonl or sweep", result_schema,
+                       schema.is_string() ? in_quotes(schema.get<std::string>()) : "something else"));
   }
   require_settings(json, place);
   std::vector<Value> values;

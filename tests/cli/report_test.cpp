@@ -90,6 +90,9 @@ TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
       refusal("{\"schema\": \"commfuse.step/1\"}\n"),
       "bad.jsonl:1: this is no row of commfuse.result/1 but 'commfuse.step/1'; write one with commfuse-sim run -o "
       "jsonl or sweep\n");
+  EXPECT_EQ(refusal("{\"schema\": 1}\n"),
+            "bad.jsonl:1: this is no row of commfuse.result/1 but something else; write one with commfuse-sim run -o "
+            "jsonl or sweep\n");
   EXPECT_EQ(refusal(row_with("seq", "8K")),
             "bad.jsonl:1: seq is \"8K\", which is no whole number; write the results anew\n");
   EXPECT_EQ(refusal(row_with("strategy", nullptr)), "bad.jsonl:1: the row has no strategy; write the results anew\n");
