@@ -14,6 +14,7 @@
 #include "model/config_error.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/mpi/crew.h"
+#include "validate/mpi/rank_run.h"
 
 namespace commfuse::validate {
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads give the interpreter's bits in whatever order they come; a schedule that does not is caught.
 #include "validate/cpu/cpu_executor.h"
+#include "tests/slow_build.h"
 
 #include <gtest/gtest.h>
 
@@ -63,7 +64,7 @@ bool is_more_of_the_same(const CheckPoint& point) {
 }
 
 class ThreadsOnEveryRankCount : public testing::TestWithParam<std::int32_t> {};
-INSTANTIATE_TEST_SUITE_P(OneToEight, ThreadsOnEveryRankCount, testing::Range(1, 9));
+INSTANTIATE_TEST_SUITE_P(OneToEight, ThreadsOnEveryRankCount, testing::Range(1, slow_build ? 5 : 9));
 
 TEST_P(ThreadsOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBitsUnderTwentySeedsOfChaos) {
   std::size_t strategies_seen = 0;
