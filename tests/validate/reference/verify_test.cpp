@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <limits>
 #include <string_view>
+#include <vector>
 
 #include "model/schedule/check_program.h"
 #include "model/schedule/mutate.h"
