@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -185,6 +187,15 @@ Json parse_json(const Text& text, const std::string& place) {
   JsonCounter<Json> counter(place);
   Json::sax_parse(text, &counter);
   return Json::parse(text);
+}
+
+/// A whole number of 64 bits; nothing where the value is none. What the library itself makes of 1e80 is undefined.
+template <class Json>
+std::optional<std::int64_t> whole_number(const Json& value) {
+  constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  const bool is_whole =
+      value.is_number_integer() && (!value.is_number_unsigned() || value.template get<std::uint64_t>() <= most);
+  return is_whole ? std::optional(value.template get<std::int64_t>()) : std::nullopt;
 }
 
 /// "line:col", both from 1, of the byte that the parser read last.

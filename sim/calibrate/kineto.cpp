@@ -91,7 +91,7 @@ std::string text_in(const json& object, const char* key) {
 
 std::optional<std::int64_t> whole_in(const json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() && found->is_number_integer() ? std::optional(found->get<std::int64_t>()) : std::nullopt;
+  return found != object.end() ? whole_number(*found) : std::nullopt;
 }
 
 double number_in(const json& object, const char* key) {
@@ -185,13 +185,16 @@ class Collector {
         skip("products in a type that the model has not");
         return;
       }
-      products_[*id] = {.m = a.at(0).get<std::int64_t>(),
-                        .n = b.at(1).get<std::int64_t>(),
-                        .k = a.at(1).get<std::int64_t>(),
-                        .dtype = type->dtype};
+      const auto m = whole_number(a.at(0));
+      const auto n = whole_number(b.at(1));
+      const auto k = whole_number(a.at(1));
+      if (m && n && k) {
+        products_[*id] = {.m = *m, .n = *n, .k = *k, .dtype = type->dtype};
+        return;
+      }
     } catch (const json::exception&) {
-      skip("products whose sizes are not two matrices");
     }
+    skip("products whose sizes are not two matrices");
   }
 
   void take_kernel(const json& event, const json& args, Span span) {

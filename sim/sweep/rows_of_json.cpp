@@ -38,8 +38,8 @@ Value value_of(const ResultColumn& column, const Json& json, const Place& place)
   if (column.type == ColumnType::text && json.is_string()) {
     return json.get<std::string>();
   }
-  if (column.type == ColumnType::count && json.is_number_integer()) {
-    return json.get<std::int64_t>();
+  if (column.type == ColumnType::count && whole_number(json)) {
+    return *whole_number(json);
   }
   if (column.type == ColumnType::number && json.is_number()) {
     return json.get<double>();

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
+#include <exception>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <stdexcept>
 
@@ -74,6 +77,16 @@ std::string causes_text(const P99Causes& causes) {
   throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({}); run the sweep anew", store, why));
 }
 
+/// A cell has no whole number where one belongs.
+class NoWholeNumber : public std::exception {};
+
+std::int64_t whole_in(const ordered_json& value) {
+  if (const std::optional<std::int64_t> whole = whole_number(value)) {
+    return *whole;
+  }
+  throw NoWholeNumber();
+}
+
 /// What `make` makes of a cell of JSON.
 template <class Make>
 auto from_json(const Value& cell, std::string_view store, const Make& make) {
@@ -81,23 +94,25 @@ auto from_json(const Value& cell, std::string_view store, const Make& make) {
     return make(parse_json<ordered_json>(std::get<std::string>(cell), std::string(store)));
   } catch (const ordered_json::exception&) {
     refuse(store, "a cell is no JSON of a row");
+  } catch (const NoWholeNumber&) {
+    refuse(store, "a cell has no whole number where one belongs");
   } catch (const std::bad_variant_access&) {
     refuse(store, "a cell is no text");
   }
 }
 
 P99Causes causes_of(const ordered_json& json) {
-  P99Causes causes{.samples = json.at("samples").get<std::size_t>()};
+  P99Causes causes{.samples = static_cast<std::size_t>(whole_in(json.at("samples")))};
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    causes.mean.*parts[i] = Duration{json.at("mean_ps").at(i).get<std::int64_t>()};
+    causes.mean.*parts[i] = Duration{whole_in(json.at("mean_ps").at(i))};
   }
   causes.on_path = json.at("on_path").get<std::array<double, path_kinds>>();
   for (std::size_t i = 0; i < path_kinds; ++i) {
-    causes.time_on_path[i] = Duration{json.at("time_on_path_ps").at(i).get<std::int64_t>()};
+    causes.time_on_path[i] = Duration{whole_in(json.at("time_on_path_ps").at(i))};
   }
   causes.rank_on_path = json.at("rank_on_path").get<std::vector<double>>();
   for (const ordered_json& time : json.at("rank_time_on_path_ps")) {
-    causes.rank_time_on_path.emplace_back(time.get<std::int64_t>());
+    causes.rank_time_on_path.emplace_back(whole_in(time));
   }
   return causes;
 }
@@ -123,7 +138,7 @@ StepRow::Value cell_of(const ordered_json& value) {
   if (value.is_number_float()) {
     return value.get<double>();
   }
-  return value.is_number() ? StepRow::Value{value.get<std::int64_t>()} : StepRow::Value{value.get<std::string>()};
+  return value.is_number() ? StepRow::Value{whole_in(value)} : StepRow::Value{value.get<std::string>()};
 }
 
 enum class Tag : char { nothing, text, count, number };

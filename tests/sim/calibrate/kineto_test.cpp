@@ -105,6 +105,18 @@ TEST(Kineto, CalibrateTakesItBesideTables) {
   EXPECT_TRUE(seen.faults.empty());
 }
 
+TEST(Kineto, ASizeThatIsNoWholeNumberIsNone) {
+  const OwnFolder folder;
+  for (const char* size : {"1e80", "0.5", "18446744073709551615", "null"}) {
+    std::string other = trace;
+    other.replace(other.find("4096, 8192"), 4, size);
+    std::ofstream("a.json") << other;
+    const KinetoTrace read = read_kineto("a.json");
+    EXPECT_EQ(read.skipped.count("products whose sizes are not two matrices"), 1U) << size;
+    EXPECT_EQ(read.products.size(), 1U) << size;
+  }
+}
+
 TEST(Kineto, WhatIsCutOffIsSaid) {
   const OwnFolder folder;
   std::ofstream("a.json") << trace.substr(0, trace.size() / 2);

@@ -155,6 +155,9 @@ TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
     "time_on_path_ps": [0,0,0,0], "rank_on_path": [], "rank_time_on_path_ps": []})";
   EXPECT_NE(told("p99_causes", causes).find("(p99_causes is not of all ranks)"), std::string::npos)
       << told("p99_causes", causes);
+  std::string huge = causes;
+  huge.replace(huge.find(": 1,"), 4, ": 1e80,");
+  EXPECT_NE(told("p99_causes", huge).find("(a cell has no whole number where one belongs)"), std::string::npos);
   EXPECT_EQ(told("warnings", std::string("<b>")), "");
 }
 
@@ -166,6 +169,8 @@ TEST(StoreRow, CellsThatNoSweepWroteAreRefused) {
   EXPECT_NE(told(std::string("{")).find("results.db: a row is not as a sweep writes it (a cell is no JSON"),
             std::string::npos);
   EXPECT_NE(told(std::string(R"({"a": [1]})")).find("(a cell is no JSON of a row)"), std::string::npos);
+  EXPECT_NE(told(std::string(R"({"a": 18446744073709551615})")).find("(a cell has no whole number where one belongs)"),
+            std::string::npos);
   EXPECT_NE(told({}).find("(a cell is no text)"), std::string::npos);
 }
 
