@@ -38,8 +38,8 @@ Value value_of(const ResultColumn& column, const Json& json, const Place& place)
   if (column.type == ColumnType::text && json.is_string()) {
     return json.get<std::string>();
   }
-  if (column.type == ColumnType::count && whole_number(json)) {
-    return *whole_number(json);
+  if (const auto whole = whole_number(json); column.type == ColumnType::count && whole) {
+    return *whole;
   }
   if (column.type == ColumnType::number && json.is_number()) {
     return json.get<double>();
