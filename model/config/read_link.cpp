@@ -97,7 +97,7 @@ SwitchParameters read_switch(YamlMap map) {
   SwitchParameters nvls;
   nvls.base_latency = map.duration_parameter("base_latency");
   nvls.rate = map.bandwidth_parameter("rate");
-  nvls.ramp_size = map.size_parameter("ramp_size");
+  nvls.ramp_size_per_rank = map.size_parameter("ramp_size_per_rank");
   return nvls;
 }
 
@@ -163,7 +163,7 @@ TreeProtocol read_tree_protocol(YamlMap map) {
 
 TreeParameters read_tree_parameters(YamlMap map) {
   TreeParameters tree{read_tree_protocol(map)};
-  tree.ramp_size = map.size_parameter("ramp_size");
+  tree.ramp_size_per_rank = map.size_parameter("ramp_size_per_rank");
   if (std::optional<YamlMap> ll = map.optional_map("ll")) {
     tree.ll = read_tree_protocol(*ll);
   }

@@ -15,9 +15,9 @@ void require_sizes(int ranks, Bytes total) {
   check(ranks >= 1 && total.count >= 0, "a collective has at least one rank and no negative size");
 }
 
-/// What filling the pipeline costs, in bytes at the rate.
-double ramp(double wire, const Parameter<Bytes>& size) {
-  const auto most = static_cast<double>(size.value.count);
+/// What filling the pipeline costs, in bytes at the rate; `shares` times the size at most.
+double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
+  const double most = static_cast<double>(size.value.count) * shares;
   return most > 0.0 ? wire * most / (wire + most) : 0.0;
 }
 
@@ -29,8 +29,8 @@ Duration by_protocol(const ProtocolParameters& protocol, int steps, double own) 
   return protocol.base_latency.value + steps * protocol.step_latency.value + op_time(moving, "a collective");
 }
 
-Duration in_the_switch(const SwitchParameters& nvls, double total) {
-  const double moving = (total + ramp(total, nvls.ramp_size)) / nvls.rate.value.value;
+Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total) {
+  const double moving = (total + ramp(total, nvls.ramp_size_per_rank, ranks)) / nvls.rate.value.value;
   return nvls.base_latency.value + op_time(moving, "a collective");
 }
 
@@ -39,29 +39,36 @@ double tree_seconds(const TreeProtocol& tree, double levels, double moving) {
   return to_seconds(tree.base_latency.value) + levels * to_seconds(tree.level_latency.value) + moving;
 }
 
+/// Who climbs: the ranks of a node together, each with its share.
+struct Climb {
+  int nodes = 2;
+  int ranks_per_node = 1;
+  double total = 0.0;  ///< Bytes of the tensor.
+};
+
 /// By Simple.
-double simple_tree_seconds(const TreeParameters& tree, int nodes, double total) {
-  const double moving = (total + ramp(total, tree.ramp_size)) / rate_over(tree, nodes).value.value;
-  return tree_seconds(tree, std::log2(nodes), moving);
+double simple_tree_seconds(const TreeParameters& tree, const Climb& climb) {
+  const double filled = climb.total + ramp(climb.total, tree.ramp_size_per_rank, climb.ranks_per_node);
+  return tree_seconds(tree, std::log2(climb.nodes), filled / rate_over(tree, climb.nodes).value.value);
 }
 
 /// By another protocol, or Simple where that is not known.
-double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, int nodes,
-                          double total) {
-  return protocol ? tree_seconds(*protocol, std::log2(nodes), total / rate_over(*protocol, nodes).value.value)
-                  : simple_tree_seconds(tree, nodes, total);
+double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, const Climb& climb) {
+  return protocol ? tree_seconds(*protocol, std::log2(climb.nodes),
+                                 climb.total / rate_over(*protocol, climb.nodes).value.value)
+                  : simple_tree_seconds(tree, climb);
 }
 
-Duration by_fastest_tree(const TreeParameters& tree, int nodes, double total) {
-  return op_time(std::min({simple_tree_seconds(tree, nodes, total), other_tree_seconds(tree, tree.ll, nodes, total),
-                           other_tree_seconds(tree, tree.ll128, nodes, total)}),
+Duration by_fastest_tree(const TreeParameters& tree, const Climb& climb) {
+  return op_time(std::min({simple_tree_seconds(tree, climb), other_tree_seconds(tree, tree.ll, climb),
+                           other_tree_seconds(tree, tree.ll128, climb)}),
                  "a collective");
 }
 
-Duration by_tree(const TreeParameters& tree, NcclKernel kernel, int nodes, double total) {
-  const double seconds = kernel == NcclKernel::tree_ll      ? other_tree_seconds(tree, tree.ll, nodes, total)
-                         : kernel == NcclKernel::tree_ll128 ? other_tree_seconds(tree, tree.ll128, nodes, total)
-                                                            : simple_tree_seconds(tree, nodes, total);
+Duration by_tree(const TreeParameters& tree, NcclKernel kernel, const Climb& climb) {
+  const double seconds = kernel == NcclKernel::tree_ll      ? other_tree_seconds(tree, tree.ll, climb)
+                         : kernel == NcclKernel::tree_ll128 ? other_tree_seconds(tree, tree.ll128, climb)
+                                                            : simple_tree_seconds(tree, climb);
   return op_time(seconds, "a collective");
 }
 
@@ -86,12 +93,13 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
     }
     case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own);
     case NcclKernel::simple: return by_protocol(parameters, steps, own);
-    case NcclKernel::nvls: return nccl->nvls ? in_the_switch(*nccl->nvls, bytes) : by_protocol(parameters, steps, own);
+    case NcclKernel::nvls:
+      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes) : by_protocol(parameters, steps, own);
     case NcclKernel::tree_ll:
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
       check(parameters.tree != nullptr, "who tells NCCL of a tree says what it takes");
-      return by_tree(*parameters.tree, *choice, nodes, bytes);
+      return by_tree(*parameters.tree, *choice, {nodes, ranks / nodes, bytes});
   }
   return {};
 }
@@ -132,7 +140,7 @@ Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, 
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
   if (nodes > 1 && parameters.tree != nullptr && !nccl_chooses_trees(parameters)) {
     require_sizes(ranks, total);
-    return by_fastest_tree(*parameters.tree, nodes, static_cast<double>(total.count));
+    return by_fastest_tree(*parameters.tree, {nodes, ranks / nodes, static_cast<double>(total.count)});
   }
   return ring_time(parameters, ranks, total, 2, nodes);
 }

@@ -44,6 +44,9 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& shar
 //   time = base + (total + ramp) / rate
 //   time = base + log2(nodes) x level latency + (total + ramp) / rate
 //
+// with a ramp as above, whose size is that of a rank's share times the ranks of a node: NCCL goes round in loops of
+// channels x ranks x chunk (src/enqueue.cc, calcCollChunking).
+//
 // Between ring and tree and their protocols NCCL's estimates choose as well where the network knows NCCL's kernels;
 // where it has a tree alone, the tree's fastest protocol counts.
 

@@ -248,7 +248,7 @@ void lean_on_protocol(const ProtocolParameters& protocol, const Lean& lean) {
 
 template <class Lean>
 void lean_on_tree(const TreeParameters& tree, const Lean& lean) {
-  lean(tree.ramp_size);
+  lean(tree.ramp_size_per_rank);
   const auto lean_on = [&](const TreeProtocol& protocol) {
     const auto& [base, level, rate, two_nodes_rate] = protocol;
     lean(base, level, rate);

@@ -159,7 +159,7 @@ void add_nccl(Slots& slots, NcclKernels& nccl) {
   if (nccl.nvls) {
     slots.add("nccl.nvls.base_latency", nccl.nvls->base_latency);
     slots.add("nccl.nvls.rate", nccl.nvls->rate);
-    slots.add("nccl.nvls.ramp_size", nccl.nvls->ramp_size);
+    slots.add("nccl.nvls.ramp_size_per_rank", nccl.nvls->ramp_size_per_rank);
   }
 }
 
@@ -174,7 +174,7 @@ void add_tree(Slots& slots, const std::string& name, TreeProtocol& protocol) {
 
 void add_tree(Slots& slots, TreeParameters& tree) {
   add_tree(slots, "tree.", static_cast<TreeProtocol&>(tree));
-  slots.add("tree.ramp_size", tree.ramp_size);
+  slots.add("tree.ramp_size_per_rank", tree.ramp_size_per_rank);
   if (tree.ll) {
     add_tree(slots, "tree.ll.", *tree.ll);
   }

@@ -78,7 +78,7 @@ void add_nccl(Lines& lines, const NcclKernels& nccl) {
     lines.map("nvls", [&] {
       lines.add("base_latency", nccl.nvls->base_latency);
       lines.add("rate", nccl.nvls->rate);
-      lines.add("ramp_size", nccl.nvls->ramp_size);
+      lines.add("ramp_size_per_rank", nccl.nvls->ramp_size_per_rank);
     });
   }
 }
@@ -94,7 +94,7 @@ void add_tree_protocol(Lines& lines, const TreeProtocol& protocol) {
 
 void add_tree(Lines& lines, const TreeParameters& tree) {
   add_tree_protocol(lines, tree);
-  lines.add("ramp_size", tree.ramp_size);
+  lines.add("ramp_size_per_rank", tree.ramp_size_per_rank);
   if (tree.ll) {
     lines.map("ll", [&] { add_tree_protocol(lines, *tree.ll); });
   }

@@ -48,7 +48,9 @@ struct ProtocolParameters {
 struct SwitchParameters {
   Parameter<Duration> base_latency;
   Parameter<BytesPerSecond> rate;  ///< Bytes of the tensor a second.
-  Parameter<Bytes> ramp_size;      ///< Of the tensor; as above.
+  /// As above, of a rank's share of the tensor: NCCL goes round in loops of channels x ranks x chunk (src/enqueue.cc,
+  /// calcCollChunking), and the first of them fills the pipeline.
+  Parameter<Bytes> ramp_size_per_rank;
 };
 
 /// A tree of nodes by one protocol.
@@ -67,7 +69,7 @@ inline const Parameter<BytesPerSecond>& rate_over(const TreeProtocol& tree, int 
 
 /// All-reduce across nodes by a tree of them. Of itself by NCCL's Simple.
 struct TreeParameters : TreeProtocol {
-  Parameter<Bytes> ramp_size;  ///< Of the tensor; as above.
+  Parameter<Bytes> ramp_size_per_rank;  ///< As above, of a share of the tensor: as many as a node has ranks.
   std::optional<TreeProtocol> ll;
   std::optional<TreeProtocol> ll128;
 };

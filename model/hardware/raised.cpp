@@ -139,7 +139,7 @@ void visit(NcclKernels& nccl, const std::string& at, const Visit& one) {
     auto& [base, rate, ramp] = *nvls;
     one(at + "nvls.base_latency", base);
     one(at + "nvls.rate", rate);
-    one(at + "nvls.ramp_size", ramp);
+    one(at + "nvls.ramp_size_per_rank", ramp);
   }
 }
 
@@ -154,7 +154,7 @@ void visit(AllToAllParameters& direct, const std::string& at, const Visit& one) 
 template <class Visit>
 void visit(TreeParameters& tree, const std::string& at, const Visit& one) {
   visit(static_cast<TreeProtocol&>(tree), at, one);
-  one(at + "ramp_size", tree.ramp_size);
+  one(at + "ramp_size_per_rank", tree.ramp_size_per_rank);
   if (tree.ll) {
     visit(*tree.ll, at + "ll.", one);
   }

@@ -128,9 +128,12 @@ std::vector<ShapeKey> protocol_keys() {
                                                         "Wire bytes whose time filling the pipeline costs at most"}};
 }
 
+ShapeKey ramp_per_rank() {
+  return {"ramp_size_per_rank", sourced(size()), "Of a rank's share: what filling the pipeline costs at most"};
+}
+
 Shape nccl() {
-  const Shape nvls =
-      map({{"base_latency", sourced(duration())}, {"rate", sourced(bandwidth())}, {"ramp_size", sourced(size())}});
+  const Shape nvls = map({{"base_latency", sourced(duration())}, {"rate", sourced(bandwidth())}, ramp_per_rank()});
   return map({{"generation", word({"volta", "ampere", "hopper", "blackwell"})},
               {"wire", word({"nvlink", "pcie", "network"})},
               {"channels", count(1, 64)},
@@ -150,8 +153,7 @@ Shape tree() {
                                        {"level_latency", sourced(duration()), "Once a level of the tree"},
                                        {"rate", sourced(bandwidth())},
                                        optional({"two_nodes_rate", sourced(bandwidth())})};
-  return map(protocol + std::vector<ShapeKey>{{"ramp_size", sourced(size())},
-                                              optional({"ll", map(protocol)}),
+  return map(protocol + std::vector<ShapeKey>{ramp_per_rank(), optional({"ll", map(protocol)}),
                                               optional({"ll128", map(protocol)})});
 }
 

@@ -106,6 +106,26 @@ TEST(CollectiveTime, takes_the_kernel_that_nccl_would) {
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{320'000'000}), Duration{1203us});  // Simple: 480 MB
 }
 
+TEST(CollectiveTime, in_the_switch_fills_a_pipeline_as_wide_as_there_are_ranks) {
+  CollectiveParameters collective = nccl_on_h100();
+  NcclKernels kernels = *collective.nccl;
+  kernels.nvls->ramp_size_per_rank.value = Bytes{40'000'000};
+  collective.nccl = std::make_shared<const NcclKernels>(kernels);
+  // Eight: 320 MB, at that size half of it, 160 us. A switch of 24: 960 MB, three quarters of 320 MB.
+  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{320'000'000}), Duration{484us});
+  EXPECT_EQ(all_reduce_time(collective, 24, Bytes{320'000'000}), Duration{564us});
+}
+
+TEST(CollectiveTime, up_a_tree_fills_a_pipeline_as_wide_as_a_node) {
+  CollectiveParameters collective = plain_link().collective;
+  TreeParameters tree{{{.value = 10us}, {.value = 5us}, {.value = {100e9}}}};
+  tree.ramp_size_per_rank.value = Bytes{1'000'000};
+  collective.tree = std::make_shared<const TreeParameters>(tree);
+  EXPECT_EQ(all_reduce_time(collective, 8, Bytes{4'000'000}, 2), Duration{75us});   // 2 MB more
+  EXPECT_EQ(all_reduce_time(collective, 16, Bytes{4'000'000}, 4), Duration{80us});  // 2 MB more, two levels
+  EXPECT_EQ(all_reduce_time(collective, 2, Bytes{1'000'000}, 2), Duration{30us});   // 0.5 MB more
+}
+
 TEST(CollectiveTime, of_few_bytes_stays_while_more_channels_take_more) {
   const CollectiveParameters collective = nccl_on_h100();
   const Duration full = Duration{3'800ns};  // A share of 40 kB fills them: 280 kB at 100 GB/s.

@@ -163,7 +163,7 @@ TEST(LinkFit, of_a_tree_tells_two_nodes_from_more) {
   CollectiveParameters truth = machine(1.0);
   TreeParameters tree{{{.value = 30us}, {.value = 40us}, {.value = {190e9}}}};
   tree.two_nodes_rate.emplace().value = {250e9};
-  tree.ramp_size.value = Bytes{40'000'000};
+  tree.ramp_size_per_rank.value = Bytes{5'000'000};
   truth.tree = std::make_shared<const TreeParameters>(tree);
   std::vector<CollectiveRow> rows;
   for (const int nodes : {2, 4, 8}) {
