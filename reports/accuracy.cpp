@@ -154,9 +154,9 @@ std::string bars_section(Scores scores) {
       "## What it must reach\n\n"
       "Median and 90th percentile of the error in %. Rows held out are those that every fit kept back, by whole groups "
       "(a\n"
-      "group is a shape (n, k) or a message size; one in five, by a hash of its name). They decide. Tables of "
-      "degraded\n"
-      "machines are not in here.\n\n"
+      "group is a shape (n, k) or a message size; one in five, by a hash of its name), and all rows of a network that "
+      "has\n"
+      "priors alone, which no fit has seen. They decide. Tables of degraded machines are not in here.\n\n"
       "| what | bar | held out: n | median | p90 | all rows: n | median | p90 | met |\n"
       "|---|---|---|---|---|---|---|---|---|\n";
   for (const Bar& bar : bars()) {

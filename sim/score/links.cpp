@@ -110,40 +110,60 @@ class LinkScorer {
   LinkScorer(Context& context, Tally& tally) : context_(context), tally_(tally) {}
 
   void score(const Row& row, LinkRow read) {
-    if (!tally_.takes(row, read.held_back)) {
+    const std::optional<LinkOp> op = op_in_table(read.op);
+    if (!op || !row.is_sound()) {
+      if (tally_.takes(row, read.held_back)) {
+        tally_.skip(fmt::format("the model has no {}", read.op));
+      }
       return;
     }
-    const std::optional<LinkOp> op = op_in_table(read.op);
-    if (!op) {
-      tally_.skip(fmt::format("the model has no {}", read.op));
-    } else if (read.node.machine == nullptr) {
-      tally_.skip(read.node.why_not);
-    } else {
-      read.message.op = *op;
-      score_message(row, read);
-    }
+    read.message.op = *op;
+    score_message(row, read);
   }
 
  private:
   void score_message(const Row& row, const LinkRow& read) {
-    const Message& message = read.message;
-    const FoundMachine found =
-        context_.machines.over_nodes(*read.node.machine, static_cast<int>(message.nodes), read.prose);
-    if (found.machine == nullptr) {
-      tally_.skip(found.why_not);
-    } else if (message.gpus > message.nodes * read.node.machine->gpus_per_node) {
-      tally_.skip(fmt::format("{} has fewer GPUs than take part", found.machine->name));
-    } else if (message.gpus % message.nodes != 0) {
-      tally_.skip("the nodes have different numbers of GPUs");
-    } else if (message.bytes.count == 0 || message.gpus == 1) {
-      tally_.skip("nothing is sent");
-    } else if (message.op == LinkOp::send_recv && message.gpus != 2) {
-      tally_.skip("more than two GPUs exchange messages, and the table does not say how");
-    } else {
-      const std::string_view part = parts_.of(*found.machine, message);
-      tally_.score(row, *found.machine, read.held_back,
-                   {{read.measured_us, to_microseconds(predicted(*found.machine, message)), std::span(&part, 1)}});
+    const FoundMachine found = machine_of(read);
+    const std::string why_not = reason_to_skip(read, found);
+    // No fit has seen a row of a network that has priors alone.
+    const bool unseen = read.held_back || (why_not.empty() && rests_on_priors(*found.machine, read.message));
+    if (!tally_.takes(row, unseen)) {
+      return;
     }
+    if (!why_not.empty()) {
+      tally_.skip(why_not);
+      return;
+    }
+    const std::string_view part = parts_.of(*found.machine, read.message);
+    tally_.score(row, *found.machine, unseen,
+                 {{read.measured_us, to_microseconds(predicted(*found.machine, read.message)), std::span(&part, 1)}});
+  }
+
+  FoundMachine machine_of(const LinkRow& read) {
+    const Machine* node = read.node.machine;
+    return node == nullptr ? read.node
+                           : context_.machines.over_nodes(*node, static_cast<int>(read.message.nodes), read.prose);
+  }
+
+  /// Empty where the row can be scored.
+  static std::string reason_to_skip(const LinkRow& read, const FoundMachine& found) {
+    const Message& message = read.message;
+    if (found.machine == nullptr) {
+      return found.why_not;
+    }
+    if (message.gpus > message.nodes * read.node.machine->gpus_per_node) {
+      return fmt::format("{} has fewer GPUs than take part", found.machine->name);
+    }
+    if (message.gpus % message.nodes != 0) {
+      return "the nodes have different numbers of GPUs";
+    }
+    if (message.bytes.count == 0 || message.gpus == 1) {
+      return "nothing is sent";
+    }
+    if (message.op == LinkOp::send_recv && message.gpus != 2) {
+      return "more than two GPUs exchange messages, and the table does not say how";
+    }
+    return "";
   }
 
   Context& context_;
