@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <map>
 #include <set>
 #include <string_view>
 #include <vector>
@@ -170,7 +171,6 @@ std::string gain(const Errors& errors, const Errors& of_none, double ErrorSummar
   return least > 0.0 ? fmt::format("{:.0f} %", 100.0 * (1.0 - summary_of(errors).*member / least)) : "-";
 }
 
-/// The same part of several tables of one machine, so that more products count.
 /// "2.6, 8.3 | 4.2, 32.0 | 39 %, 74 %": ours, of none, less error.
 std::string penalty_cells(const std::vector<double>& errors, const std::vector<double>& of_none) {
   const ErrorSummary ours = summary_of(errors);
@@ -178,6 +178,23 @@ std::string penalty_cells(const std::vector<double>& errors, const std::vector<d
   return fmt::format("{} | {}, {} | {}, {} | {}, {}", ours.n, percent(ours.median), percent(ours.p90),
                      percent(none.median), percent(none.p90), gain(errors, of_none, &ErrorSummary::median),
                      gain(errors, of_none, &ErrorSummary::p90));
+}
+
+std::string penalty_row(std::string_view table, const PenaltyScore& penalty) {
+  return fmt::format("| {} | {} | {} | {} |\n", table, penalty.parts,
+                     penalty_cells(penalty.held_out, penalty.held_out_of_no_penalty),
+                     penalty_cells(penalty.errors, penalty.of_no_penalty));
+}
+
+void add(PenaltyScore& to, const PenaltyScore& from) {
+  const auto append = [](std::vector<double>& all, const std::vector<double>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+  to.parts = from.parts;
+  append(to.errors, from.errors);
+  append(to.of_no_penalty, from.of_no_penalty);
+  append(to.held_out, from.held_out);
+  append(to.held_out_of_no_penalty, from.held_out_of_no_penalty);
 }
 
 std::string penalties_section(Scores scores) {
@@ -190,12 +207,15 @@ std::string penalties_section(Scores scores) {
       "| table | P | held out: n | median, p90 | of \"penalty = 1\" | less error "
       "| all rows: n | median, p90 | of \"penalty = 1\" | less error |\n"
       "|---|---|---|---|---|---|---|---|---|---|\n";
+  std::map<int, PenaltyScore> of_all;
   for (const TableScore& score : scores) {
     for (const PenaltyScore& penalty : score.penalties) {
-      text += fmt::format("| `{}` | {} | {} | {} |\n", score.table, penalty.parts,
-                          penalty_cells(penalty.held_out, penalty.held_out_of_no_penalty),
-                          penalty_cells(penalty.errors, penalty.of_no_penalty));
+      text += penalty_row(fmt::format("`{}`", score.table), penalty);
+      add(of_all[penalty.parts], penalty);
     }
+  }
+  for (const auto& [parts, penalty] : of_all) {
+    text += penalty_row("all of these", penalty);
   }
   return text + "\n";
 }
