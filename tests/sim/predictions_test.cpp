@@ -78,6 +78,7 @@ std::string predictions() {
   text += layers(grid_of({small, "hardware=dgx-h100-x2", "ranks=16"}, {"interference=none,static,dynamic"}));
   text += layers(grid_of({small, "jitter=default", "samples=64"}, {"launch=stream,graph"}));
   text += layers(grid_of({"model=llama-3.1-70b", "dtype=fp8", "hardware=b200-sxm"}, {"seq=1000,8K"}));
+  text += layers(grid_of({"model=llama-3.1-70b", "hardware=gb200", "scope=mlp_ar"}, {"ranks=8,16"}));
   text += models(grid_of({small, "ranks=2", "hardware=h100-sxm"}, {"scope=step,prefill,decode"}));
   text.erase(std::remove(text.begin(), text.end(), '\r'), text.end());
   return text;
