@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
 
 #include <algorithm>
 
 #include "model/config_error.h"
+#include "sim/parallel.h"
 #include "sim/point_runner.h"
 #include "sim/predict_steps.h"
 #include "sim/sweep/point_list.h"
@@ -137,7 +137,7 @@ std::vector<std::vector<ResultRow>> run_points(const std::vector<Settings>& poin
   StructureCache structures;
   tbb::enumerable_thread_specific<PointRunner> runners([&] { return PointRunner(library, structures); });
   std::vector<std::vector<ResultRow>> by_point(points.size());
-  tbb::parallel_for(std::size_t{0}, points.size(), [&](std::size_t i) {
+  for_each_index(points.size(), [&](std::size_t i) {
     if (options.stop != nullptr && options.stop->load()) {
       return;
     }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-sim schedule mutate: does the proof find every small mistake?
 #include <fmt/format.h>
-#include <tbb/parallel_for.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -22,6 +21,7 @@
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/parallel.h"
 
 namespace commfuse::sim {
 
@@ -83,7 +83,7 @@ MutationReport mutate_all(const std::vector<Program>& programs, const std::strin
   const auto wanted = [&](Fate fate) { return list == "all" || list == name_of(fate) || fate == Fate::survived; };
   std::vector<MutationReport> reports(programs.size());
   Line line(programs.size());
-  tbb::parallel_for(std::size_t{0}, programs.size(), [&](std::size_t i) {
+  for_each_index(programs.size(), [&](std::size_t i) {
     reports[i] = mutate(programs[i], wanted);
     line.finished();
   });
