@@ -17,35 +17,24 @@
 
 namespace commfuse {
 
-namespace {
-
-// oneTBB is not built for the thread sanitizer, which would take what one thread hands another for a race
-// (tests/tsan.supp). So it is told: what comes before `hands_over` is seen behind `takes_over` of the same mark.
-
-void hands_over([[maybe_unused]] void* mark) {
+void Handover::give() {
 #ifdef COMMFUSE_TELLS_THREADS
-  __tsan_release(mark);
+  __tsan_release(&mark_);
 #endif
 }
 
-void takes_over([[maybe_unused]] void* mark) {
+void Handover::take() {
 #ifdef COMMFUSE_TELLS_THREADS
-  __tsan_acquire(mark);
+  __tsan_acquire(&mark_);
 #endif
 }
-
-}  // namespace
 
 void for_each_index(std::size_t count, const std::function<void(std::size_t)>& body) {
-  char begun = 0;
-  char done = 0;
-  hands_over(&begun);
-  tbb::parallel_for(std::size_t{0}, count, [&](std::size_t i) {
-    takes_over(&begun);
-    body(i);
-    hands_over(&done);
-  });
-  takes_over(&done);
+  Handover begun;
+  Handover done;
+  begun.give();
+  tbb::parallel_for(std::size_t{0}, count, told({.from = &begun, .to = &done}, [&](std::size_t i) { body(i); }));
+  done.take();
 }
 
 }  // namespace commfuse

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <utility>
 
+#include "sim/parallel.h"
 #include "sim/point_runner.h"
 #include "sim/predict_steps.h"
 
@@ -119,10 +120,14 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
     }
     played->by->give_back(played);
   };
-  tbb::parallel_pipeline(std::max(threads * chunks_a_thread, least_chunks),
-                         tbb::make_filter<void, Chunk>(tbb::filter_mode::serial_in_order, begin) &
-                             tbb::make_filter<Chunk, Chunk>(tbb::filter_mode::parallel, play) &
-                             tbb::make_filter<Chunk, void>(tbb::filter_mode::serial_in_order, end));
+  Handover before, beginning, begun, played, ending, after;
+  before.give();
+  tbb::parallel_pipeline(
+      std::max(threads * chunks_a_thread, least_chunks),
+      tbb::make_filter<void, Chunk>(tbb::filter_mode::serial_in_order, told({&before, &beginning, &begun}, begin)) &
+          tbb::make_filter<Chunk, Chunk>(tbb::filter_mode::parallel, told({&begun, nullptr, &played}, play)) &
+          tbb::make_filter<Chunk, void>(tbb::filter_mode::serial_in_order, told({&played, &ending, &after}, end)));
+  after.take();
 }
 
 void StoreFiller::take(const StoredPoint& point) {
