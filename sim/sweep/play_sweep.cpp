@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 #include <mutex>
+#include <unordered_map>
 #include <utility>
 
 #include "sim/parallel.h"
@@ -34,7 +35,26 @@ struct PlayedPoints {
   Worker* by = nullptr;
 };
 
-using Chunk = std::shared_ptr<PlayedPoints>;
+using Chunk = std::unique_ptr<PlayedPoints>;
+
+/// Chunks between two stages, which pass on where they are: who owns them here still does if a stage throws.
+class OnTheWay {
+ public:
+  PlayedPoints* add(Chunk chunk) {
+    const std::scoped_lock lock(mutex_);
+    PlayedPoints* place = chunk.get();
+    chunks_.emplace(place, std::move(chunk));
+    return place;
+  }
+  Chunk take(PlayedPoints* place) {
+    const std::scoped_lock lock(mutex_);
+    return std::move(chunks_.extract(place).mapped());
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<PlayedPoints*, Chunk> chunks_;
+};
 
 /// One thread's way through the points. It gets back what others have written of its points and frees that itself:
 /// memory that another thread frees has the two wait for each other.
@@ -89,18 +109,19 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
   const std::size_t chunk = std::clamp<std::size_t>(points.size() / (threads * 16), 1, most_in_a_chunk);
   tbb::enumerable_thread_specific<Worker> workers([&] { return Worker(list, players.player()); });
   std::size_t next = 0;
-  const auto begin = [&](tbb::flow_control& control) -> Chunk {
+  OnTheWay on_the_way;
+  const auto begin = [&](tbb::flow_control& control) -> PlayedPoints* {
     if (next == points.size() || is_set(options.stop)) {
       control.stop();
       return nullptr;
     }
-    auto begun = std::make_shared<PlayedPoints>();
+    auto begun = std::make_unique<PlayedPoints>();
     for (const std::size_t end = std::min(next + chunk, points.size()); next < end; ++next) {
       begun->points.push_back({.point = points[next]});
     }
-    return begun;
+    return on_the_way.add(std::move(begun));
   };
-  const auto play = [&](Chunk chunk_of_points) {
+  const auto play = [&](PlayedPoints* chunk_of_points) {
     Worker& worker = workers.local();
     worker.free_written();
     chunk_of_points->by = &worker;
@@ -114,20 +135,31 @@ void play_points(const PointList& list, const std::vector<std::size_t>& points, 
     }
     return chunk_of_points;
   };
-  const auto end = [&](const Chunk& played) {
+  const auto end = [&](PlayedPoints* place) {
+    Chunk played = on_the_way.take(place);
     for (const StoredPoint& point : played->points) {
       take(point);
     }
-    played->by->give_back(played);
+    Worker& worker = *played->by;
+    worker.give_back(std::move(played));
   };
-  Handover before, beginning, begun, played, ending, after;
+  Handover before;
+  Handover beginning;
+  Handover begun;
+  Handover played;
+  Handover ending;
+  Handover after;
   before.give();
-  tbb::parallel_pipeline(
-      std::max(threads * chunks_a_thread, least_chunks),
-      tbb::make_filter<void, Chunk>(tbb::filter_mode::serial_in_order, told({&before, &beginning, &begun}, begin)) &
-          tbb::make_filter<Chunk, Chunk>(tbb::filter_mode::parallel, told({&begun, nullptr, &played}, play)) &
-          tbb::make_filter<Chunk, void>(tbb::filter_mode::serial_in_order, told({&played, &ending, &after}, end)));
-  after.take();
+  tbb::parallel_pipeline(std::max(threads * chunks_a_thread, least_chunks),
+                         tbb::make_filter<void, PlayedPoints*>(tbb::filter_mode::serial_in_order,
+                                                               told({&before, &beginning, &begun}, begin)) &
+                             tbb::make_filter<PlayedPoints*, PlayedPoints*>(tbb::filter_mode::parallel,
+                                                                            told({&begun, nullptr, &played}, play)) &
+                             tbb::make_filter<PlayedPoints*, void>(tbb::filter_mode::serial_in_order,
+                                                                   told({&played, &ending, &after}, end)));
+  for (Handover* all : {&beginning, &begun, &played, &after}) {
+    all->take();
+  }
 }
 
 void StoreFiller::take(const StoredPoint& point) {
