@@ -130,6 +130,23 @@ TEST(Score, WithoutAColumnOfMachinesTheFileOfTheHardwareNamesTheGroups) {
   EXPECT_EQ(score.scored, kept_back);
 }
 
+TEST(Score, OfANetworkThatHasPriorsAloneNoFitSawARow) {
+  // Two nodes: of H100 a fit saw four sizes in five, of GH200 none.
+  const auto rows = [](int gpus) {
+    std::string text = "op,ngpus,nodes,bytes,time_us\n";
+    for (std::int64_t bytes = 1 << 20; bytes <= std::int64_t{1} << 30; bytes *= 2) {
+      text += fmt::format("all_reduce,{},2,{},{}\n", gpus, bytes, 100.0 + static_cast<double>(bytes) / 1e5);
+    }
+    return text;
+  };
+  const TableScore guessed = score_text("# hardware: 2 nodes x 4 GH200\n" + rows(8), "x.csv", {.held_out = true});
+  EXPECT_EQ(guessed.machines, std::vector<std::string>{"gh200-slingshot-x2"});
+  EXPECT_EQ(guessed.scored, 11);
+  const TableScore fitted = score_text("# hardware: 2 nodes x 8 H100 SXM\n" + rows(16), "x.csv", {.held_out = true});
+  EXPECT_GT(fitted.scored, 0);
+  EXPECT_LT(fitted.scored, 11);
+}
+
 TEST(Score, TheSlicingPenaltyIsSetAgainstNoPenalty) {
   // Measured: the whole takes as long as predicted, a quarter of it 1.1 times its prediction.
   const std::string text =
