@@ -231,12 +231,6 @@ std::string format_bandwidth(BytesPerSecond rate) {
   });
 }
 
-std::string format_compute_rate(FlopsPerSecond rate) {
-  return format_scaled(rate.value, compute_units, [](double value, std::string_view text) {
-    return parse_compute_rate(text) == FlopsPerSecond{value};
-  });
-}
-
 std::string format_count(std::int64_t count) {
   for (std::size_t i = count_units.size() - 1; i > 0; --i) {
     const auto scale = static_cast<std::int64_t>(count_units[i].scale);

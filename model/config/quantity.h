@@ -40,10 +40,9 @@ std::optional<double> parse_number(std::string_view text);
 // The shortest text that reads back to the same value, in the unit that leaves the number in [1, 1000) (1024 for sizes)
 // where there is one.
 
-std::string format_duration(Duration duration);        ///< "5 us"; reads back exactly below 1000 s
-std::string format_size(Bytes size);                   ///< "32 KiB"; bytes where no binary unit is whole
-std::string format_bandwidth(BytesPerSecond rate);     ///< "450 GB/s"
-std::string format_compute_rate(FlopsPerSecond rate);  ///< "989 TFLOP/s"
-std::string format_count(std::int64_t count);          ///< "128K" where whole, else "1000"
+std::string format_duration(Duration duration);     ///< "5 us"; reads back exactly below 1000 s
+std::string format_size(Bytes size);                ///< "32 KiB"; bytes where no binary unit is whole
+std::string format_bandwidth(BytesPerSecond rate);  ///< "450 GB/s"
+std::string format_count(std::int64_t count);       ///< "128K" where whole, else "1000"
 
 }  // namespace commfuse

@@ -78,15 +78,6 @@ std::string_view name_of(SiteName name) {
   return "";
 }
 
-std::optional<SiteName> site_named(std::string_view name) {
-  for (const SiteName site : all_sites) {
-    if (name_of(site) == name) {
-      return site;
-    }
-  }
-  return std::nullopt;
-}
-
 Site site_of(const Transformer& model, SiteName name, std::int64_t tokens) {
   check(tokens >= 1, "a site has at least one token");
   Site site{
@@ -110,17 +101,6 @@ Flops flops_of(const Site& site) {
   return {2.0 * static_cast<double>(site.tokens) * static_cast<double>(site.contraction) *
           static_cast<double>(site.columns)};
 }
-
-Bytes communicated_of(const Site& site, int ranks, DType dtype) {
-  check(ranks >= 1, "a site runs on at least one rank");
-  if (ranks == 1) {
-    return {0};
-  }
-  const std::int64_t width = site.kind == SiteKind::ag_gemm ? site.contraction : site.columns;
-  return {site.tokens * width * bytes_of(dtype)};
-}
-
-Bytes weight_bytes(const Site& site, DType dtype) { return {site.contraction * site.columns * bytes_of(dtype)}; }
 
 void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks) {
   if (ranks < 1) {

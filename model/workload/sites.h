@@ -6,10 +6,8 @@
 
 #include <array>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
-#include "model/dtype.h"
 #include "model/units.h"
 #include "model/workload/transformer.h"
 
@@ -41,7 +39,6 @@ inline constexpr std::array all_sites{SiteName::qkv, SiteName::out_proj, SiteNam
 std::string_view name_of(SiteKind kind);
 /// As in results: "qkv", "out_proj", "gate_up", "down".
 std::string_view name_of(SiteName name);
-std::optional<SiteName> site_named(std::string_view name);
 
 /// One product over all ranks: tokens x contraction times contraction x columns. `ag_gemm` splits the columns over the
 /// ranks and gathers the tokens; `gemm_rs` splits the contraction and scatters the tokens.
@@ -58,13 +55,6 @@ Site site_of(const Transformer& model, SiteName name, std::int64_t tokens);
 
 /// 2 x tokens x contraction x columns: the unfused product, all ranks together.
 Flops flops_of(const Site& site);
-
-/// The tensor that is gathered (the product's input) or scattered (its output), whole: the nccl-tests size of the
-/// collective. 0 for one rank, which communicates nothing. Requires ranks >= 1.
-Bytes communicated_of(const Site& site, int ranks, DType dtype);
-
-/// The weight, all ranks together.
-Bytes weight_bytes(const Site& site, DType dtype);
 
 /// Throws ConfigError, one sentence with the remedy, unless the site can be split evenly over the ranks: tokens over
 /// the sequence shards; heads and kv heads (qkv), heads (out_proj), or ffn (gate_up, down) over the ranks.

@@ -5,9 +5,12 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
+#include <variant>
 #include <vector>
 
 #include "model/record/result.h"
+#include "reports/layout_cells.h"
 #include "reports/plan/plan_words.h"
 #include "reports/rows.h"
 
@@ -27,18 +30,11 @@ Json interval_json(const Interval& interval) {
 }
 
 Json layout_json(const TrainingPlan& layout) {
-  return {{"tensor", layout.tensor},
-          {"sequence_parallel", layout.sequence_parallel},
-          {"pipeline", layout.pipeline},
-          {"interleave", layout.interleave},
-          {"pipeline_schedule", name_of(layout.schedule)},
-          {"context", layout.context},
-          {"ulysses", layout.ulysses},
-          {"data", layout.data},
-          {"experts", layout.expert},
-          {"zero", static_cast<int>(layout.zero)},
-          {"micro_batch", layout.micro_batch},
-          {"recompute", name_of(layout.recompute)}};
+  Json json;
+  for (const auto& [name, value] : layout_cells(layout)) {
+    json[std::string(name)] = std::visit([](auto held) { return Json(held); }, value);
+  }
+  return json;
 }
 
 Json run_json(const CapacityRun& run) {

@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "model/config/quantity.h"
 #include "model/record/result.h"
 #include "model/wrapped.h"
+#include "reports/layout_cells.h"
 #include "reports/trace_label.h"
 #include "sim/commands/tune_files.h"
 
@@ -178,18 +181,11 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
 // --- JSON ------------------------------------------------------------------------------------------------------------
 
 Json plan_json(const TrainingPlan& plan) {
-  return {{"tensor", plan.tensor},
-          {"sequence_parallel", plan.sequence_parallel},
-          {"pipeline", plan.pipeline},
-          {"interleave", plan.interleave},
-          {"pipeline_schedule", name_of(plan.schedule)},
-          {"context", plan.context},
-          {"ulysses", plan.ulysses},
-          {"data", plan.data},
-          {"experts", plan.expert},
-          {"zero", static_cast<int>(plan.zero)},
-          {"micro_batch", plan.micro_batch},
-          {"recompute", name_of(plan.recompute)}};
+  Json json;
+  for (const auto& [name, value] : reports::layout_cells(plan)) {
+    json[std::string(name)] = std::visit([](auto held) { return Json(held); }, value);
+  }
+  return json;
 }
 
 Json step_json(const StepPrediction& step) {

@@ -9,11 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "model/config/resolver.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
-#include "model/record/result_check.h"
+#include "sim/sweep/row_check.h"
 
 namespace commfuse {
 
@@ -45,30 +44,7 @@ Value value_of(const ResultColumn& column, const Json& json, const Place& place)
     return json.get<double>();
   }
   refuse(place, fmt::format("{} is {}, which is no {}; write the results anew", column.name, json.dump().substr(0, 40),
-                            column.type == ColumnType::text    ? "text"
-                            : column.type == ColumnType::count ? "whole number"
-                                                               : "number"));
-}
-
-/// Columns that are settings have values of those.
-void require_settings(const Json& json, const Place& place) {
-  for (const Field& field : run_fields()) {
-    const bool is_option = field.key.starts_with("strategy.");
-    const std::string name{is_option ? field.key.substr(std::string_view("strategy.").size()) : field.key};
-    const bool is_asked = is_option ? name != "name" && name != "variants"
-                                    : field.type == FieldType::count && name != "samples" && name != "seed";
-    const auto found = json.find(name);
-    if (!is_asked || found == json.end() || found->is_null()) {
-      continue;
-    }
-    try {
-      Resolver resolver;
-      resolver.read_flag(field, found->is_string() ? found->get<std::string>() : found->dump());
-      static_cast<void>(resolver.finish());
-    } catch (const ConfigError& error) {
-      refuse(place, error.what());
-    }
-  }
+                            type_in_words(column.type)));
 }
 
 ResultRow row_in(const Json& json, const Place& place) {
@@ -78,16 +54,16 @@ ResultRow row_in(const Json& json, const Place& place) {
            fmt::format("this is no row of {} but {}; write one with commfuse-sim run -o jsonl or sweep", result_schema,
                        schema.is_string() ? in_quotes(schema.get<std::string>()) : "something else"));
   }
-  require_settings(json, place);
   std::vector<Value> values;
   for (const ResultColumn& column : result_columns()) {
     const auto found = json.find(std::string{column.name});
     values.push_back(found == json.end() ? Value{} : value_of(column, *found, place));
   }
-  if (const std::string misfit = misfit_of(values); !misfit.empty()) {
-    refuse(place, misfit + "; write the results anew");
+  try {
+    return checked_row(values);
+  } catch (const RowMisfit& misfit) {
+    refuse(place, fmt::format("{}; write the results anew", misfit.what()));
   }
-  return row_of(values);
 }
 
 constexpr std::string_view no_rows = "this is no JSON; give the store of a sweep, or what -o json or jsonl writes";

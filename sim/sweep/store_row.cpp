@@ -17,7 +17,7 @@
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
-#include "model/record/result_check.h"
+#include "sim/sweep/row_check.h"
 
 namespace commfuse {
 
@@ -75,6 +75,16 @@ std::string causes_text(const P99Causes& causes) {
 
 [[noreturn]] void refuse(std::string_view store, std::string_view why) {
   throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({}); run the sweep anew", store, why));
+}
+
+/// What `make` makes of values that are a row.
+template <class Make>
+auto fitting(std::string_view store, const Make& make) {
+  try {
+    return make();
+  } catch (const RowMisfit& misfit) {
+    refuse(store, misfit.what());
+  }
 }
 
 /// A cell has no whole number where one belongs.
@@ -264,10 +274,7 @@ std::span<const Value> result_values(const StoreRow& row) { return std::span(row
 
 ResultRow layer_row(const StoreRow& row, std::string_view store) {
   check(row.size() == store_columns(StoreKind::layers).size(), "a row of layers has a value for every column");
-  if (const std::string misfit = misfit_of(result_values(row)); !misfit.empty()) {
-    refuse(store, misfit);
-  }
-  ResultRow result = row_of(result_values(row));
+  ResultRow result = fitting(store, [&] { return checked_row(result_values(row)); });
   if (result.tails && !std::holds_alternative<std::monostate>(row.back())) {
     result.tails->causes = from_json(row.back(), store, causes_of);
     require_whole(result.tails->causes, store);
@@ -288,13 +295,15 @@ StepRowReader::StepRowReader() : names_(std::make_unique<Names>()) {}
 StepRowReader::~StepRowReader() = default;
 
 StepRow StepRowReader::read(const StoreRow& row, std::string_view store) {
-  return from_json(row[cells_place], store, [&](const ordered_json& cells) {
-    StepRow result;
+  StepRow result = from_json(row[cells_place], store, [&](const ordered_json& cells) {
+    StepRow read;
     for (const auto& [name, value] : cells.items()) {
-      result.add(*names_->all.insert(name).first, cell_of(value));
+      read.add(*names_->all.insert(name).first, cell_of(value));
     }
-    return result;
+    return read;
   });
+  fitting(store, [&] { require_fit(result); });
+  return result;
 }
 
 std::string packed(std::span<const StoreRow> rows) {

@@ -101,8 +101,9 @@ TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
       "bad.jsonl:1: makespan_us is not the sum of compute, slicing, stretch, local and exposed; write the results "
       "anew\n");
   EXPECT_EQ(refusal(row_with("form", "zigzag")),
-            "bad.jsonl:1: --form: 'zigzag' is no form; known forms: ring, direct\n");
-  EXPECT_EQ(refusal(row_with("ranks", -1)), "bad.jsonl:1: --ranks: '-1' is out of range; choose 1 to 1M ranks\n");
+            "bad.jsonl:1: form is 'zigzag', which is none that is known; write the results anew\n");
+  EXPECT_EQ(refusal(row_with("ranks", -1)),
+            "bad.jsonl:1: ranks is -1, which is out of range; write the results anew\n");
   EXPECT_EQ(refusal(""), "bad.jsonl holds no rows; write some with commfuse-sim run -o jsonl\n");
   EXPECT_EQ(run_program("commfuse-sim report nothing.jsonl --out x.html").err,
             "nothing.jsonl cannot be read; give the folder of a sweep, its store, JSON or JSON Lines\n");

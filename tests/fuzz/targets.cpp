@@ -18,6 +18,8 @@
 #include "model/record/result.h"
 #include "model/record/run_record.h"
 #include "model/schedule/text.h"
+#include "reports/crossover.h"
+#include "reports/step_rows.h"
 #include "sim/calibrate/kineto.h"
 #include "sim/import/megatron.h"
 #include "sim/score/kinds.h"
@@ -148,7 +150,8 @@ void store(std::string_view bytes) {
   tolerate([&] { StoreQuery(path).run(Query{}, [](std::span<const Value>) {}); });
 }
 
-/// Rows as processes hand them on. Behind a checksum, which anybody can write, a store has the same.
+/// Rows as processes hand them on. Behind a checksum, which anybody can write, a store has the same. What is
+/// read can be shown.
 void store_rows(std::string_view bytes) {
   std::vector<StoreRow> rows;
   try {
@@ -160,9 +163,14 @@ void store_rows(std::string_view bytes) {
   for (const StoreRow& row : rows) {
     tolerate([&] {
       if (row.size() == store_columns(StoreKind::layers).size()) {
-        stored(layer_row(row, "input"));
+        const ResultRow read = layer_row(row, "input");
+        stored(read);
+        reports::scalings_of(std::span(&read, 1));
       } else if (row.size() == store_columns(StoreKind::models).size()) {
-        reader.read(row, "input");
+        const StepRow read = reader.read(row, "input");
+        reports::step_table({&read, 1});
+        reports::maps_of(std::span(&read, 1));
+        reports::scalings_of(std::span(&read, 1));
       }
     });
   }

@@ -147,6 +147,10 @@ TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
   EXPECT_NE(told("dtype", {}).find("(the row has no dtype)"), std::string::npos);
   EXPECT_NE(told("form", std::string("zigzag")).find("(form is 'zigzag', which is none"), std::string::npos);
   EXPECT_NE(told("slices", std::int64_t{1} << 40U).find("(slices is 1099511627776, which is out"), std::string::npos);
+  EXPECT_NE(told("ranks", std::int64_t{0}).find("(ranks is 0, which is out"), std::string::npos);
+  EXPECT_NE(told("seq", std::int64_t{1} << 62U).find("(seq is 4611686018427387904, which is out"), std::string::npos);
+  EXPECT_NE(told("network_bandwidth", std::string("x")).find("(network_bandwidth is 'x', which is none"),
+            std::string::npos);
   EXPECT_NE(told("makespan_us", 1e300).find("(makespan_us is 1e+300, which is out of range)"), std::string::npos);
   EXPECT_NE(told("makespan_us", 1.0).find("(makespan_us is not the sum of"), std::string::npos);
   EXPECT_NE(told("p99_causes", std::string("[")).find("(a cell is no JSON of a row)"), std::string::npos);
@@ -172,6 +176,46 @@ TEST(StoreRow, CellsThatNoSweepWroteAreRefused) {
   EXPECT_NE(told(std::string(R"({"a": 18446744073709551615})")).find("(a cell has no whole number where one belongs)"),
             std::string::npos);
   EXPECT_NE(told({}).find("(a cell is no text)"), std::string::npos);
+}
+
+/// What `StepRowReader` says of the row of a training step, some text of whose cells is another.
+std::string refusal_of_step(std::string_view cell, std::string_view forged) {
+  const Grid grid = grid_of({"model=llama-3.1-8b", "scope=step", "ranks=2", "jitter=default"});
+  const Library library = library_of(grid);
+  StoreRow row = stored(StepPoints(library).rows(grid.settings).front());
+  auto cells = std::get<std::string>(row.back());
+  const std::string from = fmt::format("\"{}\":", cell);
+  const std::size_t begin = cell.empty() ? 1 : cells.find(from);
+  const std::size_t end = cell.empty() ? 1 : cells.find_first_of(",}", begin) + 1;
+  EXPECT_NE(begin, std::string::npos) << cell;
+  row.back() = cells.replace(begin, end - begin, forged);
+  return refusal<ConfigError>([&] { StepRowReader().read(row, "results.db"); });
+}
+
+TEST(StoreRow, AWholeModelWithoutWhatReadersAskForIsRefusedWhateverItsChecksum) {
+  for (const char* name : {"model", "strategy", "gpus", "seq", "zero", "sequence_parallel", "time_ms", "mfu",
+                           "compute_ms", "time_p50_ms", "capacity_gb", "activations_gb"}) {
+    EXPECT_EQ(refusal_of_step(name, ""),
+              fmt::format("results.db: a row is not as a sweep writes it (the row has no {}); "
+                          "run the sweep anew",
+                          name));
+  }
+  const auto told = [](std::string_view cell, std::string_view value) {
+    const std::string text = refusal_of_step(cell, fmt::format("\"{}\":{},", cell, value));
+    const std::size_t from = text.find('(') + 1;
+    return text.substr(from, text.find(')') - from);
+  };
+  EXPECT_EQ(told("dtype", "true"), "dtype is no text");
+  EXPECT_EQ(told("link_bandwidth", "\"xfoo\""), "link_bandwidth is 'xfoo', which is none that is known");
+  EXPECT_EQ(told("tensor", "2.0"), "tensor is no whole number");
+  EXPECT_EQ(told("tensor", "0"), "tensor is 0, which is out of range");
+  EXPECT_EQ(told("batch", "4611686018427387904"), "batch is 4611686018427387904, which is out of range");
+  EXPECT_EQ(told("time_ms", "\"5\""), "time_ms is no number");
+  EXPECT_EQ(told("time_ms", "1e30"), "time_ms is 1e+30, which is out of range");
+  EXPECT_NE(refusal_of_step("fits", "\"fits\":1}").find("(fits is no truth value)"), std::string::npos);
+  EXPECT_NE(refusal_of_step("", R"("warnings":false,)").find("(warnings is no text)"), std::string::npos);
+  EXPECT_NE(refusal_of_step("", R"("reason":false,)").find("(reason is no text)"), std::string::npos);
+  EXPECT_EQ(refusal_of_step("", R"("later":1.0,)"), "") << "what a later version adds is read";
 }
 
 TEST(StoreRow, BytesComeBackAndOthersAreRefused) {

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/sweep/row_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "model/config/bandwidth_choice.h"
+#include "model/config/field.h"
+#include "model/config/suggest.h"
+#include "model/dtype.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Columns that a row cannot do without.
+constexpr std::array<std::string_view, 7> needed{"model", "hardware", "ranks", "seq", "dtype", "strategy", "status"};
+/// Of times in microseconds: 2^53 ps, to which doubles hold every picosecond.
+constexpr double longest_us = 9007199254.740992;
+
+/// What the values of a column may be.
+struct Rule {
+  bool is_needed = false;
+  const Option* option = nullptr;  ///< that the column is of
+  bool is_bandwidth = false;       ///< as people choose one
+  std::int64_t least = 0;          ///< of a count
+  std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  double longest = std::numeric_limits<double>::max();  ///< of a number, without its sign
+};
+
+Rule rule_of(std::string_view column) {
+  Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
+  const auto* const option =
+      std::find_if(all_options.begin(), all_options.end(), [&](Option one) { return name_of(one) == column; });
+  rule.option = option == all_options.end() ? nullptr : option;
+  const Field* const field =
+      find_field(rule.option == nullptr ? std::string(column) : fmt::format("strategy.{}", column));
+  if (column == "seed") {
+    rule.least = std::numeric_limits<std::int64_t>::min();  // Its 64 bits.
+  } else if (column == "critical_rank") {
+    rule.most = std::numeric_limits<std::int32_t>::max();
+  } else if (field != nullptr && field->type == FieldType::bandwidth) {
+    rule.is_bandwidth = true;
+  } else if (field != nullptr && field->type == FieldType::count && column != "samples") {
+    rule.least = field->least;
+    rule.most = field->most;
+  }
+  if (column.ends_with("_us")) {
+    rule.longest = longest_us;
+  }
+  return rule;
+}
+
+/// By column.
+std::span<const Rule> rules() {
+  static const std::vector<Rule> all = [] {
+    std::vector<Rule> made;
+    for (const ResultColumn& column : result_columns()) {
+      made.push_back(rule_of(column.name));
+    }
+    return made;
+  }();
+  return all;
+}
+
+template <class Shown>
+[[noreturn]] void refuse_range(std::string_view name, const Shown& value) {
+  throw RowMisfit(fmt::format("{} is {}, which is out of range", name, value));
+}
+
+[[noreturn]] void refuse_type(std::string_view name, ColumnType type) {
+  throw RowMisfit(fmt::format("{} is no {}", name, type_in_words(type)));
+}
+
+bool has_type(const Value& value, ColumnType type) {
+  switch (type) {
+    case ColumnType::text: return std::holds_alternative<std::string>(value);
+    case ColumnType::count: return std::holds_alternative<std::int64_t>(value);
+    case ColumnType::number: return std::holds_alternative<double>(value);
+  }
+  return false;
+}
+
+void require_known(std::string_view name, const Rule& rule, const std::string& text) {
+  const auto is_word_of = [&](Option option) {
+    const std::vector<std::string_view> words = words_of(option);
+    return std::find(words.begin(), words.end(), text) != words.end();
+  };
+  if ((name == "dtype" && !dtype_named(text)) || (rule.option != nullptr && !is_word_of(*rule.option)) ||
+      (rule.is_bandwidth && !parse_bandwidth_choice(text))) {
+    throw RowMisfit(fmt::format("{} is {}, which is none that is known", name, in_quotes(text.substr(0, 40))));
+  }
+}
+
+void require_fit(const ResultColumn& column, const Rule& rule, const Value& value) {
+  if (std::holds_alternative<std::monostate>(value)) {
+    if (rule.is_needed) {
+      throw RowMisfit(fmt::format("the row has no {}", column.name));
+    }
+    return;
+  }
+  if (!has_type(value, column.type)) {
+    refuse_type(column.name, column.type);
+  }
+  if (const auto* const text = std::get_if<std::string>(&value)) {
+    require_known(column.name, rule, *text);
+  } else if (const auto* const count = std::get_if<std::int64_t>(&value)) {
+    *count<rule.least || *count> rule.most ? refuse_range(column.name, *count) : void();
+  } else {
+    const double number = std::get<double>(value);
+    !std::isfinite(number) || std::abs(number) > rule.longest ? refuse_range(column.name, number) : void();
+  }
+}
+
+}  // namespace
+
+std::string_view type_in_words(ColumnType type) {
+  switch (type) {
+    case ColumnType::text: return "text";
+    case ColumnType::count: return "whole number";
+    case ColumnType::number: break;
+  }
+  return "number";
+}
+
+ResultRow checked_row(std::span<const Value> values) {
+  const std::span<const ResultColumn> columns = result_columns();
+  if (values.size() != columns.size()) {
+    throw RowMisfit(fmt::format("the row has {} values, not {}", values.size(), columns.size()));
+  }
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    require_fit(columns[i], rules()[i], values[i]);
+  }
+  ResultRow row = row_of(values);
+  const Breakdown& all = row.analysis.critical;
+  if (row.feasible() && all.makespan != all.compute + all.slicing + all.stretch + all.local + all.exposed) {
+    throw RowMisfit("makespan_us is not the sum of compute, slicing, stretch, local and exposed");
+  }
+  return row;
+}
+
+}  // namespace commfuse

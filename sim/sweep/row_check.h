@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows whose values came from a file, looked at before anybody believes them.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "model/record/result.h"
+#include "model/record/step_row.h"
+
+namespace commfuse {
+
+/// What no program wrote: a sentence without its end.
+class RowMisfit : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// "whole number".
+std::string_view type_in_words(ColumnType type);
+
+/// The row of values in the order of result_columns(). Throws RowMisfit where they are not one: they have the types of
+/// their columns, names are known, settings are in their ranges, times are below 2^53 ps and add up.
+ResultRow checked_row(std::span<const Value> values);
+
+/// Throws RowMisfit where the row lacks what every row of its kind has, or has it of another type or out of range. What
+/// else a row has is its own affair.
+void require_fit(const StepRow& row);
+
+}  // namespace commfuse

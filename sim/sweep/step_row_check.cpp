@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "model/config/bandwidth_choice.h"
+#include "model/config/suggest.h"
+#include "sim/sweep/row_check.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Of milliseconds: what a Duration holds.
+constexpr double longest_ms = 9e9;
+/// Of what somebody chose; tokens of a step are a product of two.
+constexpr std::int64_t most_chosen = std::int64_t{1} << 30U;
+
+constexpr std::array<std::string_view, 8> texts{"model", "hardware",  "scope",     "pipeline_schedule",
+                                                "dtype", "recompute", "optimizer", "strategy"};
+constexpr std::array<std::string_view, 10> counts{"tensor",  "pipeline", "interleave",  "data",  "context",
+                                                  "ulysses", "experts",  "micro_batch", "batch", "seq"};
+constexpr std::array<std::string_view, 4> results{"time_ms", "tokens_per_second", "tokens_per_second_gpu", "mfu"};
+
+/// Of these a row has all or none.
+constexpr std::array<std::string_view, 5> parts{"hfu", "compute_ms", "waiting_ms", "gradients_ms", "optimizer_ms"};
+constexpr std::array<std::string_view, 4> percentiles{"time_p99_ms", "time_p50_ms", "time_p95_ms", "time_p99_9_ms"};
+constexpr std::array<std::string_view, 3> cache{"cache_gb", "weights_gb", "capacity_gb"};
+constexpr std::array<std::string_view, 6> memory{"memory_gb",    "weights_gb",     "gradients_gb",
+                                                 "optimizer_gb", "activations_gb", "capacity_gb"};
+
+/// The value of that name. Throws RowMisfit where there is none or of another type.
+template <class T>
+const T& needed(const StepRow& row, std::string_view name, std::string_view type) {
+  const StepRow::Value* const value = row.find(name);
+  if (value == nullptr) {
+    throw RowMisfit(fmt::format("the row has no {}", name));
+  }
+  const T* const typed = std::get_if<T>(value);
+  if (typed == nullptr) {
+    throw RowMisfit(fmt::format("{} is no {}", name, type));
+  }
+  return *typed;
+}
+
+const std::string& require_text(const StepRow& row, std::string_view name) {
+  return needed<std::string>(row, name, type_in_words(ColumnType::text));
+}
+
+void require_bandwidth(const StepRow& row, std::string_view name) {
+  if (const std::string& text = require_text(row, name); !parse_bandwidth_choice(text)) {
+    throw RowMisfit(fmt::format("{} is {}, which is none that is known", name, in_quotes(text.substr(0, 40))));
+  }
+}
+
+void require_count(const StepRow& row, std::string_view name, std::int64_t least, std::int64_t most) {
+  const std::int64_t count = needed<std::int64_t>(row, name, type_in_words(ColumnType::count));
+  if (count < least || count > most) {
+    throw RowMisfit(fmt::format("{} is {}, which is out of range", name, count));
+  }
+}
+
+void require_number(const StepRow& row, std::string_view name) {
+  const double number = needed<double>(row, name, type_in_words(ColumnType::number));
+  if (!std::isfinite(number) || number < 0.0 || (name.ends_with("_ms") && number > longest_ms)) {
+    throw RowMisfit(fmt::format("{} is {}, which is out of range", name, number));
+  }
+}
+
+void require_numbers(const StepRow& row, std::span<const std::string_view> names) {
+  for (const std::string_view name : names) {
+    require_number(row, name);
+  }
+}
+
+void require_flag(const StepRow& row, std::string_view name) { needed<bool>(row, name, "truth value"); }
+
+void require_asked(const StepRow& row) {
+  for (const std::string_view name : texts) {
+    require_text(row, name);
+  }
+  require_bandwidth(row, "link_bandwidth");
+  require_bandwidth(row, "network_bandwidth");
+  for (const std::string_view name : counts) {
+    require_count(row, name, 1, most_chosen);
+  }
+  require_count(row, "gpus", 1, std::numeric_limits<std::int64_t>::max());
+  require_count(row, "zero", 0, 3);
+  require_flag(row, "sequence_parallel");
+}
+
+}  // namespace
+
+void require_fit(const StepRow& row) {
+  require_asked(row);
+  if (row.has("warnings")) {
+    require_text(row, "warnings");
+  }
+  if (row.has("reason")) {
+    require_text(row, "reason");
+    return;
+  }
+  require_numbers(row, results);
+  for (const std::string_view rate : {"link_rate_gb_s", "network_rate_gb_s"}) {
+    row.has(rate) ? require_number(row, rate) : void();
+  }
+  row.has("hfu") ? require_numbers(row, parts) : void();
+  row.has("time_p99_ms") ? require_numbers(row, percentiles) : void();
+  if (row.has("fits")) {
+    require_flag(row, "fits");
+    row.has("cache_gb") ? require_numbers(row, cache) : require_numbers(row, memory);
+  }
+}
+
+}  // namespace commfuse
