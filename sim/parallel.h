@@ -35,13 +35,16 @@ struct StageMarks {
 template <class Body>
 auto told(StageMarks marks, Body body) {
   struct Giving {
-    const StageMarks& marks;
+    explicit Giving(const StageMarks& all) : marks(all) {}
+    Giving(const Giving&) = delete;
+    Giving& operator=(const Giving&) = delete;
     ~Giving() {
       if (marks.own != nullptr) {
         marks.own->give();
       }
       marks.to->give();
     }
+    const StageMarks& marks;
   };
   return [marks, body = std::move(body)]<class... Input>(Input&&... input) {
     marks.from->take();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/house/house_rules.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -189,15 +191,17 @@ void read_page(const fs::path& root, const std::string& folder, std::vector<std:
   std::ifstream in(root / page);
   std::string line;
   for (int number = 1; std::getline(in, line) || number == 1; ++number) {  // No page is one of an empty line.
-    const std::string place = page + ":" + std::to_string(number) + ": ";
+    const auto add = [&](const std::string& sentence) {
+      found.push_back(fmt::format("{}:{}: {}", page, number, sentence));
+    };
     if (number == 1 && line != "# " + folder) {
-      found.push_back(place + "the first line is not '# " + folder + "'");
+      add(fmt::format("the first line is not '# {}'", folder));
     }
     for (std::sregex_iterator at(line.begin(), line.end(), file_name), end; at != end; ++at) {
       const std::string name = (*at)[1].str();
       const bool from_root = name.find('/') != std::string::npos;
       if (!fs::is_regular_file(from_root ? root / name : root / folder / name)) {
-        found.push_back(place + "there is no '" + name + "'" + (from_root ? "" : " in " + folder));
+        add(fmt::format("there is no '{}'{}", name, from_root ? "" : " in " + folder));
       }
     }
   }
