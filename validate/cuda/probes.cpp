@@ -16,7 +16,15 @@ namespace commfuse::validate {
 
 namespace {
 
-using namespace probing;
+using probing::ask_attention;
+using probing::ask_fused_attention;
+using probing::behind_gate;
+using probing::finish;
+using probing::Matrices;
+using probing::Micros;
+using probing::number;
+using probing::once_in_the_open;
+using probing::sampled;
 
 /// Links of a chain: so many that what begins and ends it hardly counts, and all fit behind a gate.
 constexpr int chain = 100;

@@ -162,8 +162,10 @@ std::string FusedAttention::refused(const std::vector<AttentionPiece>& pieces,
     return refused(pieces, require_open);
   }
   for (const AttentionPiece& piece : pieces) {
-    const std::string unfit = unfit_for_fusing(piece);
-    const std::string why = unfit.empty() ? plans_->plan_of(piece.shape, require_open).refused() : unfit;
+    std::string why = unfit_for_fusing(piece);
+    if (why.empty()) {
+      why = plans_->plan_of(piece.shape, require_open).refused();
+    }
     if (!why.empty()) {
       return why;
     }
