@@ -99,17 +99,13 @@ void require_asked(const StepRow& row) {
 
 void require_fit(const StepRow& row) {
   require_asked(row);
-  if (row.has("warnings")) {
-    require_text(row, "warnings");
+  for (const std::string_view words : {"reason", "warnings"}) {
+    row.has(words) ? void(require_text(row, words)) : void();
   }
-  if (row.has("reason")) {
-    require_text(row, "reason");
-    return;
-  }
-  require_numbers(row, results);
   for (const std::string_view rate : {"link_rate_gb_s", "network_rate_gb_s"}) {
     row.has(rate) ? require_number(row, rate) : void();
   }
+  row.feasible() ? require_numbers(row, results) : void();
   row.has("hfu") ? require_numbers(row, parts) : void();
   row.has("time_p99_ms") ? require_numbers(row, percentiles) : void();
   if (row.has("fits")) {
