@@ -58,11 +58,9 @@ void add_run(const SampledRun& run, std::size_t place, const TimeUnit& unit, Fig
 }
 
 std::string title_of(std::span<const SampledRun> runs, const TimeUnit& unit) {
-  const SampledRun* best = nullptr;
   const auto p99 = [](const SampledRun& run) { return percentile(run.sorted, 990).value; };
-  for (const SampledRun& run : runs) {
-    best = best == nullptr || p99(run) < p99(*best) ? &run : best;
-  }
+  const auto best =
+      std::min_element(runs.begin(), runs.end(), [&](const auto& a, const auto& b) { return p99(a) < p99(b); });
   const Duration median = percentile(best->sorted, 500).value;
   return fmt::format("{} has the lowest p99: {}, {} above its median", best->name, unit.text(p99(*best)),
                      percent(to_seconds(p99(*best)) / to_seconds(median) - 1.0));

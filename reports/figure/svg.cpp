@@ -308,9 +308,8 @@ void Writer::operator()(const BandMark& mark) {
   for (const Place& place : mark.low) {
     path += fmt::format("{}{} {}", path.empty() ? "M" : "L", px(x_of(place.x)), px(y_of(place.y)));
   }
-  for (auto place = mark.high.rbegin(); place != mark.high.rend(); ++place) {
-    path += fmt::format("L{} {}", px(x_of(place->x)), px(y_of(place->y)));
-  }
+  std::for_each(mark.high.rbegin(), mark.high.rend(),
+                [&](const Place& place) { path += fmt::format("L{} {}", px(x_of(place.x)), px(y_of(place.y))); });
   add(R"(<path d="{}Z" class="cf-band cf-{}"/>)"
       "\n",
       path, name_of(mark.role));

@@ -65,9 +65,10 @@ std::vector<Tick> log_ticks(double low, double high) {
     return decade_ticks(low, high);
   }
   std::vector<Tick> ticks;
-  for (double decade = std::pow(10.0, std::floor(std::log10(low))); decade <= high; decade *= 10.0) {
+  const int last = static_cast<int>(std::floor(std::log10(high)));
+  for (int exponent = static_cast<int>(std::floor(std::log10(low))); exponent <= last; ++exponent) {
     for (const double step : {1.0, 2.0, 5.0}) {
-      if (const double at = decade * step; at >= low && at <= high) {
+      if (const double at = std::pow(10.0, exponent) * step; at >= low && at <= high) {
         ticks.push_back({at, fmt::format("{:g}", at)});
       }
     }

@@ -29,6 +29,7 @@ struct PreparedSweep {
   explicit PreparedSweep(const SweepRequest& request);
   PreparedSweep(const PreparedSweep&) = delete;
   PreparedSweep& operator=(const PreparedSweep&) = delete;
+  ~PreparedSweep() = default;
 
   Sweep sweep;
   Library library;
