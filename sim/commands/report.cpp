@@ -38,7 +38,7 @@ int write_report(const ReportRequest& request) {
   if (!request.extras.jitter.empty()) {
     command += fmt::format(" --jitter {}", request.extras.jitter);
   }
-  const reports::ReportInput input = report_input(request.title.empty() ? std::move(read.title) : request.title,
+  const reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title,
                                                   std::move(read.rows), std::move(command), request.extras);
   file.write(reports::html_report(input));
   file.commit();

@@ -154,7 +154,6 @@ Json sweep_kind() {
 
 /// One value of a plan file.
 Json value_of(const PlanField& field) {
-  const Json text{{"type", "string"}};
   const auto pattern = [](const char* form) { return Json{{"type", "string"}, {"pattern", form}}; };
   switch (field.type) {
     case PlanType::words: break;
@@ -169,7 +168,7 @@ Json value_of(const PlanField& field) {
     case PlanType::power: return pattern("^[0-9.]+ ?[kM]?W$");
     case PlanType::setting: return value_of(*find_field(field.key.substr(field.key.rfind('.') + 1)));
   }
-  return text;
+  return {{"type", "string"}};
 }
 
 Json described(const PlanField& field) {

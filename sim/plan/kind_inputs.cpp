@@ -20,8 +20,8 @@ std::string in_words(Duration time) { return fmt::format("{:.4g} us", to_microse
 class Inputs {
  public:
   template <class T>
-  void add(std::string what, const Parameter<T>& parameter) {
-    all_.push_back({.what = std::move(what),
+  void add(const std::string& what, const Parameter<T>& parameter) {
+    all_.push_back({.what = what,
                     .value = in_words(parameter.value),
                     .standard_error = parameter.standard_error,
                     .provenance = std::string(name_of(parameter.provenance)),
