@@ -40,7 +40,7 @@ class Folder {
 
 std::filesystem::path input_file(std::string_view name, std::string_view bytes) {
   static const Folder folder;
-  const std::filesystem::path path = folder.path() / name;
+  std::filesystem::path path = folder.path() / name;
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);  // NOLINT(*-vararg)
   const bool written = file >= 0 && ::write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
   if (file >= 0) {

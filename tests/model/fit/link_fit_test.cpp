@@ -123,10 +123,11 @@ std::string printed(const std::string& program, int ranks, const std::vector<Col
 TEST(LinkFit, from_the_text_of_nccl_tests_recovers_a_made_up_machine) {
   const std::vector<CollectiveRow> truth = measured(machine(1.0), 0.03);
   std::vector<CollectiveRow> read;
-  for (const auto& [program, kind] : {std::pair{"all_gather", CollectiveKind::all_gather},
-                                      {"reduce_scatter", CollectiveKind::reduce_scatter},
-                                      {"all_reduce", CollectiveKind::all_reduce},
-                                      {"alltoall", CollectiveKind::all_to_all}}) {
+  for (const auto& [program, of] : {std::pair{"all_gather", CollectiveKind::all_gather},
+                                    {"reduce_scatter", CollectiveKind::reduce_scatter},
+                                    {"all_reduce", CollectiveKind::all_reduce},
+                                    {"alltoall", CollectiveKind::all_to_all}}) {
+    const CollectiveKind kind = of;  // clang 14 lets no lambda take a name of a pair.
     for (const int ranks : {2, 3, 4, 6, 8}) {
       std::vector<CollectiveRow> rows = truth;
       std::erase_if(rows, [&](const CollectiveRow& row) { return row.kind != kind || row.ranks != ranks; });

@@ -53,9 +53,10 @@ struct Small {
   }
 
   Region row(BufferId buffer, Index at) const { return builder.rows_of(buffer, at); }
-  OpId copy(const Region& from, const Region& to, std::vector<OpId> waits = {}, Lane lane = {LaneKind::compute, 0}) {
+  OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {},
+            Lane lane = {LaneKind::compute, 0}) {
     return builder.elementwise(
-        {.lane = lane, .function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = std::move(waits)});
+        {.lane = lane, .function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
   }
   OpId add(const std::vector<Operand>& inputs, const Region& to) {
     return builder.elementwise({.function = Function::add, .inputs = inputs, .out = {to}});
@@ -64,15 +65,12 @@ struct Small {
   OpId multiply(Index shard, const Region& to, bool accumulate = false) {
     return builder.gemm({.a = {row(left, shard)}, .b = {builder.whole(right)}, .out = {to}, .accumulate = accumulate});
   }
-  OpId exchange(Operand send, Operand receive, std::vector<OpId> waits = {}, std::int32_t shift = 1) {
-    return builder.exchange({.lane = comm,
-                             .shift = shift,
-                             .send = std::move(send),
-                             .receive = std::move(receive),
-                             .waits = std::move(waits)});
+  OpId exchange(Operand send, Operand receive, const std::vector<OpId>& waits = {}, std::int32_t shift = 1) {
+    return builder.exchange(
+        {.lane = comm, .shift = shift, .send = std::move(send), .receive = std::move(receive), .waits = waits});
   }
-  OpId collect(CollectiveKind kind, Operand in, Operand out, std::vector<OpId> waits = {}) {
-    return builder.collective({.kind = kind, .in = std::move(in), .out = std::move(out), .waits = std::move(waits)});
+  OpId collect(CollectiveKind kind, Operand in, Operand out, const std::vector<OpId>& waits = {}) {
+    return builder.collective({.kind = kind, .in = std::move(in), .out = std::move(out), .waits = waits});
   }
   Program build() { return std::move(builder).build(); }
 };

@@ -262,13 +262,12 @@ struct Shards {
   BufferId room(const char* name, std::int32_t rows) {
     return builder.buffer(name, BufferRole::scratch, {tokens, rows}, hidden, DType::bf16);
   }
-  OpId copy(const Region& from, const Region& to, std::vector<OpId> waits = {}) {
-    return builder.elementwise(
-        {.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = std::move(waits)});
+  OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
+    return builder.elementwise({.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
   }
-  OpId gather(int axis, const Region& from, const Region& to, std::vector<OpId> waits = {}) {
+  OpId gather(int axis, const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
     return builder.collective(
-        {.kind = CollectiveKind::all_gather, .axis = axis, .in = {from}, .out = {to}, .waits = std::move(waits)});
+        {.kind = CollectiveKind::all_gather, .axis = axis, .in = {from}, .out = {to}, .waits = waits});
   }
   Program build() { return std::move(builder).build(); }
 
