@@ -76,10 +76,6 @@ template <class Shown>
   throw RowMisfit(fmt::format("{} is {}, which is out of range", name, value));
 }
 
-[[noreturn]] void refuse_type(std::string_view name, ColumnType type) {
-  throw RowMisfit(fmt::format("{} is no {}", name, type_in_words(type)));
-}
-
 bool has_type(const Value& value, ColumnType type) {
   switch (type) {
     case ColumnType::text: return std::holds_alternative<std::string>(value);
@@ -100,7 +96,19 @@ void require_known(std::string_view name, const Rule& rule, const std::string& t
   }
 }
 
-void require_fit(const ResultColumn& column, const Rule& rule, const Value& value) {
+void require_within(std::string_view name, const Rule& rule, std::int64_t count) {
+  if (count < rule.least || count > rule.most) {
+    refuse_range(name, count);
+  }
+}
+
+void require_within(std::string_view name, const Rule& rule, double number) {
+  if (!std::isfinite(number) || std::abs(number) > rule.longest) {
+    refuse_range(name, number);
+  }
+}
+
+void require_value(const ResultColumn& column, const Rule& rule, const Value& value) {
   if (std::holds_alternative<std::monostate>(value)) {
     if (rule.is_needed) {
       throw RowMisfit(fmt::format("the row has no {}", column.name));
@@ -108,15 +116,14 @@ void require_fit(const ResultColumn& column, const Rule& rule, const Value& valu
     return;
   }
   if (!has_type(value, column.type)) {
-    refuse_type(column.name, column.type);
+    throw RowMisfit(fmt::format("{} is no {}", column.name, type_in_words(column.type)));
   }
   if (const auto* const text = std::get_if<std::string>(&value)) {
     require_known(column.name, rule, *text);
   } else if (const auto* const count = std::get_if<std::int64_t>(&value)) {
-    *count<rule.least || *count> rule.most ? refuse_range(column.name, *count) : void();
+    require_within(column.name, rule, *count);
   } else {
-    const double number = std::get<double>(value);
-    !std::isfinite(number) || std::abs(number) > rule.longest ? refuse_range(column.name, number) : void();
+    require_within(column.name, rule, std::get<double>(value));
   }
 }
 
@@ -137,7 +144,7 @@ ResultRow checked_row(std::span<const Value> values) {
     throw RowMisfit(fmt::format("the row has {} values, not {}", values.size(), columns.size()));
   }
   for (std::size_t i = 0; i < columns.size(); ++i) {
-    require_fit(columns[i], rules()[i], values[i]);
+    require_value(columns[i], rules()[i], values[i]);
   }
   ResultRow row = row_of(values);
   const Breakdown& all = row.analysis.critical;
