@@ -347,11 +347,33 @@ std::string skipped_section(Scores scores) {
   return text;
 }
 
+/// Text of a file as a cell.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    escaped += c == '|' || c == '<' ? fmt::format("\\{}", c) : std::string(1, c);
+  }
+  return escaped;
+}
+
+std::string sources_section(Scores scores) {
+  std::string text = "\n## Where the tables are from\n\n| table | source |\n|---|---|\n";
+  for (const TableScore& score : scores) {
+    if (!score.source.empty()) {
+      text += fmt::format("| `{}{}` | {} |\n", score.brought_along ? "configs/published/" : "", score.table,
+                          cell(score.source));
+    }
+  }
+  return text;
+}
+
 constexpr std::string_view heading =
     "# How accurate it is\n\n"
     "Written by `commfuse-sim score -o markdown`, from the tables this project brings along (`configs/published`) and "
     "a\n"
-    "folder of public measurements that lies beside it and is no part of it:\n\n"
+    "folder of public measurements that lies beside it and is no part of it. [Where the tables are\n"
+    "from](#where-the-tables-are-from) names the source of each; a clone alone scores the last ones, by `commfuse-sim "
+    "score`.\n\n"
     "<!-- test: skip run by AccuracyDoc.IsTheWholePageWhereTheMeasurementsLieBeside -->\n```console\n"
     "$ commfuse-sim score --data ../shared/data --data configs/published -o markdown > docs/accuracy.md\n```\n\n"
     "An error is |predicted / measured - 1|. Nothing is looked up: a prediction comes from the parameters in\n"
@@ -388,7 +410,7 @@ std::string accuracy_page(Scores all) {
                [](const TableScore& score) { return !score.brought_along; });
   const Scores judged = others.empty() ? all : Scores(others);
   return std::string(heading) + bars_section(judged) + steps_section(judged) + penalties_section(judged) +
-         std::string(peers) + tables_section(all) + skipped_section(all);
+         std::string(peers) + tables_section(all) + skipped_section(all) + sources_section(all);
 }
 
 }  // namespace commfuse::reports

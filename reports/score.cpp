@@ -53,10 +53,14 @@ Json penalties_json(const TableScore& score) {
 }
 
 Json table_json(const TableScore& score) {
-  Json object{
-      {"table", score.table},          {"path", score.path}, {"kind", score.kind.empty() ? Json() : Json(score.kind)},
-      {"machines", score.machines},    {"n", score.scored},  {"skipped", score.skipped_rows()},
-      {"malformed", score.fault_count}};
+  Json object{{"table", score.table},
+              {"path", score.path},
+              {"source", score.source},
+              {"kind", score.kind.empty() ? Json() : Json(score.kind)},
+              {"machines", score.machines},
+              {"n", score.scored},
+              {"skipped", score.skipped_rows()},
+              {"malformed", score.fault_count}};
   add_summary(object, score.errors);
   object["held_out"] = summary_json(score.held_out);
   Json skipped = Json::array();

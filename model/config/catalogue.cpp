@@ -141,4 +141,9 @@ fs::path find_config(Catalogue catalogue, std::string_view name_or_path) {
   return found;
 }
 
+std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path) {
+  const bool is_path = fs::exists(name_or_path) && find_config(catalogue, name_or_path) == fs::path(name_or_path);
+  return is_path ? fs::absolute(name_or_path).lexically_normal().string() : name_or_path;
+}
+
 }  // namespace commfuse

@@ -35,6 +35,9 @@ std::vector<std::string> known_names(Catalogue catalogue);
 /// Throws ConfigError for an unknown name, with the nearest and all known ones. A path is not looked at.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
 
+/// For a file that may be read from another folder: a path to a file that is there made absolute, all else as it is.
+std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path);
+
 /// A path that ends in .json is a Hugging Face config.json; what it leaves open is said on stderr, once a file. Throws
 /// ConfigError with every mistake of the file.
 Transformer load_model(std::string_view name_or_path);

@@ -61,12 +61,40 @@ class Pricer {
   }
 
  private:
-  /// Of a part: what its whole kernel costs.
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
     GemmSize size = gemm_size(gemm, sizes_);
     size.run = run_;
     size.dtype = products_.value_or(size.dtype);
-    return estimate_gemm(machine_.accelerator, size, sms).time;
+    return gemm.kernel_m.blocks == 0 ? estimate_gemm(machine_.accelerator, size, sms).time
+                                     : of_kernel(size, gemm.kernel_m.blocks, sms);
+  }
+
+  /// Of a kernel whose parts other ops are. It is a bound, so it takes the least of its rows uncut, cut evenly into so
+  /// many of its blocks, or cut anywhere between the shards of the ranks.
+  [[nodiscard]] Duration of_kernel(GemmSize size, std::int32_t blocks, int sms) const {
+    const std::int64_t rows = size.m;
+    const auto time_of = [&](std::int64_t m) {
+      size.m = m;
+      return estimate_gemm(machine_.accelerator, size, sms).time;
+    };
+    const std::int32_t ranks = program_.mesh.ranks();
+    const std::int32_t shards = blocks % ranks == 0 ? ranks : 1;
+    std::vector<Duration> first;  // the first 1, 2, ... shards, cut where it serves
+    std::vector<Duration> whole;
+    for (std::int32_t i = 0; i < shards; ++i) {
+      whole.push_back(time_of(rows / shards * (i + 1)));
+      first.push_back(whole.back());
+      for (std::int32_t j = 0; j < i; ++j) {
+        first.back() = std::min(first.back(), first[j] + whole[i - j - 1]);
+      }
+    }
+    Duration least = first.back();
+    for (std::int32_t parts = 2; parts <= blocks; ++parts) {
+      if (blocks % parts == 0) {
+        least = std::min(least, parts * time_of(rows / parts));
+      }
+    }
+    return least;
   }
 
   [[nodiscard]] Duration of(const ElementwiseShape& elementwise, int sms) const {

@@ -70,6 +70,7 @@ struct StepScore {
 struct TableScore {
   std::string table;                  ///< File name.
   std::string path;                   ///< As the user named it, or the folder it was found in.
+  std::string source;                 ///< Where it is from, as its first lines say; empty where they do not.
   std::string kind;                   ///< Empty: no kind of table that is known.
   std::string note;                   ///< Why nothing of it is scored; empty where rows were looked at.
   bool brought_along = false;         ///< One of configs/published.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "model/config/catalogue.h"
 #include "model/config/field.h"
 #include "sim/commands/tune_text.h"
 
@@ -142,8 +143,14 @@ std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning) {
   return fmt::format("--use-ascend-coc --coc-parallel-num {}", most->first);
 }
 
-std::vector<std::pair<std::string, std::string>> tune_files(const Settings& settings, const PlanSpace& space,
+std::vector<std::pair<std::string, std::string>> tune_files(const Settings& asked, const PlanSpace& space,
                                                             const Tuning& tuning) {
+  Settings settings = asked;
+  for (const Field& field : run_fields()) {
+    if (field.type == FieldType::name && settings.has(field.key)) {
+      put(settings, field.key, from_anywhere(field.catalogue, settings.text(field.key)));
+    }
+  }
   const TrainingPlan& plan = tuning.best.front().plan;
   std::vector<std::pair<std::string, std::string>> files;
   files.emplace_back("plan.yaml", plan_yaml(settings, plan, *tuning.single));

@@ -23,7 +23,7 @@ void write_new(const fs::path& folder, const std::vector<std::pair<std::string, 
   for (const auto& [name, text] : files) {
     reports::atomic_write(folder / name, text);
   }
-  fmt::print(stderr, "wrote {} files to {}\n", files.size(), folder.string());
+  fmt::print(stderr, "wrote {} file{} to {}\n", files.size(), files.size() == 1 ? "" : "s", folder.string());
 }
 
 }  // namespace commfuse::sim

@@ -70,7 +70,8 @@ std::vector<Kind> scored_kinds() {
 
 std::vector<Kind> known_tables() {
   constexpr std::string_view gains = "gains or shares without the times they come from";
-  constexpr std::string_view experts = "mixtures of experts, which the model does not have";
+  constexpr std::string_view experts =
+      "single kernels of mixtures of experts, which are priced only within whole models";
   constexpr std::string_view eager =
       "kernels of TokenWeave on NVSwitch multicast beside collectives that PyTorch issues";
   return {

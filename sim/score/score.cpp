@@ -29,10 +29,31 @@ void add_folder(const fs::path& folder, std::vector<fs::path>& tables) {
   tables.insert(tables.end(), found.begin(), found.end());
 }
 
+/// As its comments say, else its rows.
+std::string source_of(const Table& table) {
+  if (const std::string_view source = table.comment("source"); !source.empty()) {
+    return std::string(source);
+  }
+  const Column column = table.column("source");
+  std::string first;
+  for (std::size_t row = 0; column.exists() && row < table.rows(); ++row) {
+    if (table.cells_of(row) != table.header().size()) {
+      continue;
+    }
+    const std::string_view source = table.cell(row, column);
+    if (!first.empty() && source != first) {
+      return first + "; other rows name others";
+    }
+    first = source;
+  }
+  return first;
+}
+
 TableScore score_table(const Table& table, const fs::path& path, const ScoreOptions& options, KnownMachines& machines,
                        Predictor& predictor) {
   TableScore score{.table = path.filename().string(), .path = path.string()};
   score.degraded = table.comments_say("degraded");
+  score.source = source_of(table);
   const Kind* kind = kind_of(table);
   if (kind == nullptr) {
     if (std::string mistake = mistake_in_header(table); !mistake.empty()) {

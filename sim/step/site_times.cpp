@@ -81,7 +81,8 @@ Point SiteTimes::point_at(const SitePoint& point) const {
 
 SiteTime SiteTimes::time_of(const Prediction& prediction) const {
   const Duration compute = prediction.analysis.critical.compute;
-  return {.time = counts_ == Counts::compute ? compute : prediction.analysis.critical.makespan,
+  const Duration alone = std::min(compute, prediction.ideal);
+  return {.time = counts_ == Counts::compute ? alone : prediction.analysis.critical.makespan,
           .kernels = static_cast<std::int64_t>(prediction.structure->program().ops.size()),
           .compute = compute,
           .ideal = prediction.ideal,

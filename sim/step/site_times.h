@@ -51,7 +51,7 @@ class SiteTimes {
  public:
   enum class Counts : std::uint8_t {
     schedule,  ///< The whole makespan.
-    compute,   ///< Uncut compute alone, as if nothing else were: no schedule is faster.
+    compute,   ///< Compute alone, uncut or as the schedule cuts it, whichever takes less: no schedule is faster.
   };
 
   SiteTimes(StructureCache& structures, const Machine& machine, Counts counts = Counts::schedule);

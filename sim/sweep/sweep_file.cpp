@@ -285,9 +285,7 @@ void settle(std::vector<GridAxis>& axes, Resolver& resolver) {
 
 /// A path holds from anywhere.
 std::string portable(const Field& field, const std::string& text) {
-  const bool is_path = field.type == FieldType::name && std::filesystem::exists(text) &&
-                       find_config(field.catalogue, text) == std::filesystem::path(text);
-  return is_path ? std::filesystem::absolute(text).lexically_normal().string() : text;
+  return field.type == FieldType::name ? from_anywhere(field.catalogue, text) : text;
 }
 
 std::string list_of(const GridAxis& axis, std::size_t f) {

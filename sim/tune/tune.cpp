@@ -161,11 +161,11 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   choose_single(point, times, tuning);
   point.strategies = {find_strategy("serial")};
   tuning.serial = predict_step(point, times);
-  SiteTimes uncut(structures, *space.machine, SiteTimes::Counts::compute);
-  tuning.bound = predict_step(point, uncut);
+  point.strategies = strategies_for_steps();
+  SiteTimes compute_alone(structures, *space.machine, SiteTimes::Counts::compute);
+  tuning.bound = predict_step(point, compute_alone);
   if (point.plan.sequence_parallel) {
     tuning.sites = tune_sites(point, times, structures);
-    point.strategies = strategies_for_steps();
     if (options.monte_carlo.jitter != nullptr) {
       tuning.tails = choose_by_samples(point, times, options, tuning.sites);
       tuning.best.front().step = predict_step(point, times);  // of the schedules chosen

@@ -70,7 +70,7 @@ struct Tuning {
   std::size_t fitting = 0;      ///< Of these: the memory holds them.
   std::vector<TunedPlan> best;  ///< The fastest first, with the best schedule at every site; empty where none fits.
   /// The first of them otherwise: serial at every site, the best strategy that is the same at all, and with sites that
-  /// take their uncut compute alone, which no schedule beats.
+  /// take compute alone, which no schedule beats.
   StepPrediction serial;
   const Strategy* single = nullptr;
   StepPrediction with_single;

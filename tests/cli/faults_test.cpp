@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens around a program is no reason to crash, to lose a word, or to answer something else: docs/testing.md.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -64,7 +65,7 @@ TEST(Faults, NeitherHomeNorLocaleNorTerminalChangeAnAnswer) {
        {"env -u HOME", "env HOME=/nonexistent", "env LC_ALL=C", "env LC_ALL=xx_XX.UTF-8", "env LANG=de_DE.UTF-8",
         "env COLUMNS=1 LINES=1", "env COLUMNS=100000", "env TERM=dumb", "env -u TERM", "env TZ=Mars/Olympus",
         "env TMPDIR=/nonexistent"}) {
-    const Outcome outcome = run_program(surroundings + " " + one_point);
+    const Outcome outcome = run_program(fmt::format("{} {}", surroundings, one_point));
     EXPECT_EQ(outcome.code, 0) << surroundings << outcome.err;
     EXPECT_EQ(outcome.out, usual.out) << surroundings;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What commfuse-sim schema says and what loaders do are the same: shipped files fit, misspelt keys do not, and every
 // map has the keys that its loader knows.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>
 
@@ -27,7 +28,7 @@ namespace commfuse::test {
 namespace {
 
 namespace fs = std::filesystem;
-using namespace nlohmann::literals;
+using nlohmann::literals::json_literals::operator""_json;
 
 using Json = nlohmann::ordered_json;
 
@@ -155,18 +156,18 @@ class SchemaCheck {
   [[nodiscard]] Misfit of_key(const Json& value, const std::string& key, const Json& schema,
                               const std::string& at) const {
     if (schema.contains("properties") && schema.at("properties").contains(key)) {
-      return misfit(value, schema.at("properties").at(key), at + "." + key);
+      return misfit(value, schema.at("properties").at(key), fmt::format("{}.{}", at, key));
     }
     if (schema.contains("patternProperties")) {
       for (const auto& [pattern, part] : schema.at("patternProperties").items()) {
         if (matches(key, pattern)) {
-          return misfit(value, part, at + "." + key);
+          return misfit(value, part, fmt::format("{}.{}", at, key));
         }
       }
     }
     const Json others = schema.value("additionalProperties", Json(true));
     if (others.is_object()) {
-      return misfit(value, others, at + "." + key);
+      return misfit(value, others, fmt::format("{}.{}", at, key));
     }
     return others.get<bool>() ? Misfit{} : at + " has no key " + key;
   }

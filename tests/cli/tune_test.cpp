@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "tests/cli/program.h"
+#include "tests/own_folder.h"
 
 namespace commfuse::test {
 namespace {
@@ -51,6 +52,18 @@ TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
   EXPECT_NE(megatron.find("\nfc1_wgrad: {method: bulk, "), std::string::npos) << megatron;
   EXPECT_EQ(run_program(command).code, 2);  // nothing is written over
   fs::remove_all(folder);
+}
+
+TEST(CommfuseSimTune, ItsFilesNameAMachineOfYoursFromAnywhere) {
+  const OwnFolder folder;
+  fs::copy_file(fs::path(COMMFUSE_SOURCE_DIR) / "configs/hardware/h100-sxm.yaml", "ours.yaml");
+  const Outcome tuned = run_program(
+      "commfuse-sim tune --model llama-3.1-8b --hardware ./ours.yaml --ranks 8 --seq 8K --batch 8 --out tuned");
+  ASSERT_EQ(tuned.code, 0) << tuned.err;
+  for (const char* file : {"tuned/plan.yaml", "tuned/site-qkv.yaml"}) {
+    const Outcome run = run_program(std::string("commfuse-sim run ") + file);
+    EXPECT_EQ(run.code, 0) << run.err;
+  }
 }
 
 TEST(CommfuseSimTune, ItsFilesOfAHybridBringTheShapesOfItsProjections) {

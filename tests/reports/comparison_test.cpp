@@ -135,7 +135,7 @@ TEST(Rows, CsvHasAHeaderAndOneLineARow) {
                 0),
       0U);
   EXPECT_NE(csv.find("\r\ncommfuse.result/"
-                     "1,3,llama-3.1-70b,h100-sxm,x1,x1,,,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,ok,,1250,,,900,"),
+                     "1,4,llama-3.1-70b,h100-sxm,x1,x1,,,mlp,8,1,32768,bf16,sliced,,,,,,,,,,,,,ok,,1250,,,900,"),
             std::string::npos)
       << csv;
 }

@@ -41,7 +41,7 @@ JitterDraws draws_of(const Jitter& jitter, const Program& program, std::uint64_t
 Costs some_costs(const Program& program) {
   Costs costs;
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
-    costs.duration.push_back(Duration{10'000'000 + 12'345 * static_cast<std::int64_t>(op)});
+    costs.duration.emplace_back(10'000'000 + 12'345 * static_cast<std::int64_t>(op));
   }
   costs.issue.assign(program.ops.size(), 1us);
   return costs;
@@ -130,7 +130,7 @@ TEST(JitterSampler, ManyRanksComeInSeveralRunsOfWords) {
   EXPECT_EQ(found[0], found[1]);
   // Rank 299 of all, and alone: its draws do not depend on how many others there are.
   JitterSampler few(draws, ranks, 4);
-  std::vector<double> times(ranks * 4);
+  std::vector<double> times(std::size_t{ranks} * 4);
   few.begin(20);
   few.sample(0, prices, times.data());
   EXPECT_TRUE(std::equal(times.end() - 4, times.end(), found[0].end() - 4));
@@ -227,7 +227,7 @@ TEST(JitterSampler, DrawsTheSamePicosecondsEverywhere) {
   for (const JitterLanes& inner : {portable_jitter_lanes(), fastest_jitter_lanes()}) {
     JitterSampler sampler(draws, 16, 8, inner);
     const std::vector<double> price{123'456'789.0};
-    std::vector<double> times(16 * 8);
+    std::vector<double> times(std::size_t{16} * 8);
     std::uint64_t digest = 0xcbf29ce484222325;  // FNV-1a over whole picoseconds
     for (std::uint64_t first = 0; first < 800; first += 8) {
       sampler.begin(first);

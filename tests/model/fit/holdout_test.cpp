@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+
 namespace commfuse {
 namespace {
 
@@ -16,7 +18,7 @@ TEST(Holdout, HashesAsTheAuthorsOfFnv1aDo) {
 TEST(Holdout, KeepsBackOneGroupInFive) {
   int back = 0;
   constexpr int groups = 20000;
-  for (int i = 0; i < groups; ++i) {
+  for (std::int64_t i = 0; i < groups; ++i) {
     back += held_back(gemm_group("gemm", "h100", "bf16", 64 * (i / 100), 64 * (i % 100))) ? 1 : 0;
   }
   EXPECT_NEAR(static_cast<double>(back) / groups, 0.2, 0.01);

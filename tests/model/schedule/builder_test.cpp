@@ -16,11 +16,9 @@ struct Bench {
   BufferId w = builder.buffer("w", BufferRole::weight, {hidden, 1}, {ffn, 2}, DType::bf16);
   BufferId y = builder.buffer("y", BufferRole::output, {tokens, 4}, {ffn, 2}, DType::bf16);
 
-  OpId product(const Index& row, std::vector<OpId> waits = {}) {
-    return builder.gemm({.a = {builder.rows_of(x, row)},
-                         .b = {builder.whole(w)},
-                         .out = {builder.rows_of(y, row)},
-                         .waits = std::move(waits)});
+  OpId product(const Index& row, const std::vector<OpId>& waits = {}) {
+    return builder.gemm(
+        {.a = {builder.rows_of(x, row)}, .b = {builder.whole(w)}, .out = {builder.rows_of(y, row)}, .waits = waits});
   }
 };
 

@@ -103,15 +103,14 @@ struct Detour {
   BufferId rooms = builder.buffer("rooms", BufferRole::scratch, {one.dimension, 2}, one, DType::bf16);
   BufferId out = builder.buffer("out", BufferRole::output, one, one, DType::bf16);
 
-  OpId copy(const Region& from, const Region& to, std::vector<OpId> waits = {}) {
-    return builder.elementwise(
-        {.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = std::move(waits)});
+  OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
+    return builder.elementwise({.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
   }
-  Program through(std::int32_t room, std::vector<OpId> waits = {}) {
+  Program through(std::int32_t room, const std::vector<OpId>& waits = {}) {
     builder.initially(builder.whole(in), x, 0, 0);
     builder.finally(builder.whole(out), x, 0, 0);
     copy(builder.whole(in), builder.rows_of(rooms, room));
-    copy(builder.rows_of(rooms, room), builder.whole(out), std::move(waits));
+    copy(builder.rows_of(rooms, room), builder.whole(out), waits);
     return std::move(builder).build();
   }
 };

@@ -11,30 +11,30 @@ namespace {
 /// Copies on lanes of choice and exchanges on comm, in two blocks of memory; only their order matters here.
 class Sketch {
  public:
-  OpId copy(LaneKind lane, std::vector<OpId> waits = {}) {
+  OpId copy(LaneKind lane, const std::vector<OpId>& waits = {}) {
     return builder_.elementwise({.lane = {lane, 0},
                                  .function = Function::copy,
                                  .inputs = {{builder_.rows_of(buffer_, 0)}},
                                  .out = {builder_.rows_of(buffer_, 1)},
-                                 .waits = std::move(waits)});
+                                 .waits = waits});
   }
-  OpId exchange(std::vector<OpId> waits = {}, std::uint16_t lane = 0, std::int32_t shift = 1) {
+  OpId exchange(const std::vector<OpId>& waits = {}, std::uint16_t lane = 0, std::int32_t shift = 1) {
     return builder_.exchange({.lane = {LaneKind::comm, lane},
                               .shift = shift,
                               .send = {builder_.rows_of(buffer_, 0)},
                               .receive = {builder_.rows_of(buffer_, 1)},
-                              .waits = std::move(waits)});
+                              .waits = waits});
   }
   OpId exchange_on(Lane lane) {
     return builder_.exchange(
         {.lane = lane, .send = {builder_.rows_of(buffer_, 0)}, .receive = {builder_.rows_of(buffer_, 1)}});
   }
-  OpId all_reduce(std::uint16_t lane, std::vector<OpId> waits = {}) {
+  OpId all_reduce(std::uint16_t lane, const std::vector<OpId>& waits = {}) {
     return builder_.collective({.lane = {LaneKind::comm, lane},
                                 .kind = CollectiveKind::all_reduce,
                                 .in = {builder_.whole(buffer_)},
                                 .out = {builder_.whole(buffer_)},
-                                .waits = std::move(waits)});
+                                .waits = waits});
   }
   void only_on_rank(OpId op, Rank rank) { builder_.only_where(op, {Relation::equal, 0, rank}); }
   Program build() { return std::move(builder_).build(); }

@@ -76,9 +76,8 @@ std::shared_ptr<const Program> built(Hand hand) {
   return std::make_shared<const Program>(std::move(hand.builder).build());
 }
 
-OpId pass_on_beside(Hand& hand, std::vector<OpId> waits = {}) {
-  return hand.builder.exchange(
-      {.lane = second_comm, .send = hand.slot(2), .receive = hand.slot(3), .waits = std::move(waits)});
+OpId pass_on_beside(Hand& hand, const std::vector<OpId>& waits = {}) {
+  return hand.builder.exchange({.lane = second_comm, .send = hand.slot(2), .receive = hand.slot(3), .waits = waits});
 }
 
 TEST(FluidRun, TwoTransfersOnOneLinkTakeTwiceAsLong) {

@@ -19,16 +19,16 @@ struct Hand {
         buffer(builder.buffer("b", BufferRole::scratch, rows, columns, DType::fp32)) {}
 
   Operand slot(std::int32_t row) { return {builder.rows_of(buffer, row)}; }
-  OpId work(std::int32_t row, std::vector<OpId> waits = {}, Lane lane = {}) {
+  OpId work(std::int32_t row, const std::vector<OpId>& waits = {}, Lane lane = {}) {
     return builder.elementwise({.lane = lane,
                                 .function = Function::copy,
                                 .inputs = {slot(row)},
                                 .out = slot(row),
-                                .waits = std::move(waits),
+                                .waits = waits,
                                 .purpose = Purpose::essential});
   }
-  OpId pass_on(std::int32_t from, std::int32_t to, std::vector<OpId> waits = {}, std::int32_t shift = 1) {
-    return builder.exchange({.shift = shift, .send = slot(from), .receive = slot(to), .waits = std::move(waits)});
+  OpId pass_on(std::int32_t from, std::int32_t to, const std::vector<OpId>& waits = {}, std::int32_t shift = 1) {
+    return builder.exchange({.shift = shift, .send = slot(from), .receive = slot(to), .waits = waits});
   }
 
   ProgramBuilder builder;

@@ -118,8 +118,8 @@ TEST(Verify, AnExecutorThatIsOffByOneBitMissesEveryLevelOfEqualBits) {
   EXPECT_FALSE(verdict.integers.ok());
   // Two runs each, and one element of every buffer on two ranks.
   const auto buffers = static_cast<std::int64_t>(program->buffers.size());
-  EXPECT_EQ(verdict.same_order->wrong, 2 * 2 * buffers);
-  EXPECT_EQ(verdict.moved->wrong, 2 * 2 * buffers);
+  EXPECT_EQ(verdict.same_order->wrong, 4 * buffers);
+  EXPECT_EQ(verdict.moved->wrong, 4 * buffers);
 }
 
 // Threads that read and write an element at once are what these mistakes come to; a sanitizer would stop at the first.
@@ -333,8 +333,8 @@ TEST(Tags, AreFiniteAndHardlyEverEqual) {
     std::vector<float> sorted(tags.values().begin(), tags.values().end());
     EXPECT_TRUE(std::ranges::all_of(sorted, [](float x) { return std::isfinite(x); }));
     std::ranges::sort(sorted);
-    const auto equal = std::ranges::unique(sorted);
-    EXPECT_LT(equal.size(), sorted.size() / 50);
+    const auto distinct = std::unique(sorted.begin(), sorted.end()) - sorted.begin();
+    EXPECT_LT(std::ssize(sorted) - distinct, std::ssize(sorted) / 50);
   }
 }
 
