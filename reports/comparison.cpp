@@ -83,7 +83,8 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
   return fmt::format("{:.1f}% less time than {}", 100.0 * (1.0 - 1.0 / ratio(row, fastest)), name);
 }
 
-/// " fused_kernel (bound) takes 7.6% less.": the lowest bound beside what can win; empty where there is none.
+/// " fused_kernel (bound) takes 7.6% less.": the lowest bound beside what can win; empty where there is none, or where
+/// a machine's file contradicts itself and the bound is above (wires faster than their nominal rate).
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {
@@ -91,7 +92,7 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
       lowest = &row;
     }
   }
-  return lowest == nullptr
+  return lowest == nullptr || makespan(*lowest) > makespan(fastest)
              ? std::string{}
              : fmt::format(" {} takes {:.1f}% less.", label(*lowest), 100.0 * (1.0 - ratio(*lowest, fastest)));
 }
