@@ -12,6 +12,7 @@
 #include "model/check.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
+#include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "model/record/result.h"
 #include "sim/step/step.h"
@@ -84,6 +85,17 @@ void require_one_replica(const Settings& settings, const TrainingPlan& plan) {
   if (settings.text("scope") == "decode" && plan.sequence_ranks() != 1) {
     throw ConfigError(fmt::format("scope decode has one token a sequence, which {} cannot share; leave it at 1",
                                   plan.context > 1 ? "context parallelism" : "ulysses"));
+  }
+}
+
+/// Tokens that an inference takes or has in its cache are as many as those of a layer at the most.
+void require_few_tokens(const Settings& settings) {
+  constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
+  const std::int64_t batch = settings.count("batch");
+  const std::int64_t seq = settings.count("seq");
+  if (is_inference(settings) && batch > most_tokens / seq) {
+    throw ConfigError(fmt::format("batch {} times seq {} is too large; the most is {} tokens", format_count(batch),
+                                  format_count(seq), format_count(most_tokens)));
   }
 }
 
@@ -271,6 +283,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   check(is_whole_model(settings), "who asks for steps has looked at the scope");
   const TrainingPlan plan = plan_of(settings);
   require_one_replica(settings, plan);
+  require_few_tokens(settings);
   SizedMachine& site = sites_->of(library_.machine(settings), plan);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
   if (settings.text("jitter") != "none") {

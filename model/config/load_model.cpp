@@ -11,6 +11,9 @@
 #include "model/config/catalogue.h"
 #include "model/config/hf_config.h"
 #include "model/config/suggest.h"
+#include "model/config_error.h"
+#include "model/workload/layers.h"
+#include "model/workload/parameters.h"
 
 namespace commfuse {
 
@@ -138,14 +141,31 @@ Transformer load_yaml(const std::filesystem::path& path) {
   return model;
 }
 
+/// Bytes of weights, gradients and an optimizer's state, 18 a parameter, then stay inside 64 bits. Of one layer they do
+/// so by the ranges of its sizes.
+void require_countable(const Transformer& model, const std::filesystem::path& path) {
+  constexpr double most = 1e17;
+  double parameters = static_cast<double>((model.vocab + model.positions) * model.hidden);
+  for (const LayerRun& run : layer_runs(model)) {
+    parameters += static_cast<double>(run.count) * static_cast<double>(layer_parameters(model, run.kind).total());
+  }
+  if (parameters > most) {
+    throw ConfigError(fmt::format("{}: {} has {:.2g} parameters, and {:.0e} is the most; check its sizes",
+                                  path.string(), model.name, parameters, most));
+  }
+}
+
 }  // namespace
 
 Transformer load_model(std::string_view name_or_path) {
   const std::filesystem::path path = find_config(Catalogue::models, name_or_path);
   if (path.extension() != ".json") {
-    return load_yaml(path);
+    Transformer model = load_yaml(path);
+    require_countable(model, path);
+    return model;
   }
   HfModel read = read_hf_config(path);
+  require_countable(read.model, path);
   for (const std::string& doubt : read.doubts) {
     fmt::print(stderr, "warning: {}\n", doubt);
   }

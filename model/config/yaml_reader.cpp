@@ -21,6 +21,9 @@ namespace commfuse {
 namespace {
 
 constexpr std::size_t most_mistakes = 100;  // Nobody reads more, and a file can hold a hundred thousand.
+constexpr double least_rate = 1.0;  // A second, as for the most: far beyond any machine, and times stay in range.
+constexpr double most_bandwidth = 1e18;
+constexpr double most_compute_rate = 1e24;
 constexpr Duration longest_parameter = std::chrono::seconds(1);  // A longer latency is a slip of the unit.
 
 /// A misspelt key is one mistake, not a missing key and an unknown one: forgets the first half.
@@ -278,6 +281,8 @@ BytesPerSecond YamlMap::bandwidth(std::string_view key) {
   const BytesPerSecond rate = quantity<BytesPerSecond>(key, "a bandwidth", "450 GB/s", {1.0}, &parse_bandwidth);
   if (rate.value <= 0.0) {
     mistake(key, fmt::format("'{}' is 0 B/s; choose a bandwidth above 0", key));
+  } else if (rate.value < least_rate || rate.value > most_bandwidth) {
+    mistake(key, fmt::format("'{}' is {:g} B/s; choose {} to {:g} B/s", key, rate.value, least_rate, most_bandwidth));
   }
   return rate;
 }
@@ -287,6 +292,9 @@ FlopsPerSecond YamlMap::compute_rate(std::string_view key) {
       quantity<FlopsPerSecond>(key, "a compute rate", "989 TFLOP/s", {1.0}, &parse_compute_rate);
   if (rate.value <= 0.0) {
     mistake(key, fmt::format("'{}' is 0 FLOP/s; choose a compute rate above 0", key));
+  } else if (rate.value < least_rate || rate.value > most_compute_rate) {
+    mistake(key, fmt::format("'{}' is {:g} FLOP/s; choose {} to {:g} FLOP/s", key, rate.value, least_rate,
+                             most_compute_rate));
   }
   return rate;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "model/cost/memory_bound.h"
+#include "model/cost/op_time.h"
 
 namespace commfuse {
 
@@ -24,7 +25,8 @@ Duration latent_decode_time(const Accelerator& accelerator, const LatentDecodeSi
   const Flops products{2.0 * static_cast<double>(size.batch * size.seq) * static_cast<double>(of_heads)};
   const double rate = accelerator.dense_peak(size.dtype).value * accelerator.attention.loop_efficiency.value;
   return accelerator.attention.overhead.value +
-         std::max(memory_bound_time(accelerator, traffic, accelerator.sms), from_seconds(products.count / rate));
+         std::max(memory_bound_time(accelerator, traffic, accelerator.sms),
+                  op_time(products.count / rate, "attention over a latent cache"));
 }
 
 }  // namespace commfuse

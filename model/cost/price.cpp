@@ -8,6 +8,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/cost/op_time.h"
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wires.h"
 #include "model/schedule/lower.h"
@@ -57,7 +58,11 @@ class Pricer {
   /// On a lane of kind kernel: bytes at the data sheet's rate; what is added up is added in passing.
   [[nodiscard]] Duration time_in_kernel(const Shape& shape) const {
     const auto* exchange = std::get_if<ExchangeShape>(&shape);
-    return exchange == nullptr ? Duration::zero() : load_of(*exchange, sizes_) / machine_.link.nominal_rate.value;
+    if (exchange == nullptr) {
+      return Duration::zero();
+    }
+    const auto bytes = static_cast<double>(load_of(*exchange, sizes_).count);
+    return op_time(bytes / machine_.link.nominal_rate.value.value, "an exchange inside a kernel");
   }
 
  private:

@@ -10,6 +10,7 @@
 
 #include "model/config/quantity.h"
 #include "model/config_error.h"
+#include "model/fit/measured_time.h"
 #include "model/json_budget.h"
 
 namespace commfuse {
@@ -26,6 +27,7 @@ constexpr std::size_t time_column = 5;
 constexpr std::size_t body_columns = 4;
 constexpr std::size_t iteration_columns = 4;
 constexpr std::size_t plain_columns = time_column + 2 * body_columns;
+constexpr std::int64_t most_bytes = std::int64_t{1} << 46;  // What a message may be: sums of them stay in range.
 
 [[noreturn]] void refuse(const std::string& path, std::string_view sentence) {
   throw ConfigError(fmt::format("{}: {}", path, sentence));
@@ -56,6 +58,9 @@ std::optional<double> time_in(std::optional<double> value, std::string& reason) 
     reason = "the time is no number";
   } else if (*value <= 0.0) {
     reason = "the time is not above 0";
+  } else if (!is_measured_time(*value)) {
+    reason =
+        fmt::format("the time is {:g} us, outside {:g} to {:g} us", *value, shortest_measured_us, longest_measured_us);
   } else {
     return value;
   }
@@ -74,7 +79,9 @@ class Reading {
 
   void add_row(std::string place, std::int64_t bytes, std::optional<double> time, std::optional<double> in_place) {
     std::string reason;
-    if (const std::optional<double> good = time_in(time, reason)) {
+    if (bytes > most_bytes) {
+      add_mistake(std::move(place), fmt::format("the size is {} bytes, above {}", bytes, most_bytes));
+    } else if (const std::optional<double> good = time_in(time, reason)) {
       run_.rows.push_back({.bytes = bytes, .time_us = *good, .in_place_time_us = time_in(in_place, reason)});
     } else {
       add_mistake(std::move(place), std::move(reason));
@@ -184,7 +191,7 @@ std::optional<double> time_of(const Json& row, const char* placing) {
 
 void read_result(std::string place, const Json& row, Reading& reading) {
   const std::optional<double> bytes = row.is_object() ? number_at(row, "size") : std::nullopt;
-  if (!bytes || *bytes < 0.0) {
+  if (!bytes || *bytes < 0.0 || *bytes > static_cast<double>(most_bytes)) {
     reading.add_mistake(std::move(place), "the size is no number of bytes");
     return;
   }

@@ -16,6 +16,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
+#include "model/schedule/index_text.h"
 
 namespace commfuse {
 
@@ -26,6 +27,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::array all_statuses{RunStatus::done, RunStatus::wrong, RunStatus::failed};
 constexpr std::uintmax_t largest_file = std::uintmax_t{256} << 20U;
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t longest = std::int64_t{100'000} * 1'000'000'000'000;  // ps; as long as an op may take
 
 Json json_of(const Words& words) {
   Json object = Json::object();
@@ -175,7 +177,7 @@ class Reader {
   [[nodiscard]] double number_or_infinity() const {
     return value_.is_null() ? std::numeric_limits<double>::infinity() : number();
   }
-  [[nodiscard]] Duration duration() const { return Duration(count()); }
+  [[nodiscard]] Duration duration() const { return Duration(count(0, longest)); }
   [[nodiscard]] std::vector<Duration> durations() const {
     std::vector<Duration> all;
     for (const Reader& item : items()) {
@@ -233,6 +235,8 @@ MeasuredRun run_in(const Reader& reader) {
                   .status = status_in(reader.at("status")),
                   .message = reader.at("message").text(),
                   .makespans = reader.at("makespans_ps").durations()};
+  reader.at("makespans_ps")
+      .require(run.status != RunStatus::done || !run.makespans.empty(), "it has no sample, and the status is done");
   for (const Reader& span : reader.at("spans_ps").items()) {
     run.spans.push_back(span_in(span));
   }
@@ -253,7 +257,7 @@ MicroBenchmark micro_benchmark_in(const Reader& reader) {
                      .n = reader.at("n").count(),
                      .k = reader.at("k").count(),
                      .bytes = reader.at("bytes").count(),
-                     .ranks = reader.at("ranks").count(1),
+                     .ranks = reader.at("ranks").count(1, text::most_ranks),
                      .samples = reader.at("samples_ps").durations()};
   if (reader.has("rank")) {
     one.rank = reader.at("rank").count(0, one.ranks - 1);

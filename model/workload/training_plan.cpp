@@ -96,6 +96,65 @@ void require_heads(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
+/// Of one token in all layers, about and never too few: what is kept of it, and the widest row that a kernel moves.
+struct TokenBytes {
+  double kept = 0.0;
+  double widest = 0.0;
+};
+
+TokenBytes token_bytes(const Transformer& model, const TrainingPlan& plan) {
+  const auto number = [](std::int64_t count) { return static_cast<double>(count); };
+  double columns = number(model.hidden) + number((model.heads + 2 * model.kv_heads) * model.head_dim);
+  double ffn = number(model.ffn);
+  double widest = number(model.vocab);
+  double state = 0.0;
+  if (model.latent) {
+    const LatentAttention& latent = *model.latent;
+    const std::int64_t of_a_head = model.head_dim + latent.position_dim + latent.value_dim;
+    columns += number(model.heads * of_a_head + latent.query_rank);
+    widest += number(model.heads * 2 * latent.key_value_rank);
+  }
+  if (model.experts) {
+    const Experts& experts = *model.experts;
+    ffn += number((experts.active + experts.shared) * experts.ffn);
+    widest += number(experts.count) + number((experts.active + 1) * model.hidden);
+  }
+  if (model.state_space) {
+    const StateSpace& space = *model.state_space;
+    columns += number(space.projected() * (1 + space.convolution) + space.groups * space.chunk);
+    state = number(space.inner * space.state);
+  }
+  columns += plan.fused_attention ? 0.0 : number(model.heads) * number(plan.seq);
+  constexpr double touches = 16.0;  // Bytes that a kernel moves, or a layer keeps, of a column at the most.
+  return {.kept = touches * (columns + ffn) * number(model.layers),
+          .widest = touches * (columns + ffn + widest + state)};
+}
+
+/// All products of these numbers then stay inside 64 bits.
+void require_countable(const Transformer& model, const TrainingPlan& plan) {
+  constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
+  constexpr std::int64_t most_passes = std::int64_t{1} << 26;
+  constexpr double most_bytes = 4e18;
+  if (plan.micro_batch > most_tokens / plan.seq) {
+    throw ConfigError(fmt::format("micro-batch {} times seq {} is too large; the most is {} tokens", plan.micro_batch,
+                                  plan.seq, most_tokens));
+  }
+  const TokenBytes token = token_bytes(model, plan);
+  const double bytes = static_cast<double>(plan.micro_batch * plan.seq) * std::max(token.kept, token.widest);
+  if (bytes > most_bytes) {
+    throw ConfigError(
+        fmt::format("micro-batch {} times seq {} is too large for {}, whose activations would take "
+                    "{:.1g} bytes; choose a smaller batch or sequence",
+                    plan.micro_batch, plan.seq, model.name, bytes));
+  }
+  if (plan.micro_batches() > most_passes / (plan.pipeline * plan.interleave)) {
+    throw ConfigError(
+        fmt::format("{} micro-batches through {} pieces of the model are too many passes; the most is "
+                    "{}, so choose a larger micro-batch, or a smaller batch",
+                    plan.micro_batches(), plan.pipeline * plan.interleave, most_passes));
+  }
+}
+
 }  // namespace
 
 std::string_view name_of(PipelineSchedule schedule) {
@@ -140,6 +199,7 @@ void require_possible(const Transformer& model, const TrainingPlan& plan) {
   }
   require_multiple({"global batch", plan.global_batch},
                    {"data parallelism x micro-batch", plan.data * plan.micro_batch}, "choose a multiple of it");
+  require_countable(model, plan);
   require_pipeline(model, plan);
   require_zero_bubble(plan);
   require_experts(model, plan);

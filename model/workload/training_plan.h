@@ -66,7 +66,12 @@ struct TrainingPlan {
   DType gradient_dtype = DType::bf16;  ///< Gradients are summed up in it.
   bool overlap_gradients = true;       ///< Reduced beside the backward pass, bucket by bucket; else behind it.
 
-  [[nodiscard]] std::int64_t gpus() const { return tensor * pipeline * replicas(); }
+  /// Where the product leaves the range, its end.
+  [[nodiscard]] std::int64_t gpus() const {
+    constexpr std::int64_t most = std::int64_t{1} << 53;
+    const std::int64_t a_stage = replicas() < most / tensor ? tensor * replicas() : most;
+    return a_stage < most / pipeline ? pipeline * a_stage : most;
+  }
   /// Ranks that share the tokens of a sequence, tensor ranks aside.
   [[nodiscard]] std::int64_t sequence_ranks() const { return context * ulysses; }
   /// Ranks that hold the same weights.

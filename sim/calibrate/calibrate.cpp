@@ -303,9 +303,13 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   calibrator.exchanges();
   Calibration calibration = std::move(calibrator).calibration(base_name, name, written_by);
   if (calibration.parts.empty()) {
-    throw ConfigError(fmt::format("nothing can be fitted{}{}",
-                                  calibration.skipped.empty() ? "; give files with rows" : ": ",
-                                  fmt::join(calibration.skipped, "; ")));
+    std::vector<std::string> why = calibration.skipped;
+    if (!observations.faults.empty()) {
+      why.push_back(
+          fmt::format("{} (the first of {} faulty rows)", observations.faults.front(), observations.faults.size()));
+    }
+    throw ConfigError(
+        fmt::format("nothing can be fitted{}{}", why.empty() ? "; give files with rows" : ": ", fmt::join(why, "; ")));
   }
   return calibration;
 }

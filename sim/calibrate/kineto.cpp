@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,7 +16,10 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/fit/measured_time.h"
 #include "model/json_budget.h"
+#include "model/json_characters.h"
+#include "sim/score/row.h"
 
 namespace commfuse::calibrate {
 
@@ -29,7 +31,8 @@ using nlohmann::json;
 /// Characters of a file, gzipped or not, for a parser that takes one after the other.
 class Characters {
  public:
-  explicit Characters(const fs::path& path) : file_(::gzopen(path.c_str(), "rb"), &::gzclose) {
+  /// Throws ConfigError where the file cannot be read.
+  explicit Characters(const fs::path& path) : path_(path), file_(::gzopen(path.c_str(), "rb"), &::gzclose) {
     if (!file_) {
       throw ConfigError(fmt::format("{}: cannot be read; check the path", path.string()));
     }
@@ -42,41 +45,27 @@ class Characters {
       fill();
     }
   }
+  /// An event is over. Throws ConfigError once more than longest_json_piece, about, came without one.
+  void forget() { since_ = 0; }
 
  private:
   void fill() {
     const int read = ::gzread(file_.get(), buffer_.data(), static_cast<unsigned>(buffer_.size()));
     count_ = read > 0 ? static_cast<std::size_t>(read) : 0;
     at_ = 0;
+    since_ += count_;
+    if (since_ > longest_json_piece + buffer_.size()) {
+      throw ConfigError(fmt::format("{}: one event takes more than {} MiB; export the trace again", path_.string(),
+                                    longest_json_piece >> 20U));
+    }
   }
 
+  fs::path path_;
   std::unique_ptr<gzFile_s, int (*)(gzFile)> file_;
   std::vector<char> buffer_ = std::vector<char>(1 << 18);
   std::size_t at_ = 0;
   std::size_t count_ = 0;
-};
-
-/// The iterator that nlohmann::json asks for. Null: the end.
-class Character {
- public:
-  using iterator_category = std::input_iterator_tag;
-  using value_type = char;
-  using difference_type = std::ptrdiff_t;
-  using pointer = const char*;
-  using reference = char;
-
-  explicit Character(Characters* from) : from_(from) {}
-  char operator*() const { return from_->front(); }
-  Character& operator++() {
-    from_->pop();
-    return *this;
-  }
-  friend bool operator==(const Character& a, const Character& b) { return a.is_end() == b.is_end(); }
-  friend bool operator!=(const Character& a, const Character& b) { return !(a == b); }
-
- private:
-  [[nodiscard]] bool is_end() const { return from_ == nullptr || from_->at_end(); }
-  Characters* from_;
+  std::size_t since_ = 0;  // unpacked, since the last event
 };
 
 struct Span {
@@ -114,6 +103,9 @@ const NamedType* type_named(std::string_view name) {
   return found == types.end() ? nullptr : found;
 }
 
+/// Of a product whose arithmetic stays in range.
+bool is_extent(const std::optional<std::int64_t>& size) { return size && *size >= 1 && *size <= score::most_extent; }
+
 /// nccl-tests' word for PyTorch's; empty where there is none.
 std::string_view collective_named(std::string_view name) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> words{
@@ -132,6 +124,11 @@ std::string_view collective_named(std::string_view name) {
 
 class Collector {
  public:
+  static constexpr std::size_t most_kept = std::size_t{1} << 22U;  // Half a gigabyte; a step has thousands.
+
+  explicit Collector(std::string path) : path_(std::move(path)) {}
+
+  /// Throws ConfigError where it is one too many to keep.
   void take(const json& event) {
     const std::string category = text_in(event, "cat");
     const double duration = number_in(event, "dur");
@@ -140,6 +137,9 @@ class Collector {
       return;
     }
     ++events_;
+    if (products_.size() + kernels_kept_ > most_kept) {
+      throw ConfigError(fmt::format("{}: more than {} products and kernels; trace fewer steps", path_, most_kept));
+    }
     if (category == "cpu_op") {
       take_op(text_in(event, "name"), *args);
     } else if (category == "kernel") {
@@ -188,7 +188,7 @@ class Collector {
       const auto m = whole_number(a.at(0));
       const auto n = whole_number(b.at(1));
       const auto k = whole_number(a.at(1));
-      if (m && n && k) {
+      if (is_extent(m) && is_extent(n) && is_extent(k)) {
         products_[*id] = {.m = *m, .n = *n, .k = *k, .dtype = type->dtype};
         return;
       }
@@ -202,9 +202,11 @@ class Collector {
     const std::string name = text_in(args, "Collective name");
     if (!name.empty() || text_in(event, "name").starts_with("nccl")) {
       communication_[device].push_back(span);
+      ++kernels_kept_;
       take_collective(name, args, span.end - span.begin);
     } else if (const std::optional<std::int64_t> id = whole_in(args, "External id")) {
       kernels_[*id].push_back({device, span});
+      ++kernels_kept_;
     }
   }
 
@@ -218,6 +220,8 @@ class Collector {
                         : fmt::format("{}, which the model has not", name));
     } else if (type == nullptr || !ranks || !count || *ranks < 2 || *count < 1) {
       skip("collectives without type, size or ranks");
+    } else if (*ranks > score::most_gpus || *count > score::most_bytes / type->bytes || !is_measured_time(time)) {
+      skip("collectives whose size, ranks or time is out of range");
     } else {
       const std::tuple key{std::string(op), static_cast<int>(*ranks), *count * type->bytes};
       const auto [place, is_new] = collectives_.emplace(key, time);
@@ -239,6 +243,10 @@ class Collector {
       }
       time += span.end - span.begin;
     }
+    if (!is_measured_time(time)) {
+      skip("products that took no time from 1 ps to 1e5 s");
+      return;
+    }
     trace_.products.push_back({size, from_seconds(1e-6 * time)});
   }
 
@@ -255,12 +263,14 @@ class Collector {
     std::string device;
     Span span;
   };
+  std::string path_;
   std::map<std::int64_t, GemmSize> products_;               // by id of their op
   std::map<std::int64_t, std::vector<Kernel>> kernels_;     // by that of the op that launched them
   std::map<std::string, std::vector<Span>> communication_;  // by device
   std::map<std::tuple<std::string, int, std::int64_t>, double> collectives_;
   KinetoTrace trace_;
   std::size_t events_ = 0;
+  std::size_t kernels_kept_ = 0;
 };
 
 }  // namespace
@@ -279,15 +289,16 @@ bool is_kineto_trace(const fs::path& path) {
 
 KinetoTrace read_kineto(const fs::path& path) {
   Characters characters(path);
-  Collector collector;
+  Collector collector(path.string());
   // Events are objects inside a list inside the file; each is looked at and forgotten.
   const auto take = [&](json::parse_event_t what, const json& parsed) {
+    characters.forget();
     if (what == json::parse_event_t::object_end) {
       collector.take(parsed);
     }
   };
   try {
-    take_and_forget<json>(path.string(), 2, take, Character(&characters), Character(nullptr));
+    take_and_forget<json>(path.string(), 2, take, JsonCharacter(&characters), JsonCharacter<Characters>(nullptr));
   } catch (const json::parse_error& error) {
     throw ConfigError(
         fmt::format("{}: is no whole trace of PyTorch's profiler, which shows at byte {}; export it again",

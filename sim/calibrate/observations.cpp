@@ -133,7 +133,7 @@ class Reader {
   void read_product(Row& row, const Table& table) {
     const score::ProductColumns columns(table);
     const GemmSize size = columns.size(row);
-    const double time = row.amount(table.column("time_us"));
+    const double time = row.microseconds(table.column("time_us"));
     if (row.is_sound() && !score::dtype_in_table(row.text(columns.dtype))) {
       pass_over(fmt::format("{}: products in {}, which the model has not", name_, row.text(columns.dtype)));
     } else if (row.is_sound()) {
@@ -143,7 +143,7 @@ class Reader {
 
   void read_attention(Row& row, const Table& table) {
     const AttentionSize size = score::AttentionColumns(table).size(row);
-    const double time = row.amount(table.column("time_us"));
+    const double time = row.microseconds(table.column("time_us"));
     if (row.is_sound()) {
       add(seen_.attention, MeasuredAttention{size, from_seconds(1e-6 * time)});
     }
@@ -154,7 +154,7 @@ class Reader {
     const score::LayerColumns columns(table);
     const std::string op(row.text(columns.op));
     const std::int64_t rows = row.count(columns.m);
-    const double time = row.amount(columns.time);
+    const double time = row.microseconds(columns.time);
     const auto known = widths.find(row.count(columns.tp));
     if (!row.is_sound() || row.has(columns.n) || row.has(columns.k)) {
       return;
@@ -175,7 +175,7 @@ class Reader {
                           .ranks = row.count(table.column("ngpus"), score::most_gpus),
                           .nodes = row.has(nodes) ? row.count(nodes, score::most_gpus) : 1,
                           .bytes = row.size(table.column("bytes")),
-                          .time_us = row.amount(table.column("time_us"))};
+                          .time_us = row.microseconds(table.column("time_us"))};
     if (row.is_sound()) {
       add(message);
     }
@@ -188,7 +188,7 @@ class Reader {
                           .ranks = ranks,
                           .nodes = (ranks + in_a_node - 1) / in_a_node,
                           .bytes = row.size(table.column("bytes")),
-                          .time_us = row.amount(table.column("median_us"))};
+                          .time_us = row.microseconds(table.column("median_us"))};
     if (row.is_sound()) {
       add(message);
     }

@@ -12,6 +12,7 @@
 #include "model/config_error.h"
 #include "model/schedule/text.h"
 #include "sim/calibrate/observations.h"
+#include "sim/score/row.h"
 
 namespace commfuse::calibrate {
 
@@ -56,21 +57,22 @@ class RecordRows {
     if (one.op == "product") {
       const DType dtype = dtype_of(one);
       put(seen_.gemm[index_of(dtype)],
-          MeasuredGemm{{.m = positive(one.m), .n = positive(one.n), .k = positive(one.k), .dtype = dtype}, time});
+          MeasuredGemm{{.m = extent(one.m), .n = extent(one.n), .k = extent(one.k), .dtype = dtype}, time});
     } else if (one.op == "copy" || one.op == "add") {
       add_traffic(one, time);
     } else if (one.op == "exchange") {
-      put(seen_.peers,
-          ObservedExchange{one.op, {.bytes = Bytes{positive(one.bytes)}, .time_us = to_microseconds(time)}});
+      put(seen_.peers, ObservedExchange{one.op, {.bytes = bytes_of(one), .time_us = to_microseconds(time)}});
     } else if (one.op == "next") {
       seen_.next_op = time;
     } else if (one.op == "wake") {
       seen_.wake_up = time;
-    } else if (const std::optional<CollectiveKind> kind = collective_named(one.op)) {
+    } else if (const std::optional<CollectiveKind> kind = collective_named(one.op); kind && one.ranks < 2) {
+      ++left_out_["collectives of one rank, which send nothing"];
+    } else if (kind) {
       put(seen_.collectives, ObservedCollective{one.op,
                                                 {.kind = *kind,
                                                  .ranks = static_cast<int>(one.ranks),
-                                                 .total = Bytes{positive(one.bytes)},
+                                                 .total = bytes_of(one),
                                                  .time_us = to_microseconds(time)}});
     } else {
       ++left_out_[fmt::format("{}, whose arithmetic no price knows of", one.op)];
@@ -87,7 +89,7 @@ class RecordRows {
     } else if (one.bytes < least_traffic) {
       ++left_out_[fmt::format("{} of less than 256 KiB", one.op)];
     } else {
-      put(seen_.traffic, MeasuredTraffic{Bytes{one.bytes}, time});
+      put(seen_.traffic, MeasuredTraffic{bytes_of(one), time});
     }
   }
 
@@ -99,9 +101,16 @@ class RecordRows {
     return *found;
   }
 
-  [[nodiscard]] std::int64_t positive(std::int64_t size) const {
+  [[nodiscard]] std::int64_t extent(std::int64_t size) const { return in_range(size, score::most_extent); }
+  [[nodiscard]] Bytes bytes_of(const MicroBenchmark& one) const { return {in_range(one.bytes, score::most_bytes)}; }
+
+  [[nodiscard]] std::int64_t in_range(std::int64_t size, std::int64_t most) const {
     if (size < 1) {
       throw ConfigError(fmt::format("{}: an op of no size was measured; measure anew", source_));
+    }
+    if (size > most) {
+      throw ConfigError(
+          fmt::format("{}: an op of size {} was measured, and {} is the most; measure anew", source_, size, most));
     }
     return size;
   }

@@ -5,10 +5,9 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -26,27 +25,21 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-constexpr std::uintmax_t largest_file = std::uintmax_t{2} << 30U;
-
-std::string contents_of(const std::string& file) {
+std::vector<ResultRow> rows_in(const std::string& file) {
   if (file == "-") {
-    std::string text;
-    std::array<char, 65536> piece{};
-    for (std::size_t got = 0; (got = std::fread(piece.data(), 1, piece.size(), stdin)) > 0;) {
-      text.append(piece.data(), got);
-    }
-    return text;
+    return rows_of_json(std::cin, "stdin");
   }
   std::error_code error;
-  if (fs::file_size(file, error) > largest_file && !error) {
+  const std::uintmax_t size = fs::file_size(file, error);
+  std::ifstream in(file, std::ios::binary);
+  if (in && !error && size > most_json_bytes) {
     throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file));
   }
-  std::ifstream in(file, std::ios::binary);
   if (!in || error) {
     throw ConfigError(
         fmt::format("{} cannot be read; give the folder of a sweep, its store, JSON or JSON Lines", file));
   }
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  return rows_of_json(in, file);
 }
 
 bool is_database(const std::string& file) {
@@ -99,7 +92,7 @@ ReadRows read_rows(const std::string& file) {
   if (file != "-" && is_database(file)) {
     return rows_of_store(file);
   }
-  ReadRows read{.rows = rows_of_json(contents_of(file), file == "-" ? "stdin" : file),
+  ReadRows read{.rows = rows_in(file),
                 .title = file == "-" ? "Results" : fs::path(file).filename().string(),
                 .command = fmt::format("commfuse-sim report {} --out report.html", file)};
   if (read.rows.empty()) {

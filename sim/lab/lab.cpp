@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/lab/lab.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "model/check.h"
+#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/cost/draw_keys.h"
+#include "model/cost/op_time.h"
 #include "model/random/philox.h"
 #include "model/record/recorder.h"
 #include "model/schedule/builder.h"
@@ -98,7 +103,24 @@ Costs lab_costs(const LabWorkload& lab, const Program& program) {
   return costs;
 }
 
+namespace {
+
+/// A rank has two messages and a tile for each of the ranks at the most.
+void require_in_range(const LabWorkload& lab) {
+  const double message = to_seconds(lab.latency) + static_cast<double>(lab.chunk.count) / lab.rate.value;
+  const double step = 2.0 * message + to_seconds(std::max(lab.shortest_tile, lab.longest_tile));
+  if (lab.ranks * step > longest_op_seconds) {
+    throw ConfigError(
+        fmt::format("{}: {} ranks take up to {:.3g} s, over the limit of {:.0e} s; choose a smaller chunk, a higher "
+                    "rate, shorter tiles or fewer ranks",
+                    in_quotes(lab.name), lab.ranks, lab.ranks * step, longest_op_seconds));
+  }
+}
+
+}  // namespace
+
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
+  require_in_range(lab);
   if (options.faults && options.evaluator == Evaluator::replay) {
     throw ConfigError("replay cannot play faults, where rates change at run time; choose --evaluator engine or auto");
   }

@@ -63,8 +63,9 @@ struct LabRun {
   std::optional<Tails> tails{};             ///< under jitter
 };
 
-/// Proves the workload and plays it. Throws ConfigError on faults of ranks that are not there, and where replay is to
-/// play faults. Aborts when the proof fails: these programs are right.
+/// Proves the workload and plays it. Throws ConfigError on faults of ranks that are not there, where replay is to
+/// play faults, and on rates and sizes that leave the range of times. Aborts when the proof fails: these programs are
+/// right.
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options);
 
 }  // namespace commfuse

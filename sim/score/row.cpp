@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/config/suggest.h"
+#include "model/fit/measured_time.h"
 
 namespace commfuse::score {
 
@@ -75,6 +76,16 @@ double Row::amount(const Column& column) {
         "{} is {}, which is no number{}", column.name, in_quotes(cell),
         unit_of(column.name).empty() ? std::string() : fmt::format(" (the column is in {})", unit_of(column.name))));
   }
+  return 1.0;
+}
+
+double Row::microseconds(const Column& column) {
+  const double time = amount(column);
+  if (is_measured_time(time)) {
+    return time;
+  }
+  fault(fmt::format("{} is {}; a measured time lies between {:g} and {:g} us", column.name, text(column),
+                    shortest_measured_us, longest_measured_us));
   return 1.0;
 }
 

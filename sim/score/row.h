@@ -30,6 +30,8 @@ class Row {
   std::int64_t size(const Column& column);
   /// Any unit, above 0 and finite.
   double amount(const Column& column);
+  /// An amount that is a time in microseconds, from a picosecond to 1e5 seconds.
+  double microseconds(const Column& column);
 
   /// Notes a fault; the first one counts.
   void fault(std::string reason);

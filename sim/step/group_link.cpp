@@ -7,13 +7,14 @@
 #include "model/check.h"
 #include "model/cost/communication.h"
 #include "model/random/quantile_table.h"
+#include "sim/step/stream.h"
 
 namespace commfuse {
 
 namespace {
 
 Duration stretched(Duration time, double factor) {
-  return factor == 1.0 ? time : from_seconds(factor * to_seconds(time));
+  return factor == 1.0 ? time : stream_time(factor * to_seconds(time));
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ constexpr double loss_forward = 0.73;
 /// The largest power of two that divides a row's bytes, at most 16: what a load may be wide.
 std::int64_t alignment_of(std::int64_t bytes) { return std::min<std::int64_t>(16, bytes & -bytes); }
 
-Duration times(double factor, Duration time) { return from_seconds(factor * to_seconds(time)); }
+Duration times(double factor, Duration time) { return stream_time(factor * to_seconds(time)); }
 
 }  // namespace
 

@@ -10,6 +10,7 @@
 #include "model/check.h"
 #include "model/config_error.h"
 #include "sim/step/layer_sites.h"
+#include "sim/step/stream.h"
 
 namespace commfuse {
 
@@ -142,7 +143,7 @@ Duration SiteTimes::slowed(SitePoint point, const SiteTime& schedule, const Slow
     return schedule.time;
   }
   if (counts_ == Counts::compute) {
-    return from_seconds(slowdown.kernels * to_seconds(schedule.time));
+    return stream_time(slowdown.kernels * to_seconds(schedule.time));
   }
   point.strategy = schedule.strategy;
   const auto [known, is_new] = slowed_.try_emplace({key_of(point), schedule.options, slowdown});

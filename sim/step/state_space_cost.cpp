@@ -59,7 +59,7 @@ void LayerCost::state_space_backward(Stream& stream) {
   site(stream, {&*mamba_out_, SiteName::down}, Direction::backward);
   moved(stream, 5 * tokens_ * inner);
   sequence_exchange(stream, inner);
-  kernel(stream, from_seconds(scan_backward * to_seconds(scan())));
+  kernel(stream, stream_time(scan_backward * to_seconds(scan())));
   stream.add_host((scan_kernels - 1) * point_.framework.issue.value);
   moved(stream, 4 * tokens_ * space.convolved() / plan_.tensor);
   sequence_exchange(stream, space.projected() / plan_.tensor);

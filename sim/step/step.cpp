@@ -53,8 +53,8 @@ struct LayerPasses {
 /// the layer before or behind: the longer of the two counts.
 Stream beside(Stream stream, Duration communication) {
   const Duration more = std::max(Duration::zero(), communication - stream.device);
-  stream.device += more;
-  stream.end += more;
+  stream.device = counted(stream.device + more);
+  stream.end = counted(stream.end + more);
   return stream;
 }
 
@@ -93,11 +93,13 @@ class Step {
       Duration busy{};
       for (std::int64_t piece = stage; piece < std::ssize(pipeline.pieces); piece += plan_.pipeline) {
         const PipelinePiece& one = pipeline.pieces[static_cast<std::size_t>(piece)];
-        busy += pipeline.micro_batches * (one.forward.device + one.backward.device + one.weights.device);
+        const Duration pass = counted(one.forward.device + one.backward.device + one.weights.device);
+        stream_time(static_cast<double>(pipeline.micro_batches) * to_seconds(pass));
+        busy = counted(busy + pipeline.micro_batches * pass);
       }
       longest = std::max(longest, before + busy);
       const PipelinePiece& own = pipeline.pieces[static_cast<std::size_t>(stage)];
-      before += own.forward.device + (pipeline.splits_backward ? Duration{} : own.backward.device);
+      before = counted(before + own.forward.device + (pipeline.splits_backward ? Duration{} : own.backward.device));
       optimizer = std::min(optimizer, optimizer_of(stage));
     }
     return longest + optimizer;
@@ -136,7 +138,7 @@ class Step {
       const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
       pipeline.send = send_time(*point_.machine, plan_.gpus() / plan_.pipeline,
                                 Bytes{2 * plan_.tokens_per_pass() * model_.hidden / sharers});
-      pipeline.send = from_seconds(slowest_of(2, point_.communication_sigma) * to_seconds(pipeline.send));
+      pipeline.send = stream_time(slowest_of(2, point_.communication_sigma) * to_seconds(pipeline.send));
     }
     return pipeline;
   }
@@ -202,8 +204,9 @@ class Step {
     for (const LastBackward& last : times.last_backward) {
       const std::int64_t pieces = std::max<std::int64_t>(1, layers_of(last.piece));
       for (std::int64_t i = 1; i <= pieces; ++i) {
-        const Duration final = last.start + (last.end - last.start) * i / pieces;
-        done = std::max(done, final) + bucket;
+        const Duration layer = (last.end - last.start) / pieces;  // the rest apart: all of it times i may leave 64 bits
+        const Duration final = last.start + layer * i + (last.end - last.start) % pieces * i / pieces;
+        done = counted(std::max(done, final) + bucket);
       }
     }
     return std::max(done, times.end);
@@ -265,6 +268,10 @@ std::string_view degrees_of(const TrainingPlan& plan) {
 }  // namespace
 
 Machine resized(Machine machine, const TrainingPlan& plan) {
+  constexpr std::int64_t most_gpus = std::int64_t{1} << 30;  // as ranks are counted
+  if (plan.gpus() > most_gpus) {
+    throw ConfigError(fmt::format("{} is more than {} GPUs; choose fewer", degrees_of(plan), most_gpus));
+  }
   const std::int64_t nodes = (plan.gpus() + machine.gpus_per_node - 1) / machine.gpus_per_node;
   if (machine.network) {
     machine.nodes = static_cast<int>(nodes);
@@ -389,6 +396,28 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   return prediction;
 }
 
+namespace {
+
+/// Throws ConfigError where it leaves 64 bits.
+Bytes cache_of_layers(const StepPoint& point) {
+  constexpr double most = 4e18;
+  Bytes all;
+  for (const LayerRun& run : layer_runs(*point.model)) {
+    const Bytes layer = decode_cache(point, run.kind);
+    const double more = static_cast<double>(run.count) * static_cast<double>(layer.count);
+    if (static_cast<double>(all.count) + more > most) {
+      throw ConfigError(
+          fmt::format("{} sequences of {} tokens of {} have a cache of more than {:.0e} bytes; choose a "
+                      "smaller batch or sequence",
+                      point.plan.micro_batch, point.cached, point.model->name, most));
+    }
+    all += run.count * layer;
+  }
+  return all;
+}
+
+}  // namespace
+
 DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   check(point.cached > 0 && point.plan.seq == 1, "a decoding step is one token a sequence, with keys before it");
   const Transformer& model = *point.model;
@@ -406,9 +435,7 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
   prediction.mfu = (flops.layers.count + attended) / (seconds * peak_of(point));
   prediction.weights = Bytes{parameters_on_gpu(model, plan, 0) * bytes_of(plan.dtype)};
-  for (const LayerRun& run : layer_runs(model)) {
-    prediction.cache += run.count * decode_cache(point, run.kind);
-  }
+  prediction.cache = cache_of_layers(point);
   prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;
 }

@@ -4,10 +4,28 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 
 #include "model/units.h"
 
 namespace commfuse {
+
+/// The longest that a row of kernels may take: the sum of two, and of one kernel more, stays inside Duration.
+inline constexpr Duration longest_stream = std::chrono::seconds(2'000'000);
+
+/// Throws ConfigError: it would take longer.
+[[noreturn]] void refuse_length();
+
+/// Rounds to the nearest picosecond. Throws ConfigError above longest_stream. Requires seconds >= 0.
+Duration stream_time(double seconds);
+
+/// The same time. Throws ConfigError above longest_stream.
+inline Duration counted(Duration time) {
+  if (time > longest_stream) [[unlikely]] {
+    refuse_length();
+  }
+  return time;
+}
 
 /// Where host and device are.
 struct StreamState {
@@ -15,7 +33,8 @@ struct StreamState {
   Duration device{};
 };
 
-/// A row of kernels. Kernel k starts when the host has issued it and the device has done with those before it.
+/// A row of kernels, at most longest_stream long; what makes it longer throws ConfigError. Kernel k starts when the
+/// host has issued it and the device has done with those before it.
 struct Stream {
   Duration host{};    ///< What the host takes to issue all of them.
   Duration device{};  ///< What the device takes for all of them.
@@ -26,14 +45,14 @@ struct Stream {
   void add(Duration issue, Duration time) {
     host += issue;
     device += time;
-    end = std::max(end + time, host + time);
+    end = counted(std::max(end + time, host + time));
   }
   /// Work of the host alone.
-  void add_host(Duration issue) { host += issue; }
+  void add_host(Duration issue) { host = counted(host + issue); }
 
   /// This row and then another one.
   [[nodiscard]] Stream then(const Stream& next) const {
-    return {host + next.host, device + next.device, std::max(end + next.device, host + next.end)};
+    return {counted(host + next.host), device + next.device, counted(std::max(end + next.device, host + next.end))};
   }
 
   /// The same where the host waits for its end, and so did before it for that of the rows before.
@@ -44,7 +63,7 @@ struct Stream {
 
   /// Where host and device are after it, when its input arrives at `input`.
   [[nodiscard]] StreamState after(const StreamState& state, Duration input) const {
-    return {state.host + host, std::max(std::max(state.device, input) + device, state.host + end)};
+    return {counted(state.host + host), counted(std::max(std::max(state.device, input) + device, state.host + end))};
   }
 };
 

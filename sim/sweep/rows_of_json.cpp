@@ -12,6 +12,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
+#include "model/json_characters.h"
 #include "sim/sweep/row_check.h"
 
 namespace commfuse {
@@ -79,8 +80,74 @@ Json parsed_line(std::string_view text, const Place& place) {
   }
 }
 
+/// Characters of a stream, and where they stand.
+class Characters {
+ public:
+  Characters(std::istream& in, const std::string& file) : in_(in), file_(file) { fill(); }
+
+  [[nodiscard]] bool at_end() const { return count_ == 0; }
+  [[nodiscard]] char front() const { return buffer_[at_]; }
+  /// Throws ConfigError where one row, or all of them, are too long.
+  void pop() {
+    before_ = last_;
+    last_ = next_;
+    next_ = front() == '\n' ? Spot{next_.line + 1, 1} : Spot{next_.line, next_.column + 1};
+    if (++at_ >= count_) {
+      fill();
+    }
+  }
+  /// A row is over.
+  void forget() { since_ = 0; }
+  /// "line:col", both from 1, of the byte that the parser stopped at: the last one, the one before it where it had to
+  /// look ahead, or the end.
+  [[nodiscard]] std::string place(std::size_t byte) const {
+    const std::size_t read = total_ - (count_ - at_);
+    const Spot& spot = byte > read ? next_ : byte == read ? last_ : before_;
+    return fmt::format("{}:{}", spot.line, spot.column);
+  }
+  /// The first letter of the buffer that is not blank, or 0.
+  [[nodiscard]] char first_letter() const {
+    const auto end = buffer_.begin() + static_cast<std::ptrdiff_t>(count_);
+    const auto found = std::find_if_not(buffer_.begin(), end, is_blank);
+    return found == end ? '\0' : *found;
+  }
+
+ private:
+  struct Spot {
+    std::size_t line = 1;
+    std::size_t column = 1;
+  };
+  static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+
+  void fill() {
+    in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    count_ = static_cast<std::size_t>(in_.gcount());
+    at_ = 0;
+    total_ += count_;
+    since_ += count_;
+    if (total_ > most_json_bytes) {
+      throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file_));
+    }
+    if (since_ > longest_json_piece + buffer_.size()) {
+      throw ConfigError(fmt::format("{}:{}: a row takes more than {} MiB; write the results anew", file_, next_.line,
+                                    longest_json_piece >> 20U));
+    }
+  }
+
+  std::istream& in_;
+  const std::string& file_;
+  std::vector<char> buffer_ = std::vector<char>(1 << 16);
+  std::size_t at_ = 0;
+  std::size_t count_ = 0;
+  std::size_t total_ = 0;
+  std::size_t since_ = 0;  // since the last row
+  Spot next_;              // of front()
+  Spot last_;              // of the character before it
+  Spot before_;            // of the one before that
+};
+
 /// The objects of a list, each of which is looked at and forgotten.
-std::vector<ResultRow> rows_in_list(const std::string& text, const std::string& file) {
+std::vector<ResultRow> rows_in_list(Characters& characters, const std::string& file) {
   std::vector<ResultRow> rows;
   const auto take = [&](Json::parse_event_t event, const Json& parsed) {
     const Place place{file, rows.size() + 2};  // An object a line, below the bracket.
@@ -88,32 +155,44 @@ std::vector<ResultRow> rows_in_list(const std::string& text, const std::string& 
       refuse(place, "this is no row; write the results anew");
     }
     rows.push_back(row_in(parsed, place));
+    characters.forget();
   };
   try {
-    take_and_forget<Json>(file, 1, take, text);
+    take_and_forget<Json>(file, 1, take, JsonCharacter(&characters), JsonCharacter<Characters>(nullptr));
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: {}", file, line_and_column(text, error.byte), no_rows));
+    throw ConfigError(fmt::format("{}:{}: {}", file, characters.place(error.byte), no_rows));
   } catch (const Json::exception&) {
     refuse({file, rows.size() + 2}, "a number is out of range; write the results anew");
   }
   return rows;
 }
 
+/// The next line without its break.
+std::string next_line(Characters& characters) {
+  std::string line;
+  for (; !characters.at_end() && characters.front() != '\n'; characters.pop()) {
+    line += characters.front();
+  }
+  if (!characters.at_end()) {
+    characters.pop();
+  }
+  characters.forget();
+  return line;
+}
+
 }  // namespace
 
-std::vector<ResultRow> rows_of_json(const std::string& text, const std::string& file) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && text[first] == '[') {
-    return rows_in_list(text, file);
+std::vector<ResultRow> rows_of_json(std::istream& in, const std::string& file) {
+  Characters characters(in, file);
+  if (characters.first_letter() == '[') {
+    return rows_in_list(characters, file);
   }
-  std::vector<ResultRow> rows;
   Place place{file, 0};
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::size_t end = std::min(rest.find('\n'), rest.size());
-    const std::string_view line = rest.substr(0, end);
-    rest.remove_prefix(std::min(end + 1, rest.size()));
+  std::vector<ResultRow> rows;
+  while (!characters.at_end()) {
+    const std::string line = next_line(characters);
     ++place.line;
-    if (line.find_first_not_of(" \t\r") != std::string_view::npos) {
+    if (line.find_first_not_of(" \t\r") != std::string::npos) {
       rows.push_back(row_in(parsed_line(line, place), place));
     }
   }

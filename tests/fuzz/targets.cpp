@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -117,8 +118,9 @@ void overlap_config(std::string_view bytes) {
 }
 
 void rows(std::string_view bytes) {
+  std::istringstream text{std::string(bytes)};
   tolerate([&] {
-    for (const ResultRow& row : rows_of_json(std::string(bytes), "rows.jsonl")) {
+    for (const ResultRow& row : rows_of_json(text, "rows.jsonl")) {
       const std::vector<Value> values = values_of(row);
       check(values_of(row_of(values)) == values, "a row is the same behind its values");
     }

@@ -73,8 +73,10 @@ int report(const LinksRequest& request, const RunRecord& record, std::int32_t ra
   if (request.format == "json") {
     fmt::print("{}", to_json(record));
   } else {
-    fmt::print("{}noise floor: {}\n", to_table(findings, ranks, tolerance),
-               in_words(record.noise, record.executor == "mpi" ? 1 : ranks));
+    fmt::print("{}", to_table(findings, ranks, tolerance));
+    if (!record.noise.samples.empty()) {  // else nobody measured it
+      fmt::print("noise floor: {}\n", in_words(record.noise, record.executor == "mpi" ? 1 : ranks));
+    }
   }
   return findings.off.empty() ? exit_code::done : exit_code::gate_missed;
 }

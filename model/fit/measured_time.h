@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a stranger's measurement may say that something took.
+#pragma once
+
+namespace commfuse {
+
+/// In microseconds: one picosecond, the least that times are counted in, to the longest time of an op.
+inline constexpr double shortest_measured_us = 1e-6;
+inline constexpr double longest_measured_us = 1e11;
+
+/// False for what is no number too.
+constexpr bool is_measured_time(double microseconds) {
+  return microseconds >= shortest_measured_us && microseconds <= longest_measured_us;
+}
+
+}  // namespace commfuse
