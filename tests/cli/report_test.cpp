@@ -109,6 +109,25 @@ TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
             "nothing.jsonl cannot be read; give the folder of a sweep, its store, JSON or JSON Lines\n");
 }
 
+TEST_F(Report, ARowOfManyMegabytesIsRefusedBeforeTheRestIsRead) {
+  for (const char* begin : {"", "[{\"a\":\""}) {
+    write("long.jsonl", begin + std::string(std::size_t{17} << 20U, 'a'));
+    EXPECT_EQ(run_program("commfuse-sim report long.jsonl --out long.html").err,
+              "long.jsonl:1: a row takes more than 16 MiB; write the results anew\n");
+  }
+}
+
+TEST_F(Report, AListThatBreaksOffIsToldWithItsPlace) {
+  const auto refusal = [&](const std::string& text) {
+    write("bad.json", text);
+    return run_program("commfuse-sim report bad.json --out bad.html").err;
+  };
+  constexpr auto no_json = ": this is no JSON; give the store of a sweep, or what -o json or jsonl writes\n";
+  EXPECT_EQ(refusal("\n [\n"), std::string("bad.json:3:1") + no_json);
+  EXPECT_EQ(refusal("[ x"), std::string("bad.json:1:3") + no_json);
+  EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + no_json);
+}
+
 TEST_F(Report, WhatCannotBePlayedAgainIsSaid) {
   write("gone.jsonl", row_with("hardware", "gone"));
   EXPECT_EQ(run_program("commfuse-sim report gone.jsonl --out gone.html").code, 0);

@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "tests/own_folder.h"
 
 namespace commfuse {
 namespace {
@@ -38,6 +41,19 @@ TEST(LoadModel, shapes_add_up_to_the_published_number_of_parameters) {
     EXPECT_NEAR(billions_of(load_model(model.name), model.is_tied) / model.billions, 1.0, 0.004) << model.name;
   }
   unsetenv("COMMFUSE_CONFIG_DIR");
+}
+
+TEST(LoadModel, more_parameters_than_64_bits_hold_in_bytes_are_refused) {
+  const OwnFolder folder;
+  std::ofstream("huge.yaml") << "schema: commfuse.model/1\nname: huge\nlayers: 10000\nhidden: 1M\nffn: 1M\nheads: 1\n"
+                                "kv_heads: 1\nhead_dim: 1\nvocab: 1\ngated_mlp: true\n"
+                                "experts: {count: 65536, active: 65536, ffn: 1M, shared: 65536}\n";
+  try {
+    load_model("huge.yaml");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "huge.yaml: huge has 4.3e+21 parameters, and 1e+17 is the most; check its sizes");
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/nccl_tests.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -144,6 +145,20 @@ TEST(NcclTests, other_texts_are_the_users_mistake) {
             "out.txt: has no lines of ranks and devices; give the whole output");
   EXPECT_EQ(why(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", std::nullopt),
             "out.txt: does not say which collective was timed; name it, as in all_gather");
+}
+
+TEST(NcclTests, a_time_that_no_clock_measures_is_a_mistake_of_its_row) {
+  const auto row = [](const char* bytes, const char* time) {
+    return fmt::format("  {}  2  float  sum  -1  {}  0.0  0.0  0  16.9  0.0  0.0  0\n", bytes, time);
+  };
+  const NcclTestsRun run = read_nccl_tests(
+      head + row("64", "1e300") + row("64", "1e-7") + row("140737488355328", "17.1") + row("64", "17.1"), "out.txt",
+      "all_gather");
+  EXPECT_EQ(run.rows.size(), 1U);
+  ASSERT_EQ(run.mistakes.size(), 3U);
+  EXPECT_EQ(run.mistakes[0].reason, "the time is 1e+300 us, outside 1e-06 to 1e+11 us");
+  EXPECT_EQ(run.mistakes[1].reason, "the time is 1e-07 us, outside 1e-06 to 1e+11 us");
+  EXPECT_EQ(run.mistakes[2].reason, "the size is 140737488355328 bytes, above 70368744177664");
 }
 
 }  // namespace

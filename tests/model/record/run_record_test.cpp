@@ -2,6 +2,7 @@
 // A record is read back as it was written, and what is no record is refused with its place.
 #include "model/record/run_record.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -118,6 +119,22 @@ TEST(RunRecord, WhatIsNoRecordIsRefusedWithItsKey) {
             std::string("r.json: micro_benchmarks[2].peer: it is out of range") + remedy);
   EXPECT_EQ(refusal_with("\"seed\": 18446744073709551615", "\"seed\": -1"),
             std::string("r.json: seed: it is no whole number of at least 0") + remedy);
+}
+
+TEST(RunRecord, RanksAndTimesBeyondAnyMachineAreRefused) {
+  const std::string out_of_range = "it is out of range";
+  for (const char* ranks : {"0", "1048577", "2147483647", "4611686018427387904"}) {
+    EXPECT_EQ(refusal_with("\"ranks\":3", fmt::format("\"ranks\":{}", ranks)),
+              "r.json: micro_benchmarks[2].ranks: " + out_of_range + remedy);
+  }
+  EXPECT_EQ(refusal_with("\"ranks\":3", "\"ranks\":1048576"), "");
+  EXPECT_EQ(refusal_with("[1001000000,", "[100000000000000001,"),
+            "r.json: noise.samples_ps[0]: " + out_of_range + remedy);
+}
+
+TEST(RunRecord, ARunThatIsDoneHasAMakespan) {
+  EXPECT_EQ(refusal_with("\"makespans_ps\":[123456789012345,1000000000]", "\"makespans_ps\":[]"),
+            std::string("r.json: runs[0].makespans_ps: it has no sample, and the status is done") + remedy);
 }
 
 TEST(RunRecord, AFileThatIsNotThereIsRefused) {

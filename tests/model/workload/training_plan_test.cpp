@@ -87,5 +87,28 @@ TEST(TrainingPlan, of_a_hybrid_splits_heads_and_groups_of_its_state_space) {
       "choose fewer ranks that share a sequence");
 }
 
+TEST(TrainingPlan, refuses_what_leaves_64_bits) {
+  constexpr std::int64_t giga = std::int64_t{1} << 30;
+  EXPECT_EQ(refusal({.global_batch = giga, .micro_batch = giga, .seq = 2}),
+            "micro-batch 1073741824 times seq 2 is too large; the most is 1073741824 tokens");
+  EXPECT_EQ(refusal({.global_batch = giga, .seq = 1}),
+            "1073741824 micro-batches through 1 pieces of the model are too many passes; the most is 67108864, so "
+            "choose a larger micro-batch, or a smaller batch");
+  Transformer wide = llama_405b;
+  wide.ffn = std::int64_t{1} << 20;
+  wide.layers = 10'000;
+  EXPECT_EQ(refusal({.seq = giga}, wide),
+            "micro-batch 1 times seq 1073741824 is too large for llama, whose activations would take 2e+20 bytes; "
+            "choose a smaller batch or sequence");
+  EXPECT_EQ(refusal({.seq = giga}), "accepted");
+}
+
+TEST(TrainingPlan, of_more_gpus_than_can_be_counted_has_the_most) {
+  constexpr std::int64_t kilo = 1024;
+  const TrainingPlan plan{
+      .tensor = kilo * kilo, .pipeline = kilo, .data = kilo * kilo, .context = kilo, .ulysses = kilo};
+  EXPECT_EQ(plan.gpus(), std::int64_t{1} << 53);
+}
+
 }  // namespace
 }  // namespace commfuse

@@ -271,6 +271,30 @@ TEST_F(Calibrate, TooFewRowsAreRefusedWithHowManyAreNeeded) {
   }
 }
 
+TEST_F(Calibrate, ATimeThatNoClockMeasuresIsAFaultOfItsRow) {
+  const fs::path table = write("odd.csv",
+                               "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,1e300\nA,bf16,64,64,64,1e-7\n"
+                               "A,bf16,64,64,64,5\nA,bf16,64,64,64,1e-6\n");
+  const Observations seen = read_observations({table}, std::nullopt);
+  EXPECT_EQ(seen.faults, (std::vector<std::string>{
+                             table.string() + ":2: time_us is 1e300; a measured time lies between 1e-06 and 1e+11 us",
+                             table.string() + ":3: time_us is 1e-7; a measured time lies between 1e-06 and 1e+11 us"}));
+  ASSERT_EQ(seen.gemm[index_of(DType::bf16)].rows.size(), 2U);
+  EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows[1].time, Duration{1});
+}
+
+TEST_F(Calibrate, WhereNothingIsLeftTheFirstFaultIsTheReason) {
+  const fs::path table = write("odd.csv", "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,1e300\nA,bf16,64,64,64,0\n");
+  try {
+    calibrate(base(), "h100-sxm", "odd", read_observations({table}, std::nullopt));
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()),
+              "nothing can be fitted: " + table.string() +
+                  ":2: time_us is 1e300; a measured time lies between 1e-06 and 1e+11 us (the first of 2 faulty rows)");
+  }
+}
+
 TEST_F(Calibrate, ResidualsAreDrawnByTenfoldsOfTime) {
   const std::vector<Residual> residuals{{5.0, 5.5}, {5.0, 4.5}, {50.0, 50.0}, {2000.0, 4000.0}};
   EXPECT_EQ(residual_plot(residuals),
@@ -415,6 +439,17 @@ TEST_F(Calibrate, OpsOfSchedulesAreRowsLikeAnyOtherAndThoseOfSingleRanksAreNone)
   EXPECT_EQ(both.next_op, alone.next_op);
   EXPECT_EQ(both.skipped.back(),
             "run.json: ops of single ranks and links, which commfuse-validate links compares (1 row)");
+}
+
+TEST_F(Calibrate, ACollectiveOfOneRankIsLeftOutOfARecordAndASizeBeyondAllIsRefused) {
+  RunRecord record{.executor = "cpu", .compute = "real", .links = "copied", .environment = {.cpu = "on paper"}};
+  record.micro_benchmarks = {micro("all_gather", 4096, std::chrono::microseconds(9))};
+  record.micro_benchmarks.front().ranks = 1;
+  EXPECT_EQ(read_observations({write("one.json", to_json(record))}, std::nullopt).skipped,
+            std::vector<std::string>{"one.json: collectives of one rank, which send nothing (1 row)"});
+  record.micro_benchmarks.front() = micro("all_gather", std::int64_t{1} << 47, std::chrono::microseconds(9));
+  EXPECT_EQ(refusal_of({write("far.json", to_json(record))}),
+            "far.json: an op of size 140737488355328 was measured, and 70368744177664 is the most; measure anew");
 }
 
 TEST_F(Calibrate, RecordsAreOfOneMachine) {

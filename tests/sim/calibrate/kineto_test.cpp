@@ -117,6 +117,46 @@ TEST(Kineto, ASizeThatIsNoWholeNumberIsNone) {
   }
 }
 
+TEST(Kineto, AProductWhoseTimeNoClockMeasuresIsSkipped) {
+  const OwnFolder folder;
+  for (const char* time : {"1e300", "0", "1e-9"}) {
+    std::string other = trace;
+    other.replace(other.find("\"dur\": 100.5"), 12, std::string("\"dur\": ") + time);
+    std::ofstream("a.json") << other;
+    const KinetoTrace read = read_kineto("a.json");
+    const bool meets_others = std::string(time) == "1e300";
+    EXPECT_EQ(read.skipped.count("products that took no time from 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
+    EXPECT_EQ(read.products.size(), 1U) << time;
+  }
+}
+
+TEST(Kineto, AProductWithoutRowsOrWithTooManyIsSkipped) {
+  const OwnFolder folder;
+  for (const char* size : {"0", "-1", "9223372036854775807"}) {
+    std::string other = trace;
+    other.replace(other.find("4096, 8192"), 4, size);
+    std::ofstream("a.json") << other;
+    EXPECT_EQ(read_kineto("a.json").products.size(), 1U) << size;
+  }
+}
+
+TEST(Kineto, OneEventOfManyMegabytesIsRefusedBeforeItIsUnpacked) {
+  const OwnFolder folder;
+  gzFile file = gzopen("bomb.json.gz", "wb1");
+  const std::string letters(1 << 20, 'a');
+  gzputs(file, R"({"traceEvents":[{"name":")");
+  for (int i = 0; i < 20; ++i) {
+    gzwrite(file, letters.data(), static_cast<unsigned>(letters.size()));
+  }
+  gzclose(file);
+  try {
+    read_kineto("bomb.json.gz");
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "bomb.json.gz: one event takes more than 16 MiB; export the trace again");
+  }
+}
+
 TEST(Kineto, WhatIsCutOffIsSaid) {
   const OwnFolder folder;
   std::ofstream("a.json") << trace.substr(0, trace.size() / 2);

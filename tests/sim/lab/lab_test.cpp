@@ -57,6 +57,19 @@ TEST(Lab, RandomTilesAreWholeMicrosecondsAndTheSameForEveryEvaluator) {
   EXPECT_LE(tile, 1010us);
 }
 
+TEST(Lab, TimesThatLeaveTheirRangeAreRefused) {
+  LabWorkload slow = lab("fa", 256);
+  slow.rate.value = 1.0;
+  try {
+    run_lab(slow, {});
+    FAIL();
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "'fa': 256 ranks take up to 1.68e+07 s, over the limit of 1e+05 s; choose a smaller chunk, a higher "
+                 "rate, shorter tiles or fewer ranks");
+  }
+}
+
 TEST(Lab, AnotherSeedDrawsOtherTiles) {
   LabWorkload random = lab("faj", 16);
   const Duration first = run_lab(random, {}).makespan;
