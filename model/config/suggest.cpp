@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/config/plain_text.h"
+
 namespace commfuse {
 
 namespace {
@@ -68,16 +70,8 @@ std::string remedy_for(std::string_view wrong, std::span<const std::string_view>
 }
 
 std::string in_quotes(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text.substr(0, longest_quotation)) {
-    const auto code = static_cast<unsigned char>(c);
-    if (code < 0x20 || code == 0x7f) {
-      out += fmt::format("\\x{:02x}", code);
-    } else {
-      out += c;
-    }
-  }
-  return out + (text.size() > longest_quotation ? "...'" : "'");
+  return fmt::format("'{}{}'", with_escapes(text.substr(0, longest_quotation)),
+                     text.size() > longest_quotation ? "..." : "");
 }
 
 }  // namespace commfuse

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/schedule/builder.h"
 #include "model/schedule/fields.h"
@@ -48,10 +49,8 @@ void require_schema(const Node& node) {
 
 std::string title_of(const Node& node) {
   const std::string& title = scalar_of(node);
-  for (const char letter : title) {
-    if (static_cast<unsigned char>(letter) < 0x20) {
-      throw Wrong{node.place, "a name is one line of plain text; leave control characters out"};
-    }
+  if (has_control_character(title)) {
+    throw Wrong{node.place, "a name is one line of plain text; leave control characters out"};
   }
   if (title.empty() || title.size() > longest_title) {
     throw Wrong{node.place,

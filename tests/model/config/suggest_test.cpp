@@ -51,6 +51,7 @@ TEST(RemedyFor, offers_the_nearest_word_or_lists_all) {
 
 TEST(InQuotes, keeps_a_message_on_one_line_and_short) {
   EXPECT_EQ(in_quotes("a\nb\x1b[31m"), "'a\\x0ab\\x1b[31m'");
+  EXPECT_EQ(in_quotes("a\u009b31m\u202eb\u2066"), "'a\\xc2\\x9b31m\\xe2\\x80\\xaeb\\xe2\\x81\\xa6'");
   EXPECT_EQ(in_quotes(std::string(61, 'a')), "'" + std::string(60, 'a') + "...'");
 }
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/plain_text.h"
+
+#include <fmt/format.h>
+
+namespace commfuse {
+
+namespace {
+
+bool is_allowed(char letter, std::string_view allowed) { return allowed.find(letter) != std::string_view::npos; }
+
+}  // namespace
+
+std::size_t control_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const auto is_in = [&](std::size_t i, unsigned least, unsigned most) { return byte(i) >= least && byte(i) <= most; };
+  if (text.empty()) {
+    return 0;
+  }
+  if (byte(0) < 0x20 || byte(0) == 0x7f) {
+    return 1;
+  }
+  if (byte(0) == 0xc2 && is_in(1, 0x80, 0x9f)) {
+    return 2;
+  }
+  const bool turns = (byte(1) == 0x80 && is_in(2, 0xaa, 0xae)) || (byte(1) == 0x81 && is_in(2, 0xa6, 0xa9));
+  return byte(0) == 0xe2 && turns ? 3 : 0;
+}
+
+bool has_control_character(std::string_view text, std::string_view allowed) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_ascii_letter = text[i] >= 0x20 && text[i] < 0x7f;
+    if (!is_ascii_letter && control_character(text.substr(i)) > 0 && !is_allowed(text[i], allowed)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+std::string with_escapes(std::string_view text, std::string_view allowed) {
+  std::string out;
+  while (!text.empty()) {
+    std::size_t length = is_allowed(text.front(), allowed) ? 0 : control_character(text);
+    if (length == 0) {
+      out += text.front();
+      text.remove_prefix(1);
+    }
+    for (; length > 0; --length) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+      text.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+}  // namespace commfuse

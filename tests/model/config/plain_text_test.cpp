@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/plain_text.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse {
+namespace {
+
+TEST(PlainText, ControlCharactersAreThoseOfAsciiOfLatin1AndOfDirections) {
+  for (const std::string_view control :
+       {"\x01", "\t", "\n", "\x1b", "\x7f", "\u0080", "\u009b", "\u009f", "\u202a", "\u202e", "\u2066", "\u2069"}) {
+    EXPECT_EQ(control_character(control), control.size()) << with_escapes(control);
+    EXPECT_TRUE(has_control_character("a" + std::string(control) + "b"));
+  }
+  EXPECT_EQ(control_character(std::string_view("\0", 1)), 1U);
+}
+
+TEST(PlainText, LettersOfAnyLanguageAreNone) {
+  for (const std::string_view plain : {"", " ", "~", "\u00a0", "\u00e9", "\u2029x", "\u202f", "\u2065", "\u206a",
+                                       "\u6a21\u578b", "\u05d0\u200f", "\xc2", "\xe2\x80", "\xe2"}) {
+    EXPECT_EQ(control_character(plain), 0U) << with_escapes(plain);
+    EXPECT_FALSE(has_control_character(plain));
+    EXPECT_EQ(with_escapes(plain), plain);
+  }
+}
+
+TEST(PlainText, SomeMayBeAllowed) {
+  EXPECT_FALSE(has_control_character("a\tb\n", "\t\n"));
+  EXPECT_TRUE(has_control_character("a\tb\x1b", "\t\n"));
+  EXPECT_EQ(with_escapes("a\tb\nc\x1b", "\t"), "a\tb\\x0ac\\x1b");
+}
+
+TEST(PlainText, EscapesAreOfEveryByte) { EXPECT_EQ(with_escapes("a\u009b\u202eb"), "a\\xc2\\x9b\\xe2\\x80\\xaeb"); }
+
+}  // namespace
+}  // namespace commfuse
