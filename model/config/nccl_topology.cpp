@@ -34,6 +34,7 @@ constexpr std::string_view how_made = "let NCCL write the file, with NCCL_TOPO_D
 
 constexpr std::size_t most_cpus = 64;
 constexpr std::size_t deepest_bus = 32;
+constexpr int deepest_element = 64;  // below a CPU: also of elements that are no switches
 
 /// One NVLink, one direction, by the compute capability from which GPUs have it (data sheets: P100 160 GB/s both ways
 /// over 4 links, V100 300 over 6, A100 600 over 12, RTX 3090 112.5 over 4, H100 900 over 18, B200 1800 over 18).
@@ -227,13 +228,16 @@ class Reader {
     }
     roots_.push_back(root);
     std::vector<int> above{root};
-    add_below(cpu, above);
+    add_below(cpu, above, 0);
   }
 
-  /// `above`: the vertices from the CPU down to this element.
-  void add_below(const pugi::xml_node& element, std::vector<int>& above) {
+  /// `above`: the vertices from the CPU down to this element, which has `depth` elements between it and the CPU.
+  void add_below(const pugi::xml_node& element, std::vector<int>& above, int depth) {
     if (above.size() > deepest_bus) {
       refuse(element, fmt::format("PCIe switches in more than {} others are too many; {}", deepest_bus, how_made));
+    }
+    if (depth > deepest_element) {
+      refuse(element, fmt::format("elements in more than {} others are too many; {}", deepest_element, how_made));
     }
     for (const pugi::xml_node child : element.children()) {
       const std::string_view tag = child.name();
@@ -241,10 +245,10 @@ class Reader {
         const int bridge = add(VertexKind::bridge);
         join(bridge, above.back(), pcie_rate(child));
         above.push_back(bridge);
-        add_below(child, above);
+        add_below(child, above, depth + 1);
         above.pop_back();
       } else if (tag == "pci" || tag == "nic") {
-        add_below(child, above);
+        add_below(child, above, depth + 1);
       } else if (tag == "gpu") {
         const int gpu = *gpu_at(element.attribute("busid").value());
         gpus_[static_cast<std::size_t>(gpu)].above = above;

@@ -3,11 +3,13 @@
 // with fewer and simpler parts.
 #include "model/config/topology_file.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
 
 #include "model/config_error.h"
 
@@ -157,6 +159,22 @@ TEST(NcclTopology, FilesOfStrangersHaveLimits) {
   }
   EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu>" + gpus + "</cpu></system>"),
             "a.txt:1:1: 65 GPUs are too many; give the file of one node, of at most 64 GPUs");
+}
+
+TEST(NcclTopology, ElementsThatAreNoSwitchesHaveADepthToo) {
+  const auto nested = [](std::string_view tag, int times) {
+    std::string opened;
+    std::string closed;
+    for (int i = 0; i < times; ++i) {
+      opened += fmt::format("<{}>", tag);
+      closed += fmt::format("</{}>", tag);
+    }
+    return fmt::format("<system><cpu><pci busid=\"0\"><gpu dev=\"0\"/></pci>{}{}</cpu></system>", opened, closed);
+  };
+  EXPECT_EQ(refusal(read_nccl_topology, nested("nic", 64)), "accepted");
+  EXPECT_EQ(refusal(read_nccl_topology, nested("nic", 40'000)),
+            "a.txt:1:369: elements in more than 64 others are too many; let NCCL write the file, with "
+            "NCCL_TOPO_DUMP_FILE");
 }
 
 TEST(TopologyMatrix, MoreNvlinksThanAGpuHasAreACrossbar) {
