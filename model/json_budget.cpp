@@ -19,6 +19,11 @@ void JsonBudget::refuse_objects() const {
                                 place_, most_objects_));
 }
 
+void JsonBudget::refuse_keys() const {
+  throw ConfigError(
+      fmt::format("{}: more than {} keys in one object; give the file as it was written", place_, most_keys_));
+}
+
 void JsonBudget::refuse_size() const {
   throw ConfigError(
       fmt::format("{}: it takes more than {} MiB of memory; give a part of it", place_, most_bytes >> 20U));

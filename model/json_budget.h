@@ -3,6 +3,7 @@
 // "1," become gigabytes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -25,9 +26,11 @@ class JsonBudget {
     std::size_t objects = 0;
   };
 
-  /// `place` begins its sentences.
-  explicit JsonBudget(std::string place, std::size_t most_objects = std::numeric_limits<std::size_t>::max())
-      : place_(std::move(place)), most_objects_(most_objects) {}
+  static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
+  /// `place` begins its sentences; `most_keys` are those of one object.
+  explicit JsonBudget(std::string place, std::size_t most_objects = unlimited, std::size_t most_keys = unlimited)
+      : place_(std::move(place)), most_objects_(most_objects), most_keys_(most_keys) {}
 
   /// These throw ConfigError when there is too much. A list or object begins, `depth` others around it:
   void begin_list(int depth) { begin(depth); }
@@ -36,8 +39,15 @@ class JsonBudget {
       refuse_objects();
     }
     begin(depth);
+    keys_[static_cast<std::size_t>(depth)] = 0;
   }
-  void key(std::size_t length) { take(key_bytes + length); }
+  /// Of an object with `depth` others around it.
+  void key(std::size_t length, int depth = 0) {
+    if (++keys_[static_cast<std::size_t>(depth)] > most_keys_) {
+      refuse_keys();
+    }
+    take(key_bytes + length);
+  }
   void value() { take(value_bytes); }
   void text(std::size_t length) { take(value_bytes + length); }
 
@@ -66,12 +76,22 @@ class JsonBudget {
   }
   [[noreturn]] void refuse_depth() const;
   [[noreturn]] void refuse_objects() const;
+  [[noreturn]] void refuse_keys() const;
   [[noreturn]] void refuse_size() const;
 
   std::string place_;
   std::size_t most_objects_;
+  std::size_t most_keys_;
+  std::array<std::size_t, deepest> keys_{};  // of the objects that have begun, by depth
   Taken taken_;
 };
+
+/// An object of the ordered kind is a list that is searched from its front for every key.
+template <class Json>
+constexpr std::size_t most_keys = requires(typename Json::object_t object) {
+  object.capacity();
+}
+? 1000 : JsonBudget::unlimited;
 
 /// Counts what nlohmann's parser tells its callback.
 template <class Json>
@@ -82,7 +102,7 @@ void count_event(JsonBudget& budget, int depth, typename Json::parse_event_t eve
   } else if (event == Event::array_start) {
     budget.begin_list(depth);
   } else if (event == Event::key) {
-    budget.key(value.template get_ref<const std::string&>().size());
+    budget.key(value.template get_ref<const std::string&>().size(), depth - 1);
   } else if (event == Event::value && value.is_string()) {
     budget.text(value.template get_ref<const std::string&>().size());
   } else if (event == Event::value) {
@@ -100,7 +120,7 @@ class TakeAndForget {
   static constexpr std::size_t most_objects = 1000;
 
   TakeAndForget(std::string place, int depth, Take take)
-      : budget_(std::move(place), most_objects), depth_(depth), take_(std::move(take)) {}
+      : budget_(std::move(place), most_objects, most_keys<Json>), depth_(depth), take_(std::move(take)) {}
 
   bool operator()(int depth, Event event, Json& value) {
     const bool begins = event == Event::object_start || event == Event::array_start;
@@ -135,7 +155,7 @@ void take_and_forget(const std::string& place, int depth, const Take& take, cons
 template <class Json>
 class JsonCounter {
  public:
-  explicit JsonCounter(const std::string& place) : budget_(place) {}
+  explicit JsonCounter(const std::string& place) : budget_(place, JsonBudget::unlimited, most_keys<Json>) {}
 
   bool null() { return value(); }
   bool boolean(bool /*is*/) { return value(); }
@@ -148,7 +168,7 @@ class JsonCounter {
     return true;
   }
   bool key(std::string& text) {
-    budget_.key(text.size());
+    budget_.key(text.size(), depth_ - 1);
     return true;
   }
   bool start_object(std::size_t /*size*/) {
@@ -180,8 +200,8 @@ class JsonCounter {
   int depth_ = 0;
 };
 
-/// What `text` says. Throws ConfigError, which begins with `place`, where it is nested deeper than 100 or takes more
-/// than about 400 MiB in memory; and what the parser throws.
+/// What `text` says. Throws ConfigError, which begins with `place`, where it is nested deeper than 100, takes more than
+/// about 400 MiB in memory, or has an object of more than most_keys<Json>; and what the parser throws.
 template <class Json, class Text>
 Json parse_json(const Text& text, const std::string& place) {
   JsonCounter<Json> counter(place);

@@ -17,6 +17,7 @@
 
 #include "model/config/files.h"
 #include "model/config/load_model.h"
+#include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
@@ -28,7 +29,7 @@ namespace {
 using Json = nlohmann::json;
 using Words = std::initializer_list<std::string_view>;
 
-constexpr int deepest_nesting = 32;
+constexpr std::size_t deepest_nesting = 32;
 
 /// How the architectures differ in what their config.json leaves out.
 enum class Mlp : std::uint8_t { gated, plain };
@@ -61,29 +62,51 @@ constexpr std::array families{
   throw ConfigError(fmt::format("{}: {}", path, message));
 }
 
-/// Refuses while it parses what the library would take without a word: deep nesting, and the last of two equal keys.
+/// Refuses what the library would take without a word: deep nesting, and the last of two equal keys. It listens to a
+/// parser of its own: a callback of the parser that keeps all makes that look at every list again for each of its
+/// items.
 class Guard {
  public:
   explicit Guard(const std::string& path) : path_(path) {}
 
-  bool operator()(int depth, Json::parse_event_t event, const Json& value) {
-    if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
-      if (depth >= deepest_nesting) {
-        refuse(path_, fmt::format("more than {} levels of nesting; give a config.json of a model", deepest_nesting));
-      }
-      seen_[static_cast<std::size_t>(depth)].clear();
-    } else if (event == Json::parse_event_t::key) {
-      // The depth of a key is one more than its object's.
-      if (!seen_[static_cast<std::size_t>(depth) - 1].insert(value.get<std::string>()).second) {
-        refuse(path_, fmt::format("key {} is given twice; keep one of them", in_quotes(value.get<std::string>())));
-      }
+  bool null() { return true; }
+  bool boolean(bool /*is*/) { return true; }
+  bool number_integer(Json::number_integer_t /*is*/) { return true; }
+  bool number_unsigned(Json::number_unsigned_t /*is*/) { return true; }
+  bool number_float(Json::number_float_t /*is*/, const std::string& /*text*/) { return true; }
+  bool string(std::string& /*text*/) { return true; }
+  bool binary(Json::binary_t& /*is*/) { return true; }
+  bool start_object(std::size_t /*size*/) { return begin(); }
+  bool start_array(std::size_t /*size*/) { return begin(); }
+  bool end_object() { return end(); }
+  bool end_array() { return end(); }
+  bool key(std::string& text) {
+    if (!seen_[depth_ - 1].insert(text).second) {
+      refuse(path_, fmt::format("key {} is given twice; keep one of them", in_quotes(text)));
     }
     return true;
   }
+  /// Who parses it for good says it better.
+  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const Json::exception& /*error*/) {
+    return false;
+  }
 
  private:
+  bool begin() {
+    if (depth_ >= deepest_nesting) {
+      refuse(path_, fmt::format("more than {} levels of nesting; give a config.json of a model", deepest_nesting));
+    }
+    seen_[depth_++].clear();
+    return true;
+  }
+  bool end() {
+    --depth_;
+    return true;
+  }
+
   const std::string& path_;
   std::array<std::set<std::string>, deepest_nesting> seen_;
+  std::size_t depth_ = 0;
 };
 
 Json parse(const std::string& path) {
@@ -91,8 +114,8 @@ Json parse(const std::string& path) {
   Json json;
   try {
     Guard guard(path);
-    json = Json::parse(text,
-                       [&](int depth, Json::parse_event_t event, Json& value) { return guard(depth, event, value); });
+    Json::sax_parse(text, &guard);
+    json = Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: not valid JSON; correct it there, or fetch the file again", path,
                                   line_and_column(text, error.byte)));
@@ -389,7 +412,7 @@ class Reader {
     }
     const std::string folder = path.parent_path().filename().string();
     const bool says_nothing = folder.empty() || folder == "." || folder == "..";
-    return says_nothing ? (type.empty() ? "model" : type) : folder;
+    return !says_nothing ? folder : type.empty() || has_control_character(type) ? "model" : type;
   }
 
   std::int64_t kv_heads(std::int64_t heads) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What fuzzers found, and what they start from, once through every reader: corpus/TARGET/*. And hostile files that are
 // too large to keep.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tests/fuzz/targets.h"
@@ -49,6 +52,40 @@ TEST_P(FuzzCorpus, DeepNestsAreRead) {
     }
     EXPECT_NO_THROW(GetParam().read(deep)) << one;
   }
+}
+
+std::string repeated(std::string_view one, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) {
+    all += one;
+  }
+  return all;
+}
+
+/// Those that are opened only are refused before anybody goes down them.
+TEST_P(FuzzCorpus, DeepNestsThatAreClosedAreRead) {
+  constexpr int deep = 40'000;
+  const std::string begin = R"(<system version="1"><cpu numaid="0"><pci busid="a"><gpu dev="0" sm="90"/></pci>)";
+  for (const auto& [open, close] :
+       {std::pair{"<nic>", "</nic>"}, std::pair{"<pci>", "</pci>"}, std::pair{"<pci><nic>", "</nic></pci>"}}) {
+    const std::string nest = begin + repeated(open, deep) + repeated(close, deep) + "</cpu></system>";
+    EXPECT_NO_THROW(GetParam().read(nest)) << open;
+  }
+  EXPECT_NO_THROW(GetParam().read(repeated("[", deep) + repeated("]", deep)));
+  EXPECT_NO_THROW(GetParam().read(repeated("{\"a\":", deep) + "1" + repeated("}", deep)));
+}
+
+/// As long as it takes to read them once, and not each of them again for every other.
+TEST_P(FuzzCorpus, ManyKeysAndObjectsAreRead) {
+  std::string json = "{\"k\": 1";
+  std::string yaml = "schema: commfuse.plan/1\ngpus:\n";
+  for (int i = 0; i < 10'000; ++i) {
+    json += fmt::format(",\"k{}\": 1", i);
+    yaml += fmt::format("  k{}: 1\n", i);
+  }
+  EXPECT_NO_THROW(GetParam().read(json + "}"));
+  EXPECT_NO_THROW(GetParam().read(yaml));
+  EXPECT_NO_THROW(GetParam().read("{\"a\": [" + repeated("{},", 40'000) + "{}]}"));
 }
 
 /// Nine lists of nine names of the list before: 3e9 values where every name is followed.

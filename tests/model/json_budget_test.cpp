@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/json_budget.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -13,9 +14,10 @@ namespace {
 
 using nlohmann::json;
 
+template <class Json = json>
 std::string refusal(const std::string& text) {
   try {
-    parse_json<json>(text, "a.json");
+    parse_json<Json>(text, "a.json");
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -34,6 +36,34 @@ TEST(JsonBudget, OrdinaryDocumentsAreRead) {
 TEST(JsonBudget, AHundredLevelsAreTheMost) {
   EXPECT_EQ(refusal(nested(100)), "");
   EXPECT_EQ(refusal(nested(101)), "a.json: more than 100 levels of nesting; give the file as it was written");
+}
+
+/// An object of so many keys inside others that have one.
+std::string object_of(int keys) {
+  std::string text = R"({"a": {"b": [{)";
+  for (int i = 0; i < keys; ++i) {
+    text += fmt::format("{}\"{}\": 1", i == 0 ? "" : ", ", i);
+  }
+  return text + "}]}}";
+}
+
+TEST(JsonBudget, AThousandKeysAreTheMostOfAnOrderedObject) {
+  using nlohmann::ordered_json;
+  EXPECT_NO_THROW(parse_json<ordered_json>(object_of(1000), "a.json"));
+  EXPECT_EQ(refusal<ordered_json>(object_of(1001)),
+            "a.json: more than 1000 keys in one object; give the file as it was written");
+  EXPECT_EQ(refusal(object_of(1001)), "") << "those of the other kind are found without a search";
+  const auto take = [](ordered_json::parse_event_t /*event*/, const ordered_json& /*value*/) {};
+  EXPECT_NO_THROW(take_and_forget<ordered_json>("a.json", 1, take, object_of(1000)));
+  EXPECT_THROW(take_and_forget<ordered_json>("a.json", 1, take, object_of(1001)), ConfigError);
+}
+
+TEST(JsonBudget, KeysOfObjectsBesideEachOtherDoNotAddUp) {
+  std::string all = "[";
+  for (int i = 0; i < 3; ++i) {
+    all += object_of(600) + ",";
+  }
+  EXPECT_EQ(refusal<nlohmann::ordered_json>(all + "0]"), "");
 }
 
 TEST(JsonBudget, WhatIsNoJsonIsTheParsersToSay) { EXPECT_THROW(parse_json<json>("[1, ", "a.json"), json::parse_error); }

@@ -364,6 +364,11 @@ TEST_F(HfConfigTest, files_from_strangers_have_limits) {
   EXPECT_EQ(refusal(std::string(100'000, '[')), "more than 32 levels of nesting; give a config.json of a model");
   EXPECT_EQ(refusal(std::string((1 << 20) + 1, ' ')),
             "the file is larger than 1 MiB; a config is a few KiB, so check the path");
+  std::string many = "[{}";
+  for (int i = 0; i < 100'000; ++i) {
+    many += ",{}";
+  }
+  EXPECT_EQ(refusal("{\"factor\": 8.0}", many + "]"), "accepted") << "in a moment";
   file_ = folder_;
   EXPECT_EQ(refusal(""), "cannot be read (Is a directory); check the path");
 }
