@@ -12,6 +12,7 @@
 #include "model/config/bandwidth_choice.h"
 #include "model/config/choices.h"
 #include "model/config/misread.h"
+#include "model/config/plain_text.h"
 #include "model/config/quantity.h"
 #include "model/config/ranges.h"
 #include "model/config/suggest.h"
@@ -521,6 +522,9 @@ std::optional<std::string> mistake_in_words(const Field& field, std::string_view
 }
 
 std::optional<std::string> mistake_in_name(const Field& field, std::string_view text) {
+  if (has_control_character(text, "\t")) {
+    return fmt::format("{} has control characters; give the file another name", in_quotes(text));
+  }
   try {
     const std::filesystem::path path = find_config(field.catalogue, text);
     std::error_code error;

@@ -11,9 +11,11 @@
 
 #include "model/check.h"
 #include "model/config/misread.h"
+#include "model/config/plain_text.h"
 #include "model/config/plan_field.h"
 #include "model/config/quantity.h"
 #include "model/config/resolver.h"
+#include "model/config/suggest.h"
 
 namespace commfuse {
 
@@ -104,7 +106,11 @@ class PlanReader {
     failures_and_energy();
     what_ifs();
     for (const std::string& name : names_of_gpus()) {
-      plan_.gpus.push_back(offer(name));
+      if (file_.is_full()) {
+        file_.root().map("gpus").optional_value(name);  // Its mistakes would not be shown, and it is no unknown key.
+      } else {
+        plan_.gpus.push_back(offer(name));
+      }
     }
     if (!file_.has_mistakes()) {
       note_clashes();
@@ -196,6 +202,12 @@ class PlanReader {
       top_.mistake("gpus",
                    "'gpus' names none; add a kind below it, as in \"h100: {hardware: dgx-h100-x2, price: 2.5, "
                    "price_date: 2026-05-04, available: 4096}\"");
+    }
+    for (const std::string& name : names) {
+      if (has_control_character(name, "\t")) {
+        file_.root().map("gpus").mistake(
+            name, fmt::format("{} names a kind in plain text; leave control characters out", in_quotes(name)));
+      }
     }
     return names;
   }

@@ -8,11 +8,13 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <sstream>
 #include <unordered_map>
 #include <utility>
 
+#include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 
@@ -145,7 +147,7 @@ class TreeBuilder final : public YAML::EventHandler {
 }  // namespace
 
 std::string at_place(const std::string& path, YamlPlace place, std::string_view message) {
-  return fmt::format("{}:{}:{}: {}", path, place.line, place.column, message);
+  return fmt::format("{}:{}:{}: {}", with_escapes(path), place.line, place.column, message);
 }
 
 YamlDocument parse_yaml(const std::string& path, const std::string& text) {
@@ -183,6 +185,7 @@ int transplanted(YamlDocument& document, const YamlDocument& base, int from, Yam
   YamlNode copy = base.nodes[static_cast<std::size_t>(from)];
   copy.place = place;
   copy.known.clear();
+  copy.by_key.clear();
   for (YamlField& field : copy.fields) {
     field = {field.key, place, transplanted(document, base, field.value, place)};
   }
@@ -195,24 +198,39 @@ int transplanted(YamlDocument& document, const YamlDocument& base, int from, Yam
 
 void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, YamlPlace place,
                std::span<const std::string_view> own) {
+  std::vector<YamlField> taken;  // put in at the end: while the map grows its fields are not in order
   for (const YamlField& field : base.nodes[static_cast<std::size_t>(from)].fields) {
     if (std::find(own.begin(), own.end(), field.key) != own.end()) {
       continue;
     }
-    const std::vector<YamlField>& fields = document.nodes[static_cast<std::size_t>(into)].fields;
-    const auto same =
-        std::find_if(fields.begin(), fields.end(), [&](const YamlField& other) { return other.key == field.key; });
-    if (same == fields.end()) {
-      const int copy = transplanted(document, base, field.value, place);
-      document.nodes[static_cast<std::size_t>(into)].fields.push_back({field.key, place, copy});
+    const YamlField* const same = find_field(document.nodes[static_cast<std::size_t>(into)], field.key);
+    if (same == nullptr) {
+      taken.push_back({field.key, place, transplanted(document, base, field.value, place)});
+      const std::vector<std::string>& known = document.nodes[static_cast<std::size_t>(into)].known;
+      taken.back().asked = std::find(known.begin(), known.end(), field.key) != known.end();
     } else if (const int value = same->value; document.nodes[static_cast<std::size_t>(value)].kind == YamlKind::map &&
                                               base.nodes[static_cast<std::size_t>(field.value)].kind == YamlKind::map) {
       graft_map(document, value, base, field.value, place, {});
     }
   }
+  std::vector<YamlField>& fields = document.nodes[static_cast<std::size_t>(into)].fields;
+  fields.insert(fields.end(), taken.begin(), taken.end());
 }
 
 }  // namespace
+
+YamlField* find_field(YamlNode& map, std::string_view key) {
+  const auto key_of = [&](int field) -> const std::string& { return map.fields[static_cast<std::size_t>(field)].key; };
+  std::vector<int>& order = map.by_key;
+  if (order.size() != map.fields.size()) {
+    order.resize(map.fields.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+  }
+  const auto found = std::lower_bound(order.begin(), order.end(), key,
+                                      [&](int field, std::string_view one) { return key_of(field) < one; });
+  return found == order.end() || key_of(*found) != key ? nullptr : &map.fields[static_cast<std::size_t>(*found)];
+}
 
 void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own) {
   graft_map(document, 0, base, 0, place, own);

@@ -31,6 +31,7 @@ struct YamlNode {
   std::string text;                ///< Of a scalar.
   std::vector<YamlField> fields;   ///< Of a map, in the file's order.
   std::vector<int> items;          ///< Of a list.
+  std::vector<int> by_key;         ///< Of a map: its fields in the order of their keys, for find_field.
   std::vector<std::string> known;  ///< Keys a reader asked this map for.
   bool quoted = false;             ///< Of a scalar: its text begins one column later.
 };
@@ -56,7 +57,10 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text);
 /// named in `own` are left out.
 void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own);
 
-/// `path:line:col: message`.
+/// The field of a map with that key; null where there is none. What is found first takes as long as to sort the keys.
+YamlField* find_field(YamlNode& map, std::string_view key);
+
+/// `path:line:col: message`, control characters of the path escaped.
 std::string at_place(const std::string& path, YamlPlace place, std::string_view message);
 
 }  // namespace commfuse

@@ -11,6 +11,7 @@
 
 #include "model/config/files.h"
 #include "model/config/misread.h"
+#include "model/config/plain_text.h"
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config/yaml_document.h"
@@ -60,6 +61,11 @@ std::string example_of(std::string_view key, std::string_view value) {
 
 std::string with_unit(std::string_view example) {
   return fmt::format("write a number and a unit, as in \"{}\"", example);
+}
+
+/// Without the line break with which a block of YAML ends.
+std::string_view without_end(std::string_view text) {
+  return text.substr(0, text.size() - (text.ends_with('\n') ? 1 : 0));
 }
 
 }  // namespace
@@ -138,8 +144,7 @@ bool YamlMap::has(std::string_view key) const {
   if (node_ < 0) {
     return false;
   }
-  const std::vector<YamlField>& fields = document_->nodes[static_cast<std::size_t>(node_)].fields;
-  return std::any_of(fields.begin(), fields.end(), [&](const YamlField& field) { return field.key == key; });
+  return find_field(document_->nodes[static_cast<std::size_t>(node_)], key) != nullptr;
 }
 
 std::vector<std::string> YamlMap::keys() const {
@@ -157,16 +162,17 @@ const YamlNode* YamlMap::find(std::string_view key) {
     return nullptr;
   }
   YamlNode& map = document_->nodes[static_cast<std::size_t>(node_)];
-  if (std::find(map.known.begin(), map.known.end(), key) == map.known.end()) {
+  YamlField* const field = find_field(map, key);
+  const bool is_new =  // A field tells: a map may have been asked for a hundred thousand keys.
+      field != nullptr ? !field->asked : std::find(map.known.begin(), map.known.end(), key) == map.known.end();
+  if (is_new) {
     map.known.emplace_back(key);
   }
-  for (YamlField& field : map.fields) {
-    if (field.key == key) {
-      field.asked = true;
-      return &document_->nodes[static_cast<std::size_t>(field.value)];
-    }
+  if (field == nullptr) {
+    return nullptr;
   }
-  return nullptr;
+  field->asked = true;
+  return &document_->nodes[static_cast<std::size_t>(field->value)];
 }
 
 const YamlNode* YamlMap::require(std::string_view key, std::string_view example) {
@@ -223,6 +229,8 @@ std::string YamlMap::text(std::string_view key, std::string_view example) {
   const YamlNode* value = require_scalar(key, example);
   if (value != nullptr && value->text.empty()) {
     mistake(key, fmt::format("'{}' is empty; write its text", key));
+  } else if (value != nullptr && has_control_character(without_end(value->text), "\t")) {
+    mistake(key, fmt::format("'{}' is one line of plain text; leave control characters out", key));
   }
   return value == nullptr ? "" : value->text;
 }
@@ -358,7 +366,9 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   if (provenance == nullptr) {
     return result;
   }
-  if (const auto parsed = parse_provenance(provenance->text)) {
+  if (has_control_character(provenance->text, "\t\n")) {
+    fields.mistake("provenance", "'provenance' is plain text; leave control characters out");
+  } else if (const auto parsed = parse_provenance(provenance->text)) {
     std::tie(result.provenance, result.source) = *parsed;
   } else {
     fields.mistake("provenance",

@@ -55,6 +55,10 @@ Steps read_values(YamlFile& file, const Field& field, const YamlValue& value) {
 
 /// The field of an entry; nothing, and the mistake is noted, when it is none.
 const Field* field_of(YamlFile& file, const YamlValue::Field& entry) {
+  if (file.is_full()) {
+    file.mistake(entry.place, "an axis");  // Counted, not shown.
+    return nullptr;
+  }
   try {
     return &axis_field(entry.key);
   } catch (const ConfigError& error) {

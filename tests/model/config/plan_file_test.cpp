@@ -39,6 +39,15 @@ class PlanFileTest : public ::testing::Test {
   OwnFolder folder_;
 };
 
+TEST_F(PlanFileTest, TitlesAndKindsHaveNoControlCharacters) {
+  EXPECT_EQ(refusal("title: \"a\\e[31m\"\n" + least),
+            "mine.yaml:1:8: 'title' is one line of plain text; leave control characters out");
+  std::string kind = least;
+  kind.replace(kind.find("h100:"), 5, "\"h\\e]0;x\\a\":");
+  EXPECT_EQ(refusal(kind),
+            "mine.yaml:4:21: 'h\\x1b]0;x\\x07' names a kind in plain text; leave control characters out");
+}
+
 TEST_F(PlanFileTest, WhatIsLeftOutHasThePresetsOfTheTable) {
   const PlanFile file = plan(least);
   EXPECT_EQ(file.title, "mine");

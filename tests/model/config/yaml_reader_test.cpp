@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/config/yaml_reader.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -222,6 +223,78 @@ TEST_F(YamlReader, files_that_cannot_be_read_are_refused) {
 TEST_F(YamlReader, control_characters_never_reach_the_terminal) {
   EXPECT_EQ(mistakes(good + "\"a\\e[31m\": 1\n"),
             "a.yaml:3:1: unknown key 'a\\x1b[31m'; known keys: layers, link, extra");
+}
+
+TEST_F(YamlReader, text_is_one_line_without_control_characters) {
+  const std::string refused = "a.yaml:6:9: 'name' is one line of plain text; leave control characters out";
+  for (const char* name :
+       {"\"\\e]0;x\\a\"", "\"a\\x7f\"", "\"a\\x9b31m\"", "\"a\\u202eb\"", "\"a\\u2066b\"", "\"a\\nb\""}) {
+    EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}", "true", name)), refused) << name;
+  }
+  for (const char* name : {"\"a\\tb\"", "|\n    one line\n", "\u6a21\u578b \u00e9"}) {
+    EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}", "true", name)), "accepted") << name;
+  }
+}
+
+TEST_F(YamlReader, a_provenance_has_no_control_characters) {
+  EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: \"prior: \\e[31m\"}")),
+            "a.yaml:4:35: 'provenance' is plain text; leave control characters out");
+}
+
+TEST_F(YamlReader, a_path_in_a_message_has_its_control_characters_escaped) {
+  std::ofstream("a\x1b[31m.yaml", std::ios::binary) << "layers: 8\n";
+  try {
+    YamlFile file("a\x1b[31m.yaml");
+    file.root().count("levels");
+    file.finish();
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(std::string(error.what()).substr(0, 19), "a\\x1b[31m.yaml:1:1:");
+  }
+}
+
+TEST_F(YamlReader, a_map_of_many_keys_is_read_key_by_key) {
+  std::string text;
+  for (int i = 0; i < 20'000; ++i) {
+    text += fmt::format("k{}: {}\n", i, i);
+  }
+  write(text);
+  YamlFile file("a.yaml");
+  YamlMap root = file.root();
+  std::int64_t sum = 0;
+  for (const std::string& key : root.keys()) {
+    sum += root.count(key, {0, 20'000});
+  }
+  EXPECT_EQ(sum, 19'999 * 10'000);
+  EXPECT_FALSE(root.has("k20000"));
+  EXPECT_NO_THROW(file.finish());
+}
+
+TEST_F(YamlReader, many_keys_are_taken_over_from_another_file) {
+  std::string text = "m: {a: 1}\n";
+  for (int i = 0; i < 20'000; ++i) {
+    text += fmt::format("k{}: {}\n", i, i);
+  }
+  write(text);
+  const YamlFile base("a.yaml");
+  write("m: {b: 2}\nk7: 1\n");
+  YamlFile file("a.yaml");
+  YamlMap root = file.root();
+  EXPECT_FALSE(root.optional_value("k8"));
+  file.extend(base, {1, 1}, {});
+  EXPECT_EQ(root.keys().size(), 20'001U);
+  EXPECT_EQ(root.count("k7"), 1);
+  EXPECT_EQ(root.count("k19999"), 19'999);
+  EXPECT_EQ(root.map("m").count("a"), 1);
+  EXPECT_EQ(root.map("m").count("b"), 2);
+  try {
+    file.finish();
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    const std::string told = error.what();
+    EXPECT_EQ(told.substr(0, told.find('\n')), "a.yaml:1:1: unknown key 'k0'; did you mean 'k8'?");
+    EXPECT_EQ(told.find("unknown key 'k8';"), std::string::npos) << "it was asked for before it was there";
+  }
 }
 
 TEST_F(YamlReader, a_schema_of_another_kind_stops_at_once) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sim/engine/load_faults.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -37,6 +38,15 @@ TEST(LoadFaults, EveryShippedFileLoads) {
   for (const std::string& name : known_names(Catalogue::faults)) {
     EXPECT_EQ(load_faults(name) == nullptr, name == "none") << name;
   }
+}
+
+TEST(LoadFaults, ManyRanksMayBeSlow) {
+  const OwnFolder folder;
+  std::string many;
+  for (int rank = 0; rank < 20'000; ++rank) {
+    many += fmt::format("  {}: 2\n", rank);
+  }
+  EXPECT_EQ(load_faults(written("slow_ranks:\n" + many))->slow_ranks.size(), 20'000U);
 }
 
 TEST(LoadFaults, ReadsAllKinds) {
