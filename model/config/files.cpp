@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "model/config/plain_text.h"
 #include "model/config_error.h"
 
 namespace commfuse {
@@ -20,13 +21,34 @@ namespace {
 constexpr std::size_t largest_file = std::size_t{1} << 20;
 
 [[noreturn]] void refuse_file(const std::string& path, std::string_view message) {
-  throw ConfigError(fmt::format("{}: {}", path, message));
+  throw ConfigError(fmt::format("{}: {}", with_escapes(path), message));
+}
+
+/// What the program was given open, as a shell names it for <(cat file): 5 of "/dev/fd/5".
+bool is_given_open(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+  const std::filesystem::path folder = path.parent_path();
+  return path == "/dev/stdin" || (is_number && (folder == "/dev/fd" || folder == "/proc/self/fd"));
+}
+
+/// Whoever opens a pipe that lies in a folder waits until somebody writes, which may be never. A pipe without a name
+/// has no canonical path.
+bool is_pipe_in_a_folder(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_fifo(path, error) || is_given_open(path)) {
+    return false;
+  }
+  return !std::filesystem::canonical(path, error).empty();
 }
 
 }  // namespace
 
 // It may be a pipe or a device, so the limit is on what is read, not on what the file system says.
 std::string read_small_file(const std::string& path) {
+  if (is_pipe_in_a_folder(path)) {
+    refuse_file(path, "is a named pipe, whose end may never come; give a file, or pass its text in as /dev/stdin");
+  }
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));

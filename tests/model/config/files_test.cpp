@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/files.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "model/config_error.h"
+#include "tests/own_folder.h"
+
+namespace commfuse {
+namespace {
+
+std::string refusal(const std::string& path) {
+  try {
+    read_small_file(path);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ReadSmallFile, ANamedPipeOfAFolderIsNeverOpened) {
+  const OwnFolder folder;
+  ASSERT_EQ(mkfifo("pipe.yaml", 0600), 0);
+  std::filesystem::create_symlink("pipe.yaml", "link.yaml");
+  for (const char* path : {"pipe.yaml", "./pipe.yaml", "link.yaml", "/proc/self/cwd/pipe.yaml"}) {
+    EXPECT_EQ(refusal(path), std::string(path) +
+                                 ": is a named pipe, whose end may never come; give a file, or pass its text in as "
+                                 "/dev/stdin");
+  }
+}
+
+TEST(ReadSmallFile, APipeThatIsOpenAlreadyIsRead) {
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    EXPECT_EQ(write(ends[1], "seq: 8K\n", 8), 8);
+    close(ends[1]);
+    EXPECT_EQ(read_small_file(std::string(folder) + std::to_string(ends[0])), "seq: 8K\n");
+    close(ends[0]);
+  }
+}
+
+TEST(ReadSmallFile, ALinkToAPipeThatIsOpenAlreadyIsRead) {
+  const OwnFolder folder;
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(ends[0]), "link.yaml");
+  close(ends[1]);
+  EXPECT_EQ(read_small_file("link.yaml"), "");
+  close(ends[0]);
+}
+
+TEST(ReadSmallFile, ADeviceWithoutAnEndIsTooLarge) {
+  EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: the file is larger than 1 MiB; a config is a few KiB, so check the path");
+  EXPECT_EQ(read_small_file("/dev/null"), "");
+}
+
+TEST(ReadSmallFile, APathInAMessageIsEscaped) {
+  EXPECT_EQ(refusal("a\x1b[31m"), "a\\x1b[31m: cannot be read (No such file or directory); check the path");
+}
+
+}  // namespace
+}  // namespace commfuse
