@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <nlohmann/json.hpp>
+#include <system_error>
 
 #include "reports/json_rows.h"
 
@@ -23,9 +25,23 @@ std::string cell(const Value& value) {
   return std::visit(Writer{}, value);
 }
 
+bool is_number(std::string_view text) {
+  text.remove_prefix(text.starts_with('+') ? 1 : 0);
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+/// Whether a spreadsheet would compute it, or send it somewhere.
+bool is_formula(std::string_view text) {
+  constexpr std::string_view begins = "=+-@\t\r";
+  return text.size() > 1 && begins.find(text.front()) != std::string_view::npos && !is_number(text);
+}
+
 }  // namespace
 
-std::string csv_text(const std::string& text) {
+std::string csv_text(const std::string& cell) {
+  const std::string text = is_formula(cell) ? fmt::format("'{}", cell) : cell;
   if (text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;
   }

@@ -17,8 +17,9 @@ std::string to_json(std::span<const ResultRow> rows);
 std::string to_json_lines(std::span<const ResultRow> rows);
 /// RFC 4180 with a header. A column that does not apply is empty.
 std::string to_csv(std::span<const ResultRow> rows);
-/// A cell of it: in quotes where it must be.
-std::string csv_text(const std::string& text);
+/// A cell of it: in quotes where it must be, behind an apostrophe where a spreadsheet would take it for a formula. A
+/// number in words is left as it is.
+std::string csv_text(const std::string& cell);
 
 // The same piece by piece, for rows that come one by one and for some of the columns.
 

@@ -149,6 +149,22 @@ TEST(Rows, CsvQuotesWhatNeedsIt) {
   EXPECT_NE(to_csv({&odd, 1}).find(",\"a \"\"b\"\", c\","), std::string::npos);
 }
 
+TEST(Rows, NoTextOfCsvIsAFormula) {
+  ResultRow odd = row("serial", "", 1us);
+  odd.model = "=HYPERLINK(\"http://evil\")";
+  odd.jitter = "@SUM(1)";
+  odd.faults = "-1+1";
+  const std::string csv = to_csv({&odd, 1});
+  EXPECT_NE(csv.find(",\"'=HYPERLINK(\"\"http://evil\"\")\","), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",'@SUM(1),'-1+1,"), std::string::npos) << csv;
+  for (const char* plain : {"-", "-1", "+2.5", "-1e-9", "-inf", "x1", "450GB/s", "a=b", "", "llama-3.1-8b"}) {
+    EXPECT_EQ(csv_text(plain), plain);
+  }
+  for (const char* formula : {"+a", "\tx", "=1", "-1%x", "+-x"}) {
+    EXPECT_EQ(csv_text(formula), "'" + std::string(formula));
+  }
+}
+
 TEST(Rows, JsonKeepsWhatDoesNotApplyAsNull) {
   const std::vector rows{row("serial", "", 1250us)};
   EXPECT_NE(to_json(rows).find("\"slices\":null"), std::string::npos);
