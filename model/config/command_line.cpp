@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/wrapped.h"
@@ -154,7 +155,9 @@ int say(const LastWords& words) {
     return exit_code::failed;
   }
   if (!words.sentence.empty()) {
-    std::fputs((words.sentence + "\n").c_str(), stderr);  // it may be closed, and then there is nobody to tell
+    // It may quote paths and names of strangers.
+    std::fputs((with_escapes(words.sentence, "\t\n") + "\n").c_str(),
+               stderr);  // it may be closed, and then there is nobody to tell
   }
   return words.code;
 }

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
@@ -156,7 +157,7 @@ class Reader {
   }
   [[nodiscard]] std::string text() const {
     require(value_.is_string(), "it is no text");
-    return value_.get<std::string>();
+    return with_escapes(value_.get<std::string>(), "\t\n");  // It will be shown to people.
   }
   [[nodiscard]] std::int64_t count(std::int64_t least = 0, std::int64_t largest = most) const {
     const bool fits = value_.is_number_integer() &&
@@ -189,7 +190,7 @@ class Reader {
     require(value_.is_object(), "it is no object");
     Words all;
     for (const auto& [name, value] : value_.items()) {
-      all.emplace_back(name, at(name).text());
+      all.emplace_back(with_escapes(name, "\t\n"), at(name).text());
     }
     return all;
   }

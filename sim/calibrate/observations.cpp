@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/config/files.h"
+#include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/fit/nccl_tests.h"
@@ -213,7 +214,7 @@ class Reader {
       add(Message{.op = one.op, .ranks = one.ranks, .nodes = 1, .bytes = one.bytes, .time_us = one.time_us});
     }
     for (const auto& [sentence, count] : trace.skipped) {
-      passed_over_[fmt::format("{}: {}", name_, sentence)] += count;
+      passed_over_[with_escapes(fmt::format("{}: {}", name_, sentence))] += count;
     }
   }
 
@@ -277,7 +278,7 @@ class Reader {
     into.rows.push_back(row);
   }
 
-  void pass_over(const std::string& sentence) { ++passed_over_[sentence]; }
+  void pass_over(const std::string& sentence) { ++passed_over_[with_escapes(sentence)]; }
 
   std::optional<std::string> chosen_;
   std::string recorded_on_;  // the machine of records; empty: there was none

@@ -14,6 +14,7 @@
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/field.h"
+#include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/dtype.h"
 
@@ -119,6 +120,7 @@ void require_value(const ResultColumn& column, const Rule& rule, const Value& va
     throw RowMisfit(fmt::format("{} is no {}", column.name, type_in_words(column.type)));
   }
   if (const auto* const text = std::get_if<std::string>(&value)) {
+    require_plain(column.name, *text);
     require_known(column.name, rule, *text);
   } else if (const auto* const count = std::get_if<std::int64_t>(&value)) {
     require_within(column.name, rule, *count);
@@ -128,6 +130,13 @@ void require_value(const ResultColumn& column, const Rule& rule, const Value& va
 }
 
 }  // namespace
+
+void require_plain(std::string_view name, std::string_view text) {
+  const bool has_lines = name == "reason" || name == "warnings";
+  if (has_control_character(text, has_lines ? "\t\n" : "\t")) {
+    throw RowMisfit(fmt::format("{} has control characters", name));
+  }
+}
 
 std::string_view type_in_words(ColumnType type) {
   switch (type) {

@@ -18,6 +18,9 @@ class RowMisfit : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Throws RowMisfit for text with control characters, which a terminal would obey; reasons and warnings may have lines.
+void require_plain(std::string_view name, std::string_view text);
+
 /// "whole number".
 std::string_view type_in_words(ColumnType type);
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <utility>
 
+#include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 
@@ -45,12 +46,21 @@ std::string joined(const std::vector<std::string>& names) {
   return text;
 }
 
-Value value_in(const Statement& statement, int column) {
+/// What a terminal would obey, no sweep wrote.
+std::string plain(std::string_view text, const fs::path& store) {
+  if (has_control_character(text, "\t\n")) {
+    throw ConfigError(
+        fmt::format("{}: {} has control characters; run the sweep anew", store.string(), in_quotes(text)));
+  }
+  return std::string(text);
+}
+
+Value value_in(const Statement& statement, int column, const fs::path& store) {
   switch (statement.type(column)) {
     case Statement::Type::nothing: return {};
     case Statement::Type::whole: return statement.whole(column);
     case Statement::Type::number: return statement.number(column);
-    case Statement::Type::text: return std::string(statement.text(column));
+    case Statement::Type::text: return plain(statement.text(column), store);
   }
   return {};
 }
@@ -76,7 +86,7 @@ StoreQuery::StoreQuery(const fs::path& file_or_folder)
                  "SELECT key FROM (SELECT cell.key AS key, min(rows.id * 1000 + cell.id) AS first FROM rows, "
                  "json_each(rows.cells) AS cell GROUP BY cell.key) ORDER BY first");
   while (keys.step()) {
-    columns_.emplace_back(keys.text(0));
+    columns_.push_back(plain(keys.text(0), database_.path()));
   }
 }
 
@@ -134,7 +144,7 @@ std::vector<std::string> StoreQuery::ask(const std::string& sql, const TakeRow& 
     std::vector<Value> values(names.size());
     while (statement.step()) {
       for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = value_in(statement, static_cast<int>(i));
+        values[i] = value_in(statement, static_cast<int>(i), database_.path());
       }
       take(values);
     }

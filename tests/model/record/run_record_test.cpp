@@ -86,6 +86,15 @@ TEST(RunRecord, KeysOfALaterVersionArePassedOver) {
 
 constexpr auto remedy = "; have it written anew by commfuse-validate run --out";
 
+TEST(RunRecord, ControlCharactersOfItsTextAreEscaped) {
+  RunRecord hostile = example();
+  hostile.runs.back().message = "two\n\tlines \x1b[31m";
+  hostile.settings.front().first = "seq\u202e";
+  const RunRecord read = parse_run_record(to_json(hostile), "r.json");
+  EXPECT_EQ(read.runs.back().message, "two\n\tlines \\x1b[31m");
+  EXPECT_EQ(read.settings.front().first, "seq\\xe2\\x80\\xae");
+}
+
 TEST(RunRecord, WhatIsNoJsonIsRefusedWithLineAndColumn) {
   EXPECT_EQ(refusal("{\n  \"schema\": oops}"), std::string("r.json:2:13: not valid JSON") + remedy);
   EXPECT_EQ(refusal(""), std::string("r.json:1:1: not valid JSON") + remedy);

@@ -162,7 +162,11 @@ TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
   std::string huge = causes;
   huge.replace(huge.find(": 1,"), 4, ": 1e80,");
   EXPECT_NE(told("p99_causes", huge).find("(a cell has no whole number where one belongs)"), std::string::npos);
-  EXPECT_EQ(told("warnings", std::string("<b>")), "");
+  EXPECT_EQ(told("warnings", std::string("<b>\n\t")), "");
+  EXPECT_NE(told("warnings", std::string("\x1b[31m")).find("(warnings has control characters)"), std::string::npos);
+  for (const char* name : {"\x1b]0;x\x07", "a\nb", "\u009b31m", "\u202eb"}) {
+    EXPECT_NE(told("model", std::string(name)).find("(model has control characters)"), std::string::npos);
+  }
 }
 
 TEST(StoreRow, CellsThatNoSweepWroteAreRefused) {
@@ -215,6 +219,8 @@ TEST(StoreRow, AWholeModelWithoutWhatReadersAskForIsRefusedWhateverItsChecksum) 
   EXPECT_NE(refusal_of_step("fits", "\"fits\":1}").find("(fits is no truth value)"), std::string::npos);
   EXPECT_NE(refusal_of_step("", R"("warnings":false,)").find("(warnings is no text)"), std::string::npos);
   EXPECT_NE(refusal_of_step("", R"("reason":false,)").find("(reason is no text)"), std::string::npos);
+  EXPECT_EQ(told("hardware", R"("\u001b[31m")"), "hardware has control characters");
+  EXPECT_NE(refusal_of_step("", R"("=a\u001b":1.0,)").find("('=a\\x1b' names no column)"), std::string::npos);
   EXPECT_EQ(refusal_of_step("", R"("later":1.0,)"), "") << "what a later version adds is read";
 }
 
