@@ -19,6 +19,7 @@
 #include "reports/rows.h"
 #include "sim/grid.h"
 #include "sim/predict_steps.h"
+#include "sim/sweep/store_query.h"
 #include "sim/sweep/store_schema.h"
 #include "tests/own_folder.h"
 
@@ -258,6 +259,17 @@ TEST(ResultStore, PointsComeBackInTheirOrderWheneverTheyWereAdded) {
     EXPECT_EQ(next->rows, stored_rows());
   }
   EXPECT_FALSE(store.next());
+}
+
+TEST(ResultStore, TextWithControlCharactersIsNotShown) {
+  const OwnFolder folder;
+  {
+    StoreWriter store("a.sqlite", identity());
+    store.add(0, std::vector<StoreRow>{row_with("model", std::string("\x1b[31m"))});
+    store.commit();
+  }
+  EXPECT_EQ(refusal<ConfigError>([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
+            "a.sqlite: '\\x1b[31m' has control characters; run the sweep anew");
 }
 
 TEST(ResultStore, WhatIsNotCommittedWasNeverThere) {
