@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -10,8 +11,12 @@
 
 #include "model/config/command_line.h"
 #include "model/config/files.h"
+#include "model/config/settings.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/commands.h"
+#include "sim/commands/write_new.h"
 #include "sim/import/megatron.h"
 
 namespace commfuse::sim {
@@ -27,7 +32,19 @@ struct ImportRequest {
   std::string out = ".";
 };
 
+/// A name of files that stay in the folder they are put into.
+void require_plain(const std::string& name) {
+  const bool is_text = std::none_of(name.begin(), name.end(), [](char c) {
+    return c == '/' || static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7f;
+  });
+  if (!is_text || name.empty() || name == "." || name == "..") {
+    throw ConfigError(fmt::format("--name: {} is no plain file name; write one such as mine, and its folder with --out",
+                                  in_quotes(name)));
+  }
+}
+
 int import_megatron(const ImportRequest& request) {
+  require_plain(request.name);
   import::MegatronImport read = import::read_megatron(read_small_file(request.file), request.file, request.name);
   if (!request.overlap.empty()) {
     import::add_overlap(request.overlap, read);
@@ -35,8 +52,9 @@ int import_megatron(const ImportRequest& request) {
   const fs::path folder(request.out);
   const std::string model = request.name + ".model.yaml";
   const std::string run = request.name + ".run.yaml";
+  require_new(folder, {model, run});
   reports::atomic_write(folder / model, read.model);
-  reports::atomic_write(folder / run, read.run + fmt::format("model: ./{}\n", model));
+  reports::atomic_write(folder / run, fmt::format("{}model: {}\n", read.run, yaml_scalar(fmt::format("./{}", model))));
   for (const std::string& note : read.notes) {
     fmt::print(stderr, "note: {}\n", note);
   }

@@ -12,14 +12,22 @@ namespace commfuse::sim {
 
 namespace fs = std::filesystem;
 
-void write_new(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& files) {
-  fs::create_directories(folder);
-  for (const auto& [name, text] : files) {
+void require_new(const fs::path& folder, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
     if (fs::exists(folder / name)) {
       throw ConfigError(
           fmt::format("{} is there already; choose another --out, or remove it", (folder / name).string()));
     }
   }
+}
+
+void write_new(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& files) {
+  fs::create_directories(folder);
+  std::vector<std::string> names;
+  for (const auto& [name, text] : files) {
+    names.push_back(name);
+  }
+  require_new(folder, names);
   for (const auto& [name, text] : files) {
     reports::atomic_write(folder / name, text);
   }

@@ -12,6 +12,9 @@
 #include <map>
 #include <utility>
 
+#include "model/check.h"
+#include "model/config/field.h"
+#include "model/config/load_model.h"
 #include "model/config/quantity.h"
 #include "model/config/settings.h"
 #include "model/config/suggest.h"
@@ -22,6 +25,15 @@
 namespace commfuse::import {
 
 namespace {
+
+using Counts = Range<std::int64_t>;
+
+/// Of a setting that is a count.
+Counts range_of(std::string_view key) {
+  const Field* const field = find_field(key);
+  check(field != nullptr && field->type == FieldType::count, "a range is that of a count");
+  return {field->least, field->most};
+}
 
 /// The flags of a text and what stands behind each.
 class Arguments {
@@ -45,27 +57,41 @@ class Arguments {
     }
     std::optional<std::string> value = expanded(found->second.text, variables_);
     if (!value) {
-      throw ConfigError(fmt::format("{}:{}: {} is {}, which this file alone does not say; write its value there", path_,
-                                    found->second.line, flag, in_quotes(found->second.text)));
+      wrong(flag, fmt::format("is {}, which this file alone does not say; write its value there",
+                              in_quotes(found->second.text)));
     }
     return value;
   }
 
-  [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag) const {
+  [[nodiscard]] std::optional<std::int64_t> count(std::string_view flag, Counts range) const {
     const std::optional<std::string> value = text(flag);
     if (!value) {
       return std::nullopt;
     }
     const std::optional<std::int64_t> number = parse_integer(*value);
-    if (!number || *number < 1) {
-      throw ConfigError(fmt::format("{}:{}: {} is {}; write a whole number from 1 on", path_,
-                                    flags_.find(flag)->second.line, flag, in_quotes(*value)));
+    if (!number || *number < range.least || *number > range.most) {
+      wrong(flag, fmt::format("is {}; write a whole number from {} {}", in_quotes(*value), range.least,
+                              number && *number > range.most ? fmt::format("to {}", range.most) : "on"));
     }
     return number;
   }
 
-  [[nodiscard]] std::int64_t required(std::string_view flag) const {
-    const std::optional<std::int64_t> value = count(flag);
+  /// What follows from other flags where `flag` is left out.
+  [[nodiscard]] std::int64_t derived(std::string_view what, std::int64_t value, Counts range,
+                                     std::string_view remedy) const {
+    if (value < range.least || value > range.most) {
+      throw ConfigError(fmt::format("{}: these flags make {} {}, which is not in {} to {}; {}", path_, value, what,
+                                    range.least, range.most, remedy));
+    }
+    return value;
+  }
+
+  [[noreturn]] void wrong(std::string_view flag, std::string_view sentence) const {
+    throw ConfigError(fmt::format("{}:{}: {} {}", path_, flags_.find(flag)->second.line, flag, sentence));
+  }
+
+  [[nodiscard]] std::int64_t required(std::string_view flag, Counts range) const {
+    const std::optional<std::int64_t> value = count(flag, range);
     if (!value) {
       throw ConfigError(
           fmt::format("{}: {} is missing; give the whole command line, or the script that builds it", path_, flag));
@@ -86,57 +112,73 @@ class Arguments {
   }
 
   std::string path_;
-  std::map<std::string, std::string, std::less<>> variables_;
+  Variables variables_;
   std::map<std::string, ShellWord, std::less<>> flags_;  // the last of each, as Megatron takes it
 };
 
-/// --ffn-hidden-size where it is left out: 4 x hidden; gated, two thirds of it in whole 64s, so that the MLP stays as
-/// large.
-std::int64_t default_ffn(std::int64_t hidden, bool gated) { return gated ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden; }
-
 std::string experts_of(const Arguments& arguments, std::int64_t ffn) {
-  const std::optional<std::int64_t> count = arguments.count("--num-experts");
+  const std::optional<std::int64_t> count = arguments.count("--num-experts", expert_range);
   if (!count) {
     return {};
   }
   return fmt::format("experts:\n  count: {}\n  active: {}\n  ffn: {}\n", *count,
-                     arguments.count("--moe-router-topk").value_or(2),
-                     arguments.count("--moe-ffn-hidden-size").value_or(ffn));
+                     arguments.count("--moe-router-topk", expert_range).value_or(2),
+                     arguments.count("--moe-ffn-hidden-size", model_size_range).value_or(ffn));
 }
 
 /// Rows of the embedding: --vocab-size, padded so that every tensor rank has as many whole 128s.
 std::int64_t padded_vocab(const Arguments& arguments, std::vector<std::string>& notes) {
   constexpr std::int64_t gpt_2 = 50257;
-  const std::optional<std::int64_t> said = arguments.count("--vocab-size");
+  const std::optional<std::int64_t> said = arguments.count("--vocab-size", vocab_range);
   if (!said) {
     notes.push_back(
         fmt::format("--vocab-size is not there, since the tokenizer has it: {} is assumed, GPT-2's", gpt_2));
   }
-  const std::int64_t unit = arguments.count("--make-vocab-size-divisible-by").value_or(128) *
-                            arguments.count("--tensor-model-parallel-size").value_or(1);
-  return (said.value_or(gpt_2) + unit - 1) / unit * unit;
+  const std::int64_t unit = arguments.count("--make-vocab-size-divisible-by", vocab_range).value_or(128) *
+                            arguments.count("--tensor-model-parallel-size", range_of("ranks")).value_or(1);
+  return arguments.derived("rows of the embedding", (said.value_or(gpt_2) + unit - 1) / unit * unit, vocab_range,
+                           "make --make-vocab-size-divisible-by smaller");
+}
+
+/// --ffn-hidden-size where it is left out: 4 x hidden; gated, two thirds of it in whole 64s, so that the MLP stays as
+/// large.
+std::int64_t ffn_of(const Arguments& arguments, std::int64_t hidden) {
+  const std::int64_t usual = arguments.has("--swiglu") ? 4 * hidden * 2 / 3 / 64 * 64 : 4 * hidden;
+  const std::optional<std::int64_t> said = arguments.count("--ffn-hidden-size", model_size_range);
+  return said ? *said : arguments.derived("columns of the MLP", usual, model_size_range, "write --ffn-hidden-size");
+}
+
+std::int64_t head_dim_of(const Arguments& arguments, std::int64_t hidden, std::int64_t heads) {
+  const std::optional<std::int64_t> said = arguments.count("--kv-channels", head_range);
+  return said ? *said : arguments.derived("columns of a head", hidden / heads, head_range, "write --kv-channels");
+}
+
+/// A line where positions are learned.
+std::string positions_of(const Arguments& arguments) {
+  if (arguments.text("--position-embedding-type").value_or("learned_absolute") != "learned_absolute") {
+    return {};
+  }
+  const std::int64_t seq = arguments.required("--seq-length", range_of("seq"));
+  const std::optional<std::int64_t> said = arguments.count("--max-position-embeddings", model_size_range);
+  return fmt::format(
+      "positions: {}\n",
+      said ? *said : arguments.derived("learned positions", seq, model_size_range, "write --max-position-embeddings"));
 }
 
 std::string model_of(const Arguments& arguments, const std::string& name, std::vector<std::string>& notes) {
-  const std::int64_t hidden = arguments.required("--hidden-size");
-  const std::int64_t heads = arguments.required("--num-attention-heads");
-  const bool gated = arguments.has("--swiglu");
-  const std::int64_t ffn = arguments.count("--ffn-hidden-size").value_or(default_ffn(hidden, gated));
+  const std::int64_t hidden = arguments.required("--hidden-size", model_size_range);
+  const std::int64_t heads = arguments.required("--num-attention-heads", head_range);
+  const std::int64_t ffn = ffn_of(arguments, hidden);
   const bool grouped = arguments.has("--group-query-attention");
-  const bool learned = arguments.text("--position-embedding-type").value_or("learned_absolute") == "learned_absolute";
-  std::string text = fmt::format(
+  const std::string text = fmt::format(
       "# From a command line of Megatron-LM.\nschema: commfuse.model/1\nname: {}\nlayers: {}\nhidden: {}\nffn: {}\n"
       "heads: {}\nkv_heads: {}\nhead_dim: {}\nvocab: {}\ngated_mlp: {}\nnorm: {}\nbiases: {}\ntied_embeddings: {}\n",
-      yaml_scalar(name), arguments.required("--num-layers"), hidden, ffn, heads,
-      grouped ? arguments.count("--num-query-groups").value_or(1) : heads,
-      arguments.count("--kv-channels").value_or(hidden / heads), padded_vocab(arguments, notes), gated,
+      yaml_scalar(name), arguments.required("--num-layers", layer_range), hidden, ffn, heads,
+      grouped ? arguments.count("--num-query-groups", head_range).value_or(1) : heads,
+      head_dim_of(arguments, hidden, heads), padded_vocab(arguments, notes), arguments.has("--swiglu"),
       arguments.text("--normalization").value_or("LayerNorm") == "RMSNorm" ? "rms" : "layer",
       !arguments.has("--disable-bias-linear"), !arguments.has("--untie-embeddings-and-output-weights"));
-  if (learned) {
-    text += fmt::format("positions: {}\n",
-                        arguments.count("--max-position-embeddings").value_or(arguments.required("--seq-length")));
-  }
-  return text + experts_of(arguments, ffn);
+  return text + positions_of(arguments) + experts_of(arguments, ffn);
 }
 
 std::string dtype_of(const Arguments& arguments) {
@@ -149,31 +191,52 @@ std::string dtype_of(const Arguments& arguments) {
 /// Replicas, where torchrun's flags say how many processes there are.
 std::optional<std::int64_t> replicas_of(const Arguments& arguments, std::int64_t ranks_of_one) {
   const auto either = [&](std::string_view a, std::string_view b) {
-    return arguments.has(a) ? arguments.count(a) : arguments.count(b);
+    return arguments.count(arguments.has(a) ? a : b, range_of("parallel.data"));
   };
   const auto nodes = either("--nnodes", "--num-nodes");
   const auto in_a_node = either("--nproc-per-node", "--nproc_per_node");
   if (!in_a_node || *in_a_node * nodes.value_or(1) % ranks_of_one != 0) {
     return std::nullopt;
   }
-  return *in_a_node * nodes.value_or(1) / ranks_of_one;
+  return arguments.derived("replicas", *in_a_node * nodes.value_or(1) / ranks_of_one, range_of("parallel.data"),
+                           "choose fewer processes, or larger replicas");
 }
 
 std::string recompute_of(const Arguments& arguments) {
-  const std::string how = arguments.text("--recompute-granularity").value_or("none");
+  constexpr std::string_view flag = "--recompute-granularity";
+  const std::string how = arguments.text(flag).value_or("none");
+  const Field* const setting = find_field("step.recompute");
+  check(setting != nullptr, "recomputation is a setting");
+  if (const std::optional<std::string> mistake = mistake_in(*setting, how)) {
+    arguments.wrong(flag, *mistake);
+  }
   return arguments.has("--recompute-activations") && how == "none" ? "selective" : how;
 }
 
 std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
-  const auto layers = arguments.count("--num-layers-per-virtual-pipeline-stage");
-  return layers ? std::max<std::int64_t>(1, arguments.required("--num-layers") / pipeline / *layers) : 1;
+  const auto layers = arguments.count("--num-layers-per-virtual-pipeline-stage", layer_range);
+  return layers ? arguments.derived(
+                      "pieces of a stage",
+                      std::max<std::int64_t>(1, arguments.required("--num-layers", layer_range) / pipeline / *layers),
+                      range_of("parallel.interleave"), "make --num-layers-per-virtual-pipeline-stage larger")
+                : 1;
+}
+
+/// --global-batch-size where it is left out: a micro batch a replica.
+std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64_t data) {
+  const Counts range = range_of("batch");
+  const std::optional<std::int64_t> said = arguments.count("--global-batch-size", range);
+  return said ? *said : arguments.derived("sequences of a batch", micro * data, range, "write --global-batch-size");
 }
 
 std::string run_of(const Arguments& arguments, std::vector<std::string>& notes) {
-  const std::int64_t tensor = arguments.count("--tensor-model-parallel-size").value_or(1);
-  const std::int64_t pipeline = arguments.count("--pipeline-model-parallel-size").value_or(1);
-  const std::int64_t context = arguments.count("--context-parallel-size").value_or(1);
-  const std::int64_t micro = arguments.count("--micro-batch-size").value_or(1);
+  const auto count = [&](std::string_view flag, std::string_view setting) {
+    return arguments.count(flag, range_of(setting)).value_or(1);
+  };
+  const std::int64_t tensor = count("--tensor-model-parallel-size", "ranks");
+  const std::int64_t pipeline = count("--pipeline-model-parallel-size", "parallel.pipeline");
+  const std::int64_t context = count("--context-parallel-size", "parallel.context");
+  const std::int64_t micro = count("--micro-batch-size", "step.micro_batch");
   const std::optional<std::int64_t> data = replicas_of(arguments, tensor * pipeline * context);
   if (!data) {
     notes.emplace_back(
@@ -183,11 +246,11 @@ std::string run_of(const Arguments& arguments, std::vector<std::string>& notes) 
       "# From a command line of Megatron-LM.\nschema: commfuse.run/1\nscope: step\nranks: {}\nseq: {}\nbatch: {}\n"
       "dtype: {}\nparallel:\n  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n  data: {}\n  context: {}\n"
       "  experts: {}\n  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n",
-      tensor, arguments.required("--seq-length"),
-      arguments.count("--global-batch-size").value_or(micro * data.value_or(1)), dtype_of(arguments),
-      arguments.has("--sequence-parallel") ? "on" : "off", pipeline, interleave_of(arguments, pipeline),
-      data.value_or(1), context, arguments.count("--expert-model-parallel-size").value_or(1),
-      arguments.has("--use-distributed-optimizer") ? 1 : 0, micro, recompute_of(arguments));
+      tensor, arguments.required("--seq-length", range_of("seq")), batch_of(arguments, micro, data.value_or(1)),
+      dtype_of(arguments), arguments.has("--sequence-parallel") ? "on" : "off", pipeline,
+      interleave_of(arguments, pipeline), data.value_or(1), context,
+      count("--expert-model-parallel-size", "parallel.experts"), arguments.has("--use-distributed-optimizer") ? 1 : 0,
+      micro, yaml_scalar(recompute_of(arguments)));
 }
 
 /// The products of a layer's forward pass, by their names in the file.

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
+#include <set>
+#include <utility>
 
 namespace commfuse::import {
 
@@ -18,9 +21,26 @@ std::string_view assigned(std::string_view word) {
   return std::all_of(name.begin(), name.end(), is_name) ? name : std::string_view{};
 }
 
+/// A word as it grows, and whether it stands inside ${...} or $(...), whose blanks and parentheses belong to it.
+class GrowingWord {
+ public:
+  void add(char c) {
+    calls_ = calls_ || (c == '(' && text_.ends_with('$'));
+    open_ += c == '(' ? 1 : c == ')' ? -1 : 0;
+    text_ += c;
+  }
+  [[nodiscard]] bool in_expansion() const { return calls_ ? open_ > 0 : text_.ends_with('$'); }
+  [[nodiscard]] std::string text() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+  bool calls_ = false;  // it has $(
+  std::int64_t open_ = 0;
+};
+
 class Splitter {
  public:
-  explicit Splitter(std::string_view text) : text_(text) {}
+  Splitter(std::string_view text, int line) : text_(text), line_(line) {}
 
   std::vector<ShellWord> words() {
     while (at_ < text_.size()) {
@@ -28,8 +48,11 @@ class Splitter {
         line_ += text_[at_++] == '\n' ? 1 : 0;
       } else if (text_[at_] == '#') {
         at_ = std::min(text_.find('\n', at_), text_.size());
-      } else if (const ShellWord word{.text = next(), .line = begun_}; !word.text.empty()) {
-        words_.push_back(word);
+      } else {
+        const int begun = line_;
+        if (std::string word = next(); !word.empty()) {
+          words_.push_back({std::move(word), begun});
+        }
       }
     }
     return std::move(words_);
@@ -37,63 +60,146 @@ class Splitter {
 
  private:
   std::string next() {
-    begun_ = line_;
-    std::string word;
+    GrowingWord word;
     char quote = '\0';
     for (; at_ < text_.size(); ++at_) {
       const char c = text_[at_];
-      if (quote == '\0' && (is_blank(c) && !in_expansion(word))) {
+      if (quote == '\0' && is_blank(c) && !word.in_expansion()) {
         break;
       }
       line_ += c == '\n' ? 1 : 0;
       if (c == '\\' && quote != '\'' && at_ + 1 < text_.size()) {
         ++at_;
-        line_ += text_[at_] == '\n' ? 1 : 0;
-        word += text_[at_] == '\n' ? std::string{} : std::string(1, text_[at_]);
+        if (text_[at_] == '\n') {
+          ++line_;
+        } else {
+          word.add(text_[at_]);
+        }
       } else if (c == quote) {
         quote = '\0';
       } else if (quote == '\0' && (c == '"' || c == '\'')) {
         quote = c;
       } else {
-        word += c;
+        word.add(c);
       }
     }
-    return word;
-  }
-
-  /// Inside ${...}, or $(...), whose blanks and parentheses belong to it.
-  static bool in_expansion(const std::string& word) {
-    return word.find("$(") != std::string::npos
-               ? std::count(word.begin(), word.end(), '(') > std::count(word.begin(), word.end(), ')')
-               : word.ends_with('$');
+    return std::move(word).text();
   }
 
   std::string_view text_;
   std::size_t at_ = 0;
   int line_ = 1;
-  int begun_ = 1;
   std::vector<ShellWord> words_;
+};
+
+/// Every level reads what it is given once, so that there are few keeps the work in proportion to the text.
+constexpr int most_levels = 8;
+
+void add_words(std::string_view text, int line, int level, std::vector<ShellWord>& all) {
+  for (ShellWord& word : Splitter(text, line).words()) {
+    const std::string_view name = assigned(word.text);
+    if (level < most_levels && !name.empty() && word.text.find("--", name.size()) != std::string::npos) {
+      add_words(std::string_view(word.text).substr(name.size() + 1), word.line, level + 1, all);
+    } else {
+      all.push_back(std::move(word));
+    }
+  }
+}
+
+// --- variables -------------------------------------------------------------------------------------------------------
+
+/// $NAME, ${NAME} or ${NAME:-fallback}.
+struct Reference {
+  std::string_view name;
+  std::optional<std::string_view> fallback;
+};
+
+/// What follows a dollar, which is cut off `rest`; nothing where it is more than a reference.
+std::optional<Reference> take_reference(std::string_view& rest) {
+  const bool braced = rest.starts_with('{');
+  rest.remove_prefix(braced ? 1 : 0);
+  const auto end = std::find_if_not(rest.begin(), rest.end(), is_name);
+  Reference reference{rest.substr(0, static_cast<std::size_t>(end - rest.begin())), std::nullopt};
+  rest.remove_prefix(reference.name.size());
+  if (braced) {
+    const std::size_t close = rest.find('}');
+    if (close == std::string_view::npos || (close > 0 && !rest.starts_with(":-"))) {
+      return std::nullopt;
+    }
+    reference.fallback = close > 0 ? std::optional(rest.substr(2, close - 2)) : std::nullopt;
+    rest.remove_prefix(close + 1);
+  }
+  return reference.name.empty() ? std::nullopt : std::optional(reference);
+}
+
+/// Goes through a text and, where it names variables, through theirs. Inside itself a variable is not known, which
+/// ends cycles and gives X=${X:-1} its fallback.
+class Expansion {
+ public:
+  explicit Expansion(const Variables& variables) : variables_(variables) {}
+
+  std::optional<std::string> of(std::string_view text) {
+    open_.push_back({text, {}});
+    while (!open_.empty()) {
+      std::string_view& rest = open_.back().rest;
+      const std::size_t dollar = std::min(rest.find('$'), rest.size());
+      put(rest.substr(0, dollar));
+      rest.remove_prefix(dollar);
+      if (rest.empty()) {
+        names_.erase(open_.back().name);
+        open_.pop_back();
+        continue;
+      }
+      rest.remove_prefix(1);
+      const std::optional<Reference> reference = take_reference(rest);
+      if (!reference || !enter(*reference) || work_ > longest_expansion) {
+        return std::nullopt;
+      }
+    }
+    return work_ > longest_expansion ? std::nullopt : std::optional(std::move(made_));
+  }
+
+ private:
+  struct Open {
+    std::string_view rest;
+    std::string_view name;  // of the variable whose value it is
+  };
+
+  bool enter(const Reference& reference) {
+    ++work_;  // of a value that is empty too
+    const auto known = variables_.find(reference.name);
+    if (known != variables_.end() && names_.insert(reference.name).second) {
+      open_.push_back({known->second, reference.name});
+      return true;
+    }
+    put(reference.fallback.value_or(""));
+    return reference.fallback.has_value();
+  }
+
+  void put(std::string_view text) {
+    work_ += text.size();
+    if (work_ <= longest_expansion) {
+      made_ += text;
+    }
+  }
+
+  const Variables& variables_;
+  std::vector<Open> open_;
+  std::set<std::string_view> names_;  // of all that are open
+  std::string made_;
+  std::size_t work_ = 0;
 };
 
 }  // namespace
 
 std::vector<ShellWord> shell_words(std::string_view text) {
   std::vector<ShellWord> all;
-  for (ShellWord& word : Splitter(text).words()) {
-    const std::string_view name = assigned(word.text);
-    if (!name.empty() && word.text.find("--", name.size()) != std::string::npos) {
-      for (ShellWord& inner : shell_words(std::string_view(word.text).substr(name.size() + 1))) {
-        all.push_back({std::move(inner.text), word.line + inner.line - 1});
-      }
-    } else {
-      all.push_back(std::move(word));
-    }
-  }
+  add_words(text, 1, 0, all);
   return all;
 }
 
-std::map<std::string, std::string, std::less<>> assignments(const std::vector<ShellWord>& words) {
-  std::map<std::string, std::string, std::less<>> variables;
+Variables assignments(const std::vector<ShellWord>& words) {
+  Variables variables;
   for (const ShellWord& word : words) {
     if (const std::string_view name = assigned(word.text); !name.empty()) {
       variables.emplace(name, word.text.substr(name.size() + 1));
@@ -102,38 +208,8 @@ std::map<std::string, std::string, std::less<>> assignments(const std::vector<Sh
   return variables;
 }
 
-std::optional<std::string> expanded(std::string_view text,
-                                    const std::map<std::string, std::string, std::less<>>& variables) {
-  const std::size_t dollar = text.find('$');
-  if (dollar == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string_view rest = text.substr(dollar + 1);
-  const bool braced = rest.starts_with('{');
-  rest.remove_prefix(braced ? 1 : 0);
-  const auto end = std::find_if_not(rest.begin(), rest.end(), is_name);
-  const std::string_view name = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
-  rest.remove_prefix(name.size());
-  std::optional<std::string> fallback;
-  if (braced) {
-    const std::size_t close = rest.find('}');
-    if (close == std::string_view::npos || (close > 0 && !rest.starts_with(":-"))) {
-      return std::nullopt;
-    }
-    fallback = close > 0 ? std::optional(std::string(rest.substr(2, close - 2))) : std::nullopt;
-    rest.remove_prefix(close + 1);
-  }
-  const auto known = variables.find(name);
-  // A variable that stands for itself, X=${X:-1}, has its fallback.
-  const bool is_itself = known != variables.end() && known->second.find('$') != std::string::npos &&
-                         known->second.find(name) != std::string::npos;
-  const std::optional<std::string> value = known == variables.end() ? fallback
-                                           : is_itself && !fallback ? expanded(known->second, {})
-                                           : is_itself              ? fallback
-                                                                    : expanded(known->second, variables);
-  const std::optional<std::string> tail = expanded(rest, variables);
-  return value && tail && !name.empty() ? std::optional(std::string(text.substr(0, dollar)) + *value + *tail)
-                                        : std::nullopt;
+std::optional<std::string> expanded(std::string_view text, const Variables& variables) {
+  return Expansion(variables).of(text);
 }
 
 }  // namespace commfuse::import

@@ -2,6 +2,8 @@
 // As much of a shell's grammar as launch scripts need to be read without running them.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,15 +17,22 @@ struct ShellWord {
   int line = 1;
 };
 
+/// By name.
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+/// No text grows longer when its variables are replaced, in bytes; a variable counts as one more.
+inline constexpr std::size_t longest_expansion = std::size_t{1} << 18;
+
 /// Words between blanks: quotes hold blanks together, a backslash takes what follows as it is, # begins a comment where
-/// a word could begin. Parentheses and semicolons are blanks. A value NAME="..." that holds flags falls into its words.
+/// a word could begin. Parentheses and semicolons are blanks. A value NAME="..." that holds flags falls into its words,
+/// and such a value in it too, down to eight levels.
 std::vector<ShellWord> shell_words(std::string_view text);
 
 /// What NAME=value says, the first of each name.
-std::map<std::string, std::string, std::less<>> assignments(const std::vector<ShellWord>& words);
+Variables assignments(const std::vector<ShellWord>& words);
 
-/// `$NAME`, `${NAME}` and `${NAME:-value}` replaced; nothing where a name is not known, or it is more than that.
-std::optional<std::string> expanded(std::string_view text,
-                                    const std::map<std::string, std::string, std::less<>>& variables);
+/// `$NAME`, `${NAME}` and `${NAME:-value}` replaced; nothing where a name is not known, is replaced by itself, or it is
+/// more than that, and where the text would grow above longest_expansion.
+std::optional<std::string> expanded(std::string_view text, const Variables& variables);
 
 }  // namespace commfuse::import

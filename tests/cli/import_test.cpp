@@ -2,6 +2,8 @@
 // commfuse-sim import: what it writes can be run.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/cli/program.h"
@@ -36,6 +38,40 @@ TEST(Import, AMegatronCommandLineBecomesAStepThatRuns) {
   EXPECT_EQ(run.out.find("./mine.model.yaml step on dgx-h100-x2, 16 GPUs (8 tensor x 2 data), batch 64,"), 0U)
       << run.out;
   EXPECT_EQ(run_program("commfuse-sim run --model ./mine.model.yaml --scope layer --strategy ring_exchange").code, 0);
+}
+
+constexpr const char* small =
+    "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 --max-position-embeddings 1024 "
+    "--bf16\n";
+
+TEST(Import, ANameStaysInItsFolder) {
+  const OwnFolder folder;
+  std::ofstream("train.sh") << small;
+  const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name ../../up --out .");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "--name: '../../up' is no plain file name; write one such as mine, and its folder with --out\n");
+  EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name ..").code, 2);
+  EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name ''").code, 2);
+}
+
+TEST(Import, AFileThatIsThereIsNotOverwritten) {
+  const OwnFolder folder;
+  std::ofstream("train.sh") << small;
+  std::ofstream("mine.run.yaml") << "mine\n";
+  const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "./mine.run.yaml is there already; choose another --out, or remove it\n");
+  EXPECT_FALSE(std::filesystem::exists("mine.model.yaml"));
+}
+
+TEST(Import, ANameThatIsNoPlainWordIsStillRead) {
+  const OwnFolder folder;
+  std::ofstream("train.sh") << small;
+  const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name 'a: b # \"c'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const Outcome run = run_program("commfuse-sim run --config './a: b # \"c.run.yaml' --hardware dgx-h100-x2");
+  EXPECT_EQ(run.code, 0) << run.err;
 }
 
 TEST(Import, AFileThatIsNoCommandLineIsRefused) {

@@ -2,6 +2,7 @@
 // Launch scripts of Megatron-LM become models and steps, without being run.
 #include "sim/import/megatron.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -130,6 +131,104 @@ TEST(Megatron, WhatItCannotKnowIsSaidWithItsPlace) {
             "a.sh:2: --hidden-size is '$WIDTH', which this file alone does not say; write its value there");
   EXPECT_EQ(refusal("--num-attention-heads 8 --hidden-size 4k"),
             "a.sh:1: --hidden-size is '4k'; write a whole number from 1 on");
+}
+
+/// A script whose sizes are all there, and what else it says.
+std::string small(const std::string& flags) {
+  return "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 "
+         "--max-position-embeddings 1024 --vocab-size 1024 " +
+         flags;
+}
+
+TEST(Megatron, SizesThatNoModelHasAreRefused) {
+  EXPECT_EQ(refusal(small("--hidden-size 2000000")),
+            "a.sh:1: --hidden-size is '2000000'; write a whole number from 1 to 1048576");
+  EXPECT_EQ(refusal(small("--tensor-model-parallel-size 4294967296 --pipeline-model-parallel-size 4294967296")),
+            "a.sh:1: --tensor-model-parallel-size is '4294967296'; write a whole number from 1 to 1048576");
+  EXPECT_EQ(refusal(small("--make-vocab-size-divisible-by 4294967296")),
+            "a.sh:1: --make-vocab-size-divisible-by is '4294967296'; write a whole number from 1 to 16777216");
+  EXPECT_EQ(refusal(small("--nproc-per-node 4294967296 --nnodes 4294967296")),
+            "a.sh:1: --nnodes is '4294967296'; write a whole number from 1 to 1048576");
+}
+
+TEST(Megatron, SizesThatFollowAreThoseOfAModelToo) {
+  EXPECT_EQ(refusal(small("--make-vocab-size-divisible-by 16777216 --tensor-model-parallel-size 1048576")),
+            "a.sh: these flags make 17592186044416 rows of the embedding, which is not in 1 to 16777216; make "
+            "--make-vocab-size-divisible-by smaller");
+  EXPECT_EQ(refusal(small("--hidden-size 1048576")),
+            "a.sh: these flags make 4194304 columns of the MLP, which is not in 1 to 1048576; write --ffn-hidden-size");
+  EXPECT_EQ(refusal(small("--hidden-size 4 --ffn-hidden-size 8")),
+            "a.sh: these flags make 0 columns of a head, which is not in 1 to 4096; write --kv-channels");
+  EXPECT_EQ(refusal(small("--nproc-per-node 1048576 --nnodes 1048576")),
+            "a.sh: these flags make 1099511627776 replicas, which is not in 1 to 1048576; choose fewer processes, or "
+            "larger replicas");
+  EXPECT_EQ(refusal(small("--nproc-per-node 8192 --micro-batch-size 1048576")),
+            "a.sh: these flags make 8589934592 sequences of a batch, which is not in 1 to 1073741824; write "
+            "--global-batch-size");
+}
+
+TEST(Megatron, AWordThatIsNoSettingIsNotWritten) {
+  EXPECT_EQ(refusal(small("--recompute-granularity \"full\nhardware: /tmp/evil.yaml\"")),
+            "a.sh:1: --recompute-granularity 'full\\x0ahardware: /tmp/evil.yaml' is no recomputation; known choices: "
+            "none, selective, full");
+  EXPECT_NE(read_megatron(small("--recompute-granularity full"), "a.sh", "a").run.find("  recompute: full\n"),
+            std::string::npos);
+}
+
+TEST(Megatron, VariablesThatStandForEachOtherEnd) {
+  EXPECT_EQ(refusal(small("--hidden-size $A\nA=$B\nB=$A")),
+            "a.sh:1: --hidden-size is '$A', which this file alone does not say; write its value there");
+}
+
+TEST(ShellWords, VariablesOfVariablesAreReplacedHoweverManyThereAre) {
+  std::string many;
+  for (int i = 0; i < 100'000; ++i) {
+    many += "$A";
+  }
+  EXPECT_EQ(expanded(many, {{"A", "1"}}), std::string(100'000, '1'));
+  std::string chain = "X0=7";
+  for (int i = 1; i < 20'000; ++i) {
+    chain += fmt::format(" X{}=$X{}", i, i - 1);
+  }
+  EXPECT_EQ(expanded("$X19999", assignments(shell_words(chain))), "7");
+}
+
+TEST(ShellWords, WhatGrowsTooLongIsNotReplaced) {
+  for (const char* const seed : {"1", ""}) {
+    std::string doubles = fmt::format("X0={}\n", seed);
+    for (int i = 1; i <= 32; ++i) {
+      doubles += fmt::format("X{}=$X{}$X{}\n", i, i - 1, i - 1);
+    }
+    const Variables variables = assignments(shell_words(doubles));
+    EXPECT_EQ(expanded("$X3", variables), *seed == '\0' ? "" : "11111111");
+    EXPECT_EQ(expanded("$X32", variables), std::nullopt);
+  }
+}
+
+TEST(ShellWords, AVariableIsNotKnownInsideItself) {
+  const auto variables = assignments(shell_words("A=$B B=$A N=${N:-4} P=$PA PA=x/$PA PATHS=${Q:-1}$Q"));
+  EXPECT_EQ(expanded("$A", variables), std::nullopt);
+  EXPECT_EQ(expanded("$PA", variables), std::nullopt);
+  EXPECT_EQ(expanded("$PATHS", variables), std::nullopt);
+  EXPECT_EQ(expanded("${N:-9}", variables), "4");
+  EXPECT_EQ(expanded("$N$N", variables), "44");
+}
+
+TEST(ShellWords, AssignmentsInAssignmentsAreReadDownToEightLevels) {
+  std::string deep;
+  for (int i = 0; i < 100'000; ++i) {
+    deep += "A=";
+  }
+  EXPECT_EQ(shell_words("A=B=C=--x").back().text, "--x");
+  EXPECT_EQ(shell_words(deep + "--x").back().text.size(), 2 * (100'000 - 8) + 3);
+}
+
+TEST(ShellWords, ALongExpansionIsReadOnce) {
+  const std::string blanks(200'000, ' ');
+  const std::vector<ShellWord> words = shell_words("$(" + blanks + "\n) --x");
+  ASSERT_EQ(words.size(), 2U);
+  EXPECT_EQ(words[0].text.size(), 200'004U);
+  EXPECT_EQ(words[1].line, 2);
 }
 
 TEST(ShellWords, HoldQuotesArraysAndCommentsApart) {
