@@ -9,12 +9,15 @@
 #include <utility>
 #include <vector>
 
+#include "model/schedule/effort.h"
 #include "model/schedule/lower.h"
 #include "model/schedule/matching.h"
 
 namespace commfuse {
 
 namespace {
+
+constexpr std::int32_t nobody = -1'000'000;  // that a finding is about
 
 using Extents = std::pair<Extent, Extent>;  // rows, columns
 
@@ -409,7 +412,7 @@ class Bounds {
   std::vector<bool> shape_refers_;
   std::vector<std::pair<DimensionId, DimensionId>> dimensions_;  // by buffer: of its rows and columns
   std::vector<std::optional<std::optional<Wanted>>> wanted_;     // by shape, once an op has it
-  std::int32_t nameless_ = -1'000'000;
+  std::int32_t nameless_ = nobody;
 };
 
 }  // namespace
@@ -427,14 +430,29 @@ void check_references(const Program& program, Ranks ranks, Findings& findings) {
   }
 }
 
+namespace {
+
+bool can_be_looked_at(const Program& program) {
+  return effort_of(program, Ranks::all) <= most_effort / program.mesh.ranks();
+}
+
+}  // namespace
+
 bool all_ranks_fit(const Program& program) {
   Findings findings;
   Bounds(program, findings).tables(Ranks::all);
-  return findings.empty();
+  return findings.empty() && can_be_looked_at(program);
 }
 
 void check_bounds(const Program& program, Findings& findings) {
   check_references(program, Ranks::all, findings);
+  if (findings.empty() && !can_be_looked_at(program)) {
+    findings.add(FindingKind::bounds, nobody, [] {
+      return fmt::format(
+          "the ops of all ranks go through more than {} blocks; cut the dimensions into fewer, or take fewer ranks",
+          most_effort);
+    });
+  }
   if (!findings.empty()) {
     return;
   }

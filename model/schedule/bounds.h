@@ -14,13 +14,14 @@ namespace commfuse {
 inline constexpr std::int64_t most_cells = std::int64_t{1} << 27U;
 
 /// Ids and pools, shapes and operands that fit each other, waits for earlier ops only, and on every rank every region
-/// inside its buffer and every content inside its tensor.
+/// inside its buffer and every content inside its tensor; and that all ranks together are not too much to look at
+/// (effort.h).
 void check_bounds(const Program& program, Findings& findings);
 
 /// The part of that which no index has a say in, and that the memory of these ranks is not too large to look at.
 void check_references(const Program& program, Ranks ranks, Findings& findings);
 
-/// Whether the memory of all ranks together is small enough for check_bounds().
+/// Whether all ranks together are small enough for check_bounds(). Requires a program that passed check_references().
 bool all_ranks_fit(const Program& program);
 
 }  // namespace commfuse

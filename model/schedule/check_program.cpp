@@ -96,10 +96,16 @@ bool check_first(const Program& program, const Matching& matching, const Symmetr
   return !findings.empty() || check_contents(program, cells, first, events, symmetry, sums, findings);
 }
 
+/// Else it cannot be symmetric, and its matching is as large as all ranks are.
+bool same_on_all_ranks(const Program& program) {
+  return std::all_of(program.ops.begin(), program.ops.end(),
+                     [](const Op& op) { return op.where.relation == Relation::always; });
+}
+
 std::optional<Proof> prove_first(const Program& program) {
   Findings findings;
   check_references(program, Ranks::first, findings);
-  if (!findings.empty()) {
+  if (!findings.empty() || !same_on_all_ranks(program)) {
     return std::nullopt;
   }
   Matching matching = match(program);

@@ -12,6 +12,7 @@
 #include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/schedule/builder.h"
+#include "model/schedule/effort.h"
 #include "model/schedule/fields.h"
 #include "model/schedule/index_text.h"
 #include "model/schedule/parse_ops.h"
@@ -452,7 +453,14 @@ Program read_program(const Node& root, Mistakes& mistakes) {
   mistakes.attempt(
       [&] { read_ops(section("ops"), declarations.around(), declarations.dimensions(), builder, mistakes); });
   mistakes.report();
-  return std::move(builder).build();
+  Program program = std::move(builder).build();
+  if (effort_of(program, Ranks::first) > most_effort) {
+    throw Wrong{section("ops").place,
+                fmt::format("a rank goes through more than {} blocks, counted again for every op and by what it "
+                            "multiplies; cut the dimensions into fewer, or take fewer ops",
+                            most_effort)};
+  }
+  return program;
 }
 
 }  // namespace

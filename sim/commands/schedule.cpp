@@ -13,6 +13,7 @@
 
 #include "model/config/command_line.h"
 #include "model/config/load_model.h"
+#include "model/config_error.h"
 #include "model/schedule/scope.h"
 #include "model/schedule/sizes.h"
 #include "model/schedule/strategies.h"
@@ -91,6 +92,13 @@ void list() {
 bool selects_a_schedule(const Field& field) {
   return field.key.starts_with("strategy.") || field.key == "dtype" ||
          std::find(schedule_settings.begin(), schedule_settings.end(), field.key) != schedule_settings.end();
+}
+
+void require_few_ranks(std::int32_t ranks, std::string_view use) {
+  constexpr std::int32_t most = 4096;  // tags of exports then stay inside 31 bits
+  if (ranks > most) {
+    throw ConfigError(fmt::format("{} ranks are too many {}; choose ranks up to {}", ranks, use, most));
+  }
 }
 
 Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,

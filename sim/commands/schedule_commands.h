@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "model/config/field.h"
 #include "model/schedule/scope.h"
@@ -20,6 +21,9 @@ void add_schedule_mutate(CLI::App& schedule, int& status);
 
 /// What selects a program: the strategy's own settings and these: model, ranks, scope, dtype.
 bool selects_a_schedule(const Field& field);
+
+/// Throws ConfigError where so many ranks are too many to `use`, as in "to show": each has a listing of its own.
+void require_few_ranks(std::int32_t ranks, std::string_view use);
 
 /// One schedule on a mesh of `ranks` ranks.
 Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,

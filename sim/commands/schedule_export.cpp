@@ -30,7 +30,6 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr Rank most_ranks = 4096;  // tags then stay inside 31 bits
 constexpr std::int32_t most_ranks_drawn = 8;
 constexpr std::int64_t most_time_scale = 1'000'000;
 
@@ -166,10 +165,7 @@ int export_schedule(const ExportRequest& request) {
   if (!schedule) {
     return exit_code::gate_missed;
   }
-  if (schedule->program().mesh.ranks() > most_ranks) {
-    throw ConfigError(fmt::format("{} ranks are too many to export; choose ranks up to {}",
-                                  schedule->program().mesh.ranks(), most_ranks));
-  }
+  require_few_ranks(schedule->program().mesh.ranks(), "to export");
   if (request.format == "goal") {
     write_goal(request, *schedule);
   } else if (request.format == "chakra") {

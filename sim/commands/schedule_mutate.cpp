@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "model/config/command_line.h"
+#include "model/config_error.h"
 #include "model/schedule/check_program.h"
+#include "model/schedule/effort.h"
 #include "model/schedule/load_schedule.h"
 #include "model/schedule/mutation_report.h"
 #include "sim/commands/generated.h"
@@ -62,6 +64,16 @@ class Line {
   bool shown_;
 };
 
+/// What rank 0 proved for all may still be too large to keep the values of all ranks.
+void require_small(const ScheduleFile& file) {
+  if (effort_of(file.program, Ranks::all) > most_effort_kept / file.program.mesh.ranks()) {
+    throw ConfigError(
+        fmt::format("{}: the ops of all ranks go through more than {} blocks, too many to mutate; cut the dimensions "
+                    "into fewer, or take fewer ranks",
+                    file.path.string(), most_effort_kept));
+  }
+}
+
 /// Nothing where a file failed its proof, and its findings are on stderr: only what is right can be made wrong.
 std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
   std::vector<Program> programs;
@@ -72,7 +84,12 @@ std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
   std::string findings;
   for (const std::string& name : request.files) {
     ScheduleFile file = load_schedule(name);
-    findings += in_words(file.path.string(), check_program(file.program));
+    require_few_ranks(file.program.mesh.ranks(), "to mutate");
+    const std::string found = in_words(file.path.string(), check_program(file.program));
+    if (found.empty()) {
+      require_small(file);
+    }
+    findings += found;
     programs.push_back(std::move(file.program));
   }
   fmt::print(stderr, "{}", findings);

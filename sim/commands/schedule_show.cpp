@@ -29,6 +29,9 @@ struct ShowRequest {
 };
 
 void print(const Program& program, const std::string& form) {
+  if (form == "steps") {
+    require_few_ranks(program.mesh.ranks(), "to show step by step");
+  }
   fmt::print("{}", form == "yaml" ? to_text(program) : step_table(program) + "\n");
 }
 

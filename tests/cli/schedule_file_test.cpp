@@ -57,6 +57,50 @@ TEST_F(ScheduleFiles, RunTakesRanksDtypeAndScopeFromTheFile) {
   EXPECT_EQ(rows[0].at("schedule_sha256").get<std::string>().size(), 64U);
 }
 
+TEST_F(ScheduleFiles, OfAMillionRanksAreProvedButNotListedOneByOne) {
+  const std::string file = COMMFUSE_SOURCE_DIR "/tests/fuzz/corpus/schedule/many_ranks.yaml";
+  EXPECT_EQ(run_program("commfuse-sim schedule check " + file).code, 0);
+  EXPECT_EQ(run_program("commfuse-sim schedule show -o yaml " + file).code, 0);
+  const Outcome shown = run_program("commfuse-sim schedule show " + file);
+  EXPECT_EQ(shown.code, 2);
+  EXPECT_EQ(shown.err, "1048576 ranks are too many to show step by step; choose ranks up to 4096\n");
+  const Outcome mutated = run_program("commfuse-sim schedule mutate " + file);
+  EXPECT_EQ(mutated.code, 2);
+  EXPECT_EQ(mutated.err, "1048576 ranks are too many to mutate; choose ranks up to 4096\n");
+  const Outcome exported = run_program("commfuse-sim schedule export -o json " + file);
+  EXPECT_EQ(exported.code, 2);
+  EXPECT_EQ(exported.err, "1048576 ranks are too many to export; choose ranks up to 4096\n");
+}
+
+TEST_F(ScheduleFiles, OfManyBlocksAreNotMutated) {
+  const std::string file = write("blocks.yaml", R"(schema: commfuse.schedule/1
+name: blocks
+mesh: {tp: 8}
+dimensions: {tokens: 1000000, hidden: 1}
+tensors:
+  t: {rows: tokens*1000000, columns: hidden*1}
+buffers:
+  x: {rows: tokens*1000000, columns: hidden*1}
+initial:
+  - {here: x, tensor: t}
+final: []
+unfused: []
+ops: []
+)");
+  const Outcome mutated = run_program("commfuse-sim schedule mutate " + file);
+  EXPECT_EQ(mutated.code, 0) << mutated.err;
+  const Outcome large =
+      run_program("commfuse-sim schedule mutate " + write("large.yaml", [&] {
+                    std::string text = contents_of(file);
+                    for (std::size_t at = text.find("1000000"); at != std::string::npos; at = text.find("1000000")) {
+                      text.replace(at, 7, "4000000");
+                    }
+                    return text;
+                  }()));
+  EXPECT_EQ(large.code, 2);
+  EXPECT_NE(large.err.find("more than 16777216 blocks, too many to mutate"), std::string::npos) << large.err;
+}
+
 TEST_F(ScheduleFiles, ARingOfPushesIsProvedAndPlayedAlikeByBothEvaluators) {
   EXPECT_EQ(run_program("commfuse-sim schedule check push-ring").out,
             "1 schedule proved: matched, free of deadlock and hazards, contents exact\n");

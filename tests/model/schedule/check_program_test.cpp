@@ -198,6 +198,19 @@ TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
                       "from (2, 0)"});
 }
 
+TEST(CheckProgram, FindsThatRanksWhichDifferAreTooManyToLookAt) {
+  ProgramBuilder builder{"many", Mesh{{{"tp", 1 << 20}}}};
+  const DimensionId rows = builder.dimension("rows", 1);
+  const BufferId own = builder.buffer("own", BufferRole::input, {rows, 1}, {rows, 1}, DType::bf16);
+  for (int i = 0; i < 20; ++i) {
+    const OpId sends = builder.exchange({.send = {builder.whole(own)}});
+    builder.only_where(sends, {Relation::equal, 0, 0});
+  }
+  EXPECT_EQ(sentences(std::move(builder).build()),
+            Sentences{"bounds: the ops of all ranks go through more than 134217728 blocks; cut the dimensions into "
+                      "fewer, or take fewer ranks"});
+}
+
 TEST(CheckProgram, FindsAWaitForALaterOp) {
   Small small;
   small.copy(small.row(small.own, 0), small.row(small.room, 0));

@@ -574,6 +574,39 @@ TEST(ScheduleTextMistakes, NoDamageToAFileGoesDeeperThanAMessage) {
   EXPECT_LT(read, 3000);
 }
 
+/// So many blocks of a buffer, and ops on all of them.
+std::string copies(int blocks, int ops) {
+  std::string text =
+      "schema: commfuse.schedule/1\nname: copies\nmesh: {tp: 8}\ndimensions: {tokens: " + std::to_string(blocks) +
+      ", hidden: 1}\ntensors: {}\nbuffers:\n";
+  for (const char* const buffer : {"x", "y"}) {
+    text += "  " + std::string(buffer) + ": {rows: tokens*" + std::to_string(blocks) + ", columns: hidden*1}\n";
+  }
+  text += "initial: []\nfinal: []\nunfused: []\nops:\n";
+  for (int op = 0; op < ops; ++op) {
+    text += "  - {id: " + std::to_string(op) + R"(, op: exchange, shift: 1, send: "x", receive: "y"})" + "\n";
+  }
+  return text;
+}
+
+TEST(ScheduleTextMistakes, AFewOpsOnVeryManyBlocksAreRefusedBeforeTheProof) {
+  const std::string refused =
+      "ring.yaml:13:3: a rank goes through more than 134217728 blocks, counted again for every op and by what it "
+      "multiplies; cut the dimensions into fewer, or take fewer ops";
+  EXPECT_EQ(message_of(copies(8'000'000, 50)), refused);
+  EXPECT_EQ(message_of(copies(8'000'000, 3)), "no mistake found");
+}
+
+TEST(ScheduleTextMistakes, AProductOfVeryManyBlocksIsRefusedBeforeTheProof) {
+  std::string text = with(ring, "tokens: 4, hidden: 1, ffn: 4", "tokens: 4, hidden: 1, ffn: 4, m: 512, n: 512, k: 512");
+  text = with(text, "  wide:",
+              "  p: {rows: m*512, columns: k*512}\n  q: {rows: k*512, columns: n*512}\n"
+              "  r: {rows: m*512, columns: n*512}\n  wide:");
+  EXPECT_EQ(message_of(text), "no mistake found");
+  EXPECT_NE(message_of(text + "  - {id: 5, op: gemm, a: p, b: q, out: r}\n").find("goes through more than"),
+            std::string::npos);
+}
+
 TEST(ScheduleTextMistakes, NoBeginningOfAFileGoesDeeperThanAMessage) {
   for (std::size_t length = 0; length < ring.size(); ++length) {
     EXPECT_NE(message_of(ring.substr(0, length)), "") << length;
