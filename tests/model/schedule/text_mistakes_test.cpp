@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every mistake a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -576,15 +577,13 @@ TEST(ScheduleTextMistakes, NoDamageToAFileGoesDeeperThanAMessage) {
 
 /// So many blocks of a buffer, and ops on all of them.
 std::string copies(int blocks, int ops) {
-  std::string text =
-      "schema: commfuse.schedule/1\nname: copies\nmesh: {tp: 8}\ndimensions: {tokens: " + std::to_string(blocks) +
-      ", hidden: 1}\ntensors: {}\nbuffers:\n";
-  for (const char* const buffer : {"x", "y"}) {
-    text += "  " + std::string(buffer) + ": {rows: tokens*" + std::to_string(blocks) + ", columns: hidden*1}\n";
-  }
-  text += "initial: []\nfinal: []\nunfused: []\nops:\n";
+  std::string text = fmt::format(
+      "schema: commfuse.schedule/1\nname: copies\nmesh: {{tp: 8}}\ndimensions: {{tokens: {0}, hidden: 1}}\n"
+      "tensors: {{}}\nbuffers:\n  x: {{rows: tokens*{0}, columns: hidden*1}}\n"
+      "  y: {{rows: tokens*{0}, columns: hidden*1}}\ninitial: []\nfinal: []\nunfused: []\nops:\n",
+      blocks);
   for (int op = 0; op < ops; ++op) {
-    text += "  - {id: " + std::to_string(op) + R"(, op: exchange, shift: 1, send: "x", receive: "y"})" + "\n";
+    text += fmt::format("  - {{id: {}, op: exchange, shift: 1, send: x, receive: y}}\n", op);
   }
   return text;
 }
