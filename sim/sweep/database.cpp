@@ -55,6 +55,20 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
 /// write-protected it gets less.
 int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_CREATE : 0); }
 
+/// Bytes of a text or a row. The largest that a sweep writes, its settings or the causes of a tail, have a few MB.
+constexpr int longest_value = 1 << 26;
+
+/// A file may come from anybody, and what stands in its own schema is not run.
+void distrust(sqlite3* connection) {
+  int is_set = 0;
+  // NOLINTBEGIN(cppcoreguidelines-pro-type-vararg): SQLite has no other way
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, &is_set);
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &is_set);
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, &is_set);
+  // NOLINTEND(cppcoreguidelines-pro-type-vararg)
+  sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, longest_value);
+}
+
 }  // namespace
 
 void Database::Close::operator()(sqlite3* connection) const { sqlite3_close_v2(connection); }
@@ -76,6 +90,7 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
   if (code != SQLITE_OK) {
     fail(code);
   }
+  distrust(connection_.get());
   sqlite3_busy_timeout(connection_.get(), access == Access::write ? 0 : 2000);
   if (access == Access::write) {
     // One writer, which keeps its lock. A journal of the old kind: rows are appended, so it stays small, and it needs

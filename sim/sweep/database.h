@@ -35,7 +35,8 @@ class DatabaseError : public std::runtime_error {
   Kind kind_;
 };
 
-/// One connection. Used by one thread at a time. All calls throw DatabaseError.
+/// One connection. Used by one thread at a time. All calls throw DatabaseError. Triggers never run, and no value is
+/// longer than 64 MiB, whoever made the file.
 class Database {
  public:
   enum class Access : std::uint8_t {

@@ -33,6 +33,13 @@ std::int64_t number_of(const Database& database, std::string_view sql) {
       fmt::format("{} is damaged ({}); bring back a copy, or remove it and run the sweep again", path.string(), what));
 }
 
+[[noreturn]] void refuse_tables(const Database& database) {
+  throw ConfigError(fmt::format(
+      "{} has not just the tables and views that commfuse makes, so nothing in it is believed; bring back a "
+      "copy, or remove it and run the sweep again",
+      database.path().string()));
+}
+
 /// Version of its tables, 0 of an empty file. Throws ConfigError for what is no store of ours.
 int version_of(const Database& database) {
   const std::string path = database.path().string();
@@ -49,6 +56,9 @@ int version_of(const Database& database) {
   if (version > store_version) {
     throw ConfigError(fmt::format("{} is a store of version {}, made by a newer commfuse; this one knows up to {}",
                                   path, version, store_version));
+  }
+  if (version < 1) {
+    refuse_tables(database);
   }
   return static_cast<int>(version);
 }
@@ -76,7 +86,12 @@ Meta read_meta(const Database& database) {
   return meta;
 }
 
-StoreIdentity identity_in(const Database& database) {
+/// Throws ConfigError, before anything else is read, where its tables are not those of its version.
+StoreIdentity identity_in(const Database& database, int version) {
+  const std::optional<StoreKind> kind = kind_of_tables(database, version);
+  if (!kind) {
+    refuse_tables(database);
+  }
   const Meta meta = read_meta(database);
   const auto text = [&](std::string_view name) -> const std::string& {
     const auto found = meta.find(name);
@@ -92,9 +107,12 @@ StoreIdentity identity_in(const Database& database) {
     }
     return *value;
   };
+  if (text("kind") != word_of(*kind)) {
+    damaged(database.path(), fmt::format("its tables are of {}, and it says otherwise", word_of(*kind)));
+  }
   const std::int64_t shards = count("shards", 1, most_shards);
   return {
-      .kind = text("kind") == word_of(StoreKind::models) ? StoreKind::models : StoreKind::layers,
+      .kind = *kind,
       .settings = text("settings"),
       .digest = text("config_sha256"),
       .model_version = static_cast<int>(count("model_version", 0, std::numeric_limits<int>::max())),
@@ -151,17 +169,10 @@ class Words {
   std::map<std::int64_t, std::string> words_;
 };
 
-/// As it may have been left by an older program: a column that it lacks has no values.
-std::string selection_of(const Database& database, StoreKind kind) {
-  std::vector<std::string> there;
-  Statement info(database, "SELECT name FROM pragma_table_info('rows')");
-  while (info.step()) {
-    there.emplace_back(info.text(0));
-  }
+std::string selection_of(StoreKind kind) {
   std::string sql = "SELECT id, checksum";
   for (const StoreColumn& column : store_columns(kind)) {
-    const bool is_there = std::find(there.begin(), there.end(), column.name) != there.end();
-    sql += is_there ? fmt::format(", \"{}\"", column.name) : ", NULL";
+    sql += fmt::format(", \"{}\"", column.name);
   }
   return sql + " FROM rows ORDER BY id";
 }
@@ -193,12 +204,13 @@ void require_known(const Database& database, const StoreIdentity& identity, std:
 struct StoreReader::State {
   explicit State(const fs::path& path) : database(path, Database::Access::read) {
     database.run("BEGIN");  // One view of it, whoever comes meanwhile.
-    if (version_of(database) == 0) {
+    const int version = version_of(database);
+    if (version == 0) {
       throw ConfigError(fmt::format("{} is empty; run the sweep that fills it", path.string()));
     }
-    identity = identity_in(database);
+    identity = identity_in(database, version);
     words.emplace(database);
-    rows.emplace(database, selection_of(database, identity.kind));
+    rows.emplace(database, selection_of(identity.kind));
     has_row = rows->step();
   }
 
@@ -296,11 +308,12 @@ struct StoreWriter::State {
   State(const fs::path& path, const StoreIdentity& wanted) : database(path, Database::Access::write), identity(wanted) {
     const int version = version_of(database);
     database.run("BEGIN IMMEDIATE");
-    migrate(database, identity.kind, version);
     if (version == 0) {
+      migrate(database, identity.kind, version);
       write_meta(database, identity);
     } else {
-      require_same(path, identity_in(database), identity);
+      require_same(path, identity_in(database, version), identity);
+      migrate(database, identity.kind, version);
       require_sound();
     }
     const Words known(database);

@@ -375,6 +375,74 @@ TEST(ResultStore, AValueThatWasChangedIsFoundByItsChecksum) {
   }
 }
 
+TEST(ResultStore, OneWhoseSchemaIsNotOursIsRefusedAndKeepsItsRows) {
+  const OwnFolder folder;
+  const char* changes[] = {
+      "CREATE TRIGGER t AFTER INSERT ON sessions BEGIN DELETE FROM rows; END",
+      "DROP VIEW results; CREATE VIEW results AS SELECT id AS point, 0 AS place, 1.0 AS mfu FROM rows",
+      "DROP TABLE meta; CREATE VIEW meta AS SELECT 'kind' AS name, hex(zeroblob(1000)) AS value",
+      "DROP TABLE texts; CREATE VIEW texts AS SELECT 1 AS id, hex(zeroblob(1000)) AS text",
+      "CREATE INDEX i ON rows(hex(model))",
+      "CREATE TABLE recipes(name TEXT)",
+      "DROP TABLE sessions",
+      "DROP TABLE sessions; CREATE TABLE sessions(id INTEGER PRIMARY KEY, started INTEGER NOT NULL, points INTEGER NOT "
+      "NULL, seconds REAL DEFAULT 1)",
+      "PRAGMA user_version = 1",
+      "PRAGMA user_version = -1"};
+  fill("sound.sqlite", {0});
+  for (const char* change : changes) {
+    fs::copy_file("sound.sqlite", "a.sqlite", fs::copy_options::overwrite_existing);
+    {
+      Database database("a.sqlite", Database::Access::write);
+      database.run(fmt::format("PRAGMA synchronous = OFF; BEGIN; {}; COMMIT", change));
+    }
+    const std::string sentence =
+        "a.sqlite has not just the tables and views that commfuse makes, so nothing in it is believed; bring back a "
+        "copy, or remove it and run the sweep again";
+    EXPECT_EQ(refusal_of_reader("a.sqlite"), sentence) << change;
+    EXPECT_EQ(refusal_of_writer("a.sqlite"), sentence) << change;
+    Database database("a.sqlite", Database::Access::read);
+    Statement rows(database, "SELECT count(*) FROM rows");
+    EXPECT_TRUE(rows.step() && rows.whole(0) > 0) << change;
+  }
+}
+
+TEST(ResultStore, TablesOfAnotherKindThanItSaysAreDamage) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  {
+    Database database("a.sqlite", Database::Access::write);
+    database.run("UPDATE meta SET value = 'models' WHERE name = 'kind'");
+  }
+  EXPECT_NE(refusal_of_reader<DatabaseError>("a.sqlite")
+                .find("a.sqlite is damaged (its tables are of layers, and it says otherwise)"),
+            std::string::npos);
+}
+
+TEST(ResultStore, ACellsNameThatWouldBeSqlIsRefused) {
+  const OwnFolder folder;
+  StoreIdentity models = identity();
+  models.kind = StoreKind::models;
+  {
+    StoreWriter store("a.sqlite", models);
+    store.add(0, {{std::string("ok"), {}, std::string(R"({"model": "m", "a' || hex(zeroblob(9)) || '": 1})")}});
+    store.commit();
+  }
+  EXPECT_EQ(refusal<ConfigError>([] { const StoreQuery query("a.sqlite"); }),
+            "a.sqlite: a row is not as a sweep writes it (a cell's name is no name of a column); run the sweep anew");
+}
+
+TEST(ResultStore, ATriggerNeverRuns) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  Database database("a.sqlite", Database::Access::write);
+  database.run("CREATE TRIGGER t AFTER INSERT ON sessions BEGIN DELETE FROM rows; END");
+  database.run("INSERT INTO sessions(started, points) VALUES(0, 0)");
+  Statement rows(database, "SELECT count(*) FROM rows");
+  ASSERT_TRUE(rows.step());
+  EXPECT_EQ(rows.whole(0), static_cast<std::int64_t>(some_rows().size()));
+}
+
 TEST(ResultStore, AShardOrANumberOfPointsThatCannotBeIsRefused) {
   const OwnFolder folder;
   const std::pair<const char*, const char*> changes[] = {
