@@ -47,14 +47,15 @@ void require_place(const fs::path& path, const fs::path& target) {
 
 }  // namespace
 
-AtomicFile::AtomicFile(const fs::path& path) : path_(path), target_(path) {
+AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_(path) {
   std::error_code error;
-  const fs::file_status status = fs::status(path, error);
-  if (const fs::path real = fs::canonical(path, error); !error && fs::is_regular_file(status)) {
+  const bool follows = links == Links::followed;
+  const fs::file_status status = follows ? fs::status(path, error) : fs::symlink_status(path, error);
+  if (const fs::path real = fs::canonical(path, error); !error && follows && fs::is_regular_file(status)) {
     target_ = real;
   }
   require_place(path_, target_);
-  const bool direct = fs::exists(status) && !fs::is_regular_file(status);
+  const bool direct = follows && fs::exists(status) && !fs::is_regular_file(status);
   if (!direct) {
     temporary_ = temporary_beside(target_);
   }
@@ -106,8 +107,8 @@ void AtomicFile::fail(int error) const {
       fmt::format("{} could not be written to the end: {}; {}", path_.string(), std::strerror(error), remedy));
 }
 
-void atomic_write(const fs::path& path, std::string_view text) {
-  AtomicFile file(path);
+void atomic_write(const fs::path& path, std::string_view text, Links links) {
+  AtomicFile file(path, links);
   file.write(text);
   file.commit();
 }

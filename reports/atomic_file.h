@@ -2,18 +2,25 @@
 // Files that are there whole or not at all.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
 
 namespace commfuse::reports {
 
+/// What becomes of a symbolic link, or of a pipe or device, that stands where the file goes.
+enum class Links : std::uint8_t {
+  followed,  ///< The user named it: what it leads to is written.
+  replaced,  ///< The program named it: the file takes its place, and what it led to stays as it was.
+};
+
 /// Writes beside `path` and takes its place on commit(); without commit() nothing is left and an older file stays as it
-/// was. What is no regular file (a pipe, /dev/stdout) is written directly. Follows symbolic links.
+/// was. Where links are followed, what is no regular file (a pipe, /dev/stdout) is written directly.
 class AtomicFile {
  public:
   /// Throws ConfigError naming the path and the remedy: no such folder, a folder itself, not permitted.
-  explicit AtomicFile(const std::filesystem::path& path);
+  explicit AtomicFile(const std::filesystem::path& path, Links links = Links::followed);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
   ~AtomicFile();
@@ -33,6 +40,6 @@ class AtomicFile {
 };
 
 /// All of a file at once; throws as AtomicFile does.
-void atomic_write(const std::filesystem::path& path, std::string_view text);
+void atomic_write(const std::filesystem::path& path, std::string_view text, Links links = Links::followed);
 
 }  // namespace commfuse::reports

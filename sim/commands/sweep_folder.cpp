@@ -7,14 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
-#include <iterator>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
+#include "sim/sweep/result_store.h"
 
 namespace commfuse::sim {
 
@@ -39,9 +40,26 @@ fs::path nearest_existing(fs::path path) {
   return path;
 }
 
-std::string contents_of(const fs::path& path) {
+/// What it begins with, `most` bytes at most; nothing where it is not there.
+std::optional<std::string> beginning_of(const fs::path& path, std::size_t most) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (!fs::exists(status)) {
+    return std::nullopt;
+  }
+  if (!fs::is_regular_file(status)) {
+    throw ConfigError(fmt::format("--out: {} is no plain file; remove it, or choose another folder", path.string()));
+  }
+  std::string text(most, '\0');
   std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return text;
+}
+
+/// As far as it can be told from `wanted`; nothing where there are none.
+std::optional<std::string> settings_in(const fs::path& folder, const std::string& wanted) {
+  return beginning_of(folder / settings_file, wanted.size() + 1);
 }
 
 /// What a process that was killed may leave of its first file.
@@ -59,10 +77,11 @@ void require_free(const fs::path& folder, const std::string& settings) {
   if (error) {
     refuse(folder, fmt::format("cannot be read ({}); choose another folder", error.message()));
   }
-  if (!empty && !fs::exists(folder / settings_file, error)) {
+  const std::optional<std::string> held = settings_in(folder, settings);
+  if (!empty && !held) {
     refuse(folder, "holds other files; choose another folder, or add --force to write among them");
   }
-  if (!empty && contents_of(folder / settings_file) != settings) {
+  if (!empty && held != settings) {
     refuse(folder, "holds the results of another sweep; choose another folder, or add --force to replace them");
   }
 }
@@ -71,6 +90,35 @@ void require_free(const fs::path& folder, const std::string& settings) {
 bool is_store(const fs::path& path) {
   const std::string name = path.filename().string();
   return name == store_file || (name.starts_with("shard-") && path.extension() == ".sqlite");
+}
+
+/// A sweep's settings begin with a line of their own.
+bool is_of_a_sweep(const std::optional<std::string>& held, const std::string& settings) {
+  return held && held->starts_with(std::string_view(settings).substr(0, settings.find('\n') + 1));
+}
+
+/// Of a folder that no sweep has written to: it has nothing of the names that one writes.
+void require_no_results(const fs::path& folder) {
+  const auto require_none = [&](std::string_view name) {
+    std::error_code ignored;
+    if (fs::exists(fs::symlink_status(folder / name, ignored))) {
+      refuse(folder, fmt::format("holds a {} that is of no sweep; remove it, or choose another folder", name));
+    }
+  };
+  require_none(settings_file);
+  std::for_each(result_files.begin(), result_files.end(), require_none);
+}
+
+void remove_stores(const fs::path& folder) {
+  std::vector<TakenStore> stores;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (is_store(entry.path())) {
+      stores.emplace_back(entry.path());
+    }
+  }
+  for (TakenStore& store : stores) {
+    store.remove();
+  }
 }
 
 }  // namespace
@@ -103,21 +151,25 @@ void SweepFolder::begin() const {
   if (error) {
     refuse(folder_, fmt::format("cannot be made ({}); choose another folder", error.message()));
   }
-  if (force_ && contents_of(folder_ / settings_file) != settings_) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
-      if (is_store(entry.path())) {
-        fs::remove(entry.path(), error);
-      }
+  const std::optional<std::string> held = settings_in(folder_, settings_);
+  if (force_ && held != settings_) {
+    if (!is_of_a_sweep(held, settings_)) {
+      require_no_results(folder_);
     }
+    remove_stores(folder_);
   }
-  reports::atomic_write(folder_ / settings_file, settings_);
+  reports::atomic_write(folder_ / settings_file, settings_, reports::Links::replaced);
 }
 
 void SweepFolder::write(const std::vector<OutputFile>& files) const {
+  const std::optional<std::string> held = settings_in(folder_, settings_);
+  if (held && held != settings_) {
+    refuse(folder_, "was given to another sweep while this one ran; run it again in another folder");
+  }
   std::error_code error;
   std::vector<std::unique_ptr<reports::AtomicFile>> open;
   for (const auto& [name, fill] : files) {
-    open.push_back(std::make_unique<reports::AtomicFile>(folder_ / name));
+    open.push_back(std::make_unique<reports::AtomicFile>(folder_ / name, reports::Links::replaced));
     fill([&file = *open.back()](std::string_view bytes) { file.write(bytes); });
   }
   for (const std::unique_ptr<reports::AtomicFile>& file : open) {

@@ -28,12 +28,15 @@ class SweepFolder {
   /// settings are not these, unless `force`.
   SweepFolder(std::filesystem::path folder, std::string settings, bool force);
 
-  /// Makes the folder and says in it which sweep it is for. With `force`, what it held of another sweep goes away.
+  /// Makes the folder and says in it which sweep it is for. With `force`, what it held of another sweep goes away;
+  /// throws ConfigError, and changes nothing, where another process has a store of it or what is in the way is of no
+  /// sweep.
   void begin() const;
   [[nodiscard]] std::filesystem::path path_of(const std::string& name) const { return folder_ / name; }
 
-  /// Each file is there whole or not at all, and none is replaced before all are written. What an older sweep left and
-  /// this one does not make goes away.
+  /// Each file is there whole or not at all, also where a link stood in its place, and none is replaced before all are
+  /// written. What an older sweep left and this one does not make goes away. Throws ConfigError where another sweep has
+  /// meanwhile been given the folder.
   void write(const std::vector<OutputFile>& files) const;
 
  private:

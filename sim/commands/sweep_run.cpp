@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "model/config/command_line.h"
@@ -71,15 +72,18 @@ std::vector<std::size_t> points_left(const StoreIdentity& identity, const StoreW
 
 /// The store, or with --force a new one in the place of one that holds other results.
 std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const StoreIdentity& identity, bool force) {
+  if (std::error_code ignored; std::filesystem::is_symlink(path, ignored)) {
+    throw ConfigError(
+        fmt::format("{} is a symbolic link, and a sweep writes to its own folder only; remove it", path.string()));
+  }
   try {
     return std::make_unique<StoreWriter>(path, identity);
   } catch (const ConfigError&) {
     if (!force) {
       throw;
     }
-    const StoreReader is_ours(path);  // Throws for a file of somebody else.
+    TakenStore(path).remove();
   }
-  std::filesystem::remove(path);
   return std::make_unique<StoreWriter>(path, identity);
 }
 
@@ -106,11 +110,20 @@ StoreCounts fill(const PreparedSweep& prepared, const SweepRequest& request, Sto
   return store.counts();
 }
 
+[[noreturn]] void fail_as_replaced(const std::filesystem::path& path) {
+  throw DatabaseError(
+      DatabaseError::Kind::other,
+      fmt::format("{} was replaced or removed while this sweep ran; run it again in another folder", path.string()));
+}
+
 /// After it was filled: the files beside it, or how to go on.
 int finish(const PreparedSweep& prepared, const SweepRequest& request, const SweepFolder& folder,
            const StoreCounts& counts) {
   const StoreIdentity& identity = prepared.identity;
   StoreReader store(folder.path_of(store_name(identity.shard)), counts);
+  if (store.identity() != identity) {
+    fail_as_replaced(store.path());
+  }
   const std::size_t stored = counts.points;
   const std::size_t wanted = store.points_wanted();
   if (stored < wanted) {
@@ -136,9 +149,13 @@ SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& r
 int run_prepared(const PreparedSweep& prepared, const SweepRequest& request, World* world,
                  const std::function<void()>& began) {
   const SweepFolder folder = prepared_folder(prepared, request);
-  auto store = open_store(folder.path_of(store_name(prepared.identity.shard)), prepared.identity, request.force);
+  const std::filesystem::path path = folder.path_of(store_name(prepared.identity.shard));
+  auto store = open_store(path, prepared.identity, request.force);
   began();
   const StoreCounts counts = fill(prepared, request, *store, world);
+  if (!store->is_in_place()) {
+    fail_as_replaced(path);
+  }
   store.reset();  // closed, so that it can be read
   return finish(prepared, request, folder, counts);
 }

@@ -91,12 +91,15 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
     fail(code);
   }
   distrust(connection_.get());
-  sqlite3_busy_timeout(connection_.get(), access == Access::write ? 0 : 2000);
+  sqlite3_busy_timeout(connection_.get(), access == Access::read ? 2000 : 0);
   if (access == Access::write) {
     // One writer, which keeps its lock. A journal of the old kind: rows are appended, so it stays small, and it needs
     // no shared memory, which network disks do not have.
     run("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = DELETE; PRAGMA synchronous = NORMAL;");
-    run("PRAGMA cache_size = -16384; BEGIN EXCLUSIVE; COMMIT");
+    run("PRAGMA cache_size = -16384");
+  }
+  if (access != Access::read) {
+    run("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT");
   }
 }
 
@@ -105,6 +108,12 @@ void Database::run(const std::string& sql) {
   if (code != SQLITE_OK) {
     fail(code);
   }
+}
+
+bool Database::is_in_place() const {
+  int has_moved = 0;
+  return sqlite3_file_control(connection_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &has_moved) == SQLITE_OK &&
+         has_moved == 0;
 }
 
 void Database::allow_queries_only() const {

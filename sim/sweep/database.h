@@ -42,6 +42,7 @@ class Database {
   enum class Access : std::uint8_t {
     read,   ///< beside other readers
     write,  ///< alone: makes the file where there is none; nobody else reads or writes it until this is gone
+    take,   ///< alone as well, of a file that is there, and leaves it as it is
   };
   Database(const std::filesystem::path& path, Access access);
 
@@ -50,6 +51,8 @@ class Database {
   /// From here on nothing can be changed and no other file opened, whatever a statement says.
   void allow_queries_only() const;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  /// Whether the path still leads to the file that was opened.
+  [[nodiscard]] bool is_in_place() const;
 
  private:
   friend class Statement;

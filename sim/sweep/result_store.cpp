@@ -199,6 +199,18 @@ void require_known(const Database& database, const StoreIdentity& identity, std:
   }
 }
 
+/// For people another process is a reason to choose another folder, no failure.
+Database taken(const fs::path& path) {
+  try {
+    return {path, Database::Access::take};
+  } catch (const DatabaseError& error) {
+    if (error.kind() == Kind::busy) {
+      throw ConfigError(error.what());
+    }
+    throw;
+  }
+}
+
 }  // namespace
 
 struct StoreReader::State {
@@ -458,5 +470,15 @@ std::uint64_t StoreWriter::size() const {
   return static_cast<std::uint64_t>(number_of(state_->database, "PRAGMA page_count") *
                                     number_of(state_->database, "PRAGMA page_size"));
 }
+
+bool StoreWriter::is_in_place() const { return state_->database.is_in_place(); }
+
+TakenStore::TakenStore(const fs::path& path) : database_(taken(path)) {
+  if (const int version = version_of(database_); version != 0) {
+    identity_in(database_, version);
+  }
+}
+
+void TakenStore::remove() { fs::remove(database_.path()); }
 
 }  // namespace commfuse

@@ -32,6 +32,8 @@ struct StoreIdentity {
   int model_version = 0;   //
   std::size_t points = 0;  ///< Of the whole sweep.
   Shard shard{};
+
+  friend bool operator==(const StoreIdentity&, const StoreIdentity&) = default;
 };
 
 /// How much a store holds.
@@ -73,6 +75,17 @@ class StoreReader {
   std::unique_ptr<State> state_;
 };
 
+/// A store that no other process reads or writes while this lives.
+class TakenStore {
+ public:
+  /// Throws ConfigError for what is no store and for one that another process has, DatabaseError else.
+  explicit TakenStore(const std::filesystem::path& path);
+  void remove();
+
+ private:
+  Database database_;
+};
+
 /// Makes a store, or goes on with one.
 class StoreWriter {
  public:
@@ -91,6 +104,8 @@ class StoreWriter {
   void commit();
   /// Bytes of the file.
   [[nodiscard]] std::uint64_t size() const;
+  /// Whether the path still leads to what is written here.
+  [[nodiscard]] bool is_in_place() const;
 
  private:
   struct State;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/sweep/database.h"
 #include "tests/cli/program.h"
 
 namespace commfuse::test {
@@ -184,6 +185,98 @@ TEST_F(SweepTest, AFolderWithOtherFilesIsLeftAloneUnlessForced) {
   EXPECT_EQ(names_in("out"), Names{"thesis.tex"});
   EXPECT_EQ(sweep(small, "--force").code, 0);
   EXPECT_EQ(written("thesis.tex"), "years of work");
+}
+
+TEST_F(SweepTest, ForceIsRefusedWhileAnotherProcessHasTheStore) {
+  ASSERT_EQ(sweep(small).code, 0);
+  const std::string settings = written("settings.yaml");
+  const std::string store = written("results.sqlite");
+  const Database other(path("out/results.sqlite"), Database::Access::take);
+  const Outcome outcome = sweep(small, "--seq 4K --force");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, path("out/results.sqlite") +
+                             " is in use by another process; wait until that has ended, or choose another folder\n");
+  EXPECT_EQ(written("settings.yaml"), settings);
+  EXPECT_EQ(written("results.sqlite"), store);
+}
+
+TEST_F(SweepTest, ForceLeavesAloneWhatIsOfNoSweep) {
+  for (const char* name :
+       {"settings.yaml", "results.sqlite", "shard-notes.sqlite", "results.csv", "report.html", "map.json"}) {
+    fs::create_directories(path("out"));
+    const std::string notes = path("out/") + name;
+    if (notes.ends_with("sqlite")) {
+      Database(notes, Database::Access::write).run("CREATE TABLE notes(text TEXT)");
+    } else {
+      std::ofstream(notes) << "years of work";
+    }
+    const std::string before = contents_of(notes);
+    const Outcome outcome = sweep(small, "--force");
+    EXPECT_EQ(outcome.code, 2) << name;
+    EXPECT_NE(outcome.err.find(name), std::string::npos) << outcome.err;
+    EXPECT_EQ(contents_of(notes), before) << name;
+    EXPECT_EQ(names_in("out"), Names{name});
+    fs::remove_all(path("out"));
+  }
+}
+
+TEST_F(SweepTest, ForceLeavesADatabaseAloneThatTookANameAmongItsOwn) {
+  ASSERT_EQ(sweep(small + "outputs: [csv]\n").code, 0);
+  Database(path("out/shard-notes.sqlite"), Database::Access::write).run("CREATE TABLE notes(text TEXT)");
+  const Names names = names_in("out");
+  const Outcome outcome = sweep(small, "--seq 4K --force");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, path("out/shard-notes.sqlite") +
+                             " is a database, but no result store of commfuse; choose another file or folder\n");
+  EXPECT_EQ(names_in("out"), names);
+}
+
+TEST_F(SweepTest, WhatALinkInItsFolderLeadsToStaysAsItWas) {
+  ASSERT_EQ(sweep(small).code, 0);
+  std::ofstream(path("victim.sh")) << "echo mine";
+  for (const char* name : {"out/results.csv", "out/settings.yaml"}) {
+    const std::string before = contents_of(path(name));
+    fs::rename(path(name), path("kept"));
+    fs::create_symlink(std::string(name) == "out/results.csv" ? path("victim.sh") : path("kept"), path(name));
+    ASSERT_EQ(sweep(small).code, 0) << name;
+    EXPECT_FALSE(fs::is_symlink(path(name))) << name;
+    EXPECT_EQ(contents_of(path(name)), before) << name;
+  }
+  EXPECT_EQ(contents_of(path("victim.sh")), "echo mine");
+  fs::rename(path("out/results.sqlite"), path("kept"));
+  fs::create_symlink(path("kept"), path("out/results.sqlite"));
+  const Outcome outcome = sweep(small);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            path("out/results.sqlite") + " is a symbolic link, and a sweep writes to its own folder only; remove it\n");
+}
+
+TEST_F(SweepTest, SettingsThatAreNoPlainFileAreRefused) {
+  fs::create_directories(path("out"));
+  const std::string sentence =
+      "--out: " + path("out/settings.yaml") + " is no plain file; remove it, or choose another folder\n";
+  for (const char* made : {"ln -s /dev/zero", "mkfifo"}) {
+    ASSERT_EQ(run_program(std::string(made) + " " + path("out/settings.yaml")).code, 0);
+    for (const char* force : {"", "--force"}) {
+      const Outcome outcome = sweep(small, force);
+      EXPECT_EQ(outcome.code, 2);
+      EXPECT_EQ(outcome.err, sentence);
+    }
+    fs::remove(path("out/settings.yaml"));
+  }
+}
+
+TEST_F(SweepTest, AStoreThatIsTakenAwayMeanwhileIsSaid) {
+  const std::string body = "set: {uncertainty: off}\noutputs: [csv]\naxes:\n  - batch: 1..40+1\n  - seq: 1K..20K+1K\n";
+  const std::string command = "commfuse-sim sweep " + file(body) + " --out " + path("out") + " -j 1";
+  const std::string store = path("out/results.sqlite");
+  const Outcome outcome = run_program("sh -c '" + command + " & pid=$!; until [ -s " + store +
+                                      " ]; do sleep 0.01; done; rm " + store + "; wait $pid'");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_NE(outcome.err.find(store + " was replaced or removed while this sweep ran; run it again in another folder\n"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(names_in("out"), Names{"settings.yaml"});
 }
 
 TEST_F(SweepTest, AFolderWhoseSettingsWereBeingWrittenWhenItWasKilledIsFree) {

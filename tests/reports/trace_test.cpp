@@ -452,6 +452,18 @@ TEST_F(TraceFiles, ASymbolicLinkStaysALink) {
   EXPECT_EQ(read(folder_ / "real.json"), "new");
 }
 
+TEST_F(TraceFiles, ALinkThatNobodyNamedIsReplacedAndWhatItLeadsToStays) {
+  atomic_write(folder_ / "real.json", "old");
+  fs::create_symlink(folder_ / "real.json", folder_ / "link.json");
+  fs::create_symlink("/dev/full", folder_ / "device.json");
+  for (const char* name : {"link.json", "device.json"}) {
+    atomic_write(folder_ / name, "new", Links::replaced);
+    EXPECT_FALSE(fs::is_symlink(folder_ / name)) << name;
+    EXPECT_EQ(read(folder_ / name), "new");
+  }
+  EXPECT_EQ(read(folder_ / "real.json"), "old");
+}
+
 TEST(TraceLabel, NamesTheOutputOnThatRank) {
   const TracedRun ring = traced("commfuse", SiteKind::ag_gemm, 4);
   std::vector<std::string> names;
