@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <system_error>
 
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
@@ -14,7 +15,8 @@ namespace fs = std::filesystem;
 
 void require_new(const fs::path& folder, const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (fs::exists(folder / name)) {
+    std::error_code error;
+    if (fs::exists(fs::symlink_status(folder / name, error))) {
       throw ConfigError(
           fmt::format("{} is there already; choose another --out, or remove it", (folder / name).string()));
     }
@@ -22,7 +24,12 @@ void require_new(const fs::path& folder, const std::vector<std::string>& names) 
 }
 
 void write_new(const fs::path& folder, const std::vector<std::pair<std::string, std::string>>& files) {
-  fs::create_directories(folder);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) {
+    throw ConfigError(
+        fmt::format("--out: {} cannot be made ({}); choose another folder", folder.string(), error.message()));
+  }
   std::vector<std::string> names;
   for (const auto& [name, text] : files) {
     names.push_back(name);

@@ -6,6 +6,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
+
+#include "model/config_error.h"
 
 namespace commfuse {
 
@@ -78,10 +81,18 @@ void Database::fail(int code) const {
   const bool of_system = kind == Kind::full || kind == Kind::missing || kind == Kind::other;
   const int system_error = of_system && connection_ ? sqlite3_system_errno(connection_.get()) : 0;
   const std::string words = connection_ ? sqlite3_errmsg(connection_.get()) : sqlite3_errstr(code);
+  if (kind == Kind::missing || kind == Kind::foreign) {
+    throw ConfigError(sentence_of(kind, path_.string(), system_error, words));
+  }
   throw DatabaseError(kind, sentence_of(kind, path_.string(), system_error, words));
 }
 
 Database::Database(const std::filesystem::path& path, Access access) : path_(path) {
+  std::error_code ignored;
+  if (const auto status = std::filesystem::status(path, ignored);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw ConfigError(fmt::format("{} is no plain file; choose another file or folder", path.string()));
+  }
   sqlite3* connection = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &connection,

@@ -20,11 +20,11 @@ class DatabaseError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
     busy,     ///< another process has it
-    foreign,  ///< no database at all
+    foreign,  ///< no database at all; thrown as ConfigError
     damaged,
     full,       ///< the disk, or a limit of it
     read_only,  ///< not ours to write to
-    missing,
+    missing,    ///< thrown as ConfigError
     statement,  ///< the SQL is wrong: what() is SQLite's own words
     other
   };
@@ -35,7 +35,8 @@ class DatabaseError : public std::runtime_error {
   Kind kind_;
 };
 
-/// One connection. Used by one thread at a time. All calls throw DatabaseError. Triggers never run, and no value is
+/// One connection. Used by one thread at a time. All calls throw DatabaseError, or ConfigError for
+/// what is not there or no database. Triggers never run, and no value is
 /// longer than 64 MiB, whoever made the file.
 class Database {
  public:

@@ -139,8 +139,19 @@ TEST_F(ResultsTest, MistakesNameTheFlagAndChangeNothing) {
   EXPECT_EQ(run_program("commfuse-sim results out --where \"rank = 8\"").err, "--where: no such column: rank" + remedy);
   EXPECT_EQ(run_program("commfuse-sim results out --where \"1); DROP TABLE rows; --\"").err,
             "--where: there is more than one statement" + remedy);
-  EXPECT_EQ(run_program("commfuse-sim results absent").code, 1);
   EXPECT_EQ(contents_of("out/results.sqlite"), before);
+}
+
+TEST_F(ResultsTest, WhatIsNoStoreIsAMistakeOfTheUser) {
+  const Outcome absent = run_program("commfuse-sim results absent");
+  EXPECT_EQ(absent.code, 2);
+  EXPECT_EQ(absent.err, "absent cannot be opened (No such file or directory); check the path\n");
+  const Outcome folder = run_program("commfuse-sim best .");
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_EQ(folder.err, "./results.sqlite cannot be opened (No such file or directory); check the path\n");
+  const Outcome text = run_program("commfuse-sim diff a.yaml a.yaml");
+  EXPECT_EQ(text.code, 2);
+  EXPECT_EQ(text.err, "a.yaml is no result store of commfuse; choose another file or folder\n");
 }
 
 TEST_F(ResultsTest, WholeModelsAreAskedByTheirOwnColumns) {

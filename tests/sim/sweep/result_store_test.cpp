@@ -314,7 +314,7 @@ TEST(ResultStore, ASecondWriterIsRefusedAndSoIsAReaderMeanwhile) {
 TEST(ResultStore, WhatIsNoStoreIsLeftAlone) {
   const OwnFolder folder;
   std::ofstream("text.sqlite") << std::string(5000, 'x');
-  EXPECT_EQ(refusal_of_writer<DatabaseError>("text.sqlite"),
+  EXPECT_EQ(refusal_of_writer("text.sqlite"),
             "text.sqlite is no result store of commfuse; choose another file or folder");
   {
     Database foreign("foreign.sqlite", Database::Access::write);
@@ -324,8 +324,9 @@ TEST(ResultStore, WhatIsNoStoreIsLeftAlone) {
       "foreign.sqlite is a database, but no result store of commfuse; choose another file or folder";
   EXPECT_EQ(refusal_of_writer("foreign.sqlite"), sentence);
   EXPECT_EQ(refusal_of_reader("foreign.sqlite"), sentence);
-  EXPECT_NE(refusal_of_reader<DatabaseError>("absent.sqlite").find("absent.sqlite cannot be opened"),
-            std::string::npos);
+  EXPECT_EQ(refusal_of_reader("absent.sqlite"),
+            "absent.sqlite cannot be opened (No such file or directory); check the path");
+  EXPECT_EQ(refusal_of_reader("/dev/zero"), "/dev/zero is no plain file; choose another file or folder");
   EXPECT_FALSE(fs::exists("absent.sqlite"));
 }
 
