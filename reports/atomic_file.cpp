@@ -3,11 +3,14 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <stdexcept>
 #include <system_error>
 
@@ -45,7 +48,30 @@ void require_place(const fs::path& path, const fs::path& target) {
   }
 }
 
+/// No file that is written here is one, so it is a mistake: an answer put in the place of what was asked.
+bool is_database(const fs::path& path) {
+  constexpr std::string_view begins = "SQLite format 3";
+  std::array<char, begins.size()> head{};
+  std::ifstream(path, std::ios::binary).read(head.data(), head.size());
+  return std::string_view(head.data(), head.size()) == begins;
+}
+
 }  // namespace
+
+void require_no_input(const fs::path& out, std::span<const std::string> inputs) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(out, ignored)) {
+    return;
+  }
+  for (const std::string& input : inputs) {
+    if (input.empty()) {
+      continue;
+    }
+    if (fs::equivalent(out, input, ignored) || fs::equivalent(out, fs::path(input) / "results.sqlite", ignored)) {
+      refuse(out, "it is what the command reads; choose another path");
+    }
+  }
+}
 
 AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_(path) {
   std::error_code error;
@@ -55,15 +81,23 @@ AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_
     target_ = real;
   }
   require_place(path_, target_);
+  const bool replaces = fs::is_regular_file(status);
+  if (replaces && is_database(target_)) {
+    refuse(path_, "it is a database, and this would take its place; choose another path");
+  }
   const bool direct = follows && fs::exists(status) && !fs::is_regular_file(status);
   if (!direct) {
     temporary_ = temporary_beside(target_);
   }
+  const auto mode = replaces ? static_cast<mode_t>(status.permissions() & fs::perms::all) : mode_t{0666};
   const int how = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL);
   descriptor_ =
-      ::open((direct ? target_ : temporary_).c_str(), how, 0666);  // NOLINT(cppcoreguidelines-pro-type-vararg): open(2)
+      ::open((direct ? target_ : temporary_).c_str(), how, mode);  // NOLINT(cppcoreguidelines-pro-type-vararg): open(2)
   if (descriptor_ < 0) {
     refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
+  }
+  if (replaces) {
+    ::fchmod(descriptor_, mode);  // Of a new file the umask has taken some.
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -15,11 +16,16 @@ enum class Links : std::uint8_t {
   replaced,  ///< The program named it: the file takes its place, and what it led to stays as it was.
 };
 
+/// Throws ConfigError where `out` is one of the files that a command reads: by any path, also within a folder among
+/// them that is a sweep's. Inputs that are no files are passed over.
+void require_no_input(const std::filesystem::path& out, std::span<const std::string> inputs);
+
 /// Writes beside `path` and takes its place on commit(); without commit() nothing is left and an older file stays as it
-/// was. Where links are followed, what is no regular file (a pipe, /dev/stdout) is written directly.
+/// was. It has the permissions of the one that it replaces. Where links are followed, what is no regular file (a pipe,
+/// /dev/stdout) is written directly.
 class AtomicFile {
  public:
-  /// Throws ConfigError naming the path and the remedy: no such folder, a folder itself, not permitted.
+  /// Throws ConfigError naming the path and the remedy: no such folder, a folder itself, a database, not permitted.
   explicit AtomicFile(const std::filesystem::path& path, Links links = Links::followed);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

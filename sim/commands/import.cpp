@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "model/config/command_line.h"
 #include "model/config/files.h"
+#include "model/config/plain_text.h"
 #include "model/config/settings.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
@@ -34,10 +34,8 @@ struct ImportRequest {
 
 /// A name of files that stay in the folder they are put into.
 void require_plain(const std::string& name) {
-  const bool is_text = std::none_of(name.begin(), name.end(), [](char c) {
-    return c == '/' || static_cast<unsigned char>(c) < 0x20 || static_cast<unsigned char>(c) == 0x7f;
-  });
-  if (!is_text || name.empty() || name == "." || name == "..") {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
+      has_control_character(name)) {
     throw ConfigError(fmt::format("--name: {} is no plain file name; write one such as mine, and its folder with --out",
                                   in_quotes(name)));
   }

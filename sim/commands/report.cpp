@@ -26,6 +26,7 @@ struct ReportRequest {
 };
 
 int write_report(const ReportRequest& request) {
+  reports::require_no_input(request.out, files_read(request.file, request.extras));
   reports::AtomicFile file(request.out);
   ReadRows read = read_rows(request.file);
   std::string command = std::move(read.command);

@@ -222,6 +222,12 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
 
 }  // namespace
 
+std::vector<std::string> files_read(const std::string& results, const ReportExtras& extras) {
+  std::vector<std::string> files = extras.fits;
+  files.insert(files.end(), {results, extras.measured});
+  return files;
+}
+
 reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows, std::string command,
                                   const ReportExtras& extras) {
   reports::ReportInput input{.title = std::move(title),

@@ -21,6 +21,9 @@ struct ReportExtras {
   std::function<Settings(std::size_t row)> settings{};
 };
 
+/// With those of the results themselves, what a command reads that takes extras.
+std::vector<std::string> files_read(const std::string& results, const ReportExtras& extras);
+
 /// The smallest and the largest point with a result are played again, and one that was measured; the largest, or the
 /// measured one, is taken apart. What cannot be shown is a note. Throws ConfigError with the mistakes of the extras.
 reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows, std::string command,

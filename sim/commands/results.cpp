@@ -167,6 +167,7 @@ Query query_of(const ResultsRequest& request, const StoreQuery& store) {
 /// `ask(take)` gives the names when it is through; rows come before, and need the names.
 int print(const ResultsRequest& request, const std::vector<std::string>& names,
           const std::function<void(const TakeRow&)>& ask) {
+  reports::require_no_input(request.out, std::array{request.file, request.other});
   RowWriter writer(request.format, request.out);
   bool begun = false;
   ask([&](std::span<const Value> values) {

@@ -78,8 +78,12 @@ bool names_strategies(const Grid& grid) {
 }
 
 void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs) {
+  std::vector<std::string> read = files_named(request.settings);
+  read.insert(read.end(), request.schedules.files.begin(), request.schedules.files.end());
+  reports::require_no_input(request.figure, read);
   if (!request.trace.empty()) {
     const std::filesystem::path path = reports::trace_path(runs, request.trace);
+    reports::require_no_input(path, read);
     reports::write_trace(runs, path);
     if (path != request.trace) {
       fmt::print(stderr, "the trace is {}\n", path.string());

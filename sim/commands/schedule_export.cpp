@@ -159,6 +159,8 @@ void write_text(const ExportRequest& request, const OneSchedule& schedule) {
 
 int export_schedule(const ExportRequest& request) {
   require_format(request);
+  reports::require_no_input(request.out, request.schedule.files.files);
+  reports::require_no_input(request.out, files_named(request.schedule.settings));
   message_order(request);
   time_scale(request);
   const std::optional<OneSchedule> schedule = one_schedule(request.schedule, request.use());

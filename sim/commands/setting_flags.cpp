@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "model/config/ranges.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 
@@ -81,6 +82,26 @@ void read_above_files(const SettingArguments& arguments, Resolver& resolver) {
   for (const auto& [field, text] : arguments.flags) {
     resolver.read_flag(*field, text);
   }
+}
+
+std::vector<std::string> files_named(const SettingArguments& arguments) {
+  std::vector<std::string> files = arguments.files;
+  const auto add = [&](std::string_view values) {
+    for (const std::string_view value : split_list(values)) {
+      if (value.find_first_of("./") != std::string_view::npos) {
+        files.emplace_back(value);
+      }
+    }
+  };
+  for (const auto& [field, value] : arguments.flags) {
+    add(value);
+  }
+  for (const std::vector<std::string>* assignments : {&arguments.sets, &arguments.axes}) {
+    for (const std::string& assignment : *assignments) {
+      add(std::string_view(assignment).substr(assignment.find('=') + 1));
+    }
+  }
+  return files;
 }
 
 Settings settings_of(const SettingArguments& arguments) {

@@ -31,6 +31,9 @@ void read_files(const SettingArguments& arguments, Resolver& resolver);
 /// What takes precedence over files: environment, --set, flags.
 void read_above_files(const SettingArguments& arguments, Resolver& resolver);
 
+/// Every file that the arguments themselves name: of --config, and as a setting.
+std::vector<std::string> files_named(const SettingArguments& arguments);
+
 /// All of it together. Throws ConfigError with every mistake.
 Settings settings_of(const SettingArguments& arguments);
 

@@ -464,6 +464,46 @@ TEST_F(TraceFiles, ALinkThatNobodyNamedIsReplacedAndWhatItLeadsToStays) {
   EXPECT_EQ(read(folder_ / "real.json"), "old");
 }
 
+TEST_F(TraceFiles, ADatabaseIsNeverReplaced) {
+  std::ofstream(folder_ / "a.sqlite") << "SQLite format 3" << std::string(100, 'x');
+  EXPECT_EQ(message_of<ConfigError>(folder_ / "a.sqlite"),
+            (folder_ / "a.sqlite").string() +
+                " cannot be written: it is a database, and this would take its place; choose another path");
+  EXPECT_EQ(fs::file_size(folder_ / "a.sqlite"), 115U);
+  EXPECT_EQ(files(), 1U);
+}
+
+TEST_F(TraceFiles, WhatIsReplacedKeepsItsPermissions) {
+  const fs::path path = folder_ / "trace.json";
+  atomic_write(path, "old");
+  for (const fs::perms perms : {fs::perms{0600}, fs::perms{0664}}) {
+    fs::permissions(path, perms);
+    atomic_write(path, "new");
+    EXPECT_EQ(fs::status(path).permissions(), perms);
+  }
+}
+
+TEST_F(TraceFiles, AnInputIsKnownByAnyPath) {
+  atomic_write(folder_ / "a.json", "old");
+  fs::create_directory(folder_ / "sweep");
+  atomic_write(folder_ / "sweep" / "results.sqlite", "old");
+  fs::create_symlink(folder_ / "a.json", folder_ / "link.json");
+  fs::create_hard_link(folder_ / "a.json", folder_ / "b.json");
+  const std::vector<std::string> inputs{"", "absent", (folder_ / "a.json").string(), (folder_ / "sweep").string()};
+  for (const fs::path& out : {folder_ / "a.json", folder_ / "sweep" / ".." / "a.json", folder_ / "link.json",
+                              folder_ / "b.json", folder_ / "sweep" / "results.sqlite"}) {
+    try {
+      require_no_input(out, inputs);
+      ADD_FAILURE() << out;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(error.what(), out.string() + " cannot be written: it is what the command reads; choose another path");
+    }
+  }
+  for (const fs::path& out : {folder_ / "c.json", folder_, fs::path(), fs::path("/dev/stdout")}) {
+    EXPECT_NO_THROW(require_no_input(out, inputs)) << out;
+  }
+}
+
 TEST(TraceLabel, NamesTheOutputOnThatRank) {
   const TracedRun ring = traced("commfuse", SiteKind::ag_gemm, 4);
   std::vector<std::string> names;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -35,6 +36,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
   const fs::path out(request.out);
   const std::string name = out.stem().string();
   sim::require_new_machine(name, out);
+  reports::require_no_input(request.record, std::array{request.base});
   const Machine base = load_machine(request.base);
   const MicroWhere where = where_of(request.arguments, launch);
   if (where.crew != nullptr) {

@@ -157,6 +157,10 @@ void write_files(const CompareRequest& request, const Compared& result) {
 int run(const CompareRequest& request) {
   sim::require_word("--output", request.format, std::array<std::string_view, 2>{"table", "json"}, "format");
   const std::optional<double> limit = limit_of(request);
+  for (const std::string& out : {request.page, request.trace}) {
+    reports::require_no_input(out, std::array{request.record});
+    reports::require_no_input(out, sim::files_named(request.arguments.settings));
+  }
   const Compared result = request.record.empty() ? measured_now(request) : measured_before(request);
   const bool as_json = request.format == "json";
   write_files(request, result);

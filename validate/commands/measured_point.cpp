@@ -364,6 +364,7 @@ Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int 
 
 RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
                    Crew* crew) {
+  reports::require_no_input(arguments.out, sim::files_named(arguments.settings));
   const How how = how_of(point, arguments, crew != nullptr);
   const int ranks = point.point().ranks;
   const Ground ground = ground_of(how, arguments.gpu, crew, ranks);
