@@ -386,8 +386,7 @@ TEST(ResultStore, OneWhoseSchemaIsNotOursIsRefusedAndKeepsItsRows) {
       "CREATE INDEX i ON rows(hex(model))",
       "CREATE TABLE recipes(name TEXT)",
       "DROP TABLE sessions",
-      "DROP TABLE sessions; CREATE TABLE sessions(id INTEGER PRIMARY KEY, started INTEGER NOT NULL, points INTEGER NOT "
-      "NULL, seconds REAL DEFAULT 1)",
+      "DROP TABLE sessions; CREATE TABLE sessions(id INTEGER PRIMARY KEY, started, points, seconds)",
       "PRAGMA user_version = 1",
       "PRAGMA user_version = -1"};
   fill("sound.sqlite", {0});
