@@ -138,6 +138,11 @@ void require_plain(std::string_view name, std::string_view text) {
   }
 }
 
+bool may_name_column(std::string_view name) {
+  constexpr std::string_view allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_";
+  return !name.empty() && name.find_first_not_of(allowed) == std::string_view::npos;
+}
+
 std::string_view type_in_words(ColumnType type) {
   switch (type) {
     case ColumnType::text: return "text";

@@ -21,6 +21,9 @@ class RowMisfit : public std::runtime_error {
 /// Throws RowMisfit for text with control characters, which a terminal would obey; reasons and warnings may have lines.
 void require_plain(std::string_view name, std::string_view text);
 
+/// Whether a column may have that name: names go into tables, and into SQL, as they are.
+bool may_name_column(std::string_view name);
+
 /// "whole number".
 std::string_view type_in_words(ColumnType type);
 

@@ -121,6 +121,10 @@ class Characters {
 
   void fill() {
     in_.read(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
+    if (in_.bad()) {
+      throw ConfigError(
+          fmt::format("{} cannot be read; give the folder of a sweep, its store, JSON or JSON Lines", file_));
+    }
     count_ = static_cast<std::size_t>(in_.gcount());
     at_ = 0;
     total_ += count_;

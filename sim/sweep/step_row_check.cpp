@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -83,17 +81,11 @@ void require_numbers(const StepRow& row, std::span<const std::string_view> names
 
 void require_flag(const StepRow& row, std::string_view name) { needed<bool>(row, name, "truth value"); }
 
-/// Names of columns go into tables as they are.
-void require_name(std::string_view name) {
-  const auto fits = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
-  if (name.empty() || !std::all_of(name.begin(), name.end(), fits)) {
-    throw RowMisfit(fmt::format("{} names no column", in_quotes(name)));
-  }
-}
-
 void require_plain_cells(const StepRow& row) {
   for (const auto& [name, value] : row.cells) {
-    require_name(name);
+    if (!may_name_column(name)) {
+      throw RowMisfit(fmt::format("{} names no column", in_quotes(name)));
+    }
     if (const auto* const text = std::get_if<std::string>(&value)) {
       require_plain(name, *text);
     }

@@ -10,6 +10,7 @@
 #include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "sim/sweep/row_check.h"
 
 namespace commfuse {
 
@@ -86,7 +87,11 @@ StoreQuery::StoreQuery(const fs::path& file_or_folder)
                  "SELECT key FROM (SELECT cell.key AS key, min(rows.id * 1000 + cell.id) AS first FROM rows, "
                  "json_each(rows.cells) AS cell GROUP BY cell.key) ORDER BY first");
   while (keys.step()) {
-    columns_.push_back(plain(keys.text(0), database_.path()));
+    if (!may_name_column(keys.text(0))) {
+      throw ConfigError(fmt::format("{}: a row is not as a sweep writes it ({} names no column); run the sweep anew",
+                                    database_.path().string(), in_quotes(keys.text(0))));
+    }
+    columns_.emplace_back(keys.text(0));
   }
 }
 

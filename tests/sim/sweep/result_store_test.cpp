@@ -428,8 +428,10 @@ TEST(ResultStore, ACellsNameThatWouldBeSqlIsRefused) {
     store.add(0, {{std::string("ok"), {}, std::string(R"({"model": "m", "a' || hex(zeroblob(9)) || '": 1})")}});
     store.commit();
   }
-  EXPECT_EQ(refusal<ConfigError>([] { const StoreQuery query("a.sqlite"); }),
-            "a.sqlite: a row is not as a sweep writes it (a cell's name is no name of a column); run the sweep anew");
+  EXPECT_EQ(
+      refusal<ConfigError>([] { const StoreQuery query("a.sqlite"); }),
+      "a.sqlite: a row is not as a sweep writes it ('a' || hex(zeroblob(9)) || '' names no column); run the sweep "
+      "anew");
 }
 
 TEST(ResultStore, ATriggerNeverRuns) {
