@@ -25,11 +25,11 @@ struct Played {
 Played play(std::int64_t lengths, int threads) {
   const std::filesystem::path out =
       std::filesystem::temp_directory_path() / fmt::format("commfuse-bench-sweep-{}", ::getpid());
+  const std::string program = COMMFUSE_BIN_DIR "/commfuse-sim";
+  const std::string file = COMMFUSE_SOURCE_DIR "/configs/sweeps/million.yaml";
   const auto begun = std::chrono::steady_clock::now();
-  const Usage usage =
-      usage_of({COMMFUSE_BIN_DIR "/commfuse-sim", "sweep", COMMFUSE_SOURCE_DIR "/configs/sweeps/million.yaml", "--out",
-                out.string(), "--progress", "none", "--axis", fmt::format("seq=4K..{}K+4K", 4 * lengths), "-j",
-                std::to_string(threads)});
+  const Usage usage = usage_of({program, "sweep", file, "--out", out.string(), "--progress", "none", "--axis",
+                                fmt::format("seq=4K..{}K+4K", 4 * lengths), "-j", std::to_string(threads)});
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begun;
   std::filesystem::remove_all(out);
   return {wall.count(), usage.mib};

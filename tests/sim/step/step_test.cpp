@@ -340,7 +340,7 @@ TEST_F(StepTest, under_ulysses_plays_the_attention_block_of_a_rank_with_all_weig
   const SitePoint block{.model = &small,
                         .scope = Scope::ulysses,
                         .ranks = 8,
-                        .tokens = 2 * 8192,
+                        .tokens = 16384,
                         .batch = 2,
                         .strategy = find_strategy("commfuse")};
   EXPECT_GT(sites.of(block).time, Duration::zero());

@@ -43,7 +43,7 @@ TEST(MicroProgram, OfExchangesBesideAProductThoseCountThatItOutlasts) {
 TEST(MicroProgram, SaysWhatItMoves) {
   const MicroProgram add = kernel_alone(2, Function::add, DType::fp32, {1 << 20});
   EXPECT_EQ(add.what.bytes, (1 << 20) / 3072 * 3072);  // rows of two inputs and an output, 256 elements each
-  const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {3 * 512 * 7});
+  const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {std::int64_t{3} * 512 * 7});
   EXPECT_EQ(swiglu.what.bytes, 3 * 512 * 7);
   const MicroProgram gather = collective_alone(2, CollectiveKind::all_gather, DType::bf16, {8192});
   EXPECT_EQ(gather.what.op, "all_gather");
