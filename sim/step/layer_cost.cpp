@@ -102,7 +102,8 @@ Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k,
   }
   const int sms = std::max(1, machine_.accelerator.sms - ctas);
   const Duration time = estimate_gemm(machine_.accelerator, size, sms).time;
-  const std::int64_t alignment = std::min({alignment_of(width * m), alignment_of(width * n), alignment_of(width * k)});
+  // Rows of tensors are of a token or of weights; how many tokens there are, a gradient's k, aligns none of them.
+  const std::int64_t alignment = std::min(alignment_of(width * n), alignment_of(width * (into_gradient ? m : k)));
   return alignment == 16
              ? time
              : times(std::pow(16.0 / static_cast<double>(alignment), point_.framework.misaligned_power.value), time);

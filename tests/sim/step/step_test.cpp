@@ -310,6 +310,24 @@ TEST_F(StepTest, of_a_hybrid_decodes_with_a_state_instead_of_keys) {
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
 }
 
+TEST_F(StepTest, takes_about_as_long_for_a_token_more_or_less) {
+  const Machine machine = load_machine("h100-sxm");
+  SiteTimes sites(structures_, machine);
+  const auto decode = [&](std::int64_t batch) {
+    const StepPoint point{
+        .model = &small, .machine = &machine, .plan = {.micro_batch = batch, .seq = 1}, .cached = 1023};
+    return to_seconds(predict_decode(point, sites).time);
+  };
+  EXPECT_LE(decode(7), decode(8));
+  EXPECT_LT(decode(9), 1.1 * decode(8));
+  const auto forward_and_backward = [&](std::int64_t seq) {
+    const StepPoint point{.model = &small, .machine = &machine, .plan = {.global_batch = 1, .seq = seq}};
+    LayerCost cost(point, sites);
+    return to_seconds(cost.forward(dense_layer).device + cost.backward(dense_layer).device);
+  };
+  EXPECT_LT(forward_and_backward(2049), 1.1 * forward_and_backward(2048));
+}
+
 TEST_F(StepTest, under_ulysses_attends_over_whole_sequences_with_some_of_the_heads) {
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
