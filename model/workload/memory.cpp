@@ -118,10 +118,19 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
   return parameters;
 }
 
+std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
+  return sum_over_layers(model, plan, stage, [&](const LayerKind& kind) {
+    return ceil_div(layer_parameters(model, kind).routed_experts, plan.tensor * plan.expert);
+  });
+}
+
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
-  const std::int64_t parameters = parameters_on_gpu(model, plan, stage);
+  const std::int64_t experts = experts_on_gpu(model, plan, stage);
+  const std::int64_t others = parameters_on_gpu(model, plan, stage) - experts;
   const auto shared_from = [&](Zero zero, std::int64_t bytes) {
-    return Bytes{ceil_div(parameters * bytes, plan.zero >= zero ? plan.replicas() : 1)};
+    const bool shares = plan.zero >= zero;
+    return Bytes{ceil_div(others * bytes, shares ? plan.replicas() : 1) +
+                 ceil_div(experts * bytes, shares ? plan.replicas() / plan.expert : 1)};
   };
   StepMemory memory;
   memory.weights = shared_from(Zero::weights, bytes_of(plan.dtype) == 1 ? width : bytes_of(plan.dtype));

@@ -44,11 +44,14 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
 /// embedding is tied and the pipeline has several stages, the first and the last hold a copy each.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
+/// Of these, those of routed experts: there are replicas / expert ranks copies of each; of others, replicas.
+std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
+
 /// Mixed precision (Rajbhandari et al. 2020, section 3.1): weights and gradients in their dtypes; Adam 12 bytes a
-/// parameter, SGD 8. `zero` says which of them the replicas share. Activations of the micro-batches that 1F1B has under
-/// way on that stage: pipeline - stage, zero-bubble: pipeline; interleaved, as Korthikanti et al. 2022, section 4.2.3;
-/// the embedding's dropout, the last norm and the logits (their section 4.3) on the stages that have them. Requires a
-/// possible plan and 0 <= stage < pipeline.
+/// parameter, SGD 8. `zero` says which of them the ranks share that hold copies. Activations of the micro-batches that
+/// 1F1B has under way on that stage: pipeline - stage, zero-bubble: pipeline; interleaved, as Korthikanti et al. 2022,
+/// section 4.2.3; the embedding's dropout, the last norm and the logits (their section 4.3) on the stages that have
+/// them. Requires a possible plan and 0 <= stage < pipeline.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// That of the stage that needs the most.

@@ -224,7 +224,11 @@ class Step {
 
   [[nodiscard]] Duration optimizer_of(std::int64_t stage) const {
     const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
-    return costs_.optimizer(shares_state() ? parameters / replicas_.ranks : parameters);
+    if (!shares_state()) {
+      return costs_.optimizer(parameters);
+    }
+    const std::int64_t experts = experts_on_gpu(model_, plan_, stage);
+    return costs_.optimizer((parameters - experts) / replicas_.ranks + experts * plan_.expert / replicas_.ranks);
   }
 
   [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) const {

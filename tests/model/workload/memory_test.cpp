@@ -100,6 +100,26 @@ TEST(StepMemory, of_the_stages_of_a_hybrid_holds_all_parameters) {
   EXPECT_EQ(parameters_on_gpu(hybrid, plan, 0) + parameters_on_gpu(hybrid, plan, 1), parameters_of(hybrid).total());
 }
 
+TEST(StepMemory, of_experts_is_shared_by_the_replicas_that_hold_the_same_ones) {
+  const Transformer mixture{.layers = 4,
+                            .hidden = 1024,
+                            .ffn = 4096,
+                            .heads = 16,
+                            .kv_heads = 16,
+                            .head_dim = 64,
+                            .vocab = 32000,
+                            .experts = Experts{.count = 16, .active = 2, .ffn = 4096}};
+  const std::int64_t experts = 4 * layer_parameters(mixture, {.mlp = MlpKind::mixture}).routed_experts;
+  const std::int64_t others = parameters_of(mixture).total() - experts;
+  for (const std::int64_t expert : {1, 4, 16}) {
+    const TrainingPlan plan{.data = 16, .expert = expert, .zero = Zero::optimizer, .global_batch = 16};
+    const StepMemory memory = step_memory(mixture, plan, 0);
+    EXPECT_EQ(experts_on_gpu(mixture, plan, 0), experts / expert);
+    EXPECT_EQ(memory.optimizer.count, 12 * (others + experts) / 16) << expert;  // all of it, once
+    EXPECT_EQ(memory.weights.count, 2 * (others + experts / expert)) << expert;
+  }
+}
+
 // Figure 1 of Rajbhandari et al. 2020: 7.5 billion parameters on 64 ranks.
 TEST(StepMemory, of_zero_is_120_31_4_16_6_and_1_9_gigabytes) {
   // A layer of 12 h^2 weights and no logits of its own: 7.5e9 = layers x 12 h^2 about.
