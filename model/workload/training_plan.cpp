@@ -190,6 +190,10 @@ void require_possible(const Transformer& model, const TrainingPlan& plan) {
   constexpr std::string_view fewer = "choose tensor ranks that divide it";
   require_heads(model, plan);
   require_multiple({"the number of ffn columns", model.experts ? model.experts->ffn : model.ffn}, tensor, fewer);
+  if (model.vocab < plan.tensor) {
+    throw ConfigError(fmt::format("a vocabulary of {} is less than tensor parallelism {}; choose fewer tensor ranks",
+                                  model.vocab, plan.tensor));
+  }
   require_multiple({"seq", plan.seq}, {"context parallelism", plan.context}, "choose another sequence length");
   require_multiple({"seq", plan.seq}, {"context parallelism x ulysses", plan.sequence_ranks()},
                    "choose another sequence length");

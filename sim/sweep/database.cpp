@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <string_view>
 #include <system_error>
 
 #include "model/config_error.h"
@@ -61,6 +64,22 @@ int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_
 /// Bytes of a text or a row. The largest that a sweep writes, its settings or the causes of a tail, have a few MB.
 constexpr int longest_value = 1 << 26;
 
+/// SQLite goes on with the journal that lies beside a file, and where that names the journal of several databases, it
+/// removes the file of that name, whatever it is. Ours never names one: nothing is attached.
+void refuse_journal_of_several(const std::filesystem::path& path) {
+  constexpr std::string_view ends = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";  // sqlite.org/fileformat: the rollback journal
+  const std::filesystem::path journal = path.string() + "-journal";
+  std::ifstream in(journal, std::ios::binary | std::ios::ate);
+  std::array<char, ends.size()> last{};
+  if (in && in.tellg() >= static_cast<std::streamoff>(last.size())) {
+    in.seekg(-static_cast<std::streamoff>(last.size()), std::ios::end);
+    in.read(last.data(), last.size());
+  }
+  if (std::string_view(last.data(), last.size()) == ends) {
+    throw ConfigError(fmt::format("{} is of several databases, so no sweep left it; remove it", journal.string()));
+  }
+}
+
 /// A file may come from anybody, and what stands in its own schema is not run.
 void distrust(sqlite3* connection) {
   int is_set = 0;
@@ -93,6 +112,7 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
       std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
     throw ConfigError(fmt::format("{} is no plain file; choose another file or folder", path.string()));
   }
+  refuse_journal_of_several(path);
   sqlite3* connection = nullptr;
   const int code =
       sqlite3_open_v2(path.c_str(), &connection,

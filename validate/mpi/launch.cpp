@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "model/config/command_line.h"
+#include "model/config/plain_text.h"
 #include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "validate/tcp/rendezvous.h"
@@ -109,7 +110,7 @@ int Launch::leave(int code, const std::string& message) {
   }
   for (const Ending& ending : agreement->endings) {
     if (ending.process != 0 && ending.message != message) {
-      fmt::print(stderr, "process {}: {}\n", ending.process, ending.message);
+      fmt::print(stderr, "process {}: {}\n", ending.process, with_escapes(ending.message, "\t\n"));
     }
   }
   std::fflush(nullptr);

@@ -62,6 +62,10 @@ TEST(TrainingPlan, names_the_two_settings_that_clash) {
             "seq 2052 is no multiple of context parallelism x ulysses 8; choose another sequence length");
   EXPECT_EQ(refusal({.data = 2, .expert = 2, .global_batch = 2}),
             "expert parallelism 2 needs experts, and llama has none; choose 1");
+  Transformer few_words = llama_405b;
+  few_words.vocab = 7;
+  EXPECT_EQ(refusal({.tensor = 8}, few_words),
+            "a vocabulary of 7 is less than tensor parallelism 8; choose fewer tensor ranks");
 }
 
 TEST(TrainingPlan, shares_a_sequence_among_context_and_ulysses_ranks) {

@@ -434,6 +434,32 @@ TEST(ResultStore, ACellsNameThatWouldBeSqlIsRefused) {
       "anew");
 }
 
+TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  std::ofstream("precious.txt") << "kept";
+  const std::string ends = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";
+  const std::string name = "precious.txt";
+  const auto number = [](std::size_t value) {
+    std::string four;
+    for (const int shift : {24, 16, 8, 0}) {
+      four += static_cast<char>(value >> static_cast<unsigned>(shift) & 0xffU);
+    }
+    return four;
+  };
+  std::size_t sum = 0;
+  for (const char c : name) {
+    sum += static_cast<unsigned char>(c);
+  }
+  // A journal of no pages, of a database of one, in sectors of 512 and pages of 4096, that names its superior.
+  std::string journal = ends + number(0) + number(1) + number(1) + number(512) + number(4096);
+  journal.resize(512, '\0');
+  std::ofstream("a.sqlite-journal", std::ios::binary)
+      << journal << number(0x40000000 / 4096 + 1) << name << number(name.size()) << number(sum) << ends;
+  EXPECT_EQ(refusal_of_reader("a.sqlite"), "a.sqlite-journal is of several databases, so no sweep left it; remove it");
+  EXPECT_TRUE(fs::exists("precious.txt"));
+}
+
 TEST(ResultStore, ATriggerNeverRuns) {
   const OwnFolder folder;
   fill("a.sqlite", {0});
