@@ -337,16 +337,6 @@ std::string tables_section(Scores scores) {
   return text + "\n";
 }
 
-std::string skipped_section(Scores scores) {
-  std::string text = "## What is not scored, and why\n\n| table | rows | reason |\n|---|---|---|\n";
-  for (const TableScore& score : scores) {
-    for (const Skipped& some : score.skipped) {
-      text += fmt::format("| `{}` | {} | {} |\n", score.table, some.rows, some.reason);
-    }
-  }
-  return text;
-}
-
 /// Text of a file as a cell.
 std::string cell(std::string_view text) {
   std::string escaped;
@@ -354,6 +344,16 @@ std::string cell(std::string_view text) {
     escaped += c == '|' || c == '<' ? fmt::format("\\{}", c) : std::string(1, c);
   }
   return escaped;
+}
+
+std::string skipped_section(Scores scores) {
+  std::string text = "## What is not scored, and why\n\n| table | rows | reason |\n|---|---|---|\n";
+  for (const TableScore& score : scores) {
+    for (const Skipped& some : score.skipped) {
+      text += fmt::format("| `{}` | {} | {} |\n", score.table, some.rows, cell(some.reason));
+    }
+  }
+  return text;
 }
 
 std::string sources_section(Scores scores) {

@@ -56,8 +56,24 @@ class FieldReader {
                     : std::llround(range.least);
   }
 
-  Seconds span(std::string_view key) { return parsed(key, "a span of time", parse_span).value_or(Seconds{}); }
-  Watts power(std::string_view key) { return parsed(key, "a power", parse_power).value_or(Watts{}); }
+  Seconds span(std::string_view key) {
+    constexpr Seconds longest{100.0 * 365.25 * 86400.0};
+    const Seconds read = parsed(key, "a span of time", parse_span).value_or(Seconds{});
+    if (!(read <= longest)) {
+      map_->mistake(key, fmt::format("'{}' is more than 100 years; choose a shorter span", key));
+    }
+    return read;
+  }
+
+  Watts power(std::string_view key) {
+    constexpr double most = 1e12;
+    const Watts read = parsed(key, "a power", parse_power).value_or(Watts{});
+    if (!(read.value <= most)) {
+      map_->mistake(key, fmt::format("'{}' is more than {:g} W; choose less", key, most));
+    }
+    return read;
+  }
+
   std::optional<std::chrono::sys_days> date(std::string_view key) { return parsed(key, "a day", parse_date); }
 
   /// As a run's setting of that name.
