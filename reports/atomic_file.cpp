@@ -48,15 +48,14 @@ void require_place(const fs::path& path, const fs::path& target) {
   }
 }
 
-/// No file that is written here is one, so it is a mistake: an answer put in the place of what was asked.
+}  // namespace
+
 bool is_database(const fs::path& path) {
   constexpr std::string_view begins = "SQLite format 3";
   std::array<char, begins.size()> head{};
   std::ifstream(path, std::ios::binary).read(head.data(), head.size());
   return std::string_view(head.data(), head.size()) == begins;
 }
-
-}  // namespace
 
 void require_no_input(const fs::path& out, std::span<const std::string> inputs) {
   std::error_code ignored;
@@ -91,8 +90,7 @@ AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_
   }
   const auto mode = replaces ? static_cast<mode_t>(status.permissions() & fs::perms::all) : mode_t{0666};
   const int how = O_WRONLY | O_CLOEXEC | (direct ? 0 : O_CREAT | O_EXCL);
-  descriptor_ =
-      ::open((direct ? target_ : temporary_).c_str(), how, mode);  // NOLINT(cppcoreguidelines-pro-type-vararg): open(2)
+  descriptor_ = ::open((direct ? target_ : temporary_).c_str(), how, mode);
   if (descriptor_ < 0) {
     refuse(path_, fmt::format("{}; choose a folder you may write to", std::strerror(errno)));
   }

@@ -16,6 +16,9 @@ enum class Links : std::uint8_t {
   replaced,  ///< The program named it: the file takes its place, and what it led to stays as it was.
 };
 
+/// Whether a file begins as those of SQLite do. No file that is written here is one, so none is put in its place.
+bool is_database(const std::filesystem::path& path);
+
 /// Throws ConfigError where `out` is one of the files that a command reads: by any path, also within a folder among
 /// them that is a sweep's. Inputs that are no files are passed over.
 void require_no_input(const std::filesystem::path& out, std::span<const std::string> inputs);

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +13,7 @@
 #include <system_error>
 
 #include "model/config_error.h"
+#include "reports/atomic_file.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/sweep/result_store.h"
 #include "sim/sweep/rows_of_json.h"
@@ -40,12 +40,6 @@ std::vector<ResultRow> rows_in(const std::string& file) {
         fmt::format("{} cannot be read; give the folder of a sweep, its store, JSON or JSON Lines", file));
   }
   return rows_of_json(in, file);
-}
-
-bool is_database(const std::string& file) {
-  std::array<char, 15> head{};
-  std::ifstream(file, std::ios::binary).read(head.data(), head.size());
-  return std::string_view(head.data(), head.size()) == "SQLite format 3";
 }
 
 /// The value behind "title:" of the settings that a store was made with.
@@ -89,7 +83,7 @@ ReadRows read_rows(const std::string& file) {
     }
     return rows_of_store(fs::path(file) / store_file);
   }
-  if (file != "-" && is_database(file)) {
+  if (file != "-" && reports::is_database(file)) {
     return rows_of_store(file);
   }
   ReadRows read{.rows = rows_in(file),

@@ -83,11 +83,9 @@ void refuse_journal_of_several(const std::filesystem::path& path) {
 /// A file may come from anybody, and what stands in its own schema is not run.
 void distrust(sqlite3* connection) {
   int is_set = 0;
-  // NOLINTBEGIN(cppcoreguidelines-pro-type-vararg): SQLite has no other way
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, &is_set);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &is_set);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, &is_set);
-  // NOLINTEND(cppcoreguidelines-pro-type-vararg)
   sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, longest_value);
 }
 
