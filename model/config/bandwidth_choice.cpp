@@ -77,7 +77,7 @@ Machine with_chosen_links(Machine machine, const Settings& settings) {
                     "hardware of several nodes",
                     wanted.origin.where, machine.name));
   }
-  return with_link_rates(std::move(machine), rates);
+  return with_link_rates(machine, rates);
 }
 
 Machine machine_of(const Settings& settings) {

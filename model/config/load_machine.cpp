@@ -251,17 +251,31 @@ CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_a
   return part;
 }
 
-/// Groups that have fewer GPUs on each node see what the file says, or else the share of the NICs that they reach.
-std::shared_ptr<const std::vector<CollectiveParameters>> network_groups_of(const Network& network, int gpus_per_node) {
-  auto groups = std::make_shared<std::vector<CollectiveParameters>>();
-  for (int gpus = 1; gpus < gpus_per_node; ++gpus) {
-    const auto given = network.groups.find(gpus);
-    groups->push_back(
-        given != network.groups.end()
-            ? given->second
-            : sharing_nics(network.link->collective, share_of_nics(gpus, gpus_per_node, network.nics_per_node)));
+/// The share of the NICs that groups with so many GPUs on each node reach, or less where those have not as much of the
+/// node's wires: what goes round passes inside the node too.
+double share_of_network(const Network& network, const Machine& machine, int gpus) {
+  const double of_nics = share_of_nics(gpus, machine.gpus_per_node, network.nics_per_node);
+  if (gpus == 1 || machine.group_collectives == nullptr) {
+    return of_nics;
   }
-  return groups;
+  const double inside = collective_over(machine, 0, gpus).rate.value.value;
+  const double whole = machine.link.collective.rate.value.value;
+  return std::min(of_nics, inside / whole * std::max(1.0, whole / network.link->collective.rate.value.value));
+}
+
+/// Groups that have fewer GPUs on each node see what the file says, or else their share of the network.
+void join_groups(const Network& network, Machine& machine) {
+  if (!network.link) {
+    return;
+  }
+  auto groups = std::make_shared<std::vector<CollectiveParameters>>();
+  for (int gpus = 1; gpus < machine.gpus_per_node; ++gpus) {
+    const auto given = network.groups.find(gpus);
+    groups->push_back(given != network.groups.end()
+                          ? given->second
+                          : sharing_nics(network.link->collective, share_of_network(network, machine, gpus)));
+  }
+  machine.network_groups = std::move(groups);
 }
 
 /// Once both files are right; mistakes are noted in the one that holds the network.
@@ -278,7 +292,6 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
                                                       "collective",
                                                       machine.name, machine.gpus_per_node));
   }
-  machine.network_groups = network_groups_of(network, machine.gpus_per_node);
   if (total_gpus(machine) > most_gpus) {
     root.mistake("nodes", fmt::format("{} nodes of {} GPUs are {}; choose at most {} GPUs in all", machine.nodes,
                                       machine.gpus_per_node, total_gpus(machine), most_gpus));
@@ -288,6 +301,7 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
         "nics_per_node", fmt::format("the GPUs of {} use {} NICs, not {}; write nics_per_node: {}", plan.wires->file,
                                      used, network.nics_per_node, used));
   }
+  machine.nics_per_node = network.nics_per_node;
   plan.nodes = network.nodes;
   plan.nics_per_node = network.nics_per_node;
   plan.nic_rate = network.link->nominal_rate.value;
@@ -380,6 +394,7 @@ Planned read_hardware(YamlFile& file) {
   }
   if (!file.has_mistakes()) {
     wire_up(root, machine, planned.plan);
+    join_groups(network, machine);
   }
   file.finish();
   return planned;
@@ -411,6 +426,7 @@ Machine read_cluster(YamlFile& file, YamlMap root) {
   }
   if (!file.has_mistakes()) {
     wire_up(root, machine, plan);
+    join_groups(network, machine);
   }
   file.finish();
   return std::move(machine);

@@ -159,12 +159,12 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
       return;
     }
   }
-  if (plan.wires || plan.kind == NodeKind::pcie_tree || plan.kind == NodeKind::ring) {
+  if ((plan.wires || plan.kind != NodeKind::nvswitch) && machine.gpus_per_node > 1) {
+    const GroupRates rates(*topology, machine.gpus_per_node);
+    const auto strided = std::make_shared<StridedRates>(rates, machine.gpus_per_node);
     machine.pair_peers = pair_peers_of(*topology, machine.gpus_per_node, machine.link.peer);
-    machine.group_collectives =
-        machine.pair_peers == nullptr
-            ? nullptr
-            : group_collectives_of(*machine.pair_peers, machine.gpus_per_node, machine.link.collective);
+    machine.group_collectives = group_collectives_of(rates, machine.gpus_per_node, machine.link.collective);
+    machine.strided_rates = strided->alike() ? nullptr : strided;
   }
   machine.topology = std::move(topology);
 }

@@ -156,4 +156,21 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
   return by_protocol(is_small ? direct->small : direct->large, ranks - 1, own);
 }
 
+Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes total, const Spread& spread) {
+  require_sizes(ranks, total);
+  if (across.all_to_all != nullptr) {
+    return all_to_all_time(across, ranks, total);
+  }
+  const int near = spread.gpus_of_a_node;
+  check(near >= 1 && near < ranks && spread.rate_out.value > 0.0, "a group across nodes sends to others");
+  const double own = static_cast<double>(total.count) / ranks;
+  const double moving = own * (ranks - near) / spread.rate_out.value + own / across.own_copy_rate.value.value;
+  const Duration out = across.base_latency.value + (ranks - 1) * across.step_latency.value +
+                       op_time(moving, "an all-to-all across nodes");
+  if (spread.inside == nullptr) {
+    return out;
+  }
+  return std::max(out, all_to_all_time(*spread.inside, near, Bytes{total.count / ranks * near}));
+}
+
 }  // namespace commfuse

@@ -66,6 +66,22 @@ Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Byte
 /// the protocol where the link knows two.
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 
+/// How a group is spread over nodes, as many of its GPUs on each but perhaps the last.
+struct Spread {
+  int gpus_of_a_node = 1;
+  const CollectiveParameters* inside = nullptr;  ///< What those of one node see of its wires; null of one alone.
+  BytesPerSecond rate_out;  ///< What each sends to other nodes while all do (model/hardware/machine.h, rate_across).
+};
+
+/// The same across nodes. Where `across` knows grouped sends and receives, by them. Else what goes to the own node and
+/// what goes to others go at once, each over its own wires, and the longer counts; to others with m GPUs on each node
+///
+///   base + (ranks - 1) x step latency + total x (ranks - m) / ranks / rate out + own / own copy rate
+///
+/// Requires 1 <= m < ranks and rate_out > 0. No table of an all-to-all across nodes is at hand but DeepEP's, whose GPUs
+/// send 43 to 58 GB/s each over NICs of 50 (deepseek-ai/DeepEP, docs/legacy.md).
+Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes total, const Spread& spread);
+
 // The same over the link inside a node; model/hardware/machine.h chooses between that and the network.
 
 inline Duration p2p_time(const Link& link, Bytes bytes) { return p2p_time(link.peer, bytes); }

@@ -7,6 +7,7 @@
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
+#include "model/cost/group.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/op_time.h"
 #include "model/cost/shape_sizes.h"
@@ -17,6 +18,25 @@
 namespace commfuse {
 
 namespace {
+
+/// Rank r runs on GPU r.
+bool crosses_nodes(const Program& program, const Machine& machine) {
+  return program.mesh.ranks() > machine.gpus_per_node;
+}
+
+/// What no exchange outruns: the data sheet's rate, or one that is fitted to exchanges where that is more.
+BytesPerSecond fastest_rate(const Link& link) {
+  const PeerParameters& peer = link.peer;
+  const double small = peer.small ? peer.small->rate.value.value : 0.0;
+  return {std::max({link.nominal_rate.value.value, peer.rate.value.value, peer.aggregate_rate.value.value, small})};
+}
+
+/// What a GPU receives at the most: over the links inside a node, and by its NIC at once.
+BytesPerSecond rate_in_kernel(const Program& program, const Machine& machine) {
+  const double inside = machine.gpus_per_node > 1 ? fastest_rate(machine.link).value : 0.0;
+  const bool crosses = crosses_nodes(program, machine) && machine.network;
+  return {inside + (crosses ? fastest_rate(*machine.network).value : 0.0)};
+}
 
 /// What one shape costs at a given SM budget, and an attention also by where its queries stand.
 class Pricer {
@@ -55,14 +75,14 @@ class Pricer {
     return std::visit([&](const auto& one) { return of(one, sms); }, shape);
   }
 
-  /// On a lane of kind kernel: bytes at the data sheet's rate; what is added up is added in passing.
+  /// On a lane of kind kernel: bytes at the fastest rate that there is; what is added up is added in passing.
   [[nodiscard]] Duration time_in_kernel(const Shape& shape) const {
     const auto* exchange = std::get_if<ExchangeShape>(&shape);
     if (exchange == nullptr) {
       return Duration::zero();
     }
     const auto bytes = static_cast<double>(load_of(*exchange, sizes_).count);
-    return op_time(bytes / machine_.link.nominal_rate.value.value, "an exchange inside a kernel");
+    return op_time(bytes / rate_in_kernel(program_, machine_).value, "an exchange inside a kernel");
   }
 
  private:
@@ -112,14 +132,12 @@ class Pricer {
 
   [[nodiscard]] Duration of(const CollectiveShape& collective, int) const {
     const Bytes bytes = load_of(collective, sizes_);
-    const int ranks = program_.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
-    const CollectiveParameters& parameters = collective_over(machine_, 0, program_.mesh.ranks());
-    const int nodes = nodes_of(machine_, program_.mesh.ranks());
+    const Group group = group_on_axis(program_.mesh, collective.axis, machine_);
     switch (collective.kind) {
-      case CollectiveKind::all_gather: return all_gather_time(parameters, ranks, bytes, nodes);
-      case CollectiveKind::reduce_scatter: return reduce_scatter_time(parameters, ranks, bytes, nodes);
-      case CollectiveKind::all_reduce: return all_reduce_time(parameters, ranks, bytes, nodes);
-      case CollectiveKind::all_to_all: return all_to_all_time(parameters, ranks, bytes);
+      case CollectiveKind::all_gather: return group.all_gather(bytes);
+      case CollectiveKind::reduce_scatter: return group.reduce_scatter(bytes);
+      case CollectiveKind::all_reduce: return group.all_reduce(bytes);
+      case CollectiveKind::all_to_all: return group.all_to_all(bytes);
     }
     return {};
   }
@@ -181,11 +199,6 @@ class KernelParts {
   const Program& program_;
   std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
 };
-
-/// Rank r runs on GPU r.
-bool crosses_nodes(const Program& program, const Machine& machine) {
-  return program.mesh.ranks() > machine.gpus_per_node;
-}
 
 /// Host time to issue an op from a stream: its call, and an event for every wait on another lane.
 Duration issue_cost(const Program& program, const Op& op, const Machine& machine) {
@@ -324,17 +337,28 @@ void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& l
   }
 }
 
+template <class Lean>
+void lean_on_all_to_all(const AllToAllParameters& direct, const Lean& lean) {
+  const auto& [up_to, small, large] = direct;
+  lean(up_to);
+  lean_on_protocol(small, lean);
+  lean_on_protocol(large, lean);
+}
+
 /// On every kernel that some size would take.
 template <class Lean>
-void lean_on_collective(const CollectiveParameters& collective, CollectiveKind kind, int nodes, const Lean& lean) {
+void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lean) {
+  const CollectiveParameters& collective = *group.wires;
   const bool is_all_reduce = kind == CollectiveKind::all_reduce;
+  const int nodes = group.nodes;
   lean(collective.ctas, collective.issue_cost);
   if (kind == CollectiveKind::all_to_all && collective.all_to_all != nullptr) {
-    const auto& [up_to, small, large] = *collective.all_to_all;
-    lean(up_to);
-    lean_on_protocol(small, lean);
-    lean_on_protocol(large, lean);
+    lean_on_all_to_all(*collective.all_to_all, lean);
     return;
+  }
+  if (kind == CollectiveKind::all_to_all && nodes > 1 && group.spread.inside != nullptr &&
+      group.spread.inside->all_to_all != nullptr) {
+    lean_on_all_to_all(*group.spread.inside->all_to_all, lean);
   }
   const bool climbs = is_all_reduce && nodes > 1 && collective.tree != nullptr;
   if (climbs) {
@@ -437,6 +461,9 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
     const Shape& shape = program.shapes[program.ops[op].shape];
     if (in_kernel(program, op)) {
       lean(machine.link.nominal_rate);
+      if (crosses_nodes(program, machine)) {
+        lean(machine.network->nominal_rate);
+      }
     } else if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
       lean_on_products(accelerator, options.products.value_or(gemm->dtype), lean);
     } else if (const auto* core = std::get_if<AttentionShape>(&shape);
@@ -456,9 +483,12 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
         lean_on_peer(machine.network->peer);
       }
     } else {
-      const int ranks = program.mesh.ranks();
-      lean_on_collective(collective_over(machine, 0, ranks), std::get<CollectiveShape>(shape).kind,
-                         nodes_of(machine, ranks), lean);
+      const auto& collective = std::get<CollectiveShape>(shape);
+      const Group group = group_on_axis(program.mesh, collective.axis, machine);
+      lean_on_collective(group, collective.kind, lean);
+      if (collective.kind == CollectiveKind::all_to_all && group.nodes > 1) {
+        lean_on_peer(machine.network->peer);
+      }
     }
   }
   if (options.launch == Launch::stream) {

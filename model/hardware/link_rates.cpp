@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/hardware/link_rates.h"
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -24,10 +25,40 @@ void raise(PeerParameters& peer, double times) {
   }
 }
 
-void raise(Link& link, double times) {
-  raise(link.nominal_rate, times);
-  raise(link.peer, times);
-  link.collective = with_rates(link.collective, times, RateChange::supposed_wires);
+void raise(CollectiveParameters& collective, double times) {
+  if (times != 1.0) {
+    collective = with_rates(collective, times, RateChange::supposed_wires);
+  }
+}
+
+void raise_exchanges(Link& link, double times) {
+  if (times != 1.0) {
+    raise(link.nominal_rate, times);
+    raise(link.peer, times);
+  }
+}
+
+/// Of collectives that have so many GPUs on each node: what goes round passes inside the nodes too, whose wires carry
+/// at least what they are seen to.
+double times_across(const Machine& machine, LinkRates rates, int gpus) {
+  if (gpus == 1) {
+    return rates.network;
+  }
+  const double inside = collective_over(machine, 0, gpus).rate.value.value;
+  const double across = collective_across(machine, gpus).rate.value.value;
+  return std::min(rates.network, rates.node * std::max(1.0, inside / across));
+}
+
+void raise_network(Machine& machine, const Machine& given, LinkRates rates) {
+  raise_exchanges(*machine.network, rates.network);
+  raise(machine.network->collective, times_across(given, rates, given.gpus_per_node));
+  if (given.network_groups != nullptr) {
+    auto groups = std::make_shared<std::vector<CollectiveParameters>>(*given.network_groups);
+    for (std::size_t i = 0; i < groups->size(); ++i) {
+      raise((*groups)[i], times_across(given, rates, static_cast<int>(i) + 1));
+    }
+    machine.network_groups = std::move(groups);
+  }
 }
 
 /// What groups see differs from the link by as much as before.
@@ -35,7 +66,7 @@ void raise(std::shared_ptr<const std::vector<CollectiveParameters>>& shared, dou
   if (shared != nullptr) {
     auto groups = std::make_shared<std::vector<CollectiveParameters>>(*shared);
     for (CollectiveParameters& group : *groups) {
-      group = with_rates(group, times, RateChange::supposed_wires);
+      raise(group, times);
     }
     shared = std::move(groups);
   }
@@ -62,10 +93,12 @@ void raise(std::shared_ptr<const Topology>& shared, LinkRates rates) {
 
 }  // namespace
 
-Machine with_link_rates(Machine machine, LinkRates rates) {
+Machine with_link_rates(const Machine& given, LinkRates rates) {
   check(rates.node > 0.0 && rates.network > 0.0, "rates stay above 0");
+  Machine machine = given;
   if (rates.node != 1.0) {
-    raise(machine.link, rates.node);
+    raise_exchanges(machine.link, rates.node);
+    raise(machine.link.collective, rates.node);
     raise(machine.group_collectives, rates.node);
     if (machine.pair_peers != nullptr) {
       auto pairs = std::make_shared<PairPeers>(*machine.pair_peers);
@@ -75,9 +108,8 @@ Machine with_link_rates(Machine machine, LinkRates rates) {
       machine.pair_peers = std::move(pairs);
     }
   }
-  if (rates.network != 1.0 && machine.network) {
-    raise(*machine.network, rates.network);
-    raise(machine.network_groups, rates.network);
+  if (given.network && (rates.node != 1.0 || rates.network != 1.0)) {
+    raise_network(machine, given, rates);
   }
   if (rates.node != 1.0 || rates.network != 1.0) {
     raise(machine.topology, rates);

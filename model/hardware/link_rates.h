@@ -14,7 +14,8 @@ struct LinkRates {
 
 /// The machine with such links: nominal, peer, aggregate and collective rates, NCCL's own too, and the wires of the
 /// topology. Latencies, CTAs and what a rank copies for itself stay. A rate that is another now is a prior, with the
-/// relative error it had.
-Machine with_link_rates(Machine machine, LinkRates rates);
+/// relative error it had. A collective across nodes passes the links inside too: it is no more times as fast as those
+/// let it, which carry at least what it had.
+Machine with_link_rates(const Machine& given, LinkRates rates);
 
 }  // namespace commfuse

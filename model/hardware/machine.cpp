@@ -2,7 +2,6 @@
 #include "model/hardware/machine.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "model/check.h"
@@ -117,6 +116,15 @@ const CollectiveParameters& collective_across(const Machine& machine, int gpus_o
              : (*machine.network_groups)[static_cast<std::size_t>(gpus_of_a_node - 1)];
 }
 
+BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node) {
+  const CollectiveParameters& together = collective_across(machine, gpus_of_a_node);
+  const PeerParameters& peer = machine.network->peer;
+  const int nics = std::max(1, machine.nics_per_node);
+  const double one = std::max(peer.rate.value.value, peer.aggregate_rate.value.value);
+  const double shared = share_of_nics(gpus_of_a_node, machine.gpus_per_node, nics) * nics / gpus_of_a_node;
+  return {std::max(one * std::min(1.0, shared), together.rate.value.value / gpus_of_a_node)};
+}
+
 double share_of_nics(int gpus, int gpus_per_node, int nics_per_node) {
   check(gpus >= 1 && gpus_per_node >= gpus && nics_per_node >= 1, "a node has GPUs and NICs");
   return std::max(1.0 / std::min(nics_per_node, gpus_per_node), static_cast<double>(gpus) / gpus_per_node);
@@ -157,29 +165,17 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times, R
   return parameters;
 }
 
-std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const PairPeers& pairs, int gpus_per_node,
+std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const GroupRates& rates,
+                                                                              int gpus_per_node,
                                                                               const CollectiveParameters& whole) {
-  const auto width = static_cast<std::size_t>(gpus_per_node);
-  const auto rate = [&](std::size_t a, std::size_t b) {
-    return pairs.kinds[pairs.kind_of_pair[a * width + b]].rate.value.value;
-  };
-  std::vector<double> slowest(width, std::numeric_limits<double>::infinity());  // by the group's last GPU
-  for (std::size_t last = 1; last < width; ++last) {
-    slowest[last] = slowest[last - 1];
-    for (std::size_t other = 0; other < last; ++other) {
-      slowest[last] = std::min({slowest[last], rate(other, last), rate(last, other)});
-    }
-  }
-  if (width < 3 || slowest[1] == slowest[width - 1]) {
-    return nullptr;
-  }
   auto groups = std::make_shared<std::vector<CollectiveParameters>>();
-  for (std::size_t last = 0; last < width; ++last) {
-    groups->push_back(last == 0 || slowest[last] == slowest[width - 1]
-                          ? whole
-                          : with_rates(whole, slowest[last] / slowest[width - 1]));
+  bool alike = true;
+  for (int ranks = 1; ranks <= gpus_per_node; ++ranks) {
+    const double part = ranks == 1 ? 1.0 : part_of(rates.alone(ranks), rates.alone(gpus_per_node));
+    alike = alike && part == 1.0;
+    groups->push_back(part == 1.0 ? whole : with_rates(whole, part));
   }
-  return groups;
+  return alike ? nullptr : groups;
 }
 
 std::shared_ptr<const PairPeers> pair_peers_of(const Topology& topology, int gpus_per_node,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/hardware/accelerator.h"
+#include "model/hardware/group_rates.h"
 #include "model/hardware/link.h"
 #include "model/hardware/topology.h"
 
@@ -31,11 +32,14 @@ struct Machine {
   int gpus_per_node = 0;
   int nodes = 1;
   std::optional<Link> network;  ///< Between nodes, as one GPU sees it; there when there are several.
+  int nics_per_node = 0;        ///< 0 with one node.
   // Shared, because a machine is copied for every point and these never change.
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const PairPeers> pair_peers;  ///< Null: all pairs of a node are alike.
   /// Of GPUs 0 to i inside a node, by i; null where all groups are alike.
   std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives;
+  /// What part of the whole node's collectives groups get whose GPUs do not stand side by side; null where all get all.
+  std::shared_ptr<const StridedRates> strided_rates;
   /// Across nodes, of groups that have so many GPUs on each, one up to all but one; null with one node.
   std::shared_ptr<const std::vector<CollectiveParameters>> network_groups;
 };
@@ -57,6 +61,10 @@ const CollectiveParameters& collective_over(const Machine& machine, int first_gp
 /// <= gpus_per_node.
 const CollectiveParameters& collective_across(const Machine& machine, int gpus_of_a_node);
 
+/// What a GPU of such a group sends to other nodes, all of the group at once, each to many: what all peers of a rank
+/// get together, or as much less as GPUs share NICs; as much as in a collective where that is more. Requires as above.
+BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node);
+
 /// The share of a node's NICs that so many of its GPUs reach: each has the one next to it. Requires at least one of
 /// each.
 double share_of_nics(int gpus, int gpus_per_node, int nics_per_node);
@@ -71,9 +79,10 @@ enum class RateChange : std::uint8_t {
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 
-/// What the first groups of a node see, by size, when all of it sees `whole`: a group that goes without the node's
-/// slowest wire is as much faster as its own slowest pair is. Null when all are alike.
-std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const PairPeers& pairs, int gpus_per_node,
+/// What the first groups of a node see, by size, when all of it sees `whole`: of its rates as much as of the node's
+/// wires. Null when all are alike.
+std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const GroupRates& rates,
+                                                                              int gpus_per_node,
                                                                               const CollectiveParameters& whole);
 
 /// What each pair of a node sees, when its nearest pair sees `nearest`: another pair's rate is smaller as its slowest

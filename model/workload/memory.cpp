@@ -67,6 +67,14 @@ double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
   return std::min(passes, warm_up / pieces);
 }
 
+/// Products in fp8 keep their weights in 16 bits.
+std::int64_t weight_bytes(DType dtype) { return bytes_of(dtype) == 1 ? width : bytes_of(dtype); }
+
+/// Gradients that replicas could share, of several micro-batches.
+bool adds_up_whole(const TrainingPlan& plan) {
+  return plan.zero == Zero::gradients && plan.micro_batches() > 1 && !plan.scatters_each_pass();
+}
+
 Bytes rounded(double bytes) { return Bytes{std::llround(bytes)}; }
 
 }  // namespace
@@ -124,6 +132,27 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
   });
 }
 
+namespace {
+
+/// Gradients of one layer, or of embedding or logits, and the weights of two layers: those under way and the next.
+Bytes gathered_bytes(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
+  if (plan.replicas() == 1 || plan.zero < Zero::gradients || adds_up_whole(plan)) {
+    return {};
+  }
+  std::int64_t layer = 0;
+  sum_over_layers(model, plan, stage, [&](const LayerKind& kind) {
+    layer = std::max(layer, parameters_on_gpu(model, plan, kind));
+    return std::int64_t{0};
+  });
+  const bool has_table = stage == 0 || stage == plan.pipeline - 1;
+  const std::int64_t table = has_table ? ceil_div(model.vocab * model.hidden, plan.tensor) : 0;
+  const Bytes gradients{std::max(layer, table) * bytes_of(plan.gradient_dtype)};
+  return plan.zero == Zero::gradients ? gradients
+                                      : gradients + Bytes{std::max(2 * layer, table) * weight_bytes(plan.dtype)};
+}
+
+}  // namespace
+
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
   const std::int64_t experts = experts_on_gpu(model, plan, stage);
   const std::int64_t others = parameters_on_gpu(model, plan, stage) - experts;
@@ -133,10 +162,11 @@ StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::
                  ceil_div(experts * bytes, shares ? plan.replicas() / plan.expert : 1)};
   };
   StepMemory memory;
-  memory.weights = shared_from(Zero::weights, bytes_of(plan.dtype) == 1 ? width : bytes_of(plan.dtype));
-  memory.gradients = shared_from(Zero::gradients, bytes_of(plan.gradient_dtype));
+  memory.weights = shared_from(Zero::weights, weight_bytes(plan.dtype));
+  memory.gradients = adds_up_whole(plan) ? Bytes{(others + experts) * bytes_of(plan.gradient_dtype)}
+                                         : shared_from(Zero::gradients, bytes_of(plan.gradient_dtype));
   memory.optimizer = shared_from(Zero::optimizer, optimizer_bytes(plan.optimizer));
-
+  memory.gathered = gathered_bytes(model, plan, stage);
   const auto of_layers = static_cast<double>(sum_over_layers(
       model, plan, stage, [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; }));
   const std::int64_t tokens = plan.tokens_per_pass();

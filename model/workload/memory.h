@@ -17,7 +17,8 @@ struct StepMemory {
   Bytes gradients;
   Bytes optimizer;
   Bytes activations;  ///< At their most: of all micro-batches under way.
-  [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations; }
+  Bytes gathered;     ///< Whole for a while, of weights and gradients that replicas share.
+  [[nodiscard]] Bytes total() const { return weights + gradients + optimizer + activations + gathered; }
 };
 
 /// Activations that one layer keeps for its backward pass, of one micro-batch on one GPU. Source: Korthikanti et al.
@@ -48,10 +49,12 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// Mixed precision (Rajbhandari et al. 2020, section 3.1): weights and gradients in their dtypes; Adam 12 bytes a
-/// parameter, SGD 8. `zero` says which of them the ranks share that hold copies. Activations of the micro-batches that
-/// 1F1B has under way on that stage: pipeline - stage, zero-bubble: pipeline; interleaved, as Korthikanti et al. 2022,
-/// section 4.2.3; the embedding's dropout, the last norm and the logits (their section 4.3) on the stages that have
-/// them. Requires a possible plan and 0 <= stage < pipeline.
+/// parameter, SGD 8. `zero` says which of them the ranks share that hold copies; of shared weights two layers are
+/// gathered at a time, of shared gradients one is whole until it is scattered (all, where those of several
+/// micro-batches are: TrainingPlan::scatters_each_pass), or embedding or logits where those are larger. Activations of
+/// the micro-batches that 1F1B has under way on that stage: pipeline - stage, zero-bubble: pipeline; interleaved, as
+/// Korthikanti et al. 2022, section 4.2.3; the embedding's dropout, the last norm and the logits (their section 4.3) on
+/// the stages that have them. Requires a possible plan and 0 <= stage < pipeline.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// That of the stage that needs the most.

@@ -77,6 +77,12 @@ struct TrainingPlan {
   /// Ranks that hold the same weights.
   [[nodiscard]] std::int64_t replicas() const { return data * sequence_ranks(); }
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
+  /// Whether replicas share the gradients of every micro-batch: with ZeRO 3, or ZeRO 2 without a pipeline, as DeepSpeed
+  /// does. With one, whose stages have several micro-batches under way, they are added up whole and shared behind the
+  /// last, as PyTorch's FSDP does there (pytorch/torchtitan, distributed/pipeline_parallel.py).
+  [[nodiscard]] bool scatters_each_pass() const {
+    return zero == Zero::weights || (zero == Zero::gradients && pipeline == 1 && micro_batches() > 1);
+  }
   /// Of one pass on one rank, before tensor ranks share them.
   [[nodiscard]] std::int64_t tokens_per_pass() const { return micro_batch * seq / sequence_ranks(); }
 };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "model/cost/communication.h"
+#include "model/cost/group.h"
 #include "model/fit/holdout.h"
 #include "sim/score/kinds.h"
 #include "sim/score/machine_column.h"
@@ -46,7 +47,9 @@ Duration predicted(const Machine& machine, const Message& message) {
     case LinkOp::all_gather: return all_gather_time(collective, gpus, message.bytes, nodes);
     case LinkOp::reduce_scatter: return reduce_scatter_time(collective, gpus, message.bytes, nodes);
     case LinkOp::all_reduce: return all_reduce_time(collective, gpus, message.bytes, nodes);
-    default: return all_to_all_time(collective, gpus, message.bytes);
+    default:
+      return nodes == 1 ? all_to_all_time(collective, gpus, message.bytes)
+                        : group_of(machine, machine.gpus_per_node / (gpus / nodes), gpus).all_to_all(message.bytes);
   }
 }
 

@@ -7,17 +7,8 @@
 #include "model/check.h"
 #include "model/cost/communication.h"
 #include "model/random/quantile_table.h"
-#include "sim/step/stream.h"
 
 namespace commfuse {
-
-namespace {
-
-Duration stretched(Duration time, double factor) {
-  return factor == 1.0 ? time : stream_time(factor * to_seconds(time));
-}
-
-}  // namespace
 
 double slowest_of(std::int64_t gpus, double sigma) {
   const auto n = static_cast<double>(gpus);
@@ -33,34 +24,13 @@ double slowest_of(std::int64_t gpus, double sigma, double probability) {
   return above <= 0.5 ? lognormal(sigma)(above, true) : lognormal(sigma)(1.0 - above, false);
 }
 
-Duration Group::all_gather(Bytes total) const {
-  return stretched(all_gather_time(parameters, ranks, total, nodes), stretch);
-}
-Duration Group::reduce_scatter(Bytes total) const {
-  return stretched(reduce_scatter_time(parameters, ranks, total, nodes), stretch);
-}
-Duration Group::all_reduce(Bytes total) const {
-  return stretched(all_reduce_time(parameters, ranks, total, nodes), stretch);
-}
-Duration Group::all_to_all(Bytes total) const { return stretched(all_to_all_time(parameters, ranks, total), stretch); }
-
-Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks) {
-  check(stride * ranks <= total_gpus(machine), "the group fits the machine");
-  Group group;
-  group.ranks = static_cast<int>(ranks);
-  if (stride * ranks <= machine.gpus_per_node) {
-    group.parameters = collective_over(machine, 0, group.ranks);
-    return group;
-  }
-  const std::int64_t of_a_node = std::clamp<std::int64_t>(machine.gpus_per_node / stride, 1, ranks);
-  group.nodes = static_cast<int>((ranks + of_a_node - 1) / of_a_node);
-  group.parameters = collective_across(machine, static_cast<int>(of_a_node));
-  return group;
-}
-
-Duration send_time(const Machine& machine, std::int64_t stride, Bytes bytes) {
-  const bool is_near = stride < machine.gpus_per_node || !machine.network;
-  return p2p_time(is_near ? machine.link.peer : machine.network->peer, bytes);
+Duration send_time(const Machine& machine, const StageSend& send, std::int64_t stage) {
+  const std::int64_t one = stage * send.gpus_of_a_stage;
+  const std::int64_t other = (stage + 1) % send.stages * send.gpus_of_a_stage;
+  const std::int64_t first = std::min(one, other);
+  const std::int64_t last = std::max(one, other) + send.gpus_of_a_stage - 1;
+  const bool crosses = first / machine.gpus_per_node != last / machine.gpus_per_node;
+  return p2p_time(crosses ? machine.network->peer : machine.link.peer, send.bytes);
 }
 
 }  // namespace commfuse

@@ -50,6 +50,9 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
     mamba_in_ = with_mamba_in(model_);
     mamba_out_ = with_mamba_out(model_);
   }
+  if (model_.experts && model_.experts->shared > 0) {
+    shared_experts_ = with_shared_experts(model_);
+  }
 }
 
 Duration LayerCost::slowed(Duration time) const { return point_.slowdown == 1.0 ? time : times(point_.slowdown, time); }
@@ -296,50 +299,6 @@ void LayerCost::attention_backward(Stream& stream) {
     site(stream, {&model_, SiteName::qkv}, Direction::backward);
   }
   moved(stream, 4 * norm_elements());
-}
-
-/// Dispatch, the products of the experts of this rank, combine; the router's own product and its choice are one kernel
-/// each. Tokens are taken to spread evenly over the experts.
-void LayerCost::experts(Stream& stream, Direction direction) const {
-  const Experts& experts = *model_.experts;
-  const bool backward = direction == Direction::backward;
-  const std::int64_t sent = own_tokens_ * experts.active;
-  const std::int64_t met = tokens_ * experts.active;
-  const std::int64_t ups = model_.gated_mlp ? 2 : 1;
-  const std::int64_t ffn = experts.ffn / plan_.tensor;
-  const Group group = group_at(plan_.tensor, plan_.expert);
-  const auto exchange = [&] {
-    if (plan_.expert > 1) {
-      collective(stream, group.all_to_all(Bytes{width * sent * model_.hidden}));
-    }
-  };
-  // One grouped kernel: its tiles fill waves together, and it reads the weights of all experts of the rank.
-  const auto grouped = [&](std::int64_t n, std::int64_t k) {
-    const Bytes weights{width * (experts.count / plan_.expert) * n * k};
-    const Duration read = memory_bound_time(machine_.accelerator, weights, machine_.accelerator.sms);
-    kernel(stream, std::max(read, product_time(met, n, k, false)));
-    if (backward) {
-      weight_kernel(stream, std::max(read, product_time(k, n, met, true)));
-    }
-  };
-  product(stream, own_tokens_, experts.count, model_.hidden);
-  moved(stream, 2 * own_tokens_ * experts.count);
-  moved(stream, 2 * sent * model_.hidden);
-  exchange();
-  grouped(ups * ffn, model_.hidden);
-  moved(stream, (ups + 1 + (backward ? ups : 0)) * met * ffn);
-  grouped(model_.hidden, ffn);
-  exchange();
-  moved(stream, (experts.active + 1) * own_tokens_ * model_.hidden);
-  if (experts.shared > 0) {
-    const std::int64_t shared = experts.shared * ffn;
-    product(stream, tokens_, ups * shared, model_.hidden);
-    product(stream, tokens_, model_.hidden, shared);
-    if (backward) {
-      weight_kernel(stream, product_time(tokens_, ups * shared, model_.hidden, false));
-      weight_kernel(stream, product_time(tokens_, model_.hidden, shared, false));
-    }
-  }
 }
 
 void LayerCost::mlp_forward(Stream& stream, MlpKind kind) {

@@ -104,7 +104,10 @@ class LayerCost {
   void unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const;
   void mlp_forward(Stream& stream, MlpKind kind);
   void mlp_backward(Stream& stream, MlpKind kind);
-  void experts(Stream& stream, Direction direction) const;
+  void experts(Stream& stream, Direction direction);
+  void routed_experts(Stream& stream, Direction direction) const;
+  void shared_experts(Stream& stream, Direction direction);
+  void grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   void kernel(Stream& stream, Duration time) const;
   /// What it takes on the slowest GPU.
   [[nodiscard]] Duration slowed(Duration time) const;
@@ -163,6 +166,7 @@ class LayerCost {
   std::int64_t own_tokens_;              ///< Of norms and residuals.
   std::optional<Transformer> mamba_in_;  ///< Models whose MLP has the shape of a state space's projections.
   std::optional<Transformer> mamba_out_;
+  std::optional<Transformer> shared_experts_;  ///< Whose MLP is the shared experts side by side.
 };
 
 }  // namespace commfuse

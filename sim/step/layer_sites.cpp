@@ -40,6 +40,11 @@ std::vector<NamedProjection> projections_of(const Transformer& model) {
     all.push_back({"mamba_in", with_mamba_in(model), SiteName::gate_up, counts.state_space});
     all.push_back({"mamba_out", with_mamba_out(model), SiteName::down, counts.state_space});
   }
+  if (counts.mixture > 0 && model.experts->shared > 0) {
+    const Transformer shared = with_shared_experts(model);
+    all.push_back({"shared_gate_up", shared, SiteName::gate_up, counts.mixture});
+    all.push_back({"shared_down", shared, SiteName::down, counts.mixture});
+  }
   return all;
 }
 
@@ -63,6 +68,13 @@ Transformer with_mamba_in(const Transformer& model) {
 Transformer with_mamba_out(const Transformer& model) {
   check(model.state_space.has_value(), "the model has state-space layers");
   return with_plain_mlp(model, model.state_space->inner);
+}
+
+Transformer with_shared_experts(const Transformer& model) {
+  check(model.experts.has_value() && model.experts->shared > 0, "all tokens take some experts");
+  Transformer shape = with_plain_mlp(model, model.experts->shared * model.experts->ffn);
+  shape.gated_mlp = model.gated_mlp;
+  return shape;
 }
 
 Scope scope_of(SiteName name, bool backward) {

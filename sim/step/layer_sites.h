@@ -26,6 +26,9 @@ Transformer with_plain_mlp(const Transformer& model, std::int64_t columns);
 Transformer with_mamba_in(const Transformer& model);
 Transformer with_mamba_out(const Transformer& model);
 
+/// A model whose MLP is the shared experts of this one, side by side. Requires a model with some.
+Transformer with_shared_experts(const Transformer& model);
+
 /// What schedules are played for.
 struct LayerSite {
   std::string name;  ///< "qkv", "mamba_in", "qkv_backward", "qkv_dgrad".

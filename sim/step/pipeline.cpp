@@ -133,9 +133,10 @@ class Player {
     if (starts) {
       return is_forward ? Duration::zero() : forward_[cell(pass.piece, pass.micro_batch)];
     }
-    const std::size_t from = cell(pass.piece + (is_forward ? -1 : 1), pass.micro_batch);
+    const std::int64_t lower = is_forward ? pass.piece - 1 : pass.piece;
+    const std::size_t from = cell(is_forward ? lower : lower + 1, pass.micro_batch);
     const Duration sent = is_forward ? forward_[from] : backward_[from];
-    return sent == not_yet || pipeline_.stages == 1 ? sent : sent + pipeline_.send;
+    return sent == not_yet || pipeline_.stages == 1 ? sent : sent + pipeline_.sends[at(lower % pipeline_.stages)];
   }
 
   bool advance(std::int64_t stage, const Pass& pass) {
@@ -178,6 +179,7 @@ std::vector<StageTimes> play(const Pipeline& pipeline) {
   check(std::ssize(pipeline.pieces) == pipeline.stages * pipeline.interleave, "every stage has its pieces");
   check(pipeline.interleave == 1 || pipeline.micro_batches % pipeline.stages == 0,
         "interleaved micro-batches come in groups of the stages");
+  check(pipeline.stages == 1 || std::ssize(pipeline.sends) == pipeline.stages, "what every stage sends takes a time");
   check(pipeline.interleave == 1 || !pipeline.splits_backward, "ZB-H1 has one piece a stage");
   return Player(pipeline).run();
 }

@@ -23,7 +23,9 @@ struct Pipeline {
   std::int64_t interleave = 1;
   std::int64_t micro_batches = 1;
   std::vector<PipelinePiece> pieces;  ///< stages x interleave, in order; piece i is on stage i mod stages.
-  Duration send{};               ///< From one stage to the next: activations or their gradients of one micro-batch.
+  /// Between stage i and the next, the first behind the last: activations or their gradients of one micro-batch. Empty
+  /// with one stage.
+  std::vector<Duration> sends = {};
   bool splits_backward = false;  ///< ZB-H1.
 };
 

@@ -84,7 +84,7 @@ void LayerCost::site_backward(Stream& stream, const Product& forward, bool colum
   const Duration reduced = shares ? group.reduce_scatter(state) : group.all_reduce(state);
   const std::int64_t collectives = shares ? 2 : 1;
   if (point_.framework.overlaps_backward && weights_ == nullptr) {
-    const int ctas = group.parameters.ctas.value;  // the SMs that a collective holds
+    const int ctas = group.wires->ctas.value;  // the SMs that a collective holds
     beside(stream, shares ? product_time(forward.m, forward.k, forward.n, false, ctas) : of_input, gathered);
     beside(stream, product_time(forward.k, forward.n, forward.m, true, ctas), reduced);
     stream.add_host(collectives * point_.framework.issue.value);

@@ -58,6 +58,20 @@ Stream beside(Stream stream, Duration communication) {
   return stream;
 }
 
+Stream behind(Stream stream, Duration communication) {
+  stream.device = counted(stream.device + communication);
+  stream.end = counted(stream.end + communication);
+  return stream;
+}
+
+/// Parameters of one GPU by how many others have a copy: all replicas, or of routed experts those that are not other
+/// experts' ranks.
+struct Held {
+  std::int64_t others = 0;
+  std::int64_t experts = 0;
+  [[nodiscard]] Held over(std::int64_t parts) const { return {others / parts, experts / parts}; }
+};
+
 class Step {
  public:
   Step(const StepPoint& point, SiteTimes& sites)
@@ -66,7 +80,8 @@ class Step {
         plan_(point.plan),
         costs_(point, sites),
         runs_(runs_by_piece(model_, plan_)),
-        replicas_(costs_.group_at(plan_.tensor, plan_.replicas())) {}
+        replicas_(costs_.group_at(plan_.tensor, plan_.replicas())),
+        expert_replicas_(costs_.group_at(plan_.tensor * plan_.expert, plan_.replicas() / plan_.expert)) {}
 
   StepPrediction predict() {
     const std::vector<StageTimes> stages = play(pipeline());
@@ -135,12 +150,22 @@ class Step {
       last.backward = begun(costs_.logits_backward()).then(last.backward);
     }
     if (plan_.pipeline > 1) {
-      const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
-      pipeline.send = send_time(*point_.machine, plan_.gpus() / plan_.pipeline,
-                                Bytes{2 * plan_.tokens_per_pass() * model_.hidden / sharers});
-      pipeline.send = stream_time(slowest_of(2, point_.communication_sigma) * to_seconds(pipeline.send));
+      pipeline.sends = sends();
     }
     return pipeline;
+  }
+
+  [[nodiscard]] std::vector<Duration> sends() const {
+    const std::int64_t sharers = plan_.sequence_parallel ? plan_.tensor : 1;
+    const StageSend send{.stages = plan_.pipeline,
+                         .gpus_of_a_stage = plan_.gpus() / plan_.pipeline,
+                         .bytes = Bytes{2 * plan_.tokens_per_pass() * model_.hidden / sharers}};
+    const double slower = slowest_of(2, point_.communication_sigma);
+    std::vector<Duration> sends;
+    for (std::int64_t stage = 0; stage < plan_.pipeline; ++stage) {
+      sends.push_back(stream_time(slower * to_seconds(send_time(*point_.machine, send, stage))));
+    }
+    return sends;
   }
 
   [[nodiscard]] Stream begun(const Stream& stream) const {
@@ -163,43 +188,74 @@ class Step {
     } else {
       layer.backward = begun(costs_.backward(kind));
     }
-    if (plan_.zero == Zero::weights && replicas_.ranks > 1) {
-      const Bytes weights = layer_bytes(DType::bf16);
-      const Duration gathered = replicas_.all_gather(weights);
-      layer.forward = beside(layer.forward, gathered);
-      layer.backward = beside(layer.backward, gathered + replicas_.reduce_scatter(layer_bytes(plan_.gradient_dtype)));
+    if (replicas_.ranks > 1) {
+      exchange_in_passes(layer);
     }
     return layer;
   }
 
-  /// Of one layer of the first stage, on one GPU.
-  [[nodiscard]] Bytes layer_bytes(DType dtype) const {
+  void exchange_in_passes(LayerPasses& layer) const {
+    const Held held = a_layer();
+    const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(held) : Duration::zero();
+    Stream& gradients = splits() ? layer.weights : layer.backward;
+    if (plan_.zero == Zero::weights) {
+      const Duration gathered = all_gather(held);
+      layer.forward = beside(layer.forward, gathered);
+      layer.backward = beside(layer.backward, splits() ? gathered : gathered + scattered);
+    }
+    if (plan_.zero != Zero::weights || splits()) {
+      gradients = plan_.overlap_gradients ? beside(gradients, scattered) : behind(gradients, scattered);
+    }
+  }
+
+  [[nodiscard]] Held held_by(std::int64_t stage) const {
+    const std::int64_t all = parameters_on_gpu(model_, plan_, stage);
+    const std::int64_t experts = plan_.expert > 1 ? experts_on_gpu(model_, plan_, stage) : 0;
+    return {all - experts, experts};
+  }
+
+  /// One layer of the first stage, with its part of what stands around the layers.
+  [[nodiscard]] Held a_layer() const {
     std::int64_t layers = 0;
     for (std::int64_t piece = 0; piece < std::ssize(runs_); piece += plan_.pipeline) {
       layers += layers_of(piece);
     }
-    return Bytes{parameters_on_gpu(model_, plan_, 0) / std::max<std::int64_t>(1, layers) * bytes_of(dtype)};
+    return held_by(0).over(std::max<std::int64_t>(1, layers));
   }
 
+  /// Of weights in 16 bits.
+  [[nodiscard]] Duration all_gather(const Held& held) const { return both(&Group::all_gather, DType::bf16, held); }
+  /// Of gradients.
+  [[nodiscard]] Duration reduce_scatter(const Held& held) const {
+    return both(&Group::reduce_scatter, plan_.gradient_dtype, held);
+  }
+  [[nodiscard]] Duration all_reduce(const Held& held) const {
+    return both(&Group::all_reduce, plan_.gradient_dtype, held);
+  }
+  [[nodiscard]] Duration both(Duration (Group::*collective)(Bytes) const, DType dtype, const Held& held) const {
+    const Duration others = (replicas_.*collective)(in(dtype, held.others));
+    return held.experts == 0 ? others : others + (expert_replicas_.*collective)(in(dtype, held.experts));
+  }
+  static Bytes in(DType dtype, std::int64_t parameters) { return Bytes{parameters * bytes_of(dtype)}; }
+
   /// The replicas' reduction of so many gradients: summed, or where an optimizer owns a part of them, scattered.
-  [[nodiscard]] Duration reduction(std::int64_t parameters) const {
-    if (replicas_.ranks == 1 || plan_.zero == Zero::weights) {
+  [[nodiscard]] Duration reduction(const Held& held) const {
+    if (replicas_.ranks == 1 || plan_.scatters_each_pass()) {
       return Duration::zero();
     }
-    const Bytes bytes{parameters * bytes_of(plan_.gradient_dtype)};
-    return plan_.zero == Zero::none ? replicas_.all_reduce(bytes) : replicas_.reduce_scatter(bytes);
+    return plan_.zero == Zero::none ? all_reduce(held) : reduce_scatter(held);
   }
 
   /// When the gradients of a stage are reduced: layer by layer as they become final, or all behind the last pass.
-  [[nodiscard]] Duration reduced(const StageTimes& times, std::int64_t parameters) const {
+  [[nodiscard]] Duration reduced(const StageTimes& times, const Held& held) const {
     if (!plan_.overlap_gradients) {
-      return times.end + reduction(parameters);
+      return times.end + reduction(held);
     }
     std::int64_t layers = 0;
     for (const LastBackward& last : times.last_backward) {
       layers += std::max<std::int64_t>(1, layers_of(last.piece));
     }
-    const Duration bucket = reduction(parameters / layers);
+    const Duration bucket = reduction(held.over(layers));
     Duration done{};
     for (const LastBackward& last : times.last_backward) {
       const std::int64_t pieces = std::max<std::int64_t>(1, layers_of(last.piece));
@@ -232,17 +288,15 @@ class Step {
   }
 
   [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) const {
-    const std::int64_t parameters = parameters_on_gpu(model_, plan_, stage);
+    const Held held = held_by(stage);
     StepBreakdown parts;
     parts.compute = times.busy;
     parts.waiting = times.end - times.busy;
-    parts.gradients = reduced(times, parameters) - times.end;
+    parts.gradients = reduced(times, held) - times.end;
     parts.optimizer = optimizer_of(stage);
     if (shares_state() && plan_.zero != Zero::weights) {
       // New weights are gathered behind the step, or beside the next forward pass but for the first layer's.
-      const Bytes weights{2 * parameters};
-      parts.gradients +=
-          plan_.overlap_gradients ? replicas_.all_gather(layer_bytes(DType::bf16)) : replicas_.all_gather(weights);
+      parts.gradients += all_gather(plan_.overlap_gradients ? a_layer() : held);
     }
     return parts;
   }
@@ -254,6 +308,7 @@ class Step {
   std::vector<std::vector<LayerRun>> runs_;  // by piece
   std::vector<LayerPasses> passes_;          // by kind of layer
   Group replicas_;
+  Group expert_replicas_;
 };
 
 double peak_of(const StepPoint& point) {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "model/cost/communication.h"
 #include "model/cost/gemm.h"
+#include "model/cost/group.h"
 #include "model/cost/shape_sizes.h"
 
 namespace commfuse {
@@ -46,18 +46,20 @@ std::string_view in_words(NcclKernel kernel) {
   return "";
 }
 
-std::string of_collective(const Machine& machine, const CollectiveShape& shape, int ranks, int all_ranks, Bytes bytes) {
-  const CollectiveParameters& parameters = collective_over(machine, 0, all_ranks);
-  const int nodes = nodes_of(machine, all_ranks);
-  const bool is_all_reduce = shape.kind == CollectiveKind::all_reduce;
-  if (shape.kind == CollectiveKind::all_to_all && parameters.all_to_all != nullptr) {
-    const bool small = bytes.count / ranks <= parameters.all_to_all->small_up_to.value.count;
+std::string of_collective(const Group& group, const CollectiveShape& shape, Bytes bytes) {
+  const AllToAllParameters* direct = group.wires->all_to_all.get();
+  if (shape.kind == CollectiveKind::all_to_all && direct != nullptr) {
+    const bool small = bytes.count / group.ranks <= direct->small_up_to.value.count;
     return fmt::format("direct, by the protocol for {} messages", small ? "small" : "large");
   }
-  if (is_all_reduce && nodes > 1 && parameters.tree != nullptr && !nccl_chooses_trees(parameters)) {
+  if (shape.kind == CollectiveKind::all_to_all && group.nodes > 1) {
+    return "direct: to the own node over its links, to others over the NICs at once";
+  }
+  const bool is_all_reduce = shape.kind == CollectiveKind::all_reduce;
+  if (is_all_reduce && group.nodes > 1 && group.wires->tree != nullptr && !nccl_chooses_trees(*group.wires)) {
     return "the fastest tree of nodes";
   }
-  const auto kernel = kernel_taken(parameters, ranks, bytes, is_all_reduce ? 2 : 1, nodes);
+  const auto kernel = kernel_taken(*group.wires, group.ranks, bytes, is_all_reduce ? 2 : 1, group.nodes);
   return std::string{kernel ? in_words(*kernel) : "ring"};
 }
 
@@ -76,7 +78,7 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
   const Shape& shape = program.shapes[program.ops[op].shape];
   const Machine& machine = point.machine;
   if (program.lanes[program.ops[op].lane].kind == LaneKind::kernel) {
-    return "inside a kernel, at the data sheet's rate";
+    return "inside a kernel, at the fastest rate that there is";
   }
   const Interference interference =
       point.price.interference == Interference::dynamic ? Interference::none : point.price.interference;
@@ -94,8 +96,8 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
     return of_exchange(machine, program.mesh.ranks(), load_of(*exchange, sizes));
   }
   if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
-    const int ranks = program.mesh.axes[static_cast<std::size_t>(collective->axis)].extent;
-    return of_collective(machine, *collective, ranks, program.mesh.ranks(), load_of(*collective, sizes));
+    return of_collective(group_on_axis(program.mesh, collective->axis, machine), *collective,
+                         load_of(*collective, sizes));
   }
   return "HBM traffic sets the time";
 }

@@ -51,6 +51,19 @@ TEST(WithLinkRates, LinksInsideANodeAndBetweenNodesChangeApart) {
   EXPECT_EQ(slow.network->nominal_rate.value, gigabytes(5));
 }
 
+TEST(WithLinkRates, ACollectiveAcrossNodesIsNoFasterThanTheLinksInside) {
+  // 200 GB/s inside and 40 across. Links of a tenth leave 20; a network ten times as fast is held up at 200.
+  const Machine machine = two_nodes();
+  const auto across = [&](LinkRates rates) {
+    return collective_over(with_link_rates(machine, rates), 0, 8).rate.value;
+  };
+  EXPECT_EQ(across({.node = 0.5}), gigabytes(40));
+  EXPECT_EQ(across({.node = 0.1}), gigabytes(20));
+  EXPECT_EQ(across({.network = 10.0}), gigabytes(200));
+  EXPECT_EQ(across({.node = 10.0, .network = 10.0}), gigabytes(400));
+  EXPECT_EQ(with_link_rates(machine, {.node = 0.1}).network->peer.rate.provenance, Provenance::fitted);
+}
+
 TEST(WithLinkRates, ARateThatNobodyMeasuredIsAPriorAsUnsureAsBefore) {
   const Machine machine = two_nodes();
   const Parameter<BytesPerSecond> rate = with_link_rates(machine, {.node = 3.0}).link.peer.rate;

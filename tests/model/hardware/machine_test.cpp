@@ -129,7 +129,7 @@ TEST(CollectiveOver, a_group_below_the_slowest_wire_is_as_much_faster_as_its_pai
                                             .bridge_rate = gigabytes(30),
                                             .root_rate = gigabytes(20)});
   machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
-  machine.group_collectives = group_collectives_of(*machine.pair_peers, 8, machine.link.collective);
+  machine.group_collectives = group_collectives_of(GroupRates(topology, 8), 8, machine.link.collective);
   ASSERT_NE(machine.group_collectives, nullptr);
   EXPECT_EQ(collective_over(machine, 0, 8).rate.value, gigabytes(20));
   EXPECT_EQ(collective_over(machine, 0, 5).rate.value, gigabytes(20));      // over the root
@@ -139,9 +139,24 @@ TEST(CollectiveOver, a_group_below_the_slowest_wire_is_as_much_faster_as_its_pai
   EXPECT_EQ(collective_over(machine, 0, 2).base_latency.value, Duration{10us});
 }
 
-TEST(CollectiveOver, groups_whose_pairs_are_alike_are_alike) {
-  const PairPeers alike{.kinds = {link(28, 28).peer}, .kind_of_pair = std::vector<std::uint16_t>(64, 0)};
-  EXPECT_EQ(group_collectives_of(alike, 8, link(28, 28).collective), nullptr);
+TEST(CollectiveOver, groups_on_a_switch_are_alike) {
+  const Topology topology =
+      build_topology({.kind = NodeKind::nvswitch, .gpus_per_node = 8, .gpu_rate = gigabytes(28), .hop_latency = 1us});
+  EXPECT_EQ(group_collectives_of(GroupRates(topology, 8), 8, link(28, 28).collective), nullptr);
+}
+
+TEST(RateAcross, is_a_nic_of_its_own_or_a_share_of_those_there_are) {
+  Machine machine = two_nodes();  // four GPUs a node; one peer gets 10 GB/s, a collective over all 40
+  machine.nics_per_node = 4;
+  machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
+      std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
+  EXPECT_EQ(rate_across(machine, 4), gigabytes(10));
+  EXPECT_EQ(rate_across(machine, 1), gigabytes(10));
+  machine.network->peer.aggregate_rate.value = gigabytes(12);  // many peers fill the NIC better
+  EXPECT_EQ(rate_across(machine, 2), gigabytes(12));
+  machine.nics_per_node = 1;
+  machine.network->collective.rate.value = gigabytes(4);
+  EXPECT_EQ(rate_across(machine, 4), gigabytes(3));
 }
 
 TEST(MachineDeathTest, asking_for_what_is_not_there_is_our_mistake) {

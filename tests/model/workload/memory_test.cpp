@@ -143,6 +143,33 @@ TEST(StepMemory, of_zero_is_120_31_4_16_6_and_1_9_gigabytes) {
   EXPECT_NEAR(gigabytes(Zero::weights), 1.9, 0.05);
 }
 
+TEST(StepMemory, of_shared_weights_has_two_layers_whole_and_one_of_gradients) {
+  const Transformer model{
+      .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
+  TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 16};
+  const std::int64_t layer = parameters_on_gpu(model, plan, LayerKind{.attention = true, .mlp = MlpKind::dense});
+  EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 2 * (2 * layer + layer));
+  plan.zero = Zero::gradients;
+  EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 2 * layer);
+  plan.zero = Zero::optimizer;
+  EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
+  plan = {.zero = Zero::weights, .global_batch = 16};  // nobody to share with
+  EXPECT_EQ(step_memory(model, plan, 0).gathered.count, 0);
+  Transformer wordy = model;
+  wordy.vocab = 100 * layer / model.hidden;
+  plan = {.data = 8, .zero = Zero::weights, .global_batch = 16};
+  EXPECT_EQ(step_memory(wordy, plan, 0).gathered.count, 4 * wordy.vocab * wordy.hidden);
+}
+
+TEST(StepMemory, of_gradients_that_a_pipeline_adds_up_is_not_shared) {
+  const Transformer model{
+      .layers = 4, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 1000};
+  TrainingPlan plan{.pipeline = 2, .data = 8, .zero = Zero::gradients, .global_batch = 64};
+  EXPECT_EQ(step_memory(model, plan, 0).gradients.count, 2 * parameters_on_gpu(model, plan, 0));
+  plan.pipeline = 1;
+  EXPECT_EQ(step_memory(model, plan, 0).gradients.count, 2 * parameters_on_gpu(model, plan, 0) / 8);
+}
+
 TEST(StepMemory, of_an_interleaved_pipeline_grows_as_korthikanti_says) {
   TrainingPlan plan = korthikanti(8, true, Recompute::selective);
   plan.pipeline = 4;

@@ -24,7 +24,8 @@ Stream device_only(Duration time) {
 Pipeline even(std::int64_t stages, std::int64_t interleave, std::int64_t micro_batches) {
   const PipelinePiece piece{device_only(10us / interleave), device_only(20us / interleave)};
   return {stages, interleave, micro_batches,
-          std::vector<PipelinePiece>(static_cast<std::size_t>(stages * interleave), piece), Duration::zero()};
+          std::vector<PipelinePiece>(static_cast<std::size_t>(stages * interleave), piece),
+          std::vector<Duration>(static_cast<std::size_t>(stages), Duration::zero())};
 }
 
 Duration last_end(const Pipeline& pipeline) {
@@ -52,8 +53,17 @@ TEST(Pipeline, interleaved_has_a_bubble_smaller_by_the_pieces_of_a_stage) {
 
 TEST(Pipeline, of_one_micro_batch_sends_forth_and_back) {
   Pipeline pipeline = even(4, 1, 1);
-  pipeline.send = 1us;
+  pipeline.sends.assign(pipeline.sends.size(), 1us);
   EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 6 * Duration(1us));
+}
+
+TEST(Pipeline, sends_over_the_wires_between_two_stages) {
+  Pipeline pipeline = even(4, 1, 1);
+  pipeline.sends = {1us, 100us, 3us, 1000us};  // nothing goes from the last stage to the first
+  EXPECT_EQ(last_end(pipeline), 4 * Duration(30us) + 2 * Duration(104us));
+  pipeline = even(4, 2, 4);
+  pipeline.sends.back() = 1000us;  // the second pieces wait for what the last stage sends, and first ones for it back
+  EXPECT_GE(last_end(pipeline), Duration(2000us));
 }
 
 TEST(Pipeline, is_as_fast_as_its_slowest_stage) {
@@ -79,6 +89,7 @@ Pipeline split(std::int64_t stages, std::int64_t micro_batches, Duration forward
   return {.stages = stages,
           .micro_batches = micro_batches,
           .pieces = std::vector<PipelinePiece>(static_cast<std::size_t>(stages), piece),
+          .sends = std::vector<Duration>(static_cast<std::size_t>(stages), Duration::zero()),
           .splits_backward = true};
 }
 
@@ -103,7 +114,7 @@ TEST(Pipeline, of_zb_h1_two_stages_and_two_micro_batches_by_hand) {
   // 32-42, W0 42-52; the next gradient (F1 31-41, B1 41-51) is there at 52: B1 52-62, W1 62-72. Stage 1 takes its
   // weights a micro-batch later: W0 51-61, W1 61-71.
   Pipeline pipeline = split(2, 2, 10us, 10us, 10us);
-  pipeline.send = 1us;
+  pipeline.sends.assign(pipeline.sends.size(), 1us);
   const std::vector<StageTimes> stages = play(pipeline);
   EXPECT_EQ(stages[0].end, Duration(72us));
   EXPECT_EQ(stages[1].end, Duration(71us));

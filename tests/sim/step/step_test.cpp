@@ -22,6 +22,7 @@
 #include "model/cost/decode_attention.h"
 #include "model/cost/jitter_sampler.h"
 #include "model/cost/memory_bound.h"
+#include "model/hardware/link_rates.h"
 #include "model/schedule/scope.h"
 #include "model/schedule/strategies.h"
 #include "model/workload/parameters.h"
@@ -177,6 +178,145 @@ TEST_F(StepTest, of_experts_sends_tokens_around) {
   const StepPrediction shared = predict(model, {.data = 8, .expert = 8, .global_batch = 8});
   EXPECT_GT(shared.parts.compute, alone.parts.compute);  // all-to-all, while a rank's products keep their rows
   EXPECT_LT(shared.memory.weights, alone.memory.weights);
+}
+
+/// Eight experts of 4096, of which a token takes two.
+Transformer mixture(std::int64_t shared = 0) {
+  Transformer model = small;
+  model.experts = Experts{.count = 8, .active = 2, .ffn = 4096, .shared = shared};
+  return model;
+}
+
+constexpr LayerKind routed{.mlp = MlpKind::mixture};
+
+TEST_F(StepTest, of_experts_sums_what_tensor_ranks_have_of_each) {
+  // Without a host to wait for, a layer of two tensor ranks takes as much longer with slow links as its collectives do.
+  const Transformer model = mixture();
+  framework_.issue.value = {};
+  const auto layer = [&](const TrainingPlan& plan, double slower, bool backward) {
+    const Machine machine = with_link_rates(load_machine("a100-sxm-80"), {.node = 1.0 / slower});
+    StepPoint point{.model = &model, .machine = &machine, .plan = plan, .framework = framework_};
+    SiteTimes sites(structures_, machine);
+    LayerCost cost(point, sites);
+    return (backward ? cost.backward(routed) : cost.forward(routed)).device;
+  };
+  const auto expected = [&](double slower, auto time) {
+    const Machine machine = with_link_rates(load_machine("a100-sxm-80"), {.node = 1.0 / slower});
+    return time(group_of(machine, 1, 2));
+  };
+  const Bytes tokens{2LL * 2048 * 2048};
+  const TrainingPlan summed{.tensor = 2, .global_batch = 1};
+  const auto sum = [&](const Group& group) { return group.all_reduce(tokens); };
+  EXPECT_EQ(layer(summed, 9, false) - layer(summed, 1, false), expected(9, sum) - expected(1, sum));
+  EXPECT_EQ(layer(summed, 9, true) - layer(summed, 1, true), expected(9, sum) - expected(1, sum));
+  const TrainingPlan shared{.tensor = 2, .sequence_parallel = true, .global_batch = 1};
+  const auto both = [&](const Group& group) { return group.all_gather(tokens) + group.reduce_scatter(tokens); };
+  EXPECT_EQ(layer(shared, 9, false) - layer(shared, 1, false), expected(9, both) - expected(1, both));
+  EXPECT_EQ(layer(shared, 9, true) - layer(shared, 1, true), expected(9, both) - expected(1, both));
+}
+
+TEST_F(StepTest, of_experts_apart_gathers_tokens_as_often_as_they_have_experts) {
+  // Tensor ranks 2 beside expert ranks 4, in one node: behind the dispatch two copies of each token are gathered.
+  const Transformer model = mixture();
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  const auto layer = [&](std::int64_t expert, bool sequence_parallel) {
+    StepPoint point{.model = &model, .machine = &machine, .framework = framework_};
+    point.plan = {.tensor = 2, .sequence_parallel = sequence_parallel, .data = 4, .expert = expert, .global_batch = 4};
+    LayerCost cost(point, sites);
+    return cost.forward(routed);
+  };
+  const Group group = group_of(machine, 1, 2);
+  const Bytes tokens{2LL * 2048 * 2048};
+  const Duration gathered = group.all_gather(2 * tokens) + group.reduce_scatter(2 * tokens);
+  const Duration sent = 2 * group_of(machine, 2, 4).all_to_all(tokens);  // of half the tokens, twice
+  EXPECT_GT(layer(4, true).device, gathered + sent);
+  EXPECT_GT(layer(4, true).device - layer(1, true).device,
+            sent + group.all_gather(2 * tokens) - group.all_gather(tokens));
+}
+
+TEST_F(StepTest, shared_experts_are_sites_as_wide_as_all_of_them) {
+  const Transformer model = mixture(2);
+  const std::vector<LayerSite> sites = layer_sites(model, {.tensor = 2, .sequence_parallel = true, .global_batch = 1});
+  std::vector<std::string> names;
+  for (const LayerSite& site : sites) {
+    names.push_back(site.name);
+  }
+  const std::vector<std::string> expected{
+      "qkv",          "out_proj",          "shared_gate_up",          "shared_down",
+      "qkv_backward", "out_proj_backward", "shared_gate_up_backward", "shared_down_backward"};
+  EXPECT_EQ(names, expected);
+  EXPECT_EQ(sites[2].shape.ffn, 2 * 4096);
+  EXPECT_EQ(sites[2].layers, 8);
+}
+
+TEST_F(StepTest, decoding_reads_the_experts_that_some_token_takes) {
+  const Transformer model = mixture();
+  const Machine machine = load_machine("a100-sxm-80");
+  SiteTimes sites(structures_, machine);
+  const auto layer = [&](std::int64_t batch) {
+    const StepPoint point{
+        .model = &model, .machine = &machine, .plan = {.micro_batch = batch, .seq = 1}, .cached = 1023};
+    LayerCost cost(point, sites);
+    return cost.forward(routed).device;
+  };
+  // One token takes two of eight: a quarter of the weights. Of 64 tokens, each leaving an expert with 3/4, all but one
+  // in a hundred million take all eight.
+  const Bytes weights{2LL * 8 * 2 * 4096 * 2048};
+  const Duration all = memory_bound_time(machine.accelerator, weights, machine.accelerator.sms);
+  EXPECT_LT(to_seconds(layer(1)), 0.5 * to_seconds(layer(64)));
+  EXPECT_GT(layer(64), all);
+  EXPECT_LT(layer(2), layer(4));
+}
+
+TEST_F(StepTest, gradients_of_experts_are_summed_by_those_who_have_copies) {
+  // Eight replicas share eight experts: each rank has its own, and nobody else's gradient of it.
+  TrainingPlan plan{.data = 8, .expert = 8, .global_batch = 8, .overlap_gradients = false};
+  const Transformer model = mixture();
+  const StepPrediction step = predict(model, plan);
+  const std::int64_t others = parameters_on_gpu(model, plan, 0) - experts_on_gpu(model, plan, 0);
+  EXPECT_EQ(step.parts.gradients, group_of(machine_, 1, 8).all_reduce(Bytes{2 * others}));
+  plan.expert = 2;  // four copies of each, every second rank
+  const StepPrediction halves = predict(model, plan);
+  const Bytes experts{2 * experts_on_gpu(model, plan, 0)};
+  EXPECT_EQ(halves.parts.gradients,
+            group_of(machine_, 1, 8).all_reduce(Bytes{2 * others}) + group_of(machine_, 2, 4).all_reduce(experts));
+}
+
+TEST_F(StepTest, shared_gradients_are_scattered_with_every_micro_batch_unless_a_pipeline_adds_them_up) {
+  TrainingPlan plan{.data = 8, .zero = Zero::optimizer, .global_batch = 64, .overlap_gradients = false};
+  const StepPrediction once = predict(small, plan);
+  plan.zero = Zero::gradients;
+  const StepPrediction each = predict(small, plan);
+  const std::int64_t a_layer = parameters_on_gpu(small, plan, 0) / small.layers;
+  const Duration scattered = group_of(machine_, 1, 8).reduce_scatter(Bytes{2 * a_layer});
+  EXPECT_EQ(each.parts.compute - once.parts.compute, 8 * small.layers * scattered);
+  EXPECT_LT(2 * each.memory.gradients.count, once.memory.gradients.count);
+  plan.overlap_gradients = true;
+  EXPECT_LT(predict(small, plan).parts.compute, each.parts.compute);
+  plan.pipeline = 2;
+  const StepPrediction piped = predict(small, plan);
+  EXPECT_EQ(piped.memory.gradients.count, 2 * parameters_on_gpu(small, plan, 0));
+  plan.zero = Zero::optimizer;
+  EXPECT_EQ(piped.parts.compute, predict(small, plan).parts.compute);
+}
+
+TEST_F(StepTest, a_stage_sends_over_the_network_where_its_next_is_in_another_node) {
+  const Machine machine = resized(load_machine("dgx-a100-x2"), {.pipeline = 4, .data = 4});
+  const Bytes bytes{1 << 24};
+  const auto time = [&](std::int64_t gpus_of_a_stage, std::int64_t stage) {
+    return send_time(machine, {.stages = 16 / gpus_of_a_stage, .gpus_of_a_stage = gpus_of_a_stage, .bytes = bytes},
+                     stage);
+  };
+  const Duration inside = p2p_time(machine.link.peer, bytes);
+  const Duration across = p2p_time(machine.network->peer, bytes);
+  EXPECT_EQ(time(4, 0), inside);
+  EXPECT_EQ(time(4, 1), across);
+  EXPECT_EQ(time(4, 2), inside);
+  EXPECT_EQ(time(4, 3), across);  // back to the first
+  EXPECT_EQ(time(8, 0), across);
+  EXPECT_EQ(time(1, 6), inside);
+  EXPECT_EQ(time(1, 7), across);
 }
 
 TEST_F(StepTest, with_sharded_weights_is_bound_by_the_longer_of_gathering_and_computing) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mixture of experts in a layer: router, dispatch, grouped products, combine, and the experts that all tokens take.
+#include <algorithm>
+#include <cmath>
+
+#include "model/cost/memory_bound.h"
+#include "sim/step/layer_cost.h"
+
+namespace commfuse {
+
+namespace {
+
+/// How many of `experts` some token takes in the mean, each of `tokens` taking `active` of `all`: every one is left by
+/// a token with probability 1 - active / all.
+double touched(double experts, double active, double all, double tokens) {
+  return experts * (1.0 - std::pow(1.0 - active / all, tokens));
+}
+
+}  // namespace
+
+/// One kernel for all experts of the rank: its tiles fill waves together. It reads the weights of those that a token
+/// takes.
+void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
+  const Experts& experts = *model_.experts;
+  const std::int64_t met = tokens_ * experts.active;
+  const double read_experts =
+      touched(static_cast<double>(experts.count / plan_.expert), static_cast<double>(experts.active),
+              static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
+  const Bytes weights{std::llround(read_experts * static_cast<double>(width * n * k))};
+  const Duration read = memory_bound_time(machine_.accelerator, weights, machine_.accelerator.sms);
+  kernel(stream, std::max(read, product_time(met, n, k, false)));
+  if (direction == Direction::backward) {
+    weight_kernel(stream, std::max(read, product_time(k, n, met, true)));
+  }
+}
+
+/// Forward and backward exchange the same: what one gathers the other scatters. Tensor ranks each have a part of every
+/// expert, and all tokens of theirs go through it: under sequence parallelism they are gathered and their outputs
+/// scattered, as tokens, or behind a dispatch as many times as a token has experts (Megatron-LM,
+/// transformer/moe/token_dispatcher.py, by gathering and by all-to-all); without it outputs are summed once, together
+/// with those of the shared experts. Tokens are taken to spread evenly over the experts.
+void LayerCost::routed_experts(Stream& stream, Direction direction) const {
+  const Experts& experts = *model_.experts;
+  const bool dispatches = plan_.expert > 1;
+  const std::int64_t met = tokens_ * experts.active;
+  const std::int64_t permuted = dispatches ? own_tokens_ * experts.active : met;
+  const std::int64_t ups = model_.gated_mlp ? 2 : 1;
+  const std::int64_t ffn = experts.ffn / plan_.tensor;
+  const Bytes gathered{width * (dispatches ? met : tokens_) * model_.hidden};
+  const auto exchange = [&] {
+    if (dispatches) {
+      collective(stream, group_at(plan_.tensor, plan_.expert).all_to_all(Bytes{width * permuted * model_.hidden}));
+    }
+  };
+  product(stream, own_tokens_, experts.count, model_.hidden);
+  moved(stream, 2 * own_tokens_ * experts.count);
+  moved(stream, 2 * permuted * model_.hidden);
+  exchange();
+  if (shares_tokens()) {
+    collective(stream, tensor_group().all_gather(gathered));
+  }
+  grouped(stream, ups * ffn, model_.hidden, direction);
+  moved(stream, (ups + 1 + (direction == Direction::backward ? ups : 0)) * met * ffn);
+  grouped(stream, model_.hidden, ffn, direction);
+  if (shares_tokens()) {
+    collective(stream, tensor_group().reduce_scatter(gathered));
+  }
+  exchange();
+  moved(stream, (experts.active + 1) * (dispatches ? own_tokens_ : tokens_) * model_.hidden);
+}
+
+/// An MLP like any other under sequence parallelism; without it its outputs are summed with the routed ones.
+void LayerCost::shared_experts(Stream& stream, Direction direction) {
+  if (shares_tokens()) {
+    const bool forward = direction == Direction::forward;
+    site(stream, {&*shared_experts_, forward ? SiteName::gate_up : SiteName::down}, direction);
+    site(stream, {&*shared_experts_, forward ? SiteName::down : SiteName::gate_up}, direction);
+    return;
+  }
+  const std::int64_t ups = model_.gated_mlp ? 2 : 1;
+  const std::int64_t ffn = shared_experts_->ffn / plan_.tensor;
+  if (direction == Direction::forward) {
+    product(stream, tokens_, ups * ffn, model_.hidden);
+    product(stream, tokens_, model_.hidden, ffn);
+  } else {
+    product_backward(stream, tokens_, model_.hidden, ffn);
+    product_backward(stream, tokens_, ups * ffn, model_.hidden);
+  }
+}
+
+void LayerCost::experts(Stream& stream, Direction direction) {
+  routed_experts(stream, direction);
+  if (shared_experts_) {
+    shared_experts(stream, direction);
+  }
+  reduce(stream);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/group.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "tests/model/hardware/made_links.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+using test::gigabytes;
+using test::link;
+
+/// Two nodes of four, each GPU with a NIC of 10 GB/s; inside 200 GB/s for a collective.
+Machine two_nodes() {
+  Machine machine{.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
+  machine.nics_per_node = 4;
+  machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
+      std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});
+  return machine;
+}
+
+Machine loaded(const std::string& name) {
+  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+  Machine machine = load_machine(name);
+  unsetenv("COMMFUSE_CONFIG_DIR");
+  return machine;
+}
+
+TEST(Group, all_to_all_across_nodes_goes_by_the_nics) {
+  // Each of eight sends half of its 80 MB to the other node by its NIC: 10 us + 40 MB / 10 GB/s. Meanwhile 30 MB go to
+  // the three beside it: 10 us + 150 us.
+  const Machine machine = two_nodes();
+  EXPECT_EQ(group_of(machine, 1, 8).all_to_all(Bytes{80'000'000}), Duration{4010us});
+  // A pair that stands in two nodes sends one half of 80 MB.
+  EXPECT_EQ(group_of(machine, 4, 2).all_to_all(Bytes{80'000'000}), Duration{4010us});
+  EXPECT_EQ(group_of(machine, 1, 4).all_to_all(Bytes{80'000'000}), Duration{310us});
+}
+
+TEST(Group, all_to_all_across_nodes_waits_for_slow_links_inside_too) {
+  Machine machine = two_nodes();
+  machine.link.collective.rate.value = gigabytes(1);
+  EXPECT_EQ(group_of(machine, 1, 8).all_to_all(Bytes{80'000'000}), Duration{30'010us});
+}
+
+TEST(Group, no_all_to_all_of_the_catalogue_outruns_its_nics) {
+  for (const char* name : {"dgx-h100-x2", "dgx-a100-x2", "a100-roce-x2", "gke-a4-x2", "mi300x-x2", "gh200-slingshot-x2",
+                           "a100-100g-x2", "azure-nc96ads-x2", "gb200-nvl72-x2"}) {
+    const Machine machine = loaded(name);
+    const int gpus = total_gpus(machine);
+    const Bytes total{std::int64_t{1} << 30};
+    const double out = static_cast<double>(total.count) / 2.0 * machine.gpus_per_node;  // of a node
+    const double nics = machine.network->nominal_rate.value.value * machine.nics_per_node;
+    EXPECT_GE(to_seconds(group_of(machine, 1, gpus).all_to_all(total)), out / nics) << name;
+  }
+}
+
+TEST(Group, inside_a_mesh_uses_the_wires_that_it_has) {
+  const Machine machine = loaded("mi300x");
+  const double whole = machine.link.collective.rate.value.value;
+  EXPECT_DOUBLE_EQ(group_of(machine, 1, 2).wires->rate.value.value, whole / 7.0);
+  EXPECT_DOUBLE_EQ(group_of(machine, 4, 2).wires->rate.value.value, whole / 7.0);
+  EXPECT_DOUBLE_EQ(group_of(machine, 2, 4).wires->rate.value.value, whole * 3.0 / 7.0);
+  EXPECT_EQ(group_of(machine, 1, 8).wires->rate.value.value, whole);
+}
+
+TEST(Group, far_apart_in_a_pcie_tree_is_slower_than_of_neighbours) {
+  const Machine machine = loaded("h100-nvl");
+  const Bytes total{std::int64_t{1} << 28};
+  EXPECT_GT(group_of(machine, 2, 2).all_gather(total), 2 * group_of(machine, 1, 2).all_gather(total));
+}
+
+TEST(Group, across_nodes_of_a_mesh_has_no_more_than_its_wires_inside) {
+  const Machine machine = loaded("mi300x-x2");
+  const double inside = machine.link.collective.rate.value.value;
+  const double across = machine.network->collective.rate.value.value;
+  EXPECT_LE(group_of(machine, 4, 4).wires->rate.value.value, std::max(inside, across) / 7.0 * 1.0001);
+}
+
+TEST(Group, takes_as_many_times_as_long_as_it_is_stretched) {
+  const Machine machine = two_nodes();
+  Group group = group_of(machine, 1, 4);
+  group.stretch = 1.5;
+  EXPECT_EQ(group.all_gather(Bytes{80'000'000}), Duration{465us});
+  EXPECT_EQ(group.reduce_scatter(Bytes{80'000'000}), Duration{465us});
+}
+
+TEST(Group, on_an_axis_stands_as_far_apart_as_the_ranks_of_the_later_ones) {
+  const Machine machine = two_nodes();
+  Mesh mesh;
+  mesh.axes = {{"data", 2}, {"tensor", 4}};
+  EXPECT_EQ(group_on_axis(mesh, 0, machine).nodes, 2);
+  EXPECT_EQ(group_on_axis(mesh, 1, machine).nodes, 1);
+}
+
+}  // namespace
+}  // namespace commfuse

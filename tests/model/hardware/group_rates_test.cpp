@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/hardware/group_rates.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/model/hardware/made_links.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+using test::gigabytes;
+
+GroupRates rates_of(NodeKind kind, int gpus, double wire) {
+  return {build_topology({.kind = kind, .gpus_per_node = gpus, .gpu_rate = gigabytes(wire), .hop_latency = 1us}), gpus};
+}
+
+double gb(BytesPerSecond rate) { return rate.value / 1e9; }
+
+/// Two GPUs a bridge at 60 GB/s each, two bridges a root at 30, two roots joined at 20.
+GroupRates tree() {
+  return {build_topology({.kind = NodeKind::pcie_tree,
+                          .gpus_per_node = 8,
+                          .gpu_rate = gigabytes(60),
+                          .hop_latency = 1us,
+                          .gpus_per_bridge = 2,
+                          .bridges_per_root = 2,
+                          .bridge_rate = gigabytes(30),
+                          .root_rate = gigabytes(20)}),
+          8};
+}
+
+TEST(GroupRates, on_a_switch_every_group_has_the_whole_rate) {
+  const GroupRates rates = rates_of(NodeKind::nvswitch, 8, 450);
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    EXPECT_DOUBLE_EQ(gb(rates.alone(ranks)), 450.0) << ranks;
+  }
+  EXPECT_DOUBLE_EQ(gb(rates.together(2, 4)), 450.0);
+  EXPECT_TRUE(StridedRates(rates, 8).alike());
+}
+
+TEST(GroupRates, on_a_mesh_a_group_has_the_wires_between_its_own_gpus) {
+  const GroupRates rates = rates_of(NodeKind::full_mesh, 8, 64);
+  for (int ranks = 2; ranks <= 8; ++ranks) {
+    EXPECT_DOUBLE_EQ(gb(rates.alone(ranks)), 64.0 * (ranks - 1)) << ranks;
+  }
+  EXPECT_DOUBLE_EQ(gb(rates.together(4, 2)), 64.0);  // four pairs, each with its wire
+  EXPECT_DOUBLE_EQ(StridedRates(rates, 8).of_whole(2, 4), 3.0 / 7.0);
+}
+
+TEST(GroupRates, a_group_that_does_not_close_the_ring_has_one_of_two_ways_round) {
+  const GroupRates rates = rates_of(NodeKind::ring, 8, 100);
+  EXPECT_DOUBLE_EQ(gb(rates.alone(8)), 200.0);
+  EXPECT_DOUBLE_EQ(gb(rates.alone(2)), 100.0);
+  EXPECT_DOUBLE_EQ(gb(rates.alone(4)), 100.0);
+}
+
+TEST(GroupRates, of_neighbours_in_a_tree_is_its_slowest_wires_between_them) {
+  EXPECT_DOUBLE_EQ(gb(tree().alone(2)), 60.0);
+  EXPECT_DOUBLE_EQ(gb(tree().alone(3)), 30.0);
+  EXPECT_DOUBLE_EQ(gb(tree().alone(4)), 30.0);
+  EXPECT_DOUBLE_EQ(gb(tree().alone(5)), 20.0);
+  EXPECT_DOUBLE_EQ(gb(tree().alone(8)), 20.0);
+}
+
+TEST(GroupRates, of_groups_that_interleave_in_a_tree_share_the_wires_that_both_pass) {
+  // {0, 2} and {1, 3}: both leave by the first bridge. Four pairs {0, 4} to {3, 7}: all pass between the roots.
+  EXPECT_DOUBLE_EQ(gb(tree().together(2, 2)), 15.0);
+  EXPECT_DOUBLE_EQ(gb(tree().together(4, 2)), 5.0);
+  EXPECT_DOUBLE_EQ(gb(tree().together(1, 2)), 60.0);
+  EXPECT_DOUBLE_EQ(StridedRates(tree(), 8).of_whole(4, 2), 0.25);
+}
+
+TEST(GroupRates, a_part_that_differs_by_rounding_is_the_whole) {
+  EXPECT_EQ(part_of({1.0 + 1e-12}, {1.0}), 1.0);
+  EXPECT_EQ(part_of({1.0}, {3.0}), 1.0 / 3.0);
+}
+
+TEST(GroupRatesDeathTest, a_group_fits_its_node) {
+  EXPECT_DEATH((void)tree().alone(9), "a node has these GPUs");
+  EXPECT_DEATH((void)tree().together(4, 3), "a node has these GPUs");
+}
+
+}  // namespace
+}  // namespace commfuse
