@@ -41,7 +41,7 @@ struct Names {
 };
 
 std::optional<Rendezvous> by_names(const Variable& variable, const Names& names) {
-  constexpr std::int64_t most = 1 << 20;
+  constexpr std::int64_t most = 4096;  // The first holds a connection to each.
   const auto process = number_of(variable, names.process, most);
   const auto processes = number_of(variable, names.processes, most);
   if (!process || !processes) {

@@ -29,7 +29,15 @@ using Clock = std::chrono::steady_clock;
 
 /// "cmf1": the other end is this program, and speaks as we do.
 constexpr std::uint32_t greeting = 0x636d6631;
-constexpr std::uint64_t longest_frame = std::uint64_t{1} << 30U;
+/// The longest is a record of one rank's spans: 24 bytes an op.
+constexpr std::size_t longest_frame = std::size_t{64} << 20U;
+/// Of one connection at once, so that the others come into their turn and a flood is left where it is.
+constexpr std::size_t sip = std::size_t{64} << 10U;
+/// Of frames that have not wholly come, of all connections; and of what one process has not yet taken.
+constexpr std::size_t most_held = 4 * longest_frame;
+/// Those who have not yet said who they are, and how long they may take.
+constexpr std::size_t most_guests = 256;
+constexpr std::chrono::seconds longest_greeting{2};
 
 struct Hello {
   std::uint32_t magic = greeting;
@@ -46,32 +54,69 @@ struct Header {
   throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
 }
 
+bool is_for_later(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
+
 void make_prompt(int descriptor) {
   const int on = 1;
   ::setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);  // NOLINT(*-vararg): the way to set it
 }
 
-/// All of it, before the deadline; false when it does not come.
-bool read_all(int descriptor, void* to, std::size_t length, Clock::time_point deadline) {
-  auto* bytes = static_cast<std::byte*>(to);
-  while (length > 0) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd wait{.fd = descriptor, .events = POLLIN, .revents = 0};
-    if (left <= 0 || ::poll(&wait, 1, static_cast<int>(std::min<std::int64_t>(left, 1000))) < 0) {
-      return false;
-    }
-    if ((wait.revents & (POLLIN | POLLHUP | POLLERR)) == 0) {
-      continue;
-    }
-    const ssize_t got = ::recv(descriptor, bytes, length, 0);
-    if (got <= 0) {
-      return false;
-    }
-    bytes += got;
-    length -= static_cast<std::size_t>(got);
+/// Somebody at the door, who has yet to say who that is.
+struct Guest {
+  Socket socket;
+  Clock::time_point until{};
+  std::array<std::byte, sizeof(Hello)> said{};
+  std::size_t length = 0;
+
+  [[nodiscard]] bool has_said_all() const { return length == said.size(); }
+  /// Takes what has come; false: it has gone, or its time is over.
+  bool hear() {
+    const ssize_t got = ::recv(socket.get(), said.data() + length, said.size() - length, 0);
+    length += got > 0 ? static_cast<std::size_t>(got) : 0;
+    const bool is_there = got > 0 || (got < 0 && is_for_later(errno));
+    return is_there && (has_said_all() || Clock::now() < until);
   }
-  return true;
+  [[nodiscard]] Hello hello() const {
+    Hello hello;
+    std::memcpy(&hello, said.data(), sizeof hello);
+    return hello;
+  }
+};
+
+/// Which of the other processes it is; 0: none of them.
+int process_in(const Hello& hello, int processes) {
+  const bool ours = hello.magic == greeting && hello.processes == processes;
+  return ours && hello.process > 0 && hello.process < processes ? hello.process : 0;
+}
+
+/// Returns when somebody comes or speaks, and at least once a second.
+void await_any(int door, const std::deque<Guest>& guests, Clock::time_point deadline) {
+  std::vector<pollfd> waits{{.fd = door, .events = POLLIN, .revents = 0}};
+  for (const Guest& guest : guests) {
+    waits.push_back({.fd = guest.socket.get(), .events = POLLIN, .revents = 0});
+  }
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
+}
+
+/// Lets in some of those at the door. Where there is no room, who has waited longest goes: ours speak at once.
+void let_in(int door, std::deque<Guest>& guests) {
+  for (std::size_t times = 0; times < most_guests / 4; ++times) {
+    Socket socket(::accept4(door, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    const bool is_short = socket.get() < 0 && (errno == EMFILE || errno == ENFILE);
+    if (is_short && guests.empty()) {
+      fail("another process cannot be let in; raise ulimit -n");
+    }
+    if (is_short || guests.size() == most_guests) {
+      guests.pop_front();
+    }
+    if (socket.get() >= 0) {
+      guests.push_back({.socket = std::move(socket), .until = Clock::now() + longest_greeting});
+    } else if (!is_short) {
+      return;
+    }
+  }
 }
 
 /// A connection to that place; none while nobody answers.
@@ -79,6 +124,7 @@ Socket try_to_connect(const std::string& host, std::uint16_t port) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
+  const timeval longest_call{.tv_sec = 5, .tv_usec = 0};  // A machine that is off would take minutes.
   addrinfo* found = nullptr;
   if (::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
     return Socket{};
@@ -86,6 +132,7 @@ Socket try_to_connect(const std::string& host, std::uint16_t port) {
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owned(found, ::freeaddrinfo);
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
     Socket socket(::socket(one->ai_family, one->ai_socktype | SOCK_CLOEXEC, one->ai_protocol));
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_SNDTIMEO, &longest_call, sizeof longest_call);
     if (socket.get() >= 0 && ::connect(socket.get(), one->ai_addr, one->ai_addrlen) == 0) {
       return socket;
     }
@@ -113,7 +160,7 @@ Socket::~Socket() {
   }
 }
 
-TcpDoor::TcpDoor(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+TcpDoor::TcpDoor(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
   const int on = 1;
   ::setsockopt(socket_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   sockaddr_in address{};
@@ -135,27 +182,31 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
   std::unique_ptr<TcpWorld> world(new TcpWorld(0, processes));  // NOLINT(*-owning-memory): its constructor is private
   world->peers_.resize(static_cast<std::size_t>(processes));
   const Clock::time_point deadline = Clock::now() + patience;
-  for (int here = 1; here < processes;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd wait{.fd = door.get(), .events = POLLIN, .revents = 0};
-    if (left <= 0) {
+  std::deque<Guest> guests;
+  int here = 1;
+  const auto is_settled = [&](Guest& guest) {
+    if (!guest.hear()) {
+      return true;
+    }
+    if (!guest.has_said_all()) {
+      return false;
+    }
+    const int process = process_in(guest.hello(), processes);
+    Socket& seat = world->peers_[static_cast<std::size_t>(process)].socket;
+    if (process > 0 && seat.get() < 0) {
+      make_prompt(guest.socket.get());
+      seat = std::move(guest.socket);
+      ++here;
+    }
+    return true;
+  };
+  while (here < processes) {
+    if (Clock::now() >= deadline) {
       throw std::runtime_error(fmt::format("of {} processes {} came to port {} in time", processes, here, door.port()));
     }
-    if (::poll(&wait, 1, static_cast<int>(std::min<std::int64_t>(left, 1000))) <= 0) {
-      continue;
-    }
-    Socket socket(::accept4(door.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    Hello hello;
-    // Whoever else comes by is not waited for.
-    const bool ours =
-        socket.get() >= 0 && read_all(socket.get(), &hello, sizeof hello, Clock::now() + std::chrono::seconds(2)) &&
-        hello.magic == greeting && hello.process > 0 && hello.process < processes && hello.processes == processes;
-    if (!ours || world->peers_[static_cast<std::size_t>(hello.process)].socket.get() >= 0) {
-      continue;
-    }
-    make_prompt(socket.get());
-    world->peers_[static_cast<std::size_t>(hello.process)].socket = std::move(socket);
-    ++here;
+    await_any(door.get(), guests, deadline);
+    std::erase_if(guests, is_settled);
+    let_in(door.get(), guests);
   }
   return world;
 }
@@ -185,7 +236,14 @@ std::unique_ptr<TcpWorld> TcpWorld::join(const std::string& host, std::uint16_t 
 
 TcpWorld::Peer& TcpWorld::way_to(int process) { return peers_[process_ == 0 ? static_cast<std::size_t>(process) : 0]; }
 
-void TcpWorld::put(Peer& peer, int from, int to, const Payload& bytes) {
+void TcpWorld::put(int to, int from, const Payload& bytes) {
+  Peer& peer = way_to(to);
+  if (peer.closed) {
+    return;
+  }
+  if (peer.out.size() + bytes.size() > most_held) {
+    throw std::runtime_error(fmt::format("process {} takes nothing of what it is sent", to));
+  }
   append(peer.out, Header{.from = from, .to = to, .length = bytes.size()});
   peer.out.insert(peer.out.end(), bytes.begin(), bytes.end());
 }
@@ -195,50 +253,61 @@ void TcpWorld::send(int to, Payload bytes) {
     arrived_.push_back({process_, std::move(bytes)});
     return;
   }
-  Peer& peer = way_to(to);
-  if (peer.closed) {
+  if (bytes.size() > longest_frame) {
+    throw std::runtime_error(fmt::format(
+        "a message between processes is larger than {} MiB; choose a schedule of fewer ops", longest_frame >> 20U));
+  }
+  if (way_to(to).closed) {
     throw std::runtime_error(fmt::format("process {} has gone", process_ == 0 ? to : 0));
   }
-  put(peer, process_, to, bytes);
-  pump();
+  put(to, process_, bytes);
+  push(way_to(to));
 }
 
-bool TcpWorld::push(Peer& peer) {
+/// Where the other end has gone, pull() finds that out once all that came before is taken.
+void TcpWorld::push(Peer& peer) {
   while (!peer.out.empty()) {
     std::array<std::byte, 16384> chunk;
     const std::size_t length = std::min(chunk.size(), peer.out.size());
     std::copy_n(peer.out.begin(), length, chunk.begin());
     const ssize_t sent = ::send(peer.socket.get(), chunk.data(), length, MSG_NOSIGNAL);
     if (sent < 0) {
-      return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+      if (!is_for_later(errno)) {
+        peer.out.clear();
+      }
+      return;
     }
     peer.out.erase(peer.out.begin(), peer.out.begin() + sent);
   }
-  return true;
 }
 
-bool TcpWorld::pull(Peer& peer) {
-  for (;;) {
-    std::array<std::byte, 16384> chunk;
-    const ssize_t got = ::recv(peer.socket.get(), chunk.data(), chunk.size(), 0);
-    if (got < 0) {
-      return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
-    }
-    if (got == 0) {
-      return false;
-    }
+void TcpWorld::pull(Peer& peer) {
+  std::array<std::byte, sip> chunk;
+  const ssize_t got = ::recv(peer.socket.get(), chunk.data(), chunk.size(), 0);
+  if (got > 0) {
     peer.in.insert(peer.in.end(), chunk.begin(), chunk.begin() + got);
+  } else {
+    peer.closed = got == 0 || !is_for_later(errno);
   }
 }
 
-void TcpWorld::take_frames(Peer& peer) {
+void TcpWorld::take_frames(Peer& peer, int number) {
+  const auto refuse = [&](const std::string& sentence) {
+    peer = Peer{.closed = true};
+    throw std::runtime_error(sentence);
+  };
   std::size_t used = 0;
   while (peer.in.size() - used >= sizeof(Header)) {
     Header header;
     std::memcpy(&header, peer.in.data() + used, sizeof header);
-    if (header.length > longest_frame || header.to < 0 || header.to >= processes_ || header.from < 0 ||
-        header.from >= processes_) {
-      throw std::runtime_error("what came over TCP is not of this program");
+    const auto is_process = [&](std::int32_t value) { return value >= 0 && value < processes_; };
+    if (header.length > longest_frame || !is_process(header.from) || !is_process(header.to) ||
+        (process_ != 0 && header.to != process_)) {
+      refuse(fmt::format("what came over TCP from process {} is not of this program; choose another port", number));
+    }
+    if (process_ == 0 && header.from != number) {
+      refuse(fmt::format("process {} sends in the name of process {}; run the same program everywhere", number,
+                         header.from));
     }
     if (peer.in.size() - used - sizeof header < header.length) {
       break;
@@ -248,27 +317,52 @@ void TcpWorld::take_frames(Peer& peer) {
     used += sizeof header + header.length;
     if (header.to == process_) {
       arrived_.push_back({header.from, std::move(bytes)});
-    } else if (process_ == 0) {
-      put(way_to(header.to), header.from, header.to, bytes);
+    } else {
+      put(header.to, header.from, bytes);
     }
   }
   peer.in.erase(peer.in.begin(), peer.in.begin() + static_cast<std::ptrdiff_t>(used));
-}
-
-void TcpWorld::pump() {
-  for (Peer& peer : peers_) {
-    if (peer.socket.get() < 0 || peer.closed) {
-      continue;
-    }
-    const bool open = pull(peer);
-    take_frames(peer);
-    peer.closed = !push(peer) || !open;
+  if (peer.in.empty() && peer.in.capacity() > 2 * sip) {
+    peer.in.shrink_to_fit();
   }
 }
 
+/// While much is held of frames that have not wholly come, only the first of them grows: some always end.
+void TcpWorld::pump() {
+  std::size_t held = 0;
+  for (const Peer& peer : peers_) {
+    held += peer.in.size();
+  }
+  bool is_behind = false;
+  for (std::size_t i = 0; i < peers_.size(); ++i) {
+    Peer& peer = peers_[i];
+    if (peer.socket.get() < 0 || peer.closed) {
+      continue;
+    }
+    const bool is_first = !is_behind && !peer.in.empty();
+    is_behind = is_behind || is_first;
+    if (held < most_held || is_first) {
+      held -= peer.in.size();
+      pull(peer);
+      take_frames(peer, static_cast<int>(i));
+      held += peer.in.size();
+    }
+    if (peer.closed) {  // What is left of a frame stays so.
+      held -= peer.in.size();
+      peer.in = {};
+    }
+  }
+  std::ranges::for_each(peers_, push);
+}
+
 std::optional<Parcel> TcpWorld::receive() {
-  pump();
   if (arrived_.empty()) {
+    pump();
+  }
+  if (arrived_.empty()) {
+    if (process_ != 0 && peers_.front().closed) {  // It is the last to go.
+      throw std::runtime_error("process 0 has gone");
+    }
     return std::nullopt;
   }
   Parcel parcel = std::move(arrived_.front());
@@ -288,7 +382,12 @@ void TcpWorld::close() {
     return peer.socket.get() >= 0 && !peer.closed && (!peer.out.empty() || process_ == 0);
   };
   while (Clock::now() < deadline && std::ranges::any_of(peers_, waits)) {
-    pump();
+    try {
+      pump();
+    } catch (const std::runtime_error&) {  // All is said already, and that connection has ended.
+      continue;
+    }
+    arrived_.clear();
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   peers_.clear();

@@ -44,7 +44,8 @@ class TcpDoor {
 
 class TcpWorld final : public World {
  public:
-  /// The first process, once all others are there; throws std::runtime_error when they are not in time.
+  /// The first process, once all others are there; throws std::runtime_error when they are not in time. Whoever else
+  /// comes to the door is heard beside them, and keeps nobody waiting.
   static std::unique_ptr<TcpWorld> lead(const TcpDoor& door, int processes, std::chrono::nanoseconds patience);
   /// Another one; it tries again until the first is there. Throws std::runtime_error when it is not in time.
   static std::unique_ptr<TcpWorld> join(const std::string& host, std::uint16_t port, int process, int processes,
@@ -52,7 +53,10 @@ class TcpWorld final : public World {
 
   [[nodiscard]] int process() const override { return process_; }
   [[nodiscard]] int processes() const override { return processes_; }
+  /// Throws std::runtime_error also for more than 64 MiB, and where the other end has long taken nothing.
   void send(int to, Payload bytes) override;
+  /// Throws std::runtime_error where a process does not speak as this program does, whose connection ends with that,
+  /// and where the first has gone.
   [[nodiscard]] std::optional<Parcel> receive() override;
   [[nodiscard]] std::string library() const override { return "TCP"; }
   [[nodiscard]] std::string host() const override;
@@ -62,9 +66,9 @@ class TcpWorld final : public World {
  private:
   /// A connection, with what has not gone out and what has not wholly come in.
   struct Peer {
-    Socket socket;
-    std::deque<std::byte> out;
-    std::vector<std::byte> in;
+    Socket socket{};
+    std::deque<std::byte> out{};
+    std::vector<std::byte> in{};
     bool closed = false;
   };
 
@@ -73,10 +77,11 @@ class TcpWorld final : public World {
   [[nodiscard]] Peer& way_to(int process);
   /// Sends and takes what can be without waiting.
   void pump();
-  static bool push(Peer& peer);
-  bool pull(Peer& peer);
-  void take_frames(Peer& peer);
-  void put(Peer& peer, int from, int to, const Payload& bytes);
+  static void push(Peer& peer);
+  static void pull(Peer& peer);
+  /// `number`: the process at the other end.
+  void take_frames(Peer& peer, int number);
+  void put(int to, int from, const Payload& bytes);
 
   int process_;
   int processes_;

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whoever comes to the port without being a process of ours: it ends a run at most, with a sentence, and takes little
+// time and memory.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "validate/mpi/crew.h"
+#include "validate/tcp/tcp_world.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// As processes send it before a message.
+struct Head {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+  std::uint64_t length = 0;
+};
+
+/// A connection to a port of this machine that says what it likes.
+class Stranger {
+ public:
+  explicit Stranger(std::uint16_t port) : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    const int small = 1 << 16;  // so that what it has sent is soon more than is taken
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+    // NOLINTNEXTLINE(*-reinterpret-cast): as sockets have it
+    EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+
+  void greet(std::int32_t process, std::int32_t processes) {
+    say(std::array<std::int32_t, 3>{0x636d6631, process, processes});
+  }
+  template <class Value>
+  void say(const Value& value) {
+    EXPECT_EQ(::send(socket_.get(), &value, sizeof value, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof value));
+  }
+  void send(std::int32_t from, std::int32_t to, const Payload& bytes) {
+    say(Head{from, to, bytes.size()});
+    EXPECT_EQ(::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  /// Empty messages of process 1, as many bytes as are taken without waiting; how many that was.
+  std::size_t flood() {
+    const std::vector<Head> heads(1 << 12, Head{1, 0, 0});
+    const auto bytes = std::as_bytes(std::span(heads));
+    for (std::size_t sent = 0;;) {
+      const std::size_t at = (flooded_ + sent) % bytes.size();
+      const ssize_t length = ::send(socket_.get(), bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (length <= 0) {
+        flooded_ += sent;
+        return sent;
+      }
+      sent += static_cast<std::size_t>(length);
+    }
+  }
+
+ private:
+  Socket socket_;
+  std::size_t flooded_ = 0;
+};
+
+/// The first of so many processes, where a stranger takes the place of each other one.
+struct Taken {
+  explicit Taken(int processes) {
+    const TcpDoor door(0);
+    for (int process = 1; process < processes; ++process) {
+      strangers.push_back(std::make_unique<Stranger>(door.port()));
+      strangers.back()->greet(process, processes);
+    }
+    world = TcpWorld::lead(door, processes, 1min);
+  }
+  Stranger& stranger(std::size_t process) { return *strangers[process - 1]; }
+
+  std::vector<std::unique_ptr<Stranger>> strangers;
+  std::unique_ptr<TcpWorld> world;
+};
+
+/// What it throws, in words.
+std::string thrown_by(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// What receiving comes to, once it throws.
+std::string refusal_of(World& world) {
+  return thrown_by([&] {
+    for (const auto until = std::chrono::steady_clock::now() + 10s; std::chrono::steady_clock::now() < until;) {
+      EXPECT_FALSE(world.receive().has_value());
+    }
+  });
+}
+
+TEST(TcpStrangers, NobodySpeaksInTheNameOfAnother) {
+  for (const std::int32_t from : {0, 2}) {
+    Taken here(3);
+    here.stranger(1).send(from, 0, Payload(9));
+    EXPECT_EQ(refusal_of(*here.world),
+              "process 1 sends in the name of process " + std::to_string(from) + "; run the same program everywhere");
+  }
+}
+
+TEST(TcpStrangers, ARefusedConnectionIsNotHeardAgain) {
+  Taken here(2);
+  here.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
+  EXPECT_EQ(refusal_of(*here.world), "what came over TCP from process 1 is not of this program; choose another port");
+  EXPECT_FALSE(here.world->receive().has_value());
+  EXPECT_EQ(thrown_by([&] { here.world->send(1, {}); }), "process 1 has gone");
+  here.world->close();
+}
+
+TEST(TcpStrangers, TheOrderlyEndTakesNoticeOfNobody) {
+  Taken here(2);
+  here.stranger(1).say(std::array<std::uint64_t, 8>{~0ULL, ~0ULL});
+  here.world->close();
+}
+
+TEST(TcpStrangers, AMessageLongerThanAnyIsRefusedBeforeItComes) {
+  Taken here(2);
+  here.stranger(1).say(Head{1, 0, (std::uint64_t{64} << 20U) + 1});
+  EXPECT_EQ(refusal_of(*here.world), "what came over TCP from process 1 is not of this program; choose another port");
+}
+
+TEST(TcpStrangers, AMessageLongerThanAnyIsNotSent) {
+  Taken here(2);
+  EXPECT_EQ(thrown_by([&] { here.world->send(1, Payload((std::size_t{64} << 20U) + 1)); }),
+            "a message between processes is larger than 64 MiB; choose a schedule of fewer ops");
+}
+
+TEST(TcpStrangers, AFloodIsTakenInSips) {
+  Taken here(2);
+  std::size_t taken = here.stranger(1).flood();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(here.world->receive().has_value());
+    taken += here.stranger(1).flood();
+  }
+  EXPECT_LT(taken, std::size_t{1} << 23U);
+}
+
+TEST(TcpStrangers, IdleOnesKeepNobodyWaiting) {
+  const TcpDoor door(0);
+  std::vector<std::unique_ptr<Stranger>> idle;
+  for (int i = 0; i < 100; ++i) {
+    idle.push_back(std::make_unique<Stranger>(door.port()));
+  }
+  idle[0]->say(std::uint32_t{0x636d6631});  // half a greeting
+  std::unique_ptr<TcpWorld> joined;
+  std::jthread other([&] { joined = TcpWorld::join("127.0.0.1", door.port(), 1, 2, 1min); });
+  const auto begin = std::chrono::steady_clock::now();
+  const auto world = TcpWorld::lead(door, 2, 1min);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
+  EXPECT_EQ(world->processes(), 2);
+}
+
+TEST(TcpWorld, TheFirstIsMissedAtOnce) {
+  const TcpDoor door(0);
+  const auto joined = TcpWorld::join("127.0.0.1", door.port(), 1, 2, 1min);
+  TcpWorld::lead(door, 2, 1min).reset();
+  EXPECT_EQ(refusal_of(*joined), "process 0 has gone");
+}
+
+TEST(TcpStrangers, WhoeverSpeaksLateIsStillHeard) {
+  const TcpDoor door(0);
+  Stranger slow(door.port());
+  slow.say(std::array<std::int32_t, 2>{0x636d6631, 1});
+  std::jthread rest([&] { slow.say(std::int32_t{2}); });
+  EXPECT_EQ(TcpWorld::lead(door, 2, 1min)->processes(), 2);
+}
+
+}  // namespace
+}  // namespace commfuse::validate
