@@ -6,9 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <stdexcept>
 #include <utility>
 
-#include "model/check.h"
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
@@ -260,8 +260,11 @@ class TellKey final : public Activity {
       crew_.send(other, {.kind = Note::Kind::data, .body = Payload(key_->begin(), key_->end())});
     }
   }
-  void take(int /*from*/, const Note& note) override {
-    check(note.body.size() == sizeof(NetworkKey), "a key is as long as NCCL makes it");
+  void take(int from, const Note& note) override {
+    if (crew_.leads() || from != 0 || note.body.size() != sizeof(NetworkKey)) {
+      throw std::runtime_error(
+          fmt::format("process {} tells of a key that is not of this program; run the same program everywhere", from));
+    }
     key_.emplace();
     std::ranges::copy(note.body, key_->begin());
   }

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/config/command_line.h"
+#include "model/config/plain_text.h"
 #include "validate/executor.h"
 #include "validate/standing.h"
 
@@ -23,6 +25,23 @@ constexpr nanoseconds grace = std::chrono::seconds(3);
 /// So long a process that waits yields to others before it sleeps.
 constexpr nanoseconds wakeful = std::chrono::milliseconds(2);
 constexpr nanoseconds nap = std::chrono::microseconds(100);
+
+/// So many notes are taken before the run itself goes on, however many come.
+constexpr int most_notes = 4096;
+
+/// A sentence of another process, which may be anybody's.
+std::string sentence_in(PayloadReader& body) { return with_escapes(body.get_text(), "\t\n"); }
+
+/// As a shell sees it, but no failure turns into a zero.
+int exit_code_in(PayloadReader& body) {
+  const auto code = body.get<int>();
+  return code >= 0 && code <= 255 ? code : exit_code::failed;
+}
+
+bool is_decided_by_leader(Note::Kind kind) {
+  using Kind = Note::Kind;
+  return kind == Kind::start || kind == Kind::over || kind == Kind::ask || kind == Kind::fail || kind == Kind::verdict;
+}
 
 Payload text_payload(const std::string& text) {
   PayloadWriter writer;
@@ -145,14 +164,19 @@ std::optional<Crew::Agreement> Crew::agree(int code, const std::string& message)
     tell_all(processes(), {.kind = Note::Kind::verdict, .body = verdict.take()});
     work(processes(), nullptr, false, [&] { return verdict_.has_value(); });
     return agreement;
-  } catch (const std::exception&) {
+  } catch (const std::exception& error) {
+    reason_ = reason_.value_or(error.what());
     return std::nullopt;
   }
 }
 
 bool Crew::take_notes(Activity* activity) {
   bool any = false;
-  for (std::optional<Parcel> parcel = world_.receive(); parcel; parcel = world_.receive()) {
+  for (int notes = 0; notes < most_notes; ++notes) {
+    const std::optional<Parcel> parcel = world_.receive();
+    if (!parcel) {
+      break;
+    }
     if (parcel->from == 0) {
       last_leader_ = Clock::now();
     }
@@ -166,6 +190,10 @@ bool Crew::take_notes(Activity* activity) {
 void Crew::take(int from, const Note& note, Activity* activity) {
   const auto sender = static_cast<std::size_t>(from);
   PayloadReader body(note.body);
+  if (from != 0 && is_decided_by_leader(note.kind)) {
+    throw std::runtime_error(
+        fmt::format("process {} says what process 0 decides; run the same program everywhere", from));
+  }
   switch (note.kind) {
     case Note::Kind::arrived: ++arrived_[sender]; return;
     case Note::Kind::start: ++started_; return;
@@ -174,16 +202,16 @@ void Crew::take(int from, const Note& note, Activity* activity) {
     case Note::Kind::beat: return;
     case Note::Kind::ask: answer(activity); return;
     case Note::Kind::standing: answers_[sender] = note.body; return;
-    case Note::Kind::fail: reason_ = body.get_text(); throw Stuck(*reason_);
+    case Note::Kind::fail: reason_ = sentence_in(body); throw Stuck(*reason_);
     case Note::Kind::finished: {
-      const auto code = body.get<int>();
-      endings_[sender] = Ending{from, code, body.get_text()};
+      const int code = exit_code_in(body);
+      endings_[sender] = Ending{from, code, sentence_in(body)};
       if (activity != nullptr && code != 0) {
         fail(fmt::format("process {} gave up: {}", from, endings_[sender]->message));
       }
       return;
     }
-    case Note::Kind::verdict: verdict_ = body.get<int>(); return;
+    case Note::Kind::verdict: verdict_ = exit_code_in(body); return;
     default: break;
   }
   if (activity == nullptr) {  // Whoever comes to the port may say it.
@@ -248,7 +276,7 @@ void Crew::give_up(int members, Activity* activity) {
     }
     PayloadReader reader(*asked[process]);
     for (auto left = reader.get<std::int64_t>(); left > 0; --left) {
-      sentences.push_back(reader.get_text());
+      sentences.push_back(sentence_in(reader));
     }
   }
   sentences.insert(sentences.begin(), silent.begin(), silent.end());
@@ -259,7 +287,11 @@ void Crew::give_up(int members, Activity* activity) {
 void Crew::fail(const std::string& reason) {
   reason_ = reason;
   for (int process = 1; process < processes(); ++process) {
-    send(process, {.kind = Note::Kind::fail, .body = text_payload(reason)});
+    try {
+      send(process, {.kind = Note::Kind::fail, .body = text_payload(reason)});
+    } catch (const std::runtime_error&) {  // It has gone; the others are still to hear of it.
+      continue;
+    }
   }
   throw Stuck(reason);
 }

@@ -33,7 +33,8 @@ class Activity {
   [[nodiscard]] virtual std::vector<std::string> standing() const { return {}; }
 };
 
-/// How a process ended, as it told the leader.
+/// How a process ended, as it told the leader: an exit code from 0 to 255, and a text without control characters but
+/// tabs and line ends.
 struct Ending {
   int process = 0;
   int code = 0;

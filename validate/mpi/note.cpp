@@ -5,6 +5,12 @@
 
 namespace commfuse::validate {
 
+namespace {
+
+constexpr const char* cut_short = "a message between processes is cut short; run the same program everywhere";
+
+}  // namespace
+
 void PayloadWriter::put_text(const std::string& text) {
   put(static_cast<std::int64_t>(text.size()));
   const auto bytes = std::as_bytes(std::span(text));
@@ -21,7 +27,7 @@ void PayloadWriter::put_matrix(DType dtype, const Matrix<float>& matrix) {
 
 std::span<const std::byte> PayloadReader::next(std::size_t count) {
   if (count > bytes_.size()) {
-    throw std::runtime_error("a message between processes is cut short; run the same program everywhere");
+    throw std::runtime_error(cut_short);
   }
   const std::span<const std::byte> front = bytes_.first(count);
   bytes_ = bytes_.subspan(count);
@@ -36,6 +42,10 @@ std::string PayloadReader::get_text() {
 Matrix<float> PayloadReader::get_matrix(DType dtype) {
   const auto rows = get<std::int64_t>();
   const auto columns = get<std::int64_t>();
+  const auto most = static_cast<std::int64_t>(bytes_.size()) / bytes_of(dtype);
+  if (rows < 0 || columns < 0 || (columns > 0 && rows > most / columns)) {
+    throw std::runtime_error(cut_short);
+  }
   Matrix<float> matrix(rows, columns);
   decode(dtype, next(matrix.values().size() * static_cast<std::size_t>(bytes_of(dtype))), matrix.values());
   return matrix;
@@ -53,6 +63,9 @@ Payload packed(const Note& note) {
 Note unpacked(std::span<const std::byte> bytes) {
   PayloadReader reader(bytes);
   Note note{.kind = reader.get<Note::Kind>(), .op = reader.get<OpId>()};
+  if (note.kind > Note::Kind::verdict) {
+    throw std::runtime_error("a message between processes is of no known kind; run the same program everywhere");
+  }
   const std::span<const std::byte> body = reader.rest();
   note.body.assign(body.begin(), body.end());
   return note;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "model/check.h"
@@ -207,8 +208,11 @@ void RankRun::take_result(std::int32_t at) {
 }
 
 void RankRun::take(int from, const Note& note) {
-  const std::int32_t at = place_[position(note.op)];
-  check(at >= 0, "a note is about an op of its receiver");
+  const std::int32_t at = position(note.op) < place_.size() ? place_[position(note.op)] : -1;
+  if (at < 0) {
+    throw std::runtime_error(
+        fmt::format("process {} tells of an op that is not here; run the same program everywhere", from));
+  }
   chaos_.disturb();
   switch (note.kind) {
     case Note::Kind::posted: ++state(at).awaited; return;
@@ -218,7 +222,10 @@ void RankRun::take(int from, const Note& note) {
     case Note::Kind::fetch: send_data(at); return;
     case Note::Kind::part: {
       const auto member = std::ranges::find(command(at).group, from);
-      check(member != command(at).group.end(), "a part comes from a member");
+      if (member == command(at).group.end()) {
+        throw std::runtime_error(
+            fmt::format("process {} gives to a collective of others; run the same program everywhere", from));
+      }
       state(at).parts[static_cast<std::size_t>(member - command(at).group.begin())] = note.body;
       return;
     }

@@ -9,8 +9,11 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <deque>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/schedule/builder.h"
@@ -190,6 +193,130 @@ TEST(Crew, AProcessThatFailsDuringARunEndsIt) {
   EXPECT_EQ(thrown[0], "process 1 gave up: no memory");
 }
 
+/// What the leader of two throws while it gathers, where the other one sends it a note and waits.
+std::string thrown_at(const Note& note) {
+  const auto thrown = on_processes(2, [&](World& world) {
+    Crew crew(world, long_patience);
+    if (world.process() == 1) {
+      crew.send(0, note);
+      return;
+    }
+    crew.gather(2, {});
+  });
+  return thrown[0];
+}
+
+Payload text_payload(const std::string& text) {
+  PayloadWriter writer;
+  writer.put_text(text);
+  return writer.take();
+}
+
+TEST(Crew, OnlyTheLeaderDecides) {
+  using Kind = Note::Kind;
+  for (const Kind kind : {Kind::start, Kind::over, Kind::ask, Kind::fail, Kind::verdict}) {
+    EXPECT_EQ(thrown_at({.kind = kind, .body = text_payload("nonsense")}),
+              "process 1 says what process 0 decides; run the same program everywhere")
+        << static_cast<int>(kind);
+  }
+}
+
+TEST(Crew, UnknownNotesAreRefused) {
+  EXPECT_EQ(thrown_at({.kind = static_cast<Note::Kind>(200)}),
+            "a message between processes is of no known kind; run the same program everywhere");
+}
+
+TEST(Crew, WhatAnotherProcessSaysTurnsNoTerminal) {
+  PayloadWriter writer;
+  writer.put(1);
+  writer.put_text("no \x1b[31mred\nline");
+  EXPECT_EQ(thrown_at({.kind = Note::Kind::finished, .body = writer.take()}),
+            "process 1 gave up: no \\x1b[31mred\nline");
+  const auto thrown = on_processes(2, [&](World& world) {
+    Crew crew(world, long_patience);
+    if (world.process() == 0) {
+      crew.send(1, {.kind = Note::Kind::fail, .body = text_payload("\x1b]0;mine\a")});
+      return;
+    }
+    crew.gather(2, {});
+  });
+  EXPECT_EQ(thrown[1], "\\x1b]0;mine\\x07");
+}
+
+TEST(Crew, WhereAProcessStandsTurnsNoTerminal) {
+  const auto thrown = on_processes(2, [&](World& world) {
+    Crew crew(world, 10ms);
+    if (world.process() == 1) {
+      PayloadWriter writer;
+      writer.put(std::int64_t{1});
+      writer.put_text("here \x1b[2J");
+      std::optional<Parcel> parcel;
+      while (!parcel || unpacked(parcel->bytes).kind != Note::Kind::ask) {
+        parcel = world.receive();
+      }
+      crew.send(0, {.kind = Note::Kind::standing, .body = writer.take()});
+      return;
+    }
+    crew.gather(2, {});
+  });
+  EXPECT_EQ(thrown[0], "no op has ended for 0.01 s: here \\x1b[2J");
+}
+
+TEST(Crew, ExitCodesThatAreNoneAreFailures) {
+  for (const int code : {-1, 256}) {
+    std::optional<int> agreed;
+    on_processes(2, [&](World& world) {
+      Crew crew(world, long_patience);
+      const auto agreement = crew.agree(world.process() == 1 ? code : 0, "");
+      if (crew.leads()) {
+        agreed = agreement->code;
+      }
+    });
+    EXPECT_EQ(agreed, 1);
+  }
+}
+
+TEST(Crew, WhatEndsTheAgreementIsRemembered) {
+  std::optional<std::string> reason;
+  on_processes(2, [&](World& world) {
+    Crew crew(world, long_patience);
+    if (world.process() == 1) {
+      crew.send(0, {.kind = Note::Kind::data});
+      return;
+    }
+    EXPECT_FALSE(crew.agree(0, "").has_value());
+    reason = crew.broken();
+  });
+  EXPECT_EQ(reason, "process 1 tells of an op while nothing runs; run the same program everywhere");
+}
+
+TEST(Crew, AFloodOfNotesLetsARunGoOn) {
+  class Flood final : public World {
+   public:
+    [[nodiscard]] int process() const override { return 0; }
+    [[nodiscard]] int processes() const override { return 1; }
+    void send(int /*to*/, Payload bytes) override { own_.push_back(std::move(bytes)); }
+    std::optional<Parcel> receive() override {
+      if (own_.empty()) {
+        return Parcel{0, packed({.kind = Note::Kind::beat})};
+      }
+      Parcel parcel{0, std::move(own_.front())};
+      own_.pop_front();
+      return parcel;
+    }
+    [[nodiscard]] std::string library() const override { return "flood"; }
+    [[nodiscard]] std::string host() const override { return "here"; }
+    void close() override {}
+    [[noreturn]] void abort(int /*code*/) override { std::terminate(); }
+
+   private:
+    std::deque<Payload> own_;
+  };
+  Flood world;
+  Crew crew(world, long_patience);
+  EXPECT_EQ(crew.gather(1, Payload(3)), std::vector<Payload>{Payload(3)});
+}
+
 /// Whether processes that run it on integers, under this seed of chaos, end with something else than they should.
 bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
   bool right = true;
@@ -225,6 +352,35 @@ TEST(MpiExecutor, CatchesPlantedMistakesOfEveryKind) {
     test::plant_in(program_of({&operation, find_strategy("commfuse"), {.slices = 2}, 3, 1}), is_caught, 20, kinds);
   }
   test::expect_caught(kinds, 1);
+}
+
+TEST(Note, MatricesThatAreNotThereAreNotMade) {
+  for (const auto& [rows, columns] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{-1, 4}, {4, -1}, {std::int64_t{1} << 40U, 4}, {4, 2}}) {
+    PayloadWriter writer;
+    writer.put(rows);
+    writer.put(columns);
+    writer.put(0.0F);
+    const Payload bytes = writer.take();
+    EXPECT_THROW(PayloadReader(bytes).get_matrix(DType::fp32), std::runtime_error);
+  }
+}
+
+TEST(MpiExecutor, NotesOfOpsThatItDoesNotHaveAreRefused) {
+  Shift shift(2);
+  shift.exchange(true, true);
+  const auto program = shared(shift.program());
+  for (const OpId op : {OpId{-1}, OpId{1 << 30}}) {
+    const auto thrown = on_processes(2, [&](World& world) {
+      Crew crew(world, long_patience);
+      if (world.process() == 1) {
+        crew.send(0, {.kind = Note::Kind::posted, .op = op});
+        return;
+      }
+      MpiExecutor(lower(program), Sizes{{1, 1}}, crew).run({});
+    });
+    EXPECT_EQ(thrown[0], "process 1 tells of an op that is not here; run the same program everywhere");
+  }
 }
 
 TEST(Launch, KnowsTheLaunchersOfMpi) {
