@@ -92,6 +92,15 @@ TEST_F(UnderMpirun, MistakesAreToldOnce) {
   EXPECT_EQ(count(help.out, "Exit codes: "), 1U);
 }
 
+TEST_F(UnderMpirun, AnotherMpisProcessesAreToldOnceAndNothingMore) {
+  const Outcome outcome = run_program("OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2 " + test::mpirun_environment +
+                                      "commfuse-validate check --scope mlp");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err.rfind("2 processes were started, but Open MPI v", 0), 0U) << outcome.err;
+  EXPECT_EQ(count(outcome.err, "\n"), 1U) << outcome.err;
+}
+
 TEST_F(UnderMpirun, OtherExecutorsRunOnOneProcess) {
   const Outcome outcome = run_program(
       mpirun(2) + "commfuse-validate check --executor reference --ranks 3 --scope ag_gemm --strategy serial");

@@ -37,6 +37,7 @@ void require_processes(int ranks, const Crew& crew) {
 }
 
 void Launch::open() {
+  tried_ = true;
   world_ = open_world(*started_);
   crew_ = std::make_unique<Crew>(*world_, default_patience);
 }
@@ -81,19 +82,28 @@ int Launch::local_process() {
   return 0;
 }
 
+/// MPI starts once only, and where it did not, all find that, and the first has said so.
+bool Launch::open_for_the_end() {
+  if (tried_) {
+    return false;
+  }
+  try {
+    open();
+  } catch (const std::exception&) {
+    return false;
+  }
+  return true;
+}
+
 int Launch::leave(int code, const std::string& message) {
   if (!started_ || (code == exit_code::done && !crew_)) {
     return code;
   }
-  if (!crew_) {
-    try {
-      open();
-    } catch (const std::exception&) {  // all find it missing, and the first has said so
-      if (!speaks()) {
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-      }
-      return code;
+  if (!crew_ && !open_for_the_end()) {
+    if (!speaks()) {
+      std::this_thread::sleep_for(std::chrono::seconds(1));
     }
+    return code;
   }
   const bool was_broken = crew_->broken().has_value();
   const std::optional<Crew::Agreement> agreement = crew_->agree(code, message);
@@ -109,8 +119,8 @@ int Launch::leave(int code, const std::string& message) {
     world_->abort(code == exit_code::done ? exit_code::failed : code);
   }
   for (const Ending& ending : agreement->endings) {
-    if (ending.process != 0 && ending.message != message) {
-      fmt::print(stderr, "process {}: {}\n", ending.process, with_escapes(ending.message, "\t\n"));
+    if (ending.process != 0 && ending.message != with_escapes(message, "\t\n")) {
+      fmt::print(stderr, "process {}: {}\n", ending.process, ending.message);
     }
   }
   std::fflush(nullptr);

@@ -44,7 +44,9 @@ class Launch {
 
  private:
   void open();
+  [[nodiscard]] bool open_for_the_end();
 
+  bool tried_ = false;  // to start MPI
   std::optional<Started> started_;
   std::unique_ptr<World> world_;
   std::unique_ptr<Crew> crew_;
