@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-validate run and compare as a person meets them: a record, a verdict, what is refused.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -124,6 +125,18 @@ TEST(ValidateRun, RefusesWhatMakesNoSense) {
             "nowhere.json: there is no such file; have it written by commfuse-validate run --out\n");
   EXPECT_EQ(refusal("compare r.json --iterations 3"),
             "--iterations says how to measure, but a record was measured; leave out one of them\n");
+}
+
+TEST(ValidateRun, LinksAreNeitherForEverNorBeyondTheClock) {
+  const std::string real = "run --compute real --model gpt-2-xl --seq 16 --ranks 2 ";
+  for (const char* bandwidth : {"1e-300GB/s", "1B/s", "999kB/s", "1001TB/s", "0GB/s"}) {
+    EXPECT_EQ(refusal(real + "--link-bandwidth " + bandwidth),
+              fmt::format("--link-bandwidth: '{}' is not from 1 MB/s to 1000 TB/s; choose what links have, as in "
+                          "'2 GB/s'\n",
+                          bandwidth));
+  }
+  EXPECT_EQ(refusal("bench --link-bandwidth 1GB/s --link-latency 9000000s"),
+            "--link-latency: '9000000s' is more than 1 s; choose what links have, as in '5 us'\n");
 }
 
 TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {

@@ -11,6 +11,15 @@
 
 namespace commfuse::validate {
 
+namespace {
+
+// A matrix of GiBs takes hours at most, and every sum of such times fits into a Duration.
+constexpr BytesPerSecond slowest{1e6};
+constexpr BytesPerSecond fastest{1e15};
+constexpr Duration longest_latency = std::chrono::seconds(1);
+
+}  // namespace
+
 void add_pace_flags(CLI::App& command, PaceArguments& arguments, const std::string& group) {
   command.add_option("--link-bandwidth", arguments.bandwidth, "Of real links, as in '2 GB/s'; else as fast as copying")
       ->group(group)
@@ -29,10 +38,19 @@ std::optional<Pace> pace_of(const PaceArguments& arguments) {
     throw ConfigError(fmt::format("--link-latency: {} is no duration; write a number and a unit, as in '5 us'",
                                   in_quotes(arguments.latency)));
   }
+  if (*latency > longest_latency) {
+    throw ConfigError(fmt::format("--link-latency: {} is more than 1 s; choose what links have, as in '5 us'",
+                                  in_quotes(arguments.latency)));
+  }
   const std::optional<BytesPerSecond> bandwidth = parse_bandwidth(arguments.bandwidth);
-  if (!bandwidth || bandwidth->value <= 0.0) {
+  if (!bandwidth) {
     throw ConfigError(fmt::format("--link-bandwidth: {} is no bandwidth; write a number and a unit, as in '2 GB/s'",
                                   in_quotes(arguments.bandwidth)));
+  }
+  if (*bandwidth < slowest || *bandwidth > fastest) {
+    throw ConfigError(
+        fmt::format("--link-bandwidth: {} is not from 1 MB/s to 1000 TB/s; choose what links have, as in '2 GB/s'",
+                    in_quotes(arguments.bandwidth)));
   }
   return Pace{*latency, *bandwidth};
 }
