@@ -27,8 +27,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// "cmf1": the other end is this program, and speaks as we do.
-constexpr std::uint32_t greeting = 0x636d6631;
+/// "cmf2": the other end is this program, and speaks as we do.
+constexpr std::uint32_t greeting = 0x636d6632;
 /// The longest is a record of one rank's spans: 24 bytes an op.
 constexpr std::size_t longest_frame = std::size_t{64} << 20U;
 /// Of one connection at once, so that the others come into their turn and a flood is left where it is.
@@ -62,6 +62,12 @@ void make_prompt(int descriptor) {
   ::fcntl(descriptor, F_SETFL, ::fcntl(descriptor, F_GETFL) | O_NONBLOCK);  // NOLINT(*-vararg): the way to set it
 }
 
+/// In milliseconds, as poll() takes it; at most a second.
+int wait_until(Clock::time_point deadline) {
+  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000));
+}
+
 /// Somebody at the door, who has yet to say who that is.
 struct Guest {
   Socket socket;
@@ -90,14 +96,29 @@ int process_in(const Hello& hello, int processes) {
   return ours && hello.process > 0 && hello.process < processes ? hello.process : 0;
 }
 
+/// Whether process 0 of as many processes answers there.
+bool is_welcome(Socket& socket, const Hello& mine, Clock::time_point deadline) {
+  if (::send(socket.get(), &mine, sizeof mine, MSG_NOSIGNAL) != sizeof mine) {
+    return false;
+  }
+  make_prompt(socket.get());
+  Guest host{.socket = std::move(socket), .until = deadline};
+  while (host.hear() && !host.has_said_all()) {
+    pollfd wait{.fd = host.socket.get(), .events = POLLIN, .revents = 0};
+    ::poll(&wait, 1, wait_until(deadline));
+  }
+  socket = std::move(host.socket);
+  const Hello hello = host.hello();
+  return hello.magic == greeting && hello.process == 0 && hello.processes == mine.processes;
+}
+
 /// Returns when somebody comes or speaks, and at least once a second.
 void await_any(int door, const std::deque<Guest>& guests, Clock::time_point deadline) {
   std::vector<pollfd> waits{{.fd = door, .events = POLLIN, .revents = 0}};
   for (const Guest& guest : guests) {
     waits.push_back({.fd = guest.socket.get(), .events = POLLIN, .revents = 0});
   }
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-  ::poll(waits.data(), waits.size(), static_cast<int>(std::clamp<std::int64_t>(left, 0, 1000)));
+  ::poll(waits.data(), waits.size(), wait_until(deadline));
 }
 
 /// Lets in some of those at the door. Where there is no room, who has waited longest goes: ours speak at once.
@@ -195,6 +216,8 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
     Socket& seat = world->peers_[static_cast<std::size_t>(process)].socket;
     if (process > 0 && seat.get() < 0) {
       make_prompt(guest.socket.get());
+      const Hello welcome{.processes = processes};
+      ::send(guest.socket.get(), &welcome, sizeof welcome, MSG_NOSIGNAL);  // it has room for that; else it has gone
       seat = std::move(guest.socket);
       ++here;
     }
@@ -215,20 +238,19 @@ std::unique_ptr<TcpWorld> TcpWorld::join(const std::string& host, std::uint16_t 
                                          std::chrono::nanoseconds patience) {
   std::unique_ptr<TcpWorld> world(new TcpWorld(process, processes));  // NOLINT(*-owning-memory): as above
   const Clock::time_point deadline = Clock::now() + patience;
+  const Hello hello{.process = process, .processes = processes};
   Socket socket = try_to_connect(host, port);
-  while (socket.get() < 0) {
+  while (socket.get() < 0 || !is_welcome(socket, hello, deadline)) {
     if (Clock::now() > deadline) {
-      throw std::runtime_error(
-          fmt::format("process {} finds nobody at {}:{}; is process 0 there, and the port open?", process, host, port));
+      const bool is_met = socket.get() >= 0;
+      throw std::runtime_error(fmt::format("process {} finds {} at {}:{}; {}", process, is_met ? "another" : "nobody",
+                                           host, port,
+                                           is_met ? "let one launcher set MASTER_ADDR, MASTER_PORT and WORLD_SIZE"
+                                                  : "is process 0 there, and the port open?"));
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     socket = try_to_connect(host, port);
   }
-  const Hello hello{.process = process, .processes = processes};
-  if (::send(socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello) {
-    fail("process 0 does not listen");
-  }
-  make_prompt(socket.get());
   world->peers_.emplace_back();
   world->peers_.front().socket = std::move(socket);
   return world;

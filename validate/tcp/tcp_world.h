@@ -47,7 +47,8 @@ class TcpWorld final : public World {
   /// The first process, once all others are there; throws std::runtime_error when they are not in time. Whoever else
   /// comes to the door is heard beside them, and keeps nobody waiting.
   static std::unique_ptr<TcpWorld> lead(const TcpDoor& door, int processes, std::chrono::nanoseconds patience);
-  /// Another one; it tries again until the first is there. Throws std::runtime_error when it is not in time.
+  /// Another one; it tries again until the first is there and takes it. Throws std::runtime_error when it is not in
+  /// time.
   static std::unique_ptr<TcpWorld> join(const std::string& host, std::uint16_t port, int process, int processes,
                                         std::chrono::nanoseconds patience);
 

@@ -2,6 +2,7 @@
 // Whoever comes to the port without being a process of ours: it ends a run at most, with a sentence, and takes little
 // time and memory.
 #include <arpa/inet.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -46,7 +47,7 @@ class Stranger {
   }
 
   void greet(std::int32_t process, std::int32_t processes) {
-    say(std::array<std::int32_t, 3>{0x636d6631, process, processes});
+    say(std::array<std::int32_t, 3>{0x636d6632, process, processes});
   }
   template <class Value>
   void say(const Value& value) {
@@ -116,7 +117,7 @@ TEST(TcpStrangers, NobodySpeaksInTheNameOfAnother) {
     Taken here(3);
     here.stranger(1).send(from, 0, Payload(9));
     EXPECT_EQ(refusal_of(*here.world),
-              "process 1 sends in the name of process " + std::to_string(from) + "; run the same program everywhere");
+              fmt::format("process 1 sends in the name of process {}; run the same program everywhere", from));
   }
 }
 
@@ -163,7 +164,7 @@ TEST(TcpStrangers, IdleOnesKeepNobodyWaiting) {
   for (int i = 0; i < 100; ++i) {
     idle.push_back(std::make_unique<Stranger>(door.port()));
   }
-  idle[0]->say(std::uint32_t{0x636d6631});  // half a greeting
+  idle[0]->say(std::uint32_t{0x636d6632});  // half a greeting
   std::unique_ptr<TcpWorld> joined;
   std::jthread other([&] { joined = TcpWorld::join("127.0.0.1", door.port(), 1, 2, 1min); });
   const auto begin = std::chrono::steady_clock::now();
@@ -174,15 +175,37 @@ TEST(TcpStrangers, IdleOnesKeepNobodyWaiting) {
 
 TEST(TcpWorld, TheFirstIsMissedAtOnce) {
   const TcpDoor door(0);
-  const auto joined = TcpWorld::join("127.0.0.1", door.port(), 1, 2, 1min);
-  TcpWorld::lead(door, 2, 1min).reset();
+  std::unique_ptr<TcpWorld> joined;
+  {
+    std::jthread other([&] { joined = TcpWorld::join("127.0.0.1", door.port(), 1, 2, 1min); });
+    TcpWorld::lead(door, 2, 1min).reset();
+  }
+  ASSERT_NE(joined, nullptr);
   EXPECT_EQ(refusal_of(*joined), "process 0 has gone");
+}
+
+TEST(TcpStrangers, WhoeverAnswersForTheFirstIsNotTakenForIt) {
+  const TcpDoor silent(0);
+  EXPECT_EQ(thrown_by([&] { TcpWorld::join("127.0.0.1", silent.port(), 1, 2, 20ms); }),
+            fmt::format("process 1 finds another at 127.0.0.1:{}; let one launcher set MASTER_ADDR, MASTER_PORT and "
+                        "WORLD_SIZE",
+                        silent.port()));
+}
+
+TEST(TcpStrangers, ProcessesOfAnotherLaunchDoNotMeet) {
+  const TcpDoor door(0);
+  std::string joined;
+  std::jthread other([&] { joined = thrown_by([&] { TcpWorld::join("127.0.0.1", door.port(), 1, 3, 50ms); }); });
+  EXPECT_EQ(thrown_by([&] { TcpWorld::lead(door, 2, 100ms); }),
+            fmt::format("of 2 processes 1 came to port {} in time", door.port()));
+  other.join();
+  EXPECT_EQ(joined.rfind("process 1 finds another at ", 0), 0U) << joined;
 }
 
 TEST(TcpStrangers, WhoeverSpeaksLateIsStillHeard) {
   const TcpDoor door(0);
   Stranger slow(door.port());
-  slow.say(std::array<std::int32_t, 2>{0x636d6631, 1});
+  slow.say(std::array<std::int32_t, 2>{0x636d6632, 1});
   std::jthread rest([&] { slow.say(std::int32_t{2}); });
   EXPECT_EQ(TcpWorld::lead(door, 2, 1min)->processes(), 2);
 }
