@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -228,7 +229,9 @@ std::unique_ptr<TcpWorld> TcpWorld::lead(const TcpDoor& door, int processes, std
       throw std::runtime_error(fmt::format("of {} processes {} came to port {} in time", processes, here, door.port()));
     }
     await_any(door.get(), guests, deadline);
-    std::erase_if(guests, is_settled);
+    for (auto guest = guests.begin(); guest != guests.end();) {
+      guest = is_settled(*guest) ? guests.erase(guest) : std::next(guest);
+    }
     let_in(door.get(), guests);
   }
   return world;
