@@ -80,11 +80,13 @@ std::string memory_in_words(const StepRow& row) {
                                       gb("weights_gb"), gb("cache_gb"), gb("capacity_gb"), full),
                           "  ", "    ");
   }
+  const bool gathers = row.has("gathered_gb") && gb("gathered_gb") > 0.0;
   return "\n" +
          wrapped(fmt::format("memory of the fullest GPU: {:.1f} of {:.1f} GB{}; weights {:.1f}, gradients {:.1f}, "
-                             "optimizer {:.1f}, activations {:.1f}",
+                             "optimizer {:.1f}, activations {:.1f}{}",
                              gb("memory_gb"), gb("capacity_gb"), full, gb("weights_gb"), gb("gradients_gb"),
-                             gb("optimizer_gb"), gb("activations_gb")),
+                             gb("optimizer_gb"), gb("activations_gb"),
+                             gathers ? fmt::format(", gathered {:.1f}", gb("gathered_gb")) : ""),
                  "  ", "    ");
 }
 

@@ -185,6 +185,7 @@ void add(StepRow& row, const StepPrediction& step, const std::optional<StepPerce
   row.add("gradients_gb", gigabytes(step.memory.gradients));
   row.add("optimizer_gb", gigabytes(step.memory.optimizer));
   row.add("activations_gb", gigabytes(step.memory.activations));
+  row.add("gathered_gb", gigabytes(step.memory.gathered));
   row.add("memory_gb", gigabytes(step.memory.total()));
   row.add("capacity_gb", gigabytes(point.machine->accelerator.hbm_capacity));
   row.add("fits", step.fits);

@@ -119,6 +119,7 @@ void require_fit(const StepRow& row) {
   }
   row.feasible() ? require_numbers(row, results) : void();
   row.has("hfu") ? require_numbers(row, parts) : void();
+  row.has("gathered_gb") ? require_number(row, "gathered_gb") : void();
   row.has("time_p99_ms") ? require_numbers(row, percentiles) : void();
   if (row.has("fits")) {
     require_flag(row, "fits");
