@@ -14,6 +14,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "model/config/files.h"
 #include "model/config_error.h"
 
 namespace fs = std::filesystem;
@@ -48,9 +49,20 @@ void require_place(const fs::path& path, const fs::path& target) {
   }
 }
 
+/// To open one waits for somebody who reads.
+void refuse_pipe(const fs::path& path) {
+  if (is_named_pipe(path)) {
+    refuse(path, "it is a named pipe, which nobody may read; give a file, or /dev/stdout");
+  }
+}
+
 }  // namespace
 
 bool is_database(const fs::path& path) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) {
+    return false;  // What is read from a pipe is gone.
+  }
   constexpr std::string_view begins = "SQLite format 3";
   std::array<char, begins.size()> head{};
   std::ifstream(path, std::ios::binary).read(head.data(), head.size());
@@ -58,6 +70,7 @@ bool is_database(const fs::path& path) {
 }
 
 void require_no_input(const fs::path& out, std::span<const std::string> inputs) {
+  refuse_pipe(out);
   std::error_code ignored;
   if (!fs::is_regular_file(out, ignored)) {
     return;
@@ -83,6 +96,9 @@ AtomicFile::AtomicFile(const fs::path& path, Links links) : path_(path), target_
   const bool replaces = fs::is_regular_file(status);
   if (replaces && is_database(target_)) {
     refuse(path_, "it is a database, and this would take its place; choose another path");
+  }
+  if (follows) {
+    refuse_pipe(path_);
   }
   const bool direct = follows && fs::exists(status) && !fs::is_regular_file(status);
   if (!direct) {

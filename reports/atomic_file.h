@@ -20,15 +20,16 @@ enum class Links : std::uint8_t {
 bool is_database(const std::filesystem::path& path);
 
 /// Throws ConfigError where `out` is one of the files that a command reads: by any path, also within a folder among
-/// them that is a sweep's. Inputs that are no files are passed over.
+/// them that is a sweep's. Inputs that are no files are passed over. A named pipe is refused, too, before the work.
 void require_no_input(const std::filesystem::path& out, std::span<const std::string> inputs);
 
 /// Writes beside `path` and takes its place on commit(); without commit() nothing is left and an older file stays as it
-/// was. It has the permissions of the one that it replaces. Where links are followed, what is no regular file (a pipe,
-/// /dev/stdout) is written directly.
+/// was. It has the permissions of the one that it replaces. Where links are followed, what is no regular file
+/// (/dev/stdout, a device) is written directly.
 class AtomicFile {
  public:
-  /// Throws ConfigError naming the path and the remedy: no such folder, a folder itself, a database, not permitted.
+  /// Throws ConfigError naming the path and the remedy: no such folder, a folder itself, a database, a named pipe, not
+  /// permitted.
   explicit AtomicFile(const std::filesystem::path& path, Links links = Links::followed);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;

@@ -18,23 +18,25 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t largest_file = std::size_t{1} << 20;
+constexpr std::size_t largest_config = std::size_t{1} << 20;
 
 [[noreturn]] void refuse_file(const std::string& path, std::string_view message) {
   throw ConfigError(fmt::format("{}: {}", with_escapes(path), message));
 }
 
-/// What the program was given open, as a shell names it for <(cat file): 5 of "/dev/fd/5".
+/// What the program was given open, as a shell names it for <(cat file) and >(cat): 5 of "/dev/fd/5".
 bool is_given_open(const std::filesystem::path& path) {
   const std::string name = path.filename().string();
   const bool is_number = !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
   const std::filesystem::path folder = path.parent_path();
-  return path == "/dev/stdin" || (is_number && (folder == "/dev/fd" || folder == "/proc/self/fd"));
+  return path == "/dev/stdin" || path == "/dev/stdout" ||
+         (is_number && (folder == "/dev/fd" || folder == "/proc/self/fd"));
 }
 
-/// Whoever opens a pipe that lies in a folder waits until somebody writes, which may be never. A pipe without a name
-/// has no canonical path.
-bool is_pipe_in_a_folder(const std::string& path) {
+}  // namespace
+
+// A pipe without a name has no canonical path.
+bool is_named_pipe(const std::filesystem::path& path) {
   std::error_code error;
   if (!std::filesystem::is_fifo(path, error) || is_given_open(path)) {
     return false;
@@ -42,13 +44,15 @@ bool is_pipe_in_a_folder(const std::string& path) {
   return !std::filesystem::canonical(path, error).empty();
 }
 
-}  // namespace
-
-// It may be a pipe or a device, so the limit is on what is read, not on what the file system says.
-std::string read_small_file(const std::string& path) {
-  if (is_pipe_in_a_folder(path)) {
+void refuse_named_pipe(const std::string& path) {
+  if (is_named_pipe(path)) {
     refuse_file(path, "is a named pipe, whose end may never come; give a file, or pass its text in as /dev/stdin");
   }
+}
+
+// It may be a pipe or a device, so the limit is on what is read, not on what the file system says.
+std::string read_file(const std::string& path, std::size_t most) {
+  refuse_named_pipe(path);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
@@ -60,11 +64,17 @@ std::string read_small_file(const std::string& path) {
     size = text.size();
     text.resize(size + step);
     text.resize(size + std::fread(text.data() + size, 1, step, file.get()));
-  } while (text.size() == size + step && text.size() <= largest_file);
+  } while (text.size() == size + step && text.size() <= most);
   if (std::ferror(file.get()) != 0) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
   }
-  if (text.size() > largest_file) {
+  text.resize(std::min(text.size(), most + 1));
+  return text;
+}
+
+std::string read_small_file(const std::string& path) {
+  std::string text = read_file(path, largest_config);
+  if (text.size() > largest_config) {
     refuse_file(path, "the file is larger than 1 MiB; a config is a few KiB, so check the path");
   }
   return text;

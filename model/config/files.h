@@ -2,13 +2,24 @@
 // Files from strangers: how much of them is read, and which other files they may name.
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <string>
 
 namespace commfuse {
 
-/// The whole file. Throws ConfigError when it cannot be read, is larger than 1 MiB or a named pipe in a folder; pipes
-/// that the program was given open, as /dev/stdin or /dev/fd/63, are read.
+/// Whether a path is a pipe that lies in a folder: whoever opens it waits until somebody comes to its other end, which
+/// may be never. Pipes that the program was given open, as /dev/stdin or /dev/fd/63, are none.
+bool is_named_pipe(const std::filesystem::path& path);
+
+/// Throws ConfigError where a file to read is one.
+void refuse_named_pipe(const std::string& path);
+
+/// The whole file, or where it has more than `most` bytes, `most` + 1 of them. Throws ConfigError when it
+/// cannot be read or is a named pipe.
+std::string read_file(const std::string& path, std::size_t most);
+
+/// The whole file. Throws ConfigError as read_file does, and when it is larger than 1 MiB.
 std::string read_small_file(const std::string& path);
 
 /// Whether a path leads out of a folder. Links are followed as far as they exist.

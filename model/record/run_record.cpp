@@ -7,12 +7,11 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
+#include "model/config/files.h"
 #include "model/config/plain_text.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
@@ -26,7 +25,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::array all_statuses{RunStatus::done, RunStatus::wrong, RunStatus::failed};
-constexpr std::uintmax_t largest_file = std::uintmax_t{256} << 20U;
+constexpr std::size_t largest_file = std::size_t{256} << 20U;
 constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t longest = std::int64_t{100'000} * 1'000'000'000'000;  // ps; as long as an op may take
 
@@ -373,16 +372,12 @@ RunRecord parse_run_record(const std::string& text, const std::string& path) {
 
 RunRecord load_run_record(const std::string& path) {
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) {
+  if (!std::filesystem::exists(path, error)) {
     throw ConfigError(fmt::format("{}: there is no such file; have it written by commfuse-validate run --out", path));
   }
-  if (std::filesystem::file_size(path, error) > largest_file || error) {
+  const std::string text = read_file(path, largest_file);
+  if (text.size() > largest_file) {
     throw ConfigError(fmt::format("{}: it is larger than 256 MiB; record fewer iterations", path));
-  }
-  std::ifstream in(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in.good() && !in.eof()) {
-    throw ConfigError(fmt::format("{}: it cannot be read; allow reading it", path));
   }
   return parse_run_record(text, path);
 }

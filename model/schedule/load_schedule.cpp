@@ -3,11 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <filesystem>
 #include <string>
 #include <system_error>
 
 #include "model/config/catalogue.h"
+#include "model/config/files.h"
 #include "model/config_error.h"
 #include "model/schedule/text.h"
 #include "model/schedule/yaml_tree.h"
@@ -17,14 +18,10 @@ namespace commfuse {
 ScheduleFile load_schedule(std::string_view name_or_path) {
   const std::filesystem::path path = find_config(Catalogue::schedules, name_or_path);
   std::error_code error;
-  std::ifstream in(path, std::ios::binary);
-  if (!in || std::filesystem::is_directory(path, error)) {
+  if (!std::filesystem::exists(path, error) || std::filesystem::is_directory(path, error)) {
     throw ConfigError(fmt::format("{}: this file cannot be read; give the path of a schedule in YAML", path.string()));
   }
-  std::string text;
-  text.resize(text::most_bytes + 1);  // one byte past what a schedule may have: parse_program says so
-  in.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(in.gcount()));
+  const std::string text = read_file(path.string(), text::most_bytes);  // of more, parse_program says so
   return {path, parse_program(text, path.string())};
 }
 

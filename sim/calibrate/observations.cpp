@@ -38,6 +38,7 @@ class Reader {
   void read(const fs::path& path) {
     path_ = path;
     name_ = path.filename().string();
+    refuse_pipe(path);
     if (is_run_record(path)) {
       merge(observations_of(load_run_record(path.string()), name_));
       return;
@@ -75,6 +76,15 @@ class Reader {
   }
 
  private:
+  /// Of which kind a file is shows in its beginning, and what is read from a pipe is gone.
+  static void refuse_pipe(const fs::path& path) {
+    refuse_named_pipe(path.string());
+    std::error_code error;
+    if (fs::is_fifo(path, error)) {
+      throw ConfigError(fmt::format("{}: is a pipe, and this is read more than once; give a file", path.string()));
+    }
+  }
+
   /// What begins as run_record.h writes it.
   static bool is_run_record(const fs::path& path) {
     std::ifstream in(path, std::ios::binary);

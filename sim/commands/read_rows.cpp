@@ -12,6 +12,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "model/config/files.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/sweep_folder.h"
@@ -29,8 +30,9 @@ std::vector<ResultRow> rows_in(const std::string& file) {
   if (file == "-") {
     return rows_of_json(std::cin, "stdin");
   }
+  refuse_named_pipe(file);
   std::error_code error;
-  const std::uintmax_t size = fs::file_size(file, error);
+  const std::uintmax_t size = fs::is_regular_file(file, error) ? fs::file_size(file, error) : 0;
   std::ifstream in(file, std::ios::binary);
   if (in && !error && size > most_json_bytes) {
     throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file));

@@ -5,11 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <memory>
 
+#include "model/config/files.h"
 #include "model/config_error.h"
 
 namespace commfuse::score {
@@ -113,22 +110,7 @@ bool Table::comments_say(std::string_view word) const {
 
 Table read_table(const std::filesystem::path& path) {
   const auto refuse = [&](std::string_view why) { return ConfigError(fmt::format("{}: {}", path.string(), why)); };
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) {
-    throw refuse(fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
-  }
-  std::string text;
-  std::string block(std::size_t{1} << 20, '\0');
-  while (text.size() <= largest_table) {
-    const std::size_t read = std::fread(block.data(), 1, block.size(), file.get());
-    text.append(block, 0, read);
-    if (read < block.size()) {
-      break;
-    }
-  }
-  if (std::ferror(file.get()) != 0) {
-    throw refuse(fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
-  }
+  std::string text = read_file(path.string(), largest_table);
   if (text.size() > largest_table) {
     throw refuse("the table is larger than 256 MiB; split it into several");
   }

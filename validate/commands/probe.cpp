@@ -4,11 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <filesystem>
-#include <fstream>
 #include <memory>
-#include <sstream>
 
 #include "model/config/command_line.h"
+#include "model/config/files.h"
 #include "model/config/ranges.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
@@ -20,6 +19,8 @@
 namespace commfuse::validate {
 
 namespace {
+
+constexpr std::size_t largest_answer = std::size_t{1} << 26;
 
 struct ProbeRequest {
   GpuArguments gpu;
@@ -56,13 +57,14 @@ std::string begun(const std::string& path) {
   if (path.empty() || !std::filesystem::exists(path)) {
     return probe_header();
   }
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!text.str().starts_with(probe_header())) {
+  if (!std::filesystem::is_regular_file(path)) {
+    throw ConfigError(fmt::format("{}: it is no plain file; give another --out", path));
+  }
+  std::string text = read_file(path, largest_answer);
+  if (!text.starts_with(probe_header()) || text.size() > largest_answer) {
     throw ConfigError(fmt::format("{}:1:1: this is no file of commfuse-validate probe; give another --out", path));
   }
-  return text.str();
+  return text;
 }
 
 int run(const ProbeRequest& request) {
