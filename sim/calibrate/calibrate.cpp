@@ -63,6 +63,33 @@ Split<Row> split(const std::vector<Observed>& observed, const KeyOf& key_of) {
   return split;
 }
 
+double seconds_of(const ObservedCollective& one) { return 1e-6 * one.row.time_us; }
+double seconds_of(const ObservedExchange& one) { return 1e-6 * one.row.time_us; }
+template <class Measured>
+double seconds_of(const Measured& one) {
+  return to_seconds(one.time);
+}
+
+/// Formulas fitted to rows of no machine may give times that no op has, and say so without the file, which they do not
+/// know. Throws ConfigError that names it.
+template <class Measured, class Fit>
+void fit_to(const Measurements<Measured>& measured, const Fit& fit) {
+  try {
+    fit();
+  } catch (const ConfigError& error) {
+    const std::string_view why = error.what();
+    if (why.starts_with(measured.source)) {
+      throw;
+    }
+    double longest = 0.0;
+    for (const Measured& one : measured.rows) {
+      longest = std::max(longest, seconds_of(one));
+    }
+    throw ConfigError(fmt::format("{}: nothing fits its rows: {}; check the times, of which the longest is {:.4g} s",
+                                  measured.source, why.substr(0, why.rfind("; ")), longest));
+  }
+}
+
 class Calibrator {
  public:
   Calibrator(const Machine& base, const Observations& seen)
@@ -292,15 +319,15 @@ class Calibrator {
 Calibration calibrate(const Machine& base, const std::string& base_name, const std::string& name,
                       const Observations& observations, const std::string& written_by) {
   Calibrator calibrator(base, observations);
-  calibrator.traffic();
+  fit_to(observations.traffic, [&] { calibrator.traffic(); });
   calibrator.steps();
   for (const DType dtype : all_dtypes) {
-    calibrator.products(dtype);
+    fit_to(observations.gemm[index_of(dtype)], [&] { calibrator.products(dtype); });
   }
-  calibrator.attention();
-  calibrator.kernels();
-  calibrator.collectives();
-  calibrator.exchanges();
+  fit_to(observations.attention, [&] { calibrator.attention(); });
+  fit_to(observations.kernels, [&] { calibrator.kernels(); });
+  fit_to(observations.collectives, [&] { calibrator.collectives(); });
+  fit_to(observations.peers, [&] { calibrator.exchanges(); });
   Calibration calibration = std::move(calibrator).calibration(base_name, name, written_by);
   if (calibration.parts.empty()) {
     std::vector<std::string> why = calibration.skipped;

@@ -13,6 +13,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/fit/nccl_tests.h"
+#include "model/fit/parameter_yaml.h"
 #include "sim/calibrate/kineto.h"
 #include "sim/score/kinds.h"
 #include "sim/score/layer_columns.h"
@@ -29,9 +30,12 @@ using score::Column;
 using score::Row;
 using score::Table;
 
+/// Clocks may rise a little above those that a peak is stated for.
+constexpr double most_of_peak = 1.05;
+
 class Reader {
  public:
-  explicit Reader(const std::optional<std::string>& machine) : chosen_(machine) {
+  Reader(const std::optional<std::string>& machine, const Machine* base) : chosen_(machine), base_(base) {
     seen_.machine = machine.value_or("");
   }
 
@@ -49,6 +53,9 @@ class Reader {
     }
     const Table table = score::read_table(path);
     const score::Kind* kind = score::kind_of(table);
+    if (const std::string mistake = score::double_column(table); kind != nullptr && !mistake.empty()) {
+      throw ConfigError(fmt::format("{}:{}: {}", path.string(), table.header_line(), mistake));
+    }
     if (kind == nullptr) {
       read_run(read_nccl_tests(read_small_file(path.string()), path.string(), program_in(name_)));
     } else if (kind->name == "gemm") {
@@ -148,8 +155,26 @@ class Reader {
     if (row.is_sound() && !score::dtype_in_table(row.text(columns.dtype))) {
       pass_over(fmt::format("{}: products in {}, which the model has not", name_, row.text(columns.dtype)));
     } else if (row.is_sound()) {
-      add(seen_.gemm[index_of(size.dtype)], MeasuredGemm{size, from_seconds(1e-6 * time)});
+      add_product({size, from_seconds(1e-6 * time)}, fmt::format("{}:{}", path_.string(), row.line()));
     }
+  }
+
+  /// One that is faster than the base can be is a fault: in the time, or in the choice of the base.
+  void add_product(const MeasuredGemm& product, const std::string& place) {
+    const auto index = index_of(product.size.dtype);
+    const double rate = flops_of(product.size).count / to_seconds(product.time);
+    if (base_ != nullptr && base_->accelerator.matrix_units[index]) {
+      const FlopsPerSecond peak = base_->accelerator.matrix_units[index]->dense_peak.value;
+      if (rate > most_of_peak * peak.value) {
+        seen_.faults.push_back(fmt::format(
+            "{}: a product of {} x {} x {} ran at {}, above the peak of {} in {}, {}; check its time, or name another "
+            "--base",
+            place, product.size.m, product.size.n, product.size.k, parameter_text(FlopsPerSecond{rate}), base_->name,
+            name_of(product.size.dtype), parameter_text(peak)));
+        return;
+      }
+    }
+    add(seen_.gemm[index], product);
   }
 
   void read_attention(Row& row, const Table& table) {
@@ -218,7 +243,7 @@ class Reader {
 
   void read_trace(const KinetoTrace& trace) {
     for (const MeasuredGemm& product : trace.products) {
-      add(seen_.gemm[index_of(product.size.dtype)], product);
+      add_product(product, path_.string());
     }
     for (const TracedCollective& one : trace.collectives) {
       add(Message{.op = one.op, .ranks = one.ranks, .nodes = 1, .bytes = one.bytes, .time_us = one.time_us});
@@ -291,6 +316,7 @@ class Reader {
   void pass_over(const std::string& sentence) { ++passed_over_[with_escapes(sentence)]; }
 
   std::optional<std::string> chosen_;
+  const Machine* base_;
   std::string recorded_on_;  // the machine of records; empty: there was none
   Observations seen_;
   fs::path path_;
@@ -301,8 +327,9 @@ class Reader {
 
 }  // namespace
 
-Observations read_observations(const std::vector<fs::path>& files, const std::optional<std::string>& machine) {
-  Reader reader(machine);
+Observations read_observations(const std::vector<fs::path>& files, const std::optional<std::string>& machine,
+                               const Machine* base) {
+  Reader reader(machine, base);
   for (const fs::path& file : files) {
     reader.read(file);
   }

@@ -15,6 +15,7 @@
 #include "model/fit/gemm_fit.h"
 #include "model/fit/link_fit.h"
 #include "model/fit/memory_bound_fit.h"
+#include "model/hardware/machine.h"
 #include "model/record/run_record.h"
 
 namespace commfuse::calibrate {
@@ -54,9 +55,10 @@ struct Observations {
 /// Kinds are told by a table's header as `commfuse-sim score` does, a record of commfuse-validate by its schema, a
 /// trace of PyTorch's profiler by how it begins (its collectives count as inside a node); everything else is read as
 /// nccl-tests' text or JSON. Where a table says which machine a row is of, all rows must be of one; `machine` chooses.
-/// Throws ConfigError for a file that is none of these or cannot be read.
+/// With a `base`, products of tables and traces more than 5 % above its peak are faults. Throws ConfigError for a file
+/// that is none of these or cannot be read.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
-                               const std::optional<std::string>& machine);
+                               const std::optional<std::string>& machine, const Machine* base = nullptr);
 
 /// The micro-benchmarks of a record, each by its median, which `source` is the name of. Throws ConfigError where it has
 /// none, or an op that nobody has heard of.

@@ -40,7 +40,7 @@ int run_calibrate(const CalibrateRequest& request) {
     throw ConfigError(fmt::format("{} has several nodes; name hardware of one", request.base));
   }
   const calibrate::Observations seen =
-      calibrate::read_observations({request.files.begin(), request.files.end()}, request.machine);
+      calibrate::read_observations({request.files.begin(), request.files.end()}, request.machine, &base);
   const calibrate::Calibration calibration = calibrate::calibrate(base, request.base, request.name, seen);
   write_machine(out, calibration.yaml);
   print_calibration(seen, calibration, out);

@@ -173,7 +173,7 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
     return {};
   }
   const Machine base = load_machine(hardware);
-  const auto seen = calibrate::read_observations({files.begin(), files.end()}, std::nullopt);
+  const auto seen = calibrate::read_observations({files.begin(), files.end()}, std::nullopt, &base);
   const calibrate::Calibration calibration = calibrate::calibrate(base, hardware, "fitted", seen);
   for (const auto* sentences : {&seen.faults, &seen.skipped, &calibration.skipped}) {
     for (const std::string& sentence : *sentences) {

@@ -138,6 +138,16 @@ const Kind* kind_of(const Table& table) {
   return found == kinds().end() ? nullptr : &*found;
 }
 
+std::string double_column(const Table& table) {
+  const auto& header = table.header();
+  for (auto at = header.begin(); at != header.end(); ++at) {
+    if (!at->empty() && std::find(header.begin(), at, *at) != at) {
+      return fmt::format("the column {} is given twice; keep one of them", in_quotes(*at));
+    }
+  }
+  return {};
+}
+
 std::string mistake_in_header(const Table& table) {
   const auto& header = table.header();
   if (header.empty()) {

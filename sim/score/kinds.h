@@ -36,6 +36,9 @@ std::span<const Kind> kinds();
 /// Null where no kind has these columns.
 const Kind* kind_of(const Table& table);
 
+/// A sentence where a column's name stands twice, so that one of them would not be seen; else empty.
+std::string double_column(const Table& table);
+
 /// A sentence where the header is that of a scored kind but for one column, or no header at all; else empty. Asked only
 /// of tables of no kind.
 std::string mistake_in_header(const Table& table);

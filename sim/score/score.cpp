@@ -55,14 +55,12 @@ TableScore score_table(const Table& table, const fs::path& path, const ScoreOpti
   score.degraded = table.comments_say("degraded");
   score.source = source_of(table);
   const Kind* kind = kind_of(table);
-  if (kind == nullptr) {
-    if (std::string mistake = mistake_in_header(table); !mistake.empty()) {
-      score.faults.push_back({table.header_line(), std::move(mistake)});
-      score.fault_count = 1;
-      score.rows = static_cast<std::int64_t>(table.rows());
-      score.note = "its header is wrong";
-      return score;
-    }
+  if (std::string mistake = kind == nullptr ? mistake_in_header(table) : double_column(table); !mistake.empty()) {
+    score.faults.push_back({table.header_line(), std::move(mistake)});
+    score.fault_count = 1;
+    score.rows = static_cast<std::int64_t>(table.rows());
+    score.note = "its header is wrong";
+    return score;
   }
   score.kind = kind == nullptr ? "" : kind->name;
   if (kind == nullptr || kind->score == nullptr) {

@@ -283,6 +283,49 @@ TEST_F(Calibrate, ATimeThatNoClockMeasuresIsAFaultOfItsRow) {
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows[1].time, Duration{1});
 }
 
+TEST_F(Calibrate, AProductFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
+  // 1024^3 takes 2.17 us at 989 TFLOP/s.
+  const fs::path table = write("fast.csv",
+                               "hw,dtype,m,n,k,time_us\nA,bf16,1024,1024,1024,2.1\nA,bf16,1024,1024,1024,2.0\n"
+                               "A,bf16,1024,1024,1024,4\n");
+  const Machine machine = base();
+  const Observations seen = read_observations({table}, std::nullopt, &machine);
+  EXPECT_EQ(seen.faults, (std::vector<std::string>{
+                             table.string() +
+                             ":3: a product of 1024 x 1024 x 1024 ran at 1074 TFLOP/s, above the peak of h100-sxm in "
+                             "bf16, 989 TFLOP/s; check its time, or name another --base"}));
+  EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows.size(), 2U);
+}
+
+TEST_F(Calibrate, AColumnThatIsThereTwiceIsNamed) {
+  const fs::path table = write("two.csv", "# mine\nhw,dtype,m,n,k,m,time_us\nA,bf16,64,64,64,1,5\n");
+  try {
+    read_observations({table}, std::nullopt);
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    EXPECT_EQ(error.what(), table.string() + ":2: the column 'm' is given twice; keep one of them");
+  }
+}
+
+TEST_F(Calibrate, RowsThatNoFormulaFitsAreSaidWithTheirFile) {
+  std::string text = "op,ngpus,bytes,time_us\n";
+  for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
+    for (const int ranks : {2, 4, 8}) {
+      for (std::int64_t bytes = 512; bytes <= std::int64_t{1} << 45; bytes *= 4) {
+        text += fmt::format("{},{},{},1e11\n", op, ranks, bytes);
+      }
+    }
+  }
+  try {
+    calibrate(base(), "h100-sxm", "slow", read_observations({write("slow.csv", text)}, std::nullopt));
+    FAIL() << "accepted";
+  } catch (const ConfigError& error) {
+    const std::string why = error.what();
+    EXPECT_TRUE(why.starts_with("slow.csv: nothing fits its rows: a collective would take ")) << why;
+    EXPECT_TRUE(why.ends_with(" s; check the times, of which the longest is 1e+05 s")) << why;
+  }
+}
+
 TEST_F(Calibrate, WhereNothingIsLeftTheFirstFaultIsTheReason) {
   const fs::path table = write("odd.csv", "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,1e300\nA,bf16,64,64,64,0\n");
   try {

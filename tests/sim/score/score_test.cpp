@@ -95,6 +95,8 @@ TEST(Score, AHeaderThatIsWrongIsSaidAndNothingIsScored) {
   EXPECT_EQ(fault("H100,bf16,1,1,1,1\n"),
             "'1' is no name of a column; the first line that is no comment names the columns");
   EXPECT_EQ(fault(""), "the table is empty; the first line that is no comment names the columns");
+  EXPECT_EQ(fault("hw,dtype,m,m,n,k,time_us\nH100,bf16,8,9,8,8,1\n"),
+            "the column 'm' is given twice; keep one of them");
   EXPECT_EQ(fault("colour,taste\nred,sweet\n"), "");
 }
 
