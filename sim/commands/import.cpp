@@ -7,10 +7,13 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
+#include "model/config/catalogue.h"
 #include "model/config/command_line.h"
 #include "model/config/files.h"
 #include "model/config/plain_text.h"
+#include "model/config/resolver.h"
 #include "model/config/settings.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
@@ -41,6 +44,22 @@ void require_plain(const std::string& name) {
   }
 }
 
+/// What was written is read as `run` will read it. Throws ConfigError that names its source, and leaves none of it.
+void require_loadable(const fs::path& model, const fs::path& run, const std::string& source) {
+  try {
+    load_model(model.string());
+    Resolver resolver;
+    resolver.read_file(run.string());
+    resolver.finish();
+  } catch (const ConfigError& error) {
+    std::error_code ignored;
+    fs::remove(model, ignored);
+    fs::remove(run, ignored);
+    throw ConfigError(
+        fmt::format("{}: these flags make files that cannot be loaded, so none is written; {}", source, error.what()));
+  }
+}
+
 int import_megatron(const ImportRequest& request) {
   require_plain(request.name);
   import::MegatronImport read = import::read_megatron(read_small_file(request.file), request.file, request.name);
@@ -53,6 +72,7 @@ int import_megatron(const ImportRequest& request) {
   require_new(folder, {model, run});
   reports::atomic_write(folder / model, read.model);
   reports::atomic_write(folder / run, fmt::format("{}model: {}\n", read.run, yaml_scalar(fmt::format("./{}", model))));
+  require_loadable(folder / model, folder / run, request.file);
   for (const std::string& note : read.notes) {
     fmt::print(stderr, "note: {}\n", note);
   }

@@ -153,6 +153,19 @@ std::int64_t head_dim_of(const Arguments& arguments, std::int64_t hidden, std::i
   return said ? *said : arguments.derived("columns of a head", hidden / heads, head_range, "write --kv-channels");
 }
 
+std::int64_t kv_heads_of(const Arguments& arguments, std::int64_t heads) {
+  if (!arguments.has("--group-query-attention")) {
+    return heads;
+  }
+  const std::int64_t groups = arguments.count("--num-query-groups", head_range).value_or(1);
+  if (heads % groups != 0) {
+    arguments.wrong("--num-query-groups", fmt::format("is {}, which does not divide the {} heads evenly; write one "
+                                                      "that does",
+                                                      groups, heads));
+  }
+  return groups;
+}
+
 /// A line where positions are learned.
 std::string positions_of(const Arguments& arguments) {
   if (arguments.text("--position-embedding-type").value_or("learned_absolute") != "learned_absolute") {
@@ -169,14 +182,12 @@ std::string model_of(const Arguments& arguments, const std::string& name, std::v
   const std::int64_t hidden = arguments.required("--hidden-size", model_size_range);
   const std::int64_t heads = arguments.required("--num-attention-heads", head_range);
   const std::int64_t ffn = ffn_of(arguments, hidden);
-  const bool grouped = arguments.has("--group-query-attention");
   const std::string text = fmt::format(
       "# From a command line of Megatron-LM.\nschema: commfuse.model/1\nname: {}\nlayers: {}\nhidden: {}\nffn: {}\n"
       "heads: {}\nkv_heads: {}\nhead_dim: {}\nvocab: {}\ngated_mlp: {}\nnorm: {}\nbiases: {}\ntied_embeddings: {}\n",
       yaml_scalar(name), arguments.required("--num-layers", layer_range), hidden, ffn, heads,
-      grouped ? arguments.count("--num-query-groups", head_range).value_or(1) : heads,
-      head_dim_of(arguments, hidden, heads), padded_vocab(arguments, notes), arguments.has("--swiglu"),
-      arguments.text("--normalization").value_or("LayerNorm") == "RMSNorm" ? "rms" : "layer",
+      kv_heads_of(arguments, heads), head_dim_of(arguments, hidden, heads), padded_vocab(arguments, notes),
+      arguments.has("--swiglu"), arguments.text("--normalization").value_or("LayerNorm") == "RMSNorm" ? "rms" : "layer",
       !arguments.has("--disable-bias-linear"), !arguments.has("--untie-embeddings-and-output-weights"));
   return text + positions_of(arguments) + experts_of(arguments, ffn);
 }

@@ -69,7 +69,7 @@ class Splitter {
       }
       line_ += c == '\n' ? 1 : 0;
       if (c == '\\' && quote != '\'' && at_ + 1 < text_.size()) {
-        ++at_;
+        at_ += text_.substr(at_ + 1).starts_with("\r\n") ? 2 : 1;
         if (text_[at_] == '\n') {
           ++line_;
         } else {

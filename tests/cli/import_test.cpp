@@ -83,5 +83,20 @@ TEST(Import, AFileThatIsNoCommandLineIsRefused) {
             "a.txt: --hidden-size is missing; give the whole command line, or the script that builds it\n");
 }
 
+TEST(Import, WhatCouldNotBeLoadedIsNotWritten) {
+  const OwnFolder folder;
+  std::ofstream("train.sh") << "x --num-layers 2 --hidden-size 1024 --num-attention-heads 8 --seq-length 1024 --bf16 "
+                               "--num-experts 4 --moe-router-topk 8\n";
+  const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name mine");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.find("train.sh: these flags make files that cannot be loaded, so none is written; "
+                             "./mine.model.yaml:"),
+            0U)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("a token cannot go to 8 of 4 experts"), std::string::npos) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists("mine.model.yaml"));
+  EXPECT_FALSE(std::filesystem::exists("mine.run.yaml"));
+}
+
 }  // namespace
 }  // namespace commfuse::test

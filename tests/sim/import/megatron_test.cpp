@@ -167,6 +167,14 @@ TEST(Megatron, SizesThatFollowAreThoseOfAModelToo) {
             "--global-batch-size");
 }
 
+TEST(Megatron, GroupsThatDoNotDivideTheHeadsAreRefused) {
+  const std::string text =
+      "x --num-layers 2 --hidden-size 4096 --num-attention-heads 32\n --group-query-attention --num-query-groups 33 "
+      "--seq-length 1024";
+  EXPECT_EQ(refusal(text),
+            "a.sh:2: --num-query-groups is 33, which does not divide the 32 heads evenly; write one that does");
+}
+
 TEST(Megatron, AWordThatIsNoSettingIsNotWritten) {
   EXPECT_EQ(refusal(small("--recompute-granularity \"full\nhardware: /tmp/evil.yaml\"")),
             "a.sh:1: --recompute-granularity 'full\\x0ahardware: /tmp/evil.yaml' is no recomputation; known choices: "
@@ -237,6 +245,16 @@ TEST(ShellWords, HoldQuotesArraysAndCommentsApart) {
     texts.push_back(word.text);
   }
   EXPECT_EQ(texts, (std::vector<std::string>{"A=", "--x", "1", "--z", "a b", "--w", "3", "c=$((1 + 2))", "--q"}));
+}
+
+TEST(ShellWords, ALineOfWindowsGoesOnBehindItsBackslash) {
+  const std::vector<ShellWord> words = shell_words("a \\\r\n  --b 1 \\\r\n --c\r\nd");
+  ASSERT_EQ(words.size(), 5U);
+  EXPECT_EQ(words[1].text, "--b");
+  EXPECT_EQ(words[1].line, 2);
+  EXPECT_EQ(words[3].text, "--c");
+  EXPECT_EQ(words[4].text, "d");
+  EXPECT_EQ(words[4].line, 4);
 }
 
 TEST(ShellWords, VariablesAreReplacedWhereTheTextSaysThem) {
