@@ -10,13 +10,17 @@
 //   mlp_ar    compute  |== product ==|a|== product ==|                    |r|n|
 //             comm                                    |== all-reduce ==|            a activation, r residual, n norm
 //
-// Makespan C + T_coll (method.md 1.6).
+// Makespan C + T_coll (method.md 1.6). ag_gemm and gemm_rs of one rank are the product alone.
 #include "model/schedule/mlp_block.h"
+#include "model/schedule/rings.h"
 #include "model/schedule/strategies.h"
 
 namespace commfuse {
 
 Done serial_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId gathered = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);
   const OpId gather = builder.collective({.kind = CollectiveKind::all_gather,
@@ -32,6 +36,9 @@ Done serial_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 }
 
 Done serial_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId partial = stage.scratch("partial", stage.ranks * stage.cuts, stage.output);
   const OpId product = stage.multiply({.a = {builder.whole(stage.input)},
