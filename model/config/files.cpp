@@ -50,6 +50,11 @@ void refuse_named_pipe(const std::string& path) {
   }
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xef\xbb\xbf";
+  return text.substr(text.starts_with(mark) ? mark.size() : 0);
+}
+
 // It may be a pipe or a device, so the limit is on what is read, not on what the file system says.
 std::string read_file(const std::string& path, std::size_t most) {
   refuse_named_pipe(path);
@@ -69,6 +74,7 @@ std::string read_file(const std::string& path, std::size_t most) {
     refuse_file(path, fmt::format("cannot be read ({}); check the path", std::strerror(errno)));
   }
   text.resize(std::min(text.size(), most + 1));
+  text.erase(0, text.size() - without_byte_order_mark(text).size());
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace commfuse {
 
@@ -15,8 +16,11 @@ bool is_named_pipe(const std::filesystem::path& path);
 /// Throws ConfigError where a file to read is one.
 void refuse_named_pipe(const std::string& path);
 
-/// The whole file, or where it has more than `most` bytes, `most` + 1 of them. Throws ConfigError when it
-/// cannot be read or is a named pipe.
+/// A text without the mark of UTF-8 that editors of Windows put before it.
+std::string_view without_byte_order_mark(std::string_view text);
+
+/// The whole file without such a mark, or where it has more than `most` bytes, `most` + 1 of them. Throws ConfigError
+/// when it cannot be read or is a named pipe.
 std::string read_file(const std::string& path, std::size_t most);
 
 /// The whole file. Throws ConfigError as read_file does, and when it is larger than 1 MiB.

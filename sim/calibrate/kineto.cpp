@@ -15,6 +15,7 @@
 #include <tuple>
 #include <utility>
 
+#include "model/config/files.h"
 #include "model/config_error.h"
 #include "model/fit/measured_time.h"
 #include "model/json_budget.h"
@@ -37,6 +38,7 @@ class Characters {
       throw ConfigError(fmt::format("{}: cannot be read; check the path", path.string()));
     }
     fill();
+    at_ = count_ - without_byte_order_mark({buffer_.data(), count_}).size();
   }
   [[nodiscard]] bool at_end() const { return count_ == 0; }
   [[nodiscard]] char front() const { return buffer_[at_]; }

@@ -97,7 +97,7 @@ class Reader {
     std::ifstream in(path, std::ios::binary);
     std::string head(64, '\0');
     in.read(head.data(), static_cast<std::streamsize>(head.size()));
-    return head.starts_with('{') && head.find(run_record_schema) != std::string::npos;
+    return without_byte_order_mark(head).starts_with('{') && head.find(run_record_schema) != std::string::npos;
   }
 
   /// Records are of one machine, whatever tables call it. How long it is to the next op comes from the last that knows.

@@ -12,10 +12,13 @@
 #include <optional>
 
 #include "model/config/command_line.h"
+#include "model/config/suggest.h"
+#include "model/config_error.h"
 #include "reports/accuracy.h"
 #include "reports/score.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/score/kinds.h"
 #include "sim/score/score.h"
 #include "sim/sweep/progress.h"
 
@@ -65,11 +68,37 @@ std::string missed(const Scores& scores, std::optional<double> limit, std::strin
   return text;
 }
 
+void require_kind(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const score::Kind& kind : score::kinds()) {
+    if (!kind.name.empty() && std::ranges::find(names, kind.name) == names.end()) {
+      names.push_back(kind.name);
+    }
+  }
+  if (std::ranges::find(names, name) == names.end()) {
+    throw ConfigError(fmt::format("--kind does not know {}; {}", in_quotes(name), remedy_for(name, names, "kinds")));
+  }
+}
+
+/// Folders may hold other files; one that is named is meant.
+void require_tables(const ScoreRequest& request, const Scores& scores) {
+  for (const TableScore& score : scores) {
+    if (score.note == score::of_no_kind && std::ranges::find(request.data, score.path) != request.data.end()) {
+      throw ConfigError(
+          fmt::format("{}:1: {}; the first line names them, as in hw,dtype,m,n,k,time_us", score.path, score.note));
+    }
+  }
+}
+
 int run_score(const ScoreRequest& request) {
   constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
   require_word("--output", request.format, formats, "format");
   require_word("--progress", request.progress, progress_words, "form");
+  if (!request.options.kind.empty()) {
+    require_kind(request.options.kind);
+  }
   const Scores scores = scores_of(request);
+  require_tables(request, scores);
   fmt::print("{}", request.format == "json"       ? reports::score_json(scores)
                    : request.format == "markdown" ? reports::accuracy_page(scores)
                                                   : reports::score_table(scores));

@@ -64,7 +64,7 @@ TableScore score_table(const Table& table, const fs::path& path, const ScoreOpti
   }
   score.kind = kind == nullptr ? "" : kind->name;
   if (kind == nullptr || kind->score == nullptr) {
-    score.note = kind == nullptr ? "its columns are those of no kind of table that is scored" : kind->why_not;
+    score.note = kind == nullptr ? std::string(of_no_kind) : kind->why_not;
     score.rows = static_cast<std::int64_t>(table.rows());
     score.skipped.push_back({score.note, score.rows});
     return score;

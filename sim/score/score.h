@@ -17,6 +17,9 @@ struct ScoreOptions {
   std::string kind;       ///< Only tables of this kind; empty: all.
 };
 
+/// The note of a table whose kind nobody knows.
+inline constexpr std::string_view of_no_kind = "its columns are those of no kind of table that is scored";
+
 /// A file of the list is taken as it is; of a folder all *.csv in and below it, sorted by path. Throws ConfigError for
 /// a path that is not there and when there is no table at all.
 std::vector<std::filesystem::path> tables_in(const std::vector<std::string>& paths);

@@ -114,6 +114,9 @@ Table read_table(const std::filesystem::path& path) {
   if (text.size() > largest_table) {
     throw refuse("the table is larger than 256 MiB; split it into several");
   }
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) {
+    throw refuse("it is in UTF-16; save it in UTF-8");
+  }
   try {
     return Table(std::move(text));
   } catch (const ConfigError& mistake) {

@@ -87,6 +87,20 @@ TEST_F(ScoreCommand, AKindIsAskedForByName) {
   EXPECT_EQ(json.at("tables").at(0).at("table"), "two.csv");
 }
 
+TEST_F(ScoreCommand, AKindThatIsNoneAndAFileThatIsNoTableAreRefused) {
+  const Outcome kind = run_program("commfuse-sim score --kind gem --max-median 1");
+  EXPECT_EQ(kind.code, 2);
+  EXPECT_EQ(kind.err.find("--kind does not know 'gem'; did you mean 'gemm'?"), 0U) << kind.err;
+  const std::string path = write("settings.yaml", "seq: 1K\n");
+  const Outcome file = run_program("commfuse-sim score --max-median 1 --data " + path);
+  EXPECT_EQ(file.code, 2);
+  EXPECT_EQ(file.err, path +
+                          ":1: its columns are those of no kind of table that is scored; the first line names them, "
+                          "as in hw,dtype,m,n,k,time_us\n");
+  const std::string wide = write("wide.csv", std::string("\xff\xfeh\0w\0", 6));
+  EXPECT_EQ(run_program("commfuse-sim score --data " + wide).err, wide + ": it is in UTF-16; save it in UTF-8\n");
+}
+
 TEST_F(ScoreCommand, AMissingFileIsTheUsersMistake) {
   const Outcome outcome = run_program("commfuse-sim score --data /nowhere/at/all.csv");
   EXPECT_EQ(outcome.code, 2);

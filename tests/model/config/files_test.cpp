@@ -8,6 +8,7 @@
 
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -61,6 +62,12 @@ TEST(ReadSmallFile, ALinkToAPipeThatIsOpenAlreadyIsRead) {
 TEST(ReadSmallFile, ADeviceWithoutAnEndIsTooLarge) {
   EXPECT_EQ(refusal("/dev/zero"), "/dev/zero: the file is larger than 1 MiB; a config is a few KiB, so check the path");
   EXPECT_EQ(read_small_file("/dev/null"), "");
+}
+
+TEST(ReadSmallFile, AMarkOfUtf8IsNoPartOfTheText) {
+  const OwnFolder folder;
+  std::ofstream("marked.txt") << "\xef\xbb\xbfGPU0";
+  EXPECT_EQ(read_small_file("marked.txt"), "GPU0");
 }
 
 TEST(ReadSmallFile, APathInAMessageIsEscaped) {

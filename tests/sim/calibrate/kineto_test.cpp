@@ -84,6 +84,13 @@ TEST(Kineto, ProductsAndCollectivesHaveTheSizesBesideThem) {
   expect_that_trace(read_kineto("a.json"));
 }
 
+TEST(Kineto, BehindAMarkOfUtf8ItIsTheSame) {
+  const OwnFolder folder;
+  std::ofstream("a.json") << "\xef\xbb\xbf" << trace;
+  EXPECT_TRUE(is_kineto_trace("a.json"));
+  expect_that_trace(read_kineto("a.json"));
+}
+
 TEST(Kineto, GzippedItIsTheSame) {
   const OwnFolder folder;
   gzFile file = gzopen("a.json.gz", "wb");
