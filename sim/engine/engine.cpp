@@ -315,6 +315,9 @@ void Engine::end(std::uint32_t slot) {
   if (fluid_on_) {
     hold_sms(slot, op, -1);
   }
+  if (now_ > FaultTable::longest_run) {
+    refuse_too_long(here.rank);
+  }
   recorder_->record(here.rank, op.op, op.purpose, Instant{Duration{here.start}}, Instant{Duration{now_}});
   ++here.head;
   here.start = -1;
@@ -326,6 +329,13 @@ void Engine::end(std::uint32_t slot) {
       try_head(first + lane);
     }
   }
+}
+
+void Engine::refuse_too_long(Rank rank) {
+  throw ConfigError(
+      fmt::format("rank {} is still at work after 2.5 hours, and longer times do not stay exact; run fewer tokens at "
+                  "once, or with milder faults",
+                  rank));
 }
 
 void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {

@@ -40,7 +40,8 @@ struct EngineOptions {
 class Engine {
  public:
   /// Requires a plan whose program passed check_program and costs of that program. Same input, same record. Throws
-  /// ConfigError on faults that cannot be, and where an op never ends because a link stays down.
+  /// ConfigError on faults that cannot be, where an op never ends because a link stays down, and for a run of more than
+  /// FaultTable::longest_run.
   void run(const Plan& plan, const Costs& costs, Recorder& recorder, const EngineOptions& options = {});
 
  private:
@@ -73,6 +74,7 @@ class Engine {
   void arrive(std::uint32_t slot, const PlannedOp& collective);
   void end_collective(std::uint32_t slot);
   void end(std::uint32_t slot);
+  [[noreturn]] static void refuse_too_long(Rank rank);
   void hold_sms(std::uint32_t slot, const PlannedOp& op, int change);
   void require_all_ended() const;
   void require_no_lost_link(std::uint32_t slot) const;

@@ -37,7 +37,11 @@ void require_factor(double factor) {
 }  // namespace
 
 Duration scaled(Duration time, double factor) {
-  return factor == 1.0 ? time : Duration{std::llround(static_cast<double>(time.count()) * factor)};
+  if (factor == 1.0) {
+    return time;
+  }
+  const double longer = static_cast<double>(time.count()) * std::min(factor, static_cast<double>(FaultTable::too_late));
+  return Duration{std::llround(std::min(longer, static_cast<double>(FaultTable::too_late)))};
 }
 
 void require_possible(const Faults& faults, Rank ranks) {
@@ -70,7 +74,8 @@ void FaultTable::start(const Faults& faults, Rank ranks) {
   const auto count = static_cast<std::size_t>(ranks);
   late_.assign(count, 0);
   for (const Faults::LateStart& late : faults.late_starts) {
-    late_[static_cast<std::size_t>(late.rank)] += late.by.count();
+    std::int64_t& sum = late_[static_cast<std::size_t>(late.rank)];
+    sum = std::min(sum + std::min(late.by.count(), too_late), too_late);
   }
   slow_.assign(faults.slow_ranks.empty() ? 0 : count, 1.0);
   for (const Faults::SlowRank& slow : faults.slow_ranks) {
@@ -82,7 +87,8 @@ void FaultTable::start(const Faults& faults, Rank ranks) {
   }
   for (const Faults::LinkDown& down : faults.links_down) {
     pair(down.link).outages.push_back(
-        {down.from.time_since_epoch().count(), down.until ? down.until->time_since_epoch().count() : never});
+        {std::min(down.from.time_since_epoch().count(), too_late),
+         down.until ? std::min(down.until->time_since_epoch().count(), too_late) : never});
   }
   for (Pair& pair : pairs_) {
     std::vector<Outage>& outages = pair.outages;

@@ -54,6 +54,10 @@ void require_possible(const Faults& faults, Rank ranks);
 class FaultTable {
  public:
   static constexpr std::int64_t never = std::int64_t{1} << 62;
+  /// Of a run: 2^53 ps, 2.5 hours. Replay keeps its times in doubles, and no run may be longer than one of its own.
+  static constexpr std::int64_t longest_run = std::int64_t{1} << 53;
+  /// Stands for every later instant and longer time, so that sums stay far below 2^63.
+  static constexpr std::int64_t too_late = 2 * longest_run;
 
   /// Requires possible faults.
   void start(const Faults& faults, Rank ranks);
@@ -91,6 +95,7 @@ class FaultTable {
   std::vector<Pair> pairs_;
 };
 
+/// FaultTable::too_late at the most.
 Duration scaled(Duration time, double factor);
 
 }  // namespace commfuse

@@ -265,7 +265,7 @@ void FluidRun::set_speed(std::uint32_t slot, double speed, std::int64_t now, Eve
   job.since = now;
   job.end = -1;
   if (speed > 0.0) {
-    job.end = now + std::llround(job.left / speed);
+    job.end = now + std::llround(std::min(job.left / speed, static_cast<double>(FaultTable::too_late)));
     queue.push(job.end, job.kind == JobKind::kernel ? EventKind::end : EventKind::half_end, slot, job.lane);
   }
 }

@@ -130,6 +130,38 @@ TEST(Faults, ATransferGoesOnWhereItWasWhenItsLinkComesUpAgain) {
   EXPECT_EQ(faulty.spans()[4], (Span{0, 4 * us}));
 }
 
+/// A ring of three ranks that each pass on something and work, played with and without shared links.
+void expect_too_long(const Faults& faults) {
+  const Program program = relay(3, 1);
+  const OpCosts hour_long{.exchange = 1h, .elementwise = 1h};
+  const Plan plan = plan_of(lower(std::make_shared<const Program>(program)));
+  const Costs costs = costs_of(program, hour_long);
+  const Fluid fluid = wide_fluid(program, costs);
+  for (const Fluid* shared : {static_cast<const Fluid*>(nullptr), &fluid}) {
+    Recorder recorder(Recorder::Keep::timeline);
+    EXPECT_THROW(Engine{}.run(plan, costs, recorder, {.fluid = shared, .faults = &faults}), ConfigError);
+  }
+}
+
+TEST(Faults, ThatMakeARunLongerThanTimesStayExactAreRefused) {
+  expect_too_long({.slow_ranks = {{.rank = 1, .factor = 3.0}}});
+  expect_too_long({.slow_ranks = {{.rank = 1, .factor = 1e6}}});
+  expect_too_long({.slow_ranks = std::vector<Faults::SlowRank>(60, {.rank = 1, .factor = 1e6})});
+  expect_too_long({.slow_links = {{.link = {0, 1}, .factor = 1e6}}});
+  expect_too_long({.slow_links = std::vector<Faults::SlowLink>(60, {.link = {0, 1}, .factor = 1e6})});
+  expect_too_long({.late_starts = {{.rank = 1, .by = 3h}}});
+  expect_too_long({.late_starts = std::vector<Faults::LateStart>(60, {.rank = 1, .by = 2000h})});
+  expect_too_long({.links_down = {{.link = {0, 1}, .from = at(0s), .until = at(3h)}}});
+  expect_too_long({.links_down = {{.link = {0, 1}, .from = at(0s), .until = Instant::max()}}});
+}
+
+TEST(Faults, AfterTheRunDoNotMatterHoweverLate) {
+  const Faulty faulty(relay(3, 1), relay_costs,
+                      {.links_down = {{.link = {0, 1}, .from = at(3h), .until = Instant::max()},
+                                      {.link = {1, 2}, .from = Instant::max()}}});
+  EXPECT_EQ(faulty.last_end(0), Duration{14us});
+}
+
 TEST(Faults, ATransferThatFindsItsLinkDownWaits) {
   const Faulty faulty(relay(3, 1), relay_costs, {.links_down = {{.link = {0, 1}, .from = at(0us), .until = at(6us)}}});
   EXPECT_EQ(faulty.spans()[0], (Span{0, 10 * us}));
