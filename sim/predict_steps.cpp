@@ -88,6 +88,13 @@ void require_one_replica(const Settings& settings, const TrainingPlan& plan) {
   }
 }
 
+void require_no_faults(const Settings& settings, const Library& library) {
+  if (library.faults(settings.text("faults"))) {
+    throw ConfigError(fmt::format("{}: whole models are played without faults; leave it out, or choose a layer's scope",
+                                  settings.at(*find_field("faults")).origin.where));
+  }
+}
+
 /// Tokens that an inference takes or has in its cache are as many as those of a layer at the most.
 void require_few_tokens(const Settings& settings) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
@@ -285,6 +292,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   const TrainingPlan plan = plan_of(settings);
   require_one_replica(settings, plan);
   require_few_tokens(settings);
+  require_no_faults(settings, library_);
   SizedMachine& site = sites_->of(library_.machine(settings), plan);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
   if (settings.text("jitter") != "none") {
