@@ -117,6 +117,37 @@ void require_in_range(const LabWorkload& lab) {
   }
 }
 
+/// Times that a run keeps for every op of every rank fit any machine.
+void require_kept(const LabWorkload& lab, double ops, bool jitter) {
+  constexpr double most_bytes = 1e9;
+  constexpr double sampled_bytes = 80.0;  // what is drawn, when it ran, and the path through it
+  const double bytes = ops * (jitter ? sampled_bytes : static_cast<double>(sizeof(Duration)));
+  if (bytes > most_bytes) {
+    throw ConfigError(fmt::format(
+        "{}: {} over {} ranks {} of each of {:.0f} ops, {:.1f} GB, and the limit is {:.0f} GB; choose fewer ranks",
+        in_quotes(lab.name), jitter ? "jitter" : "tiles of random length", lab.ranks,
+        jitter ? "keeps the times" : "keep the time", ops, bytes / 1e9, most_bytes / 1e9));
+  }
+}
+
+/// One rank that stands for all needs next to nothing, however many they are.
+void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Program& program) {
+  constexpr double most_played = 17179869184.0;  // 2^34, some minutes
+  const double ops = static_cast<double>(program.ops.size()) * lab.ranks;
+  const bool jitter = options.monte_carlo.jitter != nullptr;
+  const bool random = lab.longest_tile > lab.shortest_tile;
+  if (jitter || random) {
+    require_kept(lab, ops, jitter);
+  }
+  const bool by_engine = options.evaluator == Evaluator::engine || options.faults;
+  if ((by_engine || !options.symmetry) && ops > most_played) {
+    throw ConfigError(
+        fmt::format("{}: {} ranks that are played one by one have more than {:.0f} ops; choose fewer ranks, or let one "
+                    "rank stand for all",
+                    in_quotes(lab.name), lab.ranks, most_played));
+  }
+}
+
 }  // namespace
 
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
@@ -125,6 +156,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
     throw ConfigError("replay cannot play faults, where rates change at run time; choose --evaluator engine or auto");
   }
   const auto program = std::make_shared<const Program>(lab_program(lab));
+  require_few_ops(lab, options, *program);
   Proof proof = prove(*program);
   check(proof.report.ok(), "a lab workload passes its proof");
   const Costs costs = lab_costs(lab, *program);

@@ -64,8 +64,8 @@ struct LabRun {
 };
 
 /// Proves the workload and plays it. Throws ConfigError on faults of ranks that are not there, where replay is to
-/// play faults, and on rates and sizes that leave the range of times. Aborts when the proof fails: these programs are
-/// right.
+/// play faults, on rates and sizes that leave the range of times, and on more ranks than there is memory for or than
+/// can be played one by one. Aborts when the proof fails: these programs are right.
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options);
 
 }  // namespace commfuse

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <memory>
+#include <string>
 
+#include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/schedule/check_program.h"
 
@@ -68,6 +71,36 @@ TEST(Lab, TimesThatLeaveTheirRangeAreRefused) {
                  "'fa': 256 ranks take up to 1.68e+07 s, over the limit of 1e+05 s; choose a smaller chunk, a higher "
                  "rate, shorter tiles or fewer ranks");
   }
+}
+
+std::string refusal_of(const LabWorkload& lab, const LabOptions& options) {
+  try {
+    run_lab(lab, options);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Lab, MoreOpsThanThereIsMemoryForAreRefused) {
+  EXPECT_EQ(
+      refusal_of(lab("faj", 1 << 14), {}),
+      "'faj': tiles of random length over 16384 ranks keep the time of each of 536854528 ops, 4.3 GB, and the limit "
+      "is 1 GB; choose fewer ranks");
+  LabOptions strays;
+  strays.monte_carlo.jitter = std::make_shared<const JitterTables>(load_jitter("default"));
+  strays.monte_carlo.samples = 1;
+  EXPECT_EQ(refusal_of(lab("ag", 1 << 13), strays),
+            "'ag': jitter over 8192 ranks keeps the times of each of 67100672 ops, 5.4 GB, and the limit is 1 GB; "
+            "choose fewer ranks");
+}
+
+TEST(Lab, MoreOpsThanCanBePlayedOneByOneAreRefused) {
+  const std::string sentence =
+      "'fa': 262144 ranks that are played one by one have more than 17179869184 ops; choose fewer ranks, or let one "
+      "rank stand for all";
+  EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.symmetry = false}), sentence);
+  EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.evaluator = Evaluator::engine}), sentence);
 }
 
 TEST(Lab, AnotherSeedDrawsOtherTiles) {
