@@ -28,6 +28,7 @@ struct Structure {
 };
 
 /// Proves, lowers, orders and digests a program. Aborts when the proof fails: generators make only right programs.
+/// Throws ConfigError where there is too much to prove.
 Structure structure_of(Program program);
 
 /// What a structure depends on.
@@ -42,6 +43,7 @@ struct StructureKey {
 /// Structures by key; made on first use, shared by threads, never dropped.
 class StructureCache {
  public:
+  /// Throws what generate() and structure_of() throw.
   const Structure& get(const StructureKey& key);
 
  private:

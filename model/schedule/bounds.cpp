@@ -430,23 +430,15 @@ void check_references(const Program& program, Ranks ranks, Findings& findings) {
   }
 }
 
-namespace {
-
-bool can_be_looked_at(const Program& program) {
-  return effort_of(program, Ranks::all) <= most_effort / program.mesh.ranks();
-}
-
-}  // namespace
-
 bool all_ranks_fit(const Program& program) {
   Findings findings;
   Bounds(program, findings).tables(Ranks::all);
-  return findings.empty() && can_be_looked_at(program);
+  return findings.empty() && all_ranks_within(program, most_effort);
 }
 
 void check_bounds(const Program& program, Findings& findings) {
   check_references(program, Ranks::all, findings);
-  if (findings.empty() && !can_be_looked_at(program)) {
+  if (findings.empty() && !all_ranks_within(program, most_effort)) {
     findings.add(FindingKind::bounds, nobody, [] {
       return fmt::format(
           "the ops of all ranks go through more than {} blocks; cut the dimensions into fewer, or take fewer ranks",

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/schedule/builder.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "model/check.h"
+#include "model/config_error.h"
 
 namespace commfuse {
 
@@ -165,6 +168,11 @@ Slice ProgramBuilder::store(const Region& region) {
 Slice ProgramBuilder::store(const Operand& operand) {
   if (operand.size() == 1) {
     return store(operand.front());
+  }
+  constexpr std::size_t most_regions = std::size_t{1} << 21U;  // some 100 MB
+  if (program_.regions.size() + operand.size() > most_regions) {
+    throw ConfigError(fmt::format("{} on {} ranks takes more than {} pieces of buffers; choose fewer ranks",
+                                  program_.name, program_.mesh.ranks(), most_regions));
   }
   const Slice slice{static_cast<std::uint32_t>(program_.regions.size()), static_cast<std::uint32_t>(operand.size())};
   program_.regions.insert(program_.regions.end(), operand.begin(), operand.end());

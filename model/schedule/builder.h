@@ -93,7 +93,8 @@ struct CollectiveSpec {
 };
 
 /// Aborts (check) on what only a generator's author can get wrong: empty operands, regions wider than their buffer,
-/// operands whose extents do not fit each other, waits for later ops.
+/// operands whose extents do not fit each other, waits for later ops. Throws ConfigError where operands stack more
+/// regions than there is memory for.
 class ProgramBuilder {
  public:
   ProgramBuilder(std::string name, Mesh mesh);

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/schedule/check_program.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <optional>
 #include <string>
 
+#include "model/config_error.h"
 #include "model/schedule/bounds.h"
 #include "model/schedule/cells.h"
 #include "model/schedule/contents.h"
 #include "model/schedule/deadlock.h"
+#include "model/schedule/effort.h"
 #include "model/schedule/hazards.h"
 #include "model/schedule/matching.h"
 #include "model/schedule/remote_hazards.h"
@@ -140,6 +145,27 @@ Proof prove(const Program& program) {
   Findings findings;
   Matching matching = check_all(program, findings);
   return {std::move(findings).report(), std::move(matching)};
+}
+
+namespace {
+
+/// Found on no op: the ranks differ, and all of them together are too much to look at.
+bool is_only_too_large(const Program& program, const CheckReport& report) {
+  return std::all_of(report.findings.begin(), report.findings.end(),
+                     [](const Finding& finding) { return finding.kind == FindingKind::bounds; }) &&
+         !all_ranks_fit(program);
+}
+
+}  // namespace
+
+Proof prove_generated(const Program& program) {
+  const bool small = effort_of(program, Ranks::first) <= most_effort_generated;
+  std::optional<Proof> proof = small ? std::optional(prove(program)) : std::nullopt;
+  if (!proof || (!proof->report.ok() && is_only_too_large(program, proof->report))) {
+    throw ConfigError(fmt::format("{} on {} ranks is too much to prove, more than {} blocks; choose fewer ranks",
+                                  program.name, program.mesh.ranks(), small ? most_effort : most_effort_generated));
+  }
+  return *std::move(proof);
 }
 
 CheckReport check_program(const Program& program) { return prove(program).report; }

@@ -100,4 +100,8 @@ std::int64_t effort_of(const Program& program, Ranks ranks) {
   return all;
 }
 
+bool all_ranks_within(const Program& program, std::int64_t effort) {
+  return effort_of(program, Ranks::all) <= effort / program.mesh.ranks();
+}
+
 }  // namespace commfuse

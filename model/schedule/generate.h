@@ -44,6 +44,7 @@ bool is_data_parallel(const Operation& operation);
 Mesh mesh_of(std::int32_t ranks, const StrategyOptions& options);
 
 /// Aborts unless there is a stage, the dimensions of neighbours fit, and the strategy applies and does not refuse.
+/// Throws ConfigError where there are too many ranks to hold the schedule.
 Program generate(const Operation& operation, std::int32_t ranks, const Strategy& strategy,
                  const StrategyOptions& options);
 /// The same along one axis of a mesh, as a flat ring; the other axes repeat it.

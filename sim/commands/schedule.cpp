@@ -14,6 +14,7 @@
 #include "model/config/command_line.h"
 #include "model/config/load_model.h"
 #include "model/config_error.h"
+#include "model/schedule/effort.h"
 #include "model/schedule/scope.h"
 #include "model/schedule/sizes.h"
 #include "model/schedule/strategies.h"
@@ -98,6 +99,13 @@ void require_few_ranks(std::int32_t ranks, std::string_view use) {
   constexpr std::int32_t most = 4096;  // tags of exports then stay inside 31 bits
   if (ranks > most) {
     throw ConfigError(fmt::format("{} ranks are too many {}; choose ranks up to {}", ranks, use, most));
+  }
+}
+
+void require_small(const Program& program, std::int64_t most_blocks, std::string_view use) {
+  if (!all_ranks_within(program, most_blocks)) {
+    throw ConfigError(fmt::format("{} on {} ranks goes through more than {} blocks, too many {}; choose fewer ranks",
+                                  program.name, program.mesh.ranks(), most_blocks, use));
   }
 }
 

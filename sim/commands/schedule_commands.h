@@ -25,6 +25,9 @@ bool selects_a_schedule(const Field& field);
 /// Throws ConfigError where so many ranks are too many to `use`, as in "to show": each has a listing of its own.
 void require_few_ranks(std::int32_t ranks, std::string_view use);
 
+/// Throws ConfigError where all ranks go through more blocks than that `use` has memory for.
+void require_small(const Program& program, std::int64_t most_blocks, std::string_view use);
+
 /// One schedule on a mesh of `ranks` ranks.
 Program program_of(Scope scope, bool gated_mlp, std::int32_t ranks, const Strategy& strategy,
                    const StrategyOptions& options);

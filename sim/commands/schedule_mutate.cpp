@@ -65,8 +65,8 @@ class Line {
 };
 
 /// What rank 0 proved for all may still be too large to keep the values of all ranks.
-void require_small(const ScheduleFile& file) {
-  if (effort_of(file.program, Ranks::all) > most_effort_kept / file.program.mesh.ranks()) {
+void require_small_file(const ScheduleFile& file) {
+  if (!all_ranks_within(file.program, most_effort_kept)) {
     throw ConfigError(
         fmt::format("{}: the ops of all ranks go through more than {} blocks, too many to mutate; cut the dimensions "
                     "into fewer, or take fewer ranks",
@@ -78,7 +78,10 @@ void require_small(const ScheduleFile& file) {
 std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
   std::vector<Program> programs;
   if (request.files.empty()) {
-    for_each_generated(request.choice, [&](Program program) { programs.push_back(std::move(program)); });
+    for_each_generated(request.choice, [&](Program program) {
+      require_small(program, most_effort_kept, "to mutate");
+      programs.push_back(std::move(program));
+    });
     return programs;
   }
   std::string findings;
@@ -87,7 +90,7 @@ std::optional<std::vector<Program>> programs_of(const MutateRequest& request) {
     require_few_ranks(file.program.mesh.ranks(), "to mutate");
     const std::string found = in_words(file.path.string(), check_program(file.program));
     if (found.empty()) {
-      require_small(file);
+      require_small_file(file);
     }
     findings += found;
     programs.push_back(std::move(file.program));

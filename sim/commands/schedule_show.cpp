@@ -10,6 +10,7 @@
 #include "model/config/command_line.h"
 #include "model/config_error.h"
 #include "model/schedule/check_program.h"
+#include "model/schedule/effort.h"
 #include "model/schedule/load_schedule.h"
 #include "model/schedule/step_table.h"
 #include "model/schedule/text.h"
@@ -31,6 +32,7 @@ struct ShowRequest {
 void print(const Program& program, const std::string& form) {
   if (form == "steps") {
     require_few_ranks(program.mesh.ranks(), "to show step by step");
+    require_small(program, most_effort_shown, "to show step by step");
   }
   fmt::print("{}", form == "yaml" ? to_text(program) : step_table(program) + "\n");
 }

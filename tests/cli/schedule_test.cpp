@@ -103,6 +103,22 @@ TEST(CommfuseSimSchedule, AWrongFileFailsWithWhatIsWrongAndExitsWith4) {
   EXPECT_NE(outcome.out.find("\n1 failed\n"), std::string::npos) << outcome.out;
 }
 
+TEST(CommfuseSimSchedule, WhatIsTooMuchForAMachineIsRefusedAndExitsWith2) {
+  const std::string fewer = "; choose fewer ranks\n";
+  for (const auto& [arguments, sentence] :
+       {std::pair("check --strategy sliced --ranks 512 --scope attention",
+                  "sliced (k=1, by query) attention on 512 ranks is too much to prove, more than 134217728 blocks"),
+        std::pair("show --strategy commfuse --ranks 1024",
+                  "commfuse (ring) mlp on 1024 ranks goes through more than 67108864 blocks, too many to show step by "
+                  "step"),
+        std::pair("mutate --ranks 1024",
+                  "serial qkv on 1024 ranks goes through more than 16777216 blocks, too many to mutate")}) {
+    const Outcome outcome = run_program(std::string("commfuse-sim schedule ") + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_EQ(outcome.err, sentence + fewer);
+  }
+}
+
 TEST(CommfuseSimSchedule, MistakesOfTheUserExitWith2) {
   const Schedule unreadable("schema: commfuse.schedule/1\nname: [\n");
   const Outcome broken = run_program("commfuse-sim schedule check " + unreadable.path());

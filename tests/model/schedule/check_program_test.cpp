@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/config_error.h"
 #include "model/schedule/builder.h"
 #include "model/schedule/generate.h"
 #include "model/schedule/scope.h"
@@ -820,6 +821,34 @@ TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
   Program program = gradient.build();
   program.tensors.back().transpose_a = false;
   EXPECT_EQ(sentences(program), Sentences{"bounds: tensor dw is not well defined"});
+}
+
+/// What proving a generated schedule is refused with; empty where it is proved.
+std::string refusal(Scope scope, std::int32_t ranks, const char* strategy, const StrategyOptions& options) {
+  try {
+    const Program program = generate(operation_of(scope, true), ranks, *find_strategy(strategy), options);
+    return prove_generated(program).report.ok() ? "" : "wrong";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(ProveGenerated, WhatIsTooMuchToProveIsRefusedAndNotFoundWrong) {
+  const StrategyOptions balanced{.slices = 1, .attention = AttentionCut::zigzag};
+  EXPECT_EQ(refusal(Scope::attention, 64, "sliced", balanced), "");
+  EXPECT_EQ(refusal(Scope::attention, 512, "sliced", balanced),
+            "sliced (k=1, zig-zag) attention on 512 ranks is too much to prove, more than 134217728 blocks; choose "
+            "fewer ranks");
+  EXPECT_EQ(refusal(Scope::data_parallel, 1024, "sliced", {.slices = 8}),
+            "sliced (k=8) data_parallel on 1024 ranks is too much to prove, more than 536870912 blocks; choose fewer "
+            "ranks");
+}
+
+TEST(ProveGenerated, WhatIsTooLargeToHoldIsRefused) {
+  EXPECT_EQ(refusal(Scope::attention, 1024, "commfuse",
+                    {.sub_slices = 4, .form = Form::ring, .lanes = 2, .attention = AttentionCut::zigzag}),
+            "commfuse (ring, m=4, 2 lanes, zig-zag) attention on 1024 ranks takes more than 2097152 pieces of buffers; "
+            "choose fewer ranks");
 }
 
 }  // namespace
