@@ -77,8 +77,12 @@ std::string gains(const Tuning& tuning) {
       milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time), tuning.single->name,
       milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),
       100.0 * saved(tuning.bound.time, best.time));
+  std::string left_out;
+  for (const LeftOut& one : tuning.left_out) {
+    left_out += wrapped(fmt::format("With {} everywhere is left out: {}.", one.strategy->name, one.reason), "", "");
+  }
   const StepBreakdown& parts = best.parts;
-  return "\n" + wrapped(text, "", "") +
+  return "\n" + wrapped(text, "", "") + left_out +
          wrapped(fmt::format("Its parts: compute {:.1f} ms, waiting {:.1f} (pipeline bubble, sends, host), gradients "
                              "{:.1f}, optimizer {:.1f}.",
                              milliseconds(parts.compute), milliseconds(parts.waiting), milliseconds(parts.gradients),
@@ -307,6 +311,9 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
     json["serial"] = step_json(tuning.serial);
     json["single"] = step_json(tuning.with_single);
     json["single"]["strategy"] = tuning.single->name;
+    for (const LeftOut& one : tuning.left_out) {
+      json["left_out"].push_back({{"strategy", one.strategy->name}, {"reason", one.reason}});
+    }
     json["bound"] = step_json(tuning.bound);
     if (tuning.tails) {
       json["tail"] = tail_json(tuning.tails->first);

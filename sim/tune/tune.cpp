@@ -88,14 +88,18 @@ void play_and_sort(StepPoint point, SiteTimes& times, Minimize minimize, std::ve
   std::transform(ranked.begin(), ranked.end(), plans.begin(), [](const auto& one) { return one.second; });
 }
 
-/// The strategy that is best when it is the same at all sites.
+/// The strategy that is best when it is the same at all sites. Serial cuts nothing and is always one.
 void choose_single(StepPoint point, SiteTimes& times, Tuning& tuning) {
   for (const Strategy* strategy : strategies_for_steps()) {
     point.strategies = {strategy};
-    const StepPrediction step = predict_step(point, times);
-    if (tuning.single == nullptr || step.time < tuning.with_single.time) {
-      tuning.single = strategy;
-      tuning.with_single = step;
+    try {
+      const StepPrediction step = predict_step(point, times);
+      if (tuning.single == nullptr || step.time < tuning.with_single.time) {
+        tuning.single = strategy;
+        tuning.with_single = step;
+      }
+    } catch (const ConfigError& error) {
+      tuning.left_out.push_back({strategy, error.what()});
     }
   }
 }

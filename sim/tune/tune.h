@@ -65,6 +65,11 @@ struct TunedPlan {
   StepPrediction step;
 };
 
+struct LeftOut {
+  const Strategy* strategy = nullptr;
+  std::string reason;  ///< A sentence: too few tokens to cut, for one.
+};
+
 struct Tuning {
   std::size_t plans = 0;        ///< Possible ones.
   std::size_t fitting = 0;      ///< Of these: the memory holds them.
@@ -74,6 +79,7 @@ struct Tuning {
   StepPrediction serial;
   const Strategy* single = nullptr;
   StepPrediction with_single;
+  std::vector<LeftOut> left_out;  ///< Strategies that cannot be the same at all sites of that plan.
   StepPrediction bound;
   std::vector<TunedSite> sites;  ///< Of that plan; none without sequence parallelism.
   /// Of the step with the schedules chosen, and with those that the other choice would take; where somebody asked for

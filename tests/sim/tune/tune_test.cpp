@@ -60,6 +60,19 @@ TEST_F(TuneTest, of_two_gpus_and_two_sequences_the_ways_are_counted_by_hand) {
   EXPECT_EQ(data, 1U * 2U * 2U);
 }
 
+TEST_F(TuneTest, a_strategy_that_cannot_cut_so_few_tokens_is_left_out_and_said) {
+  PlanSpace few = space(8, 1);
+  few.base.seq = 8;
+  few.wish = {.tensor = 8};
+  const Tuning tuning = tune(few, {});
+  ASSERT_FALSE(tuning.best.empty());
+  EXPECT_NE(tuning.single, nullptr);
+  ASSERT_EQ(tuning.left_out.size(), 1U);
+  EXPECT_EQ(tuning.left_out.front().strategy->name, "sliced");
+  EXPECT_EQ(tuning.left_out.front().reason,
+            "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv does; choose 16 or a multiple of it");
+}
+
 TEST_F(TuneTest, what_is_wished_stays) {
   PlanSpace wished = space(8, 16);
   const std::size_t free = plans_of(wished).size();
