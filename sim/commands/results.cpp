@@ -27,6 +27,8 @@ namespace commfuse::sim {
 
 namespace {
 
+constexpr std::int64_t most_limit = 1'000'000'000'000;
+
 struct ResultsRequest {
   std::string file;
   std::string other;
@@ -243,7 +245,9 @@ void add_query_flags(CLI::App& command, ResultsRequest& request) {
       ->type_name("NAMES");
   command.add_option("--sort-by", request.sort_by, "Columns, between commas; -mfu: the largest first")
       ->type_name("NAMES");
-  command.add_option("--limit", request.limit, "Rows at most")->type_name("COUNT")->check(CLI::NonNegativeNumber);
+  command.add_option("--limit", request.limit, "Rows at most")
+      ->type_name("COUNT")
+      ->check(CLI::Range(std::int64_t{0}, most_limit));
   add_output_flags(command, request);
 }
 

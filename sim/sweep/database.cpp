@@ -32,6 +32,8 @@ Kind kind_of(int code) {
     case SQLITE_CANTOPEN: return Kind::missing;
     case SQLITE_IOERR: return code == SQLITE_IOERR_WRITE ? Kind::full : Kind::other;
     case SQLITE_ERROR: return Kind::statement;
+    case SQLITE_TOOBIG:
+    case SQLITE_INTERRUPT: return Kind::endless;
     default: return Kind::other;
   }
 }
@@ -52,6 +54,7 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
       return fmt::format("{} cannot be written ({}); choose a folder you may write to", path, words);
     case Kind::missing: return fmt::format("{} cannot be opened ({}); check the path", path, why);
     case Kind::statement: return words;
+    case Kind::endless: return fmt::format("{} is more than a sweep writes ({}); run the sweep anew", path, words);
     case Kind::other: break;
   }
   return fmt::format("{}: {}; check the disk it lies on and run the same command again", path, why);
@@ -152,6 +155,17 @@ void Database::allow_queries_only() const {
     return reads ? SQLITE_OK : SQLITE_DENY;
   };
   sqlite3_set_authorizer(connection_.get(), allowed, nullptr);
+}
+
+void Database::allow_steps(std::int64_t steps) const {
+  constexpr int between_calls = 100'000;
+  const auto has_used_up = [](void* left) {
+    auto& steps_left = *static_cast<std::int64_t*>(left);
+    steps_left -= between_calls;
+    return steps_left < 0 ? 1 : 0;
+  };
+  *steps_left_ = steps;
+  sqlite3_progress_handler(connection_.get(), between_calls, has_used_up, steps_left_.get());
 }
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }

@@ -26,6 +26,7 @@ class DatabaseError : public std::runtime_error {
     read_only,  ///< not ours to write to
     missing,    ///< thrown as ConfigError
     statement,  ///< the SQL is wrong: what() is SQLite's own words
+    endless,    ///< it asks for more than a value may hold, or more steps than allow_steps() allowed
     other
   };
   DatabaseError(Kind kind, const std::string& sentence) : std::runtime_error(sentence), kind_(kind) {}
@@ -51,6 +52,8 @@ class Database {
   void run(const std::string& sql);
   /// From here on nothing can be changed and no other file opened, whatever a statement says.
   void allow_queries_only() const;
+  /// From here on statements take about so many steps of SQLite's machine together, some 10 ns each, and then fail.
+  void allow_steps(std::int64_t steps) const;
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// Whether the path still leads to the file that was opened.
   [[nodiscard]] bool is_in_place() const;
@@ -63,6 +66,8 @@ class Database {
   [[noreturn]] void fail(int code) const;
 
   std::filesystem::path path_;
+  // Where the connection, which goes first, finds it.
+  std::unique_ptr<std::int64_t> steps_left_ = std::make_unique<std::int64_t>(0);
   std::unique_ptr<sqlite3, Close> connection_;
 };
 

@@ -34,8 +34,25 @@ struct Rule {
   bool is_bandwidth = false;       ///< as people choose one
   std::int64_t least = 0;          ///< of a count
   std::int64_t most = std::numeric_limits<std::int64_t>::max();
-  double longest = std::numeric_limits<double>::max();  ///< of a number, without its sign
+  double shortest = std::numeric_limits<double>::lowest();  ///< of a number
+  double longest = std::numeric_limits<double>::max();
 };
+
+/// Of numbers; times of parts may be below 0.
+void put_range(std::string_view column, Rule& rule) {
+  if (column.ends_with("_us")) {
+    rule.longest = longest_us;
+    rule.shortest = -longest_us;
+  } else if (column.starts_with("mfu")) {
+    rule.shortest = 0.0;
+    rule.longest = most_mfu;
+  } else if (column == "win_probability" || column == "p99_worst_rank_share" || column.starts_with("p99_path_")) {
+    rule.shortest = 0.0;
+    rule.longest = 1.0;
+  } else if (column == "makespan_error" || column.ends_with("_rate_gb_s")) {
+    rule.shortest = 0.0;
+  }
+}
 
 Rule rule_of(std::string_view column) {
   Rule rule{.is_needed = std::find(needed.begin(), needed.end(), column) != needed.end()};
@@ -54,9 +71,7 @@ Rule rule_of(std::string_view column) {
     rule.least = field->least;
     rule.most = field->most;
   }
-  if (column.ends_with("_us")) {
-    rule.longest = longest_us;
-  }
+  put_range(column, rule);
   return rule;
 }
 
@@ -104,7 +119,7 @@ void require_within(std::string_view name, const Rule& rule, std::int64_t count)
 }
 
 void require_within(std::string_view name, const Rule& rule, double number) {
-  if (!std::isfinite(number) || std::abs(number) > rule.longest) {
+  if (!std::isfinite(number) || number < rule.shortest || number > rule.longest) {
     refuse_range(name, number);
   }
 }

@@ -18,6 +18,9 @@ class RowMisfit : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// A machine's products may pass the peak that was stated for it, by 2 in their loop, their tiles and a burst each.
+inline constexpr double most_mfu = 8.0;
+
 /// Throws RowMisfit for text with control characters, which a terminal would obey; reasons and warnings may have lines.
 void require_plain(std::string_view name, std::string_view text);
 
@@ -28,7 +31,7 @@ bool may_name_column(std::string_view name);
 std::string_view type_in_words(ColumnType type);
 
 /// The row of values in the order of result_columns(). Throws RowMisfit where they are not one: they have the types of
-/// their columns, names are known, settings are in their ranges, times are below 2^53 ps and add up.
+/// their columns, names are known, settings, shares and MFUs are in their ranges, times are below 2^53 ps and add up.
 ResultRow checked_row(std::span<const Value> values);
 
 /// Throws RowMisfit where the row lacks what every row of its kind has, or has it of another type or out of range. What

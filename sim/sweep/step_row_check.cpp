@@ -68,7 +68,8 @@ void require_count(const StepRow& row, std::string_view name, std::int64_t least
 
 void require_number(const StepRow& row, std::string_view name) {
   const double number = needed<double>(row, name, type_in_words(ColumnType::number));
-  if (!std::isfinite(number) || number < 0.0 || (name.ends_with("_ms") && number > longest_ms)) {
+  if (!std::isfinite(number) || number < 0.0 || (name.ends_with("_ms") && number > longest_ms) ||
+      (name.ends_with("fu") && number > most_mfu)) {
     throw RowMisfit(fmt::format("{} is {}, which is out of range", name, number));
   }
 }

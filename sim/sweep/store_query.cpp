@@ -155,6 +155,11 @@ std::vector<std::string> StoreQuery::ask(const std::string& sql, const TakeRow& 
     }
     return names;
   } catch (const DatabaseError& error) {
+    if (error.kind() == DatabaseError::Kind::endless) {
+      throw ConfigError(
+          "--where: it makes a value of more than 64 MiB, or takes more steps than rows account for; "
+          "write a simpler expression, as in \"ranks = 8 AND strategy = 'commfuse'\"");
+    }
     if (error.kind() != DatabaseError::Kind::statement && error.kind() != DatabaseError::Kind::read_only) {
       throw;
     }
@@ -164,7 +169,19 @@ std::vector<std::string> StoreQuery::ask(const std::string& sql, const TakeRow& 
   }
 }
 
+/// Expressions of SQL may hold questions of their own, which need not end.
+void StoreQuery::allow_steps_for(const std::string& where) const {
+  constexpr std::int64_t for_a_question = 100'000'000;  // a second or two
+  constexpr std::int64_t for_a_row = 20'000;
+  if (!where.empty()) {
+    Statement count(database_, "SELECT count(*) FROM rows");
+    count.step();
+    database_.allow_steps(for_a_question + for_a_row * count.whole(0));
+  }
+}
+
 std::vector<std::string> StoreQuery::run(const Query& query, const TakeRow& take) const {
+  allow_steps_for(query.where);
   for (const std::string& name : query.columns) {
     require_column("--columns", name);
   }
@@ -175,6 +192,7 @@ std::vector<std::string> StoreQuery::run(const Query& query, const TakeRow& take
 }
 
 std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& take) const {
+  allow_steps_for(query.query.where);
   const auto [by, falls] = direction_of(query.by);
   require_column("--by", by);
   for (const std::string& name : query.per) {

@@ -54,6 +54,7 @@ class StoreQuery {
 
  private:
   std::vector<std::string> ask(const std::string& sql, const TakeRow& take) const;
+  void allow_steps_for(const std::string& where) const;
   [[nodiscard]] std::string table(const std::string& schema) const;
   void require_column(std::string_view flag, const std::string& name) const;
   [[nodiscard]] std::string order_of(const std::vector<std::string>& sort_by) const;

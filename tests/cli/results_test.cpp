@@ -142,6 +142,23 @@ TEST_F(ResultsTest, MistakesNameTheFlagAndChangeNothing) {
   EXPECT_EQ(contents_of("out/results.sqlite"), before);
 }
 
+TEST_F(ResultsTest, ALimitBelow0IsAMistake) {
+  ASSERT_EQ(sweep("out").code, 3);
+  const Outcome outcome = run_program("commfuse-sim results out --limit -1");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "--limit: Value -1 not in range 0 to 1000000000000; see commfuse-sim results --help\n");
+}
+
+TEST_F(ResultsTest, AnExpressionThatMakesTooLongAValueIsAMistake) {
+  ASSERT_EQ(sweep("out").code, 3);
+  for (const char* command : {"results", "best"}) {
+    const Outcome outcome =
+        run_program(std::string("commfuse-sim ") + command + " out --where \"zeroblob(2000000000)\"");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err.rfind("--where: it makes a value of more than 64 MiB", 0), 0U) << outcome.err;
+  }
+}
+
 TEST_F(ResultsTest, WhatIsNoStoreIsAMistakeOfTheUser) {
   const Outcome absent = run_program("commfuse-sim results absent");
   EXPECT_EQ(absent.code, 2);

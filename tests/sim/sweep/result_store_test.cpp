@@ -153,6 +153,10 @@ TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
   EXPECT_NE(told("network_bandwidth", std::string("x")).find("(network_bandwidth is 'x', which is none"),
             std::string::npos);
   EXPECT_NE(told("makespan_us", 1e300).find("(makespan_us is 1e+300, which is out of range)"), std::string::npos);
+  EXPECT_NE(told("mfu", 1e9).find("(mfu is 1000000000, which is out of range)"), std::string::npos);
+  EXPECT_NE(told("mfu_p99", -0.5).find("(mfu_p99 is -0.5, which is out of range)"), std::string::npos);
+  EXPECT_NE(told("win_probability", 1.5).find("(win_probability is 1.5, which is out of range)"), std::string::npos);
+  EXPECT_NE(told("makespan_error", -1.0).find("(makespan_error is -1, which is out of range)"), std::string::npos);
   EXPECT_NE(told("makespan_us", 1.0).find("(makespan_us is not the sum of"), std::string::npos);
   EXPECT_NE(told("p99_causes", std::string("[")).find("(a cell is no JSON of a row)"), std::string::npos);
   EXPECT_NE(told("p99_causes", 1.0).find("(a cell is no text)"), std::string::npos);
@@ -217,6 +221,7 @@ TEST(StoreRow, AWholeModelWithoutWhatReadersAskForIsRefusedWhateverItsChecksum) 
   EXPECT_EQ(told("batch", "4611686018427387904"), "batch is 4611686018427387904, which is out of range");
   EXPECT_EQ(told("time_ms", "\"5\""), "time_ms is no number");
   EXPECT_EQ(told("time_ms", "1e30"), "time_ms is 1e+30, which is out of range");
+  EXPECT_EQ(told("mfu", "1e9"), "mfu is 1000000000, which is out of range");
   EXPECT_NE(refusal_of_step("fits", "\"fits\":1}").find("(fits is no truth value)"), std::string::npos);
   EXPECT_NE(refusal_of_step("", R"("warnings":false,)").find("(warnings is no text)"), std::string::npos);
   EXPECT_NE(refusal_of_step("", R"("reason":false,)").find("(reason is no text)"), std::string::npos);

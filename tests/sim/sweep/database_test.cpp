@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What somebody asks SQLite has an end.
+#include "sim/sweep/database.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string_view>
+
+#include "tests/own_folder.h"
+
+namespace commfuse::test {
+namespace {
+
+constexpr std::string_view endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c";
+
+/// Of the statement, run to its end; nothing where it has one.
+std::optional<DatabaseError::Kind> failure_of(const Database& database, std::string_view sql) {
+  try {
+    Statement(database, sql).finish();
+  } catch (const DatabaseError& error) {
+    return error.kind();
+  }
+  return std::nullopt;
+}
+
+TEST(Database, AStatementThatNeverEndsFailsWhenItsStepsAreUsedUp) {
+  const OwnFolder folder;
+  const Database database("a.sqlite", Database::Access::write);
+  database.allow_steps(1'000'000);
+  EXPECT_EQ(failure_of(database, "SELECT 1"), std::nullopt);
+  EXPECT_EQ(failure_of(database, endless), DatabaseError::Kind::endless);
+}
+
+TEST(Database, AValueThatIsTooLongIsNoFaultOfTheDisk) {
+  const OwnFolder folder;
+  const Database database("a.sqlite", Database::Access::write);
+  EXPECT_EQ(failure_of(database, "SELECT zeroblob(2000000000)"), DatabaseError::Kind::endless);
+}
+
+}  // namespace
+}  // namespace commfuse::test
