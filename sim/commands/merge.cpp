@@ -151,12 +151,21 @@ Sweep sweep_in(const fs::path& settings) {
   return sweep;
 }
 
+/// What is replaced was once merged, and is nobody else's.
+void require_ours(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::exists(path, ignored)) {
+    const TakenStore ours(path);
+  }
+}
+
 int merge(const MergeRequest& request) {
+  require_ours(fs::path(request.folder) / store_file);
   Readers readers = readers_of(shard_files(request));
   const StoreIdentity& identity = readers.begin()->second->identity();
   require_format(identity.kind, request.format);
   require_complete(readers, request.folder);
-  const SweepFolder folder(request.folder, identity.settings, false);
+  const SweepFolder folder(request.folder, identity.settings, FolderUse::merge);
   folder.begin();
   const fs::path path = folder.path_of(store_file);
   const fs::path unfinished = folder.path_of(fmt::format(".{}.part", store_file));

@@ -26,8 +26,15 @@ namespace fs = std::filesystem;
 constexpr std::array<std::string_view, 6> result_files{"results.csv", "results.json",   "report.html",
                                                        "map.csv",     "crossovers.csv", "map.json"};
 
-[[noreturn]] void refuse(const fs::path& folder, std::string_view why) {
-  throw ConfigError(fmt::format("--out: {} {}", in_quotes(folder.string()), why));
+[[noreturn]] void refuse(FolderUse use, const fs::path& folder, std::string_view why) {
+  const std::string_view argument = use == FolderUse::merge ? "FOLDER" : "--out";
+  throw ConfigError(fmt::format("{}: {} {}", argument, in_quotes(folder.string()), why));
+}
+
+/// What may be done about a folder that is not free, `forced` being what --force would do.
+std::string remedy(FolderUse use, std::string_view forced) {
+  return use == FolderUse::merge ? "merge into a new folder, and name the shards behind it"
+                                 : fmt::format("choose another folder, or add --force to {}", forced);
 }
 
 /// The folder itself, or the nearest above it that is there.
@@ -68,21 +75,21 @@ bool is_unfinished(const fs::path& path) {
   return name.starts_with(fmt::format(".{}.", settings_file)) && name.ends_with(".part");
 }
 
-void require_free(const fs::path& folder, const std::string& settings) {
+void require_free(FolderUse use, const fs::path& folder, const std::string& settings) {
   std::error_code error;
   fs::directory_iterator entries(folder, error);
   const bool empty = !error && std::all_of(fs::begin(entries), fs::end(entries), [](const fs::directory_entry& entry) {
     return is_unfinished(entry.path());
   });
   if (error) {
-    refuse(folder, fmt::format("cannot be read ({}); choose another folder", error.message()));
+    refuse(use, folder, fmt::format("cannot be read ({}); choose another folder", error.message()));
   }
   const std::optional<std::string> held = settings_in(folder, settings);
   if (!empty && !held) {
-    refuse(folder, "holds other files; choose another folder, or add --force to write among them");
+    refuse(use, folder, fmt::format("holds other files; {}", remedy(use, "write among them")));
   }
   if (!empty && held != settings) {
-    refuse(folder, "holds the results of another sweep; choose another folder, or add --force to replace them");
+    refuse(use, folder, fmt::format("holds the results of another sweep; {}", remedy(use, "replace them")));
   }
 }
 
@@ -102,7 +109,8 @@ void require_no_results(const fs::path& folder) {
   const auto require_none = [&](std::string_view name) {
     std::error_code ignored;
     if (fs::exists(fs::symlink_status(folder / name, ignored))) {
-      refuse(folder, fmt::format("holds a {} that is of no sweep; remove it, or choose another folder", name));
+      refuse(FolderUse::forced_sweep, folder,
+             fmt::format("holds a {} that is of no sweep; remove it, or choose another folder", name));
     }
   };
   require_none(settings_file);
@@ -127,21 +135,22 @@ OutputFile file_of(std::string name, std::string text) {
   return {std::move(name), [text = std::move(text)](const Sink& sink) { sink(text); }};
 }
 
-SweepFolder::SweepFolder(fs::path folder, std::string settings, bool force)
-    : folder_(std::move(folder)), settings_(std::move(settings)), force_(force) {
+SweepFolder::SweepFolder(fs::path folder, std::string settings, FolderUse use)
+    : folder_(std::move(folder)), settings_(std::move(settings)), use_(use) {
   if (folder_.empty()) {
-    refuse(folder_, "is no folder; name one, as in --out out/sweep");
+    refuse(use_, folder_, "is no folder; name one, as in --out out/sweep");
   }
   const fs::path existing = nearest_existing(folder_);
   std::error_code ignored;
   if (!fs::is_directory(existing, ignored)) {
-    refuse(folder_, fmt::format("cannot be made: {} is no folder; choose another", existing.string()));
+    refuse(use_, folder_, fmt::format("cannot be made: {} is no folder; choose another", existing.string()));
   }
   if (::access(existing.c_str(), W_OK | X_OK) != 0) {
-    refuse(folder_, fmt::format("cannot be written: {} is not yours to write to; choose another", existing.string()));
+    refuse(use_, folder_,
+           fmt::format("cannot be written: {} is not yours to write to; choose another", existing.string()));
   }
-  if (!force && fs::exists(folder_, ignored)) {
-    require_free(folder_, settings_);
+  if (use_ != FolderUse::forced_sweep && fs::exists(folder_, ignored)) {
+    require_free(use_, folder_, settings_);
   }
 }
 
@@ -149,10 +158,10 @@ void SweepFolder::begin() const {
   std::error_code error;
   fs::create_directories(folder_, error);
   if (error) {
-    refuse(folder_, fmt::format("cannot be made ({}); choose another folder", error.message()));
+    refuse(use_, folder_, fmt::format("cannot be made ({}); choose another folder", error.message()));
   }
   const std::optional<std::string> held = settings_in(folder_, settings_);
-  if (force_ && held != settings_) {
+  if (use_ == FolderUse::forced_sweep && held != settings_) {
     if (!is_of_a_sweep(held, settings_)) {
       require_no_results(folder_);
     }
@@ -164,7 +173,7 @@ void SweepFolder::begin() const {
 void SweepFolder::write(const std::vector<OutputFile>& files) const {
   const std::optional<std::string> held = settings_in(folder_, settings_);
   if (held && held != settings_) {
-    refuse(folder_, "was given to another sweep while this one ran; run it again in another folder");
+    refuse(use_, folder_, "was given to another sweep while this one ran; run it again in another folder");
   }
   std::error_code error;
   std::vector<std::unique_ptr<reports::AtomicFile>> open;

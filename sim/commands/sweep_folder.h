@@ -2,6 +2,7 @@
 // The folder that a sweep leaves its results in.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -22,13 +23,20 @@ using OutputFile = std::pair<std::string, std::function<void(const Sink&)>>;
 /// A file that is one text.
 OutputFile file_of(std::string name, std::string text);
 
+/// Who writes to a folder: messages name its argument and its remedies.
+enum class FolderUse : std::uint8_t {
+  sweep,
+  forced_sweep,  ///< what the folder holds is no obstacle
+  merge,
+};
+
 class SweepFolder {
  public:
   /// Nothing is written yet. Throws ConfigError when the folder cannot be made, or when it is not empty and its
-  /// settings are not these, unless `force`.
-  SweepFolder(std::filesystem::path folder, std::string settings, bool force);
+  /// settings are not these, unless the sweep is forced.
+  SweepFolder(std::filesystem::path folder, std::string settings, FolderUse use);
 
-  /// Makes the folder and says in it which sweep it is for. With `force`, what it held of another sweep goes away;
+  /// Makes the folder and says in it which sweep it is for. Where forced, what it held of another sweep goes away;
   /// throws ConfigError, and changes nothing, where another process has a store of it or what is in the way is of no
   /// sweep.
   void begin() const;
@@ -42,7 +50,7 @@ class SweepFolder {
  private:
   std::filesystem::path folder_;
   std::string settings_;
-  bool force_;
+  FolderUse use_;
 };
 
 }  // namespace commfuse::sim

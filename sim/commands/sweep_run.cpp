@@ -140,7 +140,8 @@ int finish(const PreparedSweep& prepared, const SweepRequest& request, const Swe
 }
 
 SweepFolder prepared_folder(const PreparedSweep& prepared, const SweepRequest& request) {
-  SweepFolder folder(request.out, prepared.identity.settings, request.force);
+  SweepFolder folder(request.out, prepared.identity.settings,
+                     request.force ? FolderUse::forced_sweep : FolderUse::sweep);
   folder.begin();
   return folder;
 }

@@ -136,6 +136,31 @@ TEST_F(SweepScale, MergeRefusesAShardTwiceAndOneOfAnotherSweep) {
             "cut alike\n");
 }
 
+TEST_F(SweepScale, MergeLeavesAloneWhatIsNotItsOwnAndSaysWhatCanBeDone) {
+  for (const char* part : {"1/2", "2/2"}) {
+    ASSERT_EQ(
+        run_program("commfuse-sim sweep a.yaml --out all --progress none --jitter none --shard " + std::string(part))
+            .code,
+        3);
+  }
+  const auto refused = [](const std::string& folder, const std::string& sentence) {
+    const Outcome outcome =
+        run_program("commfuse-sim merge " + folder + " all/shard-1-of-2.sqlite " + "all/shard-2-of-2.sqlite");
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err, sentence);
+  };
+  const std::string remedy = "; merge into a new folder, and name the shards behind it\n";
+  fs::create_directory("notes");
+  std::ofstream("notes/diary.txt") << "years of work";
+  refused("notes", "FOLDER: 'notes' holds other files" + remedy);
+  fs::create_directory("other");
+  std::ofstream("other/settings.yaml") << "of another";
+  refused("other", "FOLDER: 'other' holds the results of another sweep" + remedy);
+  std::ofstream("all/results.sqlite") << "years of work";
+  refused("all", "all/results.sqlite is no result store of commfuse; choose another file or folder\n");
+  EXPECT_EQ(contents_of("all/results.sqlite"), "years of work");
+}
+
 TEST_F(SweepScale, AFileThatChangedSinceIsNotMixedIn) {
   fs::copy_file(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-8b.yaml", "mine.yaml");
   const std::string mine = sweep("out", "--model ./mine.yaml --axis jitter=none --axis seq=1K,2K -o csv");
