@@ -67,11 +67,22 @@ int code_of(bool writes) { return SQLITE_OPEN_READWRITE | (writes ? SQLITE_OPEN_
 /// Bytes of a text or a row. The largest that a sweep writes, its settings or the causes of a tail, have a few MB.
 constexpr int longest_value = 1 << 26;
 
+/// A pipe in the place of a file of SQLite's own would be waited for.
+void require_plain(const std::filesystem::path& beside) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::symlink_status(beside, error);
+  if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
+    throw ConfigError(fmt::format("{} is no plain file, so no sweep left it; remove it", beside.string()));
+  }
+}
+
 /// SQLite goes on with the journal that lies beside a file, and where that names the journal of several databases, it
 /// removes the file of that name, whatever it is. Ours never names one: nothing is attached.
 void refuse_journal_of_several(const std::filesystem::path& path) {
   constexpr std::string_view ends = "\xd9\xd5\x05\xf9\x20\xa1\x63\xd7";  // sqlite.org/fileformat: the rollback journal
   const std::filesystem::path journal = path.string() + "-journal";
+  require_plain(journal);
+  require_plain(path.string() + "-wal");
   std::ifstream in(journal, std::ios::binary | std::ios::ate);
   std::array<char, ends.size()> last{};
   if (in && in.tellg() >= static_cast<std::streamoff>(last.size())) {

@@ -114,7 +114,8 @@ TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountAMistake) {
 
 TEST(CommfuseSimTune, NamesTheNumberOfPartsOfAscendsOwnSlicingThere) {
   const std::string on_ascend =
-      run_program("commfuse-sim tune --model llama-3.1-8b --hardware ascend-910b-mesh --gpus 8 --ranks 8 --seq 8192").out;
+      run_program("commfuse-sim tune --model llama-3.1-8b --hardware ascend-910b-mesh --gpus 8 --ranks 8 --seq 8192")
+          .out;
   EXPECT_NE(on_ascend.find("MindSpeed's beside them\n  --use-ascend-coc --coc-parallel-num "), std::string::npos)
       << on_ascend;
   const std::string elsewhere =

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <csignal>
@@ -463,6 +464,16 @@ TEST(ResultStore, AJournalThatNamesAnotherFileToRemoveIsRefused) {
       << journal << number(0x40000000 / 4096 + 1) << name << number(name.size()) << number(sum) << ends;
   EXPECT_EQ(refusal_of_reader("a.sqlite"), "a.sqlite-journal is of several databases, so no sweep left it; remove it");
   EXPECT_TRUE(fs::exists("precious.txt"));
+}
+
+TEST(ResultStore, APipeInThePlaceOfAJournalIsNotWaitedFor) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  for (const char* name : {"a.sqlite-journal", "a.sqlite-wal"}) {
+    ASSERT_EQ(mkfifo(name, 0600), 0);
+    EXPECT_EQ(refusal_of_reader("a.sqlite"), std::string(name) + " is no plain file, so no sweep left it; remove it");
+    fs::remove(name);
+  }
 }
 
 TEST(ResultStore, ATriggerNeverRuns) {
