@@ -23,9 +23,9 @@ double touched(double experts, double active, double all, double tokens) {
 void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
   const Experts& experts = *model_.experts;
   const std::int64_t met = tokens_ * experts.active;
-  const double read_experts =
-      touched(static_cast<double>(experts.count / plan_.expert), static_cast<double>(experts.active),
-              static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
+  const std::int64_t own = experts.count / plan_.expert;
+  const double read_experts = touched(static_cast<double>(own), static_cast<double>(experts.active),
+                                      static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
   const Bytes weights{std::llround(read_experts * static_cast<double>(width * n * k))};
   const Duration read = memory_bound_time(machine_.accelerator, weights, machine_.accelerator.sms);
   kernel(stream, std::max(read, product_time(met, n, k, false)));

@@ -118,8 +118,9 @@ TEST(PeerBetween, a_pair_of_a_pcie_tree_sees_its_slowest_hop) {
 
 TEST(CollectiveOver, a_group_below_the_slowest_wire_is_as_much_faster_as_its_pairs_are) {
   Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
-  machine.link.collective.all_to_all = std::make_shared<const AllToAllParameters>(
-      AllToAllParameters{{.value = Bytes{1'000}}, machine.link.collective, machine.link.collective});
+  const ProtocolParameters& protocol = machine.link.collective;
+  machine.link.collective.all_to_all =
+      std::make_shared<const AllToAllParameters>(AllToAllParameters{{.value = Bytes{1'000}}, protocol, protocol});
   const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
                                             .gpus_per_node = 8,
                                             .gpu_rate = gigabytes(60),

@@ -20,7 +20,7 @@ const Transformer gpt_22b{.layers = 48,
                           .biases = true,
                           .tied_embeddings = true,
                           .positions = 2048};
-constexpr std::int64_t sbh = 2048 * 4 * 6144;  // of a micro-batch of 4
+constexpr std::int64_t sbh = 2048LL * 4 * 6144;  // of a micro-batch of 4
 
 TrainingPlan korthikanti(std::int64_t tensor, bool sequence_parallel, Recompute recompute) {
   return {.tensor = tensor,

@@ -193,13 +193,13 @@ TEST_F(Calibrate, MemoryBoundKernelsAreFittedFromATableOfLayers) {
     for (std::int64_t m = 8; m <= 4096; m += 136) {
       const std::int64_t inner = 11008 / tp;
       const std::int64_t heads = 8192 / tp;  // queries and keys
-      add("add", tp, {.rows = m, .width = 4096, .traffic = Bytes{3 * 2 * m * 4096}});
+      add("add", tp, {.rows = m, .width = 4096, .traffic = Bytes{6 * m * 4096}});
       add("input_layernorm", tp,
-          {.kernel = FrameworkKernel::norm, .rows = m, .width = 4096, .traffic = Bytes{2 * 2 * m * 4096}});
+          {.kernel = FrameworkKernel::norm, .rows = m, .width = 4096, .traffic = Bytes{4 * m * 4096}});
       add("mlp_act", tp,
-          {.kernel = FrameworkKernel::activation, .rows = m, .width = inner, .traffic = Bytes{3 * 2 * m * inner}});
+          {.kernel = FrameworkKernel::activation, .rows = m, .width = inner, .traffic = Bytes{6 * m * inner}});
       add("attn_rope", tp,
-          {.kernel = FrameworkKernel::rotation, .rows = m, .width = heads, .traffic = Bytes{2 * 2 * m * heads}});
+          {.kernel = FrameworkKernel::rotation, .rows = m, .width = heads, .traffic = Bytes{4 * m * heads}});
     }
   }
   const Calibration calibration =
