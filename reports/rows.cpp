@@ -41,7 +41,7 @@ bool is_formula(std::string_view text) {
 }  // namespace
 
 std::string csv_text(const std::string& cell) {
-  const std::string text = is_formula(cell) ? fmt::format("'{}", cell) : cell;
+  std::string text = is_formula(cell) ? fmt::format("'{}", cell) : cell;
   if (text.find_first_of(",\"\r\n") == std::string::npos) {
     return text;
   }

@@ -65,7 +65,7 @@ LatentAttention read_latent(YamlMap map) {
 
 /// A letter a layer.
 std::string read_pattern(YamlMap& map, const Transformer& model) {
-  const std::string pattern = map.text("pattern");
+  std::string pattern = map.text("pattern");
   for (const char letter : pattern) {
     const bool is_known = std::string_view("M*-E").find(letter) != std::string_view::npos;
     if (!is_known || (letter == StateSpace::experts && !model.experts)) {
