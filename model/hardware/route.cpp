@@ -85,8 +85,11 @@ class Ways {
     arrivals_[static_cast<std::size_t>(stop)].push_back({from, link});
   }
 
-  /// Where the shortest way to a GPU arrives.
+  /// Where the shortest way to a GPU arrives: not by a NIC inside a node, where there is another way.
   [[nodiscard]] int stop_of(int gpu) const {
+    if (vertex(gpu).node == vertex(start_).node && distance(gpu) != unreached) {
+      return gpu;
+    }
     const int over_nic = static_cast<int>(topology_.vertices.size()) + gpu;
     return distance(over_nic) < distance(gpu) ? over_nic : gpu;
   }

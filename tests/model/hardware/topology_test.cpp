@@ -187,6 +187,25 @@ TEST(BuildTopology, few_nics_are_shared_by_neighbours) {
   EXPECT_NE(nic_of(1), nic_of(2));
 }
 
+TEST(BuildTopology, what_stays_in_a_node_passes_no_nic_however_near_that_is) {
+  // Two GPUs a bridge, and a NIC for all four: over it two hops of 1 ns, by the root four of 500 ns.
+  TopologyPlan plan{.kind = NodeKind::pcie_tree,
+                    .gpus_per_node = 4,
+                    .gpu_rate = gigabytes(60),
+                    .hop_latency = 500ns,
+                    .gpus_per_bridge = 2,
+                    .bridges_per_root = 2,
+                    .bridge_rate = gigabytes(30)};
+  plan.nodes = 2;
+  plan.nics_per_node = 1;
+  plan.nic_rate = gigabytes(10);
+  plan.nic_latency = 1ns;
+  const Topology topology = build_topology(plan);
+  EXPECT_EQ(route_between(topology, 0, 2)->rate, gigabytes(30));
+  EXPECT_EQ(route_between(topology, 0, 2)->hops(), 4);
+  EXPECT_EQ(route_between(topology, 0, 6)->rate, gigabytes(10));
+}
+
 TEST(BuildTopology, nodes_without_nics_do_not_reach_each_other) {
   TopologyPlan plan = two_nodes();
   plan.nics_per_node = 0;
