@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 using test::gigabytes;
 using test::link;
 
-/// Two nodes of four, each GPU with a NIC of 10 GB/s; inside 200 GB/s for a collective.
+/// Each GPU with a NIC of 10 GB/s; inside 200 GB/s for a collective.
 Machine two_nodes() {
-  Machine machine{.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
+  Machine machine = test::two_nodes();
   machine.nics_per_node = 4;
   machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(
       std::vector<CollectiveParameters>{link(1, 10).collective, link(1, 20).collective, link(1, 30).collective});

@@ -18,18 +18,7 @@ GroupRates rates_of(NodeKind kind, int gpus, double wire) {
 
 double gb(BytesPerSecond rate) { return rate.value / 1e9; }
 
-/// Two GPUs a bridge at 60 GB/s each, two bridges a root at 30, two roots joined at 20.
-GroupRates tree() {
-  return {build_topology({.kind = NodeKind::pcie_tree,
-                          .gpus_per_node = 8,
-                          .gpu_rate = gigabytes(60),
-                          .hop_latency = 1us,
-                          .gpus_per_bridge = 2,
-                          .bridges_per_root = 2,
-                          .bridge_rate = gigabytes(30),
-                          .root_rate = gigabytes(20)}),
-          8};
-}
+GroupRates tree() { return {build_topology(test::pcie_tree()), 8}; }
 
 TEST(GroupRates, on_a_switch_every_group_has_the_whole_rate) {
   const GroupRates rates = rates_of(NodeKind::nvswitch, 8, 450);

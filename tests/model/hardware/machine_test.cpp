@@ -16,12 +16,7 @@ using namespace std::chrono_literals;
 
 using test::gigabytes;
 using test::link;
-
-/// Two nodes of four on NVSwitches.
-Machine two_nodes() {
-  Machine machine{.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
-  return machine;
-}
+using test::two_nodes;
 
 TEST(Machine, gpus_are_counted_over_all_nodes) { EXPECT_EQ(total_gpus(two_nodes()), 8); }
 
@@ -96,14 +91,7 @@ TEST(PeerBetween, a_pair_of_a_pcie_tree_sees_its_slowest_hop) {
   // The nearest pair gets 40 of the 60 GB/s of its wires. One meeting at the root gets 30/60 of that and two hops more;
   // one in the other half 20/60 and three hops more.
   Machine machine{.name = "box", .link = link(40, 20), .gpus_per_node = 8};
-  const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
-                                            .gpus_per_node = 8,
-                                            .gpu_rate = gigabytes(60),
-                                            .hop_latency = 1us,
-                                            .gpus_per_bridge = 2,
-                                            .bridges_per_root = 2,
-                                            .bridge_rate = gigabytes(30),
-                                            .root_rate = gigabytes(20)});
+  const Topology topology = build_topology(test::pcie_tree());
   machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
   ASSERT_NE(machine.pair_peers, nullptr);
   EXPECT_EQ(machine.pair_peers->kinds.size(), 3u);
@@ -121,14 +109,7 @@ TEST(CollectiveOver, a_group_below_the_slowest_wire_is_as_much_faster_as_its_pai
   const ProtocolParameters& protocol = machine.link.collective;
   machine.link.collective.all_to_all =
       std::make_shared<const AllToAllParameters>(AllToAllParameters{{.value = Bytes{1'000}}, protocol, protocol});
-  const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
-                                            .gpus_per_node = 8,
-                                            .gpu_rate = gigabytes(60),
-                                            .hop_latency = 1us,
-                                            .gpus_per_bridge = 2,
-                                            .bridges_per_root = 2,
-                                            .bridge_rate = gigabytes(30),
-                                            .root_rate = gigabytes(20)});
+  const Topology topology = build_topology(test::pcie_tree());
   machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
   machine.group_collectives = group_collectives_of(GroupRates(topology, 8), 8, machine.link.collective);
   ASSERT_NE(machine.group_collectives, nullptr);

@@ -21,4 +21,21 @@ inline Link link(double peer_rate, double collective_rate) {
   return made;
 }
 
+/// Two nodes of four on NVSwitches.
+inline Machine two_nodes() {
+  return {.name = "two", .link = link(100, 200), .gpus_per_node = 4, .nodes = 2, .network = link(10, 40)};
+}
+
+/// Two GPUs a bridge at 60 GB/s each, two bridges a root at 30, two roots joined at 20.
+inline TopologyPlan pcie_tree() {
+  return {.kind = NodeKind::pcie_tree,
+          .gpus_per_node = 8,
+          .gpu_rate = gigabytes(60),
+          .hop_latency = std::chrono::microseconds(1),
+          .gpus_per_bridge = 2,
+          .bridges_per_root = 2,
+          .bridge_rate = gigabytes(30),
+          .root_rate = gigabytes(20)};
+}
+
 }  // namespace commfuse::test

@@ -8,14 +8,16 @@
 #include <utility>
 #include <vector>
 
+#include "tests/model/hardware/made_links.h"
+
 namespace commfuse {
 namespace {
 
 using namespace std::chrono_literals;
 
-using Path = std::vector<int>;
+using test::gigabytes;
 
-BytesPerSecond gigabytes(double rate) { return {rate * 1e9}; }
+using Path = std::vector<int>;
 
 /// GPUs come first among the vertices.
 Topology of_edges(int gpus, int vertices, std::vector<Edge> edges) {
@@ -114,20 +116,9 @@ TEST(BuildTopology, a_ring_of_two_has_one_wire_and_of_one_none) {
   EXPECT_EQ(build_topology({.kind = NodeKind::ring, .gpus_per_node = 1}).edges.size(), 0u);
 }
 
-TopologyPlan pcie() {
-  return {.kind = NodeKind::pcie_tree,
-          .gpus_per_node = 8,
-          .gpu_rate = gigabytes(60),
-          .hop_latency = 1us,
-          .gpus_per_bridge = 2,
-          .bridges_per_root = 2,
-          .bridge_rate = gigabytes(30),
-          .root_rate = gigabytes(20)};
-}
-
 TEST(BuildTopology, a_pcie_tree_is_slower_the_higher_a_pair_meets) {
   // GPU 0 and 1 share a bridge, 0 to 3 a root; GPU 4 is under the other root.
-  const Topology topology = build_topology(pcie());
+  const Topology topology = build_topology(test::pcie_tree());
   EXPECT_EQ(topology.vertices.size(), 8u + 4u + 2u);
   EXPECT_EQ(topology.edges.size(), 8u + 4u + 1u);
   const Route near = *route_between(topology, 0, 1);
@@ -143,7 +134,7 @@ TEST(BuildTopology, a_pcie_tree_is_slower_the_higher_a_pair_meets) {
 }
 
 TEST(BuildTopology, a_tree_whose_roots_are_not_joined_loses_the_second_half) {
-  TopologyPlan plan = pcie();
+  TopologyPlan plan = test::pcie_tree();
   plan.root_rate = std::nullopt;
   EXPECT_EQ(unreachable_gpu(build_topology(plan)), 4);
   plan.bridges_per_root = 4;  // One root for all.
