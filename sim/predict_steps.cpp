@@ -14,6 +14,7 @@
 #include "model/config/choices.h"
 #include "model/config/quantity.h"
 #include "model/config_error.h"
+#include "model/cost/group.h"
 #include "model/record/result.h"
 #include "sim/step/step.h"
 
@@ -218,9 +219,14 @@ void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
 
 /// Behind the results of a row.
 void warn_of_nodes(StepRow& row, const StepPoint& point) {
-  if (point.plan.tensor > point.machine->gpus_per_node) {
+  const TrainingPlan& plan = point.plan;
+  const Machine& machine = *point.machine;
+  if (plan.tensor > machine.gpus_per_node) {
     row.add("warnings", fmt::format("{} tensor ranks spread over several nodes of {}, whose network is slower",
-                                    point.plan.tensor, point.machine->name));
+                                    plan.tensor, machine.name));
+  } else if (group_of(machine, 1, plan.tensor, plan.gpus()).nodes > 1) {
+    row.add("warnings", fmt::format("some groups of {} tensor ranks lie across two nodes of {}, and all wait for them",
+                                    plan.tensor, machine.name));
   }
 }
 

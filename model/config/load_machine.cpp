@@ -300,8 +300,10 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
     root.map("network").mistake(
         "nics_per_node", fmt::format("the GPUs of {} use {} NICs, not {}; write nics_per_node: {}", plan.wires->file,
                                      used, network.nics_per_node, used));
+  } else {
+    machine.nics_per_node = network.nics_per_node;
+    check_network_collectives(root, machine, network.groups);
   }
-  machine.nics_per_node = network.nics_per_node;
   plan.nodes = network.nodes;
   plan.nics_per_node = network.nics_per_node;
   plan.nic_rate = network.link->nominal_rate.value;
@@ -391,10 +393,14 @@ Planned read_hardware(YamlFile& file) {
   }
   if (!file.has_mistakes()) {
     check_aggregate(root.map("link").map("peer"), machine.link.peer);
+    check_node_collective(root, machine);
   }
   if (!file.has_mistakes()) {
     wire_up(root, machine, planned.plan);
     join_groups(network, machine);
+  }
+  if (!file.has_mistakes()) {
+    check_node_wires(root, machine, planned.plan);
   }
   file.finish();
   return planned;

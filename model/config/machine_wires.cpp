@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "model/config/files.h"
@@ -50,6 +53,18 @@ int wires_of_a_gpu(NodeKind kind, int gpus) {
     case NodeKind::pcie_tree: return 1;
   }
   return 1;
+}
+
+/// No collective is faster than the wires that it goes over. False where a mistake was noted.
+bool check_collective(YamlMap map, const CollectiveParameters& collective, BytesPerSecond most,
+                      std::string_view wires) {
+  if (collective.rate.value.value <= rounding * most.value) {
+    return true;
+  }
+  map.mistake("rate", fmt::format("{} is more than there is: {} {}; write what a rank sends in a collective, or the "
+                                  "rate of the wires",
+                                  format_bandwidth(collective.rate.value), wires, format_bandwidth(most)));
+  return false;
 }
 
 /// Nothing when a mistake was noted.
@@ -119,6 +134,34 @@ TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& m
   }
   plan.gpu_rate.value /= wires_of_a_gpu(plan.kind, plan.gpus_per_node);
   return plan;
+}
+
+void check_node_collective(YamlMap root, const Machine& machine) {
+  if (machine.gpus_per_node > 1) {
+    check_collective(root.map("link").map("collective"), machine.link.collective, machine.link.nominal_rate.value,
+                     "a GPU's nominal_rate is");
+  }
+}
+
+void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& plan) {
+  if ((plan.wires || plan.kind != NodeKind::nvswitch) && machine.gpus_per_node > 1) {
+    const GroupRates rates(*machine.topology, machine.gpus_per_node);
+    check_collective(root.map("link").map("collective"), machine.link.collective, rates.alone(machine.gpus_per_node),
+                     "over the wires of the topology a GPU gets");
+  }
+}
+
+void check_network_collectives(YamlMap root, const Machine& machine,
+                               const std::map<int, CollectiveParameters>& groups) {
+  const int nics = std::min(machine.nics_per_node, machine.gpus_per_node);
+  const BytesPerSecond most = static_cast<double>(nics) * machine.network->nominal_rate.value;
+  const std::string wires = nics == 1 ? "the NIC that a node's GPUs use carries"
+                                      : fmt::format("the {} NICs that a node's GPUs use carry", nics);
+  YamlMap map = root.map("network");
+  check_collective(map.map("collective"), machine.network->collective, most, wires);
+  for (const auto& [gpus, collective] : groups) {
+    check_collective(map.map("groups").map(std::to_string(gpus)), collective, most, wires);
+  }
 }
 
 void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan) {

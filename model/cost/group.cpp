@@ -2,6 +2,8 @@
 #include "model/cost/group.h"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "model/check.h"
 #include "model/cost/op_time.h"
@@ -14,19 +16,77 @@ Duration stretched(Duration time, double factor) {
   return factor == 1.0 ? time : op_time(factor * to_seconds(time), "a collective");
 }
 
-/// Of the first such group of a node.
-Group inside_a_node(const Machine& machine, int stride, int ranks) {
-  Group group{.ranks = ranks};
-  if (stride == 1 || ranks == 1) {
-    group.wires = &collective_over(machine, 0, ranks);
-    return group;
+/// How a group lies on the nodes that have any of its members.
+struct Lie {
+  int nodes = 0;
+  int least = 0;
+  std::vector<int> counts;  // numbers of members on a node, each once
+};
+
+/// Of the members first, first + stride and so on, so many.
+Lie lie_of(std::int64_t first, std::int64_t stride, std::int64_t ranks, std::int64_t gpus_per_node) {
+  Lie lie;
+  for (std::int64_t next = 0; next < ranks; ++lie.nodes) {
+    const std::int64_t gpu = first + next * stride;
+    const std::int64_t end = (gpu / gpus_per_node + 1) * gpus_per_node;
+    const std::int64_t members = std::min(ranks - next, (end - gpu + stride - 1) / stride);
+    next += members;
+    const auto count = static_cast<int>(members);
+    lie.least = lie.nodes == 0 ? count : std::min(lie.least, count);
+    if (std::find(lie.counts.begin(), lie.counts.end(), count) == lie.counts.end()) {
+      lie.counts.push_back(count);
+    }
   }
-  const double part = machine.strided_rates == nullptr ? 1.0 : machine.strided_rates->of_whole(stride, ranks);
-  if (part != 1.0) {
-    group.part = std::make_shared<const CollectiveParameters>(with_rates(machine.link.collective, part));
+  return lie;
+}
+
+/// Whether the second is the one that all wait for.
+bool is_faster(const Lie& one, const Lie& other) {
+  return (one.nodes == 1) != (other.nodes == 1)
+             ? one.nodes == 1
+             : std::pair(one.least, -one.nodes) > std::pair(other.least, -other.nodes);
+}
+
+/// Whether no group lies otherwise than the first.
+bool lie_alike(std::int64_t stride, std::int64_t ranks, std::int64_t gpus_per_node) {
+  const std::int64_t block = stride * ranks;
+  return gpus_per_node % block == 0 || stride % gpus_per_node == 0 ||
+         (gpus_per_node % stride == 0 && block % gpus_per_node == 0);
+}
+
+/// Of the groups of the first `gpus` GPUs. What begins a node further lies alike.
+Lie slowest_lie(std::int64_t stride, std::int64_t ranks, std::int64_t gpus, std::int64_t gpus_per_node) {
+  Lie slowest = lie_of(0, stride, ranks, gpus_per_node);
+  if (lie_alike(stride, ranks, gpus_per_node)) {
+    return slowest;
   }
-  group.wires = part == 1.0 ? &machine.link.collective : group.part.get();
-  return group;
+  const std::int64_t block = stride * ranks;
+  const std::int64_t blocks = std::min(gpus, std::lcm(block, gpus_per_node)) / block;
+  for (std::int64_t begin = 0; begin < blocks * block; begin += block) {
+    for (std::int64_t first = begin; first < begin + std::min(stride, gpus_per_node); ++first) {
+      Lie lie = lie_of(first, stride, ranks, gpus_per_node);
+      if (is_faster(slowest, lie)) {
+        slowest = std::move(lie);
+      }
+    }
+  }
+  return slowest;
+}
+
+/// What members of a node see of its wires, `stride` apart; kept in `group` where that is not the machine's.
+const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t stride, int members, Group& group) {
+  if (stride == 1 || members == 1) {
+    return collective_over(machine, 0, members);
+  }
+  const auto apart = static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node));
+  const int counted = std::min(members, machine.gpus_per_node / apart);  // of a stride that leaves a rest
+  const double part =
+      machine.strided_rates == nullptr || counted < 2 ? 1.0 : machine.strided_rates->of_whole(apart, counted);
+  if (part == 1.0) {
+    return machine.link.collective;
+  }
+  group.parts.push_back(std::make_shared<const CollectiveParameters>(with_rates(machine.link.collective, part)));
+  return *group.parts.back();
 }
 
 }  // namespace
@@ -41,29 +101,41 @@ Duration Group::all_reduce(Bytes total) const {
   return stretched(all_reduce_time(*wires, ranks, total, nodes), stretch);
 }
 Duration Group::all_to_all(Bytes total) const {
-  return stretched(nodes == 1 ? all_to_all_time(*wires, ranks, total) : all_to_all_time(*wires, ranks, total, spread),
-                   stretch);
+  if (nodes == 1) {
+    return stretched(all_to_all_time(*wires, ranks, total), stretch);
+  }
+  Duration slowest{};
+  for (const Spread& spread : spreads) {
+    slowest = std::max(slowest, all_to_all_time(*wires, ranks, total, spread));
+  }
+  return stretched(slowest, stretch);
 }
 
 Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks) {
-  check(stride >= 1 && ranks >= 1 && stride * ranks <= total_gpus(machine), "the group fits the machine");
-  if (stride * ranks <= machine.gpus_per_node) {
-    return inside_a_node(machine, static_cast<int>(stride), static_cast<int>(ranks));
+  return group_of(machine, stride, ranks, stride * ranks);
+}
+
+Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks, std::int64_t gpus) {
+  check(stride >= 1 && ranks >= 1 && gpus >= stride * ranks && gpus % (stride * ranks) == 0 &&
+            gpus <= total_gpus(machine),
+        "the groups fit the machine");
+  const Lie lie = slowest_lie(stride, ranks, gpus, machine.gpus_per_node);
+  Group group{.ranks = static_cast<int>(ranks), .nodes = lie.nodes};
+  if (lie.nodes == 1) {
+    group.wires = &inside_a_node(machine, stride, group.ranks, group);
+    return group;
   }
-  const auto of_a_node = static_cast<int>(std::clamp<std::int64_t>(machine.gpus_per_node / stride, 1, ranks));
-  Group group =
-      inside_a_node(machine, static_cast<int>(std::min<std::int64_t>(stride, machine.gpus_per_node)), of_a_node);
-  group.ranks = static_cast<int>(ranks);
-  group.nodes = (group.ranks + of_a_node - 1) / of_a_node;
-  group.spread = {.gpus_of_a_node = of_a_node,
-                  .inside = of_a_node == 1 ? nullptr : group.wires,
-                  .rate_out = rate_across(machine, of_a_node)};
-  group.wires = &collective_across(machine, of_a_node);
+  for (const int members : lie.counts) {
+    group.spreads.push_back({.gpus_of_a_node = members,
+                             .inside = members == 1 ? nullptr : &inside_a_node(machine, stride, members, group),
+                             .rate_out = rate_across(machine, members)});
+  }
+  group.wires = &collective_across(machine, lie.least);
   return group;
 }
 
 Group group_on_axis(const Mesh& mesh, int axis, const Machine& machine) {
-  return group_of(machine, mesh.stride(axis), mesh.axes[static_cast<std::size_t>(axis)].extent);
+  return group_of(machine, mesh.stride(axis), mesh.axes[static_cast<std::size_t>(axis)].extent, mesh.ranks());
 }
 
 }  // namespace commfuse

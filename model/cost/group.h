@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "model/cost/communication.h"
 #include "model/hardware/machine.h"
@@ -18,10 +19,10 @@ struct Group {
   const CollectiveParameters* wires = nullptr;  ///< Inside a node, or across nodes.
   int ranks = 1;
   int nodes = 1;
-  Spread spread;         ///< Where there are several nodes.
-  double stretch = 1.0;  ///< Times its price: the largest of its members' times.
-  /// What `wires` and `spread.inside` point to where a group has a part of the machine's.
-  std::shared_ptr<const CollectiveParameters> part = nullptr;
+  std::vector<Spread> spreads;  ///< Where there are several nodes: one for each number of its GPUs on a node.
+  double stretch = 1.0;         ///< Times its price: the largest of its members' times.
+  /// What `wires` and `inside` point to where a group has a part of the machine's.
+  std::vector<std::shared_ptr<const CollectiveParameters>> parts;
 
   [[nodiscard]] Duration all_gather(Bytes total) const;
   [[nodiscard]] Duration reduce_scatter(Bytes total) const;
@@ -29,8 +30,14 @@ struct Group {
   [[nodiscard]] Duration all_to_all(Bytes total) const;
 };
 
-/// GPUs 0, stride, 2 x stride and so on. Inside a node the node's collective, or a group's part of it; across nodes the
-/// network's over a group with as many members on a node (collective_across). Requires ranks x stride GPUs.
+/// The one that all wait for, of groups of GPUs `stride` apart that take so many GPUs side by side from the first on:
+/// stride x ranks GPUs are `stride` groups, the next as many the next. Inside a node the node's collective, or a
+/// group's part of it; across nodes the network's over a group with as many members on a node as this one has where it
+/// has the fewest (collective_across). So a group that lies across two nodes counts, and a last node that is not full.
+/// Requires a multiple of stride x ranks GPUs, no more than the machine's.
+Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks, std::int64_t gpus);
+
+/// The same of the first block of groups alone.
 Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks);
 
 /// Of a collective on an axis: rank r runs on GPU r, and the groups at all other coordinates are as busy. Requires a

@@ -356,9 +356,12 @@ void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lea
     lean_on_all_to_all(*collective.all_to_all, lean);
     return;
   }
-  if (kind == CollectiveKind::all_to_all && nodes > 1 && group.spread.inside != nullptr &&
-      group.spread.inside->all_to_all != nullptr) {
-    lean_on_all_to_all(*group.spread.inside->all_to_all, lean);
+  if (kind == CollectiveKind::all_to_all) {
+    for (const Spread& spread : group.spreads) {
+      if (spread.inside != nullptr && spread.inside->all_to_all != nullptr) {
+        lean_on_all_to_all(*spread.inside->all_to_all, lean);
+      }
+    }
   }
   const bool climbs = is_all_reduce && nodes > 1 && collective.tree != nullptr;
   if (climbs) {

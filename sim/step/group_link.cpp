@@ -3,12 +3,42 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 
 #include "model/check.h"
 #include "model/cost/communication.h"
 #include "model/random/quantile_table.h"
 
 namespace commfuse {
+
+namespace {
+
+/// Those of a peer that gets `rate`, where that is less.
+PeerParameters limited(PeerParameters peer, BytesPerSecond rate) {
+  const double part = std::min(1.0, rate.value / peer.rate.value.value);
+  peer.rate.value = part * peer.rate.value;
+  if (peer.small) {
+    peer.small->rate.value = part * peer.small->rate.value;
+  }
+  return peer;
+}
+
+/// What the pairs `apart` of a node have of what its nearest pair has, all at once.
+double shared_inside(const Machine& machine, std::int64_t apart) {
+  if (machine.strided_rates == nullptr) {
+    return 1.0;
+  }
+  const auto stride = static_cast<int>(std::min<std::int64_t>(apart, machine.gpus_per_node / 2));
+  return std::min(1.0, machine.strided_rates->of_whole(stride, 2) / machine.strided_rates->of_whole(1, 2));
+}
+
+/// Of one node's GPUs, so many at once, to their likes in another.
+Duration across_nodes(const Machine& machine, int gpus, Bytes bytes) {
+  return p2p_time(limited(machine.network->peer, rate_across(machine, gpus)), bytes);
+}
+
+}  // namespace
 
 double slowest_of(std::int64_t gpus, double sigma) {
   const auto n = static_cast<double>(gpus);
@@ -25,12 +55,25 @@ double slowest_of(std::int64_t gpus, double sigma, double probability) {
 }
 
 Duration send_time(const Machine& machine, const StageSend& send, std::int64_t stage) {
-  const std::int64_t one = stage * send.gpus_of_a_stage;
-  const std::int64_t other = (stage + 1) % send.stages * send.gpus_of_a_stage;
-  const std::int64_t first = std::min(one, other);
-  const std::int64_t last = std::max(one, other) + send.gpus_of_a_stage - 1;
-  const bool crosses = first / machine.gpus_per_node != last / machine.gpus_per_node;
-  return p2p_time(crosses ? machine.network->peer : machine.link.peer, send.bytes);
+  const std::int64_t of_a_node = machine.gpus_per_node;
+  const std::int64_t from = stage * send.gpus_of_a_stage;
+  const std::int64_t to = (stage + 1) % send.stages * send.gpus_of_a_stage;
+  const double inside = shared_inside(machine, std::abs(to - from));
+  Duration slowest{};
+  int crossing = 0;  // pairs so far whose first GPU is in this one's node
+  // Pairs a whole node further are alike.
+  for (std::int64_t i = 0; i < std::min(send.gpus_of_a_stage, of_a_node); ++i) {
+    const std::int64_t one = from + i;
+    const std::int64_t other = to + i;
+    crossing = one % of_a_node == 0 ? 0 : crossing;
+    if (one / of_a_node != other / of_a_node) {
+      slowest = std::max(slowest, across_nodes(machine, ++crossing, send.bytes));
+    } else {
+      const PeerParameters& peer = peer_between(machine, static_cast<int>(one), static_cast<int>(other));
+      slowest = std::max(slowest, p2p_time(limited(peer, inside * machine.link.peer.rate.value), send.bytes));
+    }
+  }
+  return slowest;
 }
 
 }  // namespace commfuse

@@ -20,7 +20,8 @@ double slowest_of(std::int64_t gpus, double sigma);
 double slowest_of(std::int64_t gpus, double sigma, double probability);
 
 /// What stage `stage` of so many sends to the next, or that to it; of the last, the first. Stages are `gpus_of_a_stage`
-/// GPUs in a row, each of which sends `bytes` to its like: over the network where two of them are in different nodes.
+/// GPUs in a row, each of which sends `bytes` to its like, all at once: the slowest pair counts. Those in different
+/// nodes share the NICs of theirs, those in one its wires.
 struct StageSend {
   std::int64_t stages = 1;
   std::int64_t gpus_of_a_stage = 1;

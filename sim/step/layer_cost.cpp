@@ -68,7 +68,7 @@ void LayerCost::beside(Stream& stream, Duration time, Duration communication) co
 }
 
 Group LayerCost::group_at(std::int64_t stride, std::int64_t ranks) const {
-  Group group = group_of(machine_, stride, ranks);
+  Group group = group_of(machine_, stride, ranks, plan_.gpus());
   group.stretch = slowest_of(ranks, point_.communication_sigma);
   return group;
 }

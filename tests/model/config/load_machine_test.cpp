@@ -278,6 +278,9 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
                                           const std::string& rate = "361 GB/s") const {
     std::string text = read(changed("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: " + gpus));
     text.replace(text.find("361 GB/s"), 8, rate);
+    if (lines.find("box.txt") != std::string::npos) {
+      text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // as its root allows
+    }
     text.replace(text.find("  kind: nvswitch\n"), 17, lines);
     return write(text);
   }
@@ -349,6 +352,24 @@ TEST_F(LoadMachineFromWiresTest, wires_that_cannot_be_are_refused) {
                 "  file: box.txt\n  rack_rate: {value: 1 GB/s, provenance: \"prior: a test\"}\n" + pcie_rates, "6",
                 "40 GB/s")),
             place(1) + ":3: unknown key 'rack_rate'; did you mean 'root_rate'?");
+}
+
+TEST_F(LoadMachineTest, collectives_faster_than_their_wires_are_refused) {
+  const auto at = [](const std::string& file, int column) {
+    return "machine.yaml:" + std::to_string(line_of(file, "  collective:") + 3) + ":" + std::to_string(column) + ": ";
+  };
+  const std::string remedy = "; write what a rank sends in a collective, or the rate of the wires";
+  const std::string sxm = "hardware/h100-sxm.yaml";
+  EXPECT_EQ(refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
+            at(sxm, 11) + "375.2 GB/s is more than there is: a GPU's nominal_rate is 370 GB/s" + remedy);
+  const std::string tree = "hardware/h100-nvl.yaml";
+  EXPECT_EQ(
+      refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
+      at(tree, 11) + "55.51 GB/s is more than there is: over the wires of the topology a GPU gets 1 GB/s" + remedy);
+  const std::string cluster = "clusters/dgx-h100-x2.yaml";
+  EXPECT_EQ(
+      refusal(cluster, "nics_per_node: 8", "nics_per_node: 1"),
+      at(cluster, 11) + "370 GB/s is more than there is: the NIC that a node's GPUs use carries 50 GB/s" + remedy);
 }
 
 TEST_F(LoadMachineTest, a_ring_has_two_wires_a_gpu_and_neighbours_pass_on) {

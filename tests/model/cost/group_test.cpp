@@ -46,6 +46,29 @@ TEST(Group, all_to_all_across_nodes_goes_by_the_nics) {
   EXPECT_EQ(group_of(machine, 1, 4).all_to_all(Bytes{80'000'000}), Duration{310us});
 }
 
+TEST(Group, across_nodes_waits_for_the_node_that_has_the_fewest_nics_to_send_by) {
+  const Machine machine = two_nodes();
+  const auto rate = [&](std::int64_t ranks) { return group_of(machine, 1, ranks).wires->rate.value.value; };
+  EXPECT_EQ(rate(5), 10e9);
+  EXPECT_EQ(rate(6), 20e9);
+  EXPECT_EQ(rate(7), 30e9);
+  EXPECT_EQ(rate(8), 40e9);
+  // The fifth sends each of the four in the other node 10 of its 50 MB, all by one NIC.
+  EXPECT_EQ(group_of(machine, 1, 5).all_to_all(Bytes{50'000'000}), Duration{4010us});
+}
+
+TEST(Group, counts_by_the_slowest_of_those_alike) {
+  const Machine machine = two_nodes();
+  // 0 to 2 are in one node; of 3 to 5 one is, and two are in the next.
+  EXPECT_EQ(group_of(machine, 1, 3, 3).nodes, 1);
+  EXPECT_EQ(group_of(machine, 1, 3, 6).nodes, 2);
+  EXPECT_EQ(group_of(machine, 1, 3, 6).wires->rate.value.value, 10e9);
+  EXPECT_EQ(group_of(machine, 1, 4, 8).nodes, 1);
+  // 0, 3 and 1, 4 and 2, 5.
+  EXPECT_EQ(group_of(machine, 3, 2, 6).nodes, 2);
+  EXPECT_EQ(group_of(machine, 3, 2, 6).wires->rate.value.value, 10e9);
+}
+
 TEST(Group, all_to_all_across_nodes_waits_for_slow_links_inside_too) {
   Machine machine = two_nodes();
   machine.link.collective.rate.value = gigabytes(1);

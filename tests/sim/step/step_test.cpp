@@ -319,6 +319,25 @@ TEST_F(StepTest, a_stage_sends_over_the_network_where_its_next_is_in_another_nod
   EXPECT_EQ(time(1, 7), across);
 }
 
+TEST_F(StepTest, stages_that_send_at_once_share_the_nics_of_their_node) {
+  Machine machine = resized(load_machine("dgx-a100-x2"), {.pipeline = 2, .data = 8});
+  const StageSend send{.stages = 2, .gpus_of_a_stage = 8, .bytes = Bytes{1 << 24}};
+  const Duration each = send_time(machine, send, 0);
+  machine.nics_per_node = 1;
+  machine.network->collective.rate.value.value = 1e9;
+  EXPECT_GT(send_time(machine, send, 0), 7 * each);
+}
+
+TEST_F(StepTest, stages_that_send_over_the_root_of_a_pcie_tree_share_it) {
+  const Machine machine = load_machine("h100-nvl");
+  const Bytes bytes{1 << 24};
+  const auto time = [&](std::int64_t gpus_of_a_stage) {
+    return send_time(machine, {.stages = 2, .gpus_of_a_stage = gpus_of_a_stage, .bytes = bytes}, 0);
+  };
+  EXPECT_EQ(time(1), p2p_time(machine.link.peer, bytes));
+  EXPECT_GT(time(2), p2p_time(peer_between(machine, 0, 2), bytes));
+}
+
 TEST_F(StepTest, with_sharded_weights_is_bound_by_the_longer_of_gathering_and_computing) {
   TrainingPlan plan{.data = 8, .zero = Zero::weights, .global_batch = 8, .seq = 128};
   const StepPrediction gathering = predict(small, plan);
