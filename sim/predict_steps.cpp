@@ -96,6 +96,23 @@ void require_no_faults(const Settings& settings, const Library& library) {
   }
 }
 
+/// Settings that would change nothing: only the schedules of a layer are played with them.
+void require_no_settings_of_layers(const Settings& settings) {
+  for (const std::string_view key : {"interference", "attention_kernel", "evaluator", "symmetry"}) {
+    const Field& field = *find_field(key);
+    if (settings.at(field).text != field.preset) {
+      throw ConfigError(fmt::format("{}: scope {} has no use for {}; leave it out, or choose a layer's scope",
+                                    settings.at(field).origin.where, settings.text("scope"), key));
+    }
+  }
+  for (const Field& field : run_fields()) {
+    if (field.key.starts_with("strategy.") && field.key != "strategy.name" && settings.at(field).text != field.preset) {
+      throw ConfigError(fmt::format("{}: whole models take the best schedule of a strategy at every site; leave {} out",
+                                    settings.at(field).origin.where, field.key));
+    }
+  }
+}
+
 /// Tokens that an inference takes or has in its cache are as many as those of a layer at the most.
 void require_few_tokens(const Settings& settings) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
@@ -112,12 +129,6 @@ bool has_ulysses_sites(const TrainingPlan& plan) { return plan.ulysses > 1 && pl
 
 /// Those named; of "all" strategies_for_steps.
 std::vector<const Strategy*> strategies_of(const Settings& settings, const TrainingPlan& plan) {
-  for (const Field& field : run_fields()) {
-    if (field.key.starts_with("strategy.") && field.key != "strategy.name" && settings.at(field).text != field.preset) {
-      throw ConfigError(fmt::format("{}: whole models take the best schedule of a strategy at every site; leave {} out",
-                                    settings.at(field).origin.where, field.key));
-    }
-  }
   const std::vector<const Strategy*> all = strategies_for_steps();
   std::vector<const Strategy*> chosen_ones;
   const std::string& list = settings.text("strategy.name");
@@ -299,6 +310,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   require_one_replica(settings, plan);
   require_few_tokens(settings);
   require_no_faults(settings, library_);
+  require_no_settings_of_layers(settings);
   SizedMachine& site = sites_->of(library_.machine(settings), plan);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
   if (settings.text("jitter") != "none") {

@@ -49,6 +49,21 @@ bool is_wanted(const Field& field) {
          field.key.starts_with("step.");
 }
 
+/// A setting that is no flag of tune, from a file or --set, would change no plan. The name of a strategy stands in what
+/// tune itself writes.
+void require_wanted(const Settings& settings) {
+  constexpr std::array<std::string_view, 6> unwanted{"interference", "launch",    "attention_kernel",
+                                                     "faults",       "evaluator", "symmetry"};
+  for (const Field& field : run_fields()) {
+    const bool is_unwanted = std::find(unwanted.begin(), unwanted.end(), field.key) != unwanted.end() ||
+                             (field.key.starts_with("strategy.") && field.key != "strategy.name");
+    if (is_unwanted && settings.at(field).text != field.preset) {
+      throw ConfigError(
+          fmt::format("{}: tune has no use for {}; leave it out", settings.at(field).origin.where, field.key));
+    }
+  }
+}
+
 /// A cluster is named with its number of nodes, of which tuning takes as many as it needs: "dgx-h100" is dgx-h100-x2.
 std::string cluster_named(const std::string& name) {
   const std::vector<std::string> known = known_names(Catalogue::hardware);
@@ -78,6 +93,7 @@ int run_tune(TuneRequest request) {
   constexpr std::array<std::string_view, 2> minimized{"mean", "p99"};
   require_word("--minimize", request.minimize, minimized, "choice");
   Settings settings = settings_of(request.settings);
+  require_wanted(settings);
   if (request.minimize == "p99" && !is_chosen(settings, "jitter")) {
     settings.put(*find_field("jitter"), {"default", {}});
   }

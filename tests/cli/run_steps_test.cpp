@@ -118,6 +118,19 @@ TEST_F(CommfuseSimSweepStep, SaysTheSameAsRunPointByPoint) {
   EXPECT_EQ(contents_of(path("out/results.json")), run.out);
 }
 
+TEST_F(CommfuseSimSweepStep, TellsOfEveryPointWithASettingThatOnlyLayersHave) {
+  const Outcome outcome = sweep(
+      "set: {scope: step, model: llama-3.1-8b, ranks: 2, strategy: {name: serial}}\n"
+      "axes:\n  - interference: [static, none]\n",
+      "-o json");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  const json rows = json::parse(outcome.out);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_TRUE(rows.front().contains("time_ms"));
+  EXPECT_NE(rows.back().at("reason").get<std::string>().find("scope step has no use for interference"),
+            std::string::npos);
+}
+
 TEST_F(CommfuseSimSweepStep, KeepsLayersAndWholeModelsApart) {
   const Outcome outcome = sweep("axes:\n  - scope: [mlp, step]\n");
   EXPECT_EQ(outcome.code, 2);
@@ -175,6 +188,42 @@ TEST(CommfuseSimRunStep, DecodesFromNarrowOrWideKeysOfLatentAttention) {
   // 61 layers, 8 x 4097 keys of 576, or of 320 for each of 16 heads, two bytes each.
   EXPECT_NEAR(narrow.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 576 * 2, 1e-9);
   EXPECT_NEAR(wide.at("cache_gb").get<double>(), 61e-9 * 8 * 4097 * 320 * 16 * 2, 1e-9);
+}
+
+TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
+  struct Ignored {
+    const char* argument;
+    const char* message;
+  };
+  for (const Ignored& ignored :
+       {Ignored{"--interference none",
+                "--interference: scope step has no use for interference; leave it out, or choose "
+                "a layer's scope\n"},
+        Ignored{"--attention-kernel unfused", "--attention-kernel: scope step has no use for attention_kernel;"},
+        Ignored{"--set evaluator=engine", "--set evaluator=engine: scope step has no use for evaluator;"},
+        Ignored{"--symmetry off", "--symmetry: scope step has no use for symmetry;"}}) {
+    const Outcome run = run_program(std::string("commfuse-sim run --scope step ") + ignored.argument);
+    EXPECT_EQ(run.code, 2) << ignored.argument;
+    EXPECT_EQ(run.err.rfind(ignored.message, 0), 0U) << run.err;
+    EXPECT_EQ(run.out, "");
+  }
+  for (const std::string scope : {"prefill", "decode"}) {
+    const Outcome run = run_program("commfuse-sim run --ranks 1 --interference none --scope " + scope);
+    EXPECT_EQ(run.code, 2);
+    EXPECT_NE(run.err.find("scope " + scope + " has no use for interference"), std::string::npos) << run.err;
+  }
+}
+
+TEST(CommfuseSimRunStep, TakesSettingsOfLayersThatAreAtTheirDefaults) {
+  const std::string step = "commfuse-sim run --scope step --model llama-3.1-8b --strategy serial -o csv";
+  const Outcome run = run_program(step + " --interference static --attention-kernel fused --evaluator auto");
+  EXPECT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(run.out, run_program(step).out);
+}
+
+TEST(CommfuseSimRunStep, RefusesAScheduleSettingOfADecodingStepOfOneRankToo) {
+  EXPECT_EQ(run_program("commfuse-sim run --scope decode --ranks 1 --slices 4").err,
+            "--slices: whole models take the best schedule of a strategy at every site; leave strategy.slices out\n");
 }
 
 TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {

@@ -103,6 +103,16 @@ TEST(CommfuseSimTune, SaysWhatItMinimisedAndWhatTheOtherChoiceWouldCost) {
   EXPECT_EQ(run_program(command + "--minimize median").code, 2);
 }
 
+TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
+  for (const std::string setting : {"interference=none", "launch=graph", "attention_kernel=unfused", "faults=slow-rank",
+                                    "evaluator=engine", "symmetry=off", "strategy.slices=4"}) {
+    const Outcome outcome = run_program("commfuse-sim tune --model llama-3.1-8b --set " + setting);
+    EXPECT_EQ(outcome.code, 2) << setting;
+    EXPECT_EQ(outcome.err, "--set " + setting + ": tune has no use for " + setting.substr(0, setting.find('=')) +
+                               "; leave it out\n");
+  }
+}
+
 TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountAMistake) {
   const Outcome full = run_program("commfuse-sim tune --model llama-3.1-405b --hardware h100-sxm --batch 8");
   EXPECT_EQ(full.code, 3) << full.err;
