@@ -50,4 +50,11 @@ OpId MlpBlock::add_and_norm(Lane lane, const Region& sum, Index row, const Regio
       {.lane = lane, .function = Function::norm, .inputs = {{added}}, .out = {normed}, .purpose = Purpose::essential});
 }
 
+Done MlpBlock::alone() const {
+  activate(0, stage_.cuts, stage_.ready);
+  const OpId multiplied = multiply(0, stage_.cuts);
+  return {add_and_norm({LaneKind::compute, 0}, partial(0, stage_.cuts), 0, stage_.builder.whole(stage_.output),
+                       {multiplied})};
+}
+
 }  // namespace commfuse

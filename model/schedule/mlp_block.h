@@ -20,6 +20,8 @@ class MlpBlock {
   /// The stream plus `sum` from a row of the site's, and the norm of that.
   OpId add_and_norm(Lane lane, const Region& sum, Index row, const Region& normed,
                     const std::vector<OpId>& waits) const;
+  /// The whole block of one rank, which has nobody to sum with.
+  [[nodiscard]] Done alone() const;
 
  private:
   const Stage& stage_;

@@ -10,7 +10,7 @@
 //   mlp_ar    compute  |== product ==|a|== product ==|                    |r|n|
 //             comm                                    |== all-reduce ==|            a activation, r residual, n norm
 //
-// Makespan C + T_coll (method.md 1.6). ag_gemm and gemm_rs of one rank are the product alone.
+// Makespan C + T_coll (method.md 1.6), of one rank C.
 #include "model/schedule/mlp_block.h"
 #include "model/schedule/rings.h"
 #include "model/schedule/strategies.h"
@@ -57,6 +57,9 @@ Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const MlpBlock block(stage);
+  if (stage.ranks == 1) {
+    return block.alone();
+  }
   const BufferId reduced = stage.scratch("reduced", tokens, stage.output);
   block.activate(0, tokens, stage.ready);
   const OpId multiplied = block.multiply(0, tokens);

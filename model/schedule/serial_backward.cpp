@@ -4,7 +4,8 @@
 //   ag_gemm_backward   comm     |ag x|        |rs dx|            compute  |    |dx partial|     |dw|
 //   gemm_rs_backward   comm     |ag dy|                          compute  |     |dx|dw|
 //
-// Makespans: the gather, which falls away where x was saved gathered, c, the scatter, w; and the gather, c, w.
+// Makespans: the gather, which falls away where x was saved gathered, c, the scatter, w; and the gather, c, w. Of one
+// rank c and w.
 #include "model/schedule/strategies.h"
 #include "model/schedule/whole_backward.h"
 
@@ -15,6 +16,9 @@ Done serial_ag_gemm_backward(const Stage& stage, const StrategyOptions& options)
 }
 
 Done serial_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId dy = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);
   const OpId gathered = builder.collective({.kind = CollectiveKind::all_gather,

@@ -4,13 +4,16 @@
 //   comm     |ag w1|   |ag w2|             |rs dw2|         |rs dw1|
 //   compute        |y1 |     |y2 |dx2|dw2  |      |dx1|dw1  |
 //
-// Makespan: the sum of all.
+// Makespan: the sum of all; one rank gathers and scatters nothing.
 #include "model/schedule/strategies.h"
 #include "model/schedule/weight_shards.h"
 
 namespace commfuse {
 
 Done serial_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return weight_product_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const OpId gathered = builder.collective({.kind = CollectiveKind::all_gather,
                                             .axis = stage.axis,
@@ -26,6 +29,9 @@ Done serial_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 }
 
 Done serial_gradient_rs(const Stage& stage, const StrategyOptions&) {
+  if (stage.ranks == 1) {
+    return weight_gradient_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId partial = stage.scratch("partial", builder.buffer_of(stage.weight).rows.blocks, stage.gradient);
   builder.gemm({.a = {builder.whole(stage.input)},

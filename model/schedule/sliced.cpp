@@ -12,12 +12,14 @@
 //   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second product is sliced; the slices of
 //             comm                   |ar0|ar1|ar2|ar3|            all tokens lie together
 //
-// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r (method.md 1.6).
+// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r (method.md 1.6). One
+// rank has nothing to hide: its product is whole.
 //
 // A slice holds rows of every shard. `strided` products read and write them where they lie. `copied` ones work on rows
 // that lie together, as CoC does: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather),
 // after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter), one copy more, unless k = 1.
 #include "model/schedule/mlp_block.h"
+#include "model/schedule/rings.h"
 #include "model/schedule/slices.h"
 #include "model/schedule/strategies.h"
 
@@ -33,6 +35,9 @@ bool copies(const Stage& stage, const StrategyOptions& options) {
 }  // namespace
 
 Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const BufferId gathered = stage.scratch("gathered", tokens, stage.input);
@@ -52,6 +57,9 @@ Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 }
 
 Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const BufferId partial = stage.scratch("partial", tokens, stage.output);
@@ -84,6 +92,9 @@ Done sliced_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
   const std::int32_t tokens = stage.ranks * stage.cuts;
   const MlpBlock block(stage);
+  if (stage.ranks == 1) {
+    return block.alone();
+  }
   const BufferId reduced = stage.scratch("reduced", tokens, stage.output);
   block.activate(0, tokens, stage.ready);
   std::vector<OpId> summed;

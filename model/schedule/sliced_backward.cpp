@@ -9,7 +9,8 @@
 //                      compute      |dx0|dx1|dx2|dx3|dw            |          ag0 is the head
 //
 // With products c and w, gather g, scatter r: makespan max(c, g) + max(w, r); g falls away where x was saved gathered.
-// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r + w.
+// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r + w. Of one rank
+// the whole products, c + w.
 //
 // The gradient of the row-parallel weight is one product of all tokens in the order in which they were gathered, slice
 // after slice, so it reads x in strides.
@@ -24,6 +25,9 @@ Done sliced_ag_gemm_backward(const Stage& stage, const StrategyOptions& options)
 }
 
 Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId dy = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);  // slice after slice
   const OpId product = gather_ahead(stage, options, dy, [&](std::int32_t i, OpId arrived) {

@@ -7,13 +7,16 @@
 //   compute      |y1 |y1 |y2 |y2 |dx2    |dw2|dw2|dx1    |dw1|dw1|
 //
 // The first gather is the head, the last scatter the tail. A forward layer alone, with r = T_coll(V/k) and c' one
-// slice's product: makespan c' + (k-1) max(c', r) + r.
+// slice's product: makespan c' + (k-1) max(c', r) + r. One rank cuts nothing.
 #include "model/schedule/strategies.h"
 #include "model/schedule/weight_shards.h"
 
 namespace commfuse {
 
 Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return weight_product_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const WeightShards weight(stage);
   const auto gather = [&](std::int32_t i) {
@@ -41,6 +44,9 @@ Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 }
 
 Done sliced_gradient_rs(const Stage& stage, const StrategyOptions&) {
+  if (stage.ranks == 1) {
+    return weight_gradient_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const WeightShards weight(stage);
   const std::int32_t rows = stage.ranks * weight.width();

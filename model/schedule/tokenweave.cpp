@@ -22,6 +22,9 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   const std::int32_t ranks = stage.ranks;
   const std::int32_t halves = stage.cuts;
   const MlpBlock block(stage);
+  if (stage.ranks == 1) {
+    return block.alone();
+  }
   const BufferId reduced = stage.scratch("reduced", halves, stage.output);
   const BufferId normed = stage.scratch("normed", halves, stage.output);
   const bool woven = stage.ready.size() == static_cast<std::size_t>(halves);  // the block before was split alike

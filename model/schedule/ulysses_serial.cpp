@@ -7,13 +7,17 @@
 //   attention_a2a   compute  |== attention ==|                     |== out-proj ==|
 //                   comm                      |== all-to-all ==|
 //
-// Makespan of both C + 2 T_coll.
+// Makespan of both C + 2 T_coll, of one rank C.
+#include "model/schedule/rings.h"
 #include "model/schedule/strategies.h"
 #include "model/schedule/ulysses.h"
 
 namespace commfuse {
 
 Done serial_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
   const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
@@ -29,6 +33,9 @@ Done serial_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
 }
 
 Done serial_attention_a2a(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
   const Operand all{builder.whole(stage.input)};

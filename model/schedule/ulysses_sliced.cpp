@@ -11,13 +11,18 @@
 //
 // With one slice's product q, attention a, out-projection o and all-to-all r: gemm_a2a q + (k-1) max(q, r) + r;
 // attention_a2a E(0) = k a, E(i) = max(E(i-1), A(i-1)) + o where A(i) = max((i+1) a, A(i-1)) + r, makespan E(k).
-// Attention of all queries at once comes before aa0: A(i) = k a + (i+1) r.
+// Attention of all queries at once comes before aa0: A(i) = k a + (i+1) r. One rank has nothing to hide: it cuts
+// nothing.
+#include "model/schedule/rings.h"
 #include "model/schedule/strategies.h"
 #include "model/schedule/ulysses.h"
 
 namespace commfuse {
 
 Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
   Done done;
@@ -37,6 +42,9 @@ Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
 }
 
 Done sliced_attention_a2a(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
   std::vector<OpId> returned;

@@ -32,4 +32,9 @@ class WeightShards {
   std::int32_t width_;
 };
 
+/// A weight_ag_gemm of one rank, which holds the whole weight.
+Done weight_product_alone(const Stage& stage);
+/// A gradient_rs of one rank: dx, then the gradient.
+Done weight_gradient_alone(const Stage& stage);
+
 }  // namespace commfuse

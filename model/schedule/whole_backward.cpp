@@ -4,6 +4,9 @@
 namespace commfuse {
 
 Done whole_ag_gemm_backward(const Stage& stage, const StrategyOptions& options, bool overlapped) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
   ProgramBuilder& builder = stage.builder;
   BufferId x = stage.saved;
   std::vector<OpId> gathered = overlapped ? std::vector<OpId>{} : stage.ready;
@@ -34,6 +37,20 @@ Done whole_ag_gemm_backward(const Stage& stage, const StrategyOptions& options, 
                 .waits = overlapped ? gathered : std::vector{scattered},
                 .transpose_a = true});
   return {scattered};
+}
+
+Done backward_alone(const Stage& stage) {
+  ProgramBuilder& builder = stage.builder;
+  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
+                                     .b = {builder.whole(stage.weight)},
+                                     .out = {builder.whole(stage.output)},
+                                     .waits = stage.ready,
+                                     .transpose_b = true});
+  builder.gemm({.a = {builder.whole(stage.saved)},
+                .b = {builder.whole(stage.input)},
+                .out = {builder.whole(stage.gradient)},
+                .transpose_a = true});
+  return {product};
 }
 
 }  // namespace commfuse

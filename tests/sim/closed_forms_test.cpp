@@ -98,7 +98,7 @@ TEST(ClosedForms, SlicingPaysOneCollectiveAndThenTheLongerOfTheTwoASlice) {
       options.slices = slices;
       for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
         const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r});
-        EXPECT_EQ(played.makespan(), c + (slices - 1) * std::max(c, r) + r);
+        EXPECT_EQ(played.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, r) + r);
       }
     }
   });
@@ -110,10 +110,10 @@ TEST(ClosedForms, CopiedSlicesPayOneCopyOfTheWholeInputOrOutput) {
       StrategyOptions options;
       options.slices = slices;
       options.shuffles = Shuffles::copied;
-      const Duration copy = slices == 1 ? Duration{} : a;  // one slice has nothing to shuffle
+      const Duration copy = slices == 1 || ranks == 1 ? Duration{} : a;  // one slice has nothing to shuffle
       for (const SiteKind kind : {SiteKind::ag_gemm, SiteKind::gemm_rs}) {
         const Played played(one_site("sliced", kind, ranks, options), {.gemm = c, .collective = r, .elementwise = a});
-        EXPECT_EQ(played.makespan(), c + (slices - 1) * std::max(c, r) + r + copy);
+        EXPECT_EQ(played.makespan(), ranks == 1 ? c : c + (slices - 1) * std::max(c, r) + r + copy);
         EXPECT_EQ(played.breakdown().local, copy);
       }
     }
@@ -218,23 +218,25 @@ TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
     const Duration f = r + a + a + r;
     const Played played(one_site("tokenweave", SiteKind::mlp_ar, ranks),
                         {.gemm = c, .collective = r, .elementwise = a});
-    EXPECT_EQ(played.makespan(), m + std::max(m, f) + f);
+    const Duration alone = m + a + a;
+    EXPECT_EQ(played.makespan(), ranks == 1 ? alone : m + std::max(m, f) + f);
     const Played chain(generate(operation_of(Scope::mlp_ar, true), ranks, *find_strategy("tokenweave"), {}),
                        {.gemm = c, .collective = r, .elementwise = a});
-    EXPECT_EQ(chain.makespan(), m + 3 * std::max(m, f) + f);
+    EXPECT_EQ(chain.makespan(), ranks == 1 ? 2 * alone : m + 3 * std::max(m, f) + f);
   });
 }
 
 TEST(ClosedForms, AnAllReducedMlpIsSerialOrSlicesItsSecondProduct) {
   for_all_ranks_and_transfers([](std::int32_t ranks, Duration r) {
+    const Duration alone = c + a + c + a + a;
     const Played serial(one_site("serial", SiteKind::mlp_ar, ranks), {.gemm = c, .collective = r, .elementwise = a});
-    EXPECT_EQ(serial.makespan(), c + a + c + r + a + a);
+    EXPECT_EQ(serial.makespan(), ranks == 1 ? alone : alone + r);
     for (const std::int32_t slices : {1, 2, 4, 8}) {
       StrategyOptions options;
       options.slices = slices;
       const Played sliced(one_site("sliced", SiteKind::mlp_ar, ranks, options),
                           {.gemm = c, .collective = r, .elementwise = a});
-      EXPECT_EQ(sliced.makespan(), c + a + c + (slices - 1) * std::max(c, r) + r + a + a);
+      EXPECT_EQ(sliced.makespan(), ranks == 1 ? alone : alone + (slices - 1) * std::max(c, r) + r);
     }
   });
 }
