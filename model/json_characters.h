@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <iterator>
+#include <string>
 
 namespace commfuse {
 
@@ -34,6 +35,39 @@ class JsonCharacter {
  private:
   [[nodiscard]] bool is_end() const { return from_ == nullptr || from_->at_end(); }
   Source* from_;
+};
+
+/// Where the characters of such a source stand.
+class JsonPlaces {
+ public:
+  /// The front of the source is popped.
+  void pass(char front) {
+    before_ = last_;
+    last_ = next_;
+    next_ = front == '\n' ? Spot{next_.line + 1, 1} : Spot{next_.line, next_.column + 1};
+    ++passed_;
+  }
+  /// Of the front.
+  [[nodiscard]] std::size_t line() const { return next_.line; }
+  /// "line:col", both from 1, of the byte that the parser stopped at: the last one, the one before it where it had to
+  /// look ahead, or the end.
+  [[nodiscard]] std::string place(std::size_t byte) const {
+    return text_of(byte > passed_ ? next_ : byte == passed_ ? last_ : before_);
+  }
+  /// The same of the last one.
+  [[nodiscard]] std::string last() const { return text_of(last_); }
+
+ private:
+  struct Spot {
+    std::size_t line = 1;
+    std::size_t column = 1;
+  };
+  static std::string text_of(const Spot& spot) { return std::to_string(spot.line) + ":" + std::to_string(spot.column); }
+
+  Spot next_;    // of the front
+  Spot last_;    // of the character before it
+  Spot before_;  // of the one before that
+  std::size_t passed_ = 0;
 };
 
 }  // namespace commfuse

@@ -210,8 +210,11 @@ void read_result(std::string place, const Json& row, Reading& reading) {
 Json parsed(std::string_view text, const std::string& path) {
   try {
     return parse_json<Json>(text, path);
-  } catch (const Json::exception&) {
-    refuse(path, "is no JSON; give the whole file that nccl-tests -J wrote");
+  } catch (const Json::parse_error& error) {
+    refuse(fmt::format("{}:{}", path, line_and_column(text, error.byte)),
+           "is no JSON; give the whole file that nccl-tests -J wrote");
+  } catch (const Json::exception&) {  // A number that fits no double.
+    refuse(path, "a number is out of range; give the whole file that nccl-tests -J wrote");
   }
 }
 

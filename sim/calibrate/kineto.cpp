@@ -39,16 +39,21 @@ class Characters {
     }
     fill();
     at_ = count_ - without_byte_order_mark({buffer_.data(), count_}).size();
+    if (at_ == count_) {
+      fill();
+    }
   }
   [[nodiscard]] bool at_end() const { return count_ == 0; }
   [[nodiscard]] char front() const { return buffer_[at_]; }
   void pop() {
+    places_.pass(front());
     if (++at_ >= count_) {
       fill();
     }
   }
   /// An event is over. Throws ConfigError once more than longest_json_piece, about, came without one.
   void forget() { since_ = 0; }
+  [[nodiscard]] const JsonPlaces& places() const { return places_; }
 
  private:
   void fill() {
@@ -68,6 +73,7 @@ class Characters {
   std::size_t at_ = 0;
   std::size_t count_ = 0;
   std::size_t since_ = 0;  // unpacked, since the last event
+  JsonPlaces places_;      // in what was unpacked
 };
 
 struct Span {
@@ -302,11 +308,11 @@ KinetoTrace read_kineto(const fs::path& path) {
   try {
     take_and_forget<json>(path.string(), 2, take, JsonCharacter(&characters), JsonCharacter<Characters>(nullptr));
   } catch (const json::parse_error& error) {
-    throw ConfigError(
-        fmt::format("{}: is no whole trace of PyTorch's profiler, which shows at byte {}; export it again",
-                    path.string(), error.byte));
+    throw ConfigError(fmt::format("{}:{}: is no whole trace of PyTorch's profiler; export it again", path.string(),
+                                  characters.places().place(error.byte)));
   } catch (const json::exception&) {  // A number that fits no double.
-    throw ConfigError(fmt::format("{}: a number is out of range; export the trace again", path.string()));
+    throw ConfigError(fmt::format("{}:{}: a number is out of range; export the trace again", path.string(),
+                                  characters.places().last()));
   }
   if (collector.empty()) {
     throw ConfigError(fmt::format("{}: a trace without events; export it again", path.string()));

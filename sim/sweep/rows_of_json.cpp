@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "model/config/files.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
@@ -83,40 +84,34 @@ Json parsed_line(std::string_view text, const Place& place) {
 /// Characters of a stream, and where they stand.
 class Characters {
  public:
-  Characters(std::istream& in, const std::string& file) : in_(in), file_(file) { fill(); }
+  Characters(std::istream& in, const std::string& file) : in_(in), file_(file) {
+    fill();
+    at_ = count_ - without_byte_order_mark({buffer_.data(), count_}).size();
+    if (at_ == count_) {
+      fill();
+    }
+  }
 
   [[nodiscard]] bool at_end() const { return count_ == 0; }
   [[nodiscard]] char front() const { return buffer_[at_]; }
   /// Throws ConfigError where one row, or all of them, are too long.
   void pop() {
-    before_ = last_;
-    last_ = next_;
-    next_ = front() == '\n' ? Spot{next_.line + 1, 1} : Spot{next_.line, next_.column + 1};
+    places_.pass(front());
     if (++at_ >= count_) {
       fill();
     }
   }
   /// A row is over.
   void forget() { since_ = 0; }
-  /// "line:col", both from 1, of the byte that the parser stopped at: the last one, the one before it where it had to
-  /// look ahead, or the end.
-  [[nodiscard]] std::string place(std::size_t byte) const {
-    const std::size_t read = total_ - (count_ - at_);
-    const Spot& spot = byte > read ? next_ : byte == read ? last_ : before_;
-    return fmt::format("{}:{}", spot.line, spot.column);
-  }
+  [[nodiscard]] const JsonPlaces& places() const { return places_; }
   /// The first letter of the buffer that is not blank, or 0.
   [[nodiscard]] char first_letter() const {
     const auto end = buffer_.begin() + static_cast<std::ptrdiff_t>(count_);
-    const auto found = std::find_if_not(buffer_.begin(), end, is_blank);
+    const auto found = std::find_if_not(buffer_.begin() + static_cast<std::ptrdiff_t>(at_), end, is_blank);
     return found == end ? '\0' : *found;
   }
 
  private:
-  struct Spot {
-    std::size_t line = 1;
-    std::size_t column = 1;
-  };
   static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
   void fill() {
@@ -133,8 +128,8 @@ class Characters {
       throw ConfigError(fmt::format("{} is larger than 2 GiB; give the store of the sweep", file_));
     }
     if (since_ > longest_json_piece + buffer_.size()) {
-      throw ConfigError(fmt::format("{}:{}: a row takes more than {} MiB; write the results anew", file_, next_.line,
-                                    longest_json_piece >> 20U));
+      throw ConfigError(fmt::format("{}:{}: a row takes more than {} MiB; write the results anew", file_,
+                                    places_.line(), longest_json_piece >> 20U));
     }
   }
 
@@ -145,9 +140,7 @@ class Characters {
   std::size_t count_ = 0;
   std::size_t total_ = 0;
   std::size_t since_ = 0;  // since the last row
-  Spot next_;              // of front()
-  Spot last_;              // of the character before it
-  Spot before_;            // of the one before that
+  JsonPlaces places_;
 };
 
 /// The objects of a list, each of which is looked at and forgotten.
@@ -164,7 +157,7 @@ std::vector<ResultRow> rows_in_list(Characters& characters, const std::string& f
   try {
     take_and_forget<Json>(file, 1, take, JsonCharacter(&characters), JsonCharacter<Characters>(nullptr));
   } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: {}", file, characters.place(error.byte), no_rows));
+    throw ConfigError(fmt::format("{}:{}: {}", file, characters.places().place(error.byte), no_rows));
   } catch (const Json::exception&) {
     refuse({file, rows.size() + 2}, "a number is out of range; write the results anew");
   }

@@ -128,6 +128,24 @@ TEST_F(Report, AListThatBreaksOffIsToldWithItsPlace) {
   EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + no_json);
 }
 
+TEST_F(Report, AMarkOfUtf8BeforeAListOrLinesIsNoText) {
+  const std::string mark = "\xef\xbb\xbf";
+  for (const std::string name : {"rows.json", "rows.jsonl"}) {
+    ASSERT_EQ(run_program("commfuse-sim report " + name + " --title T --out plain.html").code, 0);
+    write(name, mark + contents_of(name));
+    const Outcome marked = run_program("commfuse-sim report " + name + " --title T --out marked.html");
+    EXPECT_EQ(marked.code, 0) << marked.err;
+    EXPECT_EQ(contents_of("marked.html"), contents_of("plain.html"));
+  }
+  write("bad.json", mark + "[ x");
+  EXPECT_EQ(run_program("commfuse-sim report bad.json --out bad.html").err.rfind("bad.json:1:3: ", 0), 0U);
+  write("bad.jsonl", mark + "{ x");
+  EXPECT_EQ(run_program("commfuse-sim report bad.jsonl --out bad.html").err.rfind("bad.jsonl:1:3: ", 0), 0U);
+  write("empty.json", mark);
+  EXPECT_EQ(run_program("commfuse-sim report empty.json --out bad.html").err,
+            "empty.json holds no rows; write some with commfuse-sim run -o jsonl\n");
+}
+
 TEST_F(Report, WhatCannotBePlayedAgainIsSaid) {
   write("gone.jsonl", row_with("hardware", "gone"));
   EXPECT_EQ(run_program("commfuse-sim report gone.jsonl --out gone.html").code, 0);

@@ -128,10 +128,18 @@ TEST(NcclTests, a_host_that_is_no_name_counts_as_one_without) {
   EXPECT_EQ(read_nccl_tests(odd, "out.json").ranks, 2);
 }
 
+TEST(NcclTests, broken_json_is_refused_with_its_place) {
+  constexpr auto no_json = ": is no JSON; give the whole file that nccl-tests -J wrote";
+  EXPECT_EQ(why("{\"results\": [\n  {x"), std::string("out.txt:2:4") + no_json);
+  EXPECT_EQ(why("{\"results\": [\n"), std::string("out.txt:2:1") + no_json);
+  EXPECT_EQ(why("{\"version\": 1e999}"),
+            "out.txt: a number is out of range; give the whole file that nccl-tests -J wrote");
+}
+
 TEST(NcclTests, no_message_repeats_the_environment) {
   std::string broken = json;
   broken.replace(broken.find("\"results\":["), 11, "\"results\":{");
-  EXPECT_EQ(why(broken), "out.txt: is no JSON; give the whole file that nccl-tests -J wrote");
+  EXPECT_EQ(why(broken).find("SECRET"), std::string::npos);
   const NcclTestsRun run = read_nccl_tests(json, "out.json");
   for (const NcclTestsMistake& mistake : run.mistakes) {
     EXPECT_EQ(mistake.reason.find("SECRET"), std::string::npos);
