@@ -78,6 +78,8 @@ std::unique_ptr<StoreWriter> open_store(const std::filesystem::path& path, const
   }
   try {
     return std::make_unique<StoreWriter>(path, identity);
+  } catch (const DamagedDatabase&) {
+    throw;  // Somebody may still save what is left of it.
   } catch (const ConfigError&) {
     if (!force) {
       throw;

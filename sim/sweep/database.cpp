@@ -11,8 +11,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "model/config_error.h"
-
 namespace commfuse {
 
 namespace {
@@ -114,6 +112,9 @@ void Database::fail(int code) const {
   const std::string words = connection_ ? sqlite3_errmsg(connection_.get()) : sqlite3_errstr(code);
   if (kind == Kind::missing || kind == Kind::foreign) {
     throw ConfigError(sentence_of(kind, path_.string(), system_error, words));
+  }
+  if (kind == Kind::damaged) {
+    throw DamagedDatabase(sentence_of(kind, path_.string(), system_error, words));
   }
   throw DatabaseError(kind, sentence_of(kind, path_.string(), system_error, words));
 }

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/config_error.h"
+
 struct sqlite3;
 struct sqlite3_stmt;
 
@@ -19,9 +21,9 @@ namespace commfuse {
 class DatabaseError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
-    busy,     ///< another process has it
-    foreign,  ///< no database at all; thrown as ConfigError
-    damaged,
+    busy,       ///< another process has it
+    foreign,    ///< no database at all; thrown as ConfigError
+    damaged,    ///< thrown as DamagedDatabase
     full,       ///< the disk, or a limit of it
     read_only,  ///< not ours to write to
     missing,    ///< thrown as ConfigError
@@ -36,7 +38,13 @@ class DatabaseError : public std::runtime_error {
   Kind kind_;
 };
 
-/// One connection. Used by one thread at a time. All calls throw DatabaseError, or ConfigError for
+/// A file that is not what was written to it: as wrong an input as one that is no database.
+class DamagedDatabase : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
+};
+
+/// One connection. Used by one thread at a time. All calls throw DatabaseError, DamagedDatabase, or ConfigError for
 /// what is not there or no database. Triggers never run, and no value is
 /// longer than 64 MiB, whoever made the file.
 class Database {

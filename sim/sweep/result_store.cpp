@@ -28,8 +28,7 @@ std::int64_t number_of(const Database& database, std::string_view sql) {
 }
 
 [[noreturn]] void damaged(const fs::path& path, const std::string& what) {
-  throw DatabaseError(
-      Kind::damaged,
+  throw DamagedDatabase(
       fmt::format("{} is damaged ({}); bring back a copy, or remove it and run the sweep again", path.string(), what));
 }
 

@@ -49,7 +49,7 @@ struct StoredPoint {
   std::vector<StoreRow> rows;
 };
 
-/// Reads points in their order. Throws DatabaseError of kind damaged where a row is not what was written.
+/// Reads points in their order. Throws DamagedDatabase where a row is not what was written.
 class StoreReader {
  public:
   /// Whoever has just filled it knows its counts, which saves looking for them. Throws ConfigError for what is no
@@ -89,8 +89,8 @@ class TakenStore {
 /// Makes a store, or goes on with one.
 class StoreWriter {
  public:
-  /// Throws ConfigError when the file is no store or holds other results, DatabaseError when it cannot be written,
-  /// another process has it, or it is damaged.
+  /// Throws ConfigError when the file is no store or holds other results, DamagedDatabase, and DatabaseError when it
+  /// cannot be written or another process has it.
   StoreWriter(const std::filesystem::path& path, const StoreIdentity& identity);
   StoreWriter(const StoreWriter&) = delete;
   StoreWriter& operator=(const StoreWriter&) = delete;

@@ -209,9 +209,13 @@ TEST_F(SweepScale, ADamagedStoreIsSaidAndAForeignOneLeftAlone) {
   ASSERT_EQ(run_program(sweep("out")).code, 3);
   std::string bytes = contents_of("out/results.sqlite");
   std::ofstream("out/results.sqlite", std::ios::binary) << bytes.substr(0, bytes.size() / 2);
-  const Outcome damaged = run_program(sweep("out"));
-  EXPECT_EQ(damaged.code, 1);
-  EXPECT_EQ(damaged.err.find("out/results.sqlite is damaged ("), 0U) << damaged.err;
+  for (const std::string& command : {sweep("out"), sweep("out", "--force"), std::string("commfuse-sim results out"),
+                                     std::string("commfuse-sim report out --out page.html")}) {
+    const Outcome damaged = run_program(command);
+    EXPECT_EQ(damaged.code, 2) << command;
+    EXPECT_EQ(damaged.err.find("out/results.sqlite is damaged ("), 0U) << damaged.err;
+  }
+  EXPECT_EQ(contents_of("out/results.sqlite"), bytes.substr(0, bytes.size() / 2));
   std::ofstream("out/results.sqlite", std::ios::binary) << "years of work, and no database at all";
   const Outcome foreign = run_program(sweep("out", "--force"));
   EXPECT_NE(foreign.code, 0);

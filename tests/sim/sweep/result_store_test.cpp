@@ -377,7 +377,7 @@ TEST(ResultStore, AValueThatWasChangedIsFoundByItsChecksum) {
       Database database("a.sqlite", Database::Access::write);
       database.run(change);
     }
-    const std::string sentence = refusal_of_reader<DatabaseError>("a.sqlite");
+    const std::string sentence = refusal_of_reader<DamagedDatabase>("a.sqlite");
     EXPECT_NE(sentence.find("a.sqlite is damaged (the row of point "), std::string::npos) << change << sentence;
   }
 }
@@ -420,7 +420,7 @@ TEST(ResultStore, TablesOfAnotherKindThanItSaysAreDamage) {
     Database database("a.sqlite", Database::Access::write);
     database.run("UPDATE meta SET value = 'models' WHERE name = 'kind'");
   }
-  EXPECT_NE(refusal_of_reader<DatabaseError>("a.sqlite")
+  EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite")
                 .find("a.sqlite is damaged (its tables are of layers, and it says otherwise)"),
             std::string::npos);
 }
@@ -498,7 +498,7 @@ TEST(ResultStore, AShardOrANumberOfPointsThatCannotBeIsRefused) {
       Database database("a.sqlite", Database::Access::write);
       database.run(fmt::format("UPDATE meta SET value = '{}' WHERE name = '{}'", value, name));
     }
-    const std::string sentence = refusal_of_reader<DatabaseError>("a.sqlite");
+    const std::string sentence = refusal_of_reader<DamagedDatabase>("a.sqlite");
     EXPECT_NE(sentence.find(fmt::format("a.sqlite is damaged (its {} is no number from ", name)), std::string::npos)
         << value << sentence;
   }
@@ -528,15 +528,15 @@ TEST(ResultStore, ARowThatIsLostIsFound) {
     Database database("a.sqlite", Database::Access::write);
     database.run("DELETE FROM rows WHERE id = 0");
   }
-  EXPECT_NE(refusal_of_reader<DatabaseError>("a.sqlite").find("a row of point 0 is missing"), std::string::npos);
+  EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite").find("a row of point 0 is missing"), std::string::npos);
 }
 
 TEST(ResultStore, AFileThatIsCutShortIsRefused) {
   const OwnFolder folder;
   fill("a.sqlite", {0, 1, 2});
   fs::resize_file("a.sqlite", fs::file_size("a.sqlite") / 2);
-  EXPECT_NE(refusal_of_writer<DatabaseError>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
-  EXPECT_NE(refusal_of_reader<DatabaseError>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
+  EXPECT_NE(refusal_of_writer<DamagedDatabase>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
+  EXPECT_NE(refusal_of_reader<DamagedDatabase>("a.sqlite").find("a.sqlite is damaged"), std::string::npos);
 }
 
 /// No file of this process may grow beyond so many bytes while this lives: writes fail, as on a full disk.
