@@ -82,7 +82,8 @@ class Reading {
     if (bytes > most_bytes) {
       add_mistake(std::move(place), fmt::format("the size is {} bytes, above {}", bytes, most_bytes));
     } else if (const std::optional<double> good = time_in(time, reason)) {
-      run_.rows.push_back({.bytes = bytes, .time_us = *good, .in_place_time_us = time_in(in_place, reason)});
+      run_.rows.push_back(
+          {.bytes = bytes, .time_us = *good, .in_place_time_us = time_in(in_place, reason), .place = std::move(place)});
     } else {
       add_mistake(std::move(place), std::move(reason));
     }

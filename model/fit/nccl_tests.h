@@ -16,6 +16,7 @@ struct NcclTestsRow {
   std::int64_t bytes = 0;
   double time_us = 0.0;  ///< Out of place.
   std::optional<double> in_place_time_us;
+  std::string place;  ///< As of a mistake.
 };
 
 /// A row that was left out.

@@ -32,6 +32,8 @@ using score::Table;
 
 /// Clocks may rise a little above those that a peak is stated for.
 constexpr double most_of_peak = 1.05;
+/// Bridges and wires may make another machine's links several times as fast as the base's.
+constexpr double most_of_link = 10.0;
 
 class Reader {
  public:
@@ -211,7 +213,8 @@ class Reader {
                           .ranks = row.count(table.column("ngpus"), score::most_gpus),
                           .nodes = row.has(nodes) ? row.count(nodes, score::most_gpus) : 1,
                           .bytes = row.size(table.column("bytes")),
-                          .time_us = row.microseconds(table.column("time_us"))};
+                          .time_us = row.microseconds(table.column("time_us")),
+                          .place = fmt::format("{}:{}", path_.string(), row.line())};
     if (row.is_sound()) {
       add(message);
     }
@@ -224,20 +227,27 @@ class Reader {
                           .ranks = ranks,
                           .nodes = (ranks + in_a_node - 1) / in_a_node,
                           .bytes = row.size(table.column("bytes")),
-                          .time_us = row.microseconds(table.column("median_us"))};
+                          .time_us = row.microseconds(table.column("median_us")),
+                          .place = fmt::format("{}:{}", path_.string(), row.line())};
     if (row.is_sound()) {
       add(message);
     }
   }
 
   void read_run(const NcclTestsRun& run) {
+    const auto where = [&](const std::string& place) {
+      return fmt::format("{}:{}", path_.string(), place.starts_with("line ") ? place.substr(5) : place);
+    };
     for (const NcclTestsMistake& mistake : run.mistakes) {
-      const bool is_line = mistake.place.starts_with("line ");
-      seen_.faults.push_back(
-          fmt::format("{}:{}: {}", path_.string(), is_line ? mistake.place.substr(5) : mistake.place, mistake.reason));
+      seen_.faults.push_back(fmt::format("{}: {}", where(mistake.place), mistake.reason));
     }
     for (const NcclTestsRow& row : run.rows) {
-      add(Message{.op = run.op, .ranks = run.ranks, .nodes = run.nodes, .bytes = row.bytes, .time_us = row.time_us});
+      add(Message{.op = run.op,
+                  .ranks = run.ranks,
+                  .nodes = run.nodes,
+                  .bytes = row.bytes,
+                  .time_us = row.time_us,
+                  .place = where(row.place)});
     }
   }
 
@@ -246,7 +256,12 @@ class Reader {
       add_product(product, path_.string());
     }
     for (const TracedCollective& one : trace.collectives) {
-      add(Message{.op = one.op, .ranks = one.ranks, .nodes = 1, .bytes = one.bytes, .time_us = one.time_us});
+      add(Message{.op = one.op,
+                  .ranks = one.ranks,
+                  .nodes = 1,
+                  .bytes = one.bytes,
+                  .time_us = one.time_us,
+                  .place = path_.string()});
     }
     for (const auto& [sentence, count] : trace.skipped) {
       passed_over_[with_escapes(fmt::format("{}: {}", name_, sentence))] += count;
@@ -270,7 +285,30 @@ class Reader {
     std::int64_t nodes = 1;
     std::int64_t bytes = 0;
     double time_us = 1.0;
+    std::string place{};  // for a fault
   };
+
+  /// Whether one is so much faster than the base's links that its time or the choice of the base must be wrong; then it
+  /// is a fault. A rank sends or receives all but its own share at least, and of an exchange all.
+  bool is_faster_than_links(const Message& message) {
+    if (base_ == nullptr) {
+      return false;
+    }
+    const bool is_exchange = score::op_in_table(message.op) == score::LinkOp::send_recv;
+    const auto ranks = static_cast<double>(message.ranks);
+    const double moved = static_cast<double>(message.bytes) * (is_exchange ? 1.0 : (ranks - 1.0) / ranks);
+    const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
+    const BytesPerSecond nominal = base_->link.nominal_rate.value;
+    if (rate.value <= most_of_link * nominal.value) {
+      return false;
+    }
+    seen_.faults.push_back(fmt::format(
+        "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times the links of {}, {}; check its time, or name "
+        "another --base",
+        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), most_of_link, base_->name,
+        parameter_text(nominal)));
+    return true;
+  }
 
   void add(const Message& message) {
     const std::optional<score::LinkOp> op = score::op_in_table(message.op);
@@ -280,6 +318,8 @@ class Reader {
       pass_over(fmt::format("{}: {} on {} nodes, where a hardware file is of one", name_, message.op, message.nodes));
     } else if (message.bytes == 0 || message.ranks == 1) {
       pass_over(fmt::format("{}: nothing is sent", name_));
+    } else if (is_faster_than_links(message)) {
+      return;
     } else if (const std::optional<CollectiveKind> kind = collective_of(*op)) {
       add(seen_.collectives, ObservedCollective{message.op,
                                                 {.kind = *kind,

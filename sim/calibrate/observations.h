@@ -55,7 +55,8 @@ struct Observations {
 /// Kinds are told by a table's header as `commfuse-sim score` does, a record of commfuse-validate by its schema, a
 /// trace of PyTorch's profiler by how it begins (its collectives count as inside a node); everything else is read as
 /// nccl-tests' text or JSON. Where a table says which machine a row is of, all rows must be of one; `machine` chooses.
-/// With a `base`, products of tables and traces more than 5 % above its peak are faults. Throws ConfigError for a file
+/// With a `base`, products of tables and traces more than 5 % above its peak are faults, and so are messages above ten
+/// times its links. Throws ConfigError for a file
 /// that is none of these or cannot be read.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine, const Machine* base = nullptr);

@@ -297,6 +297,28 @@ TEST_F(Calibrate, AProductFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
   EXPECT_EQ(seen.gemm[index_of(DType::bf16)].rows.size(), 2U);
 }
 
+TEST_F(Calibrate, AMessageFarAboveTheLinksOfTheBaseIsAFaultOfItsRow) {
+  // 64 MiB on 8 GPUs, of which a GPU gets seven eighths, take 13.1 us at ten times 450 GB/s, and 14.9 us whole.
+  const fs::path table = write("fast.csv",
+                               "hw,op,ngpus,bytes,time_us\nA,all_gather,8,67108864,13.0\n"
+                               "A,all_gather,8,67108864,13.1\nA,all_gather,8,67108864,200\n");
+  const Machine machine = base();
+  const Observations seen = read_observations({table}, std::nullopt, &machine);
+  EXPECT_EQ(seen.faults, (std::vector<std::string>{
+                             table.string() +
+                             ":2: all_gather of 67108864 bytes on 8 GPUs ran at 4517 GB/s, above 10 times the links of "
+                             "h100-sxm, 450 GB/s; check its time, or name another --base"}));
+  EXPECT_EQ(seen.collectives.rows.size(), 2U);
+  EXPECT_EQ(read_observations({table}, std::nullopt).faults.size(), 0U) << "without a base nothing is known";
+  const fs::path printed = write("sendrecv.txt",
+                                 "# Collective test starting: sendrecv_perf\n#  Rank 0 Pid 1 on n device 0\n"
+                                 "#  Rank 1 Pid 2 on n device 1\n"
+                                 "67108864 16777216 float none -1 1.0 1 1 0 1.0 1 1 0\n");
+  const Observations other = read_observations({printed}, std::nullopt, &machine);
+  ASSERT_EQ(other.faults.size(), 1U);
+  EXPECT_EQ(other.faults.front().find(printed.string() + ":4: sendrecv of 67108864 bytes on 2 GPUs ran at "), 0U);
+}
+
 TEST_F(Calibrate, AColumnThatIsThereTwiceIsNamed) {
   const fs::path table = write("two.csv", "# mine\nhw,dtype,m,n,k,m,time_us\nA,bf16,64,64,64,1,5\n");
   try {
