@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/workload/model_flops.h"
+#include "sim/tune/fastest_plans.h"
 
 namespace commfuse {
 
@@ -101,30 +102,6 @@ std::vector<TrainingPlan> LayoutSearch::fitting(std::int64_t gpus) {
   return plans;
 }
 
-std::vector<TrainingPlan> LayoutSearch::few_best(const std::vector<TrainingPlan>& plans) {
-  std::vector<std::pair<Duration, const TrainingPlan*>> least;
-  for (const TrainingPlan& plan : plans) {
-    least.emplace_back(least_step_time(point_of(plan), times_), &plan);
-  }
-  const auto shorter = [](const auto& a, const auto& b) { return a.first < b.first; };
-  std::stable_sort(least.begin(), least.end(), shorter);
-  std::vector<std::pair<Duration, TrainingPlan>> best;
-  for (const auto& [bound, plan] : least) {
-    if (best.size() == played && bound >= best.back().first) {
-      break;
-    }
-    ++tally_.priced;
-    const std::pair one{predict_step(point_of(*plan), times_).time, *plan};
-    best.insert(std::upper_bound(best.begin(), best.end(), one, shorter), one);
-    best.resize(std::min(best.size(), played));
-  }
-  std::vector<TrainingPlan> few;
-  for (auto& [time, plan] : best) {
-    few.push_back(plan);
-  }
-  return few;
-}
-
 std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies) {
   require_supported(machine_.accelerator, terms_.base.dtype);
   const Tokens tokens{terms_.base.global_batch, terms_.base.seq};
@@ -135,12 +112,15 @@ std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::v
   }
   std::optional<TrainingPlan> best;
   Duration time = Duration::max();
-  for (const TrainingPlan& plan : few_best(fitting(gpus))) {
-    StepPoint point = point_of(plan);
-    point.strategies = strategies;
+  StepPoint point = point_of(terms_.base);
+  const FastestPlans few = fastest_plans(point, fitting(gpus), times_, played);
+  tally_.priced += few.priced;
+  point.strategies = strategies;
+  for (const TunedPlan& one : few.best) {
+    point.plan = one.plan;
     ++tally_.played;
     if (const Duration step = predict_step(point, times_).time; step < time) {
-      best = plan;
+      best = one.plan;
       time = step;
     }
   }

@@ -63,7 +63,6 @@ class LayoutSearch {
 
  private:
   std::vector<TrainingPlan> fitting(std::int64_t gpus);
-  std::vector<TrainingPlan> few_best(const std::vector<TrainingPlan>& plans);
 
   const Transformer& model_;
   const Machine& machine_;

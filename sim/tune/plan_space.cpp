@@ -99,9 +99,22 @@ class Walk {
       if (plan.global_batch % (plan.data * micro_batch) != 0) {
         continue;
       }
-      for (const std::int64_t expert : wished(wish_.expert, expert_degrees(plan))) {
-        plan.expert = expert;
-        states(plan);
+      experts(plan);
+    }
+  }
+
+  /// All degrees divide the replicas and the experts: what else is possible is the same with each.
+  void experts(TrainingPlan plan) {
+    const Counts degrees = wished(wish_.expert, expert_degrees(plan));
+    const std::size_t begin = plans_.size();
+    plan.expert = degrees.front();
+    states(plan);
+    const std::size_t end = plans_.size();
+    for (std::size_t degree = 1; degree < degrees.size(); ++degree) {
+      for (std::size_t i = begin; i < end; ++i) {
+        plan = plans_[i];
+        plan.expert = degrees[degree];
+        plans_.push_back(plan);
       }
     }
   }
@@ -111,7 +124,12 @@ class Walk {
       return {1};
     }
     const std::int64_t most = std::gcd(model_.experts->count, plan.replicas());
-    return most > 1 ? Counts{1, most} : Counts{1};
+    Counts degrees = doublings(most);
+    std::erase_if(degrees, [most](std::int64_t one) { return most % one != 0; });
+    if (degrees.back() != most) {
+      degrees.push_back(most);
+    }
+    return degrees;
   }
 
   void states(TrainingPlan plan) {

@@ -39,9 +39,8 @@ struct PlanSpace {
 /// All possible plans that use every GPU, in a fixed order. Free degrees: tensor ranks are powers of two inside a node,
 /// stages up to a layer each, 1, 2 or 4 pieces a stage, context ranks that leave 1024 tokens each, micro-batches of 1
 /// to 8 sequences, ZeRO 1 (0 without replicas, 3 also without a pipeline), nothing or everything computed again,
-/// one rank of Ulysses,
-/// experts over as many replicas as they divide into, and as one. Tensor ranks share the tokens of norms (sequence
-/// parallelism).
+/// one rank of Ulysses, experts over as many replicas as they divide into, and over every power of two that divides
+/// these. Tensor ranks share the tokens of norms (sequence parallelism).
 std::vector<TrainingPlan> plans_of(const PlanSpace& space);
 
 }  // namespace commfuse

@@ -74,8 +74,6 @@ void require_some(const PlanSpace& space, std::size_t plans) {
   }
 }
 
-bool faster(const TunedPlan& a, const TunedPlan& b) { return a.step.time < b.step.time; }
-
 /// The plans with every strategy at every site, the best first.
 void play_and_sort(StepPoint point, SiteTimes& times, Minimize minimize, std::vector<TunedPlan>& plans) {
   std::vector<std::pair<Duration, TunedPlan>> ranked;
@@ -141,23 +139,20 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   point.rank_sigma = options.rank_sigma;
   point.communication_sigma = options.communication_sigma;
   Tuning tuning;
+  std::vector<TrainingPlan> plans = plans_of(space);
+  require_some(space, plans.size());
+  point.plan = plans.front();
+  require_possible(point);
+  tuning.plans = plans.size();
   const double most = options.memory_share * static_cast<double>(space.machine->accelerator.hbm_capacity.count);
-  for (const TrainingPlan& plan : plans_of(space)) {
-    point.plan = plan;
-    if (tuning.plans++ == 0) {
-      require_possible(point);
-    }
-    if (static_cast<double>(largest_step_memory(*space.model, plan).total().count) <= most) {
-      ++tuning.fitting;
-      tuning.best.push_back({plan, predict_step(point, times)});
-    }
-  }
-  require_some(space, tuning.plans);
-  if (tuning.best.empty()) {
+  std::erase_if(plans, [&](const TrainingPlan& plan) {
+    return static_cast<double>(largest_step_memory(*space.model, plan).total().count) > most;
+  });
+  tuning.fitting = plans.size();
+  if (plans.empty()) {
     return tuning;
   }
-  std::stable_sort(tuning.best.begin(), tuning.best.end(), faster);
-  tuning.best.resize(std::min(tuning.best.size(), std::max(played, options.keep)));
+  tuning.best = fastest_plans(point, plans, times, std::max(played, options.keep)).best;
   point.strategies = strategies_for_steps();
   play_and_sort(point, times, options.minimize, tuning.best);
   tuning.best.resize(std::min(tuning.best.size(), options.keep));

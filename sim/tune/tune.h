@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/step/step.h"
+#include "sim/tune/fastest_plans.h"
 #include "sim/tune/plan_space.h"
 #include "sim/tune/step_tail.h"
 
@@ -57,12 +58,6 @@ struct TunedSite {
   /// free communication, to 5 %; nothing where 16 times is not enough, as latencies stay.
   std::optional<double> rate_to_hide;
   CalculonForms calculon;
-};
-
-/// A plan with what it takes.
-struct TunedPlan {
-  TrainingPlan plan;
-  StepPrediction step;
 };
 
 struct LeftOut {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 #include "model/config/catalogue.h"
 
@@ -51,6 +52,27 @@ TEST_F(LayoutSearchTest, NoStepIsShorterThanItsBound) {
   }
   EXPECT_GT(seen, 300U);
   EXPECT_GT(near, seen / 2);  // a bound that is far off would prune nothing
+}
+
+TEST_F(LayoutSearchTest, NoStepOfAMixtureOfExpertsIsShorterThanItsBoundHoweverItsExpertsAreSpread) {
+  const Transformer model = load_model("qwen3-30b-a3b");
+  const Machine with = machine(64);
+  StructureCache structures;
+  LayoutSearch search(model, with, structures, terms());
+  const PlanSpace space{.model = &model, .machine = &with, .gpus = 64, .base = terms().base};
+  std::set<std::int64_t> degrees;
+  std::size_t seen = 0;
+  std::size_t near = 0;
+  for (const TrainingPlan& plan : plans_of(space)) {
+    const Duration bound = least_step_time(search.point_of(plan), search.times());
+    const Duration time = predict_step(search.point_of(plan), search.times()).time;
+    EXPECT_LE(bound, time) << plan.tensor << " " << plan.pipeline << " " << plan.expert << " " << plan.data;
+    degrees.insert(plan.expert);
+    ++seen;
+    near += to_seconds(time) < 1.1 * to_seconds(bound) ? 1 : 0;
+  }
+  EXPECT_EQ(degrees, (std::set<std::int64_t>{1, 2, 4, 8, 16, 32, 64}));
+  EXPECT_GT(near, seen / 2);
 }
 
 TEST_F(LayoutSearchTest, FindsTheLayoutThatPlayingAllWithoutOverlapFindsToo) {

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <utility>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
@@ -88,6 +89,47 @@ TEST_F(TuneTest, what_is_wished_stays) {
   }
 }
 
+TEST_F(TuneTest, experts_are_spread_by_all_doublings_and_by_the_most_that_divide_them_and_the_replicas) {
+  model_.experts = Experts{.count = 48, .active = 2, .ffn = 1024};
+  PlanSpace mixture = space(24, 24);
+  mixture.wish = {.tensor = 1, .pipeline = 1, .context = 1, .micro_batch = 1, .zero = Zero::optimizer};
+  mixture.wish.recompute = Recompute::none;
+  const auto degrees = [&] {
+    std::vector<std::int64_t> all;
+    for (const TrainingPlan& plan : plans_of(mixture)) {
+      all.push_back(plan.expert);
+    }
+    return all;
+  };
+  EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8, 24}));
+  model_.experts->count = 16;  // 24 replicas divide into eight that share them
+  EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1, 2, 4, 8}));
+  model_.experts->count = 7;
+  EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1}));
+  model_.experts->count = 48;
+  mixture.wish.expert = 12;
+  EXPECT_EQ(degrees(), (std::vector<std::int64_t>{12}));
+  model_.experts.reset();
+  mixture.wish.expert.reset();
+  EXPECT_EQ(degrees(), (std::vector<std::int64_t>{1}));
+}
+
+TEST_F(TuneTest, no_doubling_of_expert_ranks_that_somebody_chooses_beats_the_free_choice) {
+  const Transformer mixture = load_model("deepseek-v3");
+  TrainingPlan all;
+  all.data = 256;
+  const Machine nodes = resized(load_machine("dgx-h100-x2"), all);
+  PlanSpace many{.model = &mixture, .machine = &nodes, .gpus = 256, .base = {.global_batch = 1024, .seq = 4096}};
+  const Duration free = tune(many, {}).best.front().step.time;
+  Duration least = Duration::max();
+  for (std::int64_t ranks = 1; ranks <= 256; ranks *= 2) {
+    many.wish.expert = ranks;
+    const Tuning tuning = tune(many, {});
+    least = tuning.best.empty() ? least : std::min(least, tuning.best.front().step.time);
+  }
+  EXPECT_EQ(free, least);
+}
+
 TEST_F(TuneTest, the_best_of_few_plans_is_the_fastest_of_all_with_all_strategies) {
   PlanSpace few = space(4, 4);
   few.wish = {.pipeline = 1, .context = 1, .micro_batch = 1, .recompute = Recompute::none};
@@ -101,6 +143,33 @@ TEST_F(TuneTest, the_best_of_few_plans_is_the_fastest_of_all_with_all_strategies
   }
   EXPECT_EQ(tuning.best.front().step.time, fastest);
   EXPECT_EQ(tuning.plans, plans_of(few).size());
+}
+
+TEST_F(TuneTest, the_few_fastest_plans_are_those_that_playing_every_pipeline_finds) {
+  model_.experts = Experts{.count = 16, .active = 2, .ffn = 1024};
+  const PlanSpace eight = space(8, 16);
+  const std::vector<TrainingPlan> plans = plans_of(eight);
+  StructureCache structures;
+  SiteTimes times(structures, machine_);
+  StepPoint point{.model = &model_, .machine = &machine_};
+  std::vector<std::pair<Duration, std::size_t>> all;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    point.plan = plans[i];
+    all.emplace_back(predict_step(point, times).time, i);
+  }
+  std::sort(all.begin(), all.end());
+  const FastestPlans few = fastest_plans(point, plans, times, 12);
+  ASSERT_EQ(few.best.size(), 12U);
+  for (std::size_t i = 0; i < few.best.size(); ++i) {
+    const TrainingPlan& slow = plans[all[i].second];
+    EXPECT_EQ(few.best[i].step.time, all[i].first);
+    EXPECT_EQ(few.best[i].plan.expert, slow.expert);
+    EXPECT_EQ(few.best[i].plan.micro_batch, slow.micro_batch);
+    EXPECT_EQ(few.best[i].plan.zero, slow.zero);
+  }
+  EXPECT_LT(few.priced, plans.size() / 2);
+  EXPECT_EQ(fastest_plans(point, plans, times, plans.size() + 1).best.size(), plans.size());
+  EXPECT_TRUE(fastest_plans(point, {}, times, 12).best.empty());
 }
 
 TEST_F(TuneTest, a_choice_at_every_site_is_no_slower_than_one_for_all_and_no_faster_than_compute) {

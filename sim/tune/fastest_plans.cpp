@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/tune/fastest_plans.h"
+
+#include <algorithm>
+
+namespace commfuse {
+
+namespace {
+
+/// What a plan takes, or cannot be below.
+struct Ranked {
+  Duration time{};
+  std::size_t plan = 0;  ///< Its place among those named.
+  StepPrediction step;
+};
+
+bool shorter(const Ranked& a, const Ranked& b) { return a.time != b.time ? a.time < b.time : a.plan < b.plan; }
+
+}  // namespace
+
+FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& plans, SiteTimes& times,
+                           std::size_t most) {
+  std::vector<Ranked> bounds;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    point.plan = plans[i];
+    bounds.push_back({.time = least_step_time(point, times), .plan = i});
+  }
+  std::sort(bounds.begin(), bounds.end(), shorter);
+  FastestPlans fastest;
+  std::vector<Ranked> best;
+  for (const Ranked& bound : bounds) {
+    if (best.size() == most && (best.empty() || !shorter(bound, best.back()))) {
+      break;
+    }
+    ++fastest.priced;
+    point.plan = plans[bound.plan];
+    Ranked one{.plan = bound.plan, .step = predict_step(point, times)};
+    one.time = one.step.time;
+    best.insert(std::upper_bound(best.begin(), best.end(), one, shorter), one);
+    best.resize(std::min(best.size(), most));
+  }
+  for (const Ranked& one : best) {
+    fastest.best.push_back({plans[one.plan], one.step});
+  }
+  return fastest;
+}
+
+}  // namespace commfuse
