@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -50,17 +53,33 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
                             format_count(static_cast<std::int64_t>(tuning.fitting)));
 }
 
-std::string plans(const Tuning& tuning) {
-  constexpr const char* line = "{} {:>4} {:>4} {:>4} {:>4} {:>5} {:>5} {:>6} {:>10} {:>11} {:>7} {:>8}\n";
+/// A line of the table of plans, whose sixth cell only a mixture of experts has, with less air around the others.
+std::string plan_line(bool has_experts, char mark, const std::array<std::string, 12>& cells) {
+  constexpr std::array<int, 12> wide{4, 4, 4, 4, 5, 0, 5, 6, 10, 11, 7, 8};
+  constexpr std::array<int, 12> narrow{4, 4, 4, 4, 5, 4, 4, 5, 9, 11, 6, 7};
+  std::string line(1, mark);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (const int width = has_experts ? narrow.at(i) : wide.at(i); width > 0) {
+      line += fmt::format(" {:>{}}", cells.at(i), width);
+    }
+  }
+  return line + "\n";
+}
+
+std::string plans(const TuneHeading& heading, const Tuning& tuning) {
+  const bool has_experts = heading.space.model->experts.has_value();
   std::string text =
-      fmt::format(line, ' ', "TP", "PP", "VPP", "CP", "DP", "ZeRO", "micro", "recompute", "time/ms", "MFU", "mem/GB");
+      plan_line(has_experts, ' ',
+                {"TP", "PP", "VPP", "CP", "DP", "EP", "ZeRO", "micro", "recompute", "time/ms", "MFU", "mem/GB"});
+  const auto count = [](std::int64_t one) { return fmt::format("{}", one); };
   for (const TunedPlan& one : tuning.best) {
     const TrainingPlan& plan = one.plan;
-    text +=
-        fmt::format(line, &one == tuning.best.data() ? '>' : ' ', plan.tensor, plan.pipeline, plan.interleave,
-                    plan.context, plan.data, static_cast<int>(plan.zero), plan.micro_batch, name_of(plan.recompute),
-                    fmt::format("{:.1f}", milliseconds(one.step.time)), fmt::format("{:.1f}%", 100.0 * one.step.mfu),
-                    fmt::format("{:.1f}", gigabytes(one.step.memory.total())));
+    text += plan_line(
+        has_experts, &one == tuning.best.data() ? '>' : ' ',
+        {count(plan.tensor), count(plan.pipeline), count(plan.interleave), count(plan.context), count(plan.data),
+         count(plan.expert), count(static_cast<std::int64_t>(plan.zero)), count(plan.micro_batch),
+         std::string{name_of(plan.recompute)}, fmt::format("{:.1f}", milliseconds(one.step.time)),
+         fmt::format("{:.1f}%", 100.0 * one.step.mfu), fmt::format("{:.1f}", gigabytes(one.step.memory.total()))});
   }
   return "\n" + text;
 }
@@ -274,7 +293,7 @@ std::string tune_text(const TuneHeading& heading, const Tuning& tuning) {
   if (tuning.best.empty()) {
     return text + wrapped("Out of memory, whatever the plan; take more GPUs, or a smaller batch.", "", "");
   }
-  text += plans(tuning) + gains(tuning) + sites(tuning) + choices(heading, tuning) + tails(heading, tuning);
+  text += plans(heading, tuning) + gains(tuning) + sites(tuning) + choices(heading, tuning) + tails(heading, tuning);
   text += "\nMegatron-LM's arguments\n" +
           wrapped(megatron_arguments(*heading.space.model, tuning.best.front().plan), "  ", "  ");
   const std::string mindspeed = mindspeed_arguments(heading.space, tuning);

@@ -27,6 +27,21 @@ TEST(CommfuseSimTune, PlansALargeModelOnAClusterInEightyColumns) {
   }
 }
 
+TEST(CommfuseSimTune, SaysOverHowManyRanksTheExpertsOfAMixtureAreInEightyColumns) {
+  const std::string mixture = "commfuse-sim tune --model mixtral-8x7b --cluster dgx-h100 --gpus 32 --expert-parallel 4";
+  const Outcome outcome = run_program(mixture);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\n    TP   PP  VPP   CP    DP   EP ZeRO micro recompute     time/ms    MFU  mem/GB\n>"),
+            std::string::npos)
+      << outcome.out;
+  std::istringstream lines(outcome.out);
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(line.size(), 80U) << line;
+  }
+  const Outcome dense = run_program("commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 8");
+  EXPECT_EQ(dense.out.find(" EP "), std::string::npos) << dense.out;
+}
+
 TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-" + std::to_string(getpid()));
   const std::string command =
