@@ -55,16 +55,14 @@ int wires_of_a_gpu(NodeKind kind, int gpus) {
   return 1;
 }
 
-/// No collective is faster than the wires that it goes over. False where a mistake was noted.
-bool check_collective(YamlMap map, const CollectiveParameters& collective, BytesPerSecond most,
+/// No collective is faster than the wires that it goes over: notes a mistake.
+void check_collective(YamlMap map, const CollectiveParameters& collective, BytesPerSecond most,
                       std::string_view wires) {
-  if (collective.rate.value.value <= rounding * most.value) {
-    return true;
+  if (collective.rate.value.value > rounding * most.value) {
+    map.mistake("rate", fmt::format("{} is more than there is: {} {}; write what a rank sends in a collective, or the "
+                                    "rate of the wires",
+                                    format_bandwidth(collective.rate.value), wires, format_bandwidth(most)));
   }
-  map.mistake("rate", fmt::format("{} is more than there is: {} {}; write what a rank sends in a collective, or the "
-                                  "rate of the wires",
-                                  format_bandwidth(collective.rate.value), wires, format_bandwidth(most)));
-  return false;
 }
 
 /// Nothing when a mistake was noted.

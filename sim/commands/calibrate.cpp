@@ -42,7 +42,7 @@ int run_calibrate(const CalibrateRequest& request) {
   const calibrate::Observations seen =
       calibrate::read_observations({request.files.begin(), request.files.end()}, request.machine, &base);
   const calibrate::Calibration calibration = calibrate::calibrate(base, request.base, request.name, seen);
-  write_machine(out, calibration.yaml);
+  write_machine(out, request.base, calibration.yaml);
   print_calibration(seen, calibration, out);
   for (const std::string& fault : seen.faults) {
     fmt::print(stderr, "{}\n", fault);

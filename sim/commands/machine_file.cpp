@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -59,6 +60,15 @@ class Draft {
   fs::path path_;
 };
 
+/// The first mistake of a file that will not be there, without its place and its remedy.
+std::string reason_of(std::string_view mistake, std::string_view path) {
+  mistake = mistake.substr(0, mistake.find('\n'));
+  if (mistake.substr(0, path.size()) == path) {
+    mistake.remove_prefix(std::min(mistake.size(), mistake.find(' ', path.size()) + 1));
+  }
+  return std::string(mistake.substr(0, mistake.find(';')));
+}
+
 }  // namespace
 
 void require_new_machine(const std::string& name, const fs::path& out) {
@@ -68,10 +78,17 @@ void require_new_machine(const std::string& name, const fs::path& out) {
   }
 }
 
-void write_machine(const fs::path& path, const std::string& yaml) {
+void write_machine(const fs::path& path, const std::string& base, const std::string& yaml) {
   const Draft draft(fs::absolute(path.string() + ".part"));
   reports::atomic_write(draft.path(), yaml);
-  load_machine(draft.path().string());
+  try {
+    load_machine(draft.path().string());
+  } catch (const ConfigError& error) {
+    throw ConfigError(fmt::format(
+        "what was fitted cannot be of {} ({}); name the --base that was measured, or a file of your own that extends "
+        "{} and writes the nominal_rate of its link",
+        base, reason_of(error.what(), draft.path().string()), base));
+  }
   fs::rename(draft.path(), path);
 }
 

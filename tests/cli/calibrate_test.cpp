@@ -49,6 +49,24 @@ TEST_F(CalibrateCommand, FaultyRowsAreNamedAndTheRestIsFitted) {
   EXPECT_TRUE(fs::exists(out()));
 }
 
+TEST_F(CalibrateCommand, CollectivesThatTheBaseCannotHaveNameAnotherBase) {
+  std::string text = "device,op,ngpus,devices_per_node,bytes,median_us\n";
+  for (const char* op : {"all_gather", "reduce_scatter", "all_reduce"}) {
+    for (std::int64_t bytes = 1 << 12; bytes <= std::int64_t{1} << 30; bytes *= 2) {  // 300 GB/s over links of 63
+      text += fmt::format("box,{},8,8,{},{}\n", op, bytes, 20.0 + static_cast<double>(bytes) * 7.0 / 8.0 / 300e3);
+    }
+  }
+  const Outcome outcome =
+      run_program("commfuse-sim calibrate --base h100-pcie --name box --out " + out() + " " + write("c.csv", text));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.rfind("what was fitted cannot be of h100-pcie (", 0), 0U) << outcome.err;
+  EXPECT_NE(outcome.err.find("more than there is: a GPU's nominal_rate is 63 GB/s); name the --base that was measured, "
+                             "or a file of your own that extends h100-pcie and writes the nominal_rate of its link\n"),
+            std::string::npos)
+      << outcome.err;
+  EXPECT_FALSE(fs::exists(out()));
+}
+
 TEST_F(CalibrateCommand, WhatIsThereIsNotOverwritten) {
   write("box.yaml", "mine");
   const Outcome outcome = run_program(command(exchanges()));

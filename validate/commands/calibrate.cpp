@@ -59,7 +59,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
   if (!request.record.empty()) {
     reports::atomic_write(request.record, to_json(record));
   }
-  sim::write_machine(out, calibration.yaml);
+  sim::write_machine(out, request.base, calibration.yaml);
   sim::print_calibration(seen, calibration, out);
   fmt::print("noise floor: {}\n", in_words(record.noise, where.ranks));
   return exit_code::done;
