@@ -28,8 +28,6 @@ namespace commfuse::test {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::literals::json_literals::operator""_json;
-
 using Json = nlohmann::ordered_json;
 
 /// By the rules of YAML 1.2: what is no number, boolean or null is a text.
@@ -421,12 +419,14 @@ ConfigFile shipped(const char* path) {
 /// Files with what no shipped one has: wires from a file, a network inside a hardware file, ops of every kind.
 std::vector<ConfigFile> made_files() {
   const ConfigFile hardware = shipped("hardware/h100-sxm.yaml");
-  const ConfigFile cluster = changed(shipped("clusters/dgx-h100-x2.yaml"), R"({"network": {"fabric": "rails"}})"_json);
+  const ConfigFile cluster =
+      changed(shipped("clusters/dgx-h100-x2.yaml"), nlohmann::json::parse(R"({"network": {"fabric": "rails"}})"));
   std::vector<ConfigFile> files{
       cluster, changed(hardware, {{"nodes", 2}, {"network", cluster.value.at("network")}}),
       // A mistake elsewhere keeps the loader from looking for the file.
-      changed(hardware, R"({"gpus_per_node": 0, "topology": {"kind": null, "file": "wires.xml"}})"_json),
-      changed(hardware, R"({"link": {"collective": {"nccl": {"wire": "network"}}}})"_json)};
+      changed(hardware,
+              nlohmann::json::parse(R"({"gpus_per_node": 0, "topology": {"kind": null, "file": "wires.xml"}})")),
+      changed(hardware, nlohmann::json::parse(R"({"link": {"collective": {"nccl": {"wire": "network"}}}})"))};
   for (const char* strategy : {"serial", "commfuse"}) {
     const Outcome shown = run_program("commfuse-sim schedule show --scope attention --ranks 2 -o yaml --strategy " +
                                       std::string(strategy));
