@@ -80,9 +80,9 @@ TEST(Bench, EveryKindOfOpRunsOnThreads) {
       });
   EXPECT_EQ(heard, 2 * programs.size());
   ASSERT_EQ(measured.size(), programs.size());
-  for (std::size_t i = 0; i < measured.size(); ++i) {
-    const bool counts_gaps = measured[i].op == "next" || measured[i].op == "wake";
-    EXPECT_EQ(measured[i].samples.size(), counts_gaps ? 2U * 3U * 2U * 31U : 2U * 3U) << measured[i].op;
+  for (const MicroBenchmark& one : measured) {
+    const bool counts_gaps = one.op == "next" || one.op == "wake";
+    EXPECT_EQ(one.samples.size(), counts_gaps ? 2U * 3U * 2U * 31U : 2U * 3U) << one.op;
   }
 }
 
