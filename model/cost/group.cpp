@@ -23,20 +23,32 @@ struct Lie {
   std::vector<int> counts;  // numbers of members on a node, each once
 };
 
-/// Of the members first, first + stride and so on, so many.
+/// Of the members first, first + stride and so on, so many. They lie on the nodes again and again alike, so of a
+/// billion only the first such period is looked at, and the end.
 Lie lie_of(std::int64_t first, std::int64_t stride, std::int64_t ranks, std::int64_t gpus_per_node) {
+  const std::int64_t period = std::lcm(stride, gpus_per_node);
+  const std::int64_t of_a_period = period / stride;
   Lie lie;
-  for (std::int64_t next = 0; next < ranks; ++lie.nodes) {
-    const std::int64_t gpu = first + next * stride;
-    const std::int64_t end = (gpu / gpus_per_node + 1) * gpus_per_node;
-    const std::int64_t members = std::min(ranks - next, (end - gpu + stride - 1) / stride);
-    next += members;
-    const auto count = static_cast<int>(members);
-    lie.least = lie.nodes == 0 ? count : std::min(lie.least, count);
-    if (std::find(lie.counts.begin(), lie.counts.end(), count) == lie.counts.end()) {
-      lie.counts.push_back(count);
+  std::int64_t next = 0;
+  const auto look_up_to = [&](std::int64_t last) {
+    while (next < last) {
+      const std::int64_t gpu = first + next * stride;
+      const std::int64_t end = (gpu / gpus_per_node + 1) * gpus_per_node;
+      const std::int64_t members = std::min(ranks - next, (end - gpu + stride - 1) / stride);
+      const auto count = static_cast<int>(members);
+      lie.least = lie.nodes == 0 ? count : std::min(lie.least, count);
+      if (std::find(lie.counts.begin(), lie.counts.end(), count) == lie.counts.end()) {
+        lie.counts.push_back(count);
+      }
+      next += members;
+      ++lie.nodes;
     }
-  }
+  };
+  look_up_to(std::min(ranks, 2 * of_a_period));
+  const std::int64_t periods = (ranks - next) / of_a_period;
+  next += periods * of_a_period;
+  lie.nodes += static_cast<int>(periods * (period / std::max(stride, gpus_per_node)));
+  look_up_to(ranks);
   return lie;
 }
 

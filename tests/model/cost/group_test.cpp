@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config/catalogue.h"
@@ -67,6 +69,51 @@ TEST(Group, counts_by_the_slowest_of_those_alike) {
   // 0, 3 and 1, 4 and 2, 5.
   EXPECT_EQ(group_of(machine, 3, 2, 6).nodes, 2);
   EXPECT_EQ(group_of(machine, 3, 2, 6).wires->rate.value.value, 10e9);
+}
+
+TEST(Group, of_a_billion_is_looked_at_as_quickly_as_of_eight) {
+  Machine machine = two_nodes();
+  machine.nodes = 1 << 28;
+  const std::int64_t most = std::int64_t{1} << 30;
+  EXPECT_EQ(group_of(machine, 1, most).nodes, 1 << 28);
+  EXPECT_EQ(group_of(machine, 2, most / 2).nodes, 1 << 28);
+  EXPECT_EQ(group_of(machine, 8, most / 8).nodes, 1 << 27);
+  EXPECT_EQ(group_of(machine, 1, most - 3).wires->rate.value.value, 10e9);  // the last node has one
+  EXPECT_EQ(group_of(machine, 3, most / 3).nodes, (1 << 28));               // every node has one or two
+  EXPECT_EQ(group_of(machine, 6, most / 6).nodes, 178'956'970);             // each member is alone
+  EXPECT_EQ(group_of(machine, 1, 357'913'941, 1'073'741'823).nodes, 89'478'486);
+}
+
+/// The nodes of the group that has the fewest members on one of its nodes, of those the one on the most, by counting.
+int counted_nodes(int per_node, int stride, int ranks) {
+  std::pair<int, int> worst{per_node + 1, 0};
+  for (int first = 0; first < stride; ++first) {
+    std::map<int, int> members;
+    for (int i = 0; i < ranks; ++i) {
+      ++members[(first + i * stride) / per_node];
+    }
+    const auto least = std::min_element(members.begin(), members.end(),
+                                        [](const auto& one, const auto& other) { return one.second < other.second; });
+    if (members.size() > 1) {
+      worst = std::min(worst, {least->second, -static_cast<int>(members.size())});
+    }
+  }
+  return std::max(1, -worst.second);
+}
+
+TEST(Group, lies_on_its_nodes_as_counting_all_members_finds) {
+  for (const int per_node : {3, 4, 6, 8}) {
+    Machine machine = two_nodes();
+    machine.gpus_per_node = per_node;
+    machine.nodes = 40;
+    machine.network_groups = nullptr;
+    for (int stride = 1; stride <= 9; ++stride) {
+      for (int ranks = 2; stride * ranks <= per_node * machine.nodes; ++ranks) {
+        EXPECT_EQ(group_of(machine, stride, ranks).nodes, counted_nodes(per_node, stride, ranks))
+            << per_node << " " << stride << " " << ranks;
+      }
+    }
+  }
 }
 
 TEST(Group, all_to_all_across_nodes_waits_for_slow_links_inside_too) {
