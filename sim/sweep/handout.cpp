@@ -153,8 +153,8 @@ class Leader {
   }
 
   void play(Player& player) {
-    for (StoredPoint& point : player.play(next(leader_chunk), stop_)) {
-      take_(std::move(point));
+    for (const StoredPoint& point : player.play(next(leader_chunk), stop_)) {
+      take_(point);
     }
   }
 
@@ -167,8 +167,8 @@ class Leader {
       }
       --at_hand_;
       hand_out(parcel->from);
-      for (StoredPoint& point : unpacked_points(text_of(parcel->bytes))) {
-        take_(std::move(point));
+      for (const StoredPoint& point : unpacked_points(text_of(parcel->bytes))) {
+        take_(point);
       }
     }
     return any;
