@@ -45,7 +45,7 @@ struct Causal {
     const auto queries = program->regions_of(program->inputs_of(op).front());
     std::int64_t halves = 0;
     for (std::size_t i = 0; i < queries.size(); ++i) {
-      halves += queries[i].rows * (2 * first[i] + queries[i].rows);
+      halves += std::int64_t{queries[i].rows} * (2 * first[i] + queries[i].rows);
     }
     const std::int64_t ranks = program->mesh.ranks();
     const std::int64_t blocks = program->dimensions.front().blocks;

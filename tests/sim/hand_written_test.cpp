@@ -45,7 +45,9 @@ ops:
   - {id: 1, op: gemm, a: a, b: w, out: y, waits: [0]}
 )";
 
-ScheduleFile file_of(std::string text, const char* name = "own.yaml") { return {name, parse_program(text, name)}; }
+ScheduleFile file_of(const std::string& text, const char* name = "own.yaml") {
+  return {name, parse_program(text, name)};
+}
 
 std::string with(std::string_view text, std::string_view right, std::string_view instead) {
   std::string result{text};

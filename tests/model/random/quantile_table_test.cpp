@@ -32,11 +32,12 @@ std::uint32_t word_with(double above) {
 template <class Function>
 double mean_over_words(const Function& function) {
   constexpr std::uint64_t stride = 1024;
+  constexpr std::uint64_t words = all_words / stride;
   double sum = 0.0;
   for (std::uint64_t word = stride / 2; word < all_words; word += stride) {
     sum += function(static_cast<std::uint32_t>(word));
   }
-  return sum / static_cast<double>(all_words / stride);
+  return sum / static_cast<double>(words);
 }
 
 TEST(QuantileTable, ALognormalHasTheRightQuantilesFarIntoBothTails) {

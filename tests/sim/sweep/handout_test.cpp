@@ -46,7 +46,7 @@ class Handout : public testing::Test {
       const std::function<std::string(int)>& digest = [](int) { return "d"; }) {
     return on_processes(processes, [&](World& world) {
       Players players(library_, StoreKind::layers);
-      const SharedSweep sweep{digest(world.process()), &list_, &players};
+      SharedSweep sweep{digest(world.process()), &list_, &players};
       world.process() == 0 ? lead(world, sweep, all_points(), take, stop)
                            : follow(
                                  world, [&] { return sweep; }, stop);

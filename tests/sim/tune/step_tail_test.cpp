@@ -62,7 +62,7 @@ class DirectStep {
       const Program& program = *plans_.back().lowered.program;
       Costs costs;
       for (const Op& op : program.ops) {
-        costs.duration.push_back(op.purpose == Purpose::communication ? 30us : 100us);
+        costs.duration.emplace_back(op.purpose == Purpose::communication ? 30us : 100us);
       }
       costs.issue.assign(program.ops.size(), Duration{});
       costs_.push_back(costs);
@@ -84,7 +84,8 @@ class DirectStep {
       for (std::size_t site = 0; site < plans_.size(); ++site) {
         const Costs slow = drawn(site, costs_[site], gpus_, static_cast<std::uint64_t>(machine));
         for (int run = 0; run < runs; ++run) {
-          step += makespan(site, drawn(site, slow, kernels_, static_cast<std::uint64_t>(machine * runs + run)));
+          step += makespan(site,
+                           drawn(site, slow, kernels_, static_cast<std::uint64_t>(std::int64_t{machine} * runs + run)));
         }
       }
       steps.push_back(step);

@@ -34,7 +34,7 @@ TEST(OpSamples, AProductOrKernelCountsByItsSlowestRank) {
   const Timeline spans{span(0, 0, 1ms, 3ms), span(1, 0, 2ms, 5ms)};
   const MicroProgram product = product_alone(2, {.m = 6, .n = 5, .k = 4, .dtype = DType::fp16});
   EXPECT_EQ(samples(product, spans), expected(product, 3ms));
-  const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {3 * 512 * 7});
+  const MicroProgram swiglu = kernel_alone(2, Function::swiglu, DType::bf16, {std::int64_t{3} * 512 * 7});
   EXPECT_EQ(samples(swiglu, spans), expected(swiglu, 3ms));
 }
 

@@ -102,7 +102,7 @@ TEST(Measure, AScheduleThatGetsStuckFailsAndTheOthersGoOn) {
 TEST(Summary, IsOfSortedMakespans) {
   std::vector<Duration> makespans;
   for (int i = 20; i >= 1; --i) {
-    makespans.push_back(i * 1ms);
+    makespans.emplace_back(i * 1ms);
   }
   const Summary summary = summary_of(makespans);
   EXPECT_EQ(summary.samples, 20U);
