@@ -106,10 +106,10 @@ class Pricer {
     const std::int32_t shards = blocks % ranks == 0 ? ranks : 1;
     std::vector<Duration> first;  // the first 1, 2, ... shards, cut where it serves
     std::vector<Duration> whole;
-    for (std::int32_t i = 0; i < shards; ++i) {
-      whole.push_back(time_of(rows / shards * (i + 1)));
+    for (std::size_t i = 0; i < static_cast<std::size_t>(shards); ++i) {
+      whole.push_back(time_of(rows / shards * static_cast<std::int64_t>(i + 1)));
       first.push_back(whole.back());
-      for (std::int32_t j = 0; j < i; ++j) {
+      for (std::size_t j = 0; j < i; ++j) {
         first.back() = std::min(first.back(), first[j] + whole[i - j - 1]);
       }
     }
