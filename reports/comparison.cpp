@@ -84,7 +84,8 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
 }
 
 /// " fused_kernel (bound) takes 7.6% less.": the lowest bound beside what can win; empty where there is none, or where
-/// a machine's file contradicts itself and the bound is above (wires faster than their nominal rate).
+/// it is above: it runs an attention core alone, and a machine's file may contradict itself (wires faster than their
+/// nominal rate).
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {

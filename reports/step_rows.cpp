@@ -25,7 +25,7 @@ std::string object(const StepRow& row) {
   for (const auto& [name, value] : row.cells) {
     std::visit([&, key = std::string(name)](const auto& held) { object[key] = held; }, value);
   }
-  return object.dump();
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 std::string csv_cell(const StepRow::Value& value) {
@@ -113,12 +113,12 @@ std::string table_row(const StepRow& row) {
     return wrapped(row.text("reason"), fmt::format("  {:<14}  ", row.text("strategy")), "      ");
   }
   std::string text =
-      fmt::format("  {:<14}{:>9.{}f}{:>9.0f}{:>6.1f}%", row.text("strategy"), row.number("time_ms"),
+      fmt::format("  {:<14}{:>9.{}f} {:>8.0f} {:>5.1f}%", row.text("strategy"), row.number("time_ms"),
                   row.has("cache_gb") ? 3 : 1, row.number("tokens_per_second"), 100.0 * row.number("mfu"));
   if (row.has("hfu")) {
-    text +=
-        fmt::format("{:>6.1f}%{:>9.1f}{:>8.1f}{:>8.1f}{:>7.1f}", 100.0 * row.number("hfu"), row.number("compute_ms"),
-                    row.number("waiting_ms"), row.number("gradients_ms"), row.number("optimizer_ms"));
+    text += fmt::format("{:>6.1f}% {:>8.1f} {:>7.1f} {:>7.1f} {:>6.1f}", 100.0 * row.number("hfu"),
+                        row.number("compute_ms"), row.number("waiting_ms"), row.number("gradients_ms"),
+                        row.number("optimizer_ms"));
   }
   return text + "\n";
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <string>
@@ -96,15 +97,29 @@ void require_no_faults(const Settings& settings, const Library& library) {
   }
 }
 
-/// Settings that would change nothing: only the schedules of a layer are played with them.
-void require_no_settings_of_layers(const Settings& settings) {
-  for (const std::string_view key : {"interference", "attention_kernel", "evaluator", "symmetry"}) {
+/// Settings that would change nothing are mistakes: those of `keys` keep their presets.
+void require_unused(const Settings& settings, std::initializer_list<std::string_view> keys, std::string_view scopes) {
+  for (const std::string_view key : keys) {
     const Field& field = *find_field(key);
     if (settings.at(field).text != field.preset) {
-      throw ConfigError(fmt::format("{}: scope {} has no use for {}; leave it out, or choose a layer's scope",
-                                    settings.at(field).origin.where, settings.text("scope"), key));
+      throw ConfigError(fmt::format("{}: scope {} has no use for {}; leave it out, or choose {}",
+                                    settings.at(field).origin.where, settings.text("scope"), key, scopes));
     }
   }
+}
+
+void require_no_settings_of_other_scopes(const Settings& settings) {
+  if (is_inference(settings)) {
+    require_unused(settings, {"parallel.zero", "step.micro_batch", "step.recompute", "step.optimizer"}, "scope step");
+  }
+  if (settings.text("scope") != "decode") {
+    require_unused(settings, {"step.latent_decode"}, "scope decode");
+  }
+}
+
+/// Only the schedules of a layer are played with them.
+void require_no_settings_of_layers(const Settings& settings) {
+  require_unused(settings, {"interference", "attention_kernel", "evaluator", "symmetry"}, "a layer's scope");
   for (const Field& field : run_fields()) {
     if (field.key.starts_with("strategy.") && field.key != "strategy.name" && settings.at(field).text != field.preset) {
       throw ConfigError(fmt::format("{}: whole models take the best schedule of a strategy at every site; leave {} out",
@@ -311,6 +326,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   require_few_tokens(settings);
   require_no_faults(settings, library_);
   require_no_settings_of_layers(settings);
+  require_no_settings_of_other_scopes(settings);
   SizedMachine& site = sites_->of(library_.machine(settings), plan);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
   if (settings.text("jitter") != "none") {

@@ -98,7 +98,8 @@ Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, cons
   if (kind.mlp != MlpKind::none) {
     shared += mlp_bytes(model, kind.mlp == MlpKind::mixture);
   }
-  return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * shared, plan.tensor)};
+  const std::int64_t routed = kind.mlp == MlpKind::mixture ? width * model.experts->active * model.hidden : 0;
+  return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * shared, plan.tensor) + tokens * routed};
 }
 
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
@@ -134,21 +135,59 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 
 namespace {
 
+/// The largest of what `of` says of the stage's layers.
+template <class Of>
+std::int64_t largest_of_layers(const Transformer& model, const TrainingPlan& plan, std::int64_t stage, const Of& of) {
+  std::int64_t largest = 0;
+  sum_over_layers(model, plan, stage, [&](const LayerKind& kind) {
+    largest = std::max(largest, of(kind));
+    return std::int64_t{0};
+  });
+  return largest;
+}
+
+/// Of the one layer whose activations are whole for its backward pass, where only inputs are kept.
+std::int64_t computed_again_bytes(const Transformer& model, TrainingPlan plan, std::int64_t stage) {
+  if (plan.recompute != Recompute::full) {
+    return 0;
+  }
+  plan.recompute = Recompute::none;
+  return largest_of_layers(model, plan, stage,
+                           [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; });
+}
+
 /// Gradients of one layer, or of embedding or logits, and the weights of two layers: those under way and the next.
 Bytes gathered_bytes(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
   if (plan.replicas() == 1 || plan.zero < Zero::gradients || adds_up_whole(plan)) {
     return {};
   }
-  std::int64_t layer = 0;
-  sum_over_layers(model, plan, stage, [&](const LayerKind& kind) {
-    layer = std::max(layer, parameters_on_gpu(model, plan, kind));
-    return std::int64_t{0};
-  });
+  const std::int64_t layer = largest_of_layers(
+      model, plan, stage, [&](const LayerKind& kind) { return parameters_on_gpu(model, plan, kind); });
   const bool has_table = stage == 0 || stage == plan.pipeline - 1;
   const std::int64_t table = has_table ? ceil_div(model.vocab * model.hidden, plan.tensor) : 0;
   const Bytes gradients{std::max(layer, table) * bytes_of(plan.gradient_dtype)};
   return plan.zero == Zero::gradients ? gradients
                                       : gradients + Bytes{std::max(2 * layer, table) * weight_bytes(plan.dtype)};
+}
+
+/// What a stage keeps of all micro-batches under way, at the outputs of its layers and inside them.
+double activation_bytes(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
+  const auto of_layers = static_cast<double>(sum_over_layers(
+      model, plan, stage, [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; }));
+  const std::int64_t tokens = plan.tokens_per_pass();
+  const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
+  double bytes = of_layers * passes_under_way(plan, stage);
+  if (stage == 0 && plan.dropout) {
+    bytes += static_cast<double>(std::min(plan.pipeline, plan.micro_batches())) *
+             static_cast<double>(ceil_div(tokens * model.hidden, sharers));
+  }
+  std::int64_t passing = computed_again_bytes(model, plan, stage);
+  if (stage == plan.pipeline - 1) {
+    // Last norm, input of the logits, logits in fp32: all gone before a layer is made again.
+    passing = std::max(passing, ceil_div(2 * width * tokens * model.hidden, sharers) +
+                                    ceil_div(4 * tokens * model.vocab, plan.tensor));
+  }
+  return bytes + static_cast<double>(passing);
 }
 
 }  // namespace
@@ -167,20 +206,7 @@ StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::
                                          : shared_from(Zero::gradients, bytes_of(plan.gradient_dtype));
   memory.optimizer = shared_from(Zero::optimizer, optimizer_bytes(plan.optimizer));
   memory.gathered = gathered_bytes(model, plan, stage);
-  const auto of_layers = static_cast<double>(sum_over_layers(
-      model, plan, stage, [&](const LayerKind& kind) { return layer_activations(model, plan, kind).count; }));
-  const std::int64_t tokens = plan.tokens_per_pass();
-  const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
-  double activations = of_layers * passes_under_way(plan, stage);
-  if (stage == 0 && plan.dropout) {
-    activations += static_cast<double>(std::min(plan.pipeline, plan.micro_batches())) *
-                   static_cast<double>(ceil_div(tokens * model.hidden, sharers));
-  }
-  if (stage == plan.pipeline - 1) {  // last norm, input of the logits, logits in fp32
-    activations += static_cast<double>(ceil_div(2 * width * tokens * model.hidden, sharers) +
-                                       ceil_div(4 * tokens * model.vocab, plan.tensor));
-  }
-  memory.activations = rounded(activations);
+  memory.activations = rounded(activation_bytes(model, plan, stage));
   return memory;
 }
 

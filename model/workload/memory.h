@@ -34,7 +34,9 @@ struct StepMemory {
 /// the projected 2 P, the convolved 2 C, the output of the scan and the gated one 4 I.
 ///
 /// Sequence parallelism shares the first line as well. Full recomputation keeps the layer's input, 2 h, alone, whole on
-/// every rank or, with sequence parallelism, shared. Of routed experts a token fills those it is sent to.
+/// every rank or, with sequence parallelism, shared. Of routed experts a token fills those it is sent to, and each of
+/// these keeps what it read, 2 h, whole on every tensor rank, since all have a part of every expert (Megatron-LM,
+/// transformer/moe/experts.py: the permuted tokens are the input of a product whose weights have gradients).
 Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
 
 /// Parameters of a layer on one GPU: those of experts shared by expert ranks and tensor ranks, norms whole.
@@ -54,7 +56,8 @@ std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, 
 /// micro-batches are: TrainingPlan::scatters_each_pass), or embedding or logits where those are larger. Activations of
 /// the micro-batches that 1F1B has under way on that stage: pipeline - stage, zero-bubble: pipeline; interleaved, as
 /// Korthikanti et al. 2022, section 4.2.3; the embedding's dropout, the last norm and the logits (their section 4.3) on
-/// the stages that have them. Requires a possible plan and 0 <= stage < pipeline.
+/// the stages that have them, or under full recomputation the one layer that is made again where that is more. Requires
+/// a possible plan and 0 <= stage < pipeline.
 StepMemory step_memory(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// That of the stage that needs the most.

@@ -82,7 +82,6 @@ Json kind_json(const CapacityKind& kind) {
             {"layouts", kind.layouts},
             {"fitting", kind.fitting},
             {"priced", kind.priced},
-            {"played", kind.played},
             {"step_error", kind.step_error},
             {"break_even_price", or_null(kind.break_even_price)},
             {"answer", or_null(kind.answer)},

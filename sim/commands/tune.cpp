@@ -88,6 +88,10 @@ int run_tune(TuneRequest request) {
   constexpr std::array<std::string_view, 2> formats{"table", "json"};
   require_word("--output", request.format, formats, "format");
   if (!request.cluster.empty()) {
+    const auto& flags = request.settings.flags;
+    if (std::any_of(flags.begin(), flags.end(), [](const auto& flag) { return flag.first->key == "hardware"; })) {
+      throw ConfigError("--cluster: --hardware names a machine too; leave one of them out");
+    }
     request.settings.flags.emplace_back(find_field("hardware"), cluster_named(request.cluster));
   }
   constexpr std::array<std::string_view, 2> minimized{"mean", "p99"};
@@ -167,10 +171,13 @@ void add_tune(CLI::App& app, int& status) {
             "nothing strays; with it, sites are chosen by samples, and steps wait for the\n"
             "slowest GPU. docs/tuning.md says more.\n\n"
             "Examples:\n"
-            "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8192\n"
+            "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 \\\n"
+            "    --seq 8192\n"
             "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64\n"
-            "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 --seq 2K --out plan\n"
-            "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 4K --minimize p99");
+            "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 \\\n"
+            "    --seq 2K --out plan\n"
+            "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 4K \\\n"
+            "    --minimize p99");
         command.callback([request, &status] { status = run_tune(*request); });
       });
 }

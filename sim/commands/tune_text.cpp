@@ -261,13 +261,19 @@ std::string schedule_in_words(Scope scope, const SiteTime& site) {
                                  parameters_of(*site.strategy, kinds_of(scope), site.options));
 }
 
-std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan) {
-  std::string text =
-      fmt::format("--tensor-model-parallel-size {} --pipeline-model-parallel-size {}", plan.tensor, plan.pipeline);
+/// Where the first and the last piece have a layer less, Megatron counts embedding and loss as layers of these.
+std::string megatron_pipeline(const Transformer& model, const TrainingPlan& plan) {
+  std::string text = fmt::format(" --pipeline-model-parallel-size {}", plan.pipeline);
+  const std::vector<std::int64_t> layers = layers_by_piece(model, plan);
   if (plan.interleave > 1) {
-    const std::vector<std::int64_t> layers = layers_by_piece(model, plan);
     text += fmt::format(" --num-layers-per-virtual-pipeline-stage {}", *std::max_element(layers.begin(), layers.end()));
   }
+  const bool is_even = model.layers % static_cast<std::int64_t>(layers.size()) == 0;
+  return text + (is_even ? "" : " --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split");
+}
+
+std::string megatron_arguments(const Transformer& model, const TrainingPlan& plan) {
+  std::string text = fmt::format("--tensor-model-parallel-size {}", plan.tensor) + megatron_pipeline(model, plan);
   // Ulysses is a kind of context parallelism there; both at once are a hierarchy of two levels.
   text += plan.sequence_ranks() > 1 ? fmt::format(" --context-parallel-size {}", plan.sequence_ranks()) : "";
   if (plan.ulysses > 1) {
@@ -281,7 +287,10 @@ std::string megatron_arguments(const Transformer& model, const TrainingPlan& pla
   text += plan.sequence_parallel ? " --sequence-parallel --tp-comm-overlap" : "";
   text +=
       plan.zero == Zero::optimizer ? " --use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather" : "";
-  text += plan.zero == Zero::weights ? " --use-torch-fsdp2" : "";
+  // PyTorch's own FSDP2 takes no experts over ranks there, Megatron's does.
+  text += plan.zero == Zero::weights ? " --use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params"
+                                       " --use-distributed-optimizer --no-gradient-accumulation-fusion"
+                                     : "";
   text += plan.recompute == Recompute::full
               ? " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1"
               : "";
@@ -347,7 +356,7 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
       json["mindspeed"] = mindspeed;
     }
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace commfuse::sim

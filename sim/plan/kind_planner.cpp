@@ -249,7 +249,6 @@ CapacityKind KindPlanner::plan() {
   kind.layouts = tally.layouts;
   kind.fitting = tally.fitting;
   kind.priced = tally.priced;
-  kind.played = tally.played;
   if (!kind.answer) {
     kind.sites.clear();
     kind.single.clear();

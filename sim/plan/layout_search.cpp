@@ -12,7 +12,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t played = 6;     // layouts, the fastest without overlap, that are played with every strategy
 constexpr double longest_step = 1e6;  // seconds at the dense peak: what takes longer is no plan
 
 bool splits_over(const Transformer& model, std::int64_t stages) {
@@ -110,21 +109,11 @@ std::optional<FoundLayout> LayoutSearch::fastest(std::int64_t gpus, const std::v
     tally_.too_slow = true;
     return std::nullopt;
   }
-  std::optional<TrainingPlan> best;
-  Duration time = Duration::max();
   StepPoint point = point_of(terms_.base);
-  const FastestPlans few = fastest_plans(point, fitting(gpus), times_, played);
-  tally_.priced += few.priced;
   point.strategies = strategies;
-  for (const TunedPlan& one : few.best) {
-    point.plan = one.plan;
-    ++tally_.played;
-    if (const Duration step = predict_step(point, times_).time; step < time) {
-      best = one.plan;
-      time = step;
-    }
-  }
-  return best ? std::optional(at(*best, strategies)) : std::nullopt;
+  const FastestPlans found = fastest_plans(point, fitting(gpus), times_, 1);
+  tally_.priced += found.priced;
+  return found.best.empty() ? std::nullopt : std::optional(at(found.best.front().plan, strategies));
 }
 
 FoundLayout LayoutSearch::at(const TrainingPlan& plan, const std::vector<const Strategy*>& strategies) {

@@ -29,11 +29,10 @@ struct FoundLayout {
 
 /// What a search has looked at so far.
 struct SearchTally {
-  std::size_t layouts = 0;  ///< Possible ones.
-  std::size_t fitting = 0;  ///< Of these: the memory holds them.
-  std::size_t priced = 0;   ///< Of these: played without overlap; all others are slower whatever their pipeline does.
-  std::size_t played = 0;   ///< Of these: with every strategy at every site.
-  bool too_slow = false;    ///< A step would take more than a million seconds at the dense peak.
+  std::size_t layouts = 0;       ///< Possible ones.
+  std::size_t fitting = 0;       ///< Of these: the memory holds them.
+  std::size_t priced = 0;        ///< Of these: played; all others are slower whatever their pipeline does.
+  bool too_slow = false;         ///< A step would take more than a million seconds at the dense peak.
   std::optional<Bytes> leanest;  ///< Memory of the fullest GPU of the leanest layout.
 };
 
@@ -46,9 +45,9 @@ class LayoutSearch {
   /// How many GPUs a layout may have in whole nodes, or an even part of one; ascending, none above `most`.
   [[nodiscard]] std::vector<std::int64_t> counts(std::int64_t most) const;
 
-  /// Layouts are priced without overlap, in order of what their time cannot be below, until no other can be among the
-  /// few best; these are played with the strategies, at every site the fastest of them. Nothing where no layout is
-  /// possible, or none fits. Throws ConfigError for what the machine cannot do, such as a dtype.
+  /// With the fastest of the strategies at every site. Layouts are priced in order of what their time cannot be below,
+  /// until no other can be the fastest. Nothing where no layout is possible, or none fits. Throws ConfigError for what
+  /// the machine cannot do, such as a dtype.
   std::optional<FoundLayout> fastest(std::int64_t gpus, const std::vector<const Strategy*>& strategies);
 
   /// One layout, on this machine. Requires a possible one.

@@ -413,7 +413,10 @@ StepPrediction predict_step(const StepPoint& point, SiteTimes& sites) {
   const double possible = seconds * peak_of(point);
   prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
   prediction.mfu = training_flops(*point.model, tokens, AttentionCount::causal).count / possible;
-  prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, plan.recompute).count / possible;
+  // A fused core makes its scores again in its own kernels, whatever the plan says: not counted.
+  const Recompute again =
+      plan.recompute == Recompute::selective && plan.fused_attention ? Recompute::none : plan.recompute;
+  prediction.hfu = hardware_flops(*point.model, tokens, AttentionCount::causal, again).count / possible;
   prediction.memory = largest_step_memory(*point.model, plan);
   prediction.fits = prediction.memory.total() <= point.machine->accelerator.hbm_capacity;
   return prediction;

@@ -18,7 +18,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t played = 12;  // plans, the fastest without overlap, that are played with every strategy
+constexpr std::size_t ranked_by_p99 = 12;  // plans, the fastest in the mean
 
 /// SiteTimes of the machine with links of some other rates, each made once.
 class FasterLinks {
@@ -74,13 +74,12 @@ void require_some(const PlanSpace& space, std::size_t plans) {
   }
 }
 
-/// The plans with every strategy at every site, the best first.
-void play_and_sort(StepPoint point, SiteTimes& times, Minimize minimize, std::vector<TunedPlan>& plans) {
+/// The one of the least p99 first.
+void sort_by_p99(StepPoint point, SiteTimes& times, std::vector<TunedPlan>& plans) {
   std::vector<std::pair<Duration, TunedPlan>> ranked;
-  for (TunedPlan& one : plans) {
+  for (const TunedPlan& one : plans) {
     point.plan = one.plan;
-    one.step = predict_step(point, times);
-    ranked.emplace_back(minimize == Minimize::p99 ? step_percentiles(point, times).p99 : one.step.time, one);
+    ranked.emplace_back(step_percentiles(point, times).p99, one);
   }
   std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::transform(ranked.begin(), ranked.end(), plans.begin(), [](const auto& one) { return one.second; });
@@ -152,9 +151,11 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   if (plans.empty()) {
     return tuning;
   }
-  tuning.best = fastest_plans(point, plans, times, std::max(played, options.keep)).best;
   point.strategies = strategies_for_steps();
-  play_and_sort(point, times, options.minimize, tuning.best);
+  tuning.best = fastest_plans(point, plans, times, std::max(ranked_by_p99, options.keep)).best;
+  if (options.minimize == Minimize::p99) {
+    sort_by_p99(point, times, tuning.best);
+  }
   tuning.best.resize(std::min(tuning.best.size(), options.keep));
   point.plan = tuning.best.front().plan;
   choose_single(point, times, tuning);

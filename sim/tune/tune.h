@@ -95,9 +95,9 @@ struct TuneOptions {
 };
 
 /// Where p99 is minimised, or there is a jitter, the sites of the best plan are then chosen by samples, and the step is
-/// that of the schedules chosen; plans are ranked by their time, or where the p99 is minimised by that on machines
-/// whose slowest GPU is at its p99. Plans are ranked without overlap first; the best few are played with every strategy
-/// at every site. Throws ConfigError where no plan is possible, and what require_possible(StepPoint) throws.
+/// that of the schedules chosen; plans are ranked by their time with the fastest schedule at every site, or where the
+/// p99 is minimised the fastest dozen by that on machines whose slowest GPU is at its p99. Throws ConfigError where no
+/// plan is possible, and what require_possible(StepPoint) throws.
 Tuning tune(const PlanSpace& space, const TuneOptions& options);
 
 /// The sites alone, of one micro-batch of the plan, without samples. Requires sequence parallelism.

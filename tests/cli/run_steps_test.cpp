@@ -214,6 +214,19 @@ TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
   }
 }
 
+TEST(CommfuseSimRunStep, RefusesSettingsOfTrainingWhereNothingIsTrained) {
+  for (const std::string scope : {"prefill", "decode"}) {
+    for (const std::string setting : {"--zero 1", "--micro-batch 2", "--recompute full", "--optimizer sgd"}) {
+      const Outcome run = run_program("commfuse-sim run --scope " + scope + " " + setting);
+      EXPECT_EQ(run.code, 2) << scope << " " << setting;
+      const std::string flag = setting.substr(0, setting.find(' '));
+      EXPECT_EQ(run.err.rfind(flag + ": scope " + scope + " has no use for ", 0), 0U) << run.err;
+    }
+  }
+  EXPECT_EQ(run_program("commfuse-sim run --scope prefill --latent-decode naive").err,
+            "--latent-decode: scope prefill has no use for step.latent_decode; leave it out, or choose scope decode\n");
+}
+
 TEST(CommfuseSimRunStep, TakesSettingsOfLayersThatAreAtTheirDefaults) {
   const std::string step = "commfuse-sim run --scope step --model llama-3.1-8b --strategy serial -o csv";
   const Outcome run = run_program(step + " --interference static --attention-kernel fused --evaluator auto");

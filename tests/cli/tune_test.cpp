@@ -42,6 +42,31 @@ TEST(CommfuseSimTune, SaysOverHowManyRanksTheExpertsOfAMixtureAreInEightyColumns
   EXPECT_EQ(dense.out.find(" EP "), std::string::npos) << dense.out;
 }
 
+std::string megatron_arguments_of(const std::string& request) {
+  const Outcome outcome = run_program("commfuse-sim tune " + request + " -o json");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return outcome.code == 0 ? json::parse(outcome.out).at("megatron").get<std::string>() : std::string{};
+}
+
+TEST(CommfuseSimTune, MegatronLearnsThatEmbeddingAndLossCountAsLayersWhereStagesAreUneven) {
+  const std::string model = "--model llama-3.1-405b --cluster dgx-h100 --gpus 1024 --seq 8K ";
+  const std::string flags = " --account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split ";
+  EXPECT_NE(megatron_arguments_of(model + "--pipeline 16").find(flags), std::string::npos);  // 126 + 2 layers
+  const std::string even = "--model llama-3.1-70b --cluster dgx-h100 --gpus 64 --seq 8K --ranks 8 --pipeline 4";
+  EXPECT_EQ(megatron_arguments_of(even).find(flags), std::string::npos);  // 80 layers
+}
+
+TEST(CommfuseSimTune, WhereReplicasShareWeightsMegatronTakesItsOwnFsdpWhichKnowsExperts) {
+  const std::string arguments =
+      megatron_arguments_of("--model mixtral-8x7b --cluster dgx-h100 --gpus 64 --zero 3 --expert-parallel 8");
+  EXPECT_NE(arguments.find("--expert-model-parallel-size 8"), std::string::npos) << arguments;
+  EXPECT_NE(arguments.find("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params "
+                           "--use-distributed-optimizer --no-gradient-accumulation-fusion"),
+            std::string::npos)
+      << arguments;
+  EXPECT_EQ(arguments.find("--overlap-grad-reduce"), std::string::npos) << arguments;
+}
+
 TEST(CommfuseSimTune, ItsFilesAreWhatOtherCommandsTake) {
   const fs::path folder = fs::temp_directory_path() / ("commfuse-tune-" + std::to_string(getpid()));
   const std::string command =
@@ -119,6 +144,8 @@ TEST(CommfuseSimTune, SaysWhatItMinimisedAndWhatTheOtherChoiceWouldCost) {
 }
 
 TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
+  EXPECT_EQ(run_program("commfuse-sim tune --cluster dgx-h100 --hardware h100-sxm").err,
+            "--cluster: --hardware names a machine too; leave one of them out\n");
   for (const std::string setting : {"interference=none", "launch=graph", "attention_kernel=unfused", "faults=slow-rank",
                                     "evaluator=engine", "symmetry=off", "strategy.slices=4"}) {
     const Outcome outcome = run_program("commfuse-sim tune --model llama-3.1-8b --set " + setting);

@@ -68,6 +68,40 @@ TEST(LayerActivations, of_grouped_queries_and_a_gated_mlp_count_what_is_kept) {
   EXPECT_EQ(layer_activations(llama, plan, dense_layer).count, 8 * 8192 + 4 * 8192 + 4 * 1024 + 6 * 28672);
 }
 
+TEST(LayerActivations, of_a_mixture_count_what_each_expert_of_a_token_read_whole_on_every_tensor_rank) {
+  const Transformer mixture{.layers = 2,
+                            .hidden = 1024,
+                            .ffn = 4096,
+                            .heads = 16,
+                            .kv_heads = 16,
+                            .head_dim = 64,
+                            .vocab = 32000,
+                            .gated_mlp = true,
+                            .experts = Experts{.count = 16, .active = 3, .ffn = 512}};
+  const LayerKind kind{.attention = true, .mlp = MlpKind::mixture};
+  TrainingPlan plan{.seq = 1};
+  // 8 h; 4 x 1024 and 4 x 1024 of attention; three experts of 6 x 512; three copies of 2 h
+  EXPECT_EQ(layer_activations(mixture, plan, kind).count, 8 * 1024 + 8 * 1024 + 3 * 6 * 512 + 3 * 2 * 1024);
+  plan = {.tensor = 4, .sequence_parallel = true, .expert = 8, .seq = 4};
+  EXPECT_EQ(layer_activations(mixture, plan, kind).count, 8 * 1024 + 8 * 1024 + 3 * 6 * 512 + 4 * 3 * 2 * 1024);
+}
+
+TEST(StepMemory, of_full_recomputation_holds_the_one_layer_that_is_made_again) {
+  const Transformer model{
+      .layers = 8, .hidden = 1024, .ffn = 4096, .heads = 16, .kv_heads = 16, .head_dim = 64, .vocab = 100};
+  const TrainingPlan none{.pipeline = 4, .global_batch = 4, .seq = 64};
+  TrainingPlan plan = none;
+  plan.recompute = Recompute::full;
+  const std::int64_t whole = layer_activations(model, none, dense_layer).count;
+  const std::int64_t input = layer_activations(model, plan, dense_layer).count;
+  EXPECT_EQ(input, 2 * 64 * 1024);
+  EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * 2 * input + whole);
+  EXPECT_EQ(step_memory(model, plan, 3).activations.count, 2 * input + whole);  // more than these few logits
+  Transformer wordy = model;
+  wordy.vocab = 128256;
+  EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * 64 * 1024 + 4 * 64 * 128256);
+}
+
 TEST(LayerActivations, of_a_hybrid_are_those_of_its_parts) {
   // One token: before each part 4 h; attention 4 x 2048 + 4 x 512, an MLP 4 x 4096, a state space of 2048 channels
   // (32 heads, one group of 64): projected 2 x 4256, convolved 2 x 2176, twice 2 x 2048.

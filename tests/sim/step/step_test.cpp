@@ -133,6 +133,15 @@ TEST_F(StepTest, computed_again_raises_hfu_and_lowers_mfu) {
   EXPECT_LT(again.memory.activations, kept.memory.activations);
 }
 
+TEST_F(StepTest, selective_recomputation_makes_scores_again_only_where_they_would_be_kept) {
+  TrainingPlan plan{.global_batch = 2, .recompute = Recompute::selective};
+  const StepPrediction fused = predict(small, plan);
+  EXPECT_EQ(fused.hfu, fused.mfu);  // a fused core keeps none whatever one says
+  plan.fused_attention = false;
+  const StepPrediction unfused = predict(small, plan);
+  EXPECT_GT(unfused.hfu, unfused.mfu);
+}
+
 TEST_F(StepTest, hides_gradients_beside_the_last_backward_pass) {
   TrainingPlan plan{.data = 8, .global_batch = 32};
   const StepPrediction hidden = predict(small, plan);
