@@ -248,7 +248,7 @@ std::string map_json(std::span<const CrossoverMap> maps, std::span<const Scaling
                                {"time_us", {to_microseconds(one.fewest.time), to_microseconds(one.most.time)}},
                                {"efficiency", one.efficiency}});
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace commfuse::reports

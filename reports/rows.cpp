@@ -94,7 +94,7 @@ std::string json_object(std::span<const std::string_view> names, std::span<const
         },
         values[i]);
   }
-  return object.dump();
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace commfuse::reports

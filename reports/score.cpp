@@ -194,7 +194,7 @@ std::string score_json(std::span<const TableScore> scores) {
   for (const std::string& kind : kinds_in(scores)) {
     object["kinds"].push_back(kind_json(kind, scores));
   }
-  return object.dump(1) + "\n";
+  return object.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string score_faults(std::span<const TableScore> scores) {

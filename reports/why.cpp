@@ -183,7 +183,7 @@ std::string why_json(const Explanation& explanation) {
   for (const Hold& hold : explanation.holds) {
     json["holds"].push_back(hold_json(hold));
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace commfuse::reports

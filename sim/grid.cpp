@@ -45,6 +45,13 @@ Origin origin_in(const Grid& grid, const Field& field) {
   return grid.settings.at(field).origin;
 }
 
+/// Once, however many files cannot be read for the same reason.
+void note(const ConfigError& error, std::vector<std::string>& mistakes) {
+  if (std::find(mistakes.begin(), mistakes.end(), error.what()) == mistakes.end()) {
+    mistakes.emplace_back(error.what());
+  }
+}
+
 /// Each hardware with all the links that are wanted of it.
 void load_machines(const Grid& grid, Library& library, std::vector<std::string>& mistakes) {
   Settings settings = grid.settings;
@@ -65,7 +72,7 @@ void load_machines(const Grid& grid, Library& library, std::vector<std::string>&
         }
       }
     } catch (const ConfigError& error) {
-      mistakes.emplace_back(error.what());
+      note(error, mistakes);
     }
   }
 }
@@ -80,7 +87,7 @@ Library library_of(const Grid& grid) {
       try {
         (library.*load)(name);
       } catch (const ConfigError& error) {
-        mistakes.emplace_back(error.what());
+        note(error, mistakes);
       }
     }
   };

@@ -525,6 +525,9 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
   if (has_control_character(text, "\t")) {
     return fmt::format("{} has control characters; give the file another name", in_quotes(text));
   }
+  if (!is_utf8(text)) {
+    return fmt::format("{} is not UTF-8; give the file another name", in_quotes(text));
+  }
   try {
     const std::filesystem::path path = find_config(field.catalogue, text);
     std::error_code error;

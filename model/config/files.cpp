@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <system_error>
@@ -84,6 +85,20 @@ std::string read_small_file(const std::string& path) {
     refuse_file(path, "the file is larger than 1 MiB; a config is a few KiB, so check the path");
   }
   return text;
+}
+
+void refuse_twice(std::span<const std::filesystem::path> files) {
+  std::map<std::filesystem::path, std::filesystem::path> given;  // as it was written, by what it leads to
+  for (const std::filesystem::path& file : files) {
+    std::error_code error;
+    const std::filesystem::path target = std::filesystem::canonical(file, error);
+    const auto [first, is_new] = given.emplace(error ? file : target, file);
+    if (!is_new) {
+      refuse_file(file.string(), first->second == file ? "is given twice; leave one out"
+                                                       : fmt::format("is given twice, also as {}; leave one out",
+                                                                     with_escapes(first->second.string())));
+    }
+  }
 }
 
 bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,6 +26,9 @@ std::string read_file(const std::string& path, std::size_t most);
 
 /// The whole file. Throws ConfigError as read_file does, and when it is larger than 1 MiB.
 std::string read_small_file(const std::string& path);
+
+/// Throws ConfigError where two of some paths are of one file, by links or another spelling too.
+void refuse_twice(std::span<const std::filesystem::path> files);
 
 /// Whether a path leads out of a folder. Links are followed as far as they exist.
 bool leaves(const std::filesystem::path& folder, const std::filesystem::path& path);

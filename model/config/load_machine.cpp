@@ -340,6 +340,33 @@ std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_
   return fs::path(file.path()).parent_path() / choice;
 }
 
+/// What a field of a map says, empty where it is no text or not there.
+std::string text_in(const std::optional<YamlValue>& map, std::string_view key) {
+  if (map && map->kind() == YamlKind::map) {
+    for (const YamlValue::Field& field : map->fields()) {
+      if (field.key == key && field.value.kind() == YamlKind::scalar) {
+        return field.value.text();
+      }
+    }
+  }
+  return {};
+}
+
+/// The fields that a file does not take from its base. Its wires are of a file or of a kind: where it says which, and
+/// the base says something else, nothing that describes those of the base is taken.
+std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
+                                         const std::optional<YamlValue>& base_wires) {
+  std::vector<std::string_view> own{"schema", "name", "extends", "known_as"};
+  const std::string kind = text_in(wires, "kind");
+  const bool has_file = !text_in(wires, "file").empty();
+  const bool other_kind = !kind.empty() && kind != text_in(base_wires, "kind");
+  if (other_kind || (has_file && text_in(base_wires, "file").empty())) {
+    own.insert(own.end(), {"topology.kind", "topology.file", "topology.gpus_per_bridge", "topology.bridges_per_root",
+                           "topology.bridge_rate", "topology.root_rate", "topology.nvlink_rate", "topology.pcie_rate"});
+  }
+  return own;
+}
+
 /// Fills in what a file that extends another leaves to it: `extends: h100-sxm`. The other one is read first, so what is
 /// wrong with it is told in its own name.
 void take_from_base(YamlFile& file, YamlMap root, int depth) {
@@ -363,13 +390,13 @@ void take_from_base(YamlFile& file, YamlMap root, int depth) {
   YamlMap base_root = base.root();
   base_root.schema(hardware_schema);
   take_from_base(base, base_root, depth + 1);
-  const std::optional<YamlMap> wires = base_root.optional_map("topology");
-  if (wires && wires->has("file") && !root.has("topology")) {
+  const std::optional<YamlValue> wires = root.optional_value("topology");
+  const std::optional<YamlValue> base_wires = base_root.optional_value("topology");
+  if (!text_in(base_wires, "file").empty() && text_in(wires, "file").empty() && text_in(wires, "kind").empty()) {
     root.mistake("extends", fmt::format("{} reads its wires from a file, which is not taken over; give a topology here",
                                         in_quotes(choice)));
   }
-  constexpr std::array<std::string_view, 4> own{"schema", "name", "extends", "known_as"};
-  file.extend(base, extends->place(), own);
+  file.extend(base, extends->place(), own_fields(wires, base_wires));
 }
 
 Planned read_hardware(YamlFile& file) {

@@ -9,6 +9,27 @@ namespace {
 
 bool is_allowed(char letter, std::string_view allowed) { return allowed.find(letter) != std::string_view::npos; }
 
+/// Bytes of the letter of UTF-8 that the text, which is not empty, begins with; 0: it begins with none.
+std::size_t letter_of_utf8(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned first = byte(0);
+  if (first < 0x80) {
+    return 1;
+  }
+  if (first < 0xc2 || first > 0xf4) {
+    return 0;
+  }
+  const std::size_t length = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  for (std::size_t i = 1; i < length; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xbf) {
+      return 0;
+    }
+  }
+  const bool is_overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
+  const bool is_beyond = (first == 0xed && byte(1) > 0x9f) || (first == 0xf4 && byte(1) > 0x8f);
+  return is_overlong || is_beyond ? 0 : length;
+}
+
 }  // namespace
 
 std::size_t control_character(std::string_view text) {
@@ -51,6 +72,17 @@ std::string with_escapes(std::string_view text, std::string_view allowed) {
     }
   }
   return out;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = letter_of_utf8(text);
+    if (length == 0) {
+      return false;
+    }
+    text.remove_prefix(length);
+  }
+  return true;
 }
 
 }  // namespace commfuse

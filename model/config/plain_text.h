@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from strangers that a terminal would obey, or show in another order than it is written.
+// Text from strangers that a terminal would obey, or show in another order than it is written, or that is no text.
 #pragma once
 
 #include <cstddef>
@@ -17,5 +17,8 @@ bool has_control_character(std::string_view text, std::string_view allowed = "")
 
 /// The text with its control characters, but those in `allowed`, written out byte by byte as in "\x1b".
 std::string with_escapes(std::string_view text, std::string_view allowed = "");
+
+/// Whether all bytes are UTF-8 as JSON wants it: no letter in more bytes than it needs, none of UTF-16's halves.
+bool is_utf8(std::string_view text);
 
 }  // namespace commfuse

@@ -223,6 +223,8 @@ class PlanReader {
       if (has_control_character(name, "\t")) {
         file_.root().map("gpus").mistake(
             name, fmt::format("{} names a kind in plain text; leave control characters out", in_quotes(name)));
+      } else if (!is_utf8(name)) {
+        file_.root().map("gpus").mistake(name, fmt::format("{} is not UTF-8; save the file as UTF-8", in_quotes(name)));
       }
     }
     return names;

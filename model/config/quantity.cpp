@@ -120,6 +120,11 @@ std::string format_scaled(double value, std::span<const Unit> units, bool (*same
 
 }  // namespace
 
+bool is_too_long(std::string_view time) {
+  const std::optional<double> seconds = parse_scaled(time, time_units);
+  return seconds && *seconds >= longest_seconds;
+}
+
 std::optional<Duration> parse_duration(std::string_view text) {
   const std::optional<double> seconds = parse_scaled(text, time_units);
   if (!seconds || *seconds >= longest_seconds) {

@@ -18,6 +18,8 @@ namespace commfuse {
 
 /// "5 us", "2.5ms"; ps, ns, us, ms, s. Rounded to the nearest picosecond; below 9.2e6 s.
 std::optional<Duration> parse_duration(std::string_view text);
+/// Whether it is a time in one of those units, and only too long.
+bool is_too_long(std::string_view time);
 /// "32 KiB", "128M", "80 GB", "512 B"; whole bytes only.
 std::optional<Bytes> parse_size(std::string_view text);
 /// "450 GB/s", "56 GiB/s", "400 Gbit/s".

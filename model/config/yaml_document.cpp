@@ -196,6 +196,17 @@ int transplanted(YamlDocument& document, const YamlDocument& base, int from, Yam
   return static_cast<int>(document.nodes.size()) - 1;
 }
 
+/// Of names such as "topology.kind" those below a key: "kind".
+std::vector<std::string_view> below(std::span<const std::string_view> names, std::string_view key) {
+  std::vector<std::string_view> rest;
+  for (const std::string_view name : names) {
+    if (name.size() > key.size() && name.starts_with(key) && name[key.size()] == '.') {
+      rest.push_back(name.substr(key.size() + 1));
+    }
+  }
+  return rest;
+}
+
 void graft_map(YamlDocument& document, int into, const YamlDocument& base, int from, YamlPlace place,
                std::span<const std::string_view> own) {
   std::vector<YamlField> taken;  // put in at the end: while the map grows its fields are not in order
@@ -210,7 +221,7 @@ void graft_map(YamlDocument& document, int into, const YamlDocument& base, int f
       taken.back().asked = std::find(known.begin(), known.end(), field.key) != known.end();
     } else if (const int value = same->value; document.nodes[static_cast<std::size_t>(value)].kind == YamlKind::map &&
                                               base.nodes[static_cast<std::size_t>(field.value)].kind == YamlKind::map) {
-      graft_map(document, value, base, field.value, place, {});
+      graft_map(document, value, base, field.value, place, below(own, field.key));
     }
   }
   std::vector<YamlField>& fields = document.nodes[static_cast<std::size_t>(into)].fields;

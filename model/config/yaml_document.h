@@ -53,8 +53,8 @@ struct YamlDocument {
 /// Refuses, with ConfigError, what is no YAML or is a kind of YAML we do not read; duplicate keys become mistakes.
 YamlDocument parse_yaml(const std::string& path, const std::string& text);
 
-/// Gives `document` what `base` has and it has not, maps field by field, as if it stood at `place`. The top's fields
-/// named in `own` are left out.
+/// Gives `document` what `base` has and it has not, maps field by field, as if it stood at `place`. The fields
+/// named in `own` are left out: "name" of the top, "topology.kind" of a map in it that both have.
 void graft(YamlDocument& document, const YamlDocument& base, YamlPlace place, std::span<const std::string_view> own);
 
 /// The field of a map with that key; null where there is none. What is found first takes as long as to sort the keys.

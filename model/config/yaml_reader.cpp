@@ -7,6 +7,7 @@
 #include <chrono>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "model/config/files.h"
@@ -221,7 +222,9 @@ T YamlMap::quantity(std::string_view key, std::string_view what, std::string_vie
   if (const std::optional<T> read = parse(value->text)) {
     return *read;
   }
-  mistake(key, misread(value->text, what, with_unit(example)));
+  const bool too_long = std::is_same_v<T, Duration> && is_too_long(value->text);
+  mistake(key, too_long ? fmt::format("{} is too long; write a time below 9.2e6 s", in_quotes(value->text))
+                        : misread(value->text, what, with_unit(example)));
   return fallback;
 }
 
@@ -231,6 +234,8 @@ std::string YamlMap::text(std::string_view key, std::string_view example) {
     mistake(key, fmt::format("'{}' is empty; write its text", key));
   } else if (value != nullptr && has_control_character(without_end(value->text), "\t")) {
     mistake(key, fmt::format("'{}' is one line of plain text; leave control characters out", key));
+  } else if (value != nullptr && !is_utf8(value->text)) {
+    mistake(key, fmt::format("'{}' is not UTF-8; save the file as UTF-8", key));
   }
   return value == nullptr ? "" : value->text;
 }
@@ -368,6 +373,8 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
   }
   if (has_control_character(provenance->text, "\t\n")) {
     fields.mistake("provenance", "'provenance' is plain text; leave control characters out");
+  } else if (!is_utf8(provenance->text)) {
+    fields.mistake("provenance", "'provenance' is not UTF-8; save the file as UTF-8");
   } else if (const auto parsed = parse_provenance(provenance->text)) {
     std::tie(result.provenance, result.source) = *parsed;
   } else {

@@ -46,8 +46,8 @@ class YamlFile {
 
   [[nodiscard]] const std::string& path() const;
 
-  /// Takes from `base` what this file leaves out, maps field by field, but for the top's fields named in `own`. What is
-  /// wrong with such a field is told at `place`.
+  /// Takes from `base` what this file leaves out, maps field by field, but for the fields named in `own`: "name" of the
+  /// top, "topology.kind" of a map in it that both have. What is wrong with such a field is told at `place`.
   void extend(const YamlFile& base, YamlPlace place, std::span<const std::string_view> own);
 
   /// Whether anything was wrong so far: rules that join several fields are worth checking only when each was right.

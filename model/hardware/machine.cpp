@@ -74,11 +74,6 @@ void require_gpu(const Machine& machine, int gpu) {
 
 int total_gpus(const Machine& machine) { return machine.nodes * machine.gpus_per_node; }
 
-int nodes_of(const Machine& machine, int gpus) {
-  check(gpus >= 1, "a group has at least one GPU");
-  return (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
-}
-
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b) {
   require_gpu(machine, gpu_a);
   require_gpu(machine, gpu_b);

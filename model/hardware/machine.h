@@ -46,9 +46,6 @@ struct Machine {
 
 int total_gpus(const Machine& machine);
 
-/// Over how many nodes GPUs 0 to `gpus` - 1 are spread. Requires gpus >= 1.
-int nodes_of(const Machine& machine, int gpus);
-
 /// One exchange between two GPUs: the single-peer rate in a node (on a mesh one wire, never the sum of them; on a PCIe
 /// tree the slowest hop's), the network's across nodes. Requires two different GPUs of the machine.
 const PeerParameters& peer_between(const Machine& machine, int gpu_a, int gpu_b);

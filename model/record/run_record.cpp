@@ -115,7 +115,8 @@ template <class Item>
 std::string lines_of(std::string_view key, const std::vector<Item>& items) {
   std::string text = fmt::format("  \"{}\": [", key);
   for (const Item& item : items) {
-    text += fmt::format("{}\n    {}", &item == items.data() ? "" : ",", json_of(item).dump());
+    text += fmt::format("{}\n    {}", &item == items.data() ? "" : ",",
+                        json_of(item).dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   return text + "\n  ]";
 }
@@ -336,7 +337,7 @@ std::string to_json(const RunRecord& record) {
       {"noise", {{"stated_ps", record.noise.stated.count()}, {"samples_ps", json_of(record.noise.samples)}}}};
   std::string text = "{";
   for (const auto& [key, value] : head.items()) {
-    text += fmt::format("\n  {}: {},", Json(key).dump(), value.dump());
+    text += fmt::format("\n  {}: {},", Json(key).dump(), value.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   text += "\n";
   text += lines_of("runs", record.runs);

@@ -53,6 +53,9 @@ std::string title_of(const Node& node) {
   if (has_control_character(title)) {
     throw Wrong{node.place, "a name is one line of plain text; leave control characters out"};
   }
+  if (!is_utf8(title)) {
+    throw Wrong{node.place, "a name is not UTF-8; save the file as UTF-8"};
+  }
   if (title.empty() || title.size() > longest_title) {
     throw Wrong{node.place,
                 fmt::format("a name has 1 to {} bytes, not {}; write a shorter one", longest_title, title.size())};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "model/config_error.h"
@@ -68,6 +69,27 @@ double seconds_of(const ObservedExchange& one) { return 1e-6 * one.row.time_us; 
 template <class Measured>
 double seconds_of(const Measured& one) {
   return to_seconds(one.time);
+}
+
+/// Why there is nothing to fit.
+std::string nothing_fitted(const Observations& observations, std::vector<std::string> why) {
+  constexpr std::size_t most_told = 5;
+  if (!observations.faults.empty()) {
+    why.push_back(
+        fmt::format("{} (the first of {} faulty rows)", observations.faults.front(), observations.faults.size()));
+  }
+  const std::vector<std::string>& passed_over = observations.skipped;
+  const std::string_view remedy = !why.empty()          ? ""  // each has its own
+                                  : passed_over.empty() ? "; give files with rows"
+                                                        : "; give rows of this machine, in dtypes and of ops that the "
+                                                          "model has";
+  if (!passed_over.empty()) {
+    const std::span told = std::span(passed_over).first(std::min(passed_over.size(), most_told));
+    const std::size_t more = passed_over.size() - told.size();
+    why.push_back(fmt::format("passed over: {}{}", fmt::join(told, ", "),
+                              more > 0 ? fmt::format(" and {} more such reasons", more) : ""));
+  }
+  return fmt::format("nothing can be fitted{}{}{}", why.empty() ? "" : ": ", fmt::join(why, "; "), remedy);
 }
 
 /// Formulas fitted to rows of no machine may give times that no op has, and say so without the file, which they do not
@@ -330,13 +352,7 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   fit_to(observations.peers, [&] { calibrator.exchanges(); });
   Calibration calibration = std::move(calibrator).calibration(base_name, name, written_by);
   if (calibration.parts.empty()) {
-    std::vector<std::string> why = calibration.skipped;
-    if (!observations.faults.empty()) {
-      why.push_back(
-          fmt::format("{} (the first of {} faulty rows)", observations.faults.front(), observations.faults.size()));
-    }
-    throw ConfigError(
-        fmt::format("nothing can be fitted{}{}", why.empty() ? "; give files with rows" : ": ", fmt::join(why, "; ")));
+    throw ConfigError(nothing_fitted(observations, calibration.skipped));
   }
   return calibration;
 }

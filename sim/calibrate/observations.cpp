@@ -369,6 +369,7 @@ class Reader {
 
 Observations read_observations(const std::vector<fs::path>& files, const std::optional<std::string>& machine,
                                const Machine* base) {
+  refuse_twice(files);
   Reader reader(machine, base);
   for (const fs::path& file : files) {
     reader.read(file);

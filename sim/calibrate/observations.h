@@ -57,7 +57,7 @@ struct Observations {
 /// nccl-tests' text or JSON. Where a table says which machine a row is of, all rows must be of one; `machine` chooses.
 /// With a `base`, products of tables and traces more than 5 % above its peak are faults, and so are messages above ten
 /// times its links. Throws ConfigError for a file
-/// that is none of these or cannot be read.
+/// that is none of these, cannot be read or is given twice.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine, const Machine* base = nullptr);
 

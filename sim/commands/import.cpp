@@ -38,7 +38,7 @@ struct ImportRequest {
 /// A name of files that stay in the folder they are put into.
 void require_plain(const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
-      has_control_character(name)) {
+      has_control_character(name) || !is_utf8(name)) {
     throw ConfigError(fmt::format("--name: {} is no plain file name; write one such as mine, and its folder with --out",
                                   in_quotes(name)));
   }

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "model/config/command_line.h"
+#include "model/config/plain_text.h"
+#include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "reports/html/report.h"
 #include "sim/commands/commands.h"
@@ -26,6 +28,9 @@ struct ReportRequest {
 };
 
 int write_report(const ReportRequest& request) {
+  if (!is_utf8(request.title)) {
+    throw ConfigError("--title: the text is not UTF-8; write it in UTF-8");
+  }
   reports::require_no_input(request.out, files_read(request.file, request.extras));
   reports::AtomicFile file(request.out);
   ReadRows read = read_rows(request.file);
@@ -36,8 +41,8 @@ int write_report(const ReportRequest& request) {
   for (const std::string& fit : request.extras.fits) {
     command += fmt::format(" --fit {}", fit);
   }
-  if (!request.extras.jitter.empty()) {
-    command += fmt::format(" --jitter {}", request.extras.jitter);
+  if (request.extras.jitter) {
+    command += fmt::format(" --jitter {}", *request.extras.jitter);
   }
   const reports::ReportInput input = report_input(request.title.empty() ? read.title : request.title,
                                                   std::move(read.rows), std::move(command), request.extras);
@@ -66,8 +71,9 @@ void add_report(CLI::App& app, int& status) {
                     "Measurements, as calibrate reads them: show how well the machine's formulas fit them")
         ->type_name("FILE");
     command
-        .add_option("--jitter", request->extras.jitter,
-                    "Run the point that is taken apart under it, whatever the results were made with; as in default")
+        .add_option_function<std::string>(
+            "--jitter", [request](const std::string& name) { request->extras.jitter = name; },
+            "Run the point that is taken apart under it, whatever the results were made with; as in default")
         ->type_name("NAME");
     command.footer(
         "One file that asks nothing of any network: verdict, timelines, where the time\n"
@@ -75,7 +81,8 @@ void add_report(CLI::App& app, int& status) {
         "can be read and printed where scripts are off.\n\n"
         "Examples:\n"
         "  commfuse-sim report out/demo --jitter default --out report.html\n"
-        "  commfuse-sim run --axis seq=1K..64K -o jsonl | commfuse-sim report - --out r.html\n"
+        "  commfuse-sim run --axis seq=1K..64K -o jsonl | \\\n"
+        "    commfuse-sim report - --out r.html\n"
         "  commfuse-sim report out/demo --measured record.json --out measured.html");
     command.callback([request, &status] { status = write_report(*request); });
   });

@@ -193,6 +193,13 @@ std::vector<reports::FitCheck> fits_of(const std::vector<std::string>& files, co
   return fits;
 }
 
+/// One that was asked for is there, or it is a mistake; a point that cannot be shown is none.
+void require_jitter(const std::string& name) {
+  Resolver resolver;
+  resolver.read_flag(*find_field("jitter"), name);
+  load_jitter(resolver.finish().text("jitter"));
+}
+
 void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, reports::ReportInput& input) {
   const std::vector<PointView> points = reports::points_of(input.rows);
   const ResultRow* measured = matches.empty() ? nullptr : matches.front().row;
@@ -201,8 +208,8 @@ void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, 
     const auto made_with = [&] {
       Settings settings =
           extras.settings ? extras.settings(static_cast<std::size_t>(&row - input.rows.data())) : settings_of_row(row);
-      if (!extras.jitter.empty()) {
-        settings.put(*find_field("jitter"), {extras.jitter, {Source::flag, "--jitter"}});
+      if (extras.jitter) {
+        settings.put(*find_field("jitter"), {*extras.jitter, {Source::flag, "--jitter"}});
       }
       return settings;
     };
@@ -230,6 +237,9 @@ std::vector<std::string> files_read(const std::string& results, const ReportExtr
 
 reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows, std::string command,
                                   const ReportExtras& extras) {
+  if (extras.jitter) {
+    require_jitter(*extras.jitter);
+  }
   reports::ReportInput input{.title = std::move(title),
                              .rows = std::move(rows),
                              .gantts = {},

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,9 @@ namespace commfuse::sim {
 
 /// What is shown beside the rows.
 struct ReportExtras {
-  std::string measured;           // a record of commfuse-validate; empty: none
-  std::vector<std::string> fits;  // tables of measurements that the machine is fitted to
-  std::string jitter;             // under which the point taken apart is run as well; empty: the rows' own
+  std::string measured;               // a record of commfuse-validate; empty: none
+  std::vector<std::string> fits;      // tables of measurements that the machine is fitted to
+  std::optional<std::string> jitter;  // under which the point taken apart is run as well; nothing: the rows' own
   /// What a row was made with, by its place; null: what the row itself tells (settings_of_row).
   std::function<Settings(std::size_t row)> settings{};
 };

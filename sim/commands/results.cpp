@@ -193,25 +193,28 @@ int show_results(const ResultsRequest& request) {
   return exit_code::done;
 }
 
-/// `where`, and no limit that no implementation reaches.
-std::string without_bounds(const std::string& where) {
-  std::string bounds;
+/// Limits that no implementation reaches.
+std::vector<std::string> bounds() {
+  std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) {
-    bounds += strategy.bound ? fmt::format("{}'{}'", bounds.empty() ? "" : ", ", strategy.name) : "";
+    if (strategy.bound) {
+      names.emplace_back(strategy.name);
+    }
   }
-  return fmt::format("({}\n) AND strategy NOT IN ({})", where.empty() ? "1" : where, bounds);
+  return names;
 }
 
 int show_best(const ResultsRequest& request) {
   const StoreQuery store(request.file);
   BestQuery best{.by = request.by.empty() ? store.time_column() : request.by,
                  .per = request.per.empty() ? store.asked() : words_in(request.per),
+                 .without = {},
                  .query = query_of(request, store)};
   const auto is_strategy = [](const std::string& name) { return name == "strategy"; };
   const bool leaves_out = !request.bounds && std::ranges::any_of(store.columns(), is_strategy) &&
                           std::ranges::none_of(best.per, is_strategy);
   if (leaves_out) {
-    best.query.where = without_bounds(best.query.where);
+    best.without = bounds();
   }
   const int any = print(request, best.query.columns.empty() ? store.columns() : best.query.columns,
                         [&](const TakeRow& take) { store.run(best, take); });

@@ -4,12 +4,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <utility>
 
 #include "model/config/command_line.h"
+#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "reports/crossover.h"
@@ -94,6 +96,17 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
   }
 }
 
+/// A name may end in nothing, as /dev/stdout does.
+void require_svg(const std::string& path) {
+  const std::string ending = std::filesystem::path(path).extension().string();
+  if (!ending.empty() && ending != ".svg") {
+    throw ConfigError(
+        fmt::format("--figure: {} ends in another thing than .svg, which is what is written; choose such a "
+                    "name, or draw others with commfuse-sim plot",
+                    in_quotes(path)));
+  }
+}
+
 void require_no_drawing(const RunRequest& request) {
   for (const auto& [flag, given] :
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
@@ -101,6 +114,14 @@ void require_no_drawing(const RunRequest& request) {
     if (given) {
       throw ConfigError(fmt::format("{}: a whole model has no such thing; leave it out", flag));
     }
+  }
+}
+
+/// What programs read has nothing below it.
+void require_room_for_plot(const RunRequest& request) {
+  constexpr std::array<std::string_view, 3> for_programs{"json", "jsonl", "csv"};
+  if (request.plot && std::ranges::find(for_programs, request.format) != for_programs.end()) {
+    throw ConfigError(fmt::format("--plot: goes below a table; leave out --plot, or -o {}", request.format));
   }
 }
 
@@ -122,6 +143,8 @@ void plot(const std::vector<ResultRow>& rows, const std::vector<reports::TracedR
 
 int run(const RunRequest& request) {
   const Render render = renderer(request.format);
+  require_room_for_plot(request);
+  require_svg(request.figure);
   std::optional<std::vector<HandWritten>> schedules = read_schedules(request.schedules);
   if (!schedules) {
     return exit_code::gate_missed;

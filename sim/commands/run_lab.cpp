@@ -82,7 +82,9 @@ std::string json(const LabWorkload& lab, const LabRun& run) {
       }
     }
   }
-  return nlohmann::ordered_json::array({object}).dump() + "\n";
+  return nlohmann::ordered_json::array({object}).dump(-1, ' ', false,
+                                                      nlohmann::ordered_json::error_handler_t::replace) +
+         "\n";
 }
 
 }  // namespace

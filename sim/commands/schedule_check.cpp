@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "model/config/command_line.h"
+#include "model/config/files.h"
 #include "model/schedule/check_program.h"
 #include "model/schedule/load_schedule.h"
 #include "sim/commands/generated.h"
@@ -50,6 +52,7 @@ void check_file(const std::string& path, Tally& tally) {
 }
 
 int run_checks(const CheckRequest& request) {
+  refuse_twice(std::vector<std::filesystem::path>(request.files.begin(), request.files.end()));
   Tally tally;
   if (request.files.empty()) {
     check_generated(request.choice, tally);

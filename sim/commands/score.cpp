@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -90,6 +91,41 @@ void require_tables(const ScoreRequest& request, const Scores& scores) {
   }
 }
 
+/// Of what was passed over the first reason, in brackets.
+std::string first_reason(const Scores& scores) {
+  for (const TableScore& score : scores) {
+    if (!score.skipped.empty()) {
+      return fmt::format(" ({})", score.skipped.front().reason);
+    }
+  }
+  return "";
+}
+
+/// A gate that nothing comes to, and a kind of which there is nothing, would pass unseen. Faulty rows are told as such.
+void require_scored(const ScoreRequest& request, const Scores& scores) {
+  const auto any = [&](const auto& holds) { return std::ranges::any_of(scores, holds); };
+  if (any([](const TableScore& score) { return score.fault_count > 0; })) {
+    return;
+  }
+  if (!request.options.kind.empty() && !any([](const TableScore& score) { return score.scored > 0; })) {
+    throw ConfigError(
+        fmt::format("--kind {}: no table of this kind was scored{}; name one with --data, or leave --kind out",
+                    request.options.kind, first_reason(scores)));
+  }
+  if ((request.max_median || request.max_p90) && !any([](const TableScore& score) { return !score.errors.empty(); })) {
+    throw ConfigError(fmt::format("{0}: no row was scored{1}; name other tables with --data, or leave {0} out",
+                                  request.max_median ? "--max-median" : "--max-p90", first_reason(scores)));
+  }
+}
+
+/// Of 100. Ranges let NaN through.
+double fraction_of(double percent, const std::string& flag) {
+  if (std::isnan(percent)) {
+    throw ConfigError(fmt::format("{}: nan is no number of percent; write one, as in 8", flag));
+  }
+  return percent / 100.0;
+}
+
 int run_score(const ScoreRequest& request) {
   constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
   require_word("--output", request.format, formats, "format");
@@ -99,6 +135,7 @@ int run_score(const ScoreRequest& request) {
   }
   const Scores scores = scores_of(request);
   require_tables(request, scores);
+  require_scored(request, scores);
   fmt::print("{}", request.format == "json"       ? reports::score_json(scores)
                    : request.format == "markdown" ? reports::accuracy_page(scores)
                                                   : reports::score_table(scores));
@@ -112,7 +149,7 @@ int run_score(const ScoreRequest& request) {
 void add_limit(CLI::App& command, const std::string& flag, std::optional<double>& limit, const std::string& help) {
   command
       .add_option_function<double>(
-          flag, [&limit](double percent) { limit = percent / 100.0; }, help)
+          flag, [&limit, flag](double percent) { limit = fraction_of(percent, flag); }, help)
       ->check(CLI::Range(0.0, 1e6))
       ->type_name("PERCENT");
 }

@@ -114,8 +114,9 @@ Settings settings_of(const SettingArguments& arguments) {
 void require_word(std::string_view flag, std::string_view word, std::span<const std::string_view> known,
                   std::string_view noun) {
   if (std::find(known.begin(), known.end(), word) == known.end()) {
-    throw ConfigError(fmt::format("{}: {} is no {}; {}", flag, in_quotes(word), noun,
-                                  remedy_for(word, known, fmt::format("{}s", noun))));
+    const std::string nouns =
+        noun.ends_with('y') ? fmt::format("{}ies", noun.substr(0, noun.size() - 1)) : fmt::format("{}s", noun);
+    throw ConfigError(fmt::format("{}: {} is no {}; {}", flag, in_quotes(word), noun, remedy_for(word, known, nouns)));
   }
 }
 

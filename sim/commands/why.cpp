@@ -7,11 +7,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "model/check.h"
 #include "model/config/command_line.h"
+#include "model/config/quantity.h"
+#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "reports/comparison.h"
 #include "reports/why.h"
@@ -26,8 +31,18 @@ namespace {
 struct WhyRequest {
   SettingArguments settings;
   std::string format = "text";
-  std::size_t most = 12;
+  std::string most = "12";
 };
+
+/// So many parameters.
+std::size_t most_of(const std::string& text) {
+  const std::optional<std::int64_t> number = parse_integer(text);
+  if (!number || *number < 0) {
+    throw ConfigError(
+        fmt::format("--most: {} is no number of parameters; write a whole number from 0 on", in_quotes(text)));
+  }
+  return static_cast<std::size_t>(*number);
+}
 
 /// One row a strategy, or a schedule. Throws ConfigError for the first that was asked for and cannot be run.
 std::vector<ResultRow> rows_of(const Settings& settings, const Library& library) {
@@ -57,6 +72,7 @@ const ResultRow& fastest(const std::vector<ResultRow>& rows) {
 int why(const WhyRequest& request) {
   constexpr std::array<std::string_view, 2> formats{"text", "json"};
   require_word("--output", request.format, formats, "format");
+  const std::size_t most = most_of(request.most);
   const Settings settings = settings_of(request.settings);
   Library library;
   library.load(settings);
@@ -69,8 +85,7 @@ int why(const WhyRequest& request) {
   Explanation explanation = explain(point, prediction, predictor);
   explanation.row = row;
   explanation.verdict = rows.size() > 1 ? reports::verdict(rows) : std::string{};
-  fmt::print("{}",
-             request.format == "json" ? reports::why_json(explanation) : reports::why_text(explanation, request.most));
+  fmt::print("{}", request.format == "json" ? reports::why_json(explanation) : reports::why_text(explanation, most));
   return exit_code::done;
 }
 

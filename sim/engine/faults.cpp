@@ -15,7 +15,10 @@ namespace {
 void require_rank(Rank rank, Rank ranks) {
   if (rank < 0 || rank >= ranks) {
     throw ConfigError(
-        fmt::format("a fault names rank {}, but there are {} ranks; choose one from 0 to {}", rank, ranks, ranks - 1));
+        ranks == 1
+            ? fmt::format("a fault names rank {}, but there is rank 0 alone; name that, or take more ranks", rank)
+            : fmt::format("a fault names rank {}, but there are {} ranks; choose one from 0 to {}", rank, ranks,
+                          ranks - 1));
   }
 }
 

@@ -20,6 +20,7 @@
 #include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
+#include "sim/import/megatron_flags.h"
 #include "sim/import/shell_words.h"
 
 namespace commfuse::import {
@@ -93,10 +94,30 @@ class Arguments {
   [[nodiscard]] std::int64_t required(std::string_view flag, Counts range) const {
     const std::optional<std::int64_t> value = count(flag, range);
     if (!value) {
+      for (const auto& [other, word] : flags_) {
+        if (misspelled(other) == flag) {
+          wrong(other, fmt::format("is no flag of Megatron-LM, and {} is missing; write it so", flag));
+        }
+      }
       throw ConfigError(
           fmt::format("{}: {} is missing; give the whole command line, or the script that builds it", path_, flag));
     }
     return *value;
+  }
+
+  /// A sentence for every flag that changes the work and is not taken over, or is one that is known but for a slip.
+  void note_left_out(std::vector<std::string>& notes) const {
+    for (const auto& [flag, instead] : flags_without_counterpart()) {
+      if (has(flag)) {
+        notes.push_back(fmt::format("{} has no counterpart and is not taken over: {}", flag, instead));
+      }
+    }
+    for (const auto& [flag, word] : flags_) {
+      if (const std::optional<std::string_view> meant = misspelled(flag)) {
+        notes.push_back(fmt::format("{}:{}: {} is not known and not taken over; did you mean '{}'?", path_, word.line,
+                                    in_quotes(flag), *meant));
+      }
+    }
   }
 
  private:
@@ -178,6 +199,15 @@ std::string positions_of(const Arguments& arguments) {
       said ? *said : arguments.derived("learned positions", seq, model_size_range, "write --max-position-embeddings"));
 }
 
+/// Our word for it.
+std::string_view norm_of(const Arguments& arguments, std::vector<std::string>& notes) {
+  const std::string norm = arguments.text("--normalization").value_or("LayerNorm");
+  if (norm != "LayerNorm" && norm != "RMSNorm") {
+    notes.push_back(fmt::format("--normalization {} has no counterpart: LayerNorm is assumed", in_quotes(norm)));
+  }
+  return norm == "RMSNorm" ? "rms" : "layer";
+}
+
 std::string model_of(const Arguments& arguments, const std::string& name, std::vector<std::string>& notes) {
   const std::int64_t hidden = arguments.required("--hidden-size", model_size_range);
   const std::int64_t heads = arguments.required("--num-attention-heads", head_range);
@@ -187,8 +217,8 @@ std::string model_of(const Arguments& arguments, const std::string& name, std::v
       "heads: {}\nkv_heads: {}\nhead_dim: {}\nvocab: {}\ngated_mlp: {}\nnorm: {}\nbiases: {}\ntied_embeddings: {}\n",
       yaml_scalar(name), arguments.required("--num-layers", layer_range), hidden, ffn, heads,
       kv_heads_of(arguments, heads), head_dim_of(arguments, hidden, heads), padded_vocab(arguments, notes),
-      arguments.has("--swiglu"), arguments.text("--normalization").value_or("LayerNorm") == "RMSNorm" ? "rms" : "layer",
-      !arguments.has("--disable-bias-linear"), !arguments.has("--untie-embeddings-and-output-weights"));
+      arguments.has("--swiglu"), norm_of(arguments, notes), !arguments.has("--disable-bias-linear"),
+      !arguments.has("--untie-embeddings-and-output-weights"));
   return text + positions_of(arguments) + experts_of(arguments, ffn);
 }
 
@@ -199,17 +229,27 @@ std::string dtype_of(const Arguments& arguments) {
                                        : "fp32";
 }
 
-/// Replicas, where torchrun's flags say how many processes there are.
-std::optional<std::int64_t> replicas_of(const Arguments& arguments, std::int64_t ranks_of_one) {
+/// Replicas, as many as torchrun's processes hold; one, with a note, where that is not known.
+std::int64_t replicas_of(const Arguments& arguments, std::int64_t ranks_of_one, std::vector<std::string>& notes) {
   const auto either = [&](std::string_view a, std::string_view b) {
     return arguments.count(arguments.has(a) ? a : b, range_of("parallel.data"));
   };
   const auto nodes = either("--nnodes", "--num-nodes");
   const auto in_a_node = either("--nproc-per-node", "--nproc_per_node");
-  if (!in_a_node || *in_a_node * nodes.value_or(1) % ranks_of_one != 0) {
-    return std::nullopt;
+  if (!in_a_node) {
+    notes.emplace_back(
+        "how many processes there are is not said (--nnodes, --nproc-per-node of torchrun): one replica is assumed");
+    return 1;
   }
-  return arguments.derived("replicas", *in_a_node * nodes.value_or(1) / ranks_of_one, range_of("parallel.data"),
+  const std::int64_t processes = *in_a_node * nodes.value_or(1);
+  if (processes % ranks_of_one != 0) {
+    notes.push_back(
+        fmt::format("{} x {} processes (--nnodes x --nproc-per-node of torchrun) do not hold whole replicas "
+                    "of {} ranks: one replica is assumed",
+                    nodes.value_or(1), *in_a_node, ranks_of_one));
+    return 1;
+  }
+  return arguments.derived("replicas", processes / ranks_of_one, range_of("parallel.data"),
                            "choose fewer processes, or larger replicas");
 }
 
@@ -224,13 +264,20 @@ std::string recompute_of(const Arguments& arguments) {
   return arguments.has("--recompute-activations") && how == "none" ? "selective" : how;
 }
 
+/// Pieces of a stage, as Megatron counts them: embedding and loss may each stand for a layer.
 std::int64_t interleave_of(const Arguments& arguments, std::int64_t pipeline) {
+  if (const auto pieces = arguments.count("--num-virtual-stages-per-pipeline-rank", range_of("parallel.interleave"))) {
+    return *pieces;
+  }
   const auto layers = arguments.count("--num-layers-per-virtual-pipeline-stage", layer_range);
-  return layers ? arguments.derived(
-                      "pieces of a stage",
-                      std::max<std::int64_t>(1, arguments.required("--num-layers", layer_range) / pipeline / *layers),
-                      range_of("parallel.interleave"), "make --num-layers-per-virtual-pipeline-stage larger")
-                : 1;
+  if (!layers) {
+    return 1;
+  }
+  const std::int64_t divided = arguments.required("--num-layers", layer_range) +
+                               (arguments.has("--account-for-embedding-in-pipeline-split") ? 1 : 0) +
+                               (arguments.has("--account-for-loss-in-pipeline-split") ? 1 : 0);
+  return arguments.derived("pieces of a stage", std::max<std::int64_t>(1, divided / pipeline / *layers),
+                           range_of("parallel.interleave"), "make --num-layers-per-virtual-pipeline-stage larger");
 }
 
 /// --global-batch-size where it is left out: a micro batch a replica.
@@ -238,6 +285,22 @@ std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64
   const Counts range = range_of("batch");
   const std::optional<std::int64_t> said = arguments.count("--global-batch-size", range);
   return said ? *said : arguments.derived("sequences of a batch", micro * data, range, "write --global-batch-size");
+}
+
+/// What replicas share: by FSDP of Megatron or PyTorch what a strategy says, the weights too where it is left out.
+int zero_of(const Arguments& arguments) {
+  const bool has_fsdp = arguments.has("--use-megatron-fsdp") || arguments.has("--use-custom-fsdp");
+  if (!has_fsdp && !arguments.has("--use-torch-fsdp2")) {
+    return arguments.has("--use-distributed-optimizer") ? 1 : 0;
+  }
+  constexpr std::array<std::string_view, 4> shared{"no_shard", "optim", "optim_grads", "optim_grads_params"};
+  constexpr std::string_view flag = "--data-parallel-sharding-strategy";
+  const std::string how = arguments.text(flag).value_or(has_fsdp ? "no_shard" : "optim_grads_params");
+  const auto* const found = std::ranges::find(shared, how);
+  if (found == shared.end()) {
+    arguments.wrong(flag, fmt::format("is {}; {}", in_quotes(how), remedy_for(how, shared, "strategies")));
+  }
+  return static_cast<int>(found - shared.begin());
 }
 
 std::string run_of(const Arguments& arguments, std::vector<std::string>& notes) {
@@ -248,20 +311,15 @@ std::string run_of(const Arguments& arguments, std::vector<std::string>& notes) 
   const std::int64_t pipeline = count("--pipeline-model-parallel-size", "parallel.pipeline");
   const std::int64_t context = count("--context-parallel-size", "parallel.context");
   const std::int64_t micro = count("--micro-batch-size", "step.micro_batch");
-  const std::optional<std::int64_t> data = replicas_of(arguments, tensor * pipeline * context);
-  if (!data) {
-    notes.emplace_back(
-        "how many processes there are is not said (--nnodes, --nproc-per-node of torchrun): one replica is assumed");
-  }
+  const std::int64_t data = replicas_of(arguments, tensor * pipeline * context, notes);
   return fmt::format(
       "# From a command line of Megatron-LM.\nschema: commfuse.run/1\nscope: step\nranks: {}\nseq: {}\nbatch: {}\n"
       "dtype: {}\nparallel:\n  sequence_parallel: {}\n  pipeline: {}\n  interleave: {}\n  data: {}\n  context: {}\n"
       "  experts: {}\n  zero: {}\nstep:\n  micro_batch: {}\n  recompute: {}\n",
-      tensor, arguments.required("--seq-length", range_of("seq")), batch_of(arguments, micro, data.value_or(1)),
+      tensor, arguments.required("--seq-length", range_of("seq")), batch_of(arguments, micro, data),
       dtype_of(arguments), arguments.has("--sequence-parallel") ? "on" : "off", pipeline,
-      interleave_of(arguments, pipeline), data.value_or(1), context,
-      count("--expert-model-parallel-size", "parallel.experts"), arguments.has("--use-distributed-optimizer") ? 1 : 0,
-      micro, yaml_scalar(recompute_of(arguments)));
+      interleave_of(arguments, pipeline), data, context, count("--expert-model-parallel-size", "parallel.experts"),
+      zero_of(arguments), micro, yaml_scalar(recompute_of(arguments)));
 }
 
 /// The products of a layer's forward pass, by their names in the file.
@@ -321,6 +379,7 @@ MegatronImport read_megatron(std::string_view text, const std::string& path, con
   MegatronImport import;
   import.model = model_of(arguments, name, import.notes);
   import.run = run_of(arguments, import.notes);
+  arguments.note_left_out(import.notes);
   const bool overlaps = arguments.has("--tp-comm-overlap");
   import.run += strategy_of_step(overlaps);
   if (overlaps) {

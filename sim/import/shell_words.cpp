@@ -132,6 +132,16 @@ std::optional<Reference> take_reference(std::string_view& rest) {
   return reference.name.empty() ? std::nullopt : std::optional(reference);
 }
 
+/// Whether the value is ${NAME:-...} of the variable itself, which leaves it what it has.
+bool is_own_fallback(std::string_view name, std::string_view value) {
+  if (!value.starts_with('$')) {
+    return false;
+  }
+  value.remove_prefix(1);
+  const std::optional<Reference> reference = take_reference(value);
+  return reference && value.empty() && reference->name == name;
+}
+
 /// Goes through a text and, where it names variables, through theirs. Inside itself a variable is not known, which
 /// ends cycles and gives X=${X:-1} its fallback.
 class Expansion {
@@ -201,8 +211,13 @@ std::vector<ShellWord> shell_words(std::string_view text) {
 Variables assignments(const std::vector<ShellWord>& words) {
   Variables variables;
   for (const ShellWord& word : words) {
-    if (const std::string_view name = assigned(word.text); !name.empty()) {
-      variables.emplace(name, word.text.substr(name.size() + 1));
+    const std::string_view name = assigned(word.text);
+    if (name.empty()) {
+      continue;
+    }
+    const std::string_view value = std::string_view(word.text).substr(name.size() + 1);
+    if (const auto [known, is_new] = variables.emplace(name, value); !is_new && !is_own_fallback(name, value)) {
+      known->second = value;
     }
   }
   return variables;

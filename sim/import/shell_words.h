@@ -28,7 +28,7 @@ inline constexpr std::size_t longest_expansion = std::size_t{1} << 18;
 /// and such a value in it too, down to eight levels.
 std::vector<ShellWord> shell_words(std::string_view text);
 
-/// What NAME=value says, the first of each name.
+/// What NAME=value says, the last of each name; NAME=${NAME:-value} leaves what one before it said.
 Variables assignments(const std::vector<ShellWord>& words);
 
 /// `$NAME`, `${NAME}` and `${NAME:-value}` replaced; nothing where a name is not known, is replaced by itself, or it is

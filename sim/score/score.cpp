@@ -7,6 +7,7 @@
 #include <system_error>
 
 #include "model/config/catalogue.h"
+#include "model/config/files.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "sim/score/kinds.h"
@@ -94,6 +95,7 @@ std::vector<fs::path> tables_in(const std::vector<std::string>& paths) {
     throw ConfigError(
         fmt::format("{} holds no table; name CSV files, or a folder with some", in_quotes(paths.front())));
   }
+  refuse_twice(tables);
   return tables;
 }
 

@@ -21,7 +21,7 @@ struct ScoreOptions {
 inline constexpr std::string_view of_no_kind = "its columns are those of no kind of table that is scored";
 
 /// A file of the list is taken as it is; of a folder all *.csv in and below it, sorted by path. Throws ConfigError for
-/// a path that is not there and when there is no table at all.
+/// a path that is not there, a table that is given twice and when there is no table at all.
 std::vector<std::filesystem::path> tables_in(const std::vector<std::string>& paths);
 
 /// The tables the project brings along.

@@ -98,6 +98,9 @@ void distrust(sqlite3* connection) {
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, &is_set);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, &is_set);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, &is_set);
+  // What stands between double quotes is a name, never a text: one that is misspelt is no column.
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DML, 0, &is_set);
+  sqlite3_db_config(connection, SQLITE_DBCONFIG_DQS_DDL, 0, &is_set);
   sqlite3_limit(connection, SQLITE_LIMIT_LENGTH, longest_value);
 }
 

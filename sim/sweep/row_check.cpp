@@ -151,6 +151,9 @@ void require_plain(std::string_view name, std::string_view text) {
   if (has_control_character(text, has_lines ? "\t\n" : "\t")) {
     throw RowMisfit(fmt::format("{} has control characters", name));
   }
+  if (!is_utf8(text)) {
+    throw RowMisfit(fmt::format("{} is not UTF-8", name));
+  }
 }
 
 bool may_name_column(std::string_view name) {

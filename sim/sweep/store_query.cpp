@@ -53,6 +53,9 @@ std::string plain(std::string_view text, const fs::path& store) {
     throw ConfigError(
         fmt::format("{}: {} has control characters; run the sweep anew", store.string(), in_quotes(text)));
   }
+  if (!is_utf8(text)) {
+    throw ConfigError(fmt::format("{}: {} is not UTF-8; run the sweep anew", store.string(), in_quotes(text)));
+  }
   return std::string(text);
 }
 
@@ -64,6 +67,11 @@ Value value_in(const Statement& statement, int column, const fs::path& store) {
     case Statement::Type::text: return plain(statement.text(column), store);
   }
   return {};
+}
+
+/// A condition beside another one.
+std::string others_than(const std::vector<std::string>& strategies) {
+  return strategies.empty() ? "" : fmt::format(" AND strategy NOT IN ('{}')", fmt::join(strategies, "', '"));
 }
 
 /// "-mfu": mfu, the largest first.
@@ -138,10 +146,18 @@ std::string StoreQuery::order_of(const std::vector<std::string>& sort_by) const 
   return order + "point, place";
 }
 
-std::vector<std::string> StoreQuery::ask(const std::string& sql, const TakeRow& take) const {
+/// A list of columns cannot close a parenthesis that it did not open, as an expression within parentheses can.
+void StoreQuery::require_expression(const std::string& where) const {
+  if (!where.empty()) {
+    const Statement alone(database_, fmt::format("SELECT {}\n FROM {}", where, table("main")));
+  }
+}
+
+std::vector<std::string> StoreQuery::ask(const std::string& sql, const std::string& where, const TakeRow& take) const {
   try {
     database_.allow_queries_only();
     Statement statement(database_, sql);
+    require_expression(where);
     std::vector<std::string> names;
     for (int column = 0; column < statement.columns(); ++column) {
       names.push_back(statement.name(column));
@@ -188,7 +204,7 @@ std::vector<std::string> StoreQuery::run(const Query& query, const TakeRow& take
   const std::vector<std::string>& columns = query.columns.empty() ? columns_ : query.columns;
   return ask(fmt::format("SELECT {} FROM {} WHERE ({}\n) ORDER BY {} LIMIT {}", joined(columns), table("main"),
                          query.where.empty() ? "1" : query.where, order_of(query.sort_by), query.limit),
-             take);
+             query.where, take);
 }
 
 std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& take) const {
@@ -203,12 +219,13 @@ std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& 
   }
   const std::string groups = query.per.empty() ? "" : fmt::format("PARTITION BY {} ", joined(query.per));
   const std::vector<std::string>& columns = query.query.columns.empty() ? columns_ : query.query.columns;
-  return ask(fmt::format(
-                 "SELECT {0} FROM (SELECT *, row_number() OVER ({1}ORDER BY \"{2}\"{3}, point, place) AS rank_in_group"
-                 " FROM {4} WHERE ({5}\n) AND \"{2}\" IS NOT NULL) WHERE rank_in_group = 1 ORDER BY {6} LIMIT {7}",
-                 joined(columns), groups, by, falls ? " DESC" : "", table("main"),
-                 query.query.where.empty() ? "1" : query.query.where, order_of(query.query.sort_by), query.query.limit),
-             take);
+  return ask(
+      fmt::format("SELECT {0} FROM (SELECT *, row_number() OVER ({1}ORDER BY \"{2}\"{3}, point, place) AS rank_in_group"
+                  " FROM {4} WHERE ({5}\n){8} AND \"{2}\" IS NOT NULL) WHERE rank_in_group = 1 ORDER BY {6} LIMIT {7}",
+                  joined(columns), groups, by, falls ? " DESC" : "", table("main"),
+                  query.query.where.empty() ? "1" : query.query.where, order_of(query.query.sort_by), query.query.limit,
+                  others_than(query.without)),
+      query.query.where, take);
 }
 
 std::vector<std::string> StoreQuery::differences(const fs::path& other, const std::string& by, const TakeRow& take) {
@@ -248,7 +265,7 @@ std::vector<std::string> StoreQuery::differences(const fs::path& other, const st
                   " UNION ALL SELECT {1}NULL, b.value, NULL FROM {3} AS b LEFT JOIN {2} AS a ON {4}"
                   " WHERE a.turn IS NULL) ORDER BY abs(ratio - 1) DESC",
                   with("a"), with("b"), side("main"), side("other"), same),
-      take);
+      "", take);
 }
 
 }  // namespace commfuse

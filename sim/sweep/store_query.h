@@ -25,7 +25,8 @@ struct Query {
 struct BestQuery {
   std::string by;
   std::vector<std::string> per;
-  Query query;  ///< Where: before groups are made. The rest: of what comes out.
+  std::vector<std::string> without;  ///< Strategies that take no part.
+  Query query;                       ///< Where: before groups are made. The rest: of what comes out.
 };
 
 using TakeRow = std::function<void(std::span<const Value>)>;
@@ -53,7 +54,9 @@ class StoreQuery {
   std::vector<std::string> differences(const std::filesystem::path& other, const std::string& by, const TakeRow& take);
 
  private:
-  std::vector<std::string> ask(const std::string& sql, const TakeRow& take) const;
+  /// `where`: what of the SQL the user wrote.
+  std::vector<std::string> ask(const std::string& sql, const std::string& where, const TakeRow& take) const;
+  void require_expression(const std::string& where) const;
   void allow_steps_for(const std::string& where) const;
   [[nodiscard]] std::string table(const std::string& schema) const;
   void require_column(std::string_view flag, const std::string& name) const;

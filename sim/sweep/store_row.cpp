@@ -267,7 +267,8 @@ StoreRow stored(const StepRow& row) {
     std::visit([&, key = std::string(name)](const auto& held) { cells[key] = held; }, value);
   }
   return {Value{std::string(row.feasible() ? "ok" : "infeasible")},
-          row.feasible() ? Value{} : Value{row.text("reason")}, Value{cells.dump()}};
+          row.feasible() ? Value{} : Value{row.text("reason")},
+          Value{cells.dump(-1, ' ', false, ordered_json::error_handler_t::replace)}};
 }
 
 std::span<const Value> result_values(const StoreRow& row) { return std::span(row).first(result_columns().size()); }

@@ -67,6 +67,19 @@ TEST_F(CalibrateCommand, CollectivesThatTheBaseCannotHaveNameAnotherBase) {
   EXPECT_FALSE(fs::exists(out()));
 }
 
+TEST_F(CalibrateCommand, AFileIsNotCountedTwice) {
+  const std::string file = exchanges();
+  const Outcome outcome = run_program(command(file + " " + file));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, file + ": is given twice; leave one out\n");
+  EXPECT_FALSE(fs::exists(out()));
+  EXPECT_EQ(run_program("commfuse-sim score --data " + file + " --data " + (folder_ / ".").string() + "/p2p.csv").code,
+            2);
+  const Outcome check = run_program("commfuse-sim schedule check push-ring push-ring");
+  EXPECT_EQ(check.code, 2);
+  EXPECT_EQ(check.err, "push-ring: is given twice; leave one out\n");
+}
+
 TEST_F(CalibrateCommand, WhatIsThereIsNotOverwritten) {
   write("box.yaml", "mine");
   const Outcome outcome = run_program(command(exchanges()));

@@ -143,6 +143,9 @@ TEST(HelpExamples, AreAllOnThePageThatIsFollowed) {
   for (const std::string program : {"commfuse-sim", "commfuse-validate"}) {
     const std::string text = run_program(program + " pages markdown").out;
     for (const std::string& block : matches(text, std::regex(R"(Examples:\n((?:  .*\n)+))"))) {
+      for (const std::string& line : lines_of(block)) {
+        EXPECT_LE(line.size(), 80U) << line;
+      }
       const std::string joined = std::regex_replace(block, std::regex(R"(\\\n\s*)"), "");
       for (const std::string& line : lines_of(joined)) {
         EXPECT_TRUE(line.starts_with("  #") || followed.contains(line.substr(2))) << line;

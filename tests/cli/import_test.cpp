@@ -53,6 +53,7 @@ TEST(Import, ANameStaysInItsFolder) {
             "--name: '../../up' is no plain file name; write one such as mine, and its folder with --out\n");
   EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name ..").code, 2);
   EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name ''").code, 2);
+  EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name \"$(printf 'h\\377')\"").code, 2);
 }
 
 TEST(Import, AFileThatIsThereIsNotOverwritten) {

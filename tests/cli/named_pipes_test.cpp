@@ -37,9 +37,12 @@ TEST(NamedPipes, AreRefusedWhereAFileIsRead) {
 TEST(NamedPipes, AreRefusedWhereAFileIsWritten) {
   const OwnFolder folder;
   ASSERT_EQ(mkfifo("pipe.json", 0600), 0);
+  ASSERT_EQ(mkfifo("pipe.svg", 0600), 0);
+  EXPECT_EQ(run_program("timeout 20 commfuse-sim run --figure pipe.svg").err,
+            "pipe.svg cannot be written: it is a named pipe, which nobody may read; give a file, or /dev/stdout\n");
   for (const char* command :
-       {"commfuse-sim run --trace pipe.json", "commfuse-sim run --figure pipe.json",
-        "commfuse-sim schedule export --strategy serial --out pipe.json", "commfuse-validate run --out pipe.json"}) {
+       {"commfuse-sim run --trace pipe.json", "commfuse-sim schedule export --strategy serial --out pipe.json",
+        "commfuse-validate run --out pipe.json"}) {
     const Outcome outcome = run_program(std::string("timeout 20 ") + command);
     EXPECT_EQ(outcome.code, 2) << command;
     EXPECT_EQ(outcome.err,

@@ -76,6 +76,23 @@ TEST_F(Report, AStoreMakesThePageThatTheSweepLeft) {
   EXPECT_EQ(figures(page), figures(left));
 }
 
+TEST_F(Report, AJitterThatIsNoneIsAMistakeAsItIsOfRun) {
+  write("settings.yaml", "schema: commfuse.run/1\n");
+  for (const std::string name : {"nope", "''", "absent.yaml", "./settings.yaml"}) {
+    const Outcome outcome = run_program("commfuse-sim report rows.jsonl --out page.html --jitter " + name);
+    EXPECT_EQ(outcome.code, 2) << name;
+    EXPECT_EQ(outcome.err, run_program("commfuse-sim run --seq 4K --jitter " + name).err);
+    EXPECT_FALSE(std::filesystem::exists("page.html"));
+  }
+  EXPECT_EQ(run_program("commfuse-sim report rows.jsonl --out page.html --jitter none").code, 0);
+}
+
+TEST_F(Report, ATitleIsUtf8) {
+  const Outcome outcome = run_program("commfuse-sim report rows.jsonl --title \"$(printf 'Jos\\351')\"");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err, "--title: the text is not UTF-8; write it in UTF-8\n");
+}
+
 TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
   const auto refusal = [&](const std::string& text) {
     write("bad.jsonl", text);

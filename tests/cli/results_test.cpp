@@ -142,6 +142,29 @@ TEST_F(ResultsTest, MistakesNameTheFlagAndChangeNothing) {
   EXPECT_EQ(contents_of("out/results.sqlite"), before);
 }
 
+TEST_F(ResultsTest, AnExpressionStaysWithinItsParentheses) {
+  ASSERT_EQ(sweep("out").code, 3);
+  for (const std::string where : {"1) /*", "1) OR (1", "0) UNION ALL SELECT 1,2 FROM meta /*", "1) LIMIT (1", "1, 2",
+                                  "1 FROM meta", "1 /*", "ranks = 8;", "count(*)"}) {
+    for (const std::string command : {"results", "best", "best --bounds"}) {
+      const Outcome outcome =
+          run_program("commfuse-sim " + command + " out --columns point,seq --where \"" + where + "\"");
+      EXPECT_EQ(outcome.code, 2) << command << ": " << where;
+      EXPECT_EQ(outcome.out, "") << command << ": " << where;
+      EXPECT_EQ(outcome.err.rfind("--where: ", 0), 0U) << outcome.err;
+    }
+  }
+  EXPECT_EQ(asked("results out --where \"(ranks = 2) OR (ranks = 4) -- small ones\"").size(), 8U);
+}
+
+TEST_F(ResultsTest, WhatStandsInDoubleQuotesIsAColumn) {
+  ASSERT_EQ(sweep("out").code, 3);
+  EXPECT_EQ(asked("results out --where '\"ranks\" = 4'").size(), 4U);
+  const Outcome outcome = run_program("commfuse-sim results out --where '\"modle\" = 4'");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err.rfind("--where: no such column: ", 0), 0U) << outcome.err;
+}
+
 TEST_F(ResultsTest, ALimitBelow0IsAMistake) {
   ASSERT_EQ(sweep("out").code, 3);
   const Outcome outcome = run_program("commfuse-sim results out --limit -1");

@@ -40,6 +40,9 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --strategy nccl",
        "--strategy: 'nccl' is no strategy; known strategies: all, serial, sliced, looped_einsum, async_tp, "
        "ring_exchange, tokenweave, commfuse, fused_kernel"},
+      {"schedule check --strategy nccl",
+       "--strategy: 'nccl' is no strategy; known strategies: all, serial, sliced, looped_einsum, async_tp, "
+       "ring_exchange, tokenweave, commfuse, fused_kernel"},
       {"run --scope mpl", "--scope: 'mpl' is no scope; did you mean 'mlp'?"},
       {"run --ranks 0", "--ranks: '0' is out of range; choose 1 to 1M ranks"},
       {"run --seq=-4096", "--seq: '-4096' is out of range; choose 1 to 1G tokens"},
@@ -70,6 +73,9 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --form ring --strategy serial",
        "strategy.form is ring, but strategy serial does not use it; leave it out or add a strategy that does"},
       {"run -o jsn", "--output: 'jsn' is no format; did you mean 'json'?"},
+      {"run --plot -o json", "--plot: goes below a table; leave out --plot, or -o json"},
+      {"run --plot -o csv", "--plot: goes below a table; leave out --plot, or -o csv"},
+      {"run --plot -o jsonl --seq 1001", "--plot: goes below a table; leave out --plot, or -o jsonl"},
       {"run --axis seq=1K,2K --trace t.json", "--trace: there are 2 points; choose one, or leave it out"},
       {"run --trace absent/t.json",
        "absent/t.json cannot be written: there is no folder absent; create it or choose another path"},
@@ -84,6 +90,14 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
     EXPECT_EQ(outcome.out, "") << mistake.arguments;
     EXPECT_EQ(outcome.err, std::string(mistake.message) + "\n") << mistake.arguments;
   }
+}
+
+TEST(CommfuseSimRun, AConfigFolderThatIsNotThereIsSaidOnce) {
+  const Outcome outcome = run_program("env COMMFUSE_CONFIG_DIR=/nonexistent commfuse-sim run");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.err,
+            "COMMFUSE_CONFIG_DIR is '/nonexistent', which is no folder; set it to the folder that holds models/ and "
+            "hardware/, or unset it\n");
 }
 
 TEST(CommfuseSimRun, AnUnknownModelIsAnsweredWithTheNearestAndAll) {
@@ -356,6 +370,16 @@ TEST(CommfuseSim, AModelFileThatIsNoYamlIsNamedWithItsPlace) {
   EXPECT_EQ(outcome.err.rfind(path.string() + ":", 0), 0U) << outcome.err;
   EXPECT_NE(outcome.err.find("; "), std::string::npos) << outcome.err;
   EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+}
+
+TEST(CommfuseSim, TextThatIsNotUtf8IsRefusedBeforeAnythingRuns) {
+  const auto path = std::filesystem::temp_directory_path() / ("commfuse-latin1-" + std::to_string(getpid()) + ".yaml");
+  std::ofstream(path) << "schema: commfuse.hardware/1\nname: h\xff\nextends: h100-sxm\n";
+  const Outcome outcome = run_program("commfuse-sim run -o json --hardware " + path.string());
+  std::filesystem::remove(path);
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err, path.string() + ":2:7: 'name' is not UTF-8; save the file as UTF-8\n");
 }
 
 }  // namespace

@@ -208,6 +208,11 @@ TEST_F(ScheduleFiles, FiguresDrawFilesBesideStrategies) {
   const Outcome two = run_program("commfuse-sim run --schedule doubling --axis seq=1K,2K --figure " + figure);
   EXPECT_EQ(two.code, 2);
   EXPECT_EQ(two.err, "--figure: there are 2 points; choose one, or leave it out\n");
+  const Outcome png = run_program("commfuse-sim run --seq 2K --figure x.png");
+  EXPECT_EQ(png.code, 2);
+  EXPECT_EQ(png.err,
+            "--figure: 'x.png' ends in another thing than .svg, which is what is written; choose such a name, or draw "
+            "others with commfuse-sim plot\n");
 }
 
 TEST_F(ScheduleFiles, AFailedProofSaysItsFindingsAndExitsWith4) {

@@ -67,6 +67,38 @@ TEST_F(ScoreCommand, AGateThatIsMissedExitsWith4) {
   EXPECT_EQ(run_program("commfuse-sim score --max-p90 0.01 --data " + path).code, 4);
 }
 
+TEST_F(ScoreCommand, AGateThatNothingComesToIsAMistake) {
+  const std::string path = write("good.csv", good);
+  const Outcome nan = run_program("commfuse-sim score --max-median nan --data " + path);
+  EXPECT_EQ(nan.code, 2);
+  EXPECT_EQ(nan.err, "--max-median: nan is no number of percent; write one, as in 8\n");
+  EXPECT_EQ(run_program("commfuse-sim score --max-p90 nan --data " + path).code, 2);
+  const Outcome kind = run_program("commfuse-sim score --kind attention --max-median 1 --data " + path);
+  EXPECT_EQ(kind.code, 2);
+  EXPECT_EQ(kind.out, "");
+  EXPECT_EQ(kind.err,
+            "--kind attention: no table of this kind was scored; name one with --data, or leave --kind out\n");
+  const std::string skipped = write("skipped.csv", "hw,dtype,m,n,k,time_us\nTPU,bf16,4096,4096,4096,200\n");
+  EXPECT_EQ(run_program("commfuse-sim score --data " + skipped).code, 0);
+  const Outcome none = run_program("commfuse-sim score --kind gemm --data " + skipped);
+  EXPECT_EQ(none.code, 2);
+  EXPECT_EQ(none.err,
+            "--kind gemm: no table of this kind was scored (no hardware file is known as 'TPU'); name one with --data, "
+            "or leave --kind out\n");
+  const Outcome gate = run_program("commfuse-sim score --max-p90 20 --data " + skipped);
+  EXPECT_EQ(gate.code, 2);
+  EXPECT_EQ(gate.err,
+            "--max-p90: no row was scored (no hardware file is known as 'TPU'); name other tables with --data, or "
+            "leave --max-p90 out\n");
+}
+
+TEST_F(ScoreCommand, CellsThatAreNotUtf8StillMakeJson) {
+  const std::string path = write("latin1.csv", std::string(good) + "H100,bf\xff,4096,4096,4096,200\n");
+  const Outcome outcome = run_program("commfuse-sim score -o json --data " + path);
+  EXPECT_NE(outcome.code, 1) << outcome.err;
+  EXPECT_EQ(nlohmann::json::parse(outcome.out).at("tables").size(), 1U);
+}
+
 TEST_F(ScoreCommand, AFolderMeansTheTablesInAndBelowIt) {
   fs::create_directories(folder_ / "below");
   write("below/one.csv", good);

@@ -28,6 +28,14 @@ TEST(CommfuseSimWhy, ItsResultIsTheRowOfRun) {
   EXPECT_EQ(nlohmann::json::parse(why.out)["result"], nlohmann::json::parse(run.out));
 }
 
+TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeOne) {
+  for (const std::string most : {"-1", "1.5", "many"}) {
+    const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 2 --most " + most);
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.err, "--most: '" + most + "' is no number of parameters; write a whole number from 0 on\n");
+  }
+}
+
 TEST(CommfuseSimWhy, AWholeModelIsNotForIt) {
   const Outcome outcome = run_program("commfuse-sim why --scope step");
   EXPECT_EQ(outcome.code, 2);

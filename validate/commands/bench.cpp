@@ -58,8 +58,9 @@ void add_bench(CLI::App& app, Launch& launch, int& status) {
         command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
         command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
         command.footer(
-            "Every op is a program of its own, which all ranks run at once. next and wake: from\n"
-            "an op's end until one that waited for it begins, on its lane and on another one.\n"
+            "Every op is a program of its own, which all ranks run at once. next and wake:\n"
+            "from an op's end until one that waited for it begins, on its lane and on another\n"
+            "one.\n"
             "A record feeds commfuse-sim calibrate.\n\n"
             "Examples:\n"
             "  commfuse-validate bench --quick\n"

@@ -214,7 +214,8 @@ void add_compare(CLI::App& app, int& status) {
         "  commfuse-validate compare --seq 8K --ranks 4 --by-op --trace both.json.gz\n"
         "  commfuse-validate compare record.json --page report.html\n"
         "  commfuse-validate compare record.json --hardware my-machine.yaml -o json\n\n"
-        "Exit codes: 0 done; 4 over the limit; 1 a schedule did not end; 2 the input is wrong.");
+        "Exit codes: 0 done; 4 over the limit; 1 a schedule did not end; 2 the input is\n"
+        "wrong.");
     command.callback([request, &command, &status] {
       if (!request->record.empty()) {
         require_no_measuring(command);

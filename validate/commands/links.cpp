@@ -134,10 +134,10 @@ void add_links(CLI::App& app, Launch& launch, int& status) {
         command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
         command.footer(
             "Every ordered pair of ranks in turn sends from one to the other while all others\n"
-            "do nothing; then all ranks do the same product at once. Compared are links inside\n"
-            "hosts, links between hosts, and ranks, each with the median of its kind. What is\n"
-            "longer by more than the tolerance is off, if all of its 95 % interval is. A rank\n"
-            "most of whose links are off is named instead of the links.\n\n"
+            "do nothing; then all ranks do the same product at once. Compared are links\n"
+            "inside hosts, links between hosts, and ranks, each with the median of its kind.\n"
+            "What is longer by more than the tolerance is off, if all of its 95 % interval\n"
+            "is. A rank most of whose links are off is named instead of the links.\n\n"
             "Examples:\n"
             "  commfuse-validate links --ranks 4\n"
             "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"

@@ -42,6 +42,10 @@ std::optional<Pace> pace_of(const PaceArguments& arguments) {
     throw ConfigError(fmt::format("--link-latency: {} is more than 1 s; choose what links have, as in '5 us'",
                                   in_quotes(arguments.latency)));
   }
+  if (arguments.bandwidth.empty()) {
+    throw ConfigError(
+        "--link-latency: links of that latency have a bandwidth too; give --link-bandwidth, as in '2 GB/s'");
+  }
   const std::optional<BytesPerSecond> bandwidth = parse_bandwidth(arguments.bandwidth);
   if (!bandwidth) {
     throw ConfigError(fmt::format("--link-bandwidth: {} is no bandwidth; write a number and a unit, as in '2 GB/s'",

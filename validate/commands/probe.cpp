@@ -116,7 +116,8 @@ void add_probe(CLI::App& app, int& status) {
             ->type_name("FILE");
         command.footer(
             "Every row is the median, p10 and p90 of 15 samples after one that does not\n"
-            "count, taken by the device's own events behind a gate; host_launch by the host's.\n"
+            "count, taken by the device's own events behind a gate; host_launch by the\n"
+            "host's.\n"
             "launch: a launch, a gap, an event, a graph's node, how fine the clock is.\n"
             "products: slices of layers, on all and on fewer multiprocessors.\n"
             "attention: slices of the queries, causal and full.\n"

@@ -234,7 +234,7 @@ std::string to_json(std::span<const ComparedSchedule> schedules) {
     if (one.ops) {
       object["ops"] = json_of(*one.ops);
     }
-    text += fmt::format("{}\n{}", place == 0 ? "" : ",", object.dump());
+    text += fmt::format("{}\n{}", place == 0 ? "" : ",", object.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   return text + "\n]\n";
 }

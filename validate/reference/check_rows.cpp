@@ -218,7 +218,8 @@ std::string to_json(std::span<const CheckResult> results) {
     for (const Column& column : columns) {
       object[column.name] = column.value(result);
     }
-    text += fmt::format("{}\n{}", &result == results.data() ? "" : ",", object.dump());
+    text += fmt::format("{}\n{}", &result == results.data() ? "" : ",",
+                        object.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   return text + "\n]\n";
 }

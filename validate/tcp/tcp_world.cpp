@@ -130,7 +130,8 @@ void let_in(int door, std::deque<Guest>& guests) {
     if (is_short && guests.empty()) {
       fail("another process cannot be let in; raise ulimit -n");
     }
-    if (is_short || guests.size() == most_guests) {
+    const bool is_full = socket.get() >= 0 && guests.size() == most_guests;
+    if (is_short || is_full) {
       guests.pop_front();
     }
     if (socket.get() >= 0) {

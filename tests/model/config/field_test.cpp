@@ -113,6 +113,7 @@ TEST_F(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {
   EXPECT_EQ(refusal("hardware", "absent.yaml"),
             "'absent.yaml' cannot be read (No such file or directory); check the path");
   EXPECT_EQ(refusal("hardware", "./"), "'./' cannot be read (Is a directory); check the path");
+  EXPECT_EQ(refusal("hardware", "./h\xff"), "'./h\xff' is not UTF-8; give the file another name");
 }
 
 TEST_F(FieldTest, BandwidthsAreSoManyTimesTheLinksOwnOrARate) {

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/config_error.h"
 #include "tests/own_folder.h"
@@ -25,6 +26,26 @@ std::string refusal(const std::string& path) {
     return error.what();
   }
   return "accepted";
+}
+
+TEST(RefuseTwice, AFileIsTheSameByAnyPath) {
+  const OwnFolder folder;
+  std::ofstream("a.csv") << "a\n";
+  std::ofstream("b.csv") << "a\n";
+  std::filesystem::create_symlink("a.csv", "link.csv");
+  const auto told = [](const std::vector<std::filesystem::path>& files) -> std::string {
+    try {
+      refuse_twice(files);
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  EXPECT_EQ(told({"a.csv", "b.csv", "none.csv"}), "accepted");
+  EXPECT_EQ(told({"a.csv", "b.csv", "a.csv"}), "a.csv: is given twice; leave one out");
+  EXPECT_EQ(told({"a.csv", "./a.csv"}), "./a.csv: is given twice, also as a.csv; leave one out");
+  EXPECT_EQ(told({"link.csv", "a.csv"}), "a.csv: is given twice, also as link.csv; leave one out");
+  EXPECT_EQ(told({"none.csv", "none.csv"}), "none.csv: is given twice; leave one out");
 }
 
 TEST(ReadSmallFile, ANamedPipeOfAFolderIsNeverOpened) {

@@ -307,6 +307,21 @@ TEST_F(LoadMachineFromWiresTest, an_nccl_file_is_the_node) {
   EXPECT_EQ(peer_between(machine, 0, 7).rate.value, BytesPerSecond{361e9});
 }
 
+TEST_F(LoadMachineFromWiresTest, a_machine_that_extends_one_has_wires_of_its_own) {
+  const auto extending = [&](const std::string& base, const std::string& topology) {
+    return "schema: commfuse.hardware/1\nname: mine\nextends: " + base + "\ntopology: " + topology + "\n";
+  };
+  const Machine of_file = load_machine(write(extending("h100-sxm", "{file: dgx.xml}")));
+  EXPECT_EQ(route_between(*of_file.topology, 0, 7)->rate, BytesPerSecond{450e9});
+  const Machine of_kind = load_machine(write(extending("pcie-rtx-pro-6000", "{kind: nvswitch}")));
+  EXPECT_EQ(route_between(*of_kind.topology, 0, 7)->hops(), 2);  // none of the base's bridges
+  std::ofstream(folder_ / "base.yaml") << extending("h100-sxm", "{file: dgx.xml}");
+  EXPECT_EQ(load_machine(write(extending("base.yaml", "{kind: nvswitch}"))).topology->gpus, 8);
+  EXPECT_EQ(
+      refusal(write(extending("base.yaml", "{}"))),
+      "machine.yaml:3:10: 'base.yaml' reads its wires from a file, which is not taken over; give a topology here");
+}
+
 TEST_F(LoadMachineFromWiresTest, a_table_of_nvidia_smi_makes_pairs_that_differ) {
   const Machine machine = load_machine(with_topology("  file: box.txt\n" + pcie_rates, "6", "40 GB/s"));
   EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{40e9});

@@ -32,5 +32,20 @@ TEST(PlainText, SomeMayBeAllowed) {
 
 TEST(PlainText, EscapesAreOfEveryByte) { EXPECT_EQ(with_escapes("a\u009b\u202eb"), "a\\xc2\\x9b\\xe2\\x80\\xaeb"); }
 
+TEST(PlainText, LettersAndSignsOfAnyLanguageAreUtf8) {
+  for (const std::string_view text : {"", "a", "\x7f", "\u0080", "\u07ff", "\u0800", "\ud7ff", "\ue000", "\uffff",
+                                      "\U00010000", "\U0010ffff", "\u6a21\u578b \u00e9"}) {
+    EXPECT_TRUE(is_utf8(text)) << text;
+  }
+}
+
+TEST(PlainText, BytesOfOtherEncodingsAreNot) {
+  for (const std::string_view text :
+       {"h\xff", "Jos\xe9", "\x80", "a\xc3", "\xe2\x82 ", "\xf0\x9f\x98", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf",
+        "\xf0\x80\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xc3("}) {
+    EXPECT_FALSE(is_utf8(text)) << with_escapes(text);
+  }
+}
+
 }  // namespace
 }  // namespace commfuse

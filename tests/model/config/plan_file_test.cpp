@@ -48,6 +48,13 @@ TEST_F(PlanFileTest, TitlesAndKindsHaveNoControlCharacters) {
             "mine.yaml:4:21: 'h\\x1b]0;x\\x07' names a kind in plain text; leave control characters out");
 }
 
+TEST_F(PlanFileTest, TitlesAndKindsAreUtf8) {
+  EXPECT_EQ(refusal("title: Jos\xe9\n" + least), "mine.yaml:1:8: 'title' is not UTF-8; save the file as UTF-8");
+  std::string kind = least;
+  kind.replace(kind.find("h100:"), 5, "h\xff:");
+  EXPECT_EQ(refusal(kind), "mine.yaml:4:12: 'h\xff' is not UTF-8; save the file as UTF-8");
+}
+
 TEST_F(PlanFileTest, WhatIsLeftOutHasThePresetsOfTheTable) {
   const PlanFile file = plan(least);
   EXPECT_EQ(file.title, "mine");

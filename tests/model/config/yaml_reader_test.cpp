@@ -116,6 +116,9 @@ TEST_F(YamlReader, quantities_need_number_and_unit) {
   EXPECT_EQ(mistakes("layers: 8\nlink: {latency: -5 us, rate: 0 GB/s}\n"),
             "a.yaml:2:17: '-5 us' is not a time; write a number and a unit, as in \"5 us\"\n"
             "a.yaml:2:30: 'rate' is 0 B/s; choose a bandwidth above 0");
+  EXPECT_EQ(mistakes("layers: 8\nlink: {latency: 9999999 s, rate: 9999999 s}\n"),
+            "a.yaml:2:17: '9999999 s' is too long; write a time below 9.2e6 s\n"
+            "a.yaml:2:34: '9999999 s' is not a bandwidth; write a number and a unit, as in \"450 GB/s\"");
 }
 
 TEST_F(YamlReader, octal_looking_numbers_are_refused) {
@@ -239,6 +242,13 @@ TEST_F(YamlReader, text_is_one_line_without_control_characters) {
 TEST_F(YamlReader, a_provenance_has_no_control_characters) {
   EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: \"prior: \\e[31m\"}")),
             "a.yaml:4:35: 'provenance' is plain text; leave control characters out");
+}
+
+TEST_F(YamlReader, text_and_provenance_are_utf8) {
+  EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: why'}", "true", "Jos\xe9")),
+            "a.yaml:6:9: 'name' is not UTF-8; save the file as UTF-8");
+  EXPECT_EQ(mistakes(extra("{value: 0.5, provenance: 'prior: Jos\xe9'}")),
+            "a.yaml:4:35: 'provenance' is not UTF-8; save the file as UTF-8");
 }
 
 TEST_F(YamlReader, a_path_in_a_message_has_its_control_characters_escaped) {

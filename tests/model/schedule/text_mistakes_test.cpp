@@ -144,6 +144,7 @@ TEST(ScheduleTextMistakes, OfTheHead) {
        "ring.yaml:2:1: unknown key 'nmae'; did you mean 'name'?"},
       {"name: two-step ring", "name: \"two\\tsteps\"",
        "ring.yaml:2:7: a name is one line of plain text; leave control characters out"},
+      {"name: two-step ring", "name: Jos\xe9", "ring.yaml:2:7: a name is not UTF-8; save the file as UTF-8"},
       {"name: two-step ring", "name: \"\"", "ring.yaml:2:7: a name has 1 to 200 bytes, not 0; write a shorter one"},
       {"name: two-step ring",
        "name:", "ring.yaml:2:1: there is nothing where a single value is expected; write one word, number or text"},

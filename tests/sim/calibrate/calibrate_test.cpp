@@ -360,6 +360,23 @@ TEST_F(Calibrate, WhereNothingIsLeftTheFirstFaultIsTheReason) {
   }
 }
 
+TEST_F(Calibrate, WhereEveryRowIsPassedOverItIsSaidWhy) {
+  const auto why = [&](const std::string& row, const std::optional<std::string>& machine) -> std::string {
+    const fs::path table = write("g.csv", "hw,dtype,m,n,k,time_us\n" + row + row);
+    try {
+      calibrate(base(), "h100-sxm", "odd", read_observations({table}, machine));
+    } catch (const ConfigError& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  const std::string remedy = "; give rows of this machine, in dtypes and of ops that the model has";
+  EXPECT_EQ(why("h100,bf16,64,64,64,5\n", "h200"),
+            "nothing can be fitted: passed over: g.csv: rows of another machine (2 rows)" + remedy);
+  EXPECT_EQ(why("h100,fp3,64,64,64,5\n", std::nullopt),
+            "nothing can be fitted: passed over: g.csv: products in fp3, which the model has not (2 rows)" + remedy);
+}
+
 TEST_F(Calibrate, ResidualsAreDrawnByTenfoldsOfTime) {
   const std::vector<Residual> residuals{{5.0, 5.5}, {5.0, 4.5}, {50.0, 50.0}, {2000.0, 4000.0}};
   EXPECT_EQ(residual_plot(residuals),

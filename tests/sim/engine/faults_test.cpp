@@ -248,6 +248,12 @@ TEST(Faults, ALinkThatStaysDownEndsAPlainRunTooAndTheRightOpIsNamed) {
 }
 
 TEST(Faults, ThatCannotBeAreRefused) {
+  EXPECT_THROW(require_possible({.slow_ranks = {{.rank = 5}}}, 1), ConfigError);
+  try {
+    require_possible({.slow_ranks = {{.rank = 5}}}, 1);
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(), "a fault names rank 5, but there is rank 0 alone; name that, or take more ranks");
+  }
   EXPECT_EQ(refusal_of({.slow_ranks = {{.rank = 2}}}),
             "a fault names rank 2, but there are 2 ranks; choose one from 0 to 1");
   EXPECT_EQ(refusal_of({.slow_ranks = {{.rank = 0, .factor = 0.5}}}),

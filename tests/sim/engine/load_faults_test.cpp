@@ -77,6 +77,9 @@ TEST(LoadFaults, MistakesNameTheirPlaceAndTheRemedy) {
             ":3:20: '5' is no span of time; write one as in \"100 us..1 ms\", or \"100 us..\" for ever");
   EXPECT_EQ(refusal("links_down: {0->1: 5 us..4 us}\n"),
             ":3:20: '5 us..4 us' ends before it begins; write the earlier time first");
+  EXPECT_EQ(refusal("late_starts: {3: 9999999 s}\n"), ":3:18: '9999999 s' is too long; write a time below 9.2e6 s");
+  EXPECT_EQ(refusal("links_down: {0->1: 5 us..9999999 s}\n"),
+            ":3:20: '5 us..9999999 s' is too long; write times below 9.2e6 s, or \"100 us..\" for ever");
   EXPECT_NE(refusal("slow_ranks: {3: 0.5}\n"), "");
   EXPECT_NE(refusal("slow_rank: {3: 2}\n"), "");
 }

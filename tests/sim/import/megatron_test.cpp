@@ -188,6 +188,71 @@ TEST(Megatron, VariablesThatStandForEachOtherEnd) {
             "a.sh:1: --hidden-size is '$A', which this file alone does not say; write its value there");
 }
 
+bool has_line(const MegatronImport& import, const std::string& line) {
+  return import.run.find("  " + line + "\n") != std::string::npos;
+}
+
+TEST(Megatron, TheLastAssignmentOfAVariableCounts) {
+  const MegatronImport import =
+      read_megatron("TP=2\nTP=8\n" + small("--nproc-per-node 8 --tensor-model-parallel-size $TP"), "a.sh", "a");
+  EXPECT_NE(import.run.find("\nranks: 8\n"), std::string::npos) << import.run;
+}
+
+TEST(Megatron, PiecesOfAStageAreCountedAsMegatronCountsThem) {
+  const auto pieces = [](const std::string& flags) {
+    return read_megatron(small("--num-layers 126 --pipeline-model-parallel-size 16 " + flags), "a.sh", "a");
+  };
+  EXPECT_TRUE(has_line(pieces("--num-virtual-stages-per-pipeline-rank 4"), "interleave: 4"));
+  EXPECT_TRUE(has_line(pieces("--num-layers-per-virtual-pipeline-stage 2"), "interleave: 3"));
+  EXPECT_TRUE(has_line(pieces("--num-layers-per-virtual-pipeline-stage 2 --account-for-embedding-in-pipeline-split "
+                              "--account-for-loss-in-pipeline-split"),
+                       "interleave: 4"));
+}
+
+TEST(Megatron, WhatReplicasShareIsWhatFsdpShares) {
+  const auto run_with = [](const std::string& flags) {
+    return read_megatron(small("--nproc-per-node 8 " + flags), "a.sh", "a");
+  };
+  EXPECT_TRUE(has_line(run_with(""), "zero: 0"));
+  EXPECT_TRUE(has_line(run_with("--use-distributed-optimizer"), "zero: 1"));
+  EXPECT_TRUE(has_line(run_with("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grads_params "
+                                "--use-distributed-optimizer"),
+                       "zero: 3"));
+  EXPECT_TRUE(has_line(run_with("--use-custom-fsdp --data-parallel-sharding-strategy optim_grads"), "zero: 2"));
+  EXPECT_TRUE(has_line(run_with("--use-torch-fsdp2"), "zero: 3"));
+  EXPECT_EQ(refusal(small("--use-megatron-fsdp --data-parallel-sharding-strategy optim_grad")),
+            "a.sh:1: --data-parallel-sharding-strategy is 'optim_grad'; did you mean 'optim_grads'?");
+}
+
+TEST(Megatron, ProcessesThatDoNotHoldAReplicaAreSaid) {
+  const MegatronImport import = read_megatron(small("--nproc_per_node 4 --tensor-model-parallel-size 8"), "a.sh", "a");
+  ASSERT_EQ(import.notes.size(), 1U);
+  EXPECT_EQ(import.notes[0],
+            "1 x 4 processes (--nnodes x --nproc-per-node of torchrun) do not hold whole replicas of 8 ranks: one "
+            "replica is assumed");
+}
+
+TEST(Megatron, FlagsWithoutACounterpartAreSaid) {
+  const MegatronImport import = read_megatron(
+      small("--nproc-per-node 1 --multi-latent-attention --moe-layer-freq 2 --normalization L2Norm"), "a.sh", "a");
+  EXPECT_EQ(import.notes, (std::vector<std::string>{
+                              "--normalization 'L2Norm' has no counterpart: LayerNorm is assumed",
+                              "--multi-latent-attention has no counterpart and is not taken over: attention is that of "
+                              "--num-attention-heads",
+                              "--moe-layer-freq has no counterpart and is not taken over: every layer has experts"}));
+}
+
+TEST(Megatron, AFlagThatIsOneSlipAwayNamesTheOneThatIsMeant) {
+  const MegatronImport import =
+      read_megatron("srun --nodes=1\n" + small("--nproc-per-node 1 --tensor-model-paralel-size 8"), "a.sh", "a");
+  ASSERT_EQ(import.notes.size(), 1U);
+  EXPECT_EQ(import.notes[0],
+            "a.sh:2: '--tensor-model-paralel-size' is not known and not taken over; did you mean "
+            "'--tensor-model-parallel-size'?");
+  EXPECT_EQ(refusal("--num-attention-heads 8\n--hiden-size 8"),
+            "a.sh:2: --hiden-size is no flag of Megatron-LM, and --hidden-size is missing; write it so");
+}
+
 TEST(ShellWords, VariablesOfVariablesAreReplacedHoweverManyThereAre) {
   std::string many;
   for (int i = 0; i < 100'000; ++i) {
@@ -220,6 +285,13 @@ TEST(ShellWords, AVariableIsNotKnownInsideItself) {
   EXPECT_EQ(expanded("$PATHS", variables), std::nullopt);
   EXPECT_EQ(expanded("${N:-9}", variables), "4");
   EXPECT_EQ(expanded("$N$N", variables), "44");
+}
+
+TEST(ShellWords, OfSeveralAssignmentsTheLastCountsAndOneThatFallsBackOnItselfChangesNothing) {
+  const auto variables = assignments(shell_words("A=2 A=8 B=4 B=${B:-16} C=1 C=x$C"));
+  EXPECT_EQ(expanded("$A", variables), "8");
+  EXPECT_EQ(expanded("$B", variables), "4");
+  EXPECT_EQ(expanded("$C", variables), std::nullopt);
 }
 
 TEST(ShellWords, AssignmentsInAssignmentsAreReadDownToEightLevels) {

@@ -173,6 +173,7 @@ TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
   for (const char* name : {"\x1b]0;x\x07", "a\nb", "\u009b31m", "\u202eb"}) {
     EXPECT_NE(told("model", std::string(name)).find("(model has control characters)"), std::string::npos);
   }
+  EXPECT_NE(told("model", std::string("Jos\xe9")).find("(model is not UTF-8)"), std::string::npos);
 }
 
 TEST(StoreRow, CellsThatNoSweepWroteAreRefused) {
@@ -276,6 +277,17 @@ TEST(ResultStore, TextWithControlCharactersIsNotShown) {
   }
   EXPECT_EQ(refusal<ConfigError>([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
             "a.sqlite: '\\x1b[31m' has control characters; run the sweep anew");
+}
+
+TEST(ResultStore, TextThatIsNotUtf8IsNotShown) {
+  const OwnFolder folder;
+  {
+    StoreWriter store("a.sqlite", identity());
+    store.add(0, std::vector<StoreRow>{row_with("model", std::string("Jos\xe9"))});
+    store.commit();
+  }
+  EXPECT_EQ(refusal<ConfigError>([] { StoreQuery("a.sqlite").run(Query{}, [](std::span<const Value>) {}); }),
+            "a.sqlite: 'Jos\xe9' is not UTF-8; run the sweep anew");
 }
 
 TEST(ResultStore, WhatIsNotCommittedWasNeverThere) {

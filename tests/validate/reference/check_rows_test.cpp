@@ -116,5 +116,11 @@ TEST(CheckRows, JsonHasNullForWhatDoesNotApply) {
       "\"same_order_elements\":null,\"same_order_wrong\":null}\n]\n");
 }
 
+TEST(CheckRows, WordsThatAreNotUtf8StillMakeJson) {
+  std::array results{unproved()};
+  results[0].findings = {"h\xff.yaml"};
+  EXPECT_NE(to_json(results).find("\"finding\":\"h\ufffd.yaml\""), std::string::npos) << to_json(results);
+}
+
 }  // namespace
 }  // namespace commfuse::validate

@@ -2,12 +2,19 @@
 // Processes that meet over TCP, without MPI: who they are, and what they send each other.
 #include "validate/tcp/tcp_world.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "model/config_error.h"
 #include "validate/mpi/crew.h"
@@ -79,6 +86,42 @@ TEST(TcpWorld, OthersTalkToEachOtherThroughTheFirst) {
   });
   EXPECT_EQ(thrown, std::vector<std::string>(3));
   EXPECT_EQ(heard, long_text);
+}
+
+/// Somebody at the door who says nothing yet; its descriptor.
+int guest_at(std::uint16_t port) {
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(port);
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int guest = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  EXPECT_EQ(::connect(guest, reinterpret_cast<const sockaddr*>(&place), sizeof place),
+            0);  // NOLINT(*-reinterpret-cast)
+  return guest;
+}
+
+TEST(TcpWorld, WhoWaitsIsNotSentAwayWhileNobodyElseComes) {
+  const TcpDoor door(0);
+  bool led = false;
+  std::jthread leader([&] {
+    try {
+      TcpWorld::lead(door, 2, 20s);
+      led = true;
+    } catch (const std::exception&) {  // nobody came in time
+    }
+  });
+  std::vector<int> guests;
+  for (int i = 0; i < 256; ++i) {  // as many as may wait
+    guests.push_back(guest_at(door.port()));
+  }
+  std::this_thread::sleep_for(200ms);
+  const std::array<std::int32_t, 3> hello{0x636d6632, 1, 2};  // process 1 of 2
+  EXPECT_EQ(::send(guests.front(), hello.data(), sizeof hello, MSG_NOSIGNAL), ssize_t{sizeof hello});
+  leader.join();
+  EXPECT_TRUE(led);
+  for (const int guest : guests) {
+    ::close(guest);
+  }
 }
 
 TEST(TcpWorld, WhoeverDoesNotComeIsNotWaitedForForEver) {
