@@ -287,7 +287,7 @@ std::int64_t batch_of(const Arguments& arguments, std::int64_t micro, std::int64
   return said ? *said : arguments.derived("sequences of a batch", micro * data, range, "write --global-batch-size");
 }
 
-/// What replicas share: by FSDP of Megatron or PyTorch what a strategy says, the weights too where it is left out.
+/// What replicas share. Where no strategy is named, Megatron's FSDP shares nothing, PyTorch's the weights too.
 int zero_of(const Arguments& arguments) {
   const bool has_fsdp = arguments.has("--use-megatron-fsdp") || arguments.has("--use-custom-fsdp");
   if (!has_fsdp && !arguments.has("--use-torch-fsdp2")) {

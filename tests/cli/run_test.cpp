@@ -73,9 +73,6 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --form ring --strategy serial",
        "strategy.form is ring, but strategy serial does not use it; leave it out or add a strategy that does"},
       {"run -o jsn", "--output: 'jsn' is no format; did you mean 'json'?"},
-      {"run --plot -o json", "--plot: goes below a table; leave out --plot, or -o json"},
-      {"run --plot -o csv", "--plot: goes below a table; leave out --plot, or -o csv"},
-      {"run --plot -o jsonl --seq 1001", "--plot: goes below a table; leave out --plot, or -o jsonl"},
       {"run --axis seq=1K,2K --trace t.json", "--trace: there are 2 points; choose one, or leave it out"},
       {"run --trace absent/t.json",
        "absent/t.json cannot be written: there is no folder absent; create it or choose another path"},
@@ -89,6 +86,15 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
     EXPECT_EQ(outcome.code, 2) << mistake.arguments;
     EXPECT_EQ(outcome.out, "") << mistake.arguments;
     EXPECT_EQ(outcome.err, std::string(mistake.message) + "\n") << mistake.arguments;
+  }
+}
+
+TEST(CommfuseSimRun, ADrawingGoesBelowNothingThatProgramsRead) {
+  for (const std::string format : {"json", "jsonl", "csv"}) {
+    const Outcome outcome = run_program("commfuse-sim run --plot --seq 1001 -o " + format);  // before anything is split
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(outcome.err, "--plot: goes below a table; leave out --plot, or -o " + format + "\n");
   }
 }
 
