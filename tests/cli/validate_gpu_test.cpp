@@ -75,10 +75,11 @@ TEST(FirstRun, WhereThereIsNoGpuItPredictsSaysWhyAndIsGoneOnWith) {
     GTEST_SKIP() << "there is a GPU here";
   }
   const std::filesystem::path bundle = std::filesystem::temp_directory_path() / "commfuse-first-run-test";
-  const std::string script = "FIRST_RUN_PROGRAMS=" COMMFUSE_BIN_DIR
-                             " FIRST_RUN_STAGES='environment predictions checks' " COMMFUSE_SOURCE_DIR
-                             "/validate/cuda/first_run.sh run " +
-                             bundle.string();
+  const std::string script =
+      "FIRST_RUN_PROGRAMS=" COMMFUSE_BIN_DIR
+      " FIRST_RUN_PATIENCE=20 FIRST_RUN_STAGES='environment predictions checks' " COMMFUSE_SOURCE_DIR
+      "/validate/cuda/first_run.sh run " +
+      bundle.string();
   std::filesystem::remove_all(bundle);
   const Outcome first = run_program(script);
   EXPECT_EQ(first.code, 0) << first.err;
@@ -112,8 +113,9 @@ class FirstRunByFakes : public testing::Test {
     std::filesystem::permissions("fakes/" + name, std::filesystem::perms::owner_all);
   }
   static Outcome first_run(const std::string& arguments, const std::string& variables = "") {
-    return run_program("PATH=\"$PWD/fakes:$PATH\" FIRST_RUN_PROGRAMS=\"$PWD/fakes\" " + variables +
-                       " " COMMFUSE_SOURCE_DIR "/validate/cuda/first_run.sh " + arguments + " \"$PWD/bundle\"");
+    return run_program("PATH=\"$PWD/fakes:$PATH\" FIRST_RUN_PROGRAMS=\"$PWD/fakes\" FIRST_RUN_PATIENCE=20 " +
+                       variables + " " COMMFUSE_SOURCE_DIR "/validate/cuda/first_run.sh " + arguments +
+                       " \"$PWD/bundle\"");
   }
   const OwnFolder folder_;
 };

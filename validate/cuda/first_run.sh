@@ -21,7 +21,8 @@ usage: validate/cuda/first_run.sh [VERB] [FOLDER]
 
 Environment: FIRST_RUN_PROGRAMS, a folder of programs that are built already; FIRST_RUN_HARDWARE (h200-sxm), the
 hardware file to start from; FIRST_RUN_STAGES (all), some of them between spaces; FIRST_RUN_QUICK=1, a few sizes of
-everything; FIRST_RUN_LIMIT (570), seconds that a call may take: a stage that no longer fits is left to the next call.
+everything; FIRST_RUN_LIMIT (570), seconds that a call may take: a stage that no longer fits is left to the next call;
+FIRST_RUN_PATIENCE (2), how many times its seconds a stage may take before it is stopped.
 TEXT
 }
 
@@ -36,6 +37,7 @@ ratios=(0.25 0.5 0.9 1.1 2)
 latency_us=5
 kit=out/first_run_kit
 limit=${FIRST_RUN_LIMIT:-570}
+patience=${FIRST_RUN_PATIENCE:-2}
 most_mib_of_kit=64
 most_mib_of_file=16
 
@@ -141,7 +143,7 @@ stage() {
   fi
   say "$name"
   printf '== %s\n' "$name" >>"$out/log.txt"
-  timeout "$((2 * seconds < left ? 2 * seconds : left))" "${BASH_SOURCE[0]}" --stage "$name" "$out" >>"$out/log.txt" 2>&1 || code=$?
+  timeout "$((patience * seconds < left ? patience * seconds : left))" "${BASH_SOURCE[0]}" --stage "$name" "$out" >>"$out/log.txt" 2>&1 || code=$?
   if [[ $code == 0 ]]; then
     printf 'done %s\n' "$name" >>"$out/log.txt"
   fi
