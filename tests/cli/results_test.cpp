@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-sim results, best and diff as a person meets them.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
@@ -148,7 +149,7 @@ TEST_F(ResultsTest, AnExpressionStaysWithinItsParentheses) {
                                   "1 FROM meta", "1 /*", "ranks = 8;", "count(*)"}) {
     for (const std::string command : {"results", "best", "best --bounds"}) {
       const Outcome outcome =
-          run_program("commfuse-sim " + command + " out --columns point,seq --where \"" + where + "\"");
+          run_program(fmt::format(R"(commfuse-sim {} out --columns point,seq --where "{}")", command, where));
       EXPECT_EQ(outcome.code, 2) << command << ": " << where;
       EXPECT_EQ(outcome.out, "") << command << ": " << where;
       EXPECT_EQ(outcome.err.rfind("--where: ", 0), 0U) << outcome.err;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-sim run --scope step|prefill|decode as a person meets it.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -217,10 +218,10 @@ TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
 TEST(CommfuseSimRunStep, RefusesSettingsOfTrainingWhereNothingIsTrained) {
   for (const std::string scope : {"prefill", "decode"}) {
     for (const std::string setting : {"--zero 1", "--micro-batch 2", "--recompute full", "--optimizer sgd"}) {
-      const Outcome run = run_program("commfuse-sim run --scope " + scope + " " + setting);
+      const Outcome run = run_program(fmt::format("commfuse-sim run --scope {} {}", scope, setting));
       EXPECT_EQ(run.code, 2) << scope << " " << setting;
       const std::string flag = setting.substr(0, setting.find(' '));
-      EXPECT_EQ(run.err.rfind(flag + ": scope " + scope + " has no use for ", 0), 0U) << run.err;
+      EXPECT_EQ(run.err.rfind(fmt::format("{}: scope {} has no use for ", flag, scope), 0), 0U) << run.err;
     }
   }
   EXPECT_EQ(run_program("commfuse-sim run --scope prefill --latent-decode naive").err,

@@ -94,12 +94,13 @@ TEST(StepMemory, of_full_recomputation_holds_the_one_layer_that_is_made_again) {
   plan.recompute = Recompute::full;
   const std::int64_t whole = layer_activations(model, none, dense_layer).count;
   const std::int64_t input = layer_activations(model, plan, dense_layer).count;
-  EXPECT_EQ(input, 2 * 64 * 1024);
-  EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * 2 * input + whole);
+  const std::int64_t seq = 64;
+  EXPECT_EQ(input, 2 * seq * 1024);
+  EXPECT_EQ(step_memory(model, plan, 0).activations.count, 4 * (2 * input) + whole);
   EXPECT_EQ(step_memory(model, plan, 3).activations.count, 2 * input + whole);  // more than these few logits
   Transformer wordy = model;
   wordy.vocab = 128256;
-  EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * 64 * 1024 + 4 * 64 * 128256);
+  EXPECT_EQ(step_memory(wordy, plan, 3).activations.count, 2 * input + 4 * seq * 1024 + 4 * seq * 128256);
 }
 
 TEST(LayerActivations, of_a_hybrid_are_those_of_its_parts) {
