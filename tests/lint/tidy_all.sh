@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# clang-tidy over every source of ours in the current folder, as many at once as there are cores. One without a remark is
+# looked at again only when it, a header of ours that it includes, its command or the rules change; so what was stopped
+# goes on.
+#   usage: tidy_all.sh BUILD_FOLDER
+# Keeps a sum for each source in BUILD_FOLDER/linted. Exit 1 when there was a remark.
+set -euo pipefail
+build=$(realpath "$1")
+linted=$build/linted
+
+# Lines of "source header header ...": each source and our headers below it, at any depth.
+sources_and_headers() {
+  {
+    grep -o '"file": "[^"]*"' "$build/compile_commands.json" | cut -d '"' -f 4 | sed "s|^$PWD/||" |
+      grep -E '^(model|sim|validate|reports|tests|bench)/.*\.cpp$' | sort -u
+    grep -rHo --include='*.cpp' --include='*.h' '^#include "[^"]*"' model sim validate reports tests bench 2>/dev/null |
+      sed 's/:#include "/ /; s/"$//'
+  } | awk '
+    NF == 1 { sources[++count] = $1 }
+    NF == 2 { includes[$1] = includes[$1] " " $2 }
+    function walk(file, parts, n, i) {
+      n = split(includes[file], parts, " ")
+      for (i = 1; i <= n; ++i) {
+        if (parts[i] in seen) continue
+        seen[parts[i]] = 1
+        line = line " " parts[i]
+        walk(parts[i])
+      }
+    }
+    END {
+      for (at = 1; at <= count; ++at) {
+        split("", seen)
+        line = sources[at]
+        walk(sources[at])
+        print line
+      }
+    }'
+}
+
+# What a verdict on a source depends on, as one sum. A header that is generated is not there to be read.
+sum_of() {
+  local there=() file
+  for file in "$@"; do
+    [[ ! -f $file ]] || there+=("$file")
+  done
+  {
+    printf '%s\n' "$rules"
+    grep -F "$PWD/$1\"" "$build/compile_commands.json" || true
+    sha256sum "${there[@]}"
+  } | sha256sum | cut -d ' ' -f 1
+}
+
+# Says what clang-tidy has to say of a source, or keeps the sum where that is nothing.
+look_at() {
+  local source=$1 sum=$2 said code=0
+  said=$(clang-tidy-14 --quiet -p "$build" "$source" 2>&1) || code=$?
+  said=$(grep -Ev '^[0-9]+ warnings? generated\.$' <<<"$said" | grep -v '^$') || true
+  printf 'lint: %s\n' "$source" >&2
+  if [[ $code != 0 || -n $said ]]; then
+    printf '%s\n' "$said"
+    return 1
+  fi
+  mkdir -p "$linted/$(dirname "$source")"
+  printf '%s\n' "$sum" >"$linted/$source"
+}
+
+if [[ ${2:-} == --one ]]; then
+  look_at "$3" "$4"
+  exit
+fi
+
+rules=$(clang-tidy-14 --version && find . -maxdepth 3 -name .clang-tidy -not -path './build/*' | sort | xargs -r sha256sum)
+left=() all=0
+while read -ra files; do
+  all=$((all + 1))
+  sum=$(sum_of "${files[@]}")
+  [[ $(cat "$linted/${files[0]}" 2>/dev/null) == "$sum" ]] || left+=("${files[0]}" "$sum")
+done < <(sources_and_headers)
+printf 'lint: %d of %d sources to look at, the others are as they were\n' $((${#left[@]} / 2)) "$all" >&2
+((${#left[@]})) || exit 0
+printf '%s\n' "${left[@]}" | xargs -P "$(nproc)" -n 2 "${BASH_SOURCE[0]}" "$build" --one || exit 1
