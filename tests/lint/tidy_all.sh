@@ -4,7 +4,7 @@
 # looked at again only when it, a header of ours that it includes, its command or the rules change; so what was stopped
 # goes on.
 #   usage: tidy_all.sh BUILD_FOLDER
-# Keeps a sum for each source in BUILD_FOLDER/linted. Exit 1 when there was a remark.
+# Keeps a sum for each source in BUILD_FOLDER/linted. Exit 1 when there was a remark, 2 when BUILD_FOLDER knows no source.
 set -euo pipefail
 build=$(realpath "$1")
 linted=$build/linted
@@ -77,6 +77,7 @@ while read -ra files; do
   sum=$(sum_of "${files[@]}")
   [[ $(cat "$linted/${files[0]}" 2>/dev/null) == "$sum" ]] || left+=("${files[0]}" "$sum")
 done < <(sources_and_headers)
+((all)) || { printf 'lint: %s names no source below %s\n' "$build/compile_commands.json" "$PWD" >&2; exit 2; }
 printf 'lint: %d of %d sources to look at, the others are as they were\n' $((${#left[@]} / 2)) "$all" >&2
 ((${#left[@]})) || exit 0
 printf '%s\n' "${left[@]}" | xargs -P "$(nproc)" -n 2 "${BASH_SOURCE[0]}" "$build" --one || exit 1

@@ -95,8 +95,7 @@ int guest_at(std::uint16_t port) {
   place.sin_port = htons(port);
   place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   const int guest = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  EXPECT_EQ(::connect(guest, reinterpret_cast<const sockaddr*>(&place), sizeof place),
-            0);  // NOLINT(*-reinterpret-cast): as sockets have it
+  EXPECT_EQ(::connect(guest, reinterpret_cast<const sockaddr*>(&place), sizeof place), 0);
   return guest;
 }
 
