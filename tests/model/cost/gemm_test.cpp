@@ -324,7 +324,7 @@ TEST(EstimateGemmDeathTest, requires_sms_within_the_accelerator) {
 TEST(CompulsoryTraffic, counts_both_inputs_and_the_output_once) {
   EXPECT_EQ(compulsory_traffic({.m = 10, .n = 20, .k = 30}), Bytes{2 * std::int64_t{300 + 600 + 200}});
   EXPECT_EQ(compulsory_traffic({.m = 10, .n = 20, .k = 30, .out = DType::fp32, .accumulate = true}),
-            Bytes{2 * std::int64_t{300 + 600} + 4 * std::int64_t{2 * 200}});
+            Bytes{2 * std::int64_t{300 + 600} + 4 * std::int64_t{2} * 200});
 }
 
 }  // namespace
