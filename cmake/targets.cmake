@@ -32,8 +32,11 @@ function(commfuse_program folder)
     return()
   endif()
   file(GLOB commands CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/commands/*.cpp")
-  add_executable(commfuse-${folder} commfuse_${folder}.cpp ${commands})
-  target_link_libraries(commfuse-${folder} PRIVATE
+  # A library, so that tests can call a command as the program does.
+  add_library(commfuse_${folder}_commands STATIC ${commands})
+  target_link_libraries(commfuse_${folder}_commands PUBLIC
     commfuse_${folder} commfuse_model commfuse_reports CLI11::CLI11 fmt::fmt nlohmann_json::nlohmann_json TBB::tbb)
+  add_executable(commfuse-${folder} commfuse_${folder}.cpp)
+  target_link_libraries(commfuse-${folder} PRIVATE commfuse_${folder}_commands)
   install(TARGETS commfuse-${folder} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT runtime)
 endfunction()

@@ -20,7 +20,8 @@ namespace {
 constexpr std::string_view run_schema = "commfuse.run/1";
 constexpr std::string_view variable_prefix = "COMMFUSE_";
 /// Ours, but no settings; the last is of the tests.
-constexpr std::array<std::string_view, 2> other_variables{"COMMFUSE_CONFIG_DIR", "COMMFUSE_RENEW_GOLDEN"};
+constexpr std::array<std::string_view, 3> other_variables{"COMMFUSE_CONFIG_DIR", "COMMFUSE_CUDA_PLUGIN",
+                                                          "COMMFUSE_RENEW_GOLDEN"};
 
 std::string_view kind_in_words(YamlKind kind) {
   switch (kind) {

@@ -91,6 +91,23 @@ Json json_of(const MicroBenchmark& one) {
   return json;
 }
 
+Json json_of(const DeviceReading& reading) {
+  Json json{{"when", reading.when}, {"rank", reading.rank}, {"gpu", reading.gpu}};
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) {
+      json[name] = *value;
+    }
+  };
+  add("clock_mhz", reading.clock_mhz);
+  add("memory_clock_mhz", reading.memory_clock_mhz);
+  add("power_w", reading.power_w);
+  add("temperature_c", reading.temperature_c);
+  if (!reading.throttle_reasons.empty()) {
+    json["throttle_reasons"] = reading.throttle_reasons;
+  }
+  return json;
+}
+
 Json json_of(const Environment& environment) {
   Json json{{"cpu", environment.cpu},
             {"cores", environment.cores},
@@ -106,6 +123,12 @@ Json json_of(const Environment& environment) {
   if (!environment.mpi.empty()) {
     json["mpi"] = environment.mpi;
     json["hosts"] = environment.hosts;
+  }
+  if (!environment.variables.empty()) {
+    json["variables"] = json_of(environment.variables);
+  }
+  for (const DeviceReading& reading : environment.devices) {
+    json["devices"].push_back(json_of(reading));
   }
   return json;
 }
@@ -270,6 +293,27 @@ MicroBenchmark micro_benchmark_in(const Reader& reader) {
   return one;
 }
 
+DeviceReading device_reading_in(const Reader& reader) {
+  DeviceReading reading{.when = reader.at("when").text(),
+                        .rank = reader.at("rank").count(0, text::most_ranks - 1),
+                        .gpu = reader.at("gpu").text()};
+  const auto count = [&](const char* name, std::optional<std::int64_t>& to) {
+    if (reader.has(name)) {
+      to = reader.at(name).count();
+    }
+  };
+  count("clock_mhz", reading.clock_mhz);
+  count("memory_clock_mhz", reading.memory_clock_mhz);
+  count("temperature_c", reading.temperature_c);
+  if (reader.has("power_w")) {
+    reading.power_w = reader.at("power_w").number();
+  }
+  if (reader.has("throttle_reasons")) {
+    reading.throttle_reasons = reader.at("throttle_reasons").text();
+  }
+  return reading;
+}
+
 Environment environment_in(const Reader& reader) {
   Environment environment{.cpu = reader.at("cpu").text(),
                           .cores = reader.at("cores").count(),
@@ -286,6 +330,14 @@ Environment environment_in(const Reader& reader) {
     environment.mpi = reader.at("mpi").text();
     for (const Reader& host : reader.at("hosts").items()) {
       environment.hosts.push_back(host.text());
+    }
+  }
+  if (reader.has("variables")) {
+    environment.variables = reader.at("variables").words();
+  }
+  if (reader.has("devices")) {
+    for (const Reader& reading : reader.at("devices").items()) {
+      environment.devices.push_back(device_reading_in(reading));
     }
   }
   return environment;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,16 +50,32 @@ struct MeasuredRun {
 };
 
 /// What of a machine changes what is measured on it.
+/// State of one GPU before or after a measurement, as NVIDIA's management library reports it. What the library did not
+/// report is missing.
+struct DeviceReading {
+  std::string when;                         ///< "before" or "after".
+  std::int64_t rank = 0;                    ///< 0 where one GPU runs all ranks.
+  std::string gpu;                          ///< Its UUID, "GPU-...".
+  std::optional<std::int64_t> clock_mhz{};  ///< Clock of the multiprocessors.
+  std::optional<std::int64_t> memory_clock_mhz{};
+  std::optional<double> power_w{};
+  std::optional<std::int64_t> temperature_c{};
+  std::string throttle_reasons{};  ///< "none", or "power cap, thermal"; empty: unknown.
+  friend bool operator==(const DeviceReading&, const DeviceReading&) = default;
+};
+
 struct Environment {
   std::string cpu;  ///< Its model.
   std::int64_t cores = 0;
   std::string os;  ///< Name and release of the kernel.
   std::string compiler;
-  std::string build;                 ///< Release or Debug.
-  std::string mpi{};                 ///< "Open MPI v4.1.4"; empty: all ranks were in one process.
-  std::vector<std::string> hosts{};  ///< By rank, where each is a process; else empty.
-  std::string gpu{};                 ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty: none took part.
-  std::string attention{};           ///< What computed it there: "cuDNN 9.19.0"; empty: nothing did.
+  std::string build;                     ///< Release or Debug.
+  std::string mpi{};                     ///< "Open MPI v4.1.4"; empty: all ranks were in one process.
+  std::vector<std::string> hosts{};      ///< By rank, where each is a process; else empty.
+  std::string gpu{};                     ///< "NVIDIA H200, 132 SMs, ..., driver 13.0"; empty: none took part.
+  std::string attention{};               ///< What computed it there: "cuDNN 9.19.0"; empty: nothing did.
+  Words variables{};                     ///< NCCL_* and CUDA_* variables of the environment, by name; only with a GPU.
+  std::vector<DeviceReading> devices{};  ///< By rank, before and after the measurement; empty without a GPU.
   friend bool operator==(const Environment&, const Environment&) = default;
 };
 

@@ -109,12 +109,19 @@ void add_messages(const BenchPlan& plan, DType wire, std::vector<MicroProgram>& 
   }
 }
 
+/// Exchanges in a row beside a product.
+constexpr int most_exchanges = 512;
+/// On a GPU two iterations have to fit behind a gate, which takes most_behind_gate (launch_mode.h) commands of a
+/// stream: an exchange of virtual ranks is a copy, a record and two waits.
+constexpr int most_gpu_exchanges = 96;
+
 void add_neighbours(const BenchPlan& plan, DType dtype, std::vector<MicroProgram>& to) {
   const GemmSize size = plan.gpu ? GemmSize{.m = 4096, .n = 7168, .k = 8192, .dtype = dtype}
                                  : GemmSize{.m = 256, .n = 1600, .k = 800, .dtype = dtype};
   for (const std::int64_t bytes : {std::int64_t{256} << 10U, std::int64_t{4} << 20U}) {
     constexpr std::int64_t moved = std::int64_t{512} << 20U;  // takes longer than the product
-    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, 512));
+    const int most = plan.gpu ? most_gpu_exchanges : most_exchanges;
+    const int exchanges = static_cast<int>(std::min<std::int64_t>(moved / bytes, most));
     for (const Watched watched : {Watched::product, Watched::exchange}) {
       to.push_back(beside_each_other(plan.ranks, size, {bytes}, exchanges, watched));
     }
@@ -172,42 +179,77 @@ std::vector<MicroProgram> micro_programs(const BenchPlan& plan) {
   return all;
 }
 
-std::vector<MicroBenchmark> bench(const std::vector<MicroProgram>& programs, const BenchOptions& options,
-                                  const MakeExecutor& make,
-                                  const std::function<void(std::size_t done, std::size_t visits)>& after_each) {
-  std::vector<MicroBenchmark> measured;
-  for (const MicroProgram& micro : programs) {
-    measured.push_back(micro.what);
+namespace {
+
+/// One visit: the op runs once without counting, then as often as is asked for.
+std::vector<Duration> samples_of(const MicroProgram& micro, const BenchOptions& options, const MakeExecutor& make) {
+  const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
+  if (!executor->holds_own_data()) {
+    executor->prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
   }
+  std::vector<Duration> samples;
+  for (int i = 0; i < options.repetitions; ++i) {
+    const Execution run = executor->run({.products = Products::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});
+    std::ranges::copy(samples_in(micro, run.timeline), std::back_inserter(samples));
+  }
+  return samples;
+}
+
+std::string name_of(const MicroBenchmark& one) {
+  return one.beside.empty() ? one.op : fmt::format("{} beside {}", one.op, one.beside);
+}
+
+}  // namespace
+
+BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions& options, const MakeExecutor& make,
+                  const std::function<void(std::size_t done, std::size_t visits)>& after_each) {
+  BenchResult result;
+  for (const MicroProgram& micro : programs) {
+    result.measured.push_back(micro.what);
+  }
+  std::vector<bool> failed(programs.size(), false);
+  const auto visit = [&](std::size_t place) {
+    MicroBenchmark& one = result.measured[place];
+    try {
+      std::ranges::copy(samples_of(programs[place], options, make), std::back_inserter(one.samples));
+    } catch (const Stuck&) {
+      throw;  // the executor is of no further use
+    } catch (const std::runtime_error& error) {
+      if (!options.alone) {
+        throw;
+      }
+      failed[place] = true;
+      one.samples.clear();
+      result.failures.push_back(fmt::format("{} {}: not measured: {}", name_of(one), size_of(one), error.what()));
+    }
+  };
+  const std::size_t visits = programs.size() * static_cast<std::size_t>(options.passes);
   std::size_t done = 0;
-  for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
-    for (const std::size_t place : order) {
-      const MicroProgram& micro = programs[place];
-      const std::unique_ptr<Executor> executor = make(lower(micro.program), micro.sizes);
-      if (!executor->holds_own_data()) {
-        executor->prepare(input_data(*micro.program, micro.sizes, DataKind::random, 1));
-      }
-      for (int i = 0; i < options.repetitions; ++i) {
-        const Execution run =
-            executor->run({.products = Products::blocked, .iterations = i == 0 ? 2 : 1, .traced = true});
-        std::ranges::copy(samples_in(micro, run.timeline), std::back_inserter(measured[place].samples));
-      }
-      if (after_each) {
-        after_each(++done, programs.size() * static_cast<std::size_t>(options.passes));
+  try {
+    for (const std::vector<std::size_t>& order : turns(programs.size(), options.passes, options.seed)) {
+      for (const std::size_t place : order) {
+        if (!failed[place]) {
+          visit(place);
+        }
+        ++done;
+        if (after_each) {
+          after_each(done, visits);
+        }
       }
     }
+  } catch (const Stuck& stuck) {
+    result.failures.push_back(fmt::format("stopped after {} of {} measurements: {}", done, visits, stuck.what()));
   }
-  std::erase_if(measured, [](const MicroBenchmark& one) { return one.samples.empty(); });
-  return measured;
+  std::erase_if(result.measured, [](const MicroBenchmark& one) { return one.samples.empty(); });
+  return result;
 }
 
 std::string to_table(const std::vector<MicroBenchmark>& measured) {
   constexpr auto line = "{:<24} {:<5} {:<18} {:>8} {:>17} {}\n";
   std::string text = fmt::format(line, "milliseconds", "", "", "median", "p10..p90", "");
   for (const MicroBenchmark& one : measured) {
-    const std::string name = one.beside.empty() ? one.op : fmt::format("{} beside {}", one.op, one.beside);
     const Summary summary = summary_of(one.samples);
-    text += fmt::format(line, name, one.dtype, size_of(one), ms(summary.median.value),
+    text += fmt::format(line, name_of(one), one.dtype, size_of(one), ms(summary.median.value),
                         fmt::format("{}..{}", ms(summary.p10), ms(summary.p90)), rate_of(one, summary.median.value));
   }
   return text;

@@ -40,12 +40,20 @@ struct BenchOptions {
   int passes = 2;          ///< Times that all of it is gone through, each time in another random order.
   int repetitions = 2;     ///< Of each in a pass; before the first the op runs once and does not count.
   std::uint64_t seed = 1;  ///< Of the orders.
+  /// No other process waits for this one, so that an op that fails can be left out. Otherwise a failure ends the bench.
+  bool alone = true;
 };
 
-/// What each says, in the order of `programs`. `after_each`, if any, hears how many of all visits are done.
-std::vector<MicroBenchmark> bench(const std::vector<MicroProgram>& programs, const BenchOptions& options,
-                                  const MakeExecutor& make,
-                                  const std::function<void(std::size_t done, std::size_t visits)>& after_each = {});
+struct BenchResult {
+  std::vector<MicroBenchmark> measured;  ///< In the order of the programs; without those that failed.
+  std::vector<std::string> failures;     ///< A sentence for each program that could not be measured.
+};
+
+/// Measures all programs; one that fails is left out, and the others go on. Stuck, which says that the executor is of
+/// no further use, ends the bench with what was measured so far. `after_each`, if any, hears how many of all visits are
+/// done.
+BenchResult bench(const std::vector<MicroProgram>& programs, const BenchOptions& options, const MakeExecutor& make,
+                  const std::function<void(std::size_t done, std::size_t visits)>& after_each = {});
 
 /// At most 80 columns: what was measured, with median and p10 and p90.
 std::string to_table(const std::vector<MicroBenchmark>& measured);

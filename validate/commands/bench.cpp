@@ -31,9 +31,14 @@ int run(const BenchRequest& request, Launch& launch) {
   if (!where.takes_part()) {
     return exit_code::done;
   }
-  const RunRecord record = micro_measured(where, request.arguments);
+  const MicroRecord measured = micro_measured(where, request.arguments);
+  const RunRecord& record = measured.record;
   if (!where.leads()) {
     return exit_code::done;
+  }
+  if (where.is_dry()) {
+    fmt::print("{}\n", where.gpu->dry_run_in_words());
+    return measured.said();
   }
   if (!request.out.empty()) {
     reports::atomic_write(request.out, to_json(record));
@@ -44,7 +49,7 @@ int run(const BenchRequest& request, Launch& launch) {
     fmt::print("{}noise floor: {}\n", to_table(record.micro_benchmarks),
                in_words(record.noise, where.crew != nullptr ? 1 : where.ranks));
   }
-  return exit_code::done;
+  return measured.said();
 }
 
 }  // namespace
@@ -67,7 +72,8 @@ void add_bench(CLI::App& app, Launch& launch, int& status) {
             "  commfuse-validate bench --dtype bf16,fp32 --out bench.json\n"
             "  mpirun -np 2 commfuse-validate bench --quick\n"
             "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n\n"
-            "Exit codes: 0 done; 1 failed; 2 the input is wrong.");
+            "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
+            "wrong; 69 there is no GPU.");
         command.callback([request, &command, &launch, &status] {
           require_fitting_gpu_flags(command, request->arguments.executor);
           status = run(*request, launch);

@@ -52,17 +52,22 @@ int run(const CalibrateRequest& request, Launch& launch) {
     throw ConfigError(
         fmt::format("--base: {} has no GPU; name the hardware file of this one, as in --base h200-sxm", request.base));
   }
-  const RunRecord record = micro_measured(where, request.arguments);
+  const MicroRecord measured = micro_measured(where, request.arguments);
+  const RunRecord& record = measured.record;
+  if (where.is_dry()) {
+    fmt::print("{}\n", where.gpu->dry_run_in_words());
+    return measured.said();
+  }
+  if (!request.record.empty()) {  // whatever the fit says
+    reports::atomic_write(request.record, to_json(record));
+  }
   const calibrate::Observations seen = calibrate::observations_of(record, "micro-benchmarks");
   const calibrate::Calibration calibration =
       calibrate::calibrate(base, request.base, name, seen, "commfuse-validate calibrate");
-  if (!request.record.empty()) {
-    reports::atomic_write(request.record, to_json(record));
-  }
   sim::write_machine(out, request.base, calibration.yaml);
   sim::print_calibration(seen, calibration, out);
   fmt::print("noise floor: {}\n", in_words(record.noise, where.ranks));
-  return exit_code::done;
+  return measured.said();
 }
 
 }  // namespace
@@ -89,7 +94,8 @@ void add_calibrate(CLI::App& app, Launch& launch, int& status) {
             "  commfuse-validate compare --hardware ./my-cpu.yaml\n"
             "  commfuse-validate calibrate --executor cuda-virtual --base h200-sxm \\\n"
             "    --out my-h200.yaml --record bench.json\n\n"
-            "Exit codes: 0 done; 1 failed; 2 the input is wrong; 69 there is no GPU.");
+            "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
+            "wrong; 69 there is no GPU.");
         command.callback([request, &command, &launch, &status] {
           require_fitting_gpu_flags(command, request->arguments.executor);
           status = run(*request, launch);

@@ -5,7 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "model/config/command_line.h"
@@ -38,6 +41,7 @@ struct CheckRequest {
   std::string executor;
   std::string chaos = "1";
   std::string patience = "60 s";
+  std::string limit;
   GpuArguments gpu;
   bool thorough = false;
 };
@@ -150,6 +154,10 @@ CheckHow how_of(const CheckRequest& request, Crew* crew, GpuCrew* gpus, Gpu* gpu
   CheckHow how{.name = request.executor,
                .orders = request.thorough ? many_seeds_of_chaos : seeds_of_chaos,
                .chaos = seed_of("--chaos", request.chaos, 1)};
+  if (gpus != nullptr) {
+    how.oracle = gpus->oracle();
+    how.library_sums = true;
+  }
   if (crew != nullptr) {
     const MakeExecutor processes = [crew](Lowered lowered, Sizes sizes) {
       return std::make_unique<MpiExecutor>(std::move(lowered), std::move(sizes), *crew);
@@ -217,39 +225,98 @@ std::vector<CheckPoint> all_points_of(const CheckRequest& request) {
   return request.files.empty() ? points_of(request) : points_of_files(request);
 }
 
+bool is_streamed(const CheckRequest& request) { return request.format == "csv"; }
+
+/// A row of CSV is printed as soon as it is known; other formats need all rows first.
+void print_now(const CheckRequest& request, const CheckResult& result) {
+  if (is_streamed(request)) {
+    fmt::print("{}", csv_row(result));
+    std::fflush(stdout);
+  }
+}
+
 int report(const CheckRequest& request, std::span<const CheckResult> results) {
-  fmt::print("{}", renderer_of(request.format)(results));
+  if (!is_streamed(request)) {
+    fmt::print("{}", renderer_of(request.format)(results));
+  }
   fmt::print(stderr, "{}", findings_in_words(results));
   return std::ranges::all_of(results, &CheckResult::ok) ? exit_code::done : exit_code::gate_missed;
 }
 
+/// Nothing: no limit.
+std::optional<Duration> limit_of(const CheckRequest& request) {
+  if (request.limit.empty()) {
+    return std::nullopt;
+  }
+  const std::optional<Duration> limit = parse_duration(request.limit);
+  if (!limit || *limit <= Duration{}) {
+    throw ConfigError(
+        fmt::format("--limit: {} is not a time; write a number and a unit, as in '30 s'", in_quotes(request.limit)));
+  }
+  return limit;
+}
+
 int run(const CheckRequest& request) {
+  const std::optional<Duration> limit = limit_of(request);
   const std::unique_ptr<Gpu> gpu =
       request.executor == "cuda-virtual" ? std::make_unique<Gpu>(request.gpu) : std::unique_ptr<Gpu>();
   const CheckHow how = how_of(request, nullptr, nullptr, gpu.get());
+  const bool is_dry = gpu && gpu->is_dry();
+  const std::vector<CheckPoint> points = all_points_of(request);
+  const auto begun = std::chrono::steady_clock::now();
   std::vector<CheckResult> results;
-  for (const CheckPoint& point : all_points_of(request)) {
-    results.push_back(check_point(point, how));
+  if (is_streamed(request) && !is_dry) {
+    fmt::print("{}", csv_header());
   }
-  return report(request, results);
+  for (const CheckPoint& point : points) {
+    if (limit && std::chrono::steady_clock::now() - begun > *limit) {
+      break;
+    }
+    results.push_back(check_point(point, how));
+    if (!is_dry) {
+      print_now(request, results.back());
+    }
+  }
+  if (is_dry) {
+    fmt::print("{}\n", gpu->dry_run_in_words());
+    return exit_code::done;
+  }
+  const int code = report(request, results);
+  if (results.size() < points.size()) {
+    fmt::print(stderr, "--limit {}: {} of {} schedules were not checked\n", request.limit,
+               points.size() - results.size(), points.size());
+    return std::max(code, static_cast<int>(exit_code::failed_points));
+  }
+  return code;
 }
 
 /// On every process: those that a schedule has no rank for pass it over.
 int run_on_processes(const CheckRequest& request, Crew& crew) {
-  const std::unique_ptr<GpuCrew> gpus = request.executor == "nccl"
-                                            ? std::make_unique<GpuCrew>(request.gpu, crew, Launch::local_process())
-                                            : std::unique_ptr<GpuCrew>();
-  const CheckHow how = how_of(request, &crew, gpus.get(), nullptr);
-  const std::vector<CheckPoint> points = all_points_of(request);
-  if (gpus && std::ranges::any_of(points, [&](const CheckPoint& one) { return one.ranks != crew.processes(); })) {
-    throw ConfigError(
-        fmt::format("NCCL joins all {} processes; leave out --ranks, or start as many as it says", crew.processes()));
+  if (!request.limit.empty()) {
+    throw ConfigError("--limit is for checks in one process; leave it out where ranks are processes");
   }
-  require_processes(std::ranges::max(points, {}, &CheckPoint::ranks).ranks, crew);
+  const std::vector<CheckPoint> points = all_points_of(request);
+  const int ranks = std::ranges::max(points, {}, &CheckPoint::ranks).ranks;
+  require_processes(ranks, crew);
+  const bool on_gpus = request.executor == "nccl";
+  if (on_gpus && std::ranges::any_of(points, [&](const CheckPoint& one) { return one.ranks != ranks; })) {
+    throw ConfigError("with nccl all schedules have the same ranks; give --ranks one number");
+  }
+  if (on_gpus && crew.process() >= ranks) {
+    return exit_code::done;
+  }
+  const std::unique_ptr<GpuCrew> gpus = on_gpus ? std::make_unique<GpuCrew>(request.gpu, crew, ranks) : nullptr;
+  const CheckHow how = how_of(request, &crew, gpus.get(), nullptr);
   std::vector<CheckResult> results;
+  if (is_streamed(request) && crew.leads()) {
+    fmt::print("{}", csv_header());
+  }
   for (const CheckPoint& point : points) {
     if (crew.process() < point.ranks) {
       results.push_back(check_point(point, how));
+      if (crew.leads()) {
+        print_now(request, results.back());
+      }
     }
   }
   return crew.leads() ? report(request, results) : exit_code::done;
@@ -318,6 +385,10 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
         command.add_option("--patience", request->patience, "Of an executor: give up when no op has ended for so long")
             ->capture_default_str()
             ->type_name("TIME");
+        command
+            .add_option("--limit", request->limit,
+                        "Start no further schedule after this time; the rows so far stand, and the exit code is 3")
+            ->type_name("TIME");
         add_device_flag(command, request->gpu, "");
         command.add_flag("--long", request->thorough, "Of an executor: 200 seeds instead of 20");
         command.add_option("-o,--output", request->format, "table, json, csv")->capture_default_str();
@@ -328,7 +399,9 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
             "in units of it). With an executor the columns are levels, all but T0 on computed\n"
             "values: T0 bytes moved are the same, T1 all memory is bit for bit that of the\n"
             "sequential interpreter under every seed of chaos, T-int integers are exact, T2\n"
-            "where no sum is cut bit for bit the unfused result, T3 inside the bound.\n\n"
+            "where no sum is cut bit for bit the unfused result, T3 inside the bound. With\n"
+            "nccl, T1 is not asked where NCCL sums more than two ranks: it has an order of its\n"
+            "own and rounds at every hop, which T3 allows for. CSV is printed row by row.\n\n"
             "Examples:\n"
             "  commfuse-validate check --strategy all --ranks 1..8\n"
             "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
@@ -337,8 +410,8 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
             "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
             "  mpirun -np 4 commfuse-validate check --scope mlp\n"
             "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n\n"
-            "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed;\n"
-            "69 there is no GPU.");
+            "Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2 the\n"
+            "input is wrong; 1 failed; 69 there is no GPU.");
         command.callback([request, &command, &launch, &status] {
           require_no_choice(command, *request);
           require_fitting_gpu_flags(command, request->executor);

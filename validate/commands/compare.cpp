@@ -86,11 +86,14 @@ ComparedSchedule compared(const MeasuredRun& run, const Prediction& prediction) 
 }
 
 Compared measured_now(const CompareRequest& request) {
+  if (request.arguments.gpu.dry_run) {
+    throw ConfigError("--dry-run measures nothing to compare; use it with run");
+  }
   PredictedPoint point(settings_of(request.arguments));
   const std::vector<Prediction> predictions = point.asked_for();
   MeasureArguments arguments = request.arguments;
   arguments.traced = arguments.traced || request.needs_spans() || !request.page.empty();
-  Compared result{.record = measured(point, predictions, arguments),
+  Compared result{.record = measured(point, predictions, arguments).record,
                   .hardware = point.settings().text("hardware"),
                   .ranks = point.point().ranks};
   for (std::size_t i = 0; i < predictions.size(); ++i) {

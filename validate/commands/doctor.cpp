@@ -69,7 +69,7 @@ std::string nccl_in_words(const CudaPlugin& plugin) {
     return "no: it needs the GPU, see cuda";
   }
   if (!plugin.module->has_nccl()) {
-    return fmt::format("no: this build has none ({}); install 2.18 or a later one and build again", build_info().nccl);
+    return fmt::format("no: {}", plugin.module->nccl_absence());
   }
   return plugin.usable() ? fmt::format("yes: {}", plugin.module->open(0)->facts().nccl)
                          : fmt::format("no: it needs the GPU, see cuda; of this build: {}", build_info().nccl);

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -13,6 +16,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "sim/commands/setting_flags.h"
+#include "validate/cuda/nvml.h"
 #include "validate/mpi/crew.h"
 #include "validate/mpi/rank_run.h"
 
@@ -31,9 +35,9 @@ constexpr std::array<std::pair<std::string_view, int>, 3> cta_policies{
 constexpr std::array<std::pair<std::string_view, AttentionKernel>, 3> attention_kernels{
     {{"auto", AttentionKernel::any}, {"cudnn", AttentionKernel::cudnn}, {"cublaslt", AttentionKernel::cublaslt}}};
 constexpr std::array all_flags{
-    "--device",       "--view",         "--issue", "--link",       "--link-ctas", "--multiprocessors",
-    "--partition",    "--attention-by", "--nvls",  "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels",
-    "--nccl-register"};
+    "--device",        "--view",         "--issue", "--link",       "--link-ctas", "--multiprocessors",
+    "--partition",     "--attention-by", "--nvls",  "--cta-policy", "--nccl-ctas", "--nccl-p2p-channels",
+    "--nccl-register", "--dry-run"};
 
 template <class Value, std::size_t count>
 Value chosen(std::string_view flag, const std::string& word,
@@ -84,7 +88,7 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
     options.link.kind = LinkKind::paced;
     options.link.pace = *pace;
   }
-  if (arguments.multiprocessors != "all") {
+  if (arguments.multiprocessors != "all" && arguments.multiprocessors != "auto") {
     options.multiprocessors = whole_number("--multiprocessors", arguments.multiprocessors, 1, 1024);
   }
   if (arguments.partition != "none") {
@@ -97,10 +101,14 @@ VirtualOptions options_of(const GpuArguments& arguments, const std::optional<Pac
 }  // namespace
 
 void add_device_flag(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  command.add_option("--device", arguments.device, "Which GPU, counted from 0; of nccl by itself each process its own")
+  command.add_option("--device", arguments.device, "GPU, counted from 0; with nccl each process takes its own")
       ->group(group)
       ->capture_default_str()
       ->type_name("NUMBER");
+  command
+      .add_flag("--dry-run", arguments.dry_run,
+                "Without a GPU: run nothing, and print how many launches it takes and about how long")
+      ->group(group);
 }
 
 namespace {
@@ -131,7 +139,9 @@ void add_link_flags(CLI::App& command, GpuArguments& arguments, const std::strin
 }
 
 void add_compute_flags(CLI::App& command, GpuArguments& arguments, const std::string& group) {
-  command.add_option("--multiprocessors", arguments.multiprocessors, "So many products make do with")
+  command
+      .add_option("--multiprocessors", arguments.multiprocessors,
+                  "SMs available to GEMMs; auto leaves --link-ctas of them to copies between virtual ranks")
       ->group(group)
       ->capture_default_str();
   command
@@ -196,19 +206,68 @@ void require_fitting_gpu_flags(const CLI::App& command, const std::string& execu
   }
 }
 
+CudaPlugin usable_plugin() {
+  CudaPlugin plugin = load_cuda_plugin();
+  if (!plugin.usable()) {
+    throw HardwareAbsent(fmt::format("nothing can run on a GPU here: {}", plugin.missing));
+  }
+  return plugin;
+}
+
 Gpu::Gpu(const GpuArguments& arguments, const std::optional<Pace>& pace)
     : options_(options_of(arguments, pace)), middle_(arguments.view == "middle-rank") {
   const int device = arguments.device == "auto" ? 0 : whole_number("--device", arguments.device, 0, 1023);
-  plugin_ = load_cuda_plugin();
-  if (!plugin_.usable()) {
-    throw HardwareAbsent(fmt::format("nothing can run on a GPU here: {}", plugin_.missing));
+  if (!arguments.dry_run) {
+    plugin_ = usable_plugin();
   }
-  if (device >= plugin_.module->devices()) {
-    throw HardwareAbsent(
-        fmt::format("--device {}: there are {} GPUs here; choose one from 0 on", device, plugin_.module->devices()));
+  open(arguments, device);
+  leave_sms_to_copies(arguments);
+}
+
+Gpu::Gpu(const GpuArguments& arguments, CudaPlugin plugin, int device)
+    : plugin_(std::move(plugin)), options_(options_of(arguments, {})), middle_(arguments.view == "middle-rank") {
+  open(arguments, arguments.device == "auto" ? device : whole_number("--device", arguments.device, 0, 1023));
+}
+
+void Gpu::open(const GpuArguments& arguments, int device) {
+  if (arguments.dry_run) {
+    auto counting = std::make_unique<CountingDriver>();
+    counting_ = counting.get();
+    driver_ = std::move(counting);
+  } else {
+    if (device >= plugin_.module->devices()) {
+      throw HardwareAbsent(
+          fmt::format("--device {}: there are {} GPUs here; choose one from 0 on", device, plugin_.module->devices()));
+    }
+    driver_ = plugin_.module->open(device);
   }
-  driver_ = plugin_.module->open(device);
   device_ = std::make_unique<Device>(*driver_);
+}
+
+/// A GEMM on all SMs would keep the copying kernel waiting until its last wave.
+void Gpu::leave_sms_to_copies(const GpuArguments& arguments) {
+  const bool copies_take_sms = options_.link.kind == LinkKind::copy || options_.link.kind == LinkKind::paced;
+  if (arguments.multiprocessors == "auto" && copies_take_sms && options_.partition == 0) {
+    options_.multiprocessors = std::max(1, driver_->facts().multiprocessors - options_.link.ctas);
+  }
+}
+
+std::string Gpu::dry_run_in_words() const {
+  const std::chrono::duration<double> host = std::chrono::steady_clock::now() - opened_;
+  return fmt::format("dry run: {} launches, {:.1f} s on the device, {:.1f} s on the host", counting_->launches(),
+                     to_seconds(counting_->device_time()), host.count());
+}
+
+DeviceReading Gpu::reading(const std::string& when, int rank) const {
+  DeviceReading reading{.when = when, .rank = rank, .gpu = driver_->facts().uuid};
+  if (const std::optional<DeviceState> state = device_state(reading.gpu)) {
+    reading.clock_mhz = state->clock_mhz;
+    reading.memory_clock_mhz = state->memory_clock_mhz;
+    reading.power_w = state->watts;
+    reading.temperature_c = state->celsius;
+    reading.throttle_reasons = state->held_back ? reasons_in_words(*state->held_back) : "";
+  }
+  return reading;
 }
 
 MakeExecutor Gpu::all_ranks(bool one_stream) {
@@ -251,61 +310,128 @@ void Gpu::say_attention() const {
 
 namespace {
 
-/// The leader tells all others the key.
-class TellKey final : public Activity {
- public:
-  TellKey(Crew& crew, std::optional<NetworkKey> key) : crew_(crew), key_(key) {}
-  void begin() override {
-    for (int other = 1; crew_.leads() && other < crew_.processes(); ++other) {
-      crew_.send(other, {.kind = Note::Kind::data, .body = Payload(key_->begin(), key_->end())});
-    }
-  }
-  void take(int from, const Note& note) override {
-    if (crew_.leads() || from != 0 || note.body.size() != sizeof(NetworkKey)) {
-      throw std::runtime_error(
-          fmt::format("process {} tells of a key that is not of this program; run the same program everywhere", from));
-    }
-    key_.emplace();
-    std::ranges::copy(note.body, key_->begin());
-  }
-  [[nodiscard]] bool done() const override { return key_.has_value(); }
-  [[nodiscard]] const NetworkKey& key() const { return *key_; }
-
- private:
-  Crew& crew_;
-  std::optional<NetworkKey> key_;
-};
-
-/// Unless somebody said which, the local-th GPU.
-GpuArguments with_device(GpuArguments arguments, int local) {
+void require_flags_of_nccl(const GpuArguments& arguments) {
   if (arguments.partition != "none") {
-    throw ConfigError(
-        "--partition is of cuda-virtual; under nccl --multiprocessors leaves room for communication, so write that");
+    throw ConfigError("--partition requires cuda-virtual; with nccl, use --multiprocessors to leave SMs free");
   }
-  if (arguments.device == "auto") {
-    arguments.device = fmt::format("{}", local);
+  if (arguments.dry_run) {
+    throw ConfigError("--dry-run requires cuda-virtual: it counts what one GPU is given");
   }
-  return arguments;
+}
+
+Payload text_payload(const std::string& text) {
+  PayloadWriter writer;
+  writer.put_text(text);
+  return writer.take();
+}
+
+/// This process's place among the processes of its machine, in order of process.
+int place_on_host(Crew& crew, int ranks) {
+  std::map<std::string, int> next;
+  std::vector<Payload> places;
+  for (const Payload& host : crew.gather(ranks, text_payload(crew.world().host()))) {
+    PayloadWriter writer;
+    writer.put(next[PayloadReader(host).get_text()]++);
+    places.push_back(writer.take());
+  }
+  return PayloadReader(crew.scatter(ranks, std::move(places))).get<int>();
+}
+
+/// All ranks learn of the first two that share a GPU, which NCCL refuses. Throws ConfigError, on all of them.
+void require_own_gpus(Crew& crew, int ranks, const std::string& gpu) {
+  std::map<std::string, std::size_t> owners;
+  std::string sentence;
+  const std::vector<Payload> gpus = crew.gather(ranks, text_payload(crew.world().host() + ", " + gpu));
+  for (std::size_t rank = 0; rank < gpus.size() && sentence.empty(); ++rank) {
+    const std::string mine = PayloadReader(gpus[rank]).get_text();
+    const auto [owner, is_new] = owners.emplace(mine, rank);
+    if (!is_new) {
+      sentence = fmt::format(
+          "ranks {} and {} both have the GPU {}, but NCCL needs one for each; start no more processes on a machine "
+          "than it has GPUs, or let each see its own by CUDA_VISIBLE_DEVICES",
+          owner->second, rank, mine);
+    }
+  }
+  const std::vector<Payload> to_all(gpus.size(), text_payload(sentence));
+  const std::string refusal = PayloadReader(crew.scatter(ranks, to_all)).get_text();
+  if (!refusal.empty()) {
+    throw ConfigError(refusal);
+  }
+}
+
+/// The leader's, on all ranks.
+NetworkKey shared_key(Crew& crew, int ranks, const CudaModule& module) {
+  std::vector<Payload> keys;
+  if (crew.leads()) {
+    const NetworkKey key = module.make_key();
+    keys.assign(static_cast<std::size_t>(ranks), Payload(key.begin(), key.end()));
+  }
+  return PayloadReader(crew.scatter(ranks, std::move(keys))).get<NetworkKey>();
 }
 
 }  // namespace
 
-GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int local)
-    : gpu_(with_device(arguments, local)), crew_(crew), network_options_(network_options_of(arguments)) {
-  if (!gpu_.module().has_nccl()) {
-    throw HardwareAbsent("--executor nccl cannot run here: this build has no NCCL; install it and build again");
+GpuCrew::GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks)
+    : crew_(crew), ranks_(ranks), network_options_(network_options_of(arguments)) {
+  require_flags_of_nccl(arguments);
+  CudaPlugin plugin = usable_plugin();
+  if (!plugin.module->has_nccl()) {
+    throw HardwareAbsent(fmt::format("--executor nccl cannot run here: {}", plugin.module->nccl_absence()));
   }
-  TellKey tell(crew, crew.leads() ? std::optional(gpu_.module().make_key()) : std::nullopt);
-  crew.play(crew.processes(), tell);
-  network_ = gpu_.module().connect(gpu_.driver(), tell.key(), crew.process(), crew.processes(), network_options_);
+  const int place = place_on_host(crew, ranks);
+  const int visible = plugin.module->devices();
+  gpu_ = std::make_unique<Gpu>(arguments, std::move(plugin), place % visible);
+  require_own_gpus(crew, ranks, gpu_->driver().facts().uuid);
+  network_options_.graphs = gpu_->options().mode == LaunchMode::graph;
+  network_ = gpu_->module().connect(gpu_->driver(), shared_key(crew, ranks, gpu_->module()), crew.process(), ranks,
+                                    network_options_);
   communicators_ = std::make_unique<Communicators>(*network_);
 }
 
+std::vector<DeviceReading> GpuCrew::readings(const std::string& when) const {
+  const DeviceReading mine = gpu_->reading(when, crew_.process());
+  PayloadWriter writer;
+  writer.put_text(mine.gpu);
+  writer.put_text(mine.throttle_reasons);
+  writer.put(mine.clock_mhz.value_or(-1));
+  writer.put(mine.memory_clock_mhz.value_or(-1));
+  writer.put(mine.temperature_c.value_or(-1));
+  writer.put(mine.power_w.value_or(-1.0));
+  std::vector<DeviceReading> all;
+  for (const Payload& report : crew_.gather(ranks_, writer.take())) {
+    PayloadReader reader(report);
+    DeviceReading reading{.when = when, .rank = static_cast<std::int64_t>(all.size()), .gpu = reader.get_text()};
+    reading.throttle_reasons = reader.get_text();
+    const auto known = [](auto value) { return value < 0 ? std::nullopt : std::optional(value); };
+    reading.clock_mhz = known(reader.get<std::int64_t>());
+    reading.memory_clock_mhz = known(reader.get<std::int64_t>());
+    reading.temperature_c = known(reader.get<std::int64_t>());
+    reading.power_w = known(reader.get<double>());
+    all.push_back(std::move(reading));
+  }
+  return all;
+}
+
+Words gpu_variables() {
+  constexpr std::array<std::string_view, 3> prefixes{"NCCL_", "CUDA_", "NVIDIA_"};
+  Words variables;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    const bool is_meant = std::ranges::any_of(prefixes, [&](std::string_view one) { return text.starts_with(one); });
+    if (is_meant && equals != std::string_view::npos) {
+      variables.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  std::ranges::sort(variables);
+  return variables;
+}
+
 NcclOptions GpuCrew::options() const {
-  const auto report = [crew = &crew_](const Payload& mine) { return crew->gather(crew->processes(), mine); };
-  return {.mode = gpu_.options().mode,
-          .multiprocessors = gpu_.options().multiprocessors,
-          .attention = gpu_.options().attention,
+  const auto report = [crew = &crew_, ranks = ranks_](const Payload& mine) { return crew->gather(ranks, mine); };
+  return {.mode = gpu_->options().mode,
+          .multiprocessors = gpu_->options().multiprocessors,
+          .attention = gpu_->options().attention,
           .meet = [report] { report({}); },
           .together = [report](const Execution& mine) { return reported_in(report(report_of(mine))); }};
 }
@@ -315,7 +441,7 @@ MakeExecutor GpuCrew::checked() {
   return [this](Lowered lowered, Sizes sizes) {
     NcclOptions streamed = options();
     streamed.mode = LaunchMode::stream;
-    return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_.device(), *communicators_,
+    return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *communicators_,
                                           streamed);
   };
 }
@@ -324,12 +450,12 @@ MakeExecutor GpuCrew::timed() {
   return [this](Lowered lowered, Sizes sizes) {
     NcclOptions timed = options();
     timed.random_data = true;
-    return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_.device(), *communicators_, timed);
+    return std::make_unique<NcclExecutor>(std::move(lowered), std::move(sizes), gpu_->device(), *communicators_, timed);
   };
 }
 
 std::string GpuCrew::in_words() const {
-  std::string text = fmt::format("{}; {} GPUs, NVLS {}, NCCL {} at run time", gpu_.in_words(), crew_.processes(),
+  std::string text = fmt::format("{}; {} GPUs, NVLS {}, NCCL {} at run time", gpu_->in_words(), ranks_,
                                  network_options_.nvls ? "on" : "off", network_->version());
   if (network_options_.least_p2p_channels > 0) {
     text += fmt::format(", at least {} P2P channels", network_options_.least_p2p_channels);

@@ -2,12 +2,15 @@
 // The flags of executors on a GPU, and an open one.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "model/record/run_record.h"
+#include "validate/cuda/counting_driver.h"
 #include "validate/cuda/device.h"
 #include "validate/cuda/load.h"
 #include "validate/cuda/nccl_executor.h"
@@ -28,7 +31,7 @@ struct GpuArguments {
   std::string issue = "gated";
   std::string link = "copy";
   std::string ctas = "4";
-  std::string multiprocessors = "all";
+  std::string multiprocessors = "auto";
   std::string partition = "none";
   std::string attention = "auto";
   std::string nvls = "on";
@@ -36,6 +39,7 @@ struct GpuArguments {
   std::string nccl_ctas = "auto";
   std::string nccl_p2p_channels = "auto";
   std::string nccl_register = "off";
+  bool dry_run = false;
 };
 
 /// --device alone, and those that say how times are taken. The arguments must outlive the parsing.
@@ -46,11 +50,17 @@ void require_fitting_gpu_flags(const CLI::App& command, const std::string& execu
 /// All of them: "--device".
 std::span<const char* const> gpu_flags();
 
-/// One GPU, its module loaded. Executors are on it in turns; it outlives them.
+/// The plugin, which finds a GPU. Throws HardwareAbsent with what is missing.
+CudaPlugin usable_plugin();
+
+/// One GPU, its module loaded; for a dry run a device that only counts. Executors are on it in turns; it outlives them.
 class Gpu {
  public:
-  /// Throws HardwareAbsent with what is missing, ConfigError for flags that make no sense.
+  /// The device of --device, else the first. Throws HardwareAbsent with what is missing, ConfigError for flags that
+  /// make no sense.
   explicit Gpu(const GpuArguments& arguments, const std::optional<Pace>& pace = {});
+  /// The same with a plugin that was loaded before; `device` unless --device says another one.
+  Gpu(const GpuArguments& arguments, CudaPlugin plugin, int device);
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
   ~Gpu() = default;
@@ -59,6 +69,12 @@ class Gpu {
   [[nodiscard]] MakeExecutor all_ranks(bool one_stream = false);
   /// As --view says, with values of its own: for times.
   [[nodiscard]] MakeExecutor timed();
+  /// Whether nothing runs and calls are only counted.
+  [[nodiscard]] bool is_dry() const { return counting_ != nullptr; }
+  /// "dry run: 1234 launches, 0.5 s on the device, 0.1 s on the host". The host's time is that since it was opened.
+  [[nodiscard]] std::string dry_run_in_words() const;
+  /// Clocks, power and temperature now. `when`: "before" or "after".
+  [[nodiscard]] DeviceReading reading(const std::string& when, int rank = 0) const;
   [[nodiscard]] Device& device() { return *device_; }
   [[nodiscard]] CudaModule& module() { return *plugin_.module; }
   [[nodiscard]] Driver& driver() { return *driver_; }
@@ -72,8 +88,13 @@ class Gpu {
   void say_attention() const;
 
  private:
+  void open(const GpuArguments& arguments, int device);
+  void leave_sms_to_copies(const GpuArguments& arguments);
+
   CudaPlugin plugin_;
   std::unique_ptr<Driver> driver_;
+  const CountingDriver* counting_ = nullptr;  // the driver, in a dry run
+  std::chrono::steady_clock::time_point opened_ = std::chrono::steady_clock::now();
   std::unique_ptr<Device> device_;
   VirtualOptions options_;
   bool middle_ = true;
@@ -84,26 +105,35 @@ class Crew;
 /// One GPU of each process, and NCCL between them: rank r is process r. Executors are on it in turns.
 class GpuCrew {
  public:
-  /// All processes make one. `local`: which of the processes on its machine this is, and so which GPU it takes unless
-  /// --device says. Throws HardwareAbsent, ConfigError.
-  GpuCrew(const GpuArguments& arguments, Crew& crew, int local);
+  /// The first `ranks` processes make one; others have no part in it. Of the visible GPUs of its machine a process
+  /// takes the one that --device says, else its own by its place among the processes there. Throws HardwareAbsent, and
+  /// ConfigError for flags that make no sense or two processes with the same GPU.
+  GpuCrew(const GpuArguments& arguments, Crew& crew, int ranks);
 
   [[nodiscard]] MakeExecutor checked();
   [[nodiscard]] MakeExecutor timed();
+  /// All ranks on this process's GPU, one op after another: the bits that every rank has to come to (T1).
+  [[nodiscard]] MakeExecutor oracle() { return gpu_->all_ranks(true); }
+  /// Those of all ranks, on the leader.
+  [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
   /// "NVIDIA H200, ...; 8 GPUs; NVLS on"
   [[nodiscard]] std::string in_words() const;
-  [[nodiscard]] std::string attention_by() const { return gpu_.attention_by(); }
-  void say_attention() const { gpu_.say_attention(); }
+  [[nodiscard]] std::string attention_by() const { return gpu_->attention_by(); }
+  void say_attention() const { gpu_->say_attention(); }
 
  private:
   [[nodiscard]] NcclOptions options() const;
 
-  Gpu gpu_;
   Crew& crew_;
+  int ranks_;
+  std::unique_ptr<Gpu> gpu_;
   NetworkOptions network_options_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<Communicators> communicators_;
 };
+
+/// NCCL_*, CUDA_* and NVIDIA_* variables of the environment as they are now, by name.
+Words gpu_variables();
 
 /// "NVIDIA H200, 132 SMs, 139.8 GiB, driver 13.0, CUDA 13.0, cuBLASLt 13.1.0"
 std::string in_words(const DeviceFacts& facts);

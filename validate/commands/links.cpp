@@ -103,14 +103,20 @@ int run(const LinksRequest& request, Launch& launch) {
     return exit_code::done;
   }
   const LinkPlan plan{.ranks = where.ranks, .sizes = sizes};
-  const RunRecord record = micro_measured(where, link_programs(plan), {.passes = 3, .repetitions = 3, .seed = 1});
+  const MicroRecord measured = micro_measured(where, link_programs(plan), {.passes = 3, .repetitions = 3, .seed = 1});
+  const RunRecord& record = measured.record;
   if (!where.leads()) {
     return exit_code::done;
+  }
+  if (where.is_dry()) {
+    fmt::print("{}\n", where.gpu->dry_run_in_words());
+    return measured.said();
   }
   if (!request.out.empty()) {
     reports::atomic_write(request.out, to_json(record));
   }
-  return report(request, record, where.ranks, tolerance);
+  const int code = report(request, record, where.ranks, tolerance);
+  return std::max(code, measured.said());
 }
 
 }  // namespace

@@ -337,13 +337,21 @@ struct Ground {
       gpu ? gpu->say_attention() : gpus->say_attention();
     }
   }
+  /// Adds clocks, power and temperature of all GPUs; all ranks call it.
+  void read_devices(const std::string& when, Environment& environment) const {
+    if (on_gpus()) {
+      for (DeviceReading& reading : gpu ? std::vector{gpu->reading(when)} : gpus->readings(when)) {
+        environment.devices.push_back(std::move(reading));
+      }
+    }
+  }
 };
 
 /// Opens the GPUs that are asked for. Throws HardwareAbsent.
 Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int ranks) {
   Ground ground;
   if (crew != nullptr && how.executor == "nccl") {
-    ground.gpus = std::make_unique<GpuCrew>(arguments, *crew, Launch::local_process());
+    ground.gpus = std::make_unique<GpuCrew>(arguments, *crew, ranks);
     ground.runner = on_gpus(*ground.gpus, *crew, ranks);
     ground.links = "nccl";
   } else if (crew != nullptr) {
@@ -362,8 +370,8 @@ Ground ground_of(const How& how, const GpuArguments& arguments, Crew* crew, int 
 
 }  // namespace
 
-RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
-                   Crew* crew) {
+Measured measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
+                  Crew* crew) {
   reports::require_no_input(arguments.out, sim::files_named(arguments.settings));
   const How how = how_of(point, arguments, crew != nullptr);
   const int ranks = point.point().ranks;
@@ -403,9 +411,12 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
     variants.push_back(real_variant(predictions[i], run_of(point.point(), predictions[i]), ground.runner));
   }
   const bool speaks = crew == nullptr || crew->leads();
+  ground.read_devices("before", record.environment);
   measure(variants, options, speaks ? show_progress : nullptr);
+  ground.read_devices("after", record.environment);
   record.environment.gpu = ground.gpu_in_words();
   record.environment.attention = ground.attention_by();
+  record.environment.variables = ground.on_gpus() ? gpu_variables() : Words{};
   if (speaks) {
     ground.say_attention();
   }
@@ -416,10 +427,11 @@ RunRecord measured(PredictedPoint& point, std::span<const Prediction> prediction
     }
     record.runs.push_back(std::move(variant.run));
   }
-  if (!arguments.out.empty() && speaks) {
+  const bool is_dry = ground.gpu && ground.gpu->is_dry();
+  if (!arguments.out.empty() && speaks && !is_dry) {
     reports::atomic_write(arguments.out, to_json(record));
   }
-  return record;
+  return {std::move(record), is_dry ? ground.gpu->dry_run_in_words() : std::string()};
 }
 
 }  // namespace commfuse::validate

@@ -74,10 +74,15 @@ class PredictedPoint {
 Settings settings_of(const MeasureArguments& arguments);
 Settings settings_of(const RunRecord& record, const MeasureArguments& arguments);
 
-/// Runs the schedules; with --out the record is on disk afterwards. Throws ConfigError for flags that make no sense.
-/// On processes, each of which calls this, the record is whole, and written, on the one that leads.
-RunRecord measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
-                   Crew* crew = nullptr);
+struct Measured {
+  RunRecord record;
+  std::string dry_run;  ///< Of a dry run, whose record means nothing: what was counted; else empty.
+};
+
+/// Runs the schedules; with --out the record is on disk afterwards, unless it was a dry run. Throws ConfigError for
+/// flags that make no sense. On processes, each of which calls this, the record is whole, and written, on the leader.
+Measured measured(PredictedPoint& point, std::span<const Prediction> predictions, const MeasureArguments& arguments,
+                  Crew* crew = nullptr);
 
 /// The flags that say how to measure, where there is nothing to measure. Throws ConfigError when one was given.
 void require_no_measuring(const CLI::App& command);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "model/build_info.h"
+#include "model/config/command_line.h"
 #include "model/config/quantity.h"
 #include "model/config/ranges.h"
 #include "model/config/suggest.h"
@@ -70,6 +71,10 @@ std::int32_t ranks_of(const std::string& text, std::int64_t usual, std::int64_t 
 }  // namespace
 
 bool MicroWhere::takes_part() const { return crew == nullptr || crew->process() < ranks; }
+bool MicroWhere::is_dry() const { return gpu != nullptr && gpu->is_dry(); }
+std::vector<DeviceReading> MicroWhere::readings(const std::string& when) const {
+  return gpus ? gpus->readings(when) : gpu ? std::vector{gpu->reading(when)} : std::vector<DeviceReading>{};
+}
 bool MicroWhere::leads() const { return crew == nullptr || crew->leads(); }
 
 void add_where_flags(CLI::App& command, MicroArguments& arguments) {
@@ -148,9 +153,9 @@ MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_
       throw ConfigError(fmt::format("it takes {} ranks, but there is {} process; start more, as in mpirun -np {}",
                                     fewest, processes, fewest));
     }
-    where.ranks = ranks_of(arguments.ranks, processes, has_gpus ? processes : fewest, processes);
-    if (has_gpus) {
-      where.gpus = std::make_shared<GpuCrew>(arguments.gpu, *where.crew, Launch::local_process());
+    where.ranks = ranks_of(arguments.ranks, processes, fewest, processes);
+    if (has_gpus && where.takes_part()) {
+      where.gpus = std::make_shared<GpuCrew>(arguments.gpu, *where.crew, where.ranks);
     }
   } else {
     where.ranks = ranks_of(arguments.ranks, usual_threads, fewest, most_threads);
@@ -161,8 +166,37 @@ MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_
   return where;
 }
 
-RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs,
-                         const BenchOptions& options) {
+namespace {
+
+/// What is known of the GPUs once they have run.
+void note_gpus(const MicroWhere& where, bool all_are_there, Environment& environment) {
+  if (!where.gpu && !where.gpus) {
+    return;
+  }
+  environment.gpu = where.gpu ? where.gpu->in_words() : where.gpus->in_words();
+  environment.attention = where.gpu ? where.gpu->attention_by() : where.gpus->attention_by();
+  environment.variables = gpu_variables();
+  if (all_are_there) {
+    for (DeviceReading& reading : where.readings("after")) {
+      environment.devices.push_back(std::move(reading));
+    }
+  }
+  if (where.leads()) {
+    where.gpu ? where.gpu->say_attention() : where.gpus->say_attention();
+  }
+}
+
+}  // namespace
+
+int MicroRecord::said() const {
+  for (const std::string& failure : failures) {
+    fmt::print(stderr, "{}\n", failure);
+  }
+  return failures.empty() ? exit_code::done : exit_code::failed_points;
+}
+
+MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs, BenchOptions options) {
+  options.alone = where.crew == nullptr;
   RunRecord record{.executor = where.gpus              ? "nccl"
                                : where.crew != nullptr ? "mpi"
                                : where.gpu             ? "cuda-virtual"
@@ -181,22 +215,17 @@ RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram
   if (where.crew != nullptr) {
     tell_where(*where.crew, where.ranks, record.environment);
   }
-  record.micro_benchmarks = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
-  if (where.gpu) {
-    record.environment.gpu = where.gpu->in_words();
-    record.environment.attention = where.gpu->attention_by();
-    where.gpu->say_attention();
-  } else if (where.gpus) {
-    record.environment.gpu = where.gpus->in_words();
-    record.environment.attention = where.gpus->attention_by();
-    if (where.leads()) {
-      where.gpus->say_attention();
-    }
+  record.environment.devices = where.readings("before");
+  const BenchResult result = bench(programs, options, maker_of(where), where.leads() ? show_progress : nullptr);
+  record.micro_benchmarks = result.measured;
+  note_gpus(where, options.alone || result.failures.empty(), record.environment);
+  if (!result.failures.empty() && record.micro_benchmarks.empty()) {
+    throw std::runtime_error(result.failures.front());
   }
-  return record;
+  return {std::move(record), result.failures};
 }
 
-RunRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments) {
+MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments) {
   const BenchPlan plan{.ranks = where.ranks,
                        .dtypes = dtypes_of(arguments.dtypes),
                        .parts = parts_of(arguments.parts),

@@ -48,19 +48,30 @@ struct MicroWhere {
   /// Whether this process has a rank, and whether it has all that was measured in the end.
   [[nodiscard]] bool takes_part() const;
   [[nodiscard]] bool leads() const;
+  /// Whether a device only counts what it is given; then there is nothing to report but Gpu::dry_run_in_words().
+  [[nodiscard]] bool is_dry() const;
+  /// Clocks and power of all GPUs, whole on the leader; all ranks call it. `when`: "before" or "after".
+  [[nodiscard]] std::vector<DeviceReading> readings(const std::string& when) const;
 };
 
 /// Starts MPI where that is meant. Throws ConfigError for flags that make no sense; `fewest` ranks are needed.
 MicroWhere where_of(const MicroArguments& arguments, Launch& launch, std::int64_t fewest = 1);
 
+struct MicroRecord {
+  RunRecord record;
+  std::vector<std::string> failures;  ///< A sentence for each op that could not be measured.
+
+  /// Prints the failures. The exit code of a command that has reported everything else.
+  [[nodiscard]] int said() const;
+};
+
 /// The dtypes that --dtype lists. Throws ConfigError.
 std::vector<DType> dtypes_of(const std::string& list);
 
-/// Measures them now; progress goes to stderr where that is a terminal. All ranks call it; the record is whole where
-/// where.leads(). Requires where.takes_part().
-RunRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs,
-                         const BenchOptions& options);
+/// Measures them now; progress goes to stderr where that is a terminal. Throws std::runtime_error where nothing could
+/// be measured. All ranks call it; the record is whole where where.leads(). Requires where.takes_part().
+MicroRecord micro_measured(const MicroWhere& where, const std::vector<MicroProgram>& programs, BenchOptions options);
 /// What --dtype and --quick ask for.
-RunRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments);
+MicroRecord micro_measured(const MicroWhere& where, const MicroArguments& arguments);
 
 }  // namespace commfuse::validate

@@ -72,23 +72,27 @@ int run(const ProbeRequest& request) {
   std::string text = begun(request.out);
   Gpu gpu(request.gpu);
   fmt::print(stderr, "{}\n", gpu.in_words());
-  std::unique_ptr<Network> network;
+  ProbeOptions options{.quick = request.quick};
+  if (!gpu.is_dry() && gpu.module().has_nccl()) {
+    options.connect = [&gpu](const NetworkOptions& network) {
+      return gpu.module().connect(gpu.driver(), gpu.module().make_key(), 0, 1, network);
+    };
+  }
   for (const ProbeStage* stage : stages) {
     if (text.find(fmt::format("\n{},", stage->name)) != std::string::npos) {
       fmt::print(stderr, "{}: in {} already\n", stage->name, request.out);
       continue;
     }
     fmt::print(stderr, "{}: {}\n", stage->name, stage->what);
-    if (stage->name == "nccl" && gpu.module().has_nccl()) {
-      network = gpu.module().connect(gpu.driver(), gpu.module().make_key(), 0, 1, {});
-    }
-    const std::vector<ProbeRow> rows = stage->ask(gpu.device(), {.quick = request.quick, .network = network.get()});
+    const std::vector<ProbeRow> rows = stage->ask(gpu.device(), options);
     text += to_csv(stage->name, rows);
-    if (!request.out.empty()) {  // whatever happens to the next stage
+    if (!request.out.empty() && !gpu.is_dry()) {  // whatever happens to the next stage
       reports::atomic_write(request.out, text);
     }
   }
-  if (request.out.empty()) {
+  if (gpu.is_dry()) {
+    fmt::print("{}\n", gpu.dry_run_in_words());
+  } else if (request.out.empty()) {
     fmt::print("{}", text);
   }
   return exit_code::done;
@@ -126,7 +130,8 @@ void add_probe(CLI::App& app, int& status) {
             "interference: a product and a copy, alone and beside each other.\n"
             "engines: copies by a kernel, the runtime, the host; whether an engine did it.\n"
             "partitions: a product on multiprocessors that green contexts set apart.\n"
-            "nccl: what a group costs the host, and a message to oneself the device.\n"
+            "nccl: whether NCCL starts, and can be traced and captured; what a group costs\n"
+            "the host, and a message to oneself the device.\n"
             "pinned: whether a product by its shards' kernel has their bits, and its time.\n\n"
             "Examples:\n"
             "  commfuse-validate probe --out probes.csv\n"

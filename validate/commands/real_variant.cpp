@@ -40,8 +40,12 @@ Variant real_variant(const Prediction& prediction, MeasuredRun run, const Runner
   constexpr std::uint64_t seed = 1;
   const Sizes small = checked_sizes(*program).front();
   if (integers_stay_exact(*program, small, seed)) {
-    const Verdict verdict = runner.together(
-        verify(program, small, {.seed = seed, .orders = 2, .executor = runner.checked, .oracle = runner.oracle}));
+    const Verdict verdict = runner.together(verify(program, small,
+                                                   {.seed = seed,
+                                                    .orders = 2,
+                                                    .executor = runner.checked,
+                                                    .oracle = runner.oracle,
+                                                    .library_sums = runner.library_sums}));
     run.levels = levels_of(verdict);
     if (!verdict.ok()) {
       run.status = RunStatus::wrong;
@@ -75,9 +79,11 @@ Runner on_processes(Crew& crew, int ranks) {
 Runner on_gpu(Gpu& gpu) { return {.checked = gpu.all_ranks(), .timed = gpu.timed(), .oracle = gpu.all_ranks(true)}; }
 
 Runner on_gpus(GpuCrew& gpus, Crew& crew, int ranks) {
-  return {.checked = gpus.checked(), .timed = gpus.timed(), .together = [&crew, ranks](const Verdict& mine) {
-            return of_all_ranks(crew, ranks, mine);
-          }};
+  return {.checked = gpus.checked(),
+          .timed = gpus.timed(),
+          .oracle = gpus.oracle(),
+          .library_sums = true,
+          .together = [&crew, ranks](const Verdict& mine) { return of_all_ranks(crew, ranks, mine); }};
 }
 
 void tell_where(Crew& crew, int ranks, Environment& environment) {

@@ -20,7 +20,8 @@ class GpuCrew;
 struct Runner {
   MakeExecutor checked;  ///< All values count.
   MakeExecutor timed;
-  MakeExecutor oracle{};  ///< As VerifyOptions.
+  MakeExecutor oracle{};      ///< As VerifyOptions.
+  bool library_sums = false;  ///< As VerifyOptions.
   /// Makes one verdict of those of all processes.
   std::function<Verdict(const Verdict& mine)> together = [](const Verdict& mine) { return mine; };
 };

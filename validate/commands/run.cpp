@@ -76,7 +76,7 @@ int run_on_processes(const RunRequest& request, Crew& crew) {
     return exit_code::done;
   }
   const std::vector<Prediction> predictions = point.asked_for();
-  const RunRecord record = measured(point, predictions, request.arguments, &crew);
+  const RunRecord record = measured(point, predictions, request.arguments, &crew).record;
   return crew.leads() ? report(request, record, ranks) : exit_code::done;
 }
 
@@ -93,7 +93,12 @@ int run(const RunRequest& request, Launch& launch) {
   }
   PredictedPoint point(settings_of(request.arguments));
   const std::vector<Prediction> predictions = point.asked_for();
-  return report(request, measured(point, predictions, request.arguments), point.point().ranks);
+  const Measured result = measured(point, predictions, request.arguments);
+  if (!result.dry_run.empty()) {
+    fmt::print("{}\n", result.dry_run);
+    return exit_code::done;
+  }
+  return report(request, result.record, point.point().ranks);
 }
 
 }  // namespace

@@ -64,11 +64,8 @@ ProbeRow row_of(std::string probe, const Slice& slice, std::string kernel) {
                          {"kernel", std::move(kernel)}}};
 }
 
-/// Made once in the open, then timed.
 std::vector<double> timed(Device& device, const ProbeOptions& options, const AttentionCall& call) {
-  const auto issue = [&] { device.driver().attend(device.stream(0, false), call); };
-  once_in_the_open(device, issue);
-  return sampled(options, [&] { return behind_gate(device, issue); });
+  return gated_samples(device, options, [&] { device.driver().attend(device.stream(0, false), call); });
 }
 
 std::vector<float> downloaded(Device& device, const Panel& panel) {

@@ -56,6 +56,23 @@ EventId Device::timed_event(std::size_t number) {
   return lent(timed_, number, [&] { return driver_.make_event(true); });
 }
 
+ClosedGate::ClosedGate(Driver& driver, StreamId stream) : driver_(driver) {
+  driver_.close_gate();
+  try {
+    driver_.gate(stream);
+  } catch (...) {
+    driver_.open_gate();
+    throw;
+  }
+}
+
+void ClosedGate::open() {
+  if (closed_) {
+    closed_ = false;
+    driver_.open_gate();
+  }
+}
+
 Allocation::~Allocation() {
   try {
     driver_.release(at_);
@@ -122,6 +139,14 @@ void DeviceMemory::randomize(Device& device) {
     throw std::runtime_error("the device did not fill its memory within a minute");
   }
 }
+
+std::vector<std::byte> DeviceMemory::snapshot() const {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(bytes_of_all(program_, sizes_, ranks_.size()).count));
+  driver_.download(bytes, allocation_.at());
+  return bytes;
+}
+
+void DeviceMemory::restore(std::span<const std::byte> bytes) { driver_.upload(allocation_.at(), bytes); }
 
 Matrix<float> DeviceMemory::read(Rank rank, const Rectangle& area) const {
   const Panel panel = layout_.panel(place_of(rank), area);

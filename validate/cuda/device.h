@@ -26,7 +26,7 @@ class Device {
   StreamId stream(std::size_t number, bool urgent);
   /// Of those on multiprocessors set apart, at least so many; nothing else of these executors' keeps them busy.
   StreamId stream_apart(std::size_t number, int multiprocessors);
-  /// Set apart when first asked for, and never given back. Throws std::runtime_error where too few are left.
+  /// Set apart when first asked for, and kept. Throws std::runtime_error where too few are left.
   const Partition& partition(int multiprocessors);
   EventId event(std::size_t number);
   EventId timed_event(std::size_t number);
@@ -42,6 +42,21 @@ class Device {
   std::vector<StreamId> streams_, urgent_;
   std::map<int, Apart> apart_;  // by how many were asked for
   std::vector<EventId> events_, timed_;
+};
+
+/// A gate that holds a stream back until open() is called, or until the object goes, on whatever way: a gate left
+/// closed would make every later call wait for it.
+class ClosedGate {
+ public:
+  ClosedGate(Driver& driver, StreamId stream);
+  ClosedGate(const ClosedGate&) = delete;
+  ClosedGate& operator=(const ClosedGate&) = delete;
+  ~ClosedGate() { open(); }
+  void open();
+
+ private:
+  Driver& driver_;
+  bool closed_ = true;
 };
 
 /// Device memory that is given back in the end.
@@ -83,6 +98,9 @@ class DeviceMemory {
   /// Random values everywhere: for times, where no result is looked at.
   void randomize(Device& device);
   [[nodiscard]] Matrix<float> read(Rank rank, const Rectangle& area) const;
+  /// All of it, for restore(). Requires that no stream has work left.
+  [[nodiscard]] std::vector<std::byte> snapshot() const;
+  void restore(std::span<const std::byte> bytes);
 
  private:
   [[nodiscard]] std::size_t place_of(Rank rank) const;

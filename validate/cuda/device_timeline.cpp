@@ -14,16 +14,15 @@ struct Seen {
   std::int64_t end = 0;
 };
 
-/// The end of the gate; without one the first begin.
+/// Time zero, as device_timeline() defines it.
 std::int64_t release_of(std::span<const DeviceSpan> spans) {
-  std::int64_t first = 0;
-  for (const DeviceSpan& span : spans) {
-    if (span.label == gate_label) {
-      return span.end;
+  for (const std::uint64_t label : {align_label, gate_label}) {
+    const auto found = std::ranges::find(spans, label, &DeviceSpan::label);
+    if (found != spans.end()) {
+      return found->end;
     }
-    first = first == 0 ? span.begin : std::min(first, span.begin);
   }
-  return first;
+  return spans.empty() ? 0 : std::ranges::min(spans, {}, &DeviceSpan::begin).begin;
 }
 
 }  // namespace

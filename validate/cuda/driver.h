@@ -191,6 +191,9 @@ class Driver {
   /// Sets at least so many multiprocessors apart (green contexts, CUDA 12.5): on these alone run the kernels of streams
   /// made for them, which share them with nobody but streams made without. Drivers of tests may do without.
   virtual Partition set_apart(int /*multiprocessors*/) { refuse("partitions"); }
+  /// Ends a partition and its streams, whose ids become invalid; its multiprocessors can be set apart again. Requires
+  /// that its streams have no work left.
+  virtual void give_back(const Partition& /*partition*/) { refuse("partitions"); }
   virtual StreamId make_stream_on(const Partition& /*partition*/, bool /*urgent*/) { refuse("partitions"); }
 
   // In the order of a stream.
@@ -257,6 +260,11 @@ struct NetworkOptions {
   bool nvls = true;
   int cta_policy = 0;       ///< 0 default, 1 efficiency, 2 zero
   bool registered = false;  ///< What the driver allocates from then on is made known to NCCL, by all ranks alike.
+  /// Operations are captured into graphs. While such a graph runs, no other operation or graph of its communicators
+  /// does.
+  bool graphs = false;
+  /// Whether groups are launched in the calling thread, as traces need it; otherwise in a thread of NCCL's own.
+  bool blocking = true;
   Duration patience = std::chrono::seconds(60);
 };
 

@@ -52,9 +52,15 @@ void GpuExecutor::framed(std::span<const StreamId> streams, int iterations) {
 
 void GpuExecutor::warm_up() {
   const std::vector<StreamId> used = streams();
-  if (issue_.random_data && issue_.mode != LaunchMode::stream && !used.empty()) {
-    framed(used, 1);
-    finish();
+  if (issue_.mode == LaunchMode::stream || used.empty()) {
+    return;
+  }
+  const std::vector<std::byte> values = issue_.random_data ? std::vector<std::byte>{} : memory_.snapshot();
+  align(used.front());
+  framed(used, 1);
+  finish();
+  if (!issue_.random_data) {
+    memory_.restore(values);
   }
 }
 
@@ -67,14 +73,17 @@ void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions&
     framed(streams, 1);
     graph_ = driver().end_capture();
   }
+  static_cast<void>(device_.timed_event(1));  // both are made before the gate closes
+  std::optional<ClosedGate> gate;
   if (mode == LaunchMode::gated) {
     require_room_behind_gate(deepest_queue() * static_cast<std::size_t>(options.iterations));
-    driver().close_gate();
     driver().label(gate_label);
-    driver().gate(origin);
+    gate.emplace(driver(), origin);
   } else {
     meet();
   }
+  driver().label(align_label);
+  align(origin);
   driver().label(frame_label);
   driver().record(device_.timed_event(0), origin);
   if (mode == LaunchMode::graph) {
@@ -85,9 +94,9 @@ void GpuExecutor::issue_all(std::span<const StreamId> streams, const RunOptions&
     framed(streams, options.iterations);
   }
   driver().record(device_.timed_event(1), origin);
-  if (mode == LaunchMode::gated) {
+  if (gate) {
     meet();
-    driver().open_gate();
+    gate->open();
   }
 }
 

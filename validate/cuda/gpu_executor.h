@@ -52,6 +52,9 @@ class GpuExecutor : public Executor {
   [[nodiscard]] virtual std::size_t deepest_queue() const = 0;
   /// Called before all ranks are released.
   virtual void meet() {}
+  /// Issues what lets the streams of all ranks go on at the same moment, on the device; nothing where one device has
+  /// all ranks. Time zero of every rank comes right after it.
+  virtual void align(StreamId /*origin*/) {}
   /// Waits for the device. Throws Stuck.
   virtual void finish() = 0;
   /// By step of an iteration: whose time its kernels are.
@@ -59,14 +62,15 @@ class GpuExecutor : public Executor {
 
   /// What was worked out is of other options.
   void forget_graph() { graph_.reset(); }
-  /// What is made when it is first needed, as rooms for attention and connections, cannot be made behind a gate or in a
-  /// capture. It leaves other values, which nobody looks at.
+  /// Runs one iteration in the open: kernels that a library loads when they first run, rooms for attention and
+  /// connections cannot be made behind a gate or in a capture. Leaves the values of memory as they were.
   void warm_up();
 
   [[nodiscard]] const Lowered& lowered() const { return lowered_; }
   [[nodiscard]] Device& device() const { return device_; }
   [[nodiscard]] Driver& driver() const { return device_.driver(); }
   [[nodiscard]] const DeviceMemory& memory() const { return memory_; }
+  [[nodiscard]] LaunchMode mode() const { return issue_.mode; }
   [[nodiscard]] Duration patience() const { return issue_.patience; }
 
  private:

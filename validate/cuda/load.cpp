@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <stdexcept>
 #include <system_error>
 
@@ -17,6 +18,10 @@ namespace {
 constexpr auto remedy = "install the CUDA Toolkit, 12.4 or later, and build again";
 
 std::filesystem::path plugin_path() {
+  const char* chosen = std::getenv("COMMFUSE_CUDA_PLUGIN");  // NOLINT(concurrency-mt-unsafe)
+  if (chosen != nullptr && *chosen != '\0') {
+    return chosen;
+  }
   std::error_code error;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
   return program / "../lib/commfuse/libcommfuse_cuda.so";

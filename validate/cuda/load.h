@@ -18,7 +18,8 @@ struct CudaPlugin {
   [[nodiscard]] bool usable() const { return missing.empty(); }
 };
 
-/// From ../lib/commfuse beside the program, where the build and the installation put it.
+/// From the file that COMMFUSE_CUDA_PLUGIN names, else from ../lib/commfuse beside the program, where the build and the
+/// installation put it.
 CudaPlugin load_cuda_plugin();
 /// From a file of the user's, or of a test's.
 CudaPlugin load_cuda_plugin(const std::filesystem::path& path);

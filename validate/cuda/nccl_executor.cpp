@@ -34,6 +34,9 @@ Call local(const Stack& from, const Stack& to, DType wire) {
   return call;
 }
 
+/// Bytes between the number that a barrier reads and the one it writes.
+constexpr std::int64_t barrier_spacing = 256;
+
 bool lies_ready(const Stack& stack, DType wire) {
   return stack.size() == 1 && stack.front().contiguous() && stack.front().dtype == wire;
 }
@@ -45,7 +48,16 @@ std::size_t Communicators::of(const Program& program, const NcclMembers& members
   for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     colors.push_back(color_of(program, members, rank));
   }
-  const std::pair key{members.lane, colors};
+  return made_for(members.lane, colors);
+}
+
+std::size_t Communicators::everybody() {
+  constexpr std::int32_t no_lane = -1;
+  return made_for(no_lane, std::vector<int>(static_cast<std::size_t>(network_.ranks()), 0));
+}
+
+std::size_t Communicators::made_for(std::int32_t lane, const std::vector<int>& colors) {
+  const std::pair key{lane, colors};
   const auto found = made_.find(key);
   if (found != made_.end()) {
     return found->second;
@@ -60,6 +72,8 @@ NcclExecutor::NcclExecutor(Lowered lowered, Sizes sizes, Device& device, Communi
     : GpuExecutor(fit_for_nccl(std::move(lowered)), std::move(sizes), device, {communicators.network().rank()},
                   {.mode = options.mode, .random_data = options.random_data, .patience = options.patience}),
       communicators_(communicators),
+      everybody_(communicators.everybody()),
+      barrier_(device.driver(), {2 * barrier_spacing}),
       options_(std::move(options)),
       rank_(communicators.network().rank()),
       commands_(commands_of(this->lowered(), rank_)),
@@ -215,6 +229,9 @@ std::vector<StreamId> NcclExecutor::streams() {
   for (const std::int32_t lane : plan_.used) {
     streams.push_back(stream(lane));
   }
+  if (streams.empty()) {
+    streams.push_back(stream(0));
+  }
   return streams;
 }
 
@@ -228,6 +245,12 @@ void NcclExecutor::meet() {
   if (options_.meet) {
     options_.meet();
   }
+}
+
+void NcclExecutor::align(StreamId origin) {
+  const auto number = [&](Address at) { return Panel{at, 1, 1, 1, DType::fp32}; };
+  communicators_.network().collective(everybody_, origin, CollectiveKind::all_reduce, number(barrier_.at()),
+                                      number(barrier_.at() + barrier_spacing));
 }
 
 void NcclExecutor::finish() {
@@ -257,7 +280,7 @@ std::vector<std::vector<OpHere>> NcclExecutor::ops_by_step() const {
 
 Execution NcclExecutor::run(const RunOptions& options) {
   const Execution mine = GpuExecutor::run(options);
-  return plan_.used.empty() || !options_.together ? mine : options_.together(mine);
+  return options_.together ? options_.together(mine) : mine;
 }
 
 }  // namespace commfuse::validate

@@ -22,8 +22,11 @@ class Communicators {
   [[nodiscard]] Network& network() { return network_; }
   /// That of so-called members. All ranks ask for the same ones in the same order.
   std::size_t of(const Program& program, const NcclMembers& members);
+  /// One of all ranks that no lane uses, for barriers.
+  std::size_t everybody();
 
  private:
+  std::size_t made_for(std::int32_t lane, const std::vector<int>& colors);
   Network& network_;
   std::map<std::pair<std::int32_t, std::vector<int>>, std::size_t> made_;  // by lane and the colours of all ranks
 };
@@ -70,15 +73,20 @@ class NcclExecutor final : public GpuExecutor {
   void issue_step(std::size_t which);
 
   void get_ready(const RunOptions& options) override;
+  /// At least one: a rank without an op still takes part in every barrier and gathering.
   [[nodiscard]] std::vector<StreamId> streams() override;
   [[nodiscard]] std::size_t first_free_event() const override { return static_cast<std::size_t>(plan_.events); }
   void issue_once() override;
   [[nodiscard]] std::size_t deepest_queue() const override { return plan_.steps.size(); }
   void meet() override;
+  /// An all-reduce of one number among all ranks: no rank's stream goes on before all have come to it.
+  void align(StreamId origin) override;
   void finish() override;
   [[nodiscard]] std::vector<std::vector<OpHere>> ops_by_step() const override;
 
   Communicators& communicators_;
+  std::size_t everybody_ = 0;  // the communicator of all ranks that align() uses
+  Allocation barrier_;         // its number, in and out
   NcclOptions options_;
   Rank rank_;
   std::vector<Command> commands_;

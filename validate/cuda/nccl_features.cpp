@@ -16,7 +16,7 @@ int first_with(NcclFeature feature) {
     case NcclFeature::cta_policy: return nccl_code(2, 27, 0);
     case NcclFeature::zero_cta_policy:
     case NcclFeature::all_to_all: return nccl_code(2, 28, 3);
-    case NcclFeature::graph_stream_order: return nccl_code(2, 30, 7);
+    case NcclFeature::graph_usage: return nccl_code(2, 29, 2);
   }
   return 0;
 }
@@ -47,6 +47,14 @@ std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersi
     note(true, NcclFeature::zero_cta_policy, "has no collectives without CTAs, so the default runs");
   }
   note(true, NcclFeature::implicit_order, "keeps no order among communicators, so lanes may wait");
+  note(options.graphs, NcclFeature::graph_usage,
+       "cannot leave out of graphs the nodes that order them among other operations");
+  if (options.graphs && versions.library >= first_with_ordered_graphs) {
+    notes.push_back(
+        fmt::format("NCCL {} runs captured operations one after another, so lanes wait for each other in a "
+                    "graph; use another launch mode to see them overlap",
+                    nccl_in_words(versions.library)));
+  }
   if (versions.header / 100 != versions.library / 100) {
     notes.push_back(fmt::format("compiled for NCCL {}, running with {}", nccl_in_words(versions.header),
                                 nccl_in_words(versions.library)));
@@ -55,7 +63,7 @@ std::vector<std::string> notes_on(const NetworkOptions& options, const NcclVersi
 }
 
 std::vector<NcclVariable> process_variables(const NetworkOptions& options) {
-  std::vector<NcclVariable> variables{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1"}, {"NCCL_GRAPH_STREAM_ORDERING", "0"}};
+  std::vector<NcclVariable> variables{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1"}};
   if (options.least_p2p_channels > 0) {
     variables.push_back({"NCCL_MIN_P2P_NCHANNELS", fmt::format("{}", options.least_p2p_channels), true});
   }
@@ -63,5 +71,9 @@ std::vector<NcclVariable> process_variables(const NetworkOptions& options) {
 }
 
 std::string algorithms_without_nvls(const NetworkOptions& options) { return options.nvls ? "" : "^NVLS,NVLSTree"; }
+
+std::optional<int> graph_usage_mode(const NetworkOptions& options, const NcclVersions& versions) {
+  return options.graphs && has(versions, NcclFeature::graph_usage) ? std::optional(1) : std::nullopt;
+}
 
 }  // namespace commfuse::validate

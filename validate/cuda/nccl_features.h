@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,12 +21,12 @@ std::string nccl_in_words(int code);
 inline constexpr int oldest_nccl = nccl_code(2, 18, 0);
 
 enum class NcclFeature : std::uint8_t {
-  registration,        ///< ncclMemAlloc, ncclCommRegister
-  implicit_order,      ///< NCCL_LAUNCH_ORDER_IMPLICIT: lanes run beside each other in the order the host issued them
-  cta_policy,          ///< ncclConfig_t.CTAPolicy
-  zero_cta_policy,     ///< collectives by copy engines
-  all_to_all,          ///< ncclAlltoAll
-  graph_stream_order,  ///< NCCL_GRAPH_STREAM_ORDERING=0: captured kernels need not run one after another
+  registration,     ///< ncclMemAlloc, ncclCommRegister
+  implicit_order,   ///< NCCL_LAUNCH_ORDER_IMPLICIT: lanes run beside each other in the order the host issued them
+  cta_policy,       ///< ncclConfig_t.CTAPolicy
+  zero_cta_policy,  ///< collectives by copy engines
+  all_to_all,       ///< ncclAlltoAll
+  graph_usage,      ///< ncclConfig_t.graphUsageMode
 };
 
 /// The first version that has it.
@@ -36,6 +37,10 @@ struct NcclVersions {
   int library = 0;  ///< What it found.
 };
 bool has(const NcclVersions& versions, NcclFeature feature);
+
+/// From here on NCCL runs captured operations of all communicators one after another. It can be told not to
+/// (NCCL_GRAPH_STREAM_ORDERING=0), but only by programs that run one operation at a time on a GPU, and lanes do not.
+inline constexpr int first_with_ordered_graphs = nccl_code(2, 30, 0);
 
 /// Why these versions cannot be used, as a sentence; empty when they can.
 std::string refused(const NcclVersions& versions);
@@ -54,5 +59,9 @@ struct NcclVariable {
 std::vector<NcclVariable> process_variables(const NetworkOptions& options);
 /// NCCL_ALGO while a communicator is made, where it is to do without NVLS; empty otherwise.
 std::string algorithms_without_nvls(const NetworkOptions& options);
+/// ncclConfig_t.graphUsageMode of communicators whose operations are captured; none: NCCL's default, 2, which lets
+/// graphs mix with other operations. 1 is enough here and spares the graphs the nodes that order them among other
+/// operations.
+std::optional<int> graph_usage_mode(const NetworkOptions& options, const NcclVersions& versions);
 
 }  // namespace commfuse::validate

@@ -25,12 +25,12 @@ void finish(Device& device) {
 Micros behind_gate(Device& device, const std::function<void()>& issue) {
   Driver& driver = device.driver();
   const StreamId first = device.stream(0, false);
-  driver.close_gate();
-  driver.gate(first);
+  static_cast<void>(device.timed_event(1));  // both are made before the gate closes
+  ClosedGate gate(driver, first);
   driver.record(device.timed_event(0), first);
   issue();
   driver.record(device.timed_event(1), first);
-  driver.open_gate();
+  gate.open();
   finish(device);
   return driver.elapsed(device.timed_event(0), device.timed_event(1));
 }
@@ -47,6 +47,12 @@ std::vector<double> sampled(const ProbeOptions& options, const std::function<Mic
     samples.push_back(once().count());
   }
   return samples;
+}
+
+std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
+                                  int parts) {
+  once_in_the_open(device, issue);
+  return sampled(options, [&] { return behind_gate(device, issue) / parts; });
 }
 
 Matrices::Matrices(Device& device, std::int64_t rows, std::int64_t columns, DType dtype)

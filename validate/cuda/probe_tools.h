@@ -20,12 +20,15 @@ std::string number(std::int64_t value);
 /// Throws std::runtime_error when the device does not come to its end within 30 s.
 void finish(Device& device);
 /// How long what `issue` gives to streams takes on the device, all of it issued before the first begins. The first
-/// stream begins and ends it.
+/// stream begins and ends it. Requires that the same was issued in the open before.
 Micros behind_gate(Device& device, const std::function<void()>& issue);
-/// What is made when it is first needed, rooms and connections, cannot be made behind a gate.
+/// Kernels, rooms and connections that are made when they are first needed cannot be made behind a gate.
 void once_in_the_open(Device& device, const std::function<void()>& issue);
-/// So many samples after one that does not count.
+/// Samples of `once`, after one that does not count.
 std::vector<double> sampled(const ProbeOptions& options, const std::function<Micros()>& once);
+/// Samples of behind_gate(), divided by `parts`, after one run in the open and one sample that does not count.
+std::vector<double> gated_samples(Device& device, const ProbeOptions& options, const std::function<void()>& issue,
+                                  int parts = 1);
 
 /// A matrix of the device's memory for every turn, filled. Products and copies take turns on so much memory that none
 /// finds its factors in the second-level cache.

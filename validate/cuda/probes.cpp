@@ -7,6 +7,8 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <exception>
+#include <memory>
 #include <stdexcept>
 
 #include "model/analysis/percentiles.h"
@@ -20,6 +22,7 @@ using probing::ask_attention;
 using probing::ask_fused_attention;
 using probing::behind_gate;
 using probing::finish;
+using probing::gated_samples;
 using probing::Matrices;
 using probing::Micros;
 using probing::number;
@@ -55,7 +58,7 @@ ProbeRow spin(Device& device, const ProbeOptions& options, StreamId stream, std:
   };
   return {.probe = "spin",
           .parameters = {{"asked_ns", number(nanoseconds)}},
-          .samples = sampled(options, [&] { return behind_gate(device, issue) / spins; })};
+          .samples = gated_samples(device, options, issue, spins)};
 }
 
 std::vector<ProbeRow> ask_launch(Device& device, const ProbeOptions& options) {
@@ -75,9 +78,7 @@ std::vector<ProbeRow> ask_launch(Device& device, const ProbeOptions& options) {
       driver.wait(i % 2 == 0 ? b : a, device.event(0));
     }
   };
-  const auto link_of = [&](const std::function<void()>& issue) {
-    return sampled(options, [&] { return behind_gate(device, issue) / chain; });
-  };
+  const auto link_of = [&](const std::function<void()>& issue) { return gated_samples(device, options, issue, chain); };
   std::vector<ProbeRow> rows{host_launch(device, options, a)};
   rows.push_back({.probe = "kernel_gap", .samples = link_of(one_stream)});
   rows.push_back({.probe = "event_wake", .samples = link_of(two_streams)});
@@ -134,21 +135,19 @@ std::vector<ProbeRow> ask_products(Device& device, const ProbeOptions& options) 
     for (const int budget : budgets(device, options)) {
       for (const bool accumulate : {false, true}) {
         std::size_t turn = 0;
-        const auto once = [&] {
+        const auto issue = [&] {
           ++turn;
-          return behind_gate(device, [&] {
-            device.driver().product(device.stream(0, false), {.a = a.at(turn),
-                                                              .b = b.at(turn),
-                                                              .out = out.at(turn),
-                                                              .accumulate = accumulate,
-                                                              .products = Products::blocked,
-                                                              .multiprocessors = budget});
-          });
+          device.driver().product(device.stream(0, false), {.a = a.at(turn),
+                                                            .b = b.at(turn),
+                                                            .out = out.at(turn),
+                                                            .accumulate = accumulate,
+                                                            .products = Products::blocked,
+                                                            .multiprocessors = budget});
         };
         ProbeRow row{.probe = "product", .parameters = named(size)};
         row.parameters.emplace_back("multiprocessors", number(budget));
         row.parameters.emplace_back("accumulate", accumulate ? "yes" : "no");
-        row.samples = sampled(options, once);
+        row.samples = gated_samples(device, options, issue);
         rows.push_back(std::move(row));
       }
     }
@@ -227,17 +226,19 @@ class Interference {
   Interference(Device& device, const ProbeOptions& options) : device_(device), options_(options) {}
 
   void ask(int ctas, bool with_product, bool with_copies, std::vector<ProbeRow>& rows) {
+    const auto issue = [&] {
+      if (with_copies) {
+        issue_copies(ctas);
+      }
+      if (with_product) {
+        issue_product(ctas);
+      }
+    };
+    once_in_the_open(device_, issue);
     std::vector<double> copies_took;
     std::vector<double> all_took = sampled(options_, [&] {
       ++turn_;
-      const Micros all = behind_gate(device_, [&] {
-        if (with_copies) {
-          issue_copies(ctas);
-        }
-        if (with_product) {
-          issue_product(ctas);
-        }
-      });
+      const Micros all = behind_gate(device_, issue);
       if (with_copies) {
         const Duration copying = device_.driver().elapsed(device_.timed_event(2), device_.timed_event(3));
         copies_took.push_back(Micros(copying).count() / copies);
@@ -333,7 +334,7 @@ std::vector<ProbeRow> ask_pinned(Device& device, const ProbeOptions& options) {
       }
       whole.algorithm_rows = height;
       try {
-        cost.samples = sampled(options, [&] { return behind_gate(device, [&] { driver.product(stream, whole); }); });
+        cost.samples = gated_samples(device, options, [&] { driver.product(stream, whole); });
       } catch (const std::runtime_error&) {  // the shards' algorithm does not take the whole
         same.samples = {0.0};
         rows.push_back(std::move(same));
@@ -361,7 +362,7 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
                                    {"bounce", LinkKind::bounce}}) {
     const DeviceLink link{.kind = kind};
     const auto issue = [&] { driver.move(device.stream(0, false), move_of(from.at(0), to.at(0), link)); };
-    once_in_the_open(device, issue);
+    once_in_the_open(device, issue);  // so that nothing is made under the trace
     const std::vector<std::pair<std::string, std::string>> parameters{{"by", name}, {"bytes", number(bytes)}};
     driver.begin_trace();
     once_in_the_open(device, issue);
@@ -372,14 +373,30 @@ std::vector<ProbeRow> ask_engines(Device& device, const ProbeOptions& options) {
     if (!engine.samples.empty()) {  // a device without a tracer
       rows.push_back(std::move(engine));
     }
-    rows.push_back({.probe = "copy_by", .parameters = parameters, .samples = sampled(options, [&] {
-                                                                    return behind_gate(device, issue);
-                                                                  })});
+    rows.push_back({.probe = "copy_by", .parameters = parameters, .samples = gated_samples(device, options, issue)});
   }
   return rows;
 }
 
 // --- partitions
+
+/// A partition that is given back at the end, so that another size can be set apart.
+class Held {
+ public:
+  Held(Driver& driver, const Partition& partition) : driver_(driver), partition_(partition) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() {
+    try {
+      driver_.give_back(partition_);
+    } catch (const std::exception&) {  // the device is lost, and the partition with it
+    }
+  }
+
+ private:
+  Driver& driver_;
+  Partition partition_;
+};
 
 /// A product on multiprocessors that were set apart, beside the one that makes do with as many.
 std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options) {
@@ -391,9 +408,15 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
     Partition partition;
     try {
       partition = driver.set_apart(wanted);
-    } catch (const std::runtime_error&) {
-      return {{.probe = "partitions", .unit = "share", .samples = {0.0}}};
+    } catch (const std::runtime_error& error) {
+      fmt::print(stderr, "{} multiprocessors cannot be set apart: {}\n", wanted, error.what());
+      rows.push_back({.probe = "partitions",
+                      .parameters = {{"multiprocessors", number(wanted)}},
+                      .unit = "share",
+                      .samples = {0.0}});
+      continue;
     }
+    const Held held(driver, partition);
     const StreamId apart = driver.make_stream_on(partition, false);
     const Matrices a(device, size.m, size.k, DType::bf16);
     const Matrices b(device, size.k, size.n, DType::bf16);
@@ -409,11 +432,11 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
         driver.record(device.event(1), on);
         driver.wait(device.stream(0, false), device.event(1));
       };
-      once_in_the_open(device, issue);
       ProbeRow row{.probe = "product_on_partition", .parameters = named(size)};
       row.parameters.emplace_back("multiprocessors", number(wanted));
+      row.parameters.emplace_back("set_apart", number(partition.multiprocessors));
       row.parameters.emplace_back("apart", is_apart ? "yes" : "no");
-      row.samples = sampled(options, [&] { return behind_gate(device, issue); });
+      row.samples = gated_samples(device, options, issue);
       rows.push_back(std::move(row));
     }
   }
@@ -422,41 +445,128 @@ std::vector<ProbeRow> ask_partitions(Device& device, const ProbeOptions& options
 
 // --- nccl
 
+/// Runs a question that NCCL may refuse. A refusal is a row with the share 0 and a line on stderr.
+ProbeRow settled(std::string probe, std::vector<std::pair<std::string, std::string>> parameters,
+                 const std::function<double()>& question) {
+  ProbeRow row{.probe = std::move(probe), .parameters = std::move(parameters), .unit = "share"};
+  try {
+    row.samples = {question()};
+  } catch (const std::runtime_error& error) {
+    fmt::print(stderr, "{}: {}\n", row.probe, error.what());
+    row.samples = {0.0};
+  }
+  return row;
+}
+
+/// A message to oneself, which NCCL carries out by a kernel.
+class SelfMessage {
+ public:
+  SelfMessage(Device& device, Network& network, std::int64_t bytes)
+      : device_(device),
+        network_(network),
+        communicator_(network.split(0)),
+        from_(device, bytes / 2048, 1024, DType::bf16),
+        to_(device, bytes / 2048, 1024, DType::bf16) {}
+
+  void issue() {
+    const std::array sends{Message{0, from_.at(0)}};
+    const std::array receives{Message{0, to_.at(0)}};
+    device_.driver().label(label);
+    network_.exchange(communicator_, device_.stream(0, false), sends, receives);
+  }
+  /// What the tracer saw of one message.
+  std::vector<DeviceSpan> traced() {
+    once_in_the_open(device_, [&] { issue(); });
+    device_.driver().begin_trace();
+    once_in_the_open(device_, [&] { issue(); });
+    return device_.driver().end_trace();
+  }
+
+  static constexpr std::uint64_t label = 7;
+
+ private:
+  Device& device_;
+  Network& network_;
+  std::size_t communicator_;
+  Matrices from_;
+  Matrices to_;
+};
+
+constexpr std::int64_t one_mib = 1 << 20;
+
+/// Share of the kernels of a message that the tracer gives to it. Below 1, spans of NCCL are lost.
+double attributed(Device& device, Network& network) {
+  SelfMessage message(device, network, one_mib);
+  const std::vector<DeviceSpan> spans = message.traced();
+  if (spans.empty()) {
+    throw std::runtime_error("the tracer saw no kernel of a message");
+  }
+  return static_cast<double>(std::ranges::count(spans, SelfMessage::label, &DeviceSpan::label)) /
+         static_cast<double>(spans.size());
+}
+
+/// What a message takes as a node of a graph.
+std::vector<double> captured(Device& device, const ProbeOptions& options, Network& network) {
+  SelfMessage message(device, network, one_mib);
+  once_in_the_open(device, [&] { message.issue(); });
+  const StreamId stream = device.stream(0, false);
+  device.driver().begin_capture(stream);
+  message.issue();
+  const GraphId graph = device.driver().end_capture();
+  return gated_samples(device, options, [&] { device.driver().launch(stream, graph); });
+}
+
+/// Questions that one GPU settles: whether NCCL starts, whether its kernels can be traced, captured and given windows.
+void ask_nccl_once(Device& device, const ProbeOptions& options, std::vector<ProbeRow>& rows) {
+  for (const bool blocking : {true, false}) {
+    rows.push_back(settled("attributed", {{"blocking", blocking ? "yes" : "no"}},
+                           [&] { return attributed(device, *options.connect({.blocking = blocking})); }));
+  }
+  rows.push_back(settled("captured", {}, [&] {
+    const std::unique_ptr<Network> network = options.connect({.graphs = true});
+    rows.push_back({.probe = "graph_message",
+                    .parameters = {{"bytes", number(one_mib)}},
+                    .samples = captured(device, options, *network)});
+    return 1.0;
+  }));
+  rows.push_back(settled("windows", {}, [&] {
+    const std::unique_ptr<Network> network = options.connect({.cta_policy = 2, .registered = true});
+    SelfMessage message(device, *network, one_mib);
+    once_in_the_open(device, [&] { message.issue(); });
+    return 1.0;
+  }));
+}
+
 /// What a group costs the host, and a message to oneself the device: no link, but all that comes before one.
 std::vector<ProbeRow> ask_nccl(Device& device, const ProbeOptions& options) {
-  if (options.network == nullptr) {
+  if (!options.connect) {
+    fmt::print(stderr, "nccl: this build or this machine has no NCCL\n");
     return {};
   }
   constexpr int groups = 20;
-  const std::size_t communicator = options.network->split(0);
-  const StreamId stream = device.stream(0, false);
   std::vector<ProbeRow> rows;
+  const auto before = std::chrono::steady_clock::now();
+  const std::unique_ptr<Network> network = options.connect({});
+  rows.push_back({.probe = "init", .samples = {Micros(std::chrono::steady_clock::now() - before).count()}});
+  ask_nccl_once(device, options, rows);
   for (const std::int64_t bytes : message_sizes(options)) {
-    const Matrices from(device, bytes / 2048, 1024, DType::bf16);
-    const Matrices to(device, bytes / 2048, 1024, DType::bf16);
-    const std::array sends{Message{0, from.at(0)}};
-    const std::array receives{Message{0, to.at(0)}};
-    const auto issue = [&] { options.network->exchange(communicator, stream, sends, receives); };
+    SelfMessage message(device, *network, bytes);
+    const auto issue = [&] { message.issue(); };
     once_in_the_open(device, issue);
+    const auto enqueue = [&] {
+      const auto begun = std::chrono::steady_clock::now();
+      for (int i = 0; i < groups; ++i) {
+        issue();
+      }
+      const Micros took = std::chrono::steady_clock::now() - begun;
+      finish(device);
+      return took / groups;
+    };
     const std::vector<std::pair<std::string, std::string>> parameters{{"bytes", number(bytes)}};
-    rows.push_back({.probe = "group_enqueue", .parameters = parameters, .samples = sampled(options, [&] {
-                                                                          const auto before =
-                                                                              std::chrono::steady_clock::now();
-                                                                          for (int i = 0; i < groups; ++i) {
-                                                                            issue();
-                                                                          }
-                                                                          const Micros took =
-                                                                              std::chrono::steady_clock::now() - before;
-                                                                          finish(device);
-                                                                          return took / groups;
-                                                                        })});
-    rows.push_back({.probe = "self_send", .parameters = parameters, .samples = sampled(options, [&] {
-                                                                      return behind_gate(device, issue);
-                                                                    })});
-    device.driver().begin_trace();
-    once_in_the_open(device, issue);
+    rows.push_back({.probe = "group_enqueue", .parameters = parameters, .samples = sampled(options, enqueue)});
+    rows.push_back({.probe = "self_send", .parameters = parameters, .samples = gated_samples(device, options, issue)});
     ProbeRow grid{.probe = "self_send_ctas", .parameters = parameters, .unit = "ctas"};
-    for (const DeviceSpan& span : device.driver().end_trace()) {
+    for (const DeviceSpan& span : message.traced()) {
       grid.samples.push_back(span.ctas);
     }
     if (!grid.samples.empty()) {

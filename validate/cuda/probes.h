@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,8 @@ struct ProbeOptions {
   int repetitions = 15;                 ///< Samples of every row.
   bool quick = false;                   ///< A few sizes of everything.
   std::vector<std::int64_t> lengths{};  ///< Of sequences that attention is asked about; none: the stage's own.
-  Network* network = nullptr;  ///< Of this one device, for the stage that asks NCCL; null: it has nothing to say.
+  /// Makes a network of this one device, for the stage that asks NCCL; empty: there is no NCCL.
+  std::function<std::unique_ptr<Network>(const NetworkOptions& options)> connect{};
 };
 
 /// A family of questions.

@@ -131,6 +131,35 @@ std::vector<Payload> Crew::gather(int members, Payload mine) {
   return play(members, telling);
 }
 
+Payload Crew::scatter(int members, std::vector<Payload> by_process) {
+  class Hearing final : public Activity {
+   public:
+    Hearing(Crew& crew, std::vector<Payload> by_process) : crew_(crew), by_process_(std::move(by_process)) {}
+    void begin() override {
+      for (std::size_t other = 0; other < by_process_.size(); ++other) {
+        crew_.send(static_cast<int>(other), {.kind = Note::Kind::data, .body = by_process_[other]});
+      }
+    }
+    void take(int from, const Note& note) override {
+      if (from != 0 || note.kind != Note::Kind::data) {
+        throw std::runtime_error(
+            fmt::format("process {} says what process 0 decides; run the same program everywhere", from));
+      }
+      heard_ = note.body;
+    }
+    [[nodiscard]] bool done() const override { return heard_.has_value(); }
+    [[nodiscard]] Payload heard() const { return *heard_; }
+
+   private:
+    Crew& crew_;
+    std::vector<Payload> by_process_;
+    std::optional<Payload> heard_;
+  };
+  Hearing hearing(*this, leads() ? std::move(by_process) : std::vector<Payload>{});
+  play(members, hearing);
+  return hearing.heard();
+}
+
 std::optional<Crew::Agreement> Crew::agree(int code, const std::string& message) {
   if (reason_) {
     return std::nullopt;

@@ -66,6 +66,9 @@ class Crew {
   std::vector<Payload> play(int members, Activity& activity);
   /// What each of them has to tell, by process, on the leader; throws like play().
   std::vector<Payload> gather(int members, Payload mine);
+  /// What the leader tells this process. All of the first `members` processes call it; only the leader's argument, a
+  /// payload for each of them, counts. Throws like play().
+  Payload scatter(int members, std::vector<Payload> by_process);
 
   /// The program's end, which all processes come to: the leader hears how all ended, and all take its exit code, or
   /// the largest of the others' where the leader has none to complain of. `endings` are those that failed, on the

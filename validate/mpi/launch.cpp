@@ -10,7 +10,6 @@
 
 #include "model/config/command_line.h"
 #include "model/config/plain_text.h"
-#include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "validate/tcp/rendezvous.h"
 #include "validate/tcp/tcp_world.h"
@@ -28,6 +27,12 @@ const char* environment_variable(const char* name) { return std::getenv(name); }
 }  // namespace
 
 Launch::Launch() : started_(started_by_mpi(environment_variable)) {}
+
+Launch::Launch(std::unique_ptr<World> world)
+    : tried_(true),
+      started_(Started{world->process(), world->processes()}),
+      world_(std::move(world)),
+      crew_(std::make_unique<Crew>(*world_, default_patience)) {}
 
 void require_processes(int ranks, const Crew& crew) {
   if (ranks > crew.processes()) {
@@ -54,7 +59,7 @@ Crew& Launch::crew(std::chrono::nanoseconds patience) {
 }
 
 Crew& Launch::crew_anyhow(std::chrono::nanoseconds patience) {
-  if (started_ || crew_) {
+  if (crew_ || (started_ && load_mpi_module().open != nullptr)) {
     return crew(patience);
   }
   const std::optional<Rendezvous> where = rendezvous_in(environment_variable);
@@ -70,16 +75,6 @@ Crew& Launch::crew_anyhow(std::chrono::nanoseconds patience) {
   started_ = Started{where->process, where->processes};
   crew_ = std::make_unique<Crew>(*world_, patience);
   return *crew_;
-}
-
-int Launch::local_process() {
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK", "SLURM_LOCALID"}) {
-    const char* value = environment_variable(name);
-    if (const std::optional<std::int64_t> local = value == nullptr ? std::nullopt : parse_integer(value)) {
-      return static_cast<int>(*local);
-    }
-  }
-  return 0;
 }
 
 /// MPI starts once only, and where it did not, all find that, and the first has said so.

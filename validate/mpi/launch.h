@@ -21,6 +21,8 @@ class Launch {
  public:
   /// Looks at the environment, and does nothing.
   Launch();
+  /// One of several processes that have met already.
+  explicit Launch(std::unique_ptr<World> world);
 
   /// Whether there are several processes, or one that mpirun started.
   [[nodiscard]] bool under_mpi() const { return started_.has_value(); }
@@ -32,11 +34,9 @@ class Launch {
   /// ConfigError when nobody started this as a process of several.
   Crew& crew(std::chrono::nanoseconds patience);
 
-  /// The same where no MPI started this, but torchrun or Slurm's srun did: then the processes meet over TCP. Throws as
-  /// crew(), and std::runtime_error when they do not meet within a minute.
+  /// The same where there is no MPI, but a launcher that rendezvous_in() knows: then the processes meet over TCP.
+  /// Throws as crew(), and std::runtime_error when they do not meet within a minute.
   Crew& crew_anyhow(std::chrono::nanoseconds patience);
-  /// Which of the processes on its machine this one is, as the launcher says.
-  [[nodiscard]] static int local_process();
 
   /// The last thing a program does: all processes end with the same exit code, once the first has printed what was
   /// wrong. `message` is what this process would have printed.

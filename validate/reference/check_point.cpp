@@ -126,7 +126,8 @@ CheckResult check_point(const CheckPoint& point, const CheckHow& how) {
                                 .orders = how.orders,
                                 .executor = how.executor,
                                 .oracle = how.oracle,
-                                .chaos = how.chaos});
+                                .chaos = how.chaos,
+                                .library_sums = how.library_sums});
     }
     if (how.together) {
       result.verdict = how.together(point.ranks, result.verdict);

@@ -69,6 +69,7 @@ struct CheckHow {
   MakeExecutor oracle{};  ///< As VerifyOptions.
   int orders = 4;
   std::uint64_t chaos = 1;
+  bool library_sums = false;  ///< As VerifyOptions.
   /// Where several processes each look at their own ranks: what they found together.
   std::function<Verdict(int ranks, const Verdict& mine)> together{};
 };

@@ -224,18 +224,26 @@ std::string to_json(std::span<const CheckResult> results) {
   return text + "\n]\n";
 }
 
-std::string to_csv(std::span<const CheckResult> results) {
+std::string csv_header() {
   std::string text;
   for (const Column& column : columns) {
     text += fmt::format("{}{}", text.empty() ? "" : ",", column.name);
   }
-  text += "\r\n";
+  return text + "\r\n";
+}
+
+std::string csv_row(const CheckResult& result) {
+  std::string row;
+  for (const Column& column : columns) {
+    row += fmt::format("{}{}", &column == columns.data() ? "" : ",", csv_cell(column.value(result)));
+  }
+  return row + "\r\n";
+}
+
+std::string to_csv(std::span<const CheckResult> results) {
+  std::string text = csv_header();
   for (const CheckResult& result : results) {
-    std::string row;
-    for (const Column& column : columns) {
-      row += fmt::format("{}{}", &column == columns.data() ? "" : ",", csv_cell(column.value(result)));
-    }
-    text += row + "\r\n";
+    text += csv_row(result);
   }
   return text;
 }

@@ -16,6 +16,9 @@ std::string to_table(std::span<const CheckResult> results);
 std::string to_json(std::span<const CheckResult> results);
 /// RFC 4180 with a header. What does not apply is empty.
 std::string to_csv(std::span<const CheckResult> results);
+/// Its lines one by one, for results that are printed as they come.
+std::string csv_header();
+std::string csv_row(const CheckResult& result);
 
 /// One line for every finding of every failed proof.
 std::string findings_in_words(std::span<const CheckResult> results);

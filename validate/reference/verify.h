@@ -27,8 +27,9 @@ struct Verdict {
   std::optional<Tally> bitwise;  // T2: random data, bitwise the unfused result; asked of programs that cut no sum
   Tally bound;                   // T3: random data, inside the componentwise bound
   // Of an executor, against the interpreter or another oracle, whose every buffer on every rank is compared.
-  std::optional<Tally> moved{};       // T0: tagged data, bytes moved and nothing computed
-  std::optional<Tally> same_order{};  // T1: random data, all that the program does
+  std::optional<Tally> moved{};  // T0: tagged data, bytes moved and nothing computed
+  /// T1: random data, all that the program does. Not asked where a library sums in an order of its own.
+  std::optional<Tally> same_order{};
 
   [[nodiscard]] bool ok() const {
     const auto fine = [](const std::optional<Tally>& tally) { return !tally || tally->ok(); };
@@ -49,6 +50,10 @@ struct VerifyOptions {
   MakeExecutor oracle{};
   /// Of an executor: the first of `orders` seeds of chaos.
   std::uint64_t chaos = 1;
+  /// Whether a library carries out collectives that sum, as NCCL does: it has an order of its own and rounds to the
+  /// wire's dtype at every hop. Where such sums have more than two terms, T1 is not asked; T-int and T3 are, and the
+  /// bound of T3 allows the N - 1 roundings of N ranks (unfused.cpp).
+  bool library_sums = false;
 };
 
 /// Whether every sum of the integer data of this seed is exact, whatever its order.
@@ -56,6 +61,10 @@ bool integers_stay_exact(const Program& program, const Sizes& sizes, std::uint64
 /// Whether every element of a product comes out of one op that takes its whole contraction, as in the unfused
 /// operation: no add, no accumulation, no reducing collective, no attention over a part of the keys.
 bool cuts_no_sum(const Program& program);
+
+/// Whether a collective adds the contributions of more than two ranks, so that its result depends on order and
+/// rounding.
+bool has_collective_sums(const Program& program);
 
 /// Throws Stuck when the program does not come to its end. Requires a program whose exchanges match, and sizes for
 /// which integer_data() keeps its sums exact.

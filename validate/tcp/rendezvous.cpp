@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
@@ -37,7 +39,6 @@ std::optional<std::int64_t> number_of(const Variable& variable, const char* name
 struct Names {
   const char* process;
   const char* processes;
-  const char* local;
 };
 
 std::optional<Rendezvous> by_names(const Variable& variable, const Names& names) {
@@ -53,34 +54,56 @@ std::optional<Rendezvous> by_names(const Variable& variable, const Names& names)
   }
   return Rendezvous{.process = static_cast<int>(*process),
                     .processes = static_cast<int>(*processes),
-                    .local = static_cast<int>(number_of(variable, names.local, most).value_or(0)),
                     .host = text_of(variable, "MASTER_ADDR").value_or(""),
                     .port = static_cast<std::uint16_t>(number_of(variable, "MASTER_PORT", 65535).value_or(0))};
 }
 
 }  // namespace
 
-std::optional<Rendezvous> rendezvous_in(const Variable& variable) {
-  std::optional<Rendezvous> found = by_names(variable, {"RANK", "WORLD_SIZE", "LOCAL_RANK"});
+namespace {
+
+/// A job's plain shell has the job's counts but is no process of a step, so SLURM_PROCID alone does not count.
+std::optional<Rendezvous> by_slurm(const Variable& variable) {
+  const std::optional<std::string> nodes = text_of(variable, "SLURM_STEP_NODELIST");
+  std::optional<Rendezvous> found =
+      nodes ? by_names(variable, {"SLURM_PROCID", "SLURM_NTASKS"}) : std::optional<Rendezvous>{};
   if (!found) {
-    // Beside SLURM_PROCID: a job's plain shell has the job's counts, but no process of a step.
-    if (!text_of(variable, "SLURM_STEP_NODELIST")) {
-      return std::nullopt;
-    }
-    found = by_names(variable, {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"});
-    if (!found) {
-      return std::nullopt;
-    }
-    if (found->host.empty()) {
-      found->host = first_host(*text_of(variable, "SLURM_STEP_NODELIST"));
-    }
-    if (found->port == 0) {
-      found->port = static_cast<std::uint16_t>(
-          usual_port + number_of(variable, "SLURM_JOB_ID", std::int64_t{1} << 40U).value_or(0) % 1000);
-    }
+    return std::nullopt;
   }
   if (found->host.empty()) {
-    throw ConfigError("RANK and WORLD_SIZE are set, but not where to meet; set MASTER_ADDR to the first machine");
+    found->host = first_host(*nodes);
+  }
+  if (found->port == 0) {
+    found->port = static_cast<std::uint16_t>(
+        usual_port + number_of(variable, "SLURM_JOB_ID", std::int64_t{1} << 40U).value_or(0) % 1000);
+  }
+  return found;
+}
+
+}  // namespace
+
+std::optional<Rendezvous> rendezvous_in(const Variable& variable) {
+  constexpr std::array others{Names{"PMI_RANK", "PMI_SIZE"}, Names{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                              Names{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+                              Names{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"}};
+  constexpr Names torchrun{"RANK", "WORLD_SIZE"};
+  Names names = torchrun;
+  std::optional<Rendezvous> found = by_names(variable, torchrun);
+  if (!found) {
+    found = by_slurm(variable);
+  }
+  for (const Names& other : others) {
+    if (!found) {
+      found = by_names(variable, other);
+      names = other;
+    }
+  }
+  if (!found) {
+    return std::nullopt;
+  }
+  if (found->host.empty()) {
+    throw ConfigError(fmt::format("{} and {} are set, but not where to meet; set MASTER_ADDR to the first machine",
+                                  names.process, names.processes));
   }
   found->port = found->port == 0 ? usual_port : found->port;
   return found;

@@ -14,16 +14,15 @@ namespace commfuse::validate {
 struct Rendezvous {
   int process = 0;
   int processes = 1;
-  int local = 0;  ///< Among the processes of this machine: which GPU is its own.
   std::string host;
   std::uint16_t port = 0;
   friend bool operator==(const Rendezvous&, const Rendezvous&) = default;
 };
 
-/// RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT, as torchrun leaves them; of Slurm's srun SLURM_PROCID,
-/// SLURM_NTASKS and SLURM_LOCALID, where MASTER_ADDR is the first of SLURM_STEP_NODELIST and MASTER_PORT comes of the
-/// job's number unless they are set. Nothing where neither did. Throws ConfigError for numbers that make no sense.
-/// `variable` is getenv().
+/// RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as torchrun sets them; SLURM_PROCID and SLURM_NTASKS under Slurm's
+/// srun, where MASTER_ADDR defaults to the first host of SLURM_STEP_NODELIST and MASTER_PORT follows from the job's
+/// number; the rank and size of PMI, Open MPI, Flux and JSM, where MASTER_ADDR must be set. Nothing without a launcher.
+/// Throws ConfigError for numbers that make no sense and a missing MASTER_ADDR. `variable` is getenv().
 std::optional<Rendezvous> rendezvous_in(const std::function<const char*(const char*)>& variable);
 
 /// "node003" of "node[003-010,012]", "a1" of "a1,b[2-3]".

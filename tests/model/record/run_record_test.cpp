@@ -29,6 +29,16 @@ RunRecord example() {
                    .seed = std::numeric_limits<std::uint64_t>::max(),
                    .warm_up = 5,
                    .noise = {.stated = 1ms, .samples = {1001us, 1002us}}};
+  record.environment.variables = {{"CUDA_VISIBLE_DEVICES", "0"}, {"NCCL_ALGO", "^NVLS"}};
+  record.environment.devices = {{.when = "before",
+                                 .rank = 1,
+                                 .gpu = "GPU-1",
+                                 .clock_mhz = 1980,
+                                 .memory_clock_mhz = 2619,
+                                 .power_w = 112.5,
+                                 .temperature_c = 41,
+                                 .throttle_reasons = "none"},
+                                {.when = "after", .rank = 1, .gpu = "GPU-1"}};
   record.runs.push_back({.strategy = "sliced",
                          .options = {{"slices", "4"}},
                          .parameters = "k=4",

@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "tests/validate/cuda/fake_driver.h"
 #include "validate/cpu/cpu_executor.h"
+#include "validate/cuda/virtual_executor.h"
 
 namespace commfuse::validate {
 namespace {
@@ -69,7 +71,7 @@ std::vector<MicroProgram> one_of_each() {
 TEST(Bench, EveryKindOfOpRunsOnThreads) {
   const std::vector<MicroProgram> programs = one_of_each();
   std::size_t heard = 0;
-  const std::vector<MicroBenchmark> measured = bench(
+  const BenchResult result = bench(
       programs, {.passes = 2, .repetitions = 3},
       [](Lowered lowered, Sizes sizes) {
         return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
@@ -79,10 +81,63 @@ TEST(Bench, EveryKindOfOpRunsOnThreads) {
         heard = done;
       });
   EXPECT_EQ(heard, 2 * programs.size());
-  ASSERT_EQ(measured.size(), programs.size());
-  for (const MicroBenchmark& one : measured) {
+  EXPECT_EQ(result.failures, std::vector<std::string>{});
+  ASSERT_EQ(result.measured.size(), programs.size());
+  for (const MicroBenchmark& one : result.measured) {
     const bool counts_gaps = one.op == "next" || one.op == "wake";
     EXPECT_EQ(one.samples.size(), counts_gaps ? 2U * 3U * 2U * 31U : 2U * 3U) << one.op;
+  }
+}
+
+/// Threads that run everything but products.
+MakeExecutor without_products() {
+  return [](Lowered lowered, Sizes sizes) -> std::unique_ptr<Executor> {
+    if (lowered.program->ops.front().kind == OpKind::gemm) {
+      throw std::runtime_error("out of memory");
+    }
+    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
+  };
+}
+
+TEST(Bench, KeepsWhatWasMeasuredWhenAnOpFails) {
+  const std::vector<MicroProgram> programs{product_alone(1, {.m = 4, .n = 4, .k = 4}),
+                                           kernel_alone(1, Function::copy, DType::bf16, {8192})};
+  const BenchResult result = bench(programs, {}, without_products());
+  ASSERT_EQ(result.measured.size(), 1U);
+  EXPECT_EQ(result.measured[0].op, "copy");
+  EXPECT_EQ(result.failures, std::vector<std::string>{"product 4 x 4 x 4: not measured: out of memory"});
+}
+
+TEST(Bench, EndsAtTheFirstFailureWhereOtherProcessesWait) {
+  EXPECT_THROW(bench({product_alone(1, {.m = 4, .n = 4, .k = 4})}, {.alone = false}, without_products()),
+               std::runtime_error);
+}
+
+TEST(Bench, KeepsWhatWasMeasuredBeforeTheExecutorGotStuck) {
+  const std::vector<MicroProgram> programs{kernel_alone(1, Function::copy, DType::bf16, {8192})};
+  int made = 0;
+  const BenchResult result = bench(programs, {.passes = 2}, [&](Lowered lowered, Sizes sizes) {
+    if (made++ == 1) {
+      throw Stuck("process 1 gave up");
+    }
+    return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
+  });
+  ASSERT_EQ(result.measured.size(), 1U);
+  EXPECT_EQ(result.failures, std::vector<std::string>{"stopped after 1 of 2 measurements: process 1 gave up"});
+}
+
+TEST(Bench, EveryOpOfAGpusPlanFitsBehindAGate) {
+  test::FakeCluster cluster;
+  Device device(cluster.device(0));
+  // The op whose queue is the deepest; two iterations are issued at once.
+  for (const MicroProgram& micro : micro_programs({.parts = {BenchPart::neighbours}, .gpu = true})) {
+    if (micro.what.bytes == 256 << 10) {
+      Sizes sizes = micro.sizes;
+      std::ranges::fill(sizes.block, 1);  // its values do not matter
+      VirtualExecutor executor(lower(micro.program), sizes, device,
+                               {.middle = 1, .mode = LaunchMode::gated, .random_data = true});
+      EXPECT_NO_THROW(executor.run({.products = Products::blocked, .iterations = 2, .traced = true}));
+    }
   }
 }
 

@@ -154,7 +154,7 @@ TEST(Links, EveryOrderedPairAndEveryRankIsMeasuredOnThreads) {
   const std::vector<MicroBenchmark> measured =
       bench(programs, {.passes = 2, .repetitions = 2}, [](Lowered lowered, Sizes sizes) {
         return std::make_unique<CpuExecutor>(std::move(lowered), std::move(sizes), CpuOptions{});
-      });
+      }).measured;
   std::set<std::tuple<std::int64_t, std::int64_t, std::int64_t>> seen;
   for (const MicroBenchmark& one : measured) {
     seen.emplace(one.bytes, one.rank, one.peer);

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/validate/cuda/fake_driver.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <utility>
 
+#include "validate/cuda/stated_costs.h"
 #include "validate/reference/collective.h"
 #include "validate/reference/rounding.h"
 
@@ -94,27 +97,62 @@ void move_parts(const MoveCall& call) {
   }
 }
 
+/// What member `to` gets. A ring adds one contribution a hop, beginning behind the receiver, and every hop stores the
+/// partial sum in the dtype of the wire. An all-reduce sums once and gives all members the same bits.
+Matrix<float> summed_by_hops(CollectiveKind kind, DType wire, const std::vector<Matrix<float>>& inputs,
+                             std::size_t to) {
+  if (kind != CollectiveKind::reduce_scatter && kind != CollectiveKind::all_reduce) {
+    return collective(kind, inputs)[to];
+  }
+  const std::size_t members = inputs.size();
+  to = kind == CollectiveKind::all_reduce ? 0 : to;
+  Matrix<float> partial = part_for(kind, inputs[(to + 1) % members], to, members);
+  for (std::size_t hop = 2; hop <= members; ++hop) {
+    const std::array terms{partial, part_for(kind, inputs[(to + hop) % members], to, members)};
+    partial = rounded(wire, sum(terms));
+  }
+  return partial;
+}
+
 }  // namespace
 
-FakeCluster::FakeCluster(int devices, std::uint64_t seed) : random_(seed) {
-  for (int rank = 0; rank < devices; ++rank) {
+FakeCluster::FakeCluster(FakeOptions options) : options_(std::move(options)), random_(options_.seed) {
+  for (int rank = 0; rank < options_.devices; ++rank) {
     devices_.push_back(std::make_unique<FakeDriver>(*this, rank));
   }
 }
 
 FakeCluster::~FakeCluster() = default;
 
-void FakeCluster::meet_and_run() {
+bool FakeCluster::finish(const FakeDriver& device, Duration patience) {
   std::unique_lock lock(mutex_);
-  if (++here_ == devices()) {
-    here_ = 0;
-    ++round_;
+  waiting_.insert(&device);
+  const auto leave = [&](bool done) {
+    waiting_.erase(&device);
+    something_happened_.notify_all();
+    return done;
+  };
+  for (;;) {
     run();
-    all_here_.notify_all();
-    return;
+    if (device.is_idle()) {
+      return leave(true);
+    }
+    if (all_wait()) {  // nobody is left who could issue what others wait for
+      return leave(false);
+    }
+    const std::uint64_t seen = happened_;
+    const bool moved = something_happened_.wait_for(lock, std::chrono::ceil<std::chrono::milliseconds>(patience), [&] {
+      return happened_ != seen || device.is_idle() || all_wait();
+    });
+    if (!moved) {
+      return leave(false);
+    }
   }
-  const int round = round_;
-  all_here_.wait(lock, [&] { return round_ != round; });
+}
+
+bool FakeCluster::all_wait() const {
+  return std::ranges::all_of(devices_,
+                             [&](const auto& device) { return waiting_.contains(device.get()) && !device->is_idle(); });
 }
 
 void FakeCluster::run() {
@@ -141,6 +179,7 @@ bool FakeCluster::step() {
   }
   const auto [rank, stream] = ready[random_.next() % ready.size()];
   devices_[rank]->execute(stream);
+  ++happened_;
   return true;
 }
 
@@ -206,23 +245,27 @@ void FakeCluster::meet(std::size_t rank, FakeOp& mine) {
   if (stand.size() != all.size()) {
     return;
   }
-  const std::vector<Matrix<float>> results = collective(mine.collective, inputs);
   for (std::size_t i = 0; i < stand.size(); ++i) {
-    write(stand[i]->out, results[i]);
+    write(stand[i]->out, summed_by_hops(mine.collective, mine.in.dtype, inputs, i));
     stand[i]->sent = {1};
   }
 }
 
-void FakeCluster::name_color(std::size_t split, std::size_t rank, int color) {
-  const std::lock_guard lock(color_mutex_);
+void FakeCluster::name_color(std::size_t split, std::size_t rank, int color, int ranks) {
+  std::unique_lock lock(color_mutex_);
   colors_[{split, rank}] = color;
+  all_named_.notify_all();
+  all_named_.wait(lock, [&] {
+    return std::ranges::count_if(colors_, [&](const auto& one) { return one.first.first == split; }) >= ranks;
+  });
 }
 
 std::vector<std::size_t> FakeCluster::members(std::size_t communicator, std::size_t rank) {
   const std::lock_guard lock(color_mutex_);
   std::vector<std::size_t> result;
   for (std::size_t other = 0; other < devices_.size(); ++other) {
-    if (colors_.at({communicator, other}) == colors_.at({communicator, rank})) {
+    const auto color = colors_.find({communicator, other});
+    if (color != colors_.end() && color->second == colors_.at({communicator, rank})) {
       result.push_back(other);
     }
   }
@@ -230,22 +273,52 @@ std::vector<std::size_t> FakeCluster::members(std::size_t communicator, std::siz
 }
 
 DeviceFacts FakeDriver::facts() const {
-  return {.name = "a device that is not there", .multiprocessors = 8, .capability = 90, .memory = {1 << 30}};
+  return {.name = cluster_.options().name,
+          .uuid = fmt::format("GPU-{}", rank_),
+          .multiprocessors = 132,
+          .capability = 90,
+          .memory = {1 << 30}};
 }
 
 Address FakeDriver::allocate(Bytes bytes) {
   require(open_ || bytes.count == 0, "memory is asked for under a closed gate");
+  constexpr std::int64_t poisoned = 1 << 24;  // larger blocks are zeros, which cost nothing
   // With room to align, and a little more, so that addresses differ.
-  std::vector<std::byte> memory(static_cast<std::size_t>(bytes.count) + 512, std::byte{0xff});
-  const auto at = (reinterpret_cast<Address>(memory.data()) + 255) / 256 * 256;  // NOLINT(*-reinterpret-cast)
-  memory_.emplace(at, std::move(memory));
+  const std::size_t size = static_cast<std::size_t>(bytes.count) + 512;
+  std::unique_ptr<std::byte, Free> block(static_cast<std::byte*>(std::calloc(size, 1)));  // NOLINT(*-no-malloc)
+  require(block != nullptr, "out of memory");
+  if (bytes.count <= poisoned) {
+    std::fill_n(block.get(), size, std::byte{0xff});
+  }
+  const auto at = (reinterpret_cast<Address>(block.get()) + 255) / 256 * 256;  // NOLINT(*-reinterpret-cast)
+  memory_.emplace(at, std::move(block));
   return at;
 }
 
-void FakeDriver::release(Address at) { require(memory_.erase(at) == 1, "what is released was allocated"); }
+void FakeDriver::release(Address at) {
+  require(open_, "memory is released under a closed gate");
+  require(memory_.erase(at) == 1, "what is released was allocated");
+}
+
+bool FakeDriver::is_idle() const {
+  return std::ranges::all_of(streams_, [](const auto& queue) { return queue.empty(); });
+}
 
 void FakeDriver::require_idle(const char* what) const {
-  require(std::ranges::all_of(streams_, [](const auto& queue) { return queue.empty(); }), what);
+  const Lock lock(cluster_.mutex_);
+  require(is_idle(), what);
+}
+
+void FakeDriver::set_gate(bool open) {
+  const Lock lock(cluster_.mutex_);
+  open_ = open;
+  ++cluster_.happened_;
+  cluster_.something_happened_.notify_all();
+}
+
+template <class Call>
+Duration FakeDriver::time_of(const Call& call) const {
+  return cluster_.options().stated_times ? stated_time(StatedCosts{}, call) : std::chrono::microseconds(1);
 }
 
 void FakeDriver::upload(Address to, std::span<const std::byte> bytes) {
@@ -259,35 +332,50 @@ void FakeDriver::download(std::span<std::byte> bytes, Address from) {
 }
 
 StreamId FakeDriver::make_stream(bool /*urgent*/) {
+  const Lock lock(cluster_.mutex_);
   streams_.emplace_back();
   return StreamId{static_cast<std::int32_t>(streams_.size() - 1)};
 }
 
-/// In pairs, as devices hand them out.
+/// In groups of eight, as an H100 hands them out.
 Partition FakeDriver::set_apart(int multiprocessors) {
   if (!sets_apart_) {
     return Driver::set_apart(multiprocessors);  // as a driver before 12.4
   }
-  const int taken = (multiprocessors + 1) / 2 * 2;
-  require(apart_ + taken <= facts().multiprocessors, "too few multiprocessors are left to set apart");
-  apart_ += taken;
+  constexpr int group = 8;
+  int left = facts().multiprocessors;
+  for (const auto& [id, held] : apart_) {
+    left -= held;
+  }
+  const int taken = (multiprocessors + group - 1) / group * group;
+  require(taken <= left, "too few multiprocessors are left to set apart");
+  apart_[partitions_] = taken;
   return {partitions_++, taken};
 }
 
+void FakeDriver::give_back(const Partition& partition) {
+  require_idle("a partition is given back while streams work");
+  require(apart_.erase(partition.id) == 1, "a partition is given back that is not held");
+}
+
 StreamId FakeDriver::make_stream_on(const Partition& partition, bool urgent) {
-  require(partition.id < partitions_, "a partition is used that was not set apart");
+  require(apart_.contains(partition.id), "a partition is used that is not held");
   const StreamId made = make_stream(urgent);
   streams_apart_.insert(static_cast<std::size_t>(made));
   return made;
 }
 
 EventId FakeDriver::make_event(bool timed) {
+  const Lock lock(cluster_.mutex_);
   events_.push_back({.timed = timed});
   return EventId{static_cast<std::int32_t>(events_.size() - 1)};
 }
 
 /// Outside a capture into the queue; inside it into the graph, which issues it anew at every launch.
 void FakeDriver::issue(StreamId stream, FakeOp op) {
+  const Lock lock(cluster_.mutex_);
+  ++cluster_.happened_;
+  cluster_.something_happened_.notify_all();
   if (capture_) {
     note_capture(stream, op);
     capture_->calls.emplace_back([this, stream, op] { issue(stream, op); });
@@ -326,18 +414,32 @@ void FakeDriver::give(StreamId stream, FakeOp op) {
   issue(stream, std::move(op));
 }
 
+void FakeDriver::give_unlabelled(StreamId stream, FakeOp op) {
+  op.label = 0;
+  issue(stream, std::move(op));
+}
+
 void FakeDriver::record(EventId event, StreamId stream) {
   issue(stream, {.kind = FakeOp::Kind::record, .event = position(event)});
 }
 void FakeDriver::wait(StreamId stream, EventId event) {
   issue(stream, {.kind = FakeOp::Kind::wait, .event = position(event)});
 }
+void FakeDriver::begin_trace() {
+  const Lock lock(cluster_.mutex_);
+  trace_.emplace();
+}
+
 void FakeDriver::fill(StreamId stream, Address at, Bytes bytes, std::uint8_t byte) {
   give(stream,
        {.work = [at, bytes, byte] { std::fill_n(bytes_at(at), bytes.count, std::byte{byte}); }, .name = "fill"});
 }
 void FakeDriver::randomize(StreamId stream, const Panel& panel, std::uint64_t seed) {
-  const auto work = [panel, seed] {
+  const double most = cluster_.options().most_work;
+  const auto work = [panel, seed, most] {
+    if (static_cast<double>(panel.bytes().count) > most) {
+      return;
+    }
     Random random(seed);
     Matrix<float> value(panel.rows, panel.columns);
     std::ranges::generate(value.values(), [&] { return random.uniform(); });
@@ -345,11 +447,40 @@ void FakeDriver::randomize(StreamId stream, const Panel& panel, std::uint64_t se
   };
   give(stream, {.work = work, .name = "randomize"});
 }
+void FakeDriver::use(const std::string& what) {
+  if (!used_.contains(what)) {
+    require(open_ && !capture_, "its first use waits for the gate or breaks the capture: " + what);
+    used_.insert(what);
+  }
+}
+
 void FakeDriver::product(StreamId stream, const ProductCall& call) {
-  give(stream, {.work = [call] { multiply(call); }, .name = "product"});
+  if (call.products == Products::blocked) {
+    use(fmt::format("product {} x {} x {} {}{}{} on {}, algorithm of {}", call.out.rows, call.out.columns,
+                    call.transpose_a ? call.a.rows : call.a.columns, call.transpose_a, call.transpose_b,
+                    call.accumulate, call.multiprocessors, call.algorithm_rows));
+  }
+  const std::int64_t k = call.transpose_a ? call.a.rows : call.a.columns;
+  const bool is_done = 2.0 * static_cast<double>(call.out.rows * call.out.columns * k) <= cluster_.options().most_work;
+  give(stream, {.work =
+                    [call, is_done] {
+                      if (is_done) {
+                        multiply(call);
+                      }
+                    },
+                .name = "product",
+                .time = time_of(call)});
 }
 void FakeDriver::function(StreamId stream, const FunctionCall& call) {
-  give(stream, {.work = [call] { apply_function(call); }, .name = "function"});
+  const bool is_done = static_cast<double>(call.out.bytes().count) <= cluster_.options().most_work;
+  give(stream, {.work =
+                    [call, is_done] {
+                      if (is_done) {
+                        apply_function(call);
+                      }
+                    },
+                .name = "function",
+                .time = time_of(call)});
 }
 void FakeDriver::attend(StreamId stream, const AttentionCall& call) {
   const bool fused = call.products == Products::blocked && call.kernel != AttentionKernel::cublaslt;
@@ -359,15 +490,42 @@ void FakeDriver::attend(StreamId stream, const AttentionCall& call) {
   if (call.products == Products::blocked) {
     attention_by_ = fused && cudnn_ ? "cuDNN" : "cuBLASLt";
   }
+  if (call.products == Products::blocked) {
+    use(fmt::format("attention of {} on {} rows", call.parts.front().queries.rows, call.keys.rows));
+  }
   AttentionCall done = call;
   done.layout.causal = call.layout.causal && !(fused && wrong_);
-  give(stream, {.work = [done] { attend_to(done); }, .name = "attention"});
+  const double scores = static_cast<double>(call.keys.rows) * static_cast<double>(call.parts.front().queries.rows);
+  const bool is_done = scores * static_cast<double>(call.keys.columns) <= cluster_.options().most_work;
+  give(stream, {.work =
+                    [done, is_done] {
+                      if (is_done) {
+                        attend_to(done);
+                      }
+                    },
+                .name = "attention",
+                .time = time_of(call)});
 }
 void FakeDriver::move(StreamId stream, const MoveCall& call) {
-  give(stream, {.work = [call] { move_parts(call); }, .name = "move"});
+  double bytes = 0.0;
+  for (const MoveCall::Part& part : call.parts) {
+    bytes += static_cast<double>(part.from.bytes().count);
+  }
+  const bool is_done = bytes <= cluster_.options().most_work;
+  give(stream, {.work =
+                    [call, is_done] {
+                      if (is_done) {
+                        move_parts(call);
+                      }
+                    },
+                .name = "move",
+                .time = time_of(call)});
 }
-void FakeDriver::spin(StreamId stream, Duration /*time*/) {
-  give(stream, {.work = [] {}, .name = "spin"});
+void FakeDriver::spin(StreamId stream, Duration time) {
+  const Duration stated = std::max<Duration>(time, StatedCosts{}.launch);
+  give(
+      stream,
+      {.work = [] {}, .name = "spin", .time = cluster_.options().stated_times ? stated : std::chrono::microseconds(1)});
 }
 void FakeDriver::gate(StreamId stream) {
   FakeOp op{.kind = FakeOp::Kind::gate};
@@ -392,8 +550,8 @@ bool FakeDriver::ready(const FakeOp& op) const {
 void FakeDriver::execute(std::size_t stream) {
   const FakeOp op = std::move(streams_[stream].front());
   streams_[stream].pop_front();
-  const std::int64_t began = clock_;
-  ++clock_;
+  const Duration began = clock_;
+  clock_ += op.time;
   if (op.kind == FakeOp::Kind::record) {
     events_[op.event].reached = op.version;
     events_[op.event].time = clock_;
@@ -403,21 +561,20 @@ void FakeDriver::execute(std::size_t stream) {
     op.work();
   }
   if (trace_ && !op.name.empty()) {
-    trace_->push_back({.label = op.label, .begin = began * 1000, .end = clock_ * 1000, .name = op.name, .ctas = 1});
+    const auto nanoseconds = [](Duration at) { return std::chrono::floor<std::chrono::nanoseconds>(at).count(); };
+    trace_->push_back(
+        {.label = op.label, .begin = nanoseconds(began), .end = nanoseconds(clock_), .name = op.name, .ctas = 1});
   }
 }
 
-bool FakeDriver::finish(Duration /*patience*/) {
-  cluster_.meet_and_run();
-  return std::ranges::all_of(streams_, [](const auto& queue) { return queue.empty(); });
-}
+bool FakeDriver::finish(Duration patience) { return cluster_.finish(*this, patience); }
 
-/// Every op that is done takes a microsecond.
 Duration FakeDriver::elapsed(EventId from, EventId to) {
+  const Lock lock(cluster_.mutex_);
   const Event& first = events_.at(position(from));
   const Event& last = events_.at(position(to));
   require(first.timed && last.timed && first.reached > 0 && last.reached > 0, "time between events that keep none");
-  return std::chrono::microseconds(last.time - first.time);
+  return last.time - first.time;
 }
 
 void FakeDriver::begin_capture(StreamId origin) {
@@ -442,22 +599,38 @@ void FakeDriver::launch(StreamId /*stream*/, GraphId graph) {
 }
 
 std::vector<DeviceSpan> FakeDriver::end_trace() {
+  const Lock lock(cluster_.mutex_);
   std::vector<DeviceSpan> spans = std::move(*trace_);
   trace_.reset();
   return spans;
 }
 
 std::size_t FakeNetwork::split(int color) {
-  cluster_.name_color(splits_, static_cast<std::size_t>(rank_), color);
-  return splits_++;
+  cluster_.name_color(next_, static_cast<std::size_t>(rank_), color, ranks_);
+  return next_++;
+}
+
+void FakeNetwork::give(StreamId stream, FakeOp op) {
+  FakeDriver& device = cluster_.device(rank_);
+  if (options_.blocking) {
+    device.give(stream, std::move(op));
+  } else {
+    device.give_unlabelled(stream, std::move(op));
+  }
 }
 
 void FakeNetwork::exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
                            std::span<const Message> receives) {
-  require(communicator < splits_, "a communicator is made before it is used");
+  require(communicator >= first_ && communicator < next_, "a communicator is made before it is used");
   for (const std::span<const Message> side : {sends, receives}) {
     require(std::ranges::all_of(side, [](const Message& message) { return message.data.contiguous(); }),
             "a message lies together");
+  }
+  for (const Message& one : sends) {
+    cluster_.device(rank_).use(fmt::format("sends of communicator {} to {}", communicator, one.peer));
+  }
+  for (const Message& one : receives) {
+    cluster_.device(rank_).use(fmt::format("receives of communicator {} from {}", communicator, one.peer));
   }
   FakeOp op{.kind = FakeOp::Kind::exchange, .communicator = communicator};
   op.sends.assign(sends.begin(), sends.end());
@@ -465,16 +638,17 @@ void FakeNetwork::exchange(std::size_t communicator, StreamId stream, std::span<
   op.sent.resize(sends.size(), 0);
   op.received.resize(receives.size(), 0);
   op.name = "exchange";
-  cluster_.device(rank_).give(stream, std::move(op));
+  give(stream, std::move(op));
 }
 
 void FakeNetwork::collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                              const Panel& out) {
-  require(communicator < splits_, "a communicator is made before it is used");
+  require(communicator >= first_ && communicator < next_, "a communicator is made before it is used");
   require(in.contiguous() && out.contiguous(), "what a collective gives and takes lies together");
+  cluster_.device(rank_).use(fmt::format("collectives {} of communicator {}", static_cast<int>(kind), communicator));
   FakeOp op{.kind = FakeOp::Kind::collective, .communicator = communicator, .collective = kind, .in = in, .out = out};
   op.name = "collective";
-  cluster_.device(rank_).give(stream, std::move(op));
+  give(stream, std::move(op));
 }
 
 }  // namespace commfuse::validate::test

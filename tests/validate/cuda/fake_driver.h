@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices that only record what they are given, and do it later, on the host, in a random order of those that streams,
 // events and messages allow: what a real device may do at worst. What CUDA or NCCL would refuse, or do wrong in
-// silence, throws here.
+// silence, throws here: memory under a closed gate, and whatever is loaded or connected when it first runs, as kernels
+// of cuBLASLt and NCCL's channels are, behind a gate or in a capture. Sums of NCCL are rounded to the wire's dtype at
+// every hop, and every rank has its own order of them. Multiprocessors come in groups of eight, 132 in all.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <cstdlib>
 #include <deque>
 #include <functional>
 #include <map>
@@ -25,37 +29,59 @@ class FakeDriver;
 
 struct FakeOp;
 
-/// One or several devices, each used by its own thread; what they were given is done when all of them wait.
+struct FakeOptions {
+  int devices = 1;
+  std::uint64_t seed = 1;
+  /// Calls of more FLOPs or bytes than this leave memory as it is: nobody looks at the values, and a processor would
+  /// take too long.
+  double most_work = 1e18;
+  /// Calls last as long as stated_costs.h says; otherwise everything lasts a microsecond.
+  bool stated_times = false;
+  std::string name = "a device that is not there";
+};
+
+/// One or several devices, each used by its own thread. What they were given is done while any of them waits.
 class FakeCluster {
  public:
-  explicit FakeCluster(int devices = 1, std::uint64_t seed = 1);
+  explicit FakeCluster(int devices = 1, std::uint64_t seed = 1) : FakeCluster(FakeOptions{devices, seed}) {}
+  explicit FakeCluster(FakeOptions options);
   ~FakeCluster();
   FakeCluster(const FakeCluster&) = delete;
   FakeCluster& operator=(const FakeCluster&) = delete;
 
   [[nodiscard]] FakeDriver& device(int which) { return *devices_[static_cast<std::size_t>(which)]; }
   [[nodiscard]] int devices() const { return static_cast<int>(devices_.size()); }
-  /// Waits for the others, then all that can be done is done.
-  void meet_and_run();
+  [[nodiscard]] const FakeOptions& options() const { return options_; }
+  /// Does what can be done until the device has nothing left. False when all devices that have something left wait and
+  /// nothing can be done, or when nothing happens for `patience`.
+  [[nodiscard]] bool finish(const FakeDriver& device, Duration patience);
   /// Who is in a rank's communicator: all that named the same colour at the same split.
   [[nodiscard]] std::vector<std::size_t> members(std::size_t communicator, std::size_t rank);
-  void name_color(std::size_t split, std::size_t rank, int color);
+  /// Returns once `ranks` of them have named a colour at this split.
+  void name_color(std::size_t split, std::size_t rank, int color, int ranks);
 
  private:
   void run();
   bool step();
+  /// Whether every device waits and has something left.
+  [[nodiscard]] bool all_wait() const;
   void trade(std::size_t rank);
   [[nodiscard]] std::vector<FakeOp*> heads(std::size_t rank);
   void send(std::size_t rank, FakeOp& mine);
   void meet(std::size_t rank, FakeOp& mine);
 
+  friend class FakeDriver;
+
+  FakeOptions options_;
   std::vector<std::unique_ptr<FakeDriver>> devices_;
   Random random_;
-  std::mutex mutex_;
-  std::condition_variable all_here_;
-  int here_ = 0;
-  int round_ = 0;
+  /// Of all devices: the thread that waits does the work of all of them.
+  std::recursive_mutex mutex_;
+  std::condition_variable_any something_happened_;
+  std::set<const FakeDriver*> waiting_;  // devices in finish()
+  std::uint64_t happened_ = 0;           // ops that were issued or done
   std::mutex color_mutex_;
+  std::condition_variable all_named_;
   std::map<std::pair<std::size_t, std::size_t>, int> colors_;  // by split and rank
 };
 
@@ -73,6 +99,7 @@ struct FakeOp {
   Panel in{}, out{};
   std::uint64_t label = 0;
   std::string name{};
+  Duration time = std::chrono::microseconds(1);
 };
 
 /// What is issued between begin_capture() and end_capture().
@@ -101,6 +128,7 @@ class FakeDriver final : public Driver {
   }
   [[nodiscard]] std::string attention_by() const override { return attention_by_; }
   Partition set_apart(int multiprocessors) override;
+  void give_back(const Partition& partition) override;
   StreamId make_stream_on(const Partition& partition, bool urgent) override;
   EventId make_event(bool timed) override;
   void record(EventId event, StreamId stream) override;
@@ -113,8 +141,8 @@ class FakeDriver final : public Driver {
   void move(StreamId stream, const MoveCall& call) override;
   void spin(StreamId stream, Duration time) override;
   void gate(StreamId stream) override;
-  void close_gate() override { open_ = false; }
-  void open_gate() override { open_ = true; }
+  void close_gate() override { set_gate(false); }
+  void open_gate() override { set_gate(true); }
   [[nodiscard]] bool gate_held() override { return true; }
   [[nodiscard]] bool finish(Duration patience) override;
   [[nodiscard]] Duration elapsed(EventId from, EventId to) override;
@@ -122,11 +150,15 @@ class FakeDriver final : public Driver {
   GraphId end_capture() override;
   void launch(StreamId stream, GraphId graph) override;
   void label(std::uint64_t id) override { label_ = id; }
-  void begin_trace() override { trace_.emplace(); }
+  void begin_trace() override;
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
 
   /// A message or collective, as FakeNetwork issues it.
   void give(StreamId stream, FakeOp op);
+  /// The same from a thread that has no label.
+  void give_unlabelled(StreamId stream, FakeOp op);
+  /// Something is loaded or connected by its first use, which must not be behind a gate or in a capture.
+  void use(const std::string& what);
 
   /// "product", "move", ... in the order they were issued.
   [[nodiscard]] const std::vector<std::string>& issued() const { return issued_; }
@@ -140,9 +172,16 @@ class FakeDriver final : public Driver {
     bool timed = false;
     int recorded = 0;  // issued
     int reached = 0;   // done
-    std::int64_t time = 0;
+    Duration time{};
     bool captured = false;
   };
+  using Lock = std::lock_guard<std::recursive_mutex>;
+
+  void set_gate(bool open);
+  /// As long as the call is stated to last, or a microsecond.
+  template <class Call>
+  [[nodiscard]] Duration time_of(const Call& call) const;
+  [[nodiscard]] bool is_idle() const;
   void issue(StreamId stream, FakeOp op);
   void note_capture(StreamId stream, const FakeOp& op);
   void require_idle(const char* what) const;
@@ -151,7 +190,10 @@ class FakeDriver final : public Driver {
 
   FakeCluster& cluster_;
   int rank_;
-  std::map<Address, std::vector<std::byte>> memory_;
+  struct Free {
+    void operator()(std::byte* block) const { std::free(block); }  // NOLINT(*-no-malloc)
+  };
+  std::map<Address, std::unique_ptr<std::byte, Free>> memory_;
   std::vector<std::deque<FakeOp>> streams_;
   std::vector<Event> events_;
   bool open_ = true;
@@ -159,25 +201,29 @@ class FakeDriver final : public Driver {
   std::vector<std::vector<std::function<void()>>> graphs_;
   std::uint64_t label_ = 0;
   std::optional<std::vector<DeviceSpan>> trace_;
-  std::int64_t clock_ = 0;  // ops done
+  Duration clock_{};  // one op after another, whatever its stream
   std::vector<std::string> issued_, issued_apart_;
   bool sets_apart_ = true;
   bool cudnn_ = false;
   bool wrong_ = false;
   std::string attention_by_;
-  int apart_ = 0;  // multiprocessors
-  int partitions_ = 0;
+  std::map<std::int32_t, int> apart_;  // multiprocessors by partition
+  std::int32_t partitions_ = 0;
   std::set<std::size_t> streams_apart_;
+  std::set<std::string> used_;
 };
 
 /// NCCL among the devices of a cluster: messages of one communicator meet in order, and a group ends as a whole.
 class FakeNetwork final : public Network {
  public:
-  FakeNetwork(FakeCluster& cluster, int rank) : cluster_(cluster), rank_(rank) {}
+  FakeNetwork(FakeCluster& cluster, int rank) : FakeNetwork(cluster, rank, cluster.devices()) {}
+  /// Of the first `ranks` devices. Networks of one cluster count their communicators from different numbers.
+  FakeNetwork(FakeCluster& cluster, int rank, int ranks, const NetworkOptions& options = {}, std::size_t first = 0)
+      : cluster_(cluster), rank_(rank), ranks_(ranks), options_(options), first_(first), next_(first) {}
   [[nodiscard]] std::string version() const override { return "2.28.9"; }
   [[nodiscard]] std::vector<std::string> notes() const override { return {}; }
   [[nodiscard]] int rank() const override { return rank_; }
-  [[nodiscard]] int ranks() const override { return cluster_.devices(); }
+  [[nodiscard]] int ranks() const override { return ranks_; }
   [[nodiscard]] std::size_t split(int color) override;
   void exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
                 std::span<const Message> receives) override;
@@ -187,9 +233,15 @@ class FakeNetwork final : public Network {
   void abort() override {}
 
  private:
+  /// From another thread unless the communicators block, and so without the label of this one.
+  void give(StreamId stream, FakeOp op);
+
   FakeCluster& cluster_;
   int rank_;
-  std::size_t splits_ = 0;
+  int ranks_;
+  NetworkOptions options_;
+  std::size_t first_ = 0;
+  std::size_t next_ = 0;
 };
 
 }  // namespace commfuse::validate::test

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,8 @@ TEST(NcclFeatures, AFeatureNeedsTheHeaderAndTheLibrary) {
   EXPECT_FALSE(has({22802, 22802}, NcclFeature::all_to_all));  // it came with 2.28.3
   EXPECT_TRUE(has(both(2, 19, 3), NcclFeature::registration));
   EXPECT_FALSE(has(both(2, 18, 6), NcclFeature::registration));
-  EXPECT_FALSE(has(both(2, 30, 6), NcclFeature::graph_stream_order));
-  EXPECT_TRUE(has(both(2, 30, 7), NcclFeature::graph_stream_order));
+  EXPECT_FALSE(has(both(2, 28, 9), NcclFeature::graph_usage));
+  EXPECT_TRUE(has(both(2, 29, 2), NcclFeature::graph_usage));
 }
 
 TEST(NcclFeatures, OlderThanCommunicatorsThatSplitIsRefused) {
@@ -66,12 +67,45 @@ TEST(NcclFeatures, AHeaderOfAnotherMinorVersionIsNoted) {
 }
 
 TEST(NcclFeatures, WhatNcclReadsOnceLeavesTheUsersOrderAndForcesChannels) {
-  const std::vector<NcclVariable> plain{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1", false},
-                                        {"NCCL_GRAPH_STREAM_ORDERING", "0", false}};
+  const std::vector<NcclVariable> plain{{"NCCL_LAUNCH_ORDER_IMPLICIT", "1", false}};
   EXPECT_EQ(process_variables({}), plain);
   std::vector<NcclVariable> tuned = plain;
   tuned.push_back({"NCCL_MIN_P2P_NCHANNELS", "32", true});
   EXPECT_EQ(process_variables({.least_p2p_channels = 32}), tuned);
+}
+
+TEST(NcclFeatures, GraphsDoNotMixWhereNcclCanBeTold) {
+  const NetworkOptions graphs{.graphs = true};
+  EXPECT_EQ(graph_usage_mode(graphs, both(2, 26, 0)), std::nullopt);
+  EXPECT_EQ(graph_usage_mode(graphs, both(2, 28, 9)), std::nullopt);
+  EXPECT_EQ(graph_usage_mode(graphs, both(2, 29, 2)), 1);
+  EXPECT_EQ(graph_usage_mode(graphs, both(2, 30, 3)), 1);
+  EXPECT_EQ(graph_usage_mode(graphs, both(2, 30, 7)), 1);
+  EXPECT_EQ(graph_usage_mode(graphs, {22809, 23007}), std::nullopt);  // the header's structure lacks the field
+  EXPECT_EQ(graph_usage_mode({}, both(2, 30, 7)), std::nullopt);
+}
+
+// NCCL allows NCCL_GRAPH_STREAM_ORDERING=0 without mixing only, and with one operation at a time on a GPU; lanes
+// overlap.
+TEST(NcclFeatures, TheOrderOfGraphsIsLeftToNccl) {
+  for (const bool graphs : {false, true}) {
+    for (const NcclVariable& one : process_variables({.graphs = graphs})) {
+      EXPECT_NE(one.name, "NCCL_GRAPH_STREAM_ORDERING");
+    }
+  }
+}
+
+TEST(NcclFeatures, CostsOfGraphsAreNoted) {
+  const std::vector<std::string> mixing{
+      "NCCL 2.28.9 cannot leave out of graphs the nodes that order them among other operations; 2.29.2 can"};
+  EXPECT_EQ(notes_on({.graphs = true}, both(2, 28, 9)), mixing);
+  const std::vector<std::string> ordered{
+      "NCCL 2.30.7 runs captured operations one after another, so lanes wait for each other in a graph; use another "
+      "launch "
+      "mode to see them overlap"};
+  EXPECT_EQ(notes_on({.graphs = true}, both(2, 30, 7)), ordered);
+  EXPECT_EQ(notes_on({.graphs = true}, both(2, 29, 2)), std::vector<std::string>{});
+  EXPECT_EQ(notes_on({}, both(2, 30, 7)), std::vector<std::string>{});
 }
 
 TEST(NcclFeatures, WithoutNvlsTheAlgorithmsAreAllOthers) {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/validate/cuda/fake_driver.h"
+#include "validate/cuda/probe_tools.h"
 
 namespace commfuse::validate {
 namespace {
@@ -54,9 +55,45 @@ TEST(Probes, ADeviceThatSetsNothingApartSaysSo) {
   cluster.device(0).set_nothing_apart();
   Device device(cluster.device(0));
   const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {});
-  ASSERT_EQ(rows.size(), 1U);
+  ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].probe, "partitions");
   EXPECT_EQ(rows[0].samples, std::vector<double>{0.0});
+}
+
+TEST(Probes, HalfAndMostOfAnH100AreSetApartOneAfterTheOther) {
+  FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // of 132 multiprocessors, in groups of eight
+  Device device(cluster.device(0));
+  const std::vector<ProbeRow> rows = stage_named("partitions").ask(device, {.repetitions = 1});
+  ASSERT_EQ(rows.size(), 4U);
+  const auto value = [](const ProbeRow& row, std::string_view name) {
+    return std::ranges::find(row.parameters, name, [](const auto& one) { return one.first; })->second;
+  };
+  EXPECT_EQ(value(rows[0], "multiprocessors"), "66");
+  EXPECT_EQ(value(rows[0], "set_apart"), "72");
+  EXPECT_EQ(value(rows[2], "multiprocessors"), "116");
+  EXPECT_EQ(value(rows[2], "set_apart"), "120");
+}
+
+TEST(Probes, NoStageRunsAnythingForTheFirstTimeBehindAGate) {
+  for (const ProbeStage& stage : probe_stages()) {
+    FakeCluster cluster(test::FakeOptions{.most_work = 0.0});  // which throws where that happens
+    cluster.device(0).find_cudnn();
+    Device device(cluster.device(0));
+    ProbeOptions options{.repetitions = 1, .quick = true, .lengths = {16}};
+    options.connect = [&](const NetworkOptions& network) {
+      return std::make_unique<test::FakeNetwork>(cluster, 0, 1, network);
+    };
+    EXPECT_NO_THROW(static_cast<void>(stage.ask(device, options))) << stage.name;
+  }
+}
+
+TEST(Probes, AnExceptionUnderTheGateOpensIt) {
+  FakeCluster cluster;
+  Device device(cluster.device(0));
+  EXPECT_THROW(probing::behind_gate(device, [&] { static_cast<void>(cluster.device(0).allocate({16})); }),
+               std::runtime_error);
+  EXPECT_TRUE(cluster.device(0).finish(std::chrono::seconds(1)));
+  EXPECT_NO_THROW(static_cast<void>(cluster.device(0).allocate({16})));
 }
 
 /// Of sequences of 16, which a host computes.
@@ -102,9 +139,22 @@ TEST(Probes, AMessageToOneselfIsTimedWhereThereIsANetwork) {
   FakeCluster cluster;
   Device device(cluster.device(0));
   EXPECT_TRUE(stage_named("nccl").ask(device, {}).empty());
-  test::FakeNetwork network(cluster, 0);
-  const std::vector<ProbeRow> rows =
-      stage_named("nccl").ask(device, {.repetitions = 2, .quick = true, .network = &network});
+  ProbeOptions options{.repetitions = 2, .quick = true};
+  options.connect = [&](const NetworkOptions& network) {
+    return std::make_unique<test::FakeNetwork>(cluster, 0, 1, network);
+  };
+  const std::vector<ProbeRow> rows = stage_named("nccl").ask(device, options);
+  const auto attributed = [&](std::string_view blocking) {
+    return std::ranges::find_if(rows,
+                                [&](const ProbeRow& row) {
+                                  return row.probe == "attributed" && row.parameters.at(0).second == blocking;
+                                })
+        ->samples;
+  };
+  EXPECT_EQ(attributed("yes"), std::vector{1.0});
+  EXPECT_EQ(attributed("no"), std::vector{0.0});  // launched by a thread that has no label
+  EXPECT_EQ(row_named(rows, "captured").samples, std::vector{1.0});
+  EXPECT_EQ(row_named(rows, "windows").samples, std::vector{1.0});
   // The message, and the record at the end.
   EXPECT_DOUBLE_EQ(row_named(rows, "self_send").samples.at(0), 2.0);
   EXPECT_EQ(row_named(rows, "group_enqueue").samples.size(), 2U);

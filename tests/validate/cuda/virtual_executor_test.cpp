@@ -107,7 +107,7 @@ TEST(VirtualExecutor, RunsAllButCommunicationOnAPartitionAndGivesTheSameBits) {
   Device device(cluster.device(0));
   EXPECT_TRUE(
       verify(program, checked_sizes(*program)[0], {.orders = 4, .executor = on(device, {.partition = 5})}).ok());
-  EXPECT_EQ(device.partition(5).multiprocessors, 6);  // in pairs
+  EXPECT_EQ(device.partition(5).multiprocessors, 8);  // in groups of eight
   const auto count = [](const std::vector<std::string>& names, const char* name) {
     return std::ranges::count(names, name);
   };
@@ -120,9 +120,9 @@ TEST(VirtualExecutor, RunsAllButCommunicationOnAPartitionAndGivesTheSameBits) {
 
 TEST(VirtualExecutor, APartitionThatIsTooLargeIsSaid) {
   const auto program = program_named("ag_gemm", "serial", 2);
-  FakeCluster cluster;  // of eight multiprocessors
+  FakeCluster cluster;  // of 132 multiprocessors
   Device device(cluster.device(0));
-  VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device, {.partition = 9, .random_data = true});
+  VirtualExecutor executor(lower(program), checked_sizes(*program)[0], device, {.partition = 133, .random_data = true});
   EXPECT_THROW(executor.run({}), std::runtime_error);
 }
 

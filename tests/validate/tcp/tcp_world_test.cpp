@@ -140,16 +140,25 @@ TEST(Rendezvous, IsWhereTorchrunOrSlurmSayItIs) {
   EXPECT_EQ(
       found(
           {{"RANK", "3"}, {"WORLD_SIZE", "8"}, {"LOCAL_RANK", "3"}, {"MASTER_ADDR", "node1"}, {"MASTER_PORT", "1234"}}),
-      (Rendezvous{3, 8, 3, "node1", 1234}));
+      (Rendezvous{3, 8, "node1", 1234}));
   EXPECT_EQ(found({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"MASTER_ADDR", "localhost"}}),
-            (Rendezvous{0, 1, 0, "localhost", 29400}));
+            (Rendezvous{0, 1, "localhost", 29400}));
   EXPECT_EQ(found({{"SLURM_PROCID", "9"},
                    {"SLURM_NTASKS", "16"},
                    {"SLURM_LOCALID", "1"},
                    {"SLURM_JOB_ID", "4021"},
                    {"SLURM_STEP_NODELIST", "gpu[07-08]"}}),
-            (Rendezvous{9, 16, 1, "gpu07", 29421}));
+            (Rendezvous{9, 16, "gpu07", 29421}));
   EXPECT_EQ(found({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "16"}}), std::nullopt);  // a job's plain shell
+}
+
+TEST(Rendezvous, OtherLaunchersNeedOnlySayWhereToMeet) {
+  for (const auto& [rank, size] : {std::pair{"PMI_RANK", "PMI_SIZE"}, std::pair{"FLUX_TASK_RANK", "FLUX_JOB_SIZE"},
+                                   std::pair{"JSM_NAMESPACE_RANK", "JSM_NAMESPACE_SIZE"},
+                                   std::pair{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"}}) {
+    EXPECT_EQ(found({{rank, "2"}, {size, "4"}, {"MASTER_ADDR", "a1"}}), (Rendezvous{2, 4, "a1", 29400})) << rank;
+    EXPECT_THROW(static_cast<void>(found({{rank, "2"}, {size, "4"}})), ConfigError) << rank;
+  }
 }
 
 TEST(Rendezvous, NumbersThatMakeNoSenseAreNamed) {

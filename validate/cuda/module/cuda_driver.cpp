@@ -120,7 +120,7 @@ void CudaDriver::download(std::span<std::byte> bytes, Address from) {
 
 StreamId CudaDriver::make_stream(bool urgent) {
   require_open("a stream");
-  return keep(new_stream(priority_of(urgent)));
+  return keep(new_stream(priority_of(urgent)), std::nullopt);
 }
 
 Partition CudaDriver::set_apart(int multiprocessors) {
@@ -129,14 +129,28 @@ Partition CudaDriver::set_apart(int multiprocessors) {
   return {static_cast<std::int32_t>(made), partitions_.multiprocessors(made)};
 }
 
-StreamId CudaDriver::make_stream_on(const Partition& partition, bool urgent) {
-  require_open("a stream");
-  require(static_cast<std::size_t>(partition.id) < partitions_.size(), "a partition is used that was not set apart");
-  return keep(partitions_.new_stream(static_cast<std::size_t>(partition.id), priority_of(urgent)));
+void CudaDriver::give_back(const Partition& partition) {
+  require_open("giving a partition back");
+  const auto which = static_cast<std::size_t>(partition.id);
+  require(partitions_.contains(which), "a partition is given back that is not set apart");
+  for (Stream& stream : streams_) {
+    if (stream.partition == which && stream.handle != nullptr) {
+      require(cudaStreamSynchronize(stream.handle.get()), "cudaStreamSynchronize");
+      stream = {};  // its id is never used again
+    }
+  }
+  partitions_.give_back(which);
 }
 
-StreamId CudaDriver::keep(OwnedStream made) {
+StreamId CudaDriver::make_stream_on(const Partition& partition, bool urgent) {
+  require_open("a stream");
+  const auto which = static_cast<std::size_t>(partition.id);
+  return keep(partitions_.new_stream(which, priority_of(urgent)), which);
+}
+
+StreamId CudaDriver::keep(OwnedStream made, std::optional<std::size_t> partition) {
   streams_.push_back({.handle = std::move(made),
+                      .partition = partition,
                       .workspace = new_device_memory(LibraryProducts::workspace_bytes),
                       .note = new_device_memory(note_bytes)});
   return static_cast<StreamId>(streams_.size() - 1);
@@ -288,7 +302,7 @@ bool CudaDriver::gate_held() { return std::atomic_ref(flags().opened_alone).load
 bool CudaDriver::finish(Duration patience) {
   const auto latest = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
   for (const Stream& stream : streams_) {
-    for (;;) {
+    while (stream.handle != nullptr) {
       const cudaError_t status = cudaStreamQuery(stream.handle.get());
       if (status == cudaSuccess) {
         break;
@@ -336,6 +350,8 @@ void CudaDriver::launch(StreamId stream, GraphId graph) {
   require(cudaGraphLaunch(graphs_[position_of(graph)].get(), stream_of(stream)), "cudaGraphLaunch");
 }
 
+void CudaDriver::make_current() { require(cudaSetDevice(device_), "cudaSetDevice"); }
+
 void CudaDriver::label(std::uint64_t id) {
   range_.begin(id);
   if (tracer_ != nullptr) {
@@ -354,12 +370,14 @@ std::vector<DeviceSpan> CudaDriver::end_trace() {
 }
 
 const CudaDriver::Stream& CudaDriver::stream(StreamId id) const {
-  require(position_of(id) < streams_.size(), "a stream is used that was not made");
+  require(position_of(id) < streams_.size() && streams_[position_of(id)].handle != nullptr,
+          "a stream is used that was not made, or ended with its partition");
   return streams_[position_of(id)];
 }
 
 CudaDriver::Stream& CudaDriver::stream(StreamId id) {
-  require(position_of(id) < streams_.size(), "a stream is used that was not made");
+  require(position_of(id) < streams_.size() && streams_[position_of(id)].handle != nullptr,
+          "a stream is used that was not made, or ended with its partition");
   return streams_[position_of(id)];
 }
 

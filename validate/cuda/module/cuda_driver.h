@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "validate/cuda/module/fused_attention.h"
 #include "validate/cuda/module/handles.h"
 #include "validate/cuda/module/kernels.h"
+#include "validate/cuda/module/nccl_device.h"
 #include "validate/cuda/module/partitions.h"
 #include "validate/cuda/module/products.h"
 #include "validate/cuda/module/ranges.h"
@@ -21,7 +23,7 @@
 
 namespace commfuse::validate {
 
-class CudaDriver final : public Driver {
+class CudaDriver final : public Driver, public NcclDevice {
  public:
   /// Makes the context of the device.
   explicit CudaDriver(int device);
@@ -40,6 +42,7 @@ class CudaDriver final : public Driver {
   StreamId make_stream(bool urgent) override;
   EventId make_event(bool timed) override;
   Partition set_apart(int multiprocessors) override;
+  void give_back(const Partition& partition) override;
   StreamId make_stream_on(const Partition& partition, bool urgent) override;
 
   void record(EventId event, StreamId stream) override;
@@ -72,20 +75,21 @@ class CudaDriver final : public Driver {
   void begin_trace() override;
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
 
-  // For what else lives on this device.
+  // For NCCL.
 
-  [[nodiscard]] int device() const { return device_; }
-  [[nodiscard]] cudaStream_t stream_of(StreamId id) const { return stream(id).handle.get(); }
-  /// From here on memory comes from there.
-  void take_memory_from(std::shared_ptr<MemorySource> source) { source_ = std::move(source); }
+  void make_current() override;
+  [[nodiscard]] cudaStream_t stream_of(StreamId id) const override { return stream(id).handle.get(); }
+  void take_memory_from(std::shared_ptr<MemorySource> source) override { source_ = std::move(source); }
+  void take_plain_memory() override { source_ = std::make_shared<PlainMemory>(); }
 
  private:
   /// What one stream has for its own. All but the handle is device memory that kernels of other streams keep off.
   struct Stream {
-    OwnedStream handle;
-    OwnedMemory workspace;  // of cuBLASLt
-    OwnedMemory note;       // where a paced move notes its start, and what is counted
-    OwnedMemory room;       // for attention and bounces; as large as was ever needed
+    OwnedStream handle;                    // none: it ended with its partition
+    std::optional<std::size_t> partition;  // whose stream it is
+    OwnedMemory workspace;                 // of cuBLASLt
+    OwnedMemory note;                      // where a paced move notes its start, and what is counted
+    OwnedMemory room;                      // for attention and bounces; as large as was ever needed
     std::size_t room_bytes = 0;
     std::unique_ptr<Bounce> bounce;
   };
@@ -95,7 +99,7 @@ class CudaDriver final : public Driver {
     OwnedEvent time;  // none where nobody asks
   };
 
-  StreamId keep(OwnedStream made);
+  StreamId keep(OwnedStream made, std::optional<std::size_t> partition);
   [[nodiscard]] const Stream& stream(StreamId id) const;
   [[nodiscard]] Stream& stream(StreamId id);
   [[nodiscard]] const Event& event(EventId id) const;

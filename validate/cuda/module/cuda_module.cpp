@@ -11,6 +11,7 @@
 #include "validate/cuda/module/failures.h"
 #include "validate/cuda/module/versions.h"
 #ifdef COMMFUSE_WITH_NCCL
+#include "validate/cuda/module/nccl_library.h"
 #include "validate/cuda/module/nccl_network.h"
 #endif
 
@@ -52,15 +53,17 @@ class Module final : public CudaModule {
   [[nodiscard]] std::unique_ptr<Driver> open(int device) const override { return std::make_unique<CudaDriver>(device); }
 
 #ifdef COMMFUSE_WITH_NCCL
-  [[nodiscard]] bool has_nccl() const override { return true; }
-  [[nodiscard]] NetworkKey make_key() const override { return make_nccl_key(); }
+  [[nodiscard]] std::string nccl_absence() const override { return NcclLibrary::instance().absence(); }
+  [[nodiscard]] NetworkKey make_key() const override { return make_nccl_key(NcclLibrary::instance()); }
   [[nodiscard]] std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,
                                                  const NetworkOptions& options) const override {
     // All drivers there are in this process came from open().
-    return connect_nccl(static_cast<CudaDriver&>(driver), key, {rank, ranks}, options);
+    return connect_nccl(NcclLibrary::instance(), static_cast<CudaDriver&>(driver), key, {rank, ranks}, options);
   }
 #else
-  [[nodiscard]] bool has_nccl() const override { return false; }
+  [[nodiscard]] std::string nccl_absence() const override {
+    return "this build has no NCCL; install NCCL 2.18 or later and build again";
+  }
   [[nodiscard]] NetworkKey make_key() const override { refuse(); }
   [[nodiscard]] std::unique_ptr<Network> connect(Driver& /*driver*/, const NetworkKey& /*key*/, int /*rank*/,
                                                  int /*ranks*/, const NetworkOptions& /*options*/) const override {
@@ -69,9 +72,9 @@ class Module final : public CudaModule {
 #endif
 
  private:
-  [[noreturn]] static void refuse() {
-    throw std::runtime_error("this build has no NCCL; install 2.18 or a later one and build again");
-  }
+#ifndef COMMFUSE_WITH_NCCL
+  [[noreturn]] void refuse() const { throw std::runtime_error(nccl_absence()); }
+#endif
 
   /// CUDA gives one answer to two questions.
   [[noreturn]] static void refuse_driver() {
@@ -91,7 +94,7 @@ class Module final : public CudaModule {
 }  // namespace commfuse::validate
 
 /// As cuda_module_entry names it; the caller owns it.
-extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_2() {
+extern "C" commfuse::validate::CudaModule* commfuse_cuda_module_3() {
   commfuse::validate::prepare_environment();
   return new commfuse::validate::Module;
 }

@@ -6,13 +6,14 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "validate/cuda/driver.h"
 
 namespace commfuse::validate {
 
 /// Named after the shape of CudaModule and of all it gives; another number where that changes.
-inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_2";
+inline constexpr const char* cuda_module_entry = "commfuse_cuda_module_3";
 
 /// What processes that want to talk to each other by NCCL share.
 using NetworkKey = std::array<std::byte, 128>;
@@ -30,8 +31,10 @@ class CudaModule {
   /// How many devices the driver shows; why none, if there is no driver.
   [[nodiscard]] virtual int devices() const = 0;
   [[nodiscard]] virtual std::unique_ptr<Driver> open(int device) const = 0;
-  /// Whether it was built with NCCL; the members below require it.
-  [[nodiscard]] virtual bool has_nccl() const = 0;
+  /// Whether it was built with NCCL and finds the library; the members below require it.
+  [[nodiscard]] bool has_nccl() const { return nccl_absence().empty(); }
+  /// Why NCCL cannot be used, in one line with a remedy; empty where it can.
+  [[nodiscard]] virtual std::string nccl_absence() const = 0;
   [[nodiscard]] virtual NetworkKey make_key() const = 0;
   /// All processes call it, each with its own device open; the driver outlives the network.
   [[nodiscard]] virtual std::unique_ptr<Network> connect(Driver& driver, const NetworkKey& key, int rank, int ranks,

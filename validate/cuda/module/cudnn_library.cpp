@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/cuda/module/cudnn_library.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include <array>
@@ -9,34 +8,22 @@
 
 namespace commfuse::validate {
 
-CudnnLibrary::CudnnLibrary() {
-  void* const library = ::dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) {
-    const char* const why = ::dlerror();  // NOLINT(concurrency-mt-unsafe): of this thread, in glibc
-    absence_ = fmt::format("there is no libcudnn.so.9 here ({})", why == nullptr ? "unknown" : why);
-    return;
-  }
-  const auto find = [&](auto& function, const char* name) {
-    // NOLINTNEXTLINE(*-reinterpret-cast): what dlsym() is for
-    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(::dlsym(library, name));
-    if (function == nullptr && absence_.empty()) {
-      absence_ = fmt::format("libcudnn.so.9 has no {}", name);
-    }
-  };
+CudnnLibrary::CudnnLibrary()
+    : library_({.product = "cuDNN", .sonames = {"libcudnn.so.9"}, .remedy = "install cuDNN 9.8 or later"}) {
   decltype(&::cudnnGetVersion) get_version = nullptr;
-  find(get_version, "cudnnGetVersion");
-  find(create, "cudnnCreate");
-  find(destroy, "cudnnDestroy");
-  find(set_stream, "cudnnSetStream");
-  find(create_descriptor, "cudnnBackendCreateDescriptor");
-  find(destroy_descriptor, "cudnnBackendDestroyDescriptor");
-  find(set_attribute, "cudnnBackendSetAttribute");
-  find(get_attribute, "cudnnBackendGetAttribute");
-  find(finalize, "cudnnBackendFinalize");
-  find(execute, "cudnnBackendExecute");
-  find(error_string_, "cudnnGetErrorString");
-  find(last_error_string_, "cudnnGetLastErrorString");
-  if (absence_.empty()) {
+  library_.require(get_version, "cudnnGetVersion");
+  library_.require(create, "cudnnCreate");
+  library_.require(destroy, "cudnnDestroy");
+  library_.require(set_stream, "cudnnSetStream");
+  library_.require(create_descriptor, "cudnnBackendCreateDescriptor");
+  library_.require(destroy_descriptor, "cudnnBackendDestroyDescriptor");
+  library_.require(set_attribute, "cudnnBackendSetAttribute");
+  library_.require(get_attribute, "cudnnBackendGetAttribute");
+  library_.require(finalize, "cudnnBackendFinalize");
+  library_.require(execute, "cudnnBackendExecute");
+  library_.require(error_string_, "cudnnGetErrorString");
+  library_.require(last_error_string_, "cudnnGetLastErrorString");
+  if (library_.loaded()) {
     version_ = static_cast<int>(get_version());
   }
 }

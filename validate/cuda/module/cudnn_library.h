@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 
+#include "validate/cuda/module/shared_library.h"
+
 namespace commfuse::validate {
 
 /// The functions that are needed of it.
@@ -16,13 +18,12 @@ class CudnnLibrary {
   CudnnLibrary();
   CudnnLibrary(const CudnnLibrary&) = delete;
   CudnnLibrary& operator=(const CudnnLibrary&) = delete;
-  /// It is never unloaded: what it has made of kernels lives as long as the process.
   ~CudnnLibrary() = default;
 
   /// As CUDNN_VERSION counts; 0: there is none.
   [[nodiscard]] int version() const { return version_; }
   /// Why there is none, as the end of a sentence; empty where there is one.
-  [[nodiscard]] const std::string& absence() const { return absence_; }
+  [[nodiscard]] const std::string& absence() const { return library_.absence(); }
   /// Throws std::runtime_error with the call and what cuDNN says, unless all is well.
   void require(cudnnStatus_t status, const char* call) const;
 
@@ -40,8 +41,8 @@ class CudnnLibrary {
  private:
   decltype(&::cudnnGetErrorString) error_string_ = nullptr;
   decltype(&::cudnnGetLastErrorString) last_error_string_ = nullptr;
+  SharedLibrary library_;
   int version_ = 0;
-  std::string absence_;
 };
 
 /// One of cuDNN's descriptors. Those that it refers to have to outlive it.

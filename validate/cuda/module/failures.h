@@ -2,7 +2,6 @@
 // What CUDA says went wrong, as exceptions.
 #pragma once
 
-#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
 #include <stdexcept>
@@ -15,12 +14,6 @@ inline void require(cudaError_t status, const char* call) {
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());
     throw std::runtime_error(std::string(call) + " failed: " + cudaGetErrorString(status));
-  }
-}
-
-inline void require(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) {
-    throw std::runtime_error(std::string(call) + " failed: " + cublasLtGetStatusString(status));
   }
 }
 

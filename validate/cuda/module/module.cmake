@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The plugin: lib/commfuse/libcommfuse_cuda.so. Linked neither with libcuda nor with NVML, so that it loads, and says
-# what is missing, where there is no driver.
+# The plugin: lib/commfuse/libcommfuse_cuda.so. It is linked with no library of NVIDIA's but the static runtime: NCCL,
+# CUPTI, cuBLASLt, cuDNN, libcuda and NVML are loaded at run time, so that it loads and says what is missing.
 file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.cpp"
   "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/*.cu")
 add_library(commfuse_cuda MODULE ${sources}
@@ -11,28 +11,34 @@ add_library(commfuse_cuda MODULE ${sources}
 add_dependencies(commfuse_cuda commfuse_build_info)
 set_target_properties(commfuse_cuda PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/commfuse" CUDA_STANDARD 20 CUDA_RUNTIME_LIBRARY Static
-  INSTALL_RPATH_USE_LINK_PATH ON)
+  LINK_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/exports.map")
+target_link_options(commfuse_cuda PRIVATE
+  "LINKER:--version-script=${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/exports.map" "LINKER:-z,defs")
+target_include_directories(commfuse_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_compile_options(commfuse_cuda PRIVATE
   # Sums and products are rounded apart, as on the host. Without -Wpedantic, which finds fault with what nvcc makes.
   "$<$<COMPILE_LANGUAGE:CUDA>:--fmad=false;--expt-relaxed-constexpr;-Werror=all-warnings>"
   "$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wconversion,-Wshadow,-Werror,-Wno-missing-field-initializers>")
 target_link_libraries(commfuse_cuda PRIVATE
-  commfuse_options fmt::fmt Threads::Threads CUDA::cudart_static CUDA::cublasLt)
+  commfuse_options fmt::fmt Threads::Threads CUDA::cudart_static ${CMAKE_DL_LIBS})
 
-if(TARGET CUDA::cupti)
+find_path(COMMFUSE_CUPTI_INCLUDE_DIR cupti.h
+  HINTS ${CUDAToolkit_INCLUDE_DIRS} "${CUDAToolkit_TARGET_DIR}/extras/CUPTI/include"
+    "${CUDAToolkit_LIBRARY_ROOT}/extras/CUPTI/include")
+mark_as_advanced(COMMFUSE_CUPTI_INCLUDE_DIR)
+if(COMMFUSE_CUPTI_INCLUDE_DIR)
   target_compile_definitions(commfuse_cuda PRIVATE COMMFUSE_WITH_CUPTI)
-  target_link_libraries(commfuse_cuda PRIVATE CUDA::cupti)
+  target_include_directories(commfuse_cuda SYSTEM PRIVATE "${COMMFUSE_CUPTI_INCLUDE_DIR}")
 else()
-  message(STATUS "CUDA plugin: without traces, for there is no CUPTI")
+  message(STATUS "CUDA plugin: without traces, no cupti.h was found")
 endif()
 if(COMMFUSE_FOUND_NCCL VERSION_GREATER_EQUAL 2.18)
   target_compile_definitions(commfuse_cuda PRIVATE COMMFUSE_WITH_NCCL)
   target_include_directories(commfuse_cuda SYSTEM PRIVATE "${COMMFUSE_NCCL_INCLUDE_DIR}")
-  target_link_libraries(commfuse_cuda PRIVATE "${COMMFUSE_NCCL_LIBRARY}")
 else()
   file(GLOB of_nccl "${CMAKE_CURRENT_SOURCE_DIR}/cuda/module/nccl_*.cpp")
   set_source_files_properties(${of_nccl} PROPERTIES HEADER_FILE_ONLY ON)
-  message(STATUS "CUDA plugin: without NCCL, for there is none from 2.18 on")
+  message(STATUS "CUDA plugin: without NCCL, no nccl.h of 2.18 or later was found")
 endif()
 
 if(COMMFUSE_FOUND_CUDNN VERSION_GREATER_EQUAL 9.8)

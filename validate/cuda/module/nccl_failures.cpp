@@ -3,32 +3,38 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
+#include <chrono>
 #include <string>
 #include <thread>
 
 namespace commfuse::validate {
 
-void require_nccl(ncclResult_t status, ncclComm_t comm, const char* call) {
+void require_nccl(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call) {
   if (status == ncclSuccess) {
     return;
   }
-  const char* more = ncclGetLastError(comm);
+  const char* more = nccl.get_last_error(comm);
   const std::string detail = more == nullptr || *more == '\0' ? "" : fmt::format(" ({})", more);
-  throw std::runtime_error(fmt::format("{} failed: {}{}", call, ncclGetErrorString(status), detail));
+  throw std::runtime_error(fmt::format("{} failed: {}{}", call, nccl.get_error_string(status), detail));
 }
 
-void settle(ncclResult_t status, ncclComm_t comm, const char* call, Duration patience) {
+void settle(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call, Duration patience) {
   const auto latest = std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::nanoseconds>(patience);
   while (status == ncclInProgress) {
     if (std::chrono::steady_clock::now() > latest) {
-      throw std::runtime_error(fmt::format(
-          "{} did not come to its end within {:.0f} s; look whether all ranks are there", call, to_seconds(patience)));
+      throw std::runtime_error(
+          fmt::format("{} did not end within {:.3g} s; check that all ranks are running", call, to_seconds(patience)));
     }
     std::this_thread::yield();
-    require_nccl(ncclCommGetAsyncError(comm, &status), comm, "ncclCommGetAsyncError");
+    require_nccl(nccl, nccl.comm_get_async_error(comm, &status), comm, "ncclCommGetAsyncError");
   }
-  require_nccl(status, comm, call);
+  require_nccl(nccl, status, comm, call);
+}
+
+void NcclCalls::refuse(const char* what, Duration patience) {
+  throw std::runtime_error(fmt::format(
+      "{} did not return within {:.3g} s, so its communicator was aborted; check that all ranks are running", what,
+      to_seconds(patience)));
 }
 
 }  // namespace commfuse::validate

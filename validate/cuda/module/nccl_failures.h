@@ -1,18 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// What NCCL says went wrong, and waiting for what it does beside us.
+// NCCL's errors as exceptions, and time limits for its calls.
 #pragma once
 
 #include <nccl.h>
 
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
 #include "model/units.h"
+#include "validate/cuda/module/nccl_library.h"
+#include "validate/cuda/module/watchdog.h"
 
 namespace commfuse::validate {
 
-/// Throws std::runtime_error unless `status` says that the call is done. `comm` may be null.
-void require_nccl(ncclResult_t status, ncclComm_t comm, const char* call);
+/// Throws std::runtime_error unless `status` says that the call succeeded. `comm` may be null.
+void require_nccl(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call);
 
-/// Communicators do not block: a call may go on when it returns. Waits for its end, for `patience` at most, beyond
-/// which it throws as on any failure.
-void settle(ncclResult_t status, ncclComm_t comm, const char* call, Duration patience);
+/// Waits until a call on a communicator that does not block has ended. Throws std::runtime_error where the call fails
+/// or takes longer than `patience`.
+void settle(const NcclLibrary& nccl, ncclResult_t status, ncclComm_t comm, const char* call, Duration patience);
+
+/// Calls on communicators that block. Used by one thread.
+class NcclCalls {
+ public:
+  NcclCalls(const NcclLibrary& nccl, Duration patience) : nccl_(nccl), patience_(patience) {}
+
+  [[nodiscard]] const NcclLibrary& nccl() const { return nccl_; }
+
+  /// Throws std::runtime_error where the call fails or takes longer than the patience, which aborts the communicator.
+  template <class Call>
+  void run(ncclComm_t comm, const char* what, const Call& call) {
+    run(comm, what, patience_, call);
+  }
+  template <class Call>
+  void run(ncclComm_t comm, const char* what, Duration patience, const Call& call) {
+    ncclResult_t status = ncclSuccess;
+    const auto abort = [this, comm] { static_cast<void>(nccl_.comm_abort(comm)); };
+    if (watchdog_.watch(patience, abort, [&] { status = call(); })) {
+      aborted_.push_back(comm);
+      refuse(what, patience);
+    }
+    settle(nccl_, status, comm, what, patience);
+  }
+
+  /// The communicators that were aborted since forget_aborted(): NCCL has freed them.
+  [[nodiscard]] const std::vector<ncclComm_t>& aborted() const { return aborted_; }
+  [[nodiscard]] bool is_aborted(ncclComm_t comm) const {
+    return std::find(aborted_.begin(), aborted_.end(), comm) != aborted_.end();
+  }
+  void forget_aborted() { aborted_.clear(); }
+
+ private:
+  [[noreturn]] static void refuse(const char* what, Duration patience);
+
+  const NcclLibrary& nccl_;
+  Duration patience_;
+  std::vector<ncclComm_t> aborted_;
+  Watchdog watchdog_;
+};
 
 }  // namespace commfuse::validate

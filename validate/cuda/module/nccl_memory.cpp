@@ -1,57 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/cuda/module/nccl_memory.h"
 
-#include "validate/cuda/module/nccl_failures.h"
-
-// The library that is there at run time may be older than the header; nccl_features.h keeps us from calling these then.
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
-#pragma weak ncclMemAlloc
-#pragma weak ncclMemFree
-#pragma weak ncclCommRegister
-#pragma weak ncclCommDeregister
-#endif
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
-#pragma weak ncclCommWindowRegister
-#pragma weak ncclCommWindowDeregister
-#endif
+#include <algorithm>
 
 namespace commfuse::validate {
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
 
 void* NcclMemory::allocate(std::size_t bytes) {
-  constexpr std::size_t page = 4096;  // what windows are aligned to
-  const std::size_t whole = (bytes + page - 1) / page * page;
-  void* at = nullptr;
-  require_nccl(ncclMemAlloc(&at, whole), nullptr, "ncclMemAlloc");
-  Block& block = blocks_[at];
-  block.bytes = whole;
+  constexpr std::size_t page = 4096;  // the alignment of windows
+  Block block{.bytes = (bytes + page - 1) / page * page};
+  require_nccl(calls_->nccl(), calls_->nccl().mem_alloc(&block.at, block.bytes), nullptr, "ncclMemAlloc");
+  blocks_.push_back(block);
   for (ncclComm_t comm : comms_) {
-    block.known.push_back(registered(comm, at, whole));
+    add_registration(blocks_.back(), comm);
   }
-  return at;
+  return block.at;
 }
 
 void NcclMemory::join(ncclComm_t comm) {
   comms_.push_back(comm);
-  for (auto& [at, block] : blocks_) {
-    block.known.push_back(registered(comm, at, block.bytes));
+  for (Block& block : blocks_) {
+    add_registration(block, comm);
   }
 }
 
 void NcclMemory::release(void* at) {
-  if (const auto block = blocks_.find(at); block != blocks_.end()) {
-    deregister(block->second.known);
+  const auto block = std::ranges::find(blocks_, at, &Block::at);
+  if (block != blocks_.end()) {
+    deregister(*block);
     blocks_.erase(block);
   }
-  require_nccl(ncclMemFree(at), nullptr, "ncclMemFree");
+  require_nccl(calls_->nccl(), calls_->nccl().mem_free(at), nullptr, "ncclMemFree");
 }
 
 void NcclMemory::deregister() {
-  for (const auto& [at, block] : blocks_) {
-    deregister(block.known);
+  for (const Block& block : blocks_) {
+    deregister(block);
   }
   abandon();
+}
+
+void NcclMemory::forget(ncclComm_t comm) {
+  std::erase(comms_, comm);
+  for (Block& block : blocks_) {
+    std::erase_if(block.registrations, [&](const Registration& one) { return one.comm == comm; });
+  }
 }
 
 void NcclMemory::abandon() {
@@ -59,31 +53,41 @@ void NcclMemory::abandon() {
   comms_.clear();
 }
 
-NcclMemory::Registration NcclMemory::registered(ncclComm_t comm, void* at, std::size_t bytes) const {
-  Registration one{.comm = comm};
+void NcclMemory::add_registration(Block& block, ncclComm_t comm) const {
+  if (calls_->is_aborted(comm)) {
+    return;
+  }
+  const NcclLibrary& nccl = calls_->nccl();
+  Registration made{.comm = comm};
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
   if (symmetric_) {
     ncclWindow_t window = nullptr;
-    settle(ncclCommWindowRegister(comm, at, bytes, &window, NCCL_WIN_COLL_SYMMETRIC), comm, "ncclCommWindowRegister",
-           patience_);
-    one.handle = window;
-    return one;
+    calls_->run(comm, "ncclCommWindowRegister", [&] {
+      return nccl.comm_window_register(comm, block.at, block.bytes, &window, NCCL_WIN_COLL_SYMMETRIC);
+    });
+    made.handle = window;
+    block.registrations.push_back(made);
+    return;
   }
 #endif
-  settle(ncclCommRegister(comm, at, bytes, &one.handle), comm, "ncclCommRegister", patience_);
-  return one;
+  calls_->run(comm, "ncclCommRegister", [&] { return nccl.comm_register(comm, block.at, block.bytes, &made.handle); });
+  block.registrations.push_back(made);
 }
 
-void NcclMemory::deregister(const std::vector<Registration>& all) const {
-  for (const Registration& one : all) {
+void NcclMemory::deregister(const Block& block) const {
+  const NcclLibrary& nccl = calls_->nccl();
+  for (const Registration& one : block.registrations) {
+    if (calls_->is_aborted(one.comm)) {
+      continue;
+    }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
     if (symmetric_) {
-      settle(ncclCommWindowDeregister(one.comm, static_cast<ncclWindow_t>(one.handle)), one.comm,
-             "ncclCommWindowDeregister", patience_);
+      calls_->run(one.comm, "ncclCommWindowDeregister",
+                  [&] { return nccl.comm_window_deregister(one.comm, static_cast<ncclWindow_t>(one.handle)); });
       continue;
     }
 #endif
-    settle(ncclCommDeregister(one.comm, one.handle), one.comm, "ncclCommDeregister", patience_);
+    calls_->run(one.comm, "ncclCommDeregister", [&] { return nccl.comm_deregister(one.comm, one.handle); });
   }
 }
 
@@ -93,6 +97,7 @@ void* NcclMemory::allocate(std::size_t /*bytes*/) { throw std::runtime_error("th
 void NcclMemory::release(void* /*at*/) {}
 void NcclMemory::join(ncclComm_t /*comm*/) {}
 void NcclMemory::deregister() {}
+void NcclMemory::forget(ncclComm_t /*comm*/) {}
 void NcclMemory::abandon() {}
 
 #endif

@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that NCCL knows of, and so reads and writes in place.
+// Memory that is registered with NCCL, which then reads and writes it in place.
 #pragma once
 
 #include <nccl.h>
 
-#include <map>
+#include <memory>
+#include <utility>
 #include <vector>
 
-#include "model/units.h"
 #include "validate/cuda/module/device_memory.h"
+#include "validate/cuda/module/nccl_failures.h"
 
 namespace commfuse::validate {
 
 /// All members of the communicators allocate and release the same sizes in the same order.
 class NcclMemory final : public MemorySource {
  public:
-  /// `symmetric`: as windows, which collectives by copy engines need; otherwise registered.
-  NcclMemory(bool symmetric, Duration patience) : symmetric_(symmetric), patience_(patience) {}
+  /// `symmetric`: registers windows, which collectives by copy engines need, instead of buffers.
+  NcclMemory(std::shared_ptr<NcclCalls> calls, bool symmetric) : calls_(std::move(calls)), symmetric_(symmetric) {}
 
-  /// From now on, and of what is allocated already. All its members call it.
+  /// Registers what is allocated already, and what is allocated later, with a communicator. All its members call it.
   void join(ncclComm_t comm);
 
   void* allocate(std::size_t bytes) override;
   void release(void* at) override;
-  /// Before the communicators end: what was allocated stays, unknown to NCCL.
+  /// Ends all registrations before the communicators end; the memory stays.
   void deregister();
-  /// The communicators are gone, and what they knew.
+  /// Forgets a communicator that is gone.
+  void forget(ncclComm_t comm);
+  /// Forgets all communicators, which are gone.
   void abandon();
 
  private:
@@ -33,18 +36,20 @@ class NcclMemory final : public MemorySource {
     ncclComm_t comm = nullptr;
     void* handle = nullptr;
   };
-
-  [[nodiscard]] Registration registered(ncclComm_t comm, void* at, std::size_t bytes) const;
-  void deregister(const std::vector<Registration>& all) const;
-
-  std::vector<ncclComm_t> comms_;
-  bool symmetric_ = false;
-  Duration patience_{};
   struct Block {
+    void* at = nullptr;
     std::size_t bytes = 0;
-    std::vector<Registration> known;
+    std::vector<Registration> registrations;
   };
-  std::map<void*, Block> blocks_;
+
+  void add_registration(Block& block, ncclComm_t comm) const;
+  void deregister(const Block& block) const;
+
+  std::shared_ptr<NcclCalls> calls_;
+  bool symmetric_ = false;
+  std::vector<ncclComm_t> comms_;
+  /// In the order of allocation: NCCL requires one order on all ranks, and their addresses differ.
+  std::vector<Block> blocks_;
 };
 
 }  // namespace commfuse::validate

@@ -5,6 +5,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -16,10 +17,6 @@
 #include "validate/cuda/module/nccl_failures.h"
 #include "validate/cuda/module/nccl_memory.h"
 #include "validate/cuda/nccl_features.h"
-
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 3)
-#pragma weak ncclAlltoAll  // as in nccl_memory.cpp
-#endif
 
 namespace commfuse::validate {
 
@@ -44,10 +41,11 @@ void* target(const Panel& panel) { return reinterpret_cast<void*>(panel.at); }
 // NOLINTEND(*-no-int-to-ptr)
 std::size_t elements(const Panel& panel) { return static_cast<std::size_t>(panel.rows * panel.columns); }
 
-NcclVersions versions_here() {
-  NcclVersions versions{.header = NCCL_VERSION_CODE};
-  require_nccl(ncclGetVersion(&versions.library), nullptr, "ncclGetVersion");
-  return versions;
+bool failed(ncclResult_t status) { return status != ncclSuccess && status != ncclInProgress; }
+
+NcclVersions versions_of(const NcclLibrary& nccl) {
+  nccl.require_loaded();
+  return {.header = NCCL_VERSION_CODE, .library = nccl.version()};
 }
 
 // NOLINTBEGIN(concurrency-mt-unsafe): one thread makes networks, and NCCL's own read these only meanwhile
@@ -88,19 +86,30 @@ class WithoutNvls {
   bool is_set_;
 };
 
-std::vector<std::string> notes_on_algorithms(const NetworkOptions& options) {
+std::vector<std::string> notes_on_environment(const NetworkOptions& options) {
+  std::vector<std::string> notes;
   if (!options.nvls && std::getenv("NCCL_ALGO") != nullptr) {
-    return {"NCCL_ALGO is set, so it decides about NVLS"};
+    notes.emplace_back("NCCL_ALGO is set, so it decides about NVLS");
   }
-  return {};
+  if (std::getenv("NCCL_COMM_BLOCKING") != nullptr) {
+    notes.emplace_back("NCCL_COMM_BLOCKING is set and overrides ours: NCCL may hang, and traces may lack its kernels");
+  }
+  return notes;
 }
 
 // NOLINTEND(concurrency-mt-unsafe)
 
-ncclConfig_t config_of(const NetworkOptions& options, [[maybe_unused]] const NcclVersions& versions) {
+enum class Blocking : std::uint8_t {
+  no,   ///< Calls return at once and are polled, so that making communicators can time out.
+  yes,  ///< Groups launch in the calling thread, whose label CUPTI notes; otherwise NCCL launches in a thread of its
+        ///< own.
+};
+
+ncclConfig_t config_of(const NetworkOptions& options, [[maybe_unused]] const NcclVersions& versions,
+                       Blocking blocking) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  config.splitShare = 0;  // lanes that share would wait for each other
+  config.blocking = blocking == Blocking::yes ? 1 : 0;
+  config.splitShare = 0;  // lanes that share would wait for each other; NCCL takes the parent's value
   if (options.most_ctas > 0) {
     config.maxCTAs = options.most_ctas;
   }
@@ -109,12 +118,18 @@ ncclConfig_t config_of(const NetworkOptions& options, [[maybe_unused]] const Ncc
     config.CTAPolicy = options.cta_policy;
   }
 #endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 29, 2)
+  if (const std::optional<int> mode = graph_usage_mode(options, versions)) {
+    config.graphUsageMode = *mode;
+  }
+#endif
   return config;
 }
 
 class NcclNetwork final : public Network {
  public:
-  NcclNetwork(CudaDriver& driver, const NetworkKey& key, const NetworkMember& member, const NetworkOptions& options);
+  NcclNetwork(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key, const NetworkMember& member,
+              const NetworkOptions& options);
   NcclNetwork(const NcclNetwork&) = delete;
   NcclNetwork& operator=(const NcclNetwork&) = delete;
   ~NcclNetwork() override;
@@ -133,31 +148,42 @@ class NcclNetwork final : public Network {
 
  private:
   void connect(const NetworkKey& key);
-  /// One group: all of it, or nothing.
+  /// Issues on a communicator: everything in one group, or nothing.
   template <class Issue>
   void group(std::size_t communicator, const char* what, const Issue& issue);
   void all_to_all(std::size_t communicator, cudaStream_t stream, const Panel& in, const Panel& out);
-  [[nodiscard]] ncclComm_t comm(std::size_t communicator) const;
+  [[nodiscard]] ncclComm_t comm(std::size_t communicator);
+  /// Forgets the communicators that a call beyond its patience has aborted.
+  void drop_aborted();
+  /// Ends it in agreement with the others if they are there, and without them otherwise.
+  void end(std::size_t which, Duration patience);
 
-  CudaDriver& driver_;
+  const NcclLibrary& nccl_;
+  NcclDevice& device_;
   NetworkMember member_;
   NetworkOptions options_;
   NcclVersions versions_;
   std::vector<std::string> notes_;
-  /// That of all ranks, and those that were split off. NCCL writes to where one stands when it is done, which may be
-  /// after we gave up: so they stay where they are.
+  std::shared_ptr<NcclCalls> calls_;
+  /// The parent, of all ranks, which does not block; then those that were split off, which do. NCCL may write to a
+  /// communicator's place after we gave up, so places do not move. Null: aborted.
   std::vector<std::unique_ptr<ncclComm_t>> all_;
   std::shared_ptr<NcclMemory> memory_;
 };
 
-NcclNetwork::NcclNetwork(CudaDriver& driver, const NetworkKey& key, const NetworkMember& member,
-                         const NetworkOptions& options)
-    : driver_(driver), member_(member), options_(options), versions_(versions_here()) {
+NcclNetwork::NcclNetwork(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key,
+                         const NetworkMember& member, const NetworkOptions& options)
+    : nccl_(nccl),
+      device_(device),
+      member_(member),
+      options_(options),
+      versions_(versions_of(nccl)),
+      calls_(std::make_shared<NcclCalls>(nccl, options.patience)) {
   if (const std::string sentence = refused(versions_); !sentence.empty()) {
     throw std::runtime_error(sentence);
   }
   notes_ = notes_on(options, versions_);
-  for (const std::vector<std::string>& more : {set_process_variables(options), notes_on_algorithms(options)}) {
+  for (const std::vector<std::string>& more : {set_process_variables(options), notes_on_environment(options)}) {
     notes_.insert(notes_.end(), more.begin(), more.end());
   }
   try {
@@ -168,35 +194,37 @@ NcclNetwork::NcclNetwork(CudaDriver& driver, const NetworkKey& key, const Networ
   }
   if (options.registered && has(versions_, NcclFeature::registration)) {
     const bool symmetric = options.cta_policy == 2 && has(versions_, NcclFeature::zero_cta_policy);
-    memory_ = std::make_shared<NcclMemory>(symmetric, options.patience);
-    driver_.take_memory_from(memory_);
+    memory_ = std::make_shared<NcclMemory>(calls_, symmetric);
+    device_.take_memory_from(memory_);
   }
 }
 
 void NcclNetwork::connect(const NetworkKey& key) {
-  require(cudaSetDevice(driver_.device()), "cudaSetDevice");
+  device_.make_current();
   const WithoutNvls meanwhile(algorithms_without_nvls(options_));
-  ncclConfig_t config = config_of(options_, versions_);
+  ncclConfig_t config = config_of(options_, versions_, Blocking::no);
   ncclUniqueId id{};
   static_assert(sizeof id.internal == std::tuple_size_v<NetworkKey>);
   std::memcpy(id.internal, key.data(), key.size());
   all_.push_back(std::make_unique<ncclComm_t>(nullptr));
-  ncclComm_t& first = *all_.front();
-  const ncclResult_t begun = ncclCommInitRankConfig(&first, member_.ranks, id, member_.rank, &config);
-  settle(begun, first, "ncclCommInitRankConfig", options_.patience);
+  ncclComm_t& parent = *all_.front();
+  const ncclResult_t begun = nccl_.comm_init_rank_config(&parent, member_.ranks, id, member_.rank, &config);
+  settle(nccl_, begun, parent, "ncclCommInitRankConfig", options_.patience);
 }
 
 std::size_t NcclNetwork::split(int color) {
   require(!all_.empty(), "the network was aborted");
+  drop_aborted();
   const WithoutNvls meanwhile(algorithms_without_nvls(options_));
-  ncclConfig_t config = config_of(options_, versions_);
-  ncclComm_t first = *all_.front();
+  ncclConfig_t config = config_of(options_, versions_, options_.blocking ? Blocking::yes : Blocking::no);
+  ncclComm_t parent = *all_.front();
   all_.push_back(std::make_unique<ncclComm_t>(nullptr));
-  ncclComm_t& made = *all_.back();  // there once its parent is at rest
-  settle(ncclCommSplit(first, color, member_.rank, &made, &config), first, "ncclCommSplit", options_.patience);
+  ncclComm_t& made = *all_.back();  // written when the parent has settled
+  settle(nccl_, nccl_.comm_split(parent, color, member_.rank, &made, &config), parent, "ncclCommSplit",
+         options_.patience);
   ncclResult_t status = ncclSuccess;
-  require_nccl(ncclCommGetAsyncError(made, &status), made, "ncclCommGetAsyncError");
-  settle(status, made, "ncclCommSplit", options_.patience);
+  require_nccl(nccl_, nccl_.comm_get_async_error(made, &status), made, "ncclCommGetAsyncError");
+  settle(nccl_, status, made, "ncclCommSplit", options_.patience);
   if (memory_ != nullptr) {
     memory_->join(made);
   }
@@ -205,48 +233,61 @@ std::size_t NcclNetwork::split(int color) {
 
 NcclNetwork::~NcclNetwork() {
   if (memory_ != nullptr) {
-    driver_.take_memory_from(std::make_shared<PlainMemory>());
+    device_.take_plain_memory();
     try {
       memory_->deregister();
     } catch (const std::exception&) {  // communicators that failed are aborted below
     }
   }
+  drop_aborted();
   const Duration patience = std::min(options_.patience, longest_farewell);
-  for (; !all_.empty(); all_.pop_back()) {  // those that were split off first
-    ncclComm_t last = *all_.back();
-    try {
-      settle(ncclCommFinalize(last), last, "ncclCommFinalize", patience);
-      static_cast<void>(ncclCommDestroy(last));
-    } catch (const std::exception&) {
-      static_cast<void>(ncclCommAbort(last));
+  for (; !all_.empty(); all_.pop_back()) {  // children before their parent
+    end(all_.size() - 1, patience);
+  }
+}
+
+void NcclNetwork::end(std::size_t which, Duration patience) {
+  ncclComm_t last = *all_[which];
+  if (last == nullptr) {
+    return;
+  }
+  try {
+    calls_->run(last, "ncclCommFinalize", patience, [&] { return nccl_.comm_finalize(last); });
+    static_cast<void>(nccl_.comm_destroy(last));
+  } catch (const std::exception&) {
+    if (!calls_->is_aborted(last)) {
+      static_cast<void>(nccl_.comm_abort(last));
     }
   }
 }
 
 template <class Issue>
 void NcclNetwork::group(std::size_t communicator, const char* what, const Issue& issue) {
-  require_nccl(ncclGroupStart(), comm(communicator), "ncclGroupStart");
-  const ncclResult_t issued = issue();
-  const ncclResult_t ended = ncclGroupEnd();  // whatever happened inside, or the next one would be part of it
-  settle(issued == ncclInProgress ? ncclSuccess : issued, comm(communicator), what, options_.patience);
-  settle(ended, comm(communicator), what, options_.patience);
+  calls_->run(comm(communicator), what, [&] {
+    if (const ncclResult_t begun = nccl_.group_start(); begun != ncclSuccess) {
+      return begun;
+    }
+    const ncclResult_t issued = issue();
+    const ncclResult_t ended = nccl_.group_end();  // after a failure too, or the next group would be part of this one
+    return failed(issued) ? issued : ended;
+  });
 }
 
 void NcclNetwork::exchange(std::size_t communicator, StreamId stream, std::span<const Message> sends,
                            std::span<const Message> receives) {
-  cudaStream_t on = driver_.stream_of(stream);
+  cudaStream_t on = device_.stream_of(stream);
+  ncclComm_t lane = comm(communicator);
   group(communicator, "an exchange by NCCL", [&] {
     ncclResult_t status = ncclSuccess;
-    const auto go_on = [&] { return status == ncclSuccess || status == ncclInProgress; };
-    for (std::size_t i = 0; i < sends.size() && go_on(); ++i) {
+    for (std::size_t i = 0; i < sends.size() && !failed(status); ++i) {
       const Message& one = sends[i];
-      status = ncclSend(source(one.data), static_cast<std::size_t>(one.data.bytes().count), ncclUint8, one.peer,
-                        comm(communicator), on);
+      status =
+          nccl_.send(source(one.data), static_cast<std::size_t>(one.data.bytes().count), ncclUint8, one.peer, lane, on);
     }
-    for (std::size_t i = 0; i < receives.size() && go_on(); ++i) {
+    for (std::size_t i = 0; i < receives.size() && !failed(status); ++i) {
       const Message& one = receives[i];
-      status = ncclRecv(target(one.data), static_cast<std::size_t>(one.data.bytes().count), ncclUint8, one.peer,
-                        comm(communicator), on);
+      status =
+          nccl_.recv(target(one.data), static_cast<std::size_t>(one.data.bytes().count), ncclUint8, one.peer, lane, on);
     }
     return status;
   });
@@ -255,48 +296,49 @@ void NcclNetwork::exchange(std::size_t communicator, StreamId stream, std::span<
 void NcclNetwork::collective(std::size_t communicator, StreamId stream, CollectiveKind kind, const Panel& in,
                              const Panel& out) {
   require(in.contiguous() && out.contiguous() && in.dtype == out.dtype, "a collective is of contiguous equal dtypes");
-  cudaStream_t on = driver_.stream_of(stream);
+  cudaStream_t on = device_.stream_of(stream);
+  ncclComm_t lane = comm(communicator);
   const ncclDataType_t type = type_of(in.dtype);
   switch (kind) {
     case CollectiveKind::all_gather:
-      settle(ncclAllGather(source(in), target(out), elements(in), type, comm(communicator), on), comm(communicator),
-             "ncclAllGather", options_.patience);
+      calls_->run(lane, "ncclAllGather",
+                  [&] { return nccl_.all_gather(source(in), target(out), elements(in), type, lane, on); });
       return;
     case CollectiveKind::reduce_scatter:
-      settle(ncclReduceScatter(source(in), target(out), elements(out), type, ncclSum, comm(communicator), on),
-             comm(communicator), "ncclReduceScatter", options_.patience);
+      calls_->run(lane, "ncclReduceScatter", [&] {
+        return nccl_.reduce_scatter(source(in), target(out), elements(out), type, ncclSum, lane, on);
+      });
       return;
     case CollectiveKind::all_reduce:
-      settle(ncclAllReduce(source(in), target(out), elements(in), type, ncclSum, comm(communicator), on),
-             comm(communicator), "ncclAllReduce", options_.patience);
+      calls_->run(lane, "ncclAllReduce",
+                  [&] { return nccl_.all_reduce(source(in), target(out), elements(in), type, ncclSum, lane, on); });
       return;
     case CollectiveKind::all_to_all: all_to_all(communicator, on, in, out); return;
   }
 }
 
 void NcclNetwork::all_to_all(std::size_t communicator, cudaStream_t stream, const Panel& in, const Panel& out) {
+  ncclComm_t lane = comm(communicator);
   int members = 0;
-  require_nccl(ncclCommCount(comm(communicator), &members), comm(communicator), "ncclCommCount");
+  require_nccl(nccl_, nccl_.comm_count(lane, &members), lane, "ncclCommCount");
   const auto ranks = static_cast<std::size_t>(members);
   const auto bytes = static_cast<std::size_t>(in.bytes().count) / ranks;
   require(bytes * ranks == static_cast<std::size_t>(in.bytes().count) && in.bytes() == out.bytes(),
           "an all-to-all is in equal parts");
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 3)
   if (has(versions_, NcclFeature::all_to_all)) {
-    settle(ncclAlltoAll(source(in), target(out), bytes, ncclUint8, comm(communicator), stream), comm(communicator),
-           "ncclAlltoAll", options_.patience);
+    calls_->run(lane, "ncclAlltoAll",
+                [&] { return nccl_.all_to_all(source(in), target(out), bytes, ncclUint8, lane, stream); });
     return;
   }
 #endif
   group(communicator, "an all-to-all by NCCL", [&] {
     ncclResult_t status = ncclSuccess;
-    for (std::size_t i = 0; i < ranks && (status == ncclSuccess || status == ncclInProgress); ++i) {
+    for (std::size_t i = 0; i < ranks && !failed(status); ++i) {
       const int peer = static_cast<int>(i);
-      status = ncclSend(static_cast<const std::byte*>(source(in)) + i * bytes, bytes, ncclUint8, peer,
-                        comm(communicator), stream);
-      if (status == ncclSuccess || status == ncclInProgress) {
-        status = ncclRecv(static_cast<std::byte*>(target(out)) + i * bytes, bytes, ncclUint8, peer, comm(communicator),
-                          stream);
+      status = nccl_.send(static_cast<const std::byte*>(source(in)) + i * bytes, bytes, ncclUint8, peer, lane, stream);
+      if (!failed(status)) {
+        status = nccl_.recv(static_cast<std::byte*>(target(out)) + i * bytes, bytes, ncclUint8, peer, lane, stream);
       }
     }
     return status;
@@ -304,48 +346,70 @@ void NcclNetwork::all_to_all(std::size_t communicator, cudaStream_t stream, cons
 }
 
 std::optional<std::string> NcclNetwork::failure() {
-  for (const std::unique_ptr<ncclComm_t>& where : all_) {
-    ncclComm_t one = *where;
+  drop_aborted();
+  for (const std::unique_ptr<ncclComm_t>& place : all_) {
+    ncclComm_t one = *place;
     ncclResult_t status = ncclSuccess;
-    if (ncclCommGetAsyncError(one, &status) != ncclSuccess) {
+    if (one == nullptr) {
+      continue;
+    }
+    if (nccl_.comm_get_async_error(one, &status) != ncclSuccess) {
       return "ncclCommGetAsyncError failed";
     }
-    if (status != ncclSuccess && status != ncclInProgress) {
-      return fmt::format("NCCL: {} ({})", ncclGetErrorString(status), ncclGetLastError(one));
+    if (failed(status)) {
+      return fmt::format("NCCL: {} ({})", nccl_.get_error_string(status), nccl_.get_last_error(one));
     }
   }
   return std::nullopt;
 }
 
 void NcclNetwork::abort() {
+  drop_aborted();
   if (memory_ != nullptr) {
     memory_->abandon();
   }
   for (; !all_.empty(); all_.pop_back()) {
     if (*all_.back() != nullptr) {
-      static_cast<void>(ncclCommAbort(*all_.back()));
+      static_cast<void>(nccl_.comm_abort(*all_.back()));
     }
   }
 }
 
-ncclComm_t NcclNetwork::comm(std::size_t communicator) const {
-  require(communicator + 1 < all_.size(), "no such communicator of the network, or it was aborted");
+ncclComm_t NcclNetwork::comm(std::size_t communicator) {
+  drop_aborted();
+  require(communicator + 1 < all_.size() && *all_[communicator + 1] != nullptr,
+          "no such communicator of the network, or it was aborted");
   return *all_[communicator + 1];
+}
+
+void NcclNetwork::drop_aborted() {
+  for (ncclComm_t gone : calls_->aborted()) {
+    for (const std::unique_ptr<ncclComm_t>& place : all_) {
+      if (*place == gone) {
+        *place = nullptr;
+      }
+    }
+    if (memory_ != nullptr) {
+      memory_->forget(gone);
+    }
+  }
+  calls_->forget_aborted();
 }
 
 }  // namespace
 
-NetworkKey make_nccl_key() {
+NetworkKey make_nccl_key(const NcclLibrary& nccl) {
+  nccl.require_loaded();
   ncclUniqueId id{};
-  require_nccl(ncclGetUniqueId(&id), nullptr, "ncclGetUniqueId");
+  require_nccl(nccl, nccl.get_unique_id(&id), nullptr, "ncclGetUniqueId");
   NetworkKey key{};
   std::memcpy(key.data(), id.internal, key.size());
   return key;
 }
 
-std::unique_ptr<Network> connect_nccl(CudaDriver& driver, const NetworkKey& key, const NetworkMember& member,
-                                      const NetworkOptions& options) {
-  return std::make_unique<NcclNetwork>(driver, key, member, options);
+std::unique_ptr<Network> connect_nccl(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key,
+                                      const NetworkMember& member, const NetworkOptions& options) {
+  return std::make_unique<NcclNetwork>(nccl, device, key, member, options);
 }
 
 }  // namespace commfuse::validate

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network interface over NCCL: a communicator for every lane, so that lanes go on beside each other.
+// The network interface over NCCL: a communicator for every lane, so that lanes do not wait for each other.
 #pragma once
 
 #include <memory>
 
 #include "validate/cuda/driver.h"
-#include "validate/cuda/module/cuda_driver.h"
 #include "validate/cuda/module/cuda_module.h"
+#include "validate/cuda/module/nccl_device.h"
+#include "validate/cuda/module/nccl_library.h"
 
 namespace commfuse::validate {
 
-/// Who of how many this is.
+/// This process among those of the network.
 struct NetworkMember {
   int rank = 0;
   int ranks = 1;
 };
 
 /// Needs no driver.
-NetworkKey make_nccl_key();
-/// Returns when all members have called it. Throws std::runtime_error where NCCL fails, is too old, or waits for longer
-/// than the patience.
-std::unique_ptr<Network> connect_nccl(CudaDriver& driver, const NetworkKey& key, const NetworkMember& member,
-                                      const NetworkOptions& options);
+NetworkKey make_nccl_key(const NcclLibrary& nccl);
+/// Returns when all members have called it. Throws std::runtime_error where NCCL is absent, too old or fails, or where
+/// it takes longer than the patience. `nccl` and `device` outlive the network.
+std::unique_ptr<Network> connect_nccl(const NcclLibrary& nccl, NcclDevice& device, const NetworkKey& key,
+                                      const NetworkMember& member, const NetworkOptions& options);
 
 }  // namespace commfuse::validate

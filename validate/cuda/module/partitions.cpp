@@ -42,58 +42,66 @@ CUdevice device_of(int ordinal) {
 
 }  // namespace
 
-std::size_t Partitions::add(int multiprocessors) {
-  const CUdevice device = device_of(device_);
-  if (!left_) {
-    left_.emplace();
-    require_driver(
-        entry<PFN_cuDeviceGetDevResource_v12040>("cuDeviceGetDevResource")(device, &*left_, CU_DEV_RESOURCE_TYPE_SM),
-        "cuDeviceGetDevResource");
-  }
+CUdevResource GreenContexts::whole() const {
+  CUdevResource whole{};
+  require_driver(entry<PFN_cuDeviceGetDevResource_v12040>("cuDeviceGetDevResource")(device_of(device_), &whole,
+                                                                                    CU_DEV_RESOURCE_TYPE_SM),
+                 "cuDeviceGetDevResource");
+  return whole;
+}
+
+std::optional<std::pair<CUdevResource, CUdevResource>> GreenContexts::split(const CUdevResource& from,
+                                                                            int multiprocessors) const {
   CUdevResource taken{};
   CUdevResource rest{};
   unsigned groups = 1;
-  require_driver(entry<PFN_cuDevSmResourceSplitByCount_v12040>("cuDevSmResourceSplitByCount")(
-                     &taken, &groups, &*left_, &rest, 0, static_cast<unsigned>(multiprocessors)),
-                 "cuDevSmResourceSplitByCount");
-  if (groups == 0) {
-    throw std::runtime_error(fmt::format("fewer than {} multiprocessors are left to set apart", multiprocessors));
+  const CUresult status = entry<PFN_cuDevSmResourceSplitByCount_v12040>("cuDevSmResourceSplitByCount")(
+      &taken, &groups, &from, &rest, 0, static_cast<unsigned>(multiprocessors));
+  if (status == CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION || (status == CUDA_SUCCESS && groups == 0)) {
+    return std::nullopt;
   }
+  require_driver(status, "cuDevSmResourceSplitByCount");
+  return std::pair(taken, rest);
+}
+
+CUgreenCtx GreenContexts::create(CUdevResource resource) const {
   CUdevResourceDesc description = nullptr;
-  require_driver(entry<PFN_cuDevResourceGenerateDesc_v12040>("cuDevResourceGenerateDesc")(&description, &taken, 1),
+  require_driver(entry<PFN_cuDevResourceGenerateDesc_v12040>("cuDevResourceGenerateDesc")(&description, &resource, 1),
                  "cuDevResourceGenerateDesc");
   CUgreenCtx context = nullptr;
-  require_driver(entry<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate")(&context, description, device,
+  require_driver(entry<PFN_cuGreenCtxCreate_v12040>("cuGreenCtxCreate")(&context, description, device_of(device_),
                                                                         CU_GREEN_CTX_DEFAULT_STREAM),
                  "cuGreenCtxCreate");
-  parts_.push_back(
-      {.context = decltype(Part::context)(context), .multiprocessors = static_cast<int>(taken.sm.smCount)});
-  left_ = rest;
-  return parts_.size() - 1;
+  return context;
 }
 
-OwnedStream Partitions::new_stream(std::size_t which, int priority) const {
-  CUstream stream = nullptr;
-  require_driver(entry<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate")(
-                     &stream, parts_[which].context.get(), CU_STREAM_NON_BLOCKING, priority),
-                 "cuGreenCtxStreamCreate");
-  return OwnedStream(stream);
-}
-
-void Partitions::Destroy::operator()(CUgreenCtx context) const {
+void GreenContexts::destroy(CUgreenCtx context) const noexcept {
   try {
     static_cast<void>(entry<PFN_cuGreenCtxDestroy_v12040>("cuGreenCtxDestroy")(context));
   } catch (const std::exception&) {  // the driver is gone, and all it made
   }
 }
 
+OwnedStream Partitions::new_stream(std::size_t which, int priority) const {
+  CUstream stream = nullptr;
+  require_driver(entry<PFN_cuGreenCtxStreamCreate_v12050>("cuGreenCtxStreamCreate")(&stream, pool_.context(which),
+                                                                                    CU_STREAM_NON_BLOCKING, priority),
+                 "cuGreenCtxStreamCreate");
+  return OwnedStream(stream);
+}
+
 #else
 
-std::size_t Partitions::add(int /*multiprocessors*/) {
-  throw std::runtime_error("this build's CUDA has no green contexts with streams; 12.5 has");
+CUdevResource GreenContexts::whole() const {
+  throw std::runtime_error("this build's CUDA has no green contexts with streams; build with CUDA 12.5 or later");
 }
+std::optional<std::pair<CUdevResource, CUdevResource>> GreenContexts::split(const CUdevResource& /*from*/,
+                                                                            int /*multiprocessors*/) const {
+  return std::nullopt;
+}
+CUgreenCtx GreenContexts::create(CUdevResource /*resource*/) const { return nullptr; }
+void GreenContexts::destroy(CUgreenCtx /*context*/) const noexcept {}
 OwnedStream Partitions::new_stream(std::size_t /*which*/, int /*priority*/) const { return nullptr; }
-void Partitions::Destroy::operator()(CUgreenCtx /*context*/) const {}
 
 #endif
 

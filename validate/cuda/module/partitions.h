@@ -6,39 +6,49 @@
 #include <cuda.h>
 
 #include <cstddef>
-#include <memory>
 #include <optional>
-#include <vector>
+#include <utility>
 
 #include "validate/cuda/module/handles.h"
+#include "validate/cuda/module/partition_pool.h"
 
 namespace commfuse::validate {
 
-/// Of one device. What is set apart is never given back before the end.
+/// The driver's calls for green contexts; all throw std::runtime_error where CUDA is older than 12.5.
+class GreenContexts {
+ public:
+  using Resource = CUdevResource;
+  using Context = CUgreenCtx;
+
+  explicit GreenContexts(int device) : device_(device) {}
+
+  [[nodiscard]] Resource whole() const;
+  [[nodiscard]] static int count(const Resource& resource) { return static_cast<int>(resource.sm.smCount); }
+  [[nodiscard]] std::optional<std::pair<Resource, Resource>> split(const Resource& from, int multiprocessors) const;
+  [[nodiscard]] Context create(Resource resource) const;
+  void destroy(Context context) const noexcept;
+
+ private:
+  int device_ = 0;
+};
+
+/// The partitions of one device.
 class Partitions {
  public:
-  explicit Partitions(int device) : device_(device) {}
+  explicit Partitions(int device) : pool_(GreenContexts(device)) {}
 
-  /// At least so many of those that are left; devices hand them out in groups. Throws std::runtime_error where there
-  /// are too few, or CUDA is older than 12.5.
-  std::size_t add(int multiprocessors);
-  [[nodiscard]] int multiprocessors(std::size_t which) const { return parts_[which].multiprocessors; }
-  [[nodiscard]] std::size_t size() const { return parts_.size(); }
+  /// At least so many of the multiprocessors that are left; devices hand them out in groups. Throws std::runtime_error
+  /// where there are too few, or CUDA is older than 12.5.
+  std::size_t add(int multiprocessors) { return pool_.add(multiprocessors); }
+  /// Its streams are destroyed already.
+  void give_back(std::size_t which) { pool_.give_back(which); }
+  [[nodiscard]] int multiprocessors(std::size_t which) const { return pool_.multiprocessors(which); }
+  [[nodiscard]] bool contains(std::size_t which) const { return pool_.contains(which); }
   /// Its kernels run on these only. The partition outlives it.
   [[nodiscard]] OwnedStream new_stream(std::size_t which, int priority) const;
 
  private:
-  struct Destroy {
-    void operator()(CUgreenCtx context) const;
-  };
-  struct Part {
-    std::unique_ptr<CUgreenCtx_st, Destroy> context;
-    int multiprocessors = 0;
-  };
-
-  int device_ = 0;
-  std::optional<CUdevResource> left_;
-  std::vector<Part> parts_;
+  PartitionPool<GreenContexts> pool_;
 };
 
 }  // namespace commfuse::validate

@@ -30,47 +30,55 @@ std::int64_t alignment_of(Address at) {
   return static_cast<std::int64_t>(lowest_bit == 0 ? most : std::min(lowest_bit, most));
 }
 
-template <class Value>
-void set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attribute, Value value) {
-  require(cublasLtMatmulDescSetAttribute(what, attribute, &value, sizeof value), "cublasLtMatmulDescSetAttribute");
-}
-template <class Value>
-void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, Value value) {
-  require(cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value),
-          "cublasLtMatrixLayoutSetAttribute");
-}
-template <class Value>
-void set(cublasLtMatmulPreference_t wish, cublasLtMatmulPreferenceAttributes_t attribute, Value value) {
-  require(cublasLtMatmulPreferenceSetAttribute(wish, attribute, &value, sizeof value),
-          "cublasLtMatmulPreferenceSetAttribute");
-}
+/// k may be summed in parts that are added in fp32: the other schemes round parts to the dtype of the output.
+constexpr std::uint32_t allowed_reductions = CUBLASLT_REDUCTION_SCHEME_NONE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 
-template <class Value>
-Value configured(const cublasLtMatmulAlgo_t& algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute) {
-  Value value{};
-  std::size_t written = 0;
-  require(cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written),
-          "cublasLtMatmulAlgoConfigGetAttribute");
-  return value;
-}
+/// cuBLASLt's calls; all throw where they fail.
+class Calls {
+ public:
+  explicit Calls(const CublasLtLibrary& library) : library_(library) {}
 
-/// Whether no element is summed in several parts.
-bool sums_in_one_go(const cublasLtMatmulAlgo_t& algorithm) {
-  return configured<std::int32_t>(algorithm, CUBLASLT_ALGO_CONFIG_SPLITK_NUM) <= 1 &&
-         configured<std::uint32_t>(algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME) == CUBLASLT_REDUCTION_SCHEME_NONE;
-}
-
-/// A row-major matrix is a column-major one of exchanged extents.
-void describe(cublasLtMatrixLayout_t layout, DType dtype, std::array<std::int64_t, 2> rows_and_columns,
-              std::int64_t stride, std::int64_t count, std::int64_t step) {
-  require(cublasLtMatrixLayoutInit(layout, type_of(dtype), static_cast<std::uint64_t>(rows_and_columns[1]),
-                                   static_cast<std::uint64_t>(rows_and_columns[0]), stride),
-          "cublasLtMatrixLayoutInit");
-  if (count > 1) {
-    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(count));
-    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, step);
+  template <class Value>
+  void set(cublasLtMatmulDesc_t what, cublasLtMatmulDescAttributes_t attribute, Value value) const {
+    library_.require(library_.matmul_desc_set_attribute(what, attribute, &value, sizeof value),
+                     "cublasLtMatmulDescSetAttribute");
   }
-}
+  template <class Value>
+  void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, Value value) const {
+    library_.require(library_.matrix_layout_set_attribute(layout, attribute, &value, sizeof value),
+                     "cublasLtMatrixLayoutSetAttribute");
+  }
+  template <class Value>
+  void set(cublasLtMatmulPreference_t wish, cublasLtMatmulPreferenceAttributes_t attribute, Value value) const {
+    library_.require(library_.matmul_preference_set_attribute(wish, attribute, &value, sizeof value),
+                     "cublasLtMatmulPreferenceSetAttribute");
+  }
+
+  /// A row-major matrix is a column-major one of exchanged extents.
+  void describe(cublasLtMatrixLayout_t layout, DType dtype, std::array<std::int64_t, 2> rows_and_columns,
+                std::int64_t stride, std::int64_t count, std::int64_t step) const {
+    library_.require(library_.matrix_layout_init_internal(layout, sizeof *layout, type_of(dtype),
+                                                          static_cast<std::uint64_t>(rows_and_columns[1]),
+                                                          static_cast<std::uint64_t>(rows_and_columns[0]), stride),
+                     "cublasLtMatrixLayoutInit");
+    if (count > 1) {
+      set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(count));
+      set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, step);
+    }
+  }
+
+  [[nodiscard]] bool has_allowed_reduction(const cublasLtMatmulAlgo_t& algorithm) const {
+    std::uint32_t scheme = 0;
+    std::size_t written = 0;
+    library_.require(library_.matmul_algo_config_get_attribute(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME,
+                                                               &scheme, sizeof scheme, &written),
+                     "cublasLtMatmulAlgoConfigGetAttribute");
+    return (scheme & ~allowed_reductions) == 0;
+  }
+
+ private:
+  const CublasLtLibrary& library_;
+};
 
 /// Of a single row any stride will do, but cuBLASLt wants one that holds it.
 std::int64_t stride_of(const Panel& panel) { return std::max(panel.stride, panel.columns); }
@@ -79,10 +87,13 @@ void* pointer_to(Address at) { return reinterpret_cast<void*>(at); }  // NOLINT(
 
 }  // namespace
 
-LibraryProducts::LibraryProducts() {
-  cublasLtHandle_t handle = nullptr;
-  require(cublasLtCreate(&handle), "cublasLtCreate");
-  handle_.reset(handle);
+void LibraryProducts::require_handle() {
+  if (handle_ == nullptr) {
+    library_.require_loaded();
+    cublasLtHandle_t handle = nullptr;
+    library_.require(library_.create(&handle), "cublasLtCreate");
+    handle_.reset(handle);
+  }
 }
 
 LibraryProducts::Key LibraryProducts::key_of(const ProductBatch& batch) {
@@ -116,39 +127,42 @@ std::string LibraryProducts::in_words(const Key& key) {
   return fmt::format("a product of {} x {} x {} in {}", key.rows, key.columns, key.depth, name_of(key.in));
 }
 
-LibraryProducts::Plan LibraryProducts::described(const Key& key) {
+LibraryProducts::Plan LibraryProducts::described(const Key& key) const {
+  const Calls calls(library_);
   Plan plan;
-  require(cublasLtMatmulDescInit(&plan.what, CUBLAS_COMPUTE_32F, CUDA_R_32F), "cublasLtMatmulDescInit");
-  set(&plan.what, CUBLASLT_MATMUL_DESC_TRANSA, key.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
-  set(&plan.what, CUBLASLT_MATMUL_DESC_TRANSB, key.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  library_.require(library_.matmul_desc_init_internal(&plan.what, sizeof plan.what, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                   "cublasLtMatmulDescInit");
+  calls.set(&plan.what, CUBLASLT_MATMUL_DESC_TRANSA, key.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  calls.set(&plan.what, CUBLASLT_MATMUL_DESC_TRANSB, key.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   if (key.multiprocessors > 0) {
-    set(&plan.what, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(key.multiprocessors));
+    calls.set(&plan.what, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, static_cast<std::int32_t>(key.multiprocessors));
   }
   using Extents = std::array<std::int64_t, 2>;
   const Extents a = key.transpose_a ? Extents{key.depth, key.rows} : Extents{key.rows, key.depth};
   const Extents b = key.transpose_b ? Extents{key.columns, key.depth} : Extents{key.depth, key.columns};
-  describe(&plan.a, key.in, a, key.stride_a, key.count, key.step_a);
-  describe(&plan.b, key.in, b, key.stride_b, key.count, key.step_b);
-  describe(&plan.out, key.out, {key.rows, key.columns}, key.stride_out, key.count, key.step_out);
+  calls.describe(&plan.a, key.in, a, key.stride_a, key.count, key.step_a);
+  calls.describe(&plan.b, key.in, b, key.stride_b, key.count, key.step_b);
+  calls.describe(&plan.out, key.out, {key.rows, key.columns}, key.stride_out, key.count, key.step_out);
   return plan;
 }
 
 cublasLtMatmulAlgo_t LibraryProducts::chosen(const Key& key, Plan& plan) const {
+  const Calls calls(library_);
   cublasLtMatmulPreferenceOpaque_t wish{};
-  require(cublasLtMatmulPreferenceInit(&wish), "cublasLtMatmulPreferenceInit");
-  set(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
-  set(&wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_NONE});
-  set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(key.alignment_b));
-  set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(key.alignment_a));
-  set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(key.alignment_out));
-  set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(key.alignment_out));
+  library_.require(library_.matmul_preference_init_internal(&wish, sizeof wish), "cublasLtMatmulPreferenceInit");
+  calls.set(&wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace_bytes});
+  calls.set(&wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, allowed_reductions);
+  calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(key.alignment_b));
+  calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(key.alignment_a));
+  calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(key.alignment_out));
+  calls.set(&wish, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(key.alignment_out));
   std::array<cublasLtMatmulHeuristicResult_t, 16> found{};
   int count = 0;
-  require(cublasLtMatmulAlgoGetHeuristic(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out, &plan.out, &wish,
-                                         static_cast<int>(found.size()), found.data(), &count),
-          "cublasLtMatmulAlgoGetHeuristic");
+  library_.require(library_.matmul_algo_get_heuristic(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out, &plan.out,
+                                                      &wish, static_cast<int>(found.size()), found.data(), &count),
+                   "cublasLtMatmulAlgoGetHeuristic");
   for (const cublasLtMatmulHeuristicResult_t& one : std::span(found).first(static_cast<std::size_t>(count))) {
-    if (one.state == CUBLAS_STATUS_SUCCESS && sums_in_one_go(one.algo)) {
+    if (one.state == CUBLAS_STATUS_SUCCESS && calls.has_allowed_reduction(one.algo)) {
       return one.algo;
     }
   }
@@ -167,8 +181,8 @@ LibraryProducts::Plan LibraryProducts::plan_of(const Key& key) const {
   Plan plan = described(key);
   plan.algorithm = algorithm;
   cublasLtMatmulHeuristicResult_t result{};
-  const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out,
-                                                        &plan.out, &plan.algorithm, &result);
+  const cublasStatus_t status = library_.matmul_algo_check(handle_.get(), &plan.what, &plan.b, &plan.a, &plan.out,
+                                                           &plan.out, &plan.algorithm, &result);
   if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > workspace_bytes) {
     throw std::runtime_error(
         fmt::format("cuBLASLt does not run {} by its algorithm of {} rows", in_words(key), key.algorithm_rows));
@@ -181,6 +195,7 @@ void LibraryProducts::run(cudaStream_t stream, const Workspace& workspace, const
   if (key.rows == 0 || key.columns == 0) {
     return;
   }
+  require_handle();
   auto found = plans_.find(key);
   if (found == plans_.end()) {
     found = plans_.emplace(key, plan_of(key)).first;
@@ -189,10 +204,10 @@ void LibraryProducts::run(cudaStream_t stream, const Workspace& workspace, const
   const float factor = batch.scale;
   const float before = key.accumulate ? 1.0F : 0.0F;
   void* out = pointer_to(batch.call.out.at);
-  require(cublasLtMatmul(handle_.get(), &plan.what, &factor, pointer_to(batch.call.b.at), &plan.b,
-                         pointer_to(batch.call.a.at), &plan.a, &before, out, &plan.out, out, &plan.out, &plan.algorithm,
-                         workspace.at, workspace.bytes, stream),
-          "cublasLtMatmul");
+  library_.require(library_.matmul(handle_.get(), &plan.what, &factor, pointer_to(batch.call.b.at), &plan.b,
+                                   pointer_to(batch.call.a.at), &plan.a, &before, out, &plan.out, out, &plan.out,
+                                   &plan.algorithm, workspace.at, workspace.bytes, stream),
+                   "cublasLtMatmul");
 }
 
 }  // namespace commfuse::validate

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "validate/cuda/driver.h"
+#include "validate/cuda/module/cublaslt_library.h"
 
 namespace commfuse::validate {
 
@@ -31,15 +32,16 @@ struct Workspace {
   std::size_t bytes = 0;
 };
 
-/// Keeps what cuBLASLt chose for every shape it has met. Choices are made so that results repeat: one split of k, no
-/// reduction between blocks. Used by one thread.
+/// Keeps the algorithm that cuBLASLt chose for every shape: the first of its list, as other programs take it. It may
+/// sum k in several parts if it adds them in fp32, in a fixed order, so results repeat and are rounded once. Used by
+/// one thread.
 class LibraryProducts {
  public:
   /// What NVIDIA recommends for Hopper.
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20U;
 
-  LibraryProducts();
-  /// Throws std::runtime_error where cuBLASLt has no such product, or not by the algorithm of so many rows.
+  LibraryProducts() : library_(CublasLtLibrary::instance()) {}
+  /// Throws std::runtime_error where cuBLASLt is absent, has no such product, or not by the algorithm of so many rows.
   void run(cudaStream_t stream, const Workspace& workspace, const ProductBatch& batch);
 
  private:
@@ -61,16 +63,19 @@ class LibraryProducts {
     cublasLtMatmulAlgo_t algorithm{};
   };
   struct Close {
-    void operator()(cublasLtHandle_t handle) const { static_cast<void>(cublasLtDestroy(handle)); }
+    void operator()(cublasLtHandle_t handle) const { static_cast<void>(CublasLtLibrary::instance().destroy(handle)); }
   };
 
   static Key key_of(const ProductBatch& batch);
   static std::string in_words(const Key& key);
   /// All but the algorithm.
-  static Plan described(const Key& key);
+  [[nodiscard]] Plan described(const Key& key) const;
   [[nodiscard]] cublasLtMatmulAlgo_t chosen(const Key& key, Plan& plan) const;
   [[nodiscard]] Plan plan_of(const Key& key) const;
+  /// Made at the first product: a driver opens without cuBLASLt.
+  void require_handle();
 
+  const CublasLtLibrary& library_;
   std::unique_ptr<cublasLtContext, Close> handle_;
   std::map<Key, Plan> plans_;
 };

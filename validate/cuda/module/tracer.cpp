@@ -5,14 +5,14 @@
 #include <string>
 
 #ifdef COMMFUSE_WITH_CUPTI
-#include <cupti.h>
-
 #include <algorithm>
 #include <array>
 #include <ctime>
 #include <map>
 #include <mutex>
 #include <utility>
+
+#include "validate/cuda/module/cupti_library.h"
 #endif
 
 namespace commfuse::validate {
@@ -30,6 +30,8 @@ using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 #endif
 
+const CuptiLibrary& cupti() { return CuptiLibrary::instance(); }
+
 void require_cupti(CUptiResult status, const char* call) {
   if (status == CUPTI_SUCCESS) {
     return;
@@ -38,7 +40,7 @@ void require_cupti(CUptiResult status, const char* call) {
     throw std::runtime_error("another profiler traces this process already; run without it to trace");
   }
   const char* text = nullptr;
-  static_cast<void>(cuptiGetResultString(status, &text));
+  static_cast<void>(cupti().get_result_string(status, &text));
   throw std::runtime_error(std::string(call) + " failed: " + (text == nullptr ? "unknown" : text));
 }
 
@@ -81,7 +83,7 @@ class CuptiTracer final : public Tracer {
   void label(std::uint64_t id) override {
     pop();
     label_ = id;
-    require_cupti(cuptiActivityPushExternalCorrelationId(ours, id), "cuptiActivityPushExternalCorrelationId");
+    require_cupti(cupti().activity_push_external_correlation_id(ours, id), "cuptiActivityPushExternalCorrelationId");
     pushed_ = true;
   }
 
@@ -94,7 +96,7 @@ class CuptiTracer final : public Tracer {
   void pop() {
     if (pushed_) {
       std::uint64_t last = 0;
-      static_cast<void>(cuptiActivityPopExternalCorrelationId(ours, &last));
+      static_cast<void>(cupti().activity_pop_external_correlation_id(ours, &last));
       pushed_ = false;
     }
   }
@@ -140,16 +142,16 @@ CuptiTracer::CuptiTracer() {
   if (current != nullptr) {
     throw std::runtime_error("a trace goes on already");
   }
-  require_cupti(cuptiSubscribe(&subscriber_, take_callback, this), "cuptiSubscribe");
+  require_cupti(cupti().subscribe(&subscriber_, take_callback, this), "cuptiSubscribe");
   current = this;
   try {
     for (const CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED}) {
-      require_cupti(cuptiEnableCallback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id), "cuptiEnableCallback");
+      require_cupti(cupti().enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id), "cuptiEnableCallback");
     }
-    require_cupti(cuptiActivityRegisterTimestampCallback(host_time), "cuptiActivityRegisterTimestampCallback");
-    require_cupti(cuptiActivityRegisterCallbacks(give_buffer, take_buffer), "cuptiActivityRegisterCallbacks");
+    require_cupti(cupti().activity_register_timestamp_callback(host_time), "cuptiActivityRegisterTimestampCallback");
+    require_cupti(cupti().activity_register_callbacks(give_buffer, take_buffer), "cuptiActivityRegisterCallbacks");
     for (const CUpti_ActivityKind kind : kinds) {
-      require_cupti(cuptiActivityEnable(kind), "cuptiActivityEnable");
+      require_cupti(cupti().activity_enable(kind), "cuptiActivityEnable");
     }
   } catch (...) {
     end();
@@ -162,16 +164,16 @@ CuptiTracer::~CuptiTracer() { end(); }
 void CuptiTracer::end() {
   pop();
   for (const CUpti_ActivityKind kind : kinds) {
-    static_cast<void>(cuptiActivityDisable(kind));
+    static_cast<void>(cupti().activity_disable(kind));
   }
-  static_cast<void>(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
-  static_cast<void>(cuptiUnsubscribe(subscriber_));
+  static_cast<void>(cupti().activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+  static_cast<void>(cupti().unsubscribe(subscriber_));
   current = nullptr;
 }
 
 void CuptiTracer::take_node(CUpti_CallbackIdResource what, const CUpti_GraphData& data) {
   std::uint64_t node = 0;
-  if (cuptiGetGraphNodeId(data.node, &node) != CUPTI_SUCCESS) {
+  if (cupti().get_graph_node_id(data.node, &node) != CUPTI_SUCCESS) {
     return;
   }
   const std::lock_guard lock(mutex_);
@@ -180,7 +182,7 @@ void CuptiTracer::take_node(CUpti_CallbackIdResource what, const CUpti_GraphData
     return;
   }
   std::uint64_t original = 0;
-  if (cuptiGetGraphNodeId(data.originalNode, &original) == CUPTI_SUCCESS && node_labels_.contains(original)) {
+  if (cupti().get_graph_node_id(data.originalNode, &original) == CUPTI_SUCCESS && node_labels_.contains(original)) {
     node_labels_[node] = node_labels_[original];
   }
 }
@@ -188,7 +190,7 @@ void CuptiTracer::take_node(CUpti_CallbackIdResource what, const CUpti_GraphData
 void CuptiTracer::take(std::uint8_t* buffer, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
   CUpti_Activity* record = nullptr;
-  while (cuptiActivityGetNextRecord(buffer, bytes, &record) == CUPTI_SUCCESS) {
+  while (cupti().activity_get_next_record(buffer, bytes, &record) == CUPTI_SUCCESS) {
     take(*record);
   }
 }
@@ -230,7 +232,7 @@ std::uint64_t CuptiTracer::label_of(const Found& found) const {
 
 std::vector<DeviceSpan> CuptiTracer::spans() {
   pop();
-  require_cupti(cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
+  require_cupti(cupti().activity_flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
   const std::lock_guard lock(mutex_);
   std::vector<DeviceSpan> spans;
   for (Found& found : found_) {

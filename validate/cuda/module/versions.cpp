@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "validate/cuda/module/versions.h"
 
-#include <cublasLt.h>
 #include <fmt/format.h>
 
+#include "validate/cuda/module/cublaslt_library.h"
 #ifdef COMMFUSE_WITH_NCCL
-#include <nccl.h>
+#include "validate/cuda/module/nccl_library.h"
 #endif
-
 #include "validate/cuda/nccl_features.h"
 
 namespace commfuse::validate {
@@ -16,14 +15,18 @@ std::string cuda_version_in_words(int version) { return fmt::format("{}.{}", ver
 
 // 120500 until 13.0, 130100 since: major, minor and patch by two digits.
 std::string cublaslt_version_in_words() {
-  const std::size_t version = cublasLtGetVersion();
+  const CublasLtLibrary& library = CublasLtLibrary::instance();
+  if (!library.absence().empty()) {
+    return "";
+  }
+  const std::size_t version = library.get_version();
   return fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
 }
 
 std::string nccl_version_in_words() {
 #ifdef COMMFUSE_WITH_NCCL
-  int version = 0;
-  return ncclGetVersion(&version) == ncclSuccess ? nccl_in_words(version) : "";
+  const NcclLibrary& library = NcclLibrary::instance();
+  return library.absence().empty() ? nccl_in_words(library.version()) : "";
 #else
   return "";
 #endif

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands that run ranks on GPUs, whole: every process is a thread with a GPU of the double. Idle ranks, fewer
+// ranks than processes and processes without a GPU of their own must neither hang nor change what is reported.
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "model/config/command_line.h"
+#include "model/record/run_record.h"
+#include "tests/own_folder.h"
+#include "tests/validate/mpi/threads_world.h"
+#include "validate/commands/commands.h"
+#include "validate/mpi/launch.h"
+
+namespace commfuse::validate {
+namespace {
+
+/// How each process ended, by process.
+struct Ended {
+  std::vector<int> codes;
+  std::vector<std::string> sentences;
+};
+
+/// The program on so many processes.
+Ended on_gpus(int processes, const std::vector<std::string>& words) {
+  Ended ended{.codes = std::vector<int>(static_cast<std::size_t>(processes), -1),
+              .sentences = std::vector<std::string>(static_cast<std::size_t>(processes))};
+  test::Mail mail(processes);
+  std::vector<std::jthread> threads;
+  for (int process = 0; process < processes; ++process) {
+    threads.emplace_back([&, process] {
+      const auto mine = static_cast<std::size_t>(process);
+      CLI::App app;
+      app.require_subcommand(1);
+      int status = exit_code::done;
+      Launch launch(std::make_unique<test::ThreadsWorld>(mail, process));
+      add_check(app, launch, status);
+      add_run(app, launch, status);
+      add_bench(app, launch, status);
+      add_links(app, launch, status);
+      std::vector<const char*> arguments{"commfuse-validate"};
+      for (const std::string& word : words) {
+        arguments.push_back(word.c_str());
+      }
+      const LastWords last = run_quietly(app, static_cast<int>(arguments.size()), arguments.data(), status);
+      ended.sentences[mine] = last.sentence;
+      ended.codes[mine] = launch.leave(last.code, last.sentence);
+    });
+  }
+  threads.clear();
+  return ended;
+}
+
+class NcclCommands : public testing::Test {
+ protected:
+  // NOLINTBEGIN(concurrency-mt-unsafe): before the threads and after
+  void SetUp() override {
+    ::setenv("COMMFUSE_CUDA_PLUGIN", COMMFUSE_CUDA_DOUBLE, 1);
+    ::setenv("SOFTWARE_GPU_DEVICES", "8", 1);
+  }
+  void TearDown() override {
+    ::unsetenv("COMMFUSE_CUDA_PLUGIN");
+    ::unsetenv("SOFTWARE_GPU_DEVICES");
+  }
+  // NOLINTEND(concurrency-mt-unsafe)
+  const OwnFolder folder_;
+};
+
+class NcclCommandsOnRanks : public NcclCommands, public testing::WithParamInterface<int> {};
+INSTANTIATE_TEST_SUITE_P(ThreeFourEight, NcclCommandsOnRanks, testing::Values(3, 4, 8));
+
+TEST_P(NcclCommandsOnRanks, LinksComesToItsEndThoughMostRanksAreIdle) {
+  const int ranks = GetParam();
+  const Ended ended = on_gpus(ranks, {"links", "--executor", "nccl", "--out", "links.json"});
+  EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
+  const RunRecord record = load_run_record("links.json");
+  const auto n = static_cast<std::size_t>(ranks);
+  EXPECT_EQ(record.micro_benchmarks.size(), 2 * n * (n - 1) + n);  // two sizes of every link, and a product each
+  EXPECT_EQ(record.environment.devices.size(), 2 * n);             // before and after
+  EXPECT_EQ(record.environment.devices.back().gpu, "GPU-" + std::to_string(ranks - 1));
+}
+
+TEST_P(NcclCommandsOnRanks, CheckIsRightThoughNcclSumsInItsOwnOrder) {
+  const int ranks = GetParam();
+  const Ended ended = on_gpus(
+      ranks, {"check", "--executor", "nccl", "--scope", "gemm_rs", "--strategy", "serial,commfuse", "-o", "csv"});
+  EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
+}
+
+TEST_P(NcclCommandsOnRanks, RunLeavesARecordWithVariablesAndClocksOfAllRanks) {
+  const int ranks = GetParam();
+  ::setenv("NCCL_ALGO", "Ring", 1);  // NOLINT(concurrency-mt-unsafe)
+  const Ended ended = on_gpus(ranks, {"run",
+                                      "--executor",
+                                      "nccl",
+                                      "--hardware",
+                                      "h100-sxm",
+                                      "--model",
+                                      "llama-3.1-8b",
+                                      "--seq",
+                                      "512",
+                                      "--scope",
+                                      "gate_up",
+                                      "--ranks",
+                                      std::to_string(ranks == 3 ? 2 : ranks),
+                                      "--strategy",
+                                      "serial,commfuse",
+                                      "--iterations",
+                                      "3",
+                                      "--warm-up",
+                                      "1",
+                                      "--out",
+                                      "record.json"});
+  ::unsetenv("NCCL_ALGO");  // NOLINT(concurrency-mt-unsafe)
+  EXPECT_EQ(ended.codes, std::vector<int>(static_cast<std::size_t>(ranks), exit_code::done)) << ended.sentences[0];
+  const RunRecord record = load_run_record("record.json");
+  ASSERT_EQ(record.runs.size(), 2U);
+  EXPECT_EQ(record.runs[0].makespans.size(), 3U);
+  EXPECT_EQ(record.runs[0].status, RunStatus::done) << record.runs[0].message;
+  const auto algo = std::pair<std::string, std::string>("NCCL_ALGO", "Ring");
+  EXPECT_NE(std::ranges::find(record.environment.variables, algo), record.environment.variables.end());
+  EXPECT_EQ(record.environment.devices.front().when, "before");
+  EXPECT_EQ(record.environment.devices.back().when, "after");
+}
+
+TEST_F(NcclCommands, FewerRanksThanProcessesLeaveTheOthersIdleToTheEnd) {
+  const Ended ended = on_gpus(4, {"links", "--executor", "nccl", "--ranks", "3", "--out", "links.json"});
+  EXPECT_EQ(ended.codes, std::vector<int>(4, exit_code::done)) << ended.sentences[0];
+  EXPECT_EQ(load_run_record("links.json").environment.hosts.size(), 3U);
+}
+
+TEST_F(NcclCommands, TwoRanksOnOneGpuAreNamed) {
+  const Ended ended = on_gpus(2, {"links", "--executor", "nccl", "--device", "0"});
+  for (const std::string& sentence : ended.sentences) {
+    EXPECT_EQ(sentence,
+              "ranks 0 and 1 both have the GPU here, GPU-0, but NCCL needs one for each; start no more processes on a "
+              "machine than it has GPUs, or let each see its own by CUDA_VISIBLE_DEVICES");
+  }
+  EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));
+}
+
+}  // namespace
+}  // namespace commfuse::validate

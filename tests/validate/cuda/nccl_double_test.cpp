@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// The network over a double of NCCL: which thread launches, what ends a call that hangs, and in which order memory is
+// registered. Needs NCCL's header and no GPU.
+#include <gtest/gtest.h>
+
+#ifdef COMMFUSE_NCCL_DOUBLE
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "tests/software_gpu/nccl_double.h"
+#include "validate/cuda/module/nccl_network.h"
+
+namespace commfuse::validate {
+namespace {
+
+using test::NcclDouble;
+
+SharedLibrary library_at(const char* path) {
+  return SharedLibrary({.product = "NCCL", .sonames = {path}, .remedy = "build the double"});
+}
+
+class DeviceDouble final : public NcclDevice {
+ public:
+  void make_current() override {}
+  [[nodiscard]] cudaStream_t stream_of(StreamId /*id*/) const override { return nullptr; }
+  void take_memory_from(std::shared_ptr<MemorySource> source) override { source_ = std::move(source); }
+  void take_plain_memory() override { source_.reset(); }
+
+  [[nodiscard]] MemorySource& memory() { return *source_; }
+  [[nodiscard]] std::shared_ptr<MemorySource> source() const { return source_; }
+
+ private:
+  std::shared_ptr<MemorySource> source_;
+};
+
+/// A version of NCCL, and a network of two ranks of which only this one is there, which the double does not mind.
+class NcclDoubleTest : public testing::Test {
+ protected:
+  explicit NcclDoubleTest(const char* path = COMMFUSE_NCCL_DOUBLE) : library_(library_at(path)), nccl_(library_) {
+    test::NcclDoubleEntry entry = nullptr;
+    library_.find(entry, test::nccl_double_entry);
+    facts_ = &entry();
+    facts_->slowness = std::chrono::milliseconds(5);
+    facts_->hangs_in_init = facts_->hangs_in_group = facts_->hangs_in_register = facts_->hangs_in_finalize = false;
+    facts_->communicators.clear();
+    facts_->launches.clear();
+    facts_->registrations.clear();
+    facts_->aborts.clear();
+    facts_->destroyed = 0;
+    facts_->misuses.clear();
+  }
+
+  void TearDown() override {
+    network_.reset();
+    EXPECT_EQ(facts().misuses, std::vector<std::string>{});
+  }
+
+  [[nodiscard]] NcclDouble& facts() { return *facts_; }
+  [[nodiscard]] Network& network() { return *network_; }
+  [[nodiscard]] DeviceDouble& device() { return device_; }
+  [[nodiscard]] const NcclLibrary& nccl() const { return nccl_; }
+
+  void connect(const NetworkOptions& options = {}) {
+    network_ = connect_nccl(nccl_, device_, make_nccl_key(nccl_), {.rank = 0, .ranks = 2}, options);
+  }
+  void disconnect() { network_.reset(); }
+
+  void exchange(std::size_t lane) {
+    const std::vector<Message> messages{{.peer = 1, .data = panel}};
+    network().exchange(lane, StreamId{0}, messages, messages);
+  }
+
+  static constexpr Panel panel{.at = 4096, .rows = 2, .columns = 8, .stride = 8, .dtype = DType::bf16};
+
+ private:
+  SharedLibrary library_;
+  NcclLibrary nccl_;
+  NcclDouble* facts_ = nullptr;
+  DeviceDouble device_;
+  std::unique_ptr<Network> network_;
+};
+
+std::string failure_of(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
+  return "no failure";
+}
+
+TEST_F(NcclDoubleTest, ParentDoesNotBlockAndLanesDo) {
+  connect();
+  static_cast<void>(network().split(0));
+  static_cast<void>(network().split(0));
+  ASSERT_EQ(facts().communicators.size(), 3U);
+  EXPECT_FALSE(facts().communicators[0].blocks);
+  for (const std::size_t lane : {1U, 2U}) {
+    EXPECT_TRUE(facts().communicators[lane].is_child);
+    EXPECT_TRUE(facts().communicators[lane].blocks);
+    EXPECT_FALSE(facts().communicators[lane].shares);
+  }
+}
+
+TEST_F(NcclDoubleTest, GroupsLaunchInTheCallingThread) {
+  connect();
+  const std::size_t lane = network().split(0);
+  exchange(lane);
+  network().collective(lane, StreamId{0}, CollectiveKind::all_gather, panel, panel);
+  network().collective(lane, StreamId{0}, CollectiveKind::all_to_all, panel, panel);
+  ASSERT_EQ(facts().launches.size(), 3U);
+  EXPECT_EQ(facts().launches[0].operations, (std::vector<std::string>{"send", "recv"}));
+  EXPECT_EQ(facts().launches[1].operations, std::vector<std::string>{"all-gather"});
+  EXPECT_EQ(facts().launches[2].operations, std::vector<std::string>{"all-to-all"});
+  for (const test::NcclDoubleLaunch& launch : facts().launches) {
+    EXPECT_EQ(launch.thread, std::this_thread::get_id());
+  }
+}
+
+TEST_F(NcclDoubleTest, WithoutBlockingGroupsLaunchInAThreadOfNccls) {
+  connect({.blocking = false});
+  exchange(network().split(0));
+  ASSERT_EQ(facts().launches.size(), 1U);
+  EXPECT_NE(facts().launches[0].thread, std::this_thread::get_id());
+}
+
+TEST_F(NcclDoubleTest, GroupThatHangsIsAbortedByAnotherThread) {
+  connect({.patience = std::chrono::milliseconds(100)});
+  const std::size_t stuck = network().split(0);
+  const std::size_t well = network().split(0);
+  facts().hangs_in_group = true;
+  EXPECT_EQ(
+      failure_of([&] { exchange(stuck); }),
+      "an exchange by NCCL did not return within 0.1 s, so its communicator was aborted; check that all ranks are "
+      "running");
+  ASSERT_EQ(facts().aborts.size(), 1U);
+  EXPECT_NE(facts().aborts[0], std::this_thread::get_id());
+
+  facts().hangs_in_group = false;
+  EXPECT_EQ(failure_of([&] { exchange(stuck); }), "no such communicator of the network, or it was aborted");
+  EXPECT_EQ(network().failure(), std::nullopt);
+  exchange(well);
+  network().abort();
+  EXPECT_EQ(facts().aborts.size(), 3U);  // the other lane and the parent
+}
+
+TEST_F(NcclDoubleTest, CallsThatEndInTimeAreNotAborted) {
+  connect({.patience = std::chrono::milliseconds(40)});
+  const std::size_t lane = network().split(0);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(150);
+  while (std::chrono::steady_clock::now() < end) {
+    exchange(lane);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  disconnect();
+  EXPECT_TRUE(facts().aborts.empty());
+  EXPECT_EQ(facts().destroyed, 2);
+}
+
+TEST_F(NcclDoubleTest, RankThatNeverComesEndsTheWaitForIt) {
+  facts().hangs_in_init = true;
+  EXPECT_EQ(failure_of([&] { connect({.patience = std::chrono::milliseconds(50)}); }),
+            "ncclCommInitRankConfig did not end within 0.05 s; check that all ranks are running");
+  EXPECT_EQ(facts().aborts.size(), 1U);
+}
+
+TEST_F(NcclDoubleTest, FarewellThatHangsEndsInAnAbort) {
+  connect({.patience = std::chrono::milliseconds(50)});
+  static_cast<void>(network().split(0));
+  facts().hangs_in_finalize = true;
+  disconnect();
+  EXPECT_EQ(facts().aborts.size(), 2U);
+  EXPECT_EQ(facts().destroyed, 0);
+}
+
+TEST_F(NcclDoubleTest, MemoryIsRegisteredInTheOrderOfItsAllocation) {
+  connect({.cta_policy = 2, .registered = true});
+  std::vector<void*> at;
+  for (const std::size_t pages : {3U, 1U, 2U}) {
+    at.push_back(device().memory().allocate(pages * 4096));
+  }
+  ASSERT_TRUE(std::ranges::is_sorted(at, std::ranges::greater())) << "the double hands out falling addresses";
+  device().memory().release(at[1]);
+  at[1] = device().memory().allocate(4 * 4096);
+  static_cast<void>(network().split(0));
+  ASSERT_EQ(facts().registrations.size(), 3U);
+  std::vector<std::size_t> pages;
+  for (const test::NcclDoubleRegistration& one : facts().registrations) {
+    EXPECT_TRUE(one.window);
+    pages.push_back(one.bytes / 4096);
+  }
+  EXPECT_EQ(pages, (std::vector<std::size_t>{3, 2, 4}));
+  const std::shared_ptr<MemorySource> memory = device().source();
+  disconnect();
+  std::ranges::for_each(at, [&](void* one) { memory->release(one); });
+}
+
+TEST_F(NcclDoubleTest, RegistrationThatHangsIsAborted) {
+  connect({.registered = true, .patience = std::chrono::milliseconds(50)});
+  static_cast<void>(network().split(0));
+  facts().hangs_in_register = true;
+  const std::string failure = failure_of([&] { static_cast<void>(device().memory().allocate(1)); });
+  EXPECT_EQ(failure.find("ncclCommRegister did not return within 0.05 s"), 0U) << failure;
+  facts().hangs_in_register = false;
+  const std::shared_ptr<MemorySource> memory = device().source();
+  void* const at = memory->allocate(1);  // of no lane any more
+  disconnect();
+  memory->release(at);
+  EXPECT_TRUE(facts().registrations.empty());
+}
+
+class OldNcclDoubleTest : public NcclDoubleTest {
+ protected:
+  OldNcclDoubleTest() : NcclDoubleTest(COMMFUSE_NCCL_DOUBLE_OLD) {}
+};
+
+TEST_F(OldNcclDoubleTest, FunctionsThatAVersionLacksAreNotCalled) {
+  EXPECT_EQ(nccl().absence(), "");
+  EXPECT_EQ(nccl().version(), 21805);
+  EXPECT_EQ(nccl().mem_alloc, nullptr);
+  connect({.cta_policy = 2, .registered = true});
+  EXPECT_EQ(network().version(), "2.18.5");
+  EXPECT_FALSE(network().notes().empty());
+  EXPECT_EQ(device().source(), nullptr);
+  network().collective(network().split(0), StreamId{0}, CollectiveKind::all_to_all, panel, panel);
+  ASSERT_EQ(facts().launches.size(), 1U);
+  EXPECT_EQ(facts().launches[0].operations, (std::vector<std::string>{"send", "recv", "send", "recv"}));
+}
+
+TEST(NcclAbsence, IsNamedByWhatNeedsNccl) {
+  const NcclLibrary none(SharedLibrary({.product = "NCCL", .sonames = {"libno_nccl.so.2"}, .remedy = "install NCCL"},
+                                       {.root = testing::TempDir()}));
+  EXPECT_EQ(none.version(), 0);
+  EXPECT_EQ(failure_of([&] { static_cast<void>(make_nccl_key(none)); }), none.absence());
+  DeviceDouble device;
+  EXPECT_EQ(failure_of([&] { static_cast<void>(connect_nccl(none, device, {}, {}, {})); }), none.absence());
+  EXPECT_EQ(none.absence().find("NCCL was not found: the loader does not know libno_nccl.so.2, and it is neither in "),
+            0U)
+      << none.absence();
+}
+
+TEST(NcclAbsence, IsThatOfALibraryWithoutItsFunctions) {
+  const NcclLibrary wrong(SharedLibrary({.product = "NCCL", .sonames = {"libc.so.6"}, .remedy = "install NCCL"}));
+  EXPECT_EQ(wrong.absence(), "libc.so.6 lacks ncclGetVersion, which this program needs; install NCCL");
+}
+
+}  // namespace
+}  // namespace commfuse::validate
+
+#else
+
+TEST(NcclDoubleTest, NeedsTheHeaderOfNccl) { GTEST_SKIP() << "this build was made without the header of NCCL"; }
+
+#endif

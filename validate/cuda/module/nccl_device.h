@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// What NCCL's network needs of the device it runs on, so that tests can do without CUDA.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <memory>
+
+#include "validate/cuda/driver.h"
+#include "validate/cuda/module/device_memory.h"
+
+namespace commfuse::validate {
+
+class NcclDevice {
+ public:
+  NcclDevice() = default;
+  NcclDevice(const NcclDevice&) = delete;
+  NcclDevice& operator=(const NcclDevice&) = delete;
+  virtual ~NcclDevice() = default;
+
+  /// Makes it the device of the calling thread.
+  virtual void make_current() = 0;
+  [[nodiscard]] virtual cudaStream_t stream_of(StreamId id) const = 0;
+  /// Allocates from `source` from now on.
+  virtual void take_memory_from(std::shared_ptr<MemorySource> source) = 0;
+  /// Allocates plain device memory from now on.
+  virtual void take_plain_memory() = 0;
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL's functions, loaded at run time.
+#pragma once
+
+#include <nccl.h>
+
+#include <string>
+
+#include "validate/cuda/module/shared_library.h"
+
+namespace commfuse::validate {
+
+/// Every function has the type that nccl.h gives it. Those of later versions than 2.18 may be null; nccl_features.h
+/// says which ones a version has.
+class NcclLibrary {
+ public:
+  explicit NcclLibrary(SharedLibrary library);
+  /// Loads it at the first call.
+  static const NcclLibrary& instance();
+
+  /// Why NCCL cannot be used, in one line; empty where it can.
+  [[nodiscard]] const std::string& absence() const { return library_.absence(); }
+  /// Throws std::runtime_error with absence() unless it is empty.
+  void require_loaded() const;
+  /// As NCCL_VERSION_CODE counts; 0 where it is absent.
+  [[nodiscard]] int version() const { return version_; }
+
+  decltype(&::ncclGetUniqueId) get_unique_id = nullptr;
+  decltype(&::ncclCommInitRankConfig) comm_init_rank_config = nullptr;
+  decltype(&::ncclCommSplit) comm_split = nullptr;
+  decltype(&::ncclCommFinalize) comm_finalize = nullptr;
+  decltype(&::ncclCommDestroy) comm_destroy = nullptr;
+  decltype(&::ncclCommAbort) comm_abort = nullptr;
+  decltype(&::ncclCommCount) comm_count = nullptr;
+  decltype(&::ncclCommGetAsyncError) comm_get_async_error = nullptr;
+  decltype(&::ncclGetErrorString) get_error_string = nullptr;
+  decltype(&::ncclGetLastError) get_last_error = nullptr;
+  decltype(&::ncclGroupStart) group_start = nullptr;
+  decltype(&::ncclGroupEnd) group_end = nullptr;
+  decltype(&::ncclSend) send = nullptr;
+  decltype(&::ncclRecv) recv = nullptr;
+  decltype(&::ncclAllGather) all_gather = nullptr;
+  decltype(&::ncclReduceScatter) reduce_scatter = nullptr;
+  decltype(&::ncclAllReduce) all_reduce = nullptr;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+  decltype(&::ncclMemAlloc) mem_alloc = nullptr;
+  decltype(&::ncclMemFree) mem_free = nullptr;
+  decltype(&::ncclCommRegister) comm_register = nullptr;
+  decltype(&::ncclCommDeregister) comm_deregister = nullptr;
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+  decltype(&::ncclCommWindowRegister) comm_window_register = nullptr;
+  decltype(&::ncclCommWindowDeregister) comm_window_deregister = nullptr;
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 3)
+  decltype(&::ncclAlltoAll) all_to_all = nullptr;
+#endif
+
+ private:
+  SharedLibrary library_;
+  int version_ = 0;
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which multiprocessors are set apart and which are left, apart from the driver that does it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace commfuse::validate {
+
+/// `Contexts` stands for the driver: Resource and Context are types of its own; whole() is the resource of the device,
+/// count() how many multiprocessors a resource has; split() returns what was taken and the rest, or nothing where there
+/// are too few; create() makes a context, destroy() ends it and does not throw.
+template <class Contexts>
+class PartitionPool {
+ public:
+  using Resource = typename Contexts::Resource;
+  using Context = typename Contexts::Context;
+
+  explicit PartitionPool(Contexts contexts) : contexts_(std::move(contexts)) {}
+  PartitionPool(const PartitionPool&) = delete;
+  PartitionPool& operator=(const PartitionPool&) = delete;
+  ~PartitionPool() {
+    for (const std::optional<Part>& part : parts_) {
+      if (part) {
+        contexts_.destroy(part->context);
+      }
+    }
+  }
+
+  /// At least so many multiprocessors of those that are left. Returns a number that is not used again. Throws
+  /// std::runtime_error where there are too few.
+  std::size_t add(int multiprocessors) {
+    if (std::ranges::none_of(parts_, [](const auto& part) { return part.has_value(); })) {
+      left_ = {contexts_.whole()};  // the pieces that were given back cannot be joined in any other way
+    }
+    std::ranges::stable_sort(left_, {}, [this](const Resource& piece) { return contexts_.count(piece); });
+    for (Resource& piece : left_) {
+      if (contexts_.count(piece) < multiprocessors) {
+        continue;
+      }
+      if (std::optional<std::pair<Resource, Resource>> split = contexts_.split(piece, multiprocessors)) {
+        parts_.push_back(Part{.resource = split->first, .context = contexts_.create(split->first)});
+        piece = split->second;
+        return parts_.size() - 1;
+      }
+    }
+    throw std::runtime_error(fmt::format("fewer than {} multiprocessors are left to set apart", multiprocessors));
+  }
+
+  /// Ends the context; its multiprocessors can be set apart again. Requires that nothing of it is left.
+  void give_back(std::size_t which) {
+    const Part part = this->part(which);
+    parts_[which].reset();
+    contexts_.destroy(part.context);
+    left_.push_back(part.resource);
+  }
+
+  [[nodiscard]] bool contains(std::size_t which) const { return which < parts_.size() && parts_[which].has_value(); }
+  [[nodiscard]] int multiprocessors(std::size_t which) const { return contexts_.count(part(which).resource); }
+  [[nodiscard]] Context context(std::size_t which) const { return part(which).context; }
+
+ private:
+  struct Part {
+    Resource resource;
+    Context context;
+  };
+
+  [[nodiscard]] const Part& part(std::size_t which) const {
+    if (!contains(which)) {
+      throw std::runtime_error("a partition is used that was not set apart, or was given back");
+    }
+    return *parts_[which];
+  }
+
+  Contexts contexts_;
+  std::vector<Resource> left_;
+  std::vector<std::optional<Part>> parts_;
+};
+
+}  // namespace commfuse::validate

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A time limit for calls that block and cannot be told how long to wait.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "model/units.h"
+
+namespace commfuse::validate {
+
+/// One call at a time, all from one thread. A call that ends in time costs two uncontended locks.
+class Watchdog {
+ public:
+  Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+  ~Watchdog();
+
+  /// Runs `call`, which does not throw. Once it has taken longer than `patience`, runs `rescue` in another thread,
+  /// which has to make `call` return. Returns whether `rescue` was run; if so, it has ended.
+  template <class Call>
+  [[nodiscard]] bool watch(Duration patience, std::function<void()> rescue, const Call& call) {
+    begin(patience, std::move(rescue));
+    call();
+    return end();
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void begin(Duration patience, std::function<void()> rescue);
+  bool end();
+  void guard();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;  // for the guard
+  std::condition_variable rescued_;  // for the watched thread
+  std::function<void()> rescue_;
+  Clock::time_point deadline_;
+  Clock::time_point asleep_until_ = Clock::time_point::max();
+  bool watching_ = false;
+  bool rescuing_ = false;
+  bool stopping_ = false;
+  std::thread guard_;
+};
+
+}  // namespace commfuse::validate
