@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// A device that only counts: launches and stated times of what executors and probes give it.
+#include "validate/cuda/counting_driver.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "validate/bench/micro_program.h"
+#include "validate/cuda/probes.h"
+#include "validate/cuda/virtual_executor.h"
+
+namespace commfuse::validate {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(CountingDriver, CountsCallsAndAddsTheirStatedTimes) {
+  CountingDriver driver({.launch = 5us, .library_products = {1e12}, .memory = {1e9}});
+  const Panel square{0, 1000, 1000, 1000, DType::bf16};
+  driver.product(StreamId{0}, {.a = square, .b = square, .out = square, .products = Products::blocked});
+  EXPECT_EQ(driver.device_time(), 2ms);  // 2e9 FLOPs at 1e12 FLOP/s
+  driver.move(StreamId{0}, {.parts = {{square, square}}, .wire = DType::bf16});
+  EXPECT_EQ(driver.device_time(), 6ms);  // 2 MB read and written at 1 GB/s
+  driver.spin(StreamId{0}, 1us);
+  EXPECT_EQ(driver.device_time(), 6ms + 5us);  // a launch at least
+  EXPECT_EQ(driver.launches(), 3);
+}
+
+TEST(CountingDriver, AnExecutorOnItIssuesWhatItIssuesOnADevice) {
+  CountingDriver driver;
+  Device device(driver);
+  const MicroProgram micro = product_alone(2, {.m = 8, .n = 8, .k = 8});
+  VirtualExecutor executor(lower(micro.program), micro.sizes, device, {.random_data = true});
+  const std::int64_t before = driver.launches();
+  executor.run({.products = Products::blocked, .iterations = 3});
+  EXPECT_EQ(driver.launches() - before, 2 * 3);  // a product on each of two ranks, three times
+}
+
+TEST(CountingDriver, EveryStageOfProbesCanBeCounted) {
+  for (const ProbeStage& stage : probe_stages()) {
+    CountingDriver driver;
+    Device device(driver);
+    static_cast<void>(stage.ask(device, {.quick = true}));
+    EXPECT_EQ(driver.launches() > 0, stage.name != "nccl") << stage.name;  // which needs NCCL
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::validate
