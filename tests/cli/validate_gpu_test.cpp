@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 
@@ -70,112 +71,288 @@ TEST(ValidateGpu, RanksOnGpusNeedSomebodyWhoStartedThem) {
             "ranks are processes, and nobody started several; start them, as in mpirun -np 8 or torchrun\n");
 }
 
-TEST(FirstRun, WhereThereIsNoGpuItPredictsSaysWhyAndIsGoneOnWith) {
+TEST(FirstRun, WhereThereIsNoGpuItStopsAtOnceInOneSentenceWith69) {
   if (has_gpu()) {
     GTEST_SKIP() << "there is a GPU here";
   }
   const std::filesystem::path bundle = std::filesystem::temp_directory_path() / "commfuse-first-run-test";
-  const std::string script =
-      "FIRST_RUN_PROGRAMS=" COMMFUSE_BIN_DIR
-      " FIRST_RUN_PATIENCE=20 FIRST_RUN_STAGES='environment predictions checks' " COMMFUSE_SOURCE_DIR
-      "/validate/cuda/first_run.sh run " +
-      bundle.string();
   std::filesystem::remove_all(bundle);
-  const Outcome first = run_program(script);
-  EXPECT_EQ(first.code, 0) << first.err;
-  EXPECT_NE(first.err.find("predictions: exit 0"), std::string::npos) << first.err;
-  EXPECT_NE(first.err.find("checks: exit 69"), std::string::npos) << first.err;
-  std::ifstream predictions(bundle / "predictions.jsonl");
-  int lines = 0;
-  for (std::string line; std::getline(predictions, line); ++lines) {
-    EXPECT_TRUE(line.starts_with("{\"scope\":")) << line;
-    EXPECT_TRUE(line.ends_with("]}")) << line;
-  }
-  EXPECT_EQ(lines, 15);  // three shapes at five paces
-  const Outcome again = run_program(script);
-  EXPECT_NE(again.err.find("predictions: done before"), std::string::npos) << again.err;
-  std::filesystem::remove_all(bundle);
+  const Outcome outcome =
+      run_program("FIRST_RUN_PROGRAMS=" COMMFUSE_BIN_DIR " " COMMFUSE_SOURCE_DIR "/validate/cuda/first_run.sh run " +
+                  bundle.string());
+  EXPECT_EQ(outcome.code, 69) << outcome.err;
+  EXPECT_TRUE(outcome.err.starts_with("first_run: nothing can run on a GPU here: ")) << outcome.err;
+  EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(bundle));
 }
 
-/// first_run.sh with programs of its own: a validator that writes what it is asked for and measures nothing, and a
-/// simulator whose `calibrate` does the same.
+/// first_run.sh with programs of its own: a validator that knows a GPU, writes what it is asked for and measures
+/// nothing, a simulator whose `calibrate` does the same, and tests that pass.
 class FirstRunByFakes : public testing::Test {
  protected:
+  static constexpr const char* doctor =
+      "[ $1 = doctor ] && echo 'cuda       yes: NVIDIA H100 80GB HBM3 (132 multiprocessors, 85 GB), driver' && exit\n";
+  static constexpr const char* dry_run =
+      "case \" $* \" in *' --dry-run '*)\n"
+      "  echo $* >>\"$FIRST_RUN_PROGRAMS/../dry_runs\"\n"
+      "  echo 'dry run: 1,000 launches, 2.5 s on the device, 1.5 s on the host'; exit ;;\n"
+      "esac\n";
+  static constexpr const char* answer =
+      "for word; do [ \"$before\" = --out ] && echo \"$*\" >>\"$word\"; before=$word; done; echo \"ran $*\"\n";
+
   FirstRunByFakes() {
-    program("commfuse-validate",
-            "for word; do [ \"$before\" = --out ] && echo \"$*\" >>\"$word\"; before=$word; done; echo \"ran $*\"");
-    program("commfuse-sim", "case $1 in calibrate) exec commfuse-validate \"$@\" ;; esac; exec " COMMFUSE_BIN_DIR
-                            "/commfuse-sim \"$@\"");
+    validator("");
+    program("commfuse-sim",
+            "if [ $1 = calibrate ]; then\n"
+            "  for word; do [ \"$before\" = --out ] && [ -e \"$word\" ] && exit 2; before=$word; done\n"
+            "  exec commfuse-validate \"$@\"\n"
+            "fi\n"
+            "exec " COMMFUSE_BIN_DIR "/commfuse-sim \"$@\"");
+    program("commfuse-test-validate", "echo \"tests $*\"");
   }
   static void program(const std::string& name, const std::string& body) {
     std::filesystem::create_directory("fakes");
     std::ofstream("fakes/" + name) << "#!/bin/sh\n" << body << "\n";
     std::filesystem::permissions("fakes/" + name, std::filesystem::perms::owner_all);
   }
-  static Outcome first_run(const std::string& arguments, const std::string& variables = "") {
-    return run_program("PATH=\"$PWD/fakes:$PATH\" FIRST_RUN_PROGRAMS=\"$PWD/fakes\" FIRST_RUN_PATIENCE=20 " +
-                       variables + " " COMMFUSE_SOURCE_DIR "/validate/cuda/first_run.sh " + arguments +
-                       " \"$PWD/bundle\"");
+  /// `body` comes before the answer of the usual validator, and may exit.
+  static void validator(const std::string& body) {
+    program("commfuse-validate", std::string(doctor) + dry_run + body + "\n" + answer);
+  }
+  static Outcome script(const std::string& arguments, const std::string& variables = "") {
+    return run_program(
+        "PATH=\"$PWD/fakes:$PATH\" FIRST_RUN_PROGRAMS=\"$PWD/fakes\" FIRST_RUN_PATIENCE=20 FIRST_RUN_LIMIT=3500 " +
+        variables + " " COMMFUSE_SOURCE_DIR "/validate/cuda/first_run.sh " + arguments);
+  }
+  static Outcome first_run(const std::string& verb, const std::string& variables = "") {
+    return script(verb + " \"$PWD/bundle\"", variables);
+  }
+  static bool says(const Outcome& outcome, const std::string& words) {
+    return outcome.err.find(words) != std::string::npos;
+  }
+  static std::ptrdiff_t files_in(const std::filesystem::path& folder) {
+    return std::distance(std::filesystem::recursive_directory_iterator(folder), {});
   }
   const OwnFolder folder_;
 };
 
 TEST_F(FirstRunByFakes, AllStagesComeToTheirEndAndLeaveAtMostEightFiles) {
+  program("compute-sanitizer", "shift 4; exec \"$@\"");
   const Outcome outcome = first_run("run");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   std::size_t ended = 0;
   for (std::size_t at = 0; (at = outcome.err.find(": exit ", at)) != std::string::npos; ++at, ++ended) {
     EXPECT_EQ(outcome.err.substr(at, 9), ": exit 0 ") << outcome.err;
+    EXPECT_NE(outcome.err.find(" s, budget ", at), std::string::npos) << outcome.err;
   }
-  EXPECT_EQ(ended, 15U) << outcome.err;
-  std::size_t files = 0;
+  EXPECT_EQ(ended, 17U) << outcome.err;
+  EXPECT_TRUE(says(outcome, "17 stages done, 0 failed, 0 cannot run here, 0 left for the next call")) << outcome.err;
   for (const auto& entry : std::filesystem::recursive_directory_iterator("bundle")) {
     EXPECT_TRUE(entry.is_regular_file()) << entry.path();
-    ++files;
   }
-  EXPECT_LE(files, 8U);
-  const std::string comparisons = contents_of("bundle/comparisons.jsonl");
-  EXPECT_EQ(std::ranges::count(comparisons, '\n'), 15);  // three shapes at five paces
+  EXPECT_LE(files_in("bundle"), 8);
+  EXPECT_EQ(std::ranges::count(contents_of("bundle/predictions.jsonl"), '\n'), 15);  // three shapes at five paces
+  EXPECT_NE(contents_of("bundle/log.txt").find("tests --gtest_filter=Cuda*\n"), std::string::npos);
+}
+
+TEST_F(FirstRunByFakes, PredictionsAreOneObjectALine) {
+  EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=predictions").code, 0);
+  std::istringstream predictions(contents_of("bundle/predictions.jsonl"));
+  for (std::string line; std::getline(predictions, line);) {
+    EXPECT_TRUE(line.starts_with("{\"scope\":")) << line;
+    EXPECT_TRUE(line.ends_with("]}")) << line;
+  }
+}
+
+TEST_F(FirstRunByFakes, TheGpuChoosesTheHardwareFile) {
+  const auto hardware_of = [](const std::string& gpu) {
+    std::filesystem::remove_all("bundle");
+    program("commfuse-validate", "echo 'cuda       yes: " + gpu + " (132 multiprocessors, 85 GB), driver'");
+    const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=environment");
+    const std::string log = contents_of("bundle/log.txt");
+    const std::size_t at = log.find("hardware: ");
+    return at == std::string::npos ? outcome.err : log.substr(at + 10, log.find('\n', at) - at - 10);
+  };
+  EXPECT_EQ(hardware_of("NVIDIA H100 80GB HBM3"), "h100-sxm");
+  EXPECT_EQ(hardware_of("NVIDIA H100 PCIe"), "h100-pcie");
+  EXPECT_EQ(hardware_of("NVIDIA H100 NVL"), "h100-nvl");
+  EXPECT_EQ(hardware_of("NVIDIA H200"), "h200-sxm");
+  EXPECT_EQ(hardware_of("NVIDIA H20"), "h20-sxm");
+  EXPECT_EQ(hardware_of("NVIDIA GH200 480GB"), "gh200");
+  EXPECT_EQ(hardware_of("NVIDIA T4"),
+            "first_run: unknown GPU 'NVIDIA T4'; name the hardware file to start from, as in "
+            "FIRST_RUN_HARDWARE=h100-sxm\n");
+}
+
+TEST_F(FirstRunByFakes, LibrariesAreFoundByAskingPython) {
+  if (run_program("python3 -c ''").code != 0) {
+    GTEST_SKIP() << "there is no python3";
+  }
+  std::filesystem::create_directories("site/nvidia/nccl/lib");
+  EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=environment PYTHONPATH=\"$PWD/site\"").code, 0);
+  const std::string log = contents_of("bundle/log.txt");
+  EXPECT_NE(log.find("site/nvidia/nccl/lib"), std::string::npos) << log;
 }
 
 TEST_F(FirstRunByFakes, AFusedAttentionThatIsNotOursFailsItsStage) {
   const auto stage_after = [](const std::string& difference) {
     std::filesystem::remove_all("bundle");
-    program("commfuse-validate",
-            "for word; do [ \"$before\" = --out ] && echo 'fused,fused_difference,keys=4096,share,1," + difference +
-                ",0,0' >>\"$word\"; before=$word; done");
-    return first_run("run", "FIRST_RUN_STAGES=fused").err;
+    validator("for word; do [ \"$before\" = --out ] && echo 'fused,fused_difference,keys=4096,share,1," + difference +
+              ",0,0' >>\"$word\"; before=$word; done; exit 0");
+    return first_run("run", "FIRST_RUN_STAGES=fused");
   };
-  EXPECT_NE(stage_after("0.0031").find("fused: exit 0"), std::string::npos);
-  EXPECT_NE(stage_after("0.0111").find("fused: exit 1"), std::string::npos);
-  EXPECT_NE(contents_of("bundle/log.txt").find("cuDNN is too far from ours: fused,"), std::string::npos);
+  EXPECT_TRUE(says(stage_after("0.0031"), "fused: exit 0"));
+  const Outcome outcome = stage_after("0.0111");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(says(outcome, "fused: exit 1")) << outcome.err;
+  EXPECT_TRUE(says(outcome, ": cuDNN is too far from ours: fused,")) << outcome.err;
 }
 
-TEST_F(FirstRunByFakes, WhatNoLongerFitsIntoACallIsLeftToTheNextOne) {
-  const std::string some = "FIRST_RUN_STAGES='environment middle'";
+TEST_F(FirstRunByFakes, AStageThatDoesNotFitIsLeftForTheNextCall) {
+  const std::string some = "FIRST_RUN_STAGES='environment checks'";
   const Outcome first = first_run("run", some + " FIRST_RUN_LIMIT=100");
-  EXPECT_NE(first.err.find("environment: exit 0"), std::string::npos) << first.err;
-  EXPECT_NE(first.err.find("middle: left to the next call, as it may take 150 s and "), std::string::npos) << first.err;
-  EXPECT_FALSE(std::filesystem::exists("bundle/comparisons.jsonl"));
+  EXPECT_EQ(first.code, 0) << first.err;
+  EXPECT_TRUE(says(first, "environment: exit 0")) << first.err;
+  EXPECT_TRUE(says(first, "checks: left for the next call: its budget is 120 s and ")) << first.err;
+  EXPECT_FALSE(std::filesystem::exists("bundle/checks.csv"));
   const Outcome second = first_run("run", some);
-  EXPECT_NE(second.err.find("environment: done before"), std::string::npos) << second.err;
-  EXPECT_NE(second.err.find("middle: exit 0"), std::string::npos) << second.err;
+  EXPECT_TRUE(says(second, "environment: done before")) << second.err;
+  EXPECT_TRUE(says(second, "checks: exit 0")) << second.err;
 }
 
-TEST_F(FirstRunByFakes, ThePlanFitsIntoOneCallOfTenMinutes) {
+TEST_F(FirstRunByFakes, AStageThatFailedIsTriedAgainAfterThoseThatNoCallTried) {
+  validator("case \" $* \" in *' launch '*) echo 'no such kernel'; exit 1 ;; esac");
+  const Outcome first = first_run("run", "FIRST_RUN_STAGES='launch'");
+  EXPECT_EQ(first.code, 1);
+  EXPECT_TRUE(says(first, " s, budget 20 s: no such kernel")) << first.err;
+  validator("");
+  const Outcome second = first_run("run", "FIRST_RUN_STAGES='launch links'");
+  EXPECT_EQ(second.code, 0) << second.err;
+  EXPECT_LT(second.err.find("links: exit 0"), second.err.find("launch: exit 0")) << second.err;
+}
+
+TEST_F(FirstRunByFakes, AStageThatHangsIsStoppedAndWhatItWroteStays) {
+  std::ofstream("first_run_budgets.txt") << "launch 1 0.1 0.1 1\n";
+  validator("for word; do [ \"$before\" = --out ] && echo row >\"$word\"; before=$word; done; sleep 600");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=launch FIRST_RUN_PATIENCE=1");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(says(outcome, "launch: exit 124 after ")) << outcome.err;
+  EXPECT_TRUE(says(outcome, " s, budget 5 s: stopped")) << outcome.err;
+  EXPECT_EQ(contents_of("bundle/probes.csv"), "row\n");
+}
+
+TEST_F(FirstRunByFakes, TestsThatFailRunOnceMoreEachByItself) {
+  program(
+      "commfuse-test-validate",
+      "case $1 in *'Cuda*') echo '[  FAILED  ] CudaMoves.A (1 ms)'; echo '[  FAILED  ] CudaMoves.B (1 ms)'; exit 1 ;; "
+      "*B) echo 'wrong bits'; exit 1 ;; esac");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=tests");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(says(outcome, "budget 60 s: 2 tests failed")) << outcome.err;
+  EXPECT_NE(contents_of("bundle/log.txt").find("CudaMoves.A passes by itself\nwrong bits\n"), std::string::npos);
+}
+
+TEST_F(FirstRunByFakes, ACheckWhoseTimeEndsIsDoneAndOneThatIsWrongFails) {
+  validator("case $1 in check) echo header; echo \"row $*\"; exit 3 ;; esac");
+  EXPECT_TRUE(says(first_run("run", "FIRST_RUN_STAGES=checks"), "checks: exit 0"));
+  const std::string rows = contents_of("bundle/checks.csv");
+  EXPECT_EQ(std::ranges::count(rows, '\n'), 4) << rows;  // a header, and 2, 4 and 8 ranks
+  EXPECT_NE(rows.find("--ranks 2 --limit 21 s -o csv"), std::string::npos) << rows;
+  std::filesystem::remove_all("bundle");
+  validator("case $1 in check) exit 4 ;; esac");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=checks");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(says(outcome, "checks: exit 4")) << outcome.err;
+}
+
+TEST_F(FirstRunByFakes, AnEmptiedFolderAndAnotherMachineGoOnWhereTheFirstStopped) {
+  const std::string work = "FIRST_RUN_WORK=\"$PWD/work\" OUT=\"$PWD/out\" ";
+  EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES='environment middle'").code, 0);
+  EXPECT_EQ(files_in("out"), 3) << "log.txt, comparisons.jsonl, records.tgz";
+  std::filesystem::copy("out", "came_back", std::filesystem::copy_options::recursive);
+  std::filesystem::remove_all("out");
+  const Outcome same_machine = script("run", work + "FIRST_RUN_STAGES=environment");
+  EXPECT_TRUE(says(same_machine, "environment: done before")) << same_machine.err;
+  EXPECT_TRUE(std::filesystem::exists("out/comparisons.jsonl"));
+  std::filesystem::remove_all("out");
+  std::filesystem::remove_all("work");
+  const Outcome another = script("run \"$PWD/out\" \"$PWD/came_back\"", work + "FIRST_RUN_STAGES='middle calibration'");
+  EXPECT_TRUE(says(another, "middle: done before")) << another.err;
+  EXPECT_TRUE(says(another, "calibration: exit 0")) << another.err;
+  const std::string comparisons = contents_of("out/comparisons.jsonl");
+  EXPECT_NE(comparisons.find("\"fitted\":false"), std::string::npos) << comparisons;
+  EXPECT_NE(comparisons.find("\"fitted\":true"), std::string::npos) << comparisons;
+  std::ofstream("work/log.txt") << "gpu: NVIDIA H100 80GB HBM3\n";
+  EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES=middle").code, 0) << "once more upon the same files";
+  EXPECT_NE(contents_of("out/comparisons.jsonl").find("\"fitted\":true"), std::string::npos);
+  EXPECT_EQ(script("run", work + "FIRST_RUN_STAGES=calibration").code, 0) << "once more upon the same files";
+}
+
+TEST_F(FirstRunByFakes, ResultsOfAnotherGpuAreNotGoneOnWith) {
+  EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=environment").code, 0);
+  program("commfuse-validate", "echo 'cuda       yes: NVIDIA H200 (132 multiprocessors, 151 GB), driver'");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES=environment");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(says(outcome, "holds results of NVIDIA H100 80GB HBM3, and this is NVIDIA H200; give another folder"))
+      << outcome.err;
+}
+
+TEST_F(FirstRunByFakes, EveryPaceHasTheCtasThatItsBandwidthNeeds) {
+  validator("case $1 in run) echo \"$*\" >>\"$FIRST_RUN_PROGRAMS/../runs\" ;; esac");
+  EXPECT_EQ(first_run("run", "FIRST_RUN_STAGES=middle").code, 0);
+  std::istringstream runs(contents_of("runs"));
+  int measured = 0;
+  for (std::string line; std::getline(runs, line); ++measured) {
+    const auto number_after = [&](const std::string& flag) {
+      return std::stod(line.substr(line.find(flag) + flag.size()));
+    };
+    const double ctas = number_after("--link-ctas ");
+    EXPECT_GE(ctas * 15, number_after("--link-bandwidth ")) << line;
+    EXPECT_LE(ctas, 32) << line;
+    EXPECT_EQ(number_after("--multiprocessors ") + ctas, 132) << line;
+  }
+  const std::string log = contents_of("bundle/log.txt");
+  int left_out = 0;
+  for (std::size_t at = 0; (at = log.find("need more than 32 CTAs", at)) != std::string::npos; ++at) {
+    ++left_out;
+  }
+  EXPECT_EQ(measured + left_out, 15) << log;
+  EXPECT_GE(measured, 8) << log;
+}
+
+TEST_F(FirstRunByFakes, AFileThatIsTooLargeIsCompressedOrLeftOutAndNamed) {
+  validator(
+      "case $1 in bench) head -c 20000000 /dev/zero >\"$FIRST_RUN_PROGRAMS/../bundle/.work/bench.json\" ;;\n"
+      "check) head -c 20000000 /dev/urandom ;; esac");
+  const Outcome outcome = first_run("run", "FIRST_RUN_STAGES='calibration checks'");
+  EXPECT_TRUE(std::filesystem::exists("bundle/bench.json.gz")) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists("bundle/bench.json"));
+  EXPECT_TRUE(says(outcome, "left out of the bundle: checks.csv, ")) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists("bundle/.work/checks.csv"));
+}
+
+TEST_F(FirstRunByFakes, ThePlanCountsEveryStageOnceAndFitsIntoTwoCalls) {
   const Outcome outcome = first_run("plan");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  const std::size_t sum = outcome.out.find("together");
+  EXPECT_NE(outcome.out.find("launch            11 s         1000   2.500 s   1.500 s  launches"), std::string::npos)
+      << outcome.out;
+  const std::size_t sum = outcome.out.find("\ntotal");
   ASSERT_NE(sum, std::string::npos) << outcome.out;
-  EXPECT_LE(std::stoi(outcome.out.substr(sum + 8)), 540);  // and a minute to start
-  EXPECT_NE(outcome.err.find("it can run here"), std::string::npos) << outcome.err;
+  EXPECT_LE(std::stoi(outcome.out.substr(sum + 6)), 2 * 570);
+  EXPECT_TRUE(says(outcome, "the stages can run here")) << outcome.err;
+  const std::string counted = contents_of("dry_runs");
+  EXPECT_EQ(first_run("plan").out, outcome.out);
+  EXPECT_EQ(contents_of("dry_runs"), counted);
 }
 
 TEST_F(FirstRunByFakes, TheSanitizerIsAskedForThreeKindsOfMistakesAndMissedWhereItIsNot) {
   if (run_program("command -v compute-sanitizer").code != 0) {
     const Outcome missing = first_run("sanitize");
     EXPECT_EQ(missing.code, 69);
-    EXPECT_EQ(missing.err, "first_run: there is no compute-sanitizer here; it comes with the CUDA Toolkit\n");
+    EXPECT_EQ(missing.err, "first_run: no compute-sanitizer here; it comes with the CUDA Toolkit\n");
+    const Outcome stage = first_run("run", "FIRST_RUN_STAGES=sanitize");
+    EXPECT_EQ(stage.code, 0) << stage.err;
+    EXPECT_TRUE(says(stage, " s, budget 60 s: no compute-sanitizer here")) << stage.err;
   }
   program("compute-sanitizer", "echo \"kind $2\"; shift 4; exec \"$@\"");
   EXPECT_EQ(first_run("sanitize").code, 0);

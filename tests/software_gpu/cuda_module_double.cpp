@@ -32,8 +32,15 @@ class LentDriver final : public Driver {
   [[nodiscard]] DeviceFacts facts() const override { return fake_.facts(); }
   Address allocate(Bytes bytes) override { return fake_.allocate(bytes); }
   void release(Address at) override { fake_.release(at); }
-  void upload(Address to, std::span<const std::byte> bytes) override { fake_.upload(to, bytes); }
-  void download(std::span<std::byte> bytes, Address from) override { fake_.download(bytes, from); }
+  /// A real device works while the host does something else; the fake one only while somebody waits.
+  void upload(Address to, std::span<const std::byte> bytes) override {
+    static_cast<void>(fake_.finish(Duration{}));
+    fake_.upload(to, bytes);
+  }
+  void download(std::span<std::byte> bytes, Address from) override {
+    static_cast<void>(fake_.finish(Duration{}));
+    fake_.download(bytes, from);
+  }
   StreamId make_stream(bool urgent) override { return fake_.make_stream(urgent); }
   EventId make_event(bool timed) override { return fake_.make_event(timed); }
   Partition set_apart(int multiprocessors) override { return fake_.set_apart(multiprocessors); }

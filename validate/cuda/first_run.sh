@@ -1,171 +1,113 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# One call on a machine with a GPU: builds if it has to, seals what is predicted, checks, measures, calibrates, compares,
-# and leaves a bundle of at most eight files. Needs no network. What is done already is not done again.
+# Checks and measures a machine with one GPU, in calls of less than ten minutes, and leaves a bundle of at most eight
+# files. Recognises the GPU, writes the predictions before it measures, and keeps the files of every stage that ended.
+# Needs no network. A later call goes on where this one stopped.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+script=$PWD/validate/cuda/first_run.sh
+# shellcheck source=validate/cuda/first_run_lib.sh
+. validate/cuda/first_run_lib.sh
 
 usage() {
   cat <<'TEXT'
 usage: validate/cuda/first_run.sh [VERB] [FOLDER]
 
-  run [FOLDER]       all stages, into out/first_run or FOLDER; again: goes on where it stopped (default)
+  run [FOLDER [EARLIER]]
+                     run all stages; the bundle goes to FOLDER (default $OUT, else out/first_run). Stages that are done
+                     in FOLDER, in EARLIER or, with $OUT, in out/first_run are not run again (default verb)
                        validate/cuda/first_run.sh run out/first_run
-  sanitize [FOLDER]  the checks once more under compute-sanitizer, where there is one
+  sanitize [FOLDER]  check under compute-sanitizer: memcheck, racecheck and synccheck
                        validate/cuda/first_run.sh sanitize
-  pack [FOLDER]      programs, plugin for sm_90 and the libraries they need, into out/first_run_kit or FOLDER, for a
-                     machine without a compiler; run finds it there
+  pack [FOLDER]      pack programs, tests, the plugin for sm_90 and their libraries, for a machine without our
+                     packages (default out/first_run_kit, where run looks for it)
                        validate/cuda/first_run.sh pack
-  plan               the stages and their seconds, and whether each could run here
+  plan               print the stages with their budgets, and whether they can run here
                        validate/cuda/first_run.sh plan
 
-Environment: FIRST_RUN_PROGRAMS, a folder of programs that are built already; FIRST_RUN_HARDWARE (h200-sxm), the
-hardware file to start from; FIRST_RUN_STAGES (all), some of them between spaces; FIRST_RUN_QUICK=1, a few sizes of
-everything; FIRST_RUN_LIMIT (570), seconds that a call may take: a stage that no longer fits is left to the next call;
-FIRST_RUN_PATIENCE (2), how many times its seconds a stage may take before it is stopped.
+Environment:
+  FIRST_RUN_HARDWARE  hardware file to start from (default: the file of the GPU that is found)
+  FIRST_RUN_STAGES    stages to run, separated by spaces (default all)
+  FIRST_RUN_QUICK     1: a few sizes of everything
+  FIRST_RUN_LIMIT     seconds per call (default 570); a stage that does not fit is left for the next call
+  FIRST_RUN_PATIENCE  a stage is stopped after its budget times this (default 2)
+  FIRST_RUN_PROGRAMS  folder of the programs (default: the kit's, else those that are built here)
+  FIRST_RUN_BUILD     build folder that pack copies from (default: build/first_run, which it builds)
+  FIRST_RUN_WORK      folder that keeps the state between calls when $OUT is emptied (default /tmp/commfuse_first_run)
+
+Exit codes: 0 all stages that can run here are done or left for the next call; 1 a stage failed; 2 the input is wrong;
+69 there is no GPU.
 TEXT
 }
 
-hardware=${FIRST_RUN_HARDWARE:-h200-sxm}
 model=llama-3.1-70b
 ranks=8
 strategies=serial,sliced,looped_einsum,async_tp,commfuse
-# Sites and lengths: a product of every kind of step, one of them small.
+# Scope and length: the largest shapes of both kinds of step, and a small one.
 shapes=("gate_up 8K" "down 8K" "gate_up 2K")
-# How long a step's transfer is beside its product.
+# Time of a step's transfer over the time of its GEMM.
 ratios=(0.25 0.5 0.9 1.1 2)
 latency_us=5
+# A CTA of a copying kernel is asked to move at most this much; a kernel has at most this many CTAs.
+gb_s_per_cta=15
+most_link_ctas=32
 kit=out/first_run_kit
 limit=${FIRST_RUN_LIMIT:-570}
 patience=${FIRST_RUN_PATIENCE:-2}
 most_mib_of_kit=64
 most_mib_of_file=16
-
-# Name, seconds that it may take, what it does.
-stages=(
-  "environment 15 what is here: GPU, driver, versions, variables"
-  "predictions 15 what is predicted for every shape and pace, before anything is measured"
-  "checks 60 T0, T1, T-int, T2, T3 of all generators on 2, 4 and 8 virtual ranks"
-  "launch 20 launches, gaps, events, graph nodes, the clock"
-  "products 60 products of slices on all and on fewer multiprocessors"
-  "attention 20 attention of slices of the queries"
-  "fused 30 attention by cuDNN where it is found, within 2^-7 of ours"
-  "links 30 copies by size and blocks, at a pace, through the host"
-  "interference 30 a product and copies beside each other"
-  "engines 10 who copies: kernels, the runtime, copy engines through the host"
-  "partitions 10 a product on multiprocessors set apart by green contexts"
-  "nccl 10 what a group of NCCL's costs, and a message to oneself"
-  "pinned 30 the bits of whole products by the kernels of their shards"
-  "calibration 40 single ops, and the hardware file fitted to them"
-  "middle 150 one rank with the GPU for itself: shapes, strategies and paces, against what is predicted"
-)
-
-say() { printf 'first_run: %s\n' "$*" >&2; }
-
-# The libraries of CUDA, where the toolkit or Python's packages have put them.
-cuda_libraries() {
-  local folder
-  for folder in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64 \
-    /usr/lib/python3*/site-packages/nvidia/*/lib /usr/local/lib/python3*/dist-packages/nvidia/*/lib \
-    /usr/local/lib/python3*/site-packages/nvidia/*/lib /opt/*/lib/python3*/site-packages/nvidia/*/lib; do
-    [[ -d $folder ]] && printf '%s:' "$folder"
-  done
-  true
-}
-
-# Where the programs are: those that were packed, else those built here, which are built now.
-find_programs() {
-  if [[ -z ${FIRST_RUN_PROGRAMS:-} && -x $kit/bin/commfuse-validate ]]; then
-    FIRST_RUN_PROGRAMS=$PWD/$kit/bin
-    LD_LIBRARY_PATH=$PWD/$kit/lib/system:$(cuda_libraries)${LD_LIBRARY_PATH:-}
-  elif [[ -z ${FIRST_RUN_PROGRAMS:-} ]]; then
-    say "no kit in $kit: building here"
-    cmake --preset release >&2
-    cmake --build build/release --target commfuse-sim commfuse-validate >&2
-    FIRST_RUN_PROGRAMS=$PWD/build/release/bin
-    LD_LIBRARY_PATH=$(cuda_libraries)${LD_LIBRARY_PATH:-}
-  fi
-  export LD_LIBRARY_PATH FIRST_RUN_PROGRAMS
-  sim=$FIRST_RUN_PROGRAMS/commfuse-sim
-  validate=$FIRST_RUN_PROGRAMS/commfuse-validate
-}
-
-pack() {
-  local into=${1:-$kit} library
-  cmake -S . -B build/first_run -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOMMFUSE_CUDA=ON \
-    -DCMAKE_CUDA_ARCHITECTURES=90-real >&2
-  cmake --build build/first_run --target commfuse-sim commfuse-validate commfuse_cuda >&2
-  rm -rf "$into"
-  mkdir -p "$into/bin" "$into/lib/commfuse" "$into/lib/system" "$into/share/commfuse"
-  cp build/first_run/bin/commfuse-sim build/first_run/bin/commfuse-validate "$into/bin/"
-  cp build/first_run/lib/commfuse/libcommfuse_cuda.so "$into/lib/commfuse/"
-  cp -r configs "$into/share/commfuse/configs"
-  # All but the C library, which is the machine's own, and CUDA's, which are large and there.
-  for library in $(ldd "$into"/bin/* "$into/lib/commfuse/libcommfuse_cuda.so" | awk '/=> \// { print $3 }' | sort -u); do
-    case $library in
-      */libc.so* | */libm.so* | */ld-linux* | */libpthread* | */libdl* | */librt* | */libutil*) ;;
-      *libcublas* | *libnccl* | *libcupti* | *libcudart*) ;;
-      *) cp -L "$library" "$into/lib/system/" ;;
-    esac
-  done
-  strip "$into"/bin/* "$into/lib/commfuse/"* "$into/lib/system/"*
-  local size
-  size=$(du -sm "$into" | cut -f1)
-  say "$into: $size MiB"
-  if ((size >= most_mib_of_kit)); then
-    say "that is too large to carry: $most_mib_of_kit MiB at most"
-    exit 1
-  fi
-}
-
-seconds_of() {
-  local one
-  for one in "${stages[@]}"; do
-    read -r name seconds _ <<<"$one"
-    [[ $name == "$1" ]] && printf '%s\n' "$seconds"
-  done
-  true
-}
-
-# Runs a stage unless it is done, or no longer fits into this call; whatever it says goes to the log, and a failure does not keep the others from running.
-stage() {
-  local name=$1 begun=$SECONDS code=0 seconds left
-  if grep -qx "done $name" "$out/log.txt" 2>/dev/null; then
-    say "$name: done before"
-    return
-  fi
-  [[ ${FIRST_RUN_STAGES:-all} == all || " $FIRST_RUN_STAGES " == *" $name "* ]] || return 0
-  seconds=$(seconds_of "$name")
-  left=$((limit - SECONDS))
-  if ((left < seconds)); then
-    say "$name: left to the next call, as it may take $seconds s and $((left > 0 ? left : 0)) are left of this one"
-    return
-  fi
-  say "$name"
-  printf '== %s\n' "$name" >>"$out/log.txt"
-  timeout "$((patience * seconds < left ? patience * seconds : left))" "${BASH_SOURCE[0]}" --stage "$name" "$out" >>"$out/log.txt" 2>&1 || code=$?
-  if [[ $code == 0 ]]; then
-    printf 'done %s\n' "$name" >>"$out/log.txt"
-  fi
-  printf '%s: exit %s after %s s\n' "$name" "$code" "$((SECONDS - begun))" | tee -a "$out/log.txt" >&2
-}
-
+most_seconds_to_count=120
+# Assumed: a command makes a context and loads cuBLASLt, which a dry run does not.
+seconds_to_start=3
+# A file that collects the last lines of dry runs; empty: the stages run for real.
+dry_run=${FIRST_RUN_DRY:-}
 quick=()
-[[ -n ${FIRST_RUN_QUICK:-} ]] && quick=(--quick)
+[[ -z ${FIRST_RUN_QUICK:-} ]] || quick=(--quick)
 
-# The column of a CSV on stdin that has this name, of the first row whose strategy is this.
+# At most eight; HARDWARE stands for the name of the hardware file.
+bundle_files=(log.txt predictions.jsonl probes.csv checks.csv comparisons.jsonl bench.json HARDWARE-measured.yaml
+  records.tgz)
+
+# Name, seconds, kind, description. fixed: the seconds are the budget. counted: they are the budget until a dry run has
+# counted better ones. divisible: counted, and what is done of it is kept, so it may start with less time left.
+# What nothing else can replace comes first. The middle rank is compared against the prior hardware file with the
+# measured link, so it does not wait for the calibration, which adds the comparison against the fitted file.
+stages=(
+  "environment 15 fixed GPU, driver, versions, variables"
+  "predictions 30 fixed predicted times of all shapes and link speeds, before anything is measured"
+  "tests 60 fixed the Cuda* tests of kernels, streams, gates, graphs, traces and NCCL"
+  "nccl 30 fixed NCCL on one rank: start, groups, graphs, windows, spans"
+  "launch 20 counted launches, gaps, events, graph nodes, the clock"
+  "engines 10 counted engine of a copy: kernel, runtime, copy engines through the host"
+  "products 60 counted GEMMs of slices on all and on fewer multiprocessors"
+  "attention 20 counted attention of slices of the queries"
+  "fused 30 counted attention by cuDNN where it is found, within 2^-7 of ours"
+  "links 30 counted copies by size and CTAs, at a pace, through the host"
+  "interference 30 counted a GEMM and copies beside each other"
+  "partitions 10 counted a GEMM on multiprocessors set apart by green contexts"
+  "middle 150 divisible one rank with the whole GPU, against its prediction"
+  "checks 120 fixed correctness levels T0, T1, T-int, T2, T3 of generated schedules on 2, 4 and 8 virtual ranks"
+  "pinned 30 counted bits of whole GEMMs by the kernels of their shards"
+  "calibration 40 counted single ops, the hardware file fitted to them, and the comparison against it"
+  "sanitize 60 fixed two scopes under compute-sanitizer"
+)
+least_seconds_of_divisible=20
+
+# --- stages
+
+# The column `$1` of a CSV on stdin, in the first row whose strategy is `$2`.
 field() {
   awk -F, -v name="$1" -v strategy="$2" '
     NR == 1 { for (i = 1; i <= NF; i++) { if ($i == name) want = i; if ($i == "strategy") by = i } next }
     $by == strategy { print $want; exit }'
 }
 
-# What a transfer of a step is to take, and so the bandwidth that makes it so: compute of a step by the prediction, times
-# the ratio, less the latency. A step carries the tokens of one rank.
+# Bandwidth at which a step's transfer takes `ratio` times its predicted GEMM, after the latency. A step carries the
+# tokens of one rank.
 bandwidth_of() {
   local scope=$1 seq=$2 ratio=$3 compute
-  compute=$("$sim" run --model "$model" --hardware "$hardware" --scope "$scope" --ranks "$ranks" --seq "$seq" \
-    --strategy serial -o csv | field compute_us serial)
+  compute=$(sim run --model "$model" --hardware "$hardware" --scope "$scope" --ranks "$ranks" --seq "$seq" \
+    --strategy serial -o csv | field compute_us serial) || return
   awk -v compute="$compute" -v ratio="$ratio" -v latency="$latency_us" -v ranks="$ranks" -v tokens="${seq%K}" '
     BEGIN {
       bytes = tokens * 1024 / ranks * 8192 * 2
@@ -175,153 +117,341 @@ bandwidth_of() {
     }'
 }
 
+# Calls a function with scope, length, ratio and bandwidth of every pace. One that fails does not end the others.
 each_pace() {
-  local shape ratio scope seq bandwidth
+  local shape ratio scope seq bandwidth code=0
   for shape in "${shapes[@]}"; do
     read -r scope seq <<<"$shape"
     for ratio in "${ratios[@]}"; do
-      bandwidth=$(bandwidth_of "$scope" "$seq" "$ratio")
-      "$@" "$scope" "$seq" "$ratio" "$bandwidth"
+      bandwidth=$(bandwidth_of "$scope" "$seq" "$ratio") || return
+      "$@" "$scope" "$seq" "$ratio" "$bandwidth" || code=$?
     done
   done
+  return "$code"
 }
 
 run_environment() {
-  {
-    date -u +%FT%TZ
-    "$validate" version
-    "$validate" doctor
-    nvidia-smi -q 2>/dev/null || echo "no nvidia-smi"
-    nvidia-smi topo -m 2>/dev/null || true
-    env | grep -E '^(NCCL|CUDA|NVIDIA)_' || true
-    uname -a
-    lscpu 2>/dev/null | head -25 || echo "no lscpu"
-  } >"$out/environment.txt"
-  cat "$out/environment.txt"
+  date -u +%FT%TZ
+  ours commfuse-validate version
+  ours commfuse-validate doctor
+  env | grep -E '^(NCCL|CUDA|NVIDIA)_' || echo "no variables of NCCL or CUDA are set"
+  printf 'libraries: %s\n' "$libraries"
+  list_nvidia_libraries
+  timeout 20 nvidia-smi -q 2>/dev/null || echo "nvidia-smi does not run here"
+  timeout 20 nvidia-smi topo -m 2>/dev/null || true
+  uname -a
+  lscpu 2>/dev/null | awk 'NR <= 25' || echo "lscpu does not run here"
 }
 
-predict_one() {
-  printf '{"scope":"%s","seq":"%s","ratio":%s,"bandwidth_gb_s":%s,"rows":' "$1" "$2" "$3" "$4"
-  "$sim" run --model "$model" --hardware "$hardware" --scope "$1" --ranks "$ranks" --seq "$2" \
-    --strategy "$strategies" --set link_bandwidth="$4GB/s" -o json | tr -d '\n'
-  printf '}\n'
+predict_pace() {
+  local rows
+  rows=$(sim run --model "$model" --hardware "$hardware" --scope "$1" --ranks "$ranks" --seq "$2" \
+    --strategy "$strategies" --set link_bandwidth="$4GB/s" -o json | tr -d '\n') || return
+  printf '{"scope":"%s","seq":"%s","ratio":%s,"bandwidth_gb_s":%s,"rows":%s}\n' "$1" "$2" "$3" "$4" "$rows"
 }
 
 run_predictions() {
-  each_pace predict_one >"$out/predictions.jsonl"
+  each_pace predict_pace >"$out/predictions.jsonl"
   sha256sum "$out/predictions.jsonl"
 }
 
-run_checks() {
-  "$validate" check --executor cuda-virtual --ranks 2,4,8 -o csv >"$out/checks.csv"
+# An error of CUDA can fail all later tests of its process, so those that failed run once more, each by itself.
+run_tests() {
+  local code=0 name
+  [[ -x $programs/commfuse-test-validate ]] || unavailable "no commfuse-test-validate beside the programs; pack it"
+  ours commfuse-test-validate --gtest_filter='Cuda*' | tee "$out/tests.txt" || code=$?
+  ! grep -q '^\[  PASSED  \] 0 tests' "$out/tests.txt" || [[ $code != 0 ]] || unavailable "every test was skipped"
+  while read -r name; do
+    if ours commfuse-test-validate --gtest_filter="$name" >"$out/test.txt" 2>&1; then
+      echo "$name passes by itself"
+    else
+      cat "$out/test.txt"
+    fi
+  done < <(sed -nE 's/^\[  FAILED  \] ([A-Za-z0-9_.\/]+) \(.*/\1/p' "$out/tests.txt")
+  [[ $code == 0 ]] || echo "$(grep -cE '^\[  FAILED  \] .* \(' "$out/tests.txt") tests failed"
+  return "$code"
 }
 
-probe() {
-  "$validate" probe --stage "$1" "${quick[@]}" --out "$out/probes.csv"
-}
+probe() { validate probe --stage "$1" "${quick[@]}" --out "$out/probes.csv"; }
 
+run_nccl() { probe nccl; }
 run_launch() { probe launch; }
+run_engines() { probe engines; }
 run_products() { probe products; }
 run_attention() { probe attention; }
-# Both round weights and results to bf16: three parts in a thousand of a row. A key too many or too few is more than eight.
+# Both round weights and results to bf16, which makes rows differ by 2^-8. A wrong key makes more than 2^-7.
 run_fused() {
   probe fused
+  [[ -z $dry_run ]] || return 0
   awk -F, '$2 == "fused_difference" && $6 > 0.0078125 { print "cuDNN is too far from ours: " $0; bad = 1 }
     END { exit bad }' "$out/probes.csv"
 }
 run_links() { probe links; }
 run_interference() { probe interference; }
-run_engines() { probe engines; }
 run_partitions() { probe partitions; }
-run_nccl() { probe nccl; }
 run_pinned() { probe pinned; }
 
-run_calibration() {
-  "$validate" bench --executor cuda-virtual --only products,kernels,gaps "${quick[@]}" --out "$out/bench.json"
-  "$sim" calibrate --base "$hardware" --name "$hardware-measured" "$out/bench.json" --out "$out/$hardware-measured.yaml"
+# CTAs with which a copying kernel reaches a bandwidth in GB/s: a power of two. Fails when it would need too many.
+link_ctas_of() {
+  awk -v bandwidth="$1" -v each="$gb_s_per_cta" -v most="$most_link_ctas" '
+    BEGIN {
+      for (ctas = 1; ctas * each < bandwidth; ) ctas *= 2
+      if (ctas > most) exit 1
+      print ctas
+    }'
 }
 
-# The link at this pace is measured by itself, and fitted beside the ops; then schedules, and the two against each other.
-compare_one() {
-  local scope=$1 seq=$2 ratio=$3 bandwidth=$4 work=$out/.work/$1-$2-$3
-  mkdir -p "$work"
-  printf -- '-- %s, %s tokens, a transfer takes %s of a product: %s GB/s\n' "$scope" "$seq" "$ratio" "$bandwidth"
-  "$validate" bench --executor cuda-virtual --only messages --ranks "$ranks" --quick --link-latency "${latency_us}us" \
-    --link-bandwidth "$bandwidth GB/s" --out "$work/link.json" >/dev/null
-  "$sim" calibrate --base "$hardware" --name paced "$out/bench.json" "$work/link.json" --out "$work/paced.yaml" >/dev/null
-  "$validate" run --executor cuda-virtual --model "$model" --hardware "$hardware" --scope "$scope" --seq "$seq" \
-    --ranks "$ranks" --strategy "$strategies" --link-latency "${latency_us}us" --link-bandwidth "$bandwidth GB/s" \
-    --iterations 20 --out "$work/record.json" >/dev/null
-  "$validate" compare "$work/record.json" --hardware "$work/paced.yaml"
-  {
-    printf '{"scope":"%s","seq":"%s","ratio":%s,"bandwidth_gb_s":%s,"comparison":' "$scope" "$seq" "$ratio" "$bandwidth"
-    "$validate" compare "$work/record.json" --hardware "$work/paced.yaml" -o json | tr -d '\n'
-    printf '}\n'
-  } >>"$out/comparisons.jsonl"
+# The link by itself at this pace, then the schedules over it. The link has all its sizes: calibrate refuses the few of
+# --quick.
+measure_pace() {
+  local scope=$1 seq=$2 bandwidth=$4 ctas=$5 folder=$6
+  local link=(--link-latency "${latency_us}us" --link-bandwidth "$bandwidth GB/s" --link-ctas "$ctas")
+  mkdir -p "$folder"
+  validate bench --executor cuda-virtual --only messages --ranks "$ranks" "${link[@]}" \
+    --out "$folder/link.json" >/dev/null &&
+    validate run --executor cuda-virtual --model "$model" --hardware "$hardware" --scope "$scope" --seq "$seq" \
+      --ranks "$ranks" --strategy "$strategies" "${link[@]}" --multiprocessors "$((multiprocessors - ctas))" \
+      --iterations 20 --out "$folder/record.json" >/dev/null
+}
+
+# compare_pace FITTED SCOPE SEQ RATIO BANDWIDTH: appends the comparison of a record, if there is one, with the
+# prediction for the measured link and either the prior hardware file or the one that is fitted.
+compare_pace() {
+  local fitted=$1 scope=$2 seq=$3 ratio=$4 bandwidth=$5 folder=$out/records/$2-$3-$4 measured=() comparison
+  [[ -s $folder/record.json ]] || return 0
+  local machine=$folder/fitted-$fitted.yaml
+  [[ $fitted == false ]] || measured=("$out/bench.json")
+  printf -- '-- %s, %s tokens, transfer %s of a GEMM: %s GB/s, fitted: %s\n' "$scope" "$seq" "$ratio" "$bandwidth" \
+    "$fitted"
+  rm -f "$machine"
+  sim calibrate --base "$hardware" --name paced "${measured[@]}" "$folder/link.json" --out "$machine" >/dev/null &&
+    validate compare "$folder/record.json" --hardware "$machine" &&
+    comparison=$(validate compare "$folder/record.json" --hardware "$machine" -o json | tr -d '\n') || return
+  printf '{"scope":"%s","seq":"%s","ratio":%s,"bandwidth_gb_s":%s,"fitted":%s,"comparison":%s}\n' "$scope" "$seq" \
+    "$ratio" "$bandwidth" "$fitted" "$comparison" >>"$out/comparisons.jsonl"
+}
+
+middle_pace() {
+  local scope=$1 seq=$2 ratio=$3 bandwidth=$4 folder=$out/records/$1-$2-$3 ctas
+  if ! ctas=$(link_ctas_of "$bandwidth"); then
+    printf -- '-- %s, %s tokens, transfer %s of a GEMM: left out, as %s GB/s need more than %s CTAs\n' \
+      "$scope" "$seq" "$ratio" "$bandwidth" "$most_link_ctas"
+    return
+  fi
+  [[ -s $folder/record.json ]] || measure_pace "$scope" "$seq" "$ratio" "$bandwidth" "$ctas" "$folder" || return
+  [[ -z $dry_run ]] || return 0
+  compare_pace false "$scope" "$seq" "$ratio" "$bandwidth" || return
+  # Where a call that stopped this stage calibrated afterwards, its comparisons are written anew here.
+  [[ ! -s $out/bench.json ]] || compare_pace true "$scope" "$seq" "$ratio" "$bandwidth"
 }
 
 run_middle() {
   rm -f "$out/comparisons.jsonl"
-  each_pace compare_one
+  each_pace middle_pace
 }
 
-run_all() {
-  local one name
-  mkdir -p "$out"
-  find_programs
-  touch "$out/log.txt"
-  for one in "${stages[@]}"; do
-    read -r name _ <<<"$one"
-    stage "$name"
+# Half of the budget is for starting schedules, in equal parts for 2, 4 and 8 ranks; the other half is for ending the
+# last ones. A check whose time ends before its schedules do exits with 3.
+run_checks() {
+  local end=$((SECONDS + ${FIRST_RUN_BUDGET:-$(budget_of checks)} / 2)) parts=3 count left code worst=0
+  rm -f "$out/checks.csv"
+  for count in 2 4 8; do
+    code=0
+    left=$((end > SECONDS ? end - SECONDS : 0))
+    validate check --executor cuda-virtual --ranks "$count" --limit "$((left / parts + 1)) s" -o csv |
+      awk -v with_header="$((parts == 3))" 'NR > 1 || with_header { print; fflush() }' >>"$out/checks.csv" || code=$?
+    parts=$((parts - 1))
+    [[ $code == 0 || $code == 3 ]] || { echo "check --ranks $count: exit $code" && worst=$code; }
   done
-  rm -rf "$out/.work"
-  find "$out" -type f -size "+${most_mib_of_file}M" -exec gzip -9 {} +
-  say "the bundle is in $out: $(find "$out" -type f | wc -l) files, $(du -sh "$out" | cut -f1)"
+  return "$worst"
 }
 
-plan() {
-  local one name seconds what total=0
-  for one in "${stages[@]}"; do
-    read -r name seconds what <<<"$one"
-    printf '%-13s %4s s  %s\n' "$name" "$seconds" "$what"
-    total=$((total + seconds))
+run_calibration() {
+  validate bench --executor cuda-virtual --only products,kernels,gaps "${quick[@]}" --out "$out/bench.json"
+  [[ -z $dry_run ]] || return 0
+  rm -f "$out/$hardware-measured.yaml" "$out/comparisons.jsonl"
+  sim calibrate --base "$hardware" --name "$hardware-measured" "$out/bench.json" --out "$out/$hardware-measured.yaml"
+  each_pace compare_pace false
+  each_pace compare_pace true
+}
+
+run_sanitize() {
+  local tool kind code worst=0 seconds=$((${FIRST_RUN_BUDGET:-60} / 6))
+  tool=$(command -v compute-sanitizer) ||
+    unavailable "no compute-sanitizer here; it comes with the CUDA Toolkit"
+  for kind in memcheck racecheck synccheck; do
+    code=0
+    LD_LIBRARY_PATH=$libraries "$tool" --tool "$kind" --error-exitcode 1 "$programs/commfuse-validate" check \
+      --executor cuda-virtual --ranks 2 --scope ag_gemm,gemm_rs --limit "$seconds s" 2>&1 | tail -n 20 || code=$?
+    [[ $code == 0 || $code == 3 ]] || worst=1
   done
-  printf '%-13s %4s s\n' together "$total"
-  ((total <= limit)) || say "more than one call of $limit s takes"
-  find_programs
-  local sentence
-  if sentence=$("$validate" probe --stage launch --quick 2>&1 >/dev/null); then
-    say "it can run here"
-  else
-    say "it cannot run here: $sentence"
+  return "$worst"
+}
+
+# --- one call
+
+is_divisible() { [[ $(field_of_stage "$1" kind) == divisible ]]; }
+
+# run_stage NAME SECONDS BUDGET: what a stage prints goes to the log. The others run whether or not it fails.
+run_stage() {
+  local name=$1 seconds=$2 budget=$3 begun=$SECONDS code=0 reason=""
+  say "$name"
+  printf '== %s\n' "$name" >>"$out/log.txt"
+  FIRST_RUN_BUDGET=$budget timeout -k 5 "$seconds" "$script" --stage "$name" "$out" >>"$out/log.txt" 2>&1 ||
+    code=$?
+  case $code in
+    0)
+      printf 'done %s\n' "$name" >>"$out/log.txt"
+      done_count=$((done_count + 1))
+      ;;
+    69) unavailable_count=$((unavailable_count + 1)) ;;
+    124) if is_divisible "$name"; then left_count=$((left_count + 1)); else failed_count=$((failed_count + 1)); fi ;;
+    *) failed_count=$((failed_count + 1)) ;;
+  esac
+  case $code in
+    0) ;;
+    124 | 137) reason=": stopped$(! is_divisible "$name" || printf '; the next call goes on with it')" ;;
+    *) reason=": $(tail -n 1 "$out/log.txt" | sed 's/^first_run: //' | cut -c 1-200)" ;;
+  esac
+  printf '%s: exit %s after %s s, budget %s s%s\n' "$name" "$code" "$((SECONDS - begun))" "$budget" "$reason" |
+    tee -a "$out/log.txt" >&2
+  publish || left_out=1
+}
+
+# Runs a stage if it fits into this call.
+consider_stage() {
+  local name=$1 budget left least seconds
+  budget=$(budget_of "$name")
+  left=$((limit - SECONDS))
+  least=$budget
+  if is_divisible "$name"; then
+    least=$((budget < least_seconds_of_divisible ? budget : least_seconds_of_divisible))
   fi
+  if ((left < least)); then
+    say "$name: left for the next call: its budget is $budget s and $((left > 0 ? left : 0)) s remain"
+    left_count=$((left_count + 1))
+    return
+  fi
+  seconds=$((patience * budget < left ? patience * budget : left))
+  run_stage "$name" "$seconds" "$budget"
+}
+
+# Stages that no call has tried come before those that failed in an earlier call.
+run_stages() {
+  local entry name again=()
+  for entry in "${stages[@]}"; do
+    read -r name _ <<<"$entry"
+    [[ ${FIRST_RUN_STAGES:-all} == all || " $FIRST_RUN_STAGES " == *" $name "* ]] || continue
+    if grep -qx "done $name" "$out/log.txt"; then
+      say "$name: done before"
+    elif grep -q "^$name: exit " "$out/log.txt"; then
+      again+=("$name")
+    else
+      consider_stage "$name"
+    fi
+  done
+  for name in "${again[@]}"; do consider_stage "$name"; done
+}
+
+# Sets `bundle` and `out`, the folder of the state: $OUT is emptied before every call, so the state is elsewhere.
+choose_folders() {
+  bundle=${1:-${OUT:-out/first_run}}
+  if [[ -n ${FIRST_RUN_WORK:-} ]]; then
+    out=$FIRST_RUN_WORK
+  elif [[ $bundle == "${OUT:-}" ]]; then
+    out=/tmp/commfuse_first_run
+  else
+    out=$bundle/.work
+  fi
+}
+
+# Goes on from earlier results of this GPU: those of this machine, of a folder that was named, or of those that came
+# back. Results of another GPU are an error where they were asked for, and passed over where they were not.
+find_earlier() {
+  local earlier=${1:-} folder gpu_there
+  [[ -z $earlier || -n $(gpu_in "$earlier") ]] || { say "$earlier holds no bundle of a first run" && exit 2; }
+  for folder in "$out" "$earlier" "$bundle" "$([[ $bundle != "${OUT:-}" ]] || printf out/first_run)"; do
+    gpu_there=$(gpu_in "$folder")
+    if [[ -z $gpu_there ]]; then
+      continue
+    elif [[ $gpu_there == "$gpu" ]]; then
+      [[ $folder == "$out" ]] || take_over "$folder"
+      return
+    elif [[ $folder == out/first_run && $bundle != out/first_run ]]; then
+      say "$folder holds results of $gpu_there, and this is $gpu: starting anew"
+      return
+    fi
+    say "$folder holds results of $gpu_there, and this is $gpu; give another folder"
+    exit 2
+  done
+}
+
+begin_call() {
+  choose_folders "${1:-}"
+  find_programs
+  require_gpu
+  recognise_hardware
+  find_earlier "${2:-}"
+  mkdir -p "$out"
+  printf 'gpu: %s\nhardware: %s\n' "$gpu" "$hardware" >>"$out/log.txt"
+  done_count=0 failed_count=0 unavailable_count=0 left_count=0 left_out=0
+}
+
+end_call() {
+  publish || left_out=1
+  [[ $out != "$bundle/.work" || $left_out == 1 ]] || rm -rf "$out"
+  say "$done_count stages done, $failed_count failed, $unavailable_count cannot run here," \
+    "$left_count left for the next call"
+  say "the bundle is in $bundle: $(find "$bundle" -maxdepth 1 -type f | wc -l) files, $(du -sh "$bundle" | cut -f1)"
+}
+
+run() {
+  begin_call "$@"
+  run_stages
+  end_call
+  ((failed_count == 0))
 }
 
 sanitize() {
+  command -v compute-sanitizer >/dev/null || unavailable "no compute-sanitizer here; it comes with the CUDA Toolkit"
+  begin_call "$@"
+  run_stage sanitize "$limit" "$limit"
+  end_call
+  ((failed_count == 0))
+}
+
+plan() {
+  local entry name seconds kind description budget total=0 launches device host line
+  hardware=${FIRST_RUN_HARDWARE:-h100-sxm}
   find_programs
-  local tool
-  tool=$(command -v compute-sanitizer || true)
-  if [[ -z $tool ]]; then
-    say "there is no compute-sanitizer here; it comes with the CUDA Toolkit"
-    exit 69
-  fi
-  mkdir -p "$out"
-  for kind in memcheck racecheck synccheck; do
-    "$tool" --tool "$kind" --error-exitcode 1 "$validate" check --executor cuda-virtual --ranks 2 --scope ag_gemm,gemm_rs \
-      2>&1 | tail -20 | tee -a "$out/log.txt"
+  count_stages
+  printf '%-13s %8s %12s %9s %9s  %s\n' stage budget launches device host description
+  for entry in "${stages[@]}"; do
+    read -r name seconds kind description <<<"$entry"
+    budget=$(budget_of "$name")
+    total=$((total + budget))
+    launches=- device=- host=-
+    if line=$(grep "^$name " "$budgets_file" 2>/dev/null); then
+      read -r _ launches device host _ <<<"$line"
+      device+=" s" host+=" s"
+    fi
+    printf '%-13s %6s s %12s %9s %9s  %s\n' "$name" "$budget" "$launches" "$device" "$host" "$description"
   done
+  printf '%-13s %6s s\n' total "$total"
+  ((total <= limit)) || say "the budgets fill $(((total + limit - 1) / limit)) calls of $limit s"
+  (require_gpu) && say "the stages can run here"
+  true
 }
 
 verb=${1:-run}
 case $verb in
-  run | sanitize)
-    out=${2:-${OUT:-out/first_run}}
-    if [[ $verb == run ]]; then run_all; else sanitize; fi
-    ;;
+  run | sanitize) "$verb" "${@:2}" ;;
   pack) pack "${2:-$kit}" ;;
   plan) plan ;;
   --stage)
     out=$3
+    hardware=$FIRST_RUN_HARDWARE
+    multiprocessors=$FIRST_RUN_MULTIPROCESSORS
     find_programs
     "run_$2"
     ;;

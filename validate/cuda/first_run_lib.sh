@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Sourced by first_run.sh: programs and their libraries, the GPU and its hardware file, budgets, the bundle, the kit.
+# shellcheck disable=SC2154 # first_run.sh sets the tables and limits.
+
+say() { printf 'first_run: %s\n' "$*" >&2; }
+
+# Exit code 69: the hardware or a program that is needed is missing.
+unavailable() {
+  say "$*"
+  exit 69
+}
+
+# --- programs and libraries
+
+# Folders with NVIDIA's libraries in the packages of one Python, by its own account.
+libraries_of_python() {
+  timeout 20 "$1" - 2>/dev/null <<'PYTHON' || true
+import glob, site, sys, sysconfig
+folders = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), *site.getsitepackages(), *sys.path]
+if site.ENABLE_USER_SITE:
+    folders.append(site.getusersitepackages())
+for folder in dict.fromkeys(filter(None, folders)):
+    for pattern in ("/nvidia/*/lib", "/nvidia/*/lib64"):
+        for found in sorted(glob.glob(glob.escape(folder) + pattern)):
+            print(found)
+PYTHON
+}
+
+# NVIDIA's libraries: the toolkit's, those of the Pythons here, and those of virtual environments below /opt.
+cuda_library_folders() {
+  local folder python
+  for folder in /usr/local/cuda/lib64 /usr/local/cuda/extras/CUPTI/lib64; do
+    [[ -d $folder ]] && printf '%s\n' "$folder"
+  done
+  for python in python3 /opt/*/.venv/bin/python3 /opt/*/bin/python3 /opt/.venv/bin/python3; do
+    command -v "$python" >/dev/null && libraries_of_python "$python"
+  done
+  for folder in /opt/*/.venv/lib/python3*/site-packages/nvidia/*/lib /opt/*/lib/python3*/site-packages/nvidia/*/lib \
+    /usr/lib/python3*/site-packages/nvidia/*/lib /usr/local/lib/python3*/*-packages/nvidia/*/lib; do
+    [[ -d $folder ]] && printf '%s\n' "$folder"
+  done
+  true
+}
+
+# The files of NVIDIA's libraries in the folders of `libraries`, one line for each library.
+list_nvidia_libraries() {
+  local name folder file folders
+  IFS=: read -r -a folders <<<"$libraries"
+  for name in libcublasLt.so libcudnn.so libcupti.so libnccl.so; do
+    file=
+    for folder in "${folders[@]}"; do
+      file=$(compgen -G "$folder/$name.*" | head -n 1) && break
+    done
+    printf '%s: %s\n' "$name" "${file:-not found}"
+  done
+}
+
+# Sets `programs` and `libraries`: the packed programs if there is a kit, else those of this tree, which are built now.
+find_programs() {
+  programs=${FIRST_RUN_PROGRAMS:-}
+  if [[ -z $programs && -x $kit/bin/commfuse-validate ]]; then
+    programs=$PWD/$kit/bin
+  elif [[ -z $programs ]]; then
+    say "no kit in $kit: building here"
+    cmake --preset release >&2
+    cmake --build build/release --target commfuse-sim commfuse-validate commfuse-test-validate >&2
+    programs=$PWD/build/release/bin
+  fi
+  # The child process of a stage takes over what its parent found.
+  if [[ -z ${FIRST_RUN_LIBRARIES+set} ]]; then
+    libraries=$(cuda_library_folders | awk '!seen[$0]++' | paste -sd:)
+    [[ ! -d $programs/../lib/system ]] || libraries=$programs/../lib/system${libraries:+:$libraries}
+    libraries+=${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    # The machine's own C++ library is the newer one where there is one.
+    if [[ -d $programs/../lib/fallback ]] && ! ours commfuse-sim version >/dev/null 2>&1; then
+      libraries=$programs/../lib/fallback:$libraries
+    fi
+    export FIRST_RUN_LIBRARIES=$libraries
+  fi
+  libraries=$FIRST_RUN_LIBRARIES
+  export FIRST_RUN_PROGRAMS=$programs
+  budgets_file=${FIRST_RUN_BUDGETS:-$programs/../first_run_budgets.txt}
+}
+
+# ours PROGRAM ARGUMENTS...: only our programs see the library folders; others keep the machine's libraries.
+ours() { LD_LIBRARY_PATH=$libraries "$programs/$1" "${@:2}"; }
+
+sim() { ours commfuse-sim "$@"; }
+
+# In a dry run only the commands that use the GPU are called, and only their last line is kept.
+validate() {
+  if [[ -z $dry_run ]]; then
+    ours commfuse-validate "$@"
+    return
+  fi
+  case $1 in
+    probe | check | bench | run) ours commfuse-validate "$@" --dry-run | tail -n 1 >>"$dry_run" ;;
+  esac
+}
+
+# --- the GPU
+
+# Sets `gpu` and `multiprocessors` from doctor's line; exits with 69 where the plugin cannot load or shows no GPU.
+require_gpu() {
+  local line answer code=0
+  answer=$(ours_in 60 commfuse-validate doctor 2>&1) || code=$?
+  line=$(grep -E '^cuda +(yes|no): ' <<<"$answer" | sed -E 's/^cuda +//') ||
+    unavailable "nothing can run on a GPU here: doctor ends with exit $code: $(tail -n 1 <<<"$answer")"
+  [[ $line == yes:* ]] || unavailable "nothing can run on a GPU here: ${line#no: }"
+  line=${line#yes: }
+  gpu=${line%% (*}
+  multiprocessors=$(sed -nE 's/^[^(]*\(([0-9]+) multiprocessors.*/\1/p' <<<"$line")
+  [[ -n $multiprocessors ]] || unavailable "doctor does not give the number of multiprocessors: $line"
+  export FIRST_RUN_GPU=$gpu FIRST_RUN_MULTIPROCESSORS=$multiprocessors
+}
+
+# ours_in SECONDS PROGRAM ARGUMENTS...
+ours_in() { LD_LIBRARY_PATH=$libraries timeout -k 5 "$1" "$programs/$2" "${@:3}"; }
+
+# hardware_of NAME: our hardware file of a GPU, by the name that its driver gives; nothing for an unknown one.
+hardware_of() {
+  case $1 in
+    *GH200*) echo gh200 ;;
+    *H200*NVL*) ;;
+    *H200*) echo h200-sxm ;;
+    *H100*NVL*) echo h100-nvl ;;
+    *H100*PCIe*) echo h100-pcie ;;
+    *H100*HBM3* | *H100*SXM*) echo h100-sxm ;;
+    *H800*PCIe* | *H800*NVL*) ;;
+    *H800*) echo h800-sxm ;;
+    *"H20" | *"H20 "*) echo h20-sxm ;;
+    *A100*SXM*80*) echo a100-sxm-80 ;;
+    *A100*SXM*40*) echo a100-sxm-40 ;;
+    *A100*PCI*) echo a100-pcie ;;
+    *GB200*) echo gb200 ;;
+    *GB300*) echo gb300 ;;
+    *B200*) echo b200-sxm ;;
+    *B300*) echo b300-sxm ;;
+  esac
+}
+
+# Sets `hardware`: FIRST_RUN_HARDWARE, else the file of doctor's GPU, else that of nvidia-smi's.
+recognise_hardware() {
+  hardware=${FIRST_RUN_HARDWARE:-$(hardware_of "$gpu")}
+  if [[ -z $hardware ]]; then
+    hardware=$(hardware_of "$(timeout 20 nvidia-smi --query-gpu=name --format=csv,noheader 2>/dev/null | head -n 1)")
+  fi
+  if [[ -z $hardware ]]; then
+    say "unknown GPU '$gpu'; name the hardware file to start from, as in FIRST_RUN_HARDWARE=h100-sxm"
+    exit 2
+  fi
+  export FIRST_RUN_HARDWARE=$hardware
+}
+
+# --- budgets
+
+# field_of_stage NAME NUMBER: a field of the table `stages`; its words are name, seconds, kind, description.
+field_of_stage() {
+  local entry name seconds kind description
+  for entry in "${stages[@]}"; do
+    read -r name seconds kind description <<<"$entry"
+    [[ $name == "$1" ]] || continue
+    case $2 in
+      seconds) printf '%s\n' "$seconds" ;;
+      kind) printf '%s\n' "$kind" ;;
+      description) printf '%s\n' "$description" ;;
+    esac
+    return
+  done
+  return 1
+}
+
+# Runs a stage against a device that only counts: prints NAME LAUNCHES DEVICE_SECONDS HOST_SECONDS COMMANDS, or fails.
+count_stage() {
+  local name=$1 folder code=0
+  folder=$(mktemp -d)
+  FIRST_RUN_HARDWARE=$hardware FIRST_RUN_MULTIPROCESSORS=132 FIRST_RUN_DRY=$folder/dry_run.txt \
+    timeout -k 5 "$most_seconds_to_count" "$script" --stage "$name" "$folder" >/dev/null 2>&1 || code=$?
+  [[ $code != 0 || -s $folder/dry_run.txt ]] || code=1
+  [[ $code != 0 ]] || awk -v name="$name" '
+    /^dry run: / { gsub(",", ""); launches += $3; device += $5; host += $10; lines++; next }
+    { bad = 1 }
+    END { if (!lines || bad) exit 1; printf "%s %d %.3f %.3f %d\n", name, launches, device, host, lines }' \
+    "$folder/dry_run.txt" || code=$?
+  rm -rf "$folder"
+  return "$code"
+}
+
+# Fills in the budgets file what it lacks.
+count_stages() {
+  local entry name kind line
+  for entry in "${stages[@]}"; do
+    read -r name _ kind _ <<<"$entry"
+    [[ $kind != fixed ]] || continue
+    ! grep -q "^$name " "$budgets_file" 2>/dev/null || continue
+    if line=$(count_stage "$name"); then
+      printf '%s\n' "$line" >>"$budgets_file"
+    else
+      say "$name: the dry run failed; its budget stays $(field_of_stage "$name" seconds) s"
+    fi
+  done
+}
+
+# Seconds that a stage may take: twice what the dry run counted and the start of its commands, at least 5; without a
+# count, those of the table.
+budget_of() {
+  awk -v name="$1" -v start="$seconds_to_start" -v default="$(field_of_stage "$1" seconds)" '
+    $1 == name { wanted = 2 * ($3 + $4) + start * $5; found = 1 }
+    END {
+      if (!found) wanted = default
+      else if (wanted < 5) wanted = 5
+      print int(wanted) + (wanted > int(wanted))
+    }' "$([[ -f $budgets_file ]] && printf '%s' "$budgets_file" || printf /dev/null)"
+}
+
+# --- the bundle
+
+# fit FILE: compresses a file that is too large to carry. Of a log that is still too large the middle goes. A file of
+# data is never cut: one that is still too large is left out, its name is said, and 1 is returned.
+fit() {
+  local file=$1 most=$((most_mib_of_file * 1024 * 1024)) half
+  (($(stat -c %s "$file") > most)) || return 0
+  gzip -9 -f "$file"
+  (($(stat -c %s "$file.gz") > most)) || return 0
+  if [[ $(basename "$file") != log.txt ]]; then
+    say "left out of the bundle: $(basename "$file"), $(stat -c %s "$file.gz") bytes when compressed; it stays in $out"
+    rm "$file.gz"
+    return 1
+  fi
+  gunzip "$file.gz"
+  half=$((most / 2 - 100))
+  {
+    head -c "$half" "$file"
+    printf '\n[the middle is left out]\n'
+    tail -c "$half" "$file"
+  } >"$file.cut"
+  mv "$file.cut" "$file"
+}
+
+# Copies what there is to the bundle, after every stage: whatever ends this run, the bundle holds what was measured.
+# Fails when a file had to be left out.
+publish() {
+  local file name copy=$out/copy whole=0
+  rm -rf "$copy"
+  mkdir -p "$bundle" "$copy"
+  if [[ -d $out/records ]]; then
+    tar -czf "$out/records.tgz" -C "$out" records
+  fi
+  for name in "${bundle_files[@]}"; do
+    name=${name/HARDWARE/$hardware}
+    [[ -s $out/$name ]] || continue
+    cp "$out/$name" "$copy/$name"
+    fit "$copy/$name" || whole=1
+    rm -f "$bundle/$name" "$bundle/$name.gz"
+  done
+  for file in "$copy"/*; do
+    [[ ! -e $file ]] || mv -f "$file" "$bundle/"
+  done
+  rm -rf "$copy"
+  return "$whole"
+}
+
+# take_over FOLDER: goes on from the files of an earlier run.
+take_over() {
+  local file
+  mkdir -p "$out"
+  for file in "$1"/*; do
+    [[ -f $file ]] || continue
+    cp "$file" "$out/"
+    [[ $file != *.gz ]] || gunzip -f "$out/$(basename "$file")"
+  done
+  [[ ! -f $out/records.tgz ]] || tar -xzf "$out/records.tgz" -C "$out"
+  say "going on from $1"
+}
+
+# gpu_in FOLDER: the GPU whose results a folder holds; nothing where it holds none.
+gpu_in() {
+  local log=$1/log.txt
+  [[ -f $log ]] || log=$log.gz
+  [[ -f $log ]] || return 0
+  gunzip -cf "$log" | awk '/^gpu: / && !printed { sub("gpu: ", ""); print; printed = 1 }'
+}
+
+# --- the kit
+
+is_of_nvidia() { [[ $1 =~ /lib(cublas|cublasLt|cudart|cudnn|cufft|cupti|nccl|nvrtc|nvJitLink|cuda)[._] ]]; }
+is_of_the_c_library() { [[ $1 =~ /(lib(c|m|pthread|dl|rt|util|resolv)\.so|ld-linux) ]]; }
+is_of_the_compiler() { [[ $1 =~ /lib(stdc\+\+|gcc_s)\.so ]]; }
+
+build_programs() {
+  cmake -S . -B "$1" -G Ninja -DCMAKE_BUILD_TYPE=Release -DCOMMFUSE_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=90-real >&2
+  cmake --build "$1" --target commfuse-sim commfuse-validate commfuse-test-validate commfuse_cuda >&2
+}
+
+# NVIDIA's libraries and the C library are the machine's own; those of the compiler are used only where it has none.
+pack_libraries() {
+  local into=$1 library
+  for library in $(ldd "$into"/bin/* "$into"/lib/commfuse/* | awk '/=> \// { print $3 }' | sort -u); do
+    if is_of_nvidia "$library" || is_of_the_c_library "$library"; then
+      continue
+    elif is_of_the_compiler "$library"; then
+      cp -L "$library" "$into/lib/fallback/"
+    else
+      cp -L "$library" "$into/lib/system/"
+    fi
+  done
+}
+
+pack() {
+  local into=${1:-$kit} build=${FIRST_RUN_BUILD:-build/first_run} size
+  [[ -n ${FIRST_RUN_BUILD:-} ]] || build_programs "$build"
+  rm -rf "$into"
+  mkdir -p "$into/bin" "$into/lib/commfuse" "$into/lib/system" "$into/lib/fallback" "$into/share/commfuse"
+  cp "$build/bin/"commfuse-{sim,validate,test-validate} "$into/bin/"
+  cp "$build/lib/commfuse/libcommfuse_cuda.so" "$into/lib/commfuse/"
+  cp -r configs "$into/share/commfuse/configs"
+  pack_libraries "$into"
+  strip --strip-unneeded "$into"/bin/* "$into"/lib/*/*
+  hardware=${FIRST_RUN_HARDWARE:-h100-sxm}
+  FIRST_RUN_PROGRAMS=$(cd "$into/bin" && pwd)
+  find_programs
+  count_stages
+  size=$(du -sm "$into" | cut -f1)
+  say "$into: $size MiB"
+  if ((size >= most_mib_of_kit)); then
+    say "too large to carry: $most_mib_of_kit MiB at most"
+    exit 1
+  fi
+}
