@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "model/check.h"
 #include "model/cost/op_time.h"
@@ -72,21 +73,15 @@ Duration by_tree(const TreeParameters& tree, NcclKernel kernel, const Climb& cli
   return op_time(seconds, "a collective");
 }
 
-/// `passes`: how often the ring goes round; 2 for all-reduce.
-Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
-  require_sizes(ranks, total);
-  if (ranks == 1) {
-    return Duration{0};
-  }
-  const int steps = passes * (ranks - 1);
-  const auto bytes = static_cast<double>(total.count);
+/// By one of NCCL's kernels.
+Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, const NcclTask& task) {
+  const int steps = task.passes * (task.ranks - 1);
+  const int ranks = task.ranks;
+  const int nodes = task.nodes;
+  const double bytes = task.total;
   const double own = bytes / ranks;
-  const std::optional<NcclKernel> choice = kernel_taken(parameters, ranks, total, passes, nodes);
-  if (!choice) {
-    return by_protocol(parameters, steps, own);
-  }
   const NcclKernels* nccl = parameters.nccl.get();
-  switch (*choice) {
+  switch (kernel) {
     case NcclKernel::ll: {
       const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own * parameters.ctas.value);
       return by_protocol(nccl->ll, steps, std::max(own, full));
@@ -99,9 +94,21 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
       check(parameters.tree != nullptr, "who tells NCCL of a tree says what it takes");
-      return by_tree(*parameters.tree, *choice, {nodes, ranks / nodes, bytes});
+      return by_tree(*parameters.tree, kernel, {nodes, ranks / nodes, bytes});
   }
   return {};
+}
+
+/// `passes`: how often the ring goes round; 2 for all-reduce.
+Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes total, int passes, int nodes = 1) {
+  require_sizes(ranks, total);
+  if (ranks == 1) {
+    return Duration{0};
+  }
+  const auto bytes = static_cast<double>(total.count);
+  const std::optional<NcclKernel> kernel = kernel_taken(parameters, ranks, total, passes, nodes);
+  return kernel ? by_kernel(parameters, *kernel, {.ranks = ranks, .passes = passes, .total = bytes, .nodes = nodes})
+                : by_protocol(parameters, passes * (ranks - 1), bytes / ranks);
 }
 
 }  // namespace
@@ -111,8 +118,13 @@ std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, i
   if (parameters.nccl == nullptr || ranks == 1) {
     return std::nullopt;
   }
-  return nccl_choice(parameters.nccl->tuning,
-                     {.ranks = ranks, .passes = passes, .total = static_cast<double>(total.count), .nodes = nodes});
+  const NcclTuning& tuning = parameters.nccl->tuning;
+  const NcclTask task{.ranks = ranks, .passes = passes, .total = static_cast<double>(total.count), .nodes = nodes};
+  if (tuning.hypothetical == 1.0) {
+    return nccl_choice(tuning, task);
+  }
+  const std::vector<NcclKernel> choices = nccl_choices(tuning, task);
+  return *std::ranges::min_element(choices, {}, [&](NcclKernel one) { return by_kernel(parameters, one, task); });
 }
 
 Duration p2p_time(const PeerParameters& peer, Bytes bytes) { return p2p_time(peer, bytes, {}); }

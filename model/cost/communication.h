@@ -47,6 +47,9 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& shar
 // with a ramp as above, whose size is that of a rank's share times the ranks of a node: NCCL goes round in loops of
 // channels x ranks x chunk (src/enqueue.cc, calcCollChunking).
 //
+// On hypothetical links that are faster, the cheapest counts of the kernels that NCCL would choose from the real links
+// on to these: its estimates and our prices differ, and a faster link must not be slower where they do.
+//
 // Between ring and tree and their protocols NCCL's estimates choose as well where the network knows NCCL's kernels;
 // where it has a tree alone, the tree's fastest protocol counts.
 

@@ -92,7 +92,8 @@ struct Accelerator {
   Parameter<Duration> launch_cost;            ///< Host lane: issuing one kernel.
   Parameter<Duration> event_cost;             ///< Host lane: one event record with its stream wait.
   Parameter<Duration> graph_launch_cost;      ///< Host lane: launching a whole captured graph, once.
-  Parameter<Duration> graph_node_gap;         ///< Device: between two dependent nodes of a graph.
+  /// Device: wait between two dependent nodes of a graph, beyond what kernel_floor includes.
+  Parameter<Duration> graph_node_gap;
   AttentionParameters attention;
   FitScope attention_fit;
   std::optional<FrameworkKernels> framework_kernels;  ///< Where somebody measured them.

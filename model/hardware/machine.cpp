@@ -131,7 +131,7 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times, R
   raise(parameters);
   if (parameters.nccl != nullptr) {
     NcclKernels nccl = *parameters.nccl;
-    nccl.tuning.channel_rate.value *= times;
+    (change == RateChange::supposed_wires ? nccl.tuning.hypothetical : nccl.tuning.channel_rate.value) *= times;
     raise(nccl.ll);
     if (nccl.ll128) {
       raise(*nccl.ll128);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <span>
 
 #include "model/check.h"
@@ -243,6 +244,20 @@ NcclKernel nccl_choice(const NcclTuning& tuning, const NcclTask& task) {
     }
   }
   return best;
+}
+
+std::vector<NcclKernel> nccl_choices(const NcclTuning& tuning, const NcclTask& task) {
+  constexpr double step = std::numbers::sqrt2;  // small enough not to pass over a kernel that counts
+  std::vector<NcclKernel> choices;
+  NcclTuning faster = tuning;
+  for (double times = 1.0; choices.empty() || times <= tuning.hypothetical; times *= step) {
+    faster.channel_rate.value = times * tuning.channel_rate.value;
+    const NcclKernel choice = nccl_choice(faster, task);
+    if (std::ranges::find(choices, choice) == choices.end()) {
+      choices.push_back(choice);
+    }
+  }
+  return choices;
 }
 
 }  // namespace commfuse

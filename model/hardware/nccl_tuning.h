@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "model/units.h"
 
@@ -36,6 +37,8 @@ struct NcclTuning {
   NcclWire wire = NcclWire::nvlink;
   int channels = 1;             ///< Of the ring, as its search finds them.
   BytesPerSecond channel_rate;  ///< Of one of them.
+  /// Rates of hypothetical links over those that NCCL found: 1 of a real machine.
+  double hypothetical = 1.0;
   // Of a network:
   int tree_channels = 0;     ///< Of the tree, each of the same rate; 0 where NCCL takes no tree.
   bool ll128_across = true;  ///< Not where a NIC is behind the CPU.
@@ -64,7 +67,12 @@ struct NcclTask {
   int nodes = 1;
 };
 
-/// The kernel of the least estimate, the first on ties. Requires at least two ranks.
+/// The kernel of the least estimate, the first on ties, on the links that NCCL found. Requires at least two ranks.
 NcclKernel nccl_choice(const NcclTuning& tuning, const NcclTask& task);
+
+/// The kernels that NCCL would choose on its way from the links that it found to the hypothetical ones: of links that
+/// are not faster, just its choice on those it found. A faster link has all kernels of a slower one, so the cheapest of
+/// them never takes longer.
+std::vector<NcclKernel> nccl_choices(const NcclTuning& tuning, const NcclTask& task);
 
 }  // namespace commfuse

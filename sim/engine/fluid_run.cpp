@@ -15,7 +15,7 @@ void FluidRun::start(const Fluid& fluid, const FaultTable& faults, std::uint32_t
   links_.resize(wiring_->capacity.size());
   for (LinkState& link : links_) {
     link.slots.clear();
-    link.tight = link.dirty = false;
+    link.tight = link.dirty = link.gathered = false;
   }
   ranks_.assign(wiring_->ranks, RankState{});
   fresh_.clear();
@@ -245,12 +245,18 @@ void FluidRun::gather_neighbours() {
       continue;
     }
     for (const std::int32_t link : links_of(job)) {
-      const LinkState& state = links_[static_cast<std::size_t>(link)];
-      if (state.tight) {
+      LinkState& state = links_[static_cast<std::size_t>(link)];
+      if (state.tight && !state.gathered) {
+        state.gathered = true;
+        gathered_.push_back(link);
         std::for_each(state.slots.begin(), state.slots.end(), [&](std::uint32_t slot) { look_at(slot); });
       }
     }
   }
+  for (const std::int32_t link : gathered_) {
+    links_[static_cast<std::size_t>(link)].gathered = false;
+  }
+  gathered_.clear();
 }
 
 void FluidRun::set_speed(std::uint32_t slot, double speed, std::int64_t now, EventQueue& queue) {

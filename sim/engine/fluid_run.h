@@ -78,6 +78,7 @@ class FluidRun {
     std::vector<std::uint32_t> slots;
     bool tight = false;  // all together want more than it carries
     bool dirty = false;
+    bool gathered = false;  // its transfers are on the list of those to look at
   };
   struct RankState {
     std::array<std::int32_t, 2> resident{};  // exchanges, collectives
@@ -113,6 +114,7 @@ class FluidRun {
   std::vector<RankState> ranks_;
   std::vector<std::uint32_t> fresh_;  // slots of transfers to look at
   std::vector<std::int32_t> dirty_links_;
+  std::vector<std::int32_t> gathered_;  // links
   std::vector<Rank> dirty_ranks_;
   std::vector<std::uint32_t> drawing_;  // of those that are looked at
   std::vector<Flow> flows_;

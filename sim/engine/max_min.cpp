@@ -3,11 +3,22 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 namespace commfuse {
 
-std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<const double> capacity) {
-  constexpr double open = -1.0;
+namespace {
+
+constexpr double open = -1.0;
+
+/// For a heap whose top is the least.
+constexpr auto later = [](const auto& a, const auto& b) {
+  return a.rate != b.rate ? a.rate > b.rate : a.link > b.link;
+};
+
+}  // namespace
+
+void MaxMin::list_members(std::span<const Flow> flows, std::span<const double> capacity) {
   shares_.resize(capacity.size());
   links_.clear();
   for (const Flow& flow : flows) {
@@ -19,31 +30,81 @@ std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<con
       }
     }
   }
-  std::sort(links_.begin(), links_.end());
+  std::uint32_t next = 0;
+  for (const std::int32_t link : links_) {
+    Share& share = shares_[static_cast<std::size_t>(link)];
+    share.first = next;
+    share.members = 0;
+    next += static_cast<std::uint32_t>(share.flows);
+  }
+  members_.resize(next);
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    for (const std::int32_t link : flows[i].links) {
+      Share& share = shares_[static_cast<std::size_t>(link)];
+      members_[share.first + share.members++] = static_cast<std::uint32_t>(i);
+    }
+  }
+}
+
+void MaxMin::push(std::int32_t link) {
+  const Share& share = shares_[static_cast<std::size_t>(link)];
+  if (share.flows > 0) {
+    levels_.push_back({share.left / share.flows, link, share.flows});
+    std::push_heap(levels_.begin(), levels_.end(), later);
+  }
+}
+
+const MaxMin::Level* MaxMin::first_full() {
+  // Flows of a link only become fewer, so an entry with as many is the latest one.
+  while (!levels_.empty() && shares_[static_cast<std::size_t>(levels_.front().link)].flows != levels_.front().flows) {
+    std::pop_heap(levels_.begin(), levels_.end(), later);
+    levels_.pop_back();
+  }
+  return levels_.empty() ? nullptr : &levels_.front();
+}
+
+std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<const double> capacity) {
+  list_members(flows, capacity);
   rates_.assign(flows.size(), open);
-  for (std::size_t settled = 0; settled < flows.size();) {
-    double level = std::numeric_limits<double>::infinity();  // at which a cap or a link stops the next flows
-    std::int32_t full = -1;
-    for (const std::int32_t link : links_) {
-      const Share& share = shares_[static_cast<std::size_t>(link)];
-      if (share.flows > 0 && share.left / share.flows < level) {
-        level = share.left / share.flows;
-        full = link;
+  by_cap_.resize(flows.size());
+  std::iota(by_cap_.begin(), by_cap_.end(), 0U);
+  std::sort(by_cap_.begin(), by_cap_.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return flows[a].cap != flows[b].cap ? flows[a].cap < flows[b].cap : a < b;
+  });
+  levels_.clear();
+  for (const std::int32_t link : links_) {
+    push(link);
+  }
+  std::size_t next = 0;  // of by_cap_
+  for (;;) {
+    while (next < by_cap_.size() && rates_[by_cap_[next]] >= 0.0) {
+      ++next;
+    }
+    if (next == by_cap_.size()) {
+      break;
+    }
+    const double cap = flows[by_cap_[next]].cap;
+    const Level* full = first_full();
+    changed_.clear();
+    if (full == nullptr || cap <= full->rate) {
+      for (; next < by_cap_.size() && flows[by_cap_[next]].cap == cap; ++next) {
+        if (rates_[by_cap_[next]] < 0.0) {
+          settle(flows[by_cap_[next]], by_cap_[next], cap);
+        }
+      }
+    } else {
+      const Level level = *full;
+      const Share share = shares_[static_cast<std::size_t>(level.link)];
+      for (std::uint32_t i = share.first; i < share.first + share.members; ++i) {
+        if (rates_[members_[i]] < 0.0) {
+          settle(flows[members_[i]], members_[i], level.rate);
+        }
       }
     }
-    double cap = std::numeric_limits<double>::infinity();
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-      cap = rates_[i] < 0.0 ? std::min(cap, flows[i].cap) : cap;
-    }
-    const bool capped = cap <= level;
-    level = std::min(cap, level);
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-      const auto& links = flows[i].links;
-      if (rates_[i] < 0.0 &&
-          (capped ? flows[i].cap == level : std::find(links.begin(), links.end(), full) != links.end())) {
-        settle(flows[i], i, level);
-        ++settled;
-      }
+    std::sort(changed_.begin(), changed_.end());
+    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
+    for (const std::int32_t link : changed_) {
+      push(link);
     }
   }
   return rates_;
@@ -55,6 +116,7 @@ void MaxMin::settle(const Flow& flow, std::size_t index, double rate) {
     Share& share = shares_[static_cast<std::size_t>(link)];
     share.left = std::max(0.0, share.left - rate);
     --share.flows;
+    changed_.push_back(link);
   }
 }
 

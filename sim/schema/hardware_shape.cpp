@@ -98,7 +98,7 @@ Shape accelerator() {
               {"launch_cost", sourced(duration()), "Of the host, a kernel"},
               {"event_cost", sourced(duration()), "Of the host, a wait of one lane for another"},
               {"graph_launch_cost", sourced(duration()), "Of a whole CUDA graph"},
-              {"graph_node_gap", sourced(duration()), "Between the nodes of a CUDA graph"},
+              {"graph_node_gap", sourced(duration()), "Wait between nodes of a CUDA graph, beyond kernel_floor"},
               optional({"attention", attention()}),
               optional({"framework_kernels", framework_kernels()}),
               {"matrix_units", matrix_units(), "By dtype; at least one"}});

@@ -46,7 +46,9 @@ struct LayerPasses {
   LayerKind kind;
   Stream forward;
   Stream backward;
-  Stream weights;  ///< Where they are apart.
+  Stream weights;              ///< Where they are apart.
+  Duration forward_alone{};    ///< The device's time without what replicas exchange.
+  Duration gradients_alone{};  ///< That of the pass whose gradients are exchanged.
 };
 
 /// A layer's weights that replicas share are gathered before each pass and their gradients scattered behind it, beside
@@ -198,6 +200,8 @@ class Step {
     const Held held = a_layer();
     const Duration scattered = plan_.scatters_each_pass() ? reduce_scatter(held) : Duration::zero();
     Stream& gradients = splits() ? layer.weights : layer.backward;
+    layer.forward_alone = layer.forward.device;
+    layer.gradients_alone = gradients.device;
     if (plan_.zero == Zero::weights) {
       const Duration gathered = all_gather(held);
       layer.forward = beside(layer.forward, gathered);
@@ -206,6 +210,15 @@ class Step {
     if (plan_.zero != Zero::weights || splits()) {
       gradients = plan_.overlap_gradients ? beside(gradients, scattered) : behind(gradients, scattered);
     }
+  }
+
+  /// ZeRO 3: nothing runs before the first layer's weights are gathered, nor after the last pass while its gradients
+  /// are scattered. exchange_in_passes() lets each exchange run beside its own layer; this is what that hides of these
+  /// two.
+  [[nodiscard]] Duration exposed_at_the_ends() {
+    const Held held = a_layer();
+    const LayerPasses& first = passes(runs_.front().front().kind);
+    return std::min(all_gather(held), first.forward_alone) + std::min(reduce_scatter(held), first.gradients_alone);
   }
 
   [[nodiscard]] Held held_by(std::int64_t stage) const {
@@ -287,7 +300,7 @@ class Step {
     return costs_.optimizer((parameters - experts) / replicas_.ranks + experts * plan_.expert / replicas_.ranks);
   }
 
-  [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) const {
+  [[nodiscard]] StepBreakdown breakdown(std::int64_t stage, const StageTimes& times) {
     const Held held = held_by(stage);
     StepBreakdown parts;
     parts.compute = times.busy;
@@ -297,6 +310,9 @@ class Step {
     if (shares_state() && plan_.zero != Zero::weights) {
       // New weights are gathered behind the step, or beside the next forward pass but for the first layer's.
       parts.gradients += all_gather(plan_.overlap_gradients ? a_layer() : held);
+    }
+    if (shares_state() && plan_.zero == Zero::weights) {
+      parts.gradients += exposed_at_the_ends();
     }
     return parts;
   }

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <random>
 #include <vector>
 
 #include "tests/sim/random_program.h"
@@ -110,6 +112,65 @@ TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
       EXPECT_TRUE(rates[i] == wishes[i].cap || held_up) << "round " << round << ", flow " << i;
       EXPECT_GT(rates[i], 0.0);
     }
+  }
+}
+
+/// Progressive filling as the textbook has it: every round looks at all links and all flows.
+Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> left) {
+  std::vector<int> flows(left.size(), 0);
+  for (const Wish& wish : wishes) {
+    for (const std::int32_t link : wish.links) {
+      ++flows[static_cast<std::size_t>(link)];
+    }
+  }
+  Rates rates(wishes.size(), -1.0);
+  while (std::any_of(rates.begin(), rates.end(), [](double rate) { return rate < 0.0; })) {
+    double level = std::numeric_limits<double>::infinity();
+    std::size_t full = left.size();
+    for (std::size_t link = 0; link < left.size(); ++link) {
+      if (flows[link] > 0 && left[link] / flows[link] < level) {
+        level = left[link] / flows[link];
+        full = link;
+      }
+    }
+    double cap = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      cap = rates[i] < 0.0 ? std::min(cap, wishes[i].cap) : cap;
+    }
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      const std::vector<std::int32_t>& links = wishes[i].links;
+      const bool stops = cap <= level
+                             ? wishes[i].cap == cap
+                             : std::find(links.begin(), links.end(), static_cast<std::int32_t>(full)) != links.end();
+      if (rates[i] < 0.0 && stops) {
+        rates[i] = std::min(cap, level);
+        for (const std::int32_t link : links) {
+          left[static_cast<std::size_t>(link)] = std::max(0.0, left[static_cast<std::size_t>(link)] - rates[i]);
+          --flows[static_cast<std::size_t>(link)];
+        }
+      }
+    }
+  }
+  return rates;
+}
+
+TEST(MaxMin, GivesTheRatesOfPlainFillingToTheLastBit) {
+  std::mt19937_64 random(7);
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<double> capacity;
+    for (std::int64_t i = 1 + below(random, 20); i > 0; --i) {
+      capacity.push_back(static_cast<double>(1 + below(random, 1000)) / 7.0);
+    }
+    std::vector<Wish> wishes(static_cast<std::size_t>(below(random, 40)));
+    for (Wish& wish : wishes) {
+      wish.cap = one_in(random, 3) ? no_cap : static_cast<double>(1 + below(random, 60)) / 3.0;
+      for (std::int32_t link = 0; link < std::ssize(capacity); ++link) {
+        if (one_in(random, 4)) {
+          wish.links.push_back(link);
+        }
+      }
+    }
+    EXPECT_EQ(rates_of(wishes, capacity), plainly_filled(wishes, capacity)) << "round " << round;
   }
 }
 

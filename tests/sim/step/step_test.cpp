@@ -355,6 +355,24 @@ TEST_F(StepTest, with_sharded_weights_is_bound_by_the_longer_of_gathering_and_co
   EXPECT_GT(gathering.parts.compute, computing.parts.compute);
 }
 
+TEST_F(StepTest, with_sharded_weights_shows_the_first_gather_and_the_last_scatter) {
+  // Where every other exchange hides behind a layer, a faster network still takes less: both ends show.
+  const Transformer model = load_model("llama-3.1-8b");
+  const TrainingPlan plan{.data = 16, .zero = Zero::weights, .global_batch = 32, .micro_batch = 2, .seq = 8192};
+  const Machine machine = load_machine("dgx-h100-x2");
+  const auto on = [&](double network) {
+    const Machine faster = with_link_rates(resized(machine, plan), {.network = network});
+    const StepPoint point{.model = &model, .machine = &faster, .plan = plan, .framework = framework_};
+    SiteTimes sites(structures_, faster);
+    return predict_step(point, sites);
+  };
+  const StepPrediction fast = on(0.5);
+  const StepPrediction faster = on(1.0);
+  EXPECT_EQ(fast.parts.compute, faster.parts.compute);  // nothing shows inside the passes
+  EXPECT_GT(faster.parts.gradients, Duration{});
+  EXPECT_GT(fast.parts.gradients, faster.parts.gradients);
+}
+
 TEST_F(StepTest, refuses_what_it_cannot_price) {
   const auto refusal = [&](const Transformer& model, const TrainingPlan& plan) -> std::string {
     try {
