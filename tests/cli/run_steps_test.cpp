@@ -66,6 +66,17 @@ TEST(CommfuseSimRunStep, DecodesATokenForEverySequenceOfABatch) {
   EXPECT_GT(plain.at("time_ms").get<double>(), 1e3 * (21.48 + 17.6) / 3350);
 }
 
+TEST(CommfuseSimRunStep, AGraphDoesNotSlowDecoding) {
+  const auto time = [](const std::string& launch) {
+    const Outcome outcome = run_program(
+        "commfuse-sim run --scope decode --model llama-3.1-70b --ranks 8 --batch 1 --seq 4K -o json --launch " +
+        launch);
+    const std::string key = "\"time_ms\":";
+    return std::stod(outcome.out.substr(outcome.out.find(key) + key.size()));  // of the first row, all_reduce
+  };
+  EXPECT_LE(time("graph"), time("stream"));
+}
+
 TEST(CommfuseSimRunStep, AScheduleThatCannotCutSoFewTokensSaysSo) {
   const Outcome run = run_program("commfuse-sim run --scope decode --seq 8K --batch 4");
   ASSERT_EQ(run.code, 0) << run.err;

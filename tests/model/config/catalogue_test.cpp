@@ -196,9 +196,10 @@ TEST_F(CatalogueTest, a_hardware_file_is_checked_field_by_field) {
   EXPECT_EQ(too_long.substr(too_long.find(':')), ":22: 'value' is 7.59 s; choose at most 1 s");
   const std::string too_many = machine_refusal("    ctas: {value: 16,", "    ctas: {value: 132,");
   EXPECT_EQ(too_many.substr(too_many.find(':')), ":11: 132 CTAs leave none of the 132 SMs to compute; choose 0 to 131");
-  const std::string no_source =
-      machine_refusal("graph_node_gap: {value: 1 us, error: 0.5, provenance: \"prior: dependent nodes on one stream\"}",
-                      "graph_node_gap: 1 us");
+  const std::string no_source = machine_refusal(
+      "graph_node_gap: {value: 0 us, provenance: \"prior: part of kernel_floor, which was measured between "
+      "nodes of a graph\"}",
+      "graph_node_gap: 1 us");
   EXPECT_EQ(no_source.substr(no_source.find(':')),
             ":19: 'graph_node_gap' does not say where it comes from; write {value: 1 us, provenance: 'prior: why'}");
   const std::string too_wide = machine_refusal("wave_quantum: {value: 0.", "wave_quantum: {value: 3.");

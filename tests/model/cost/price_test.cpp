@@ -97,7 +97,8 @@ TEST(Price, ThePartsOfAKernelTakeTogetherWhatItTakes) {
 }
 
 TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  Machine h100 = machine("hardware/h100-sxm.yaml");
+  h100.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
   const Priced stream(Scope::mlp, 4, "fused_kernel", h100);
   const Priced graph(Scope::mlp, 4, "fused_kernel", h100, {.launch = Launch::graph});
   const Duration gap = h100.accelerator.graph_node_gap.value;
@@ -150,7 +151,8 @@ TEST(Price, WhatAKernelMovesTakesTheDataSheetsRateAndWhatItAddsNothing) {
 }
 
 TEST(Price, AGraphPaysOneLaunchAndAGapANode) {
-  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  Machine h100 = machine("hardware/h100-sxm.yaml");
+  h100.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
   const Priced stream(Scope::down, 4, "commfuse", h100);
   const Priced graph(Scope::down, 4, "commfuse", h100, {.launch = Launch::graph});
   EXPECT_EQ(graph.costs.issue[0], h100.accelerator.graph_launch_cost.value);
