@@ -144,8 +144,8 @@ TEST(ValidateCheck, HelpShowsExamplesAndExitCodes) {
   const Outcome outcome = run_program("commfuse-validate check --help");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_NE(outcome.out.find("\n  commfuse-validate check --strategy all --ranks 1..8\n"), std::string::npos);
-  EXPECT_NE(outcome.out.find(
-                "Exit codes: 0 all right; 4 a schedule failed; 2 the input is wrong; 1 failed;\n69 there is no GPU."),
+  EXPECT_NE(outcome.out.find("Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2\n"
+                             "the input is wrong; 1 failed; 69 there is no GPU."),
             std::string::npos);
 }
 

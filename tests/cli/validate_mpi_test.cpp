@@ -56,8 +56,7 @@ TEST_F(UnderMpirun, PartitionsOfAGpuAreRefusedWhereEachRankHasOne) {
   const Outcome outcome = run_program(mpirun(2) + "commfuse-validate run --executor nccl --partition 16");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.out, "");
-  EXPECT_NE(outcome.err.find("--partition is of cuda-virtual; under nccl --multiprocessors leaves room for "
-                             "communication, so write that"),
+  EXPECT_NE(outcome.err.find("--partition requires cuda-virtual; with nccl, use --multiprocessors to leave SMs free"),
             std::string::npos)
       << outcome.err;
 }

@@ -400,8 +400,8 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
             "values: T0 bytes moved are the same, T1 all memory is bit for bit that of the\n"
             "sequential interpreter under every seed of chaos, T-int integers are exact, T2\n"
             "where no sum is cut bit for bit the unfused result, T3 inside the bound. With\n"
-            "nccl, T1 is not asked where NCCL sums more than two ranks: it has an order of its\n"
-            "own and rounds at every hop, which T3 allows for. CSV is printed row by row.\n\n"
+            "nccl, T1 is not asked where NCCL sums more than two ranks: it has its own order\n"
+            "and rounds at every hop, which T3 allows for. CSV is printed row by row.\n\n"
             "Examples:\n"
             "  commfuse-validate check --strategy all --ranks 1..8\n"
             "  commfuse-validate check --strategy commfuse --scope mlp --ranks 8 --dtype fp32\n"
@@ -410,8 +410,8 @@ void add_check(CLI::App& app, Launch& launch, int& status) {
             "  commfuse-validate check --executor cpu --scope ag_gemm,gemm_rs --ranks 4\n"
             "  mpirun -np 4 commfuse-validate check --scope mlp\n"
             "  commfuse-validate check --executor cuda-virtual --ranks 2,4,8\n\n"
-            "Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2 the\n"
-            "input is wrong; 1 failed; 69 there is no GPU.");
+            "Exit codes: 0 all right; 3 --limit left schedules out; 4 a schedule failed; 2\n"
+            "the input is wrong; 1 failed; 69 there is no GPU.");
         command.callback([request, &command, &launch, &status] {
           require_no_choice(command, *request);
           require_fitting_gpu_flags(command, request->executor);
