@@ -26,7 +26,7 @@ int devices_here() {
 /// Lends a device of the cluster; only Driver's interface passes through the plugin's door.
 class LentDriver final : public Driver {
  public:
-  explicit LentDriver(FakeDriver& fake) : fake_(fake) {}
+  explicit LentDriver(FakeDriver& fake) : fake_(fake) { fake_.recover(); }
   [[nodiscard]] FakeDriver& fake() { return fake_; }
 
   [[nodiscard]] DeviceFacts facts() const override { return fake_.facts(); }

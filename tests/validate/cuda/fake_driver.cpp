@@ -425,6 +425,16 @@ void FakeDriver::record(EventId event, StreamId stream) {
 void FakeDriver::wait(StreamId stream, EventId event) {
   issue(stream, {.kind = FakeOp::Kind::wait, .event = position(event)});
 }
+void FakeDriver::recover() {
+  const Lock lock(cluster_.mutex_);
+  open_ = true;
+  capture_.reset();
+  trace_.reset();
+  for (std::deque<FakeOp>& queue : streams_) {
+    queue.clear();
+  }
+}
+
 void FakeDriver::begin_trace() {
   const Lock lock(cluster_.mutex_);
   trace_.emplace();

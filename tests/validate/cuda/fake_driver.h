@@ -153,6 +153,9 @@ class FakeDriver final : public Driver {
   void begin_trace() override;
   [[nodiscard]] std::vector<DeviceSpan> end_trace() override;
 
+  /// As a new context finds the device: no gate is closed, nothing is captured or traced, and no stream has work left.
+  void recover();
+
   /// A message or collective, as FakeNetwork issues it.
   void give(StreamId stream, FakeOp op);
   /// The same from a thread that has no label.
