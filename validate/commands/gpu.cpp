@@ -319,12 +319,6 @@ void require_flags_of_nccl(const GpuArguments& arguments) {
   }
 }
 
-Payload text_payload(const std::string& text) {
-  PayloadWriter writer;
-  writer.put_text(text);
-  return writer.take();
-}
-
 /// This process's place among the processes of its machine, in order of process.
 int place_on_host(Crew& crew, int ranks) {
   std::map<std::string, int> next;

@@ -43,12 +43,6 @@ bool is_decided_by_leader(Note::Kind kind) {
   return kind == Kind::start || kind == Kind::over || kind == Kind::ask || kind == Kind::fail || kind == Kind::verdict;
 }
 
-Payload text_payload(const std::string& text) {
-  PayloadWriter writer;
-  writer.put_text(text);
-  return writer.take();
-}
-
 std::string seconds_in_words(nanoseconds time) {
   return fmt::format("{:g} s", std::chrono::duration<double>(time).count());
 }

@@ -71,4 +71,10 @@ Note unpacked(std::span<const std::byte> bytes) {
   return note;
 }
 
+Payload text_payload(const std::string& text) {
+  PayloadWriter writer;
+  writer.put_text(text);
+  return writer.take();
+}
+
 }  // namespace commfuse::validate

@@ -66,6 +66,9 @@ class PayloadWriter {
   Payload bytes_;
 };
 
+/// One text and nothing else.
+Payload text_payload(const std::string& text);
+
 /// Throws std::runtime_error where there are not as many bytes.
 class PayloadReader {
  public:
