@@ -51,6 +51,10 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
     EXPECT_EQ(row.at("samples"), 3);
     EXPECT_GE(row.at("ratio"), 0.999);  // no op takes less than its price
   }
+  const std::string shows = "it does not show that the predicted durations";
+  const Outcome in_words = run_program("commfuse-validate compare r.json");
+  EXPECT_NE(in_words.out.find("This run is emulated: every op slept for its predicted"), std::string::npos)
+      << in_words.out;
   const Outcome by_op = run_program("commfuse-validate compare r.json --by-op --trace both.json");
   EXPECT_EQ(by_op.code, 0) << by_op.err;
   EXPECT_NE(by_op.out.find(" x gemm  "), std::string::npos) << by_op.out;
@@ -62,6 +66,7 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   EXPECT_EQ(page.code, 0) << page.err;
   const std::string html = test::contents_of("page.html");
   EXPECT_NE(html.find(", as predicted and as one traced iteration went"), std::string::npos);
+  EXPECT_NE(html.find(shows), std::string::npos);
   EXPECT_NE(html.find("commfuse-validate compare r.json --hardware "), std::string::npos);
   RunRecord without = record;
   without.runs.front().spans.clear();

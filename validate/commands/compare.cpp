@@ -167,7 +167,8 @@ int run(const CompareRequest& request) {
   const Compared result = request.record.empty() ? measured_now(request) : measured_before(request);
   const bool as_json = request.format == "json";
   write_files(request, result);
-  fmt::print("{}", as_json ? to_json(result.schedules) : to_table(result.schedules));
+  const Evidence evidence = evidence_of(result.record);
+  fmt::print("{}", as_json ? to_json(result.schedules, evidence) : to_table(result.schedules, evidence));
   if (!as_json && !result.record.noise.samples.empty()) {
     fmt::print("Noise floor: {}; {} compute, played {:g} times slower.\n", in_words(result.record.noise, result.ranks),
                result.record.compute, result.record.dilation);

@@ -69,7 +69,8 @@ reports::MeasuredReport page_of(const Compared& compared, const std::string& com
   const std::optional<Agreement> agreement = agreement_of(compared.schedules);
   reports::MeasuredReport page{
       .title = "Predicted against measured",
-      .verdict = agreement ? verdict_in_words(compared.schedules, *agreement) : "No schedule came to its end.",
+      .verdict = agreement ? verdict_in_words(compared.schedules, *agreement, evidence_of(compared.record))
+                           : "No schedule came to its end.",
       .facts = facts_of(compared),
       .command = command,
       .version = fmt::format("commfuse {}", build_info().version)};

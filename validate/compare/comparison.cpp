@@ -169,7 +169,12 @@ std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedule
   return result;
 }
 
-std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement) {
+Evidence evidence_of(const RunRecord& record) {
+  return record.compute == "emulated" ? Evidence::emulated : Evidence::measured;
+}
+
+std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement,
+                             Evidence evidence) {
   std::string text =
       winner_in_words(schedules, agreement) +
       fmt::format(
@@ -180,10 +185,15 @@ std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const 
     text += fmt::format(" Of {} pairs predicted more than {:.0f} % apart, {} came in that order.", agreement.pairs,
                         clear_gap * 100.0, agreement.in_order);
   }
+  if (evidence == Evidence::emulated) {
+    text +=
+        " This run is emulated: every op slept for its predicted duration. It shows that the order of ops, their waits "
+        "and the evaluator agree; it does not show that the predicted durations are right.";
+  }
   return text;
 }
 
-std::string to_table(std::span<const ComparedSchedule> schedules) {
+std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evidence) {
   std::vector<const ComparedSchedule*> order;
   for (const ComparedSchedule& one : schedules) {
     order.push_back(&one);
@@ -200,12 +210,12 @@ std::string to_table(std::span<const ComparedSchedule> schedules) {
     text += one->ops ? lines_of(*one->ops) : "";
   }
   if (const std::optional<Agreement> agreement = agreement_of(schedules)) {
-    text += wrapped(verdict_in_words(schedules, *agreement), "", "");
+    text += wrapped(verdict_in_words(schedules, *agreement, evidence), "", "");
   }
   return text;
 }
 
-std::string to_json(std::span<const ComparedSchedule> schedules) {
+std::string to_json(std::span<const ComparedSchedule> schedules, Evidence evidence) {
   const std::optional<Agreement> agreement = agreement_of(schedules);
   std::string text = "[";
   for (const ComparedSchedule& one : schedules) {
@@ -215,6 +225,7 @@ std::string to_json(std::span<const ComparedSchedule> schedules) {
                 {"parameters", one.parameters},
                 {"schedule_sha256", one.schedule_sha256},
                 {"status", one.measured ? "ok" : "failed"},
+                {"emulated", evidence == Evidence::emulated},
                 {"predicted_us", to_microseconds(one.predicted)}};
     const auto put = [&](const char* key, const Json& value) { object[key] = one.measured ? value : Json(); };
     const Summary summary = one.measured.value_or(Summary{});

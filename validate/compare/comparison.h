@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "model/record/run_record.h"
 #include "validate/compare/op_comparison.h"
 #include "validate/measure/bootstrap.h"
 #include "validate/measure/protocol.h"
@@ -55,12 +57,20 @@ inline constexpr double clear_gap = 0.05;
 /// Nothing where nothing was measured.
 std::optional<Agreement> agreement_of(std::span<const ComparedSchedule> schedules);
 
+/// What a run's times are evidence of.
+enum class Evidence : std::uint8_t {
+  measured,  ///< Its ops did their work.
+  emulated   ///< Its ops slept for the durations that were predicted.
+};
+Evidence evidence_of(const RunRecord& record);
+
 /// At most 80 columns: a line a schedule, fastest prediction first, what its ops took where that was compared, and the
 /// verdict.
-std::string to_table(std::span<const ComparedSchedule> schedules);
+std::string to_table(std::span<const ComparedSchedule> schedules, Evidence evidence = Evidence::measured);
 /// An array of objects, one a line, each with "schema":"commfuse.compare/1"; times in microseconds.
-std::string to_json(std::span<const ComparedSchedule> schedules);
-/// Three sentences: the winner, the errors, the order.
-std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement);
+std::string to_json(std::span<const ComparedSchedule> schedules, Evidence evidence = Evidence::measured);
+/// The winner, the errors, the order, each a sentence; of an emulated run then what that shows and what it does not.
+std::string verdict_in_words(std::span<const ComparedSchedule> schedules, const Agreement& agreement,
+                             Evidence evidence = Evidence::measured);
 
 }  // namespace commfuse::validate

@@ -70,6 +70,20 @@ TEST(Agreement, OneScheduleHasNoRival) {
             "(commfuse).");
 }
 
+TEST(Agreement, AnEmulatedRunSaysWhatItShows) {
+  const std::array schedules{schedule("commfuse", 1000us, 1010us)};
+  const std::string verdict = verdict_in_words(schedules, *agreement_of(schedules), Evidence::emulated);
+  EXPECT_TRUE(
+      verdict.ends_with(" This run is emulated: every op slept for its predicted duration. It shows that the order of "
+                        "ops, their waits and the evaluator agree; it does not show that the predicted durations are "
+                        "right."))
+      << verdict;
+  EXPECT_NE(to_table(schedules, Evidence::emulated).find("This run is emulated"), std::string::npos);
+  EXPECT_TRUE(nlohmann::json::parse(to_json(schedules, Evidence::emulated)).at(0).at("emulated").get<bool>());
+  EXPECT_FALSE(nlohmann::json::parse(to_json(schedules)).at(0).at("emulated").get<bool>());
+  EXPECT_EQ(to_table(schedules).find("emulated"), std::string::npos);
+}
+
 TEST(Agreement, NothingMeasuredIsNoAgreement) {
   ComparedSchedule failed = schedule("serial", 1ms, 1ms);
   failed.measured.reset();
