@@ -189,9 +189,23 @@ class PlanReader {
     plan_.memory_share = limits.number("memory_share");
     if (const Seconds step = limits.span("p99_step"); step.count() > 0.0) {
       plan_.p99_step = step;
+    } else {
+      refuse_zero(limits, "p99_step", parse_span(limits.text("p99_step")).has_value(), "a time", "30 s");
     }
     if (const Watts power = limits.power("power"); power.value > 0.0) {
       plan_.power = power;
+    } else {
+      refuse_zero(limits, "power", parse_power(limits.text("power")).has_value(), "a power", "10 MW");
+    }
+  }
+
+  /// A limit of nothing allows nothing. `is_read`: it is there, and no other mistake was noted.
+  static void refuse_zero(FieldReader& fields, std::string_view key, bool is_read, std::string_view what,
+                          std::string_view example) {
+    if (is_read) {
+      fields.mistake(key, fmt::format("'{0}' is 0, which no run can keep; give {1} above 0, as in \"{0}: {2}\", or "
+                                      "remove it",
+                                      key, what, example));
     }
   }
 
@@ -246,6 +260,10 @@ class PlanReader {
     offer.available = fields.count("available");
     if (const Watts power = fields.power("power"); power.value > 0.0) {
       offer.power = power;
+    } else if (parse_power(fields.text("power"))) {
+      fields.mistake("power",
+                     "'power' is 0, and every GPU draws some; give what one GPU with its share of the node "
+                     "draws, as in \"power: 1.3 kW\", or remove it");
     }
     return offer;
   }
@@ -301,12 +319,25 @@ void choose_jitter(Settings& settings) {
   }
 }
 
+/// A run is of one step at least.
+void require_a_step(YamlFile& file, const PlanFile& plan) {
+  const double step =
+      static_cast<double>(plan.settings.count("batch")) * static_cast<double>(plan.settings.count("seq"));
+  if (plan.tokens < step) {
+    file.root().mistake("tokens",
+                        fmt::format("'tokens' is {:.0f}, less than one step of {:.0f} (batch {} x seq {}); "
+                                    "give more tokens, or a smaller batch",
+                                    plan.tokens, step, plan.settings.text("batch"), plan.settings.text("seq")));
+    file.finish();
+  }
+}
+
 }  // namespace
 
 bool is_plan_setting(const Field& field) {
   constexpr std::array<std::string_view, 7> alone{"model", "seq", "batch", "dtype", "ranks", "jitter", "seed"};
   return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
-         (field.key.starts_with("step.") && field.key != "step.latent_decode");
+         field.key.starts_with("verdict.") || (field.key.starts_with("step.") && field.key != "step.latent_decode");
 }
 
 PlanFile load_plan(const std::string& path) {
@@ -325,6 +356,7 @@ PlanFile load_plan(const std::string& path) {
   PlanFile plan = PlanReader(file).read();
   file.finish();
   plan.settings = resolver.finish();
+  require_a_step(file, plan);
   choose_jitter(plan.settings);
   for (GpuOffer& offer : plan.gpus) {
     Settings all = plan.settings;

@@ -39,7 +39,7 @@ namespace {
 std::size_t split_collectives(const Program& program) {
   return static_cast<std::size_t>(std::count_if(program.ops.begin(), program.ops.end(), [&](const Op& op) {
     const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
-    return collective != nullptr && op.where.relation != Relation::always && op.where.axis == collective->axis;
+    return collective != nullptr && splits_groups(program, op, *collective);
   }));
 }
 

@@ -81,7 +81,7 @@ class RankHazards {
       const bool in_place = may_replace(op);
       for (const Cell cell : touched_) {
         read(id, cell);
-        if (!in_place) {
+        if (!in_place || !is_written(cell)) {
           touched_by(cell)[1 + op.lane] = place_;
         }
       }
@@ -94,11 +94,27 @@ class RankHazards {
       return touched_ == written_;
     }
     const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
-    if (collective == nullptr || collective->kind != CollectiveKind::all_gather) {
+    if (collective == nullptr || collective->kind == CollectiveKind::all_to_all) {
       return false;
     }
-    const auto own = static_cast<std::size_t>(here_[static_cast<std::size_t>(collective->axis)]) * touched_.size();
-    return std::equal(touched_.begin(), touched_.end(), written_.begin() + static_cast<std::ptrdiff_t>(own));
+    if (collective->kind == CollectiveKind::all_reduce) {
+      return touched_ == written_;
+    }
+    const auto place = static_cast<std::size_t>(here_[static_cast<std::size_t>(collective->axis)]);
+    return collective->kind == CollectiveKind::all_gather ? is_part(touched_, written_, place)
+                                                          : is_part(written_, touched_, place);
+  }
+
+  /// Whether `part` is the one at `place` among the equal parts of `whole`.
+  static bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
+    const std::size_t own = place * part.size();
+    return own + part.size() <= whole.size() &&
+           std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(own));
+  }
+
+  /// Whether the op in hand, which works in place, writes a cell of `touched_`: a reduce-scatter leaves others be.
+  [[nodiscard]] bool is_written(Cell cell) const {
+    return touched_.size() <= written_.size() || std::find(written_.begin(), written_.end(), cell) != written_.end();
   }
 
   /// Whether another op has ended before the one in hand starts.

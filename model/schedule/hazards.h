@@ -14,8 +14,9 @@ namespace commfuse {
 /// left to remote_hazards.h). And one iteration is enough: between iterations a rank joins its lanes.
 ///
 /// An op reads and writes its operands from start to end. Allowed are: a product that accumulates (it reads its
-/// output); an elementwise op whose input is exactly its output; an all-gather whose input is exactly its own part of
-/// its output (in place). Requires a program that passed check_bounds().
+/// output); an elementwise op or an all-reduce whose input is exactly its output; an all-gather whose input is exactly
+/// its own part of its output, and a reduce-scatter whose output is exactly its own part of its input (in place).
+/// Requires a program that passed check_bounds().
 void check_hazards(const Program& program, const CellMap& cells, Findings& findings);
 
 /// The same, of rank 0 alone; `first` are its cells.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 namespace commfuse {
 
@@ -112,7 +113,9 @@ void match_uniform(const Program& program, Matching& matching) {
     }
   }
   const auto where = [&](const auto& channel) {
-    return fmt::format("on lane {} by shift {}", lane_in_words(program, channel[0]), channel[2]);
+    const Rank to = channel[1] < 0 ? Rank{0} : program.mesh.shifted(Rank{0}, channel[1], channel[2]);
+    return fmt::format("on lane {} by shift {} (rank 0 to rank {}, and likewise on every rank)",
+                       lane_in_words(program, channel[0]), channel[2], to);
   };
   pair_up(program, sends, receives, where, matching);
 }
@@ -143,6 +146,18 @@ void match_by_rank(const Program& program, Matching& matching) {
   pair_up(program, sends, receives, where, matching);
 }
 
+/// "rank 0 joins, rank 1 does not", of the first group.
+std::string who_joins(const Program& program, const Op& op, const CollectiveShape& collective) {
+  std::optional<Rank> joins;
+  std::optional<Rank> stays;
+  const std::int32_t extent = program.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+  for (std::int32_t i = extent; i-- > 0;) {
+    const Rank rank = program.mesh.member(Rank{0}, collective.axis, i);
+    (op.where.holds(program.mesh.coordinates(rank)) ? joins : stays) = rank;
+  }
+  return fmt::format("rank {} does, rank {} does not", *joins, *stays);
+}
+
 /// A collective's group joins as a whole or not at all.
 void match_collectives(const Program& program, Matching& matching) {
   if (matching.uniform) {
@@ -150,11 +165,10 @@ void match_collectives(const Program& program, Matching& matching) {
   }
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const auto* collective = std::get_if<CollectiveShape>(&program.shapes[program.ops[op].shape]);
-    if (collective != nullptr && program.ops[op].where.relation != Relation::always &&
-        program.ops[op].where.axis == collective->axis) {
-      matching.problems.push_back(
-          fmt::format("only some ranks of its group join {}; a collective needs all ranks along its axis",
-                      op_in_words(program, OpId{static_cast<std::int32_t>(op)})));
+    if (collective != nullptr && splits_groups(program, program.ops[op], *collective)) {
+      matching.problems.push_back(fmt::format(
+          "only some ranks of its group join {}: {}; a collective needs all ranks along its axis",
+          op_in_words(program, OpId{static_cast<std::int32_t>(op)}), who_joins(program, program.ops[op], *collective)));
     }
   }
 }
@@ -174,6 +188,19 @@ Matching match(const Program& program) {
   matching.uniform ? match_uniform(program, matching) : match_by_rank(program, matching);
   match_collectives(program, matching);
   return matching;
+}
+
+bool splits_groups(const Program& program, const Op& op, const CollectiveShape& collective) {
+  if (op.where.relation == Relation::always || op.where.axis != collective.axis) {
+    return false;
+  }
+  const std::int32_t extent = program.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+  std::int32_t joining = 0;
+  for (std::int32_t i = 0; i < extent; ++i) {
+    const Rank rank = program.mesh.member(Rank{0}, collective.axis, i);
+    joining += op.where.holds(program.mesh.coordinates(rank)) ? 1 : 0;
+  }
+  return joining > 0 && joining < extent;
 }
 
 Rank target_of(const Program& program, const ExchangeShape& exchange, Rank rank) {

@@ -33,6 +33,10 @@ struct Matching {
 
 Matching match(const Program& program);
 
+/// Whether the predicate of a collective holds on some ranks of its group and not on others. One that is always true,
+/// as "tp >= 0", splits none.
+bool splits_groups(const Program& program, const Op& op, const CollectiveShape& collective);
+
 /// The rank an exchange sends to from `rank`, and the one it receives from.
 Rank target_of(const Program& program, const ExchangeShape& exchange, Rank rank);
 Rank source_of(const Program& program, const ExchangeShape& exchange, Rank rank);

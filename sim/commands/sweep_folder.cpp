@@ -2,16 +2,20 @@
 #include "sim/commands/sweep_folder.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
+#include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
@@ -129,6 +133,34 @@ void remove_stores(const fs::path& folder) {
   }
 }
 
+/// The process in ".results.csv.1234-0.part", what AtomicFile writes to before it renames it; nothing for other names.
+std::optional<pid_t> writer_of(const std::string& name) {
+  for (const std::string_view result : result_files) {
+    const std::string before = fmt::format(".{}.", result);
+    if (name.starts_with(before) && name.ends_with(".part")) {
+      const std::string number = name.substr(before.size(), name.find('-', before.size()) - before.size());
+      const std::optional<std::int64_t> process = parse_integer(number);
+      return process && *process > 0 ? std::optional(static_cast<pid_t>(*process)) : std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Unfinished results of processes that were killed; what a process that still lives writes stays.
+void remove_orphans(const fs::path& folder) {
+  std::error_code error;
+  std::vector<fs::path> orphans;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::optional<pid_t> writer = writer_of(entry.path().filename().string());
+    if (writer && ::kill(*writer, 0) != 0 && errno == ESRCH) {
+      orphans.push_back(entry.path());
+    }
+  }
+  for (const fs::path& orphan : orphans) {
+    fs::remove(orphan, error);
+  }
+}
+
 }  // namespace
 
 OutputFile file_of(std::string name, std::string text) {
@@ -175,6 +207,7 @@ void SweepFolder::write(const std::vector<OutputFile>& files) const {
   if (held && held != settings_) {
     refuse(use_, folder_, "was given to another sweep while this one ran; run it again in another folder");
   }
+  remove_orphans(folder_);
   std::error_code error;
   std::vector<std::unique_ptr<reports::AtomicFile>> open;
   for (const auto& [name, fill] : files) {

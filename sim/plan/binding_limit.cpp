@@ -53,6 +53,16 @@ std::string why_no_more(const PlanFile& file, const CapacityKind& kind, const Ca
   return run.gpus + node > kind.available ? ", all that are available," : "";
 }
 
+constexpr double least_goodput = 0.01;  // with less, a run hardly gets on
+
+std::string failures_bind(const PlanFile& file, const CapacityRun& run) {
+  const double between = 3600.0 / (static_cast<double>(run.gpus) * file.failures.per_gpu_hour);
+  return fmt::format(
+      "failures bind: {} GPUs fail every {:.3g} s on average, a checkpoint takes {:.3g} s and a restart {:.3g} s, so "
+      "hardly any time is left to train; correct failures.per_gpu_hour, or shorten failures.restart",
+      run.gpus, between, file.failures.checkpoint.count(), file.failures.restart.count());
+}
+
 std::string deadline_binds(const PlanFile& file, const CapacityKind& kind, const CapacityRun& run, std::int64_t most) {
   const double allowed = file.deadline->count() / day;
   return fmt::format(
@@ -81,6 +91,9 @@ std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const 
                           std::int64_t most) {
   if (kind.runs.empty()) {
     return no_layout(file, kind, search, most);
+  }
+  if (const CapacityRun& shortest = least(kind.runs, days_of); shortest.goodput.value < least_goodput) {
+    return failures_bind(file, shortest);
   }
   std::vector<CapacityRun> left = kind.runs;
   if (file.p99_step) {

@@ -286,6 +286,22 @@ TEST_F(SweepTest, AFolderWhoseSettingsWereBeingWrittenWhenItWasKilledIsFree) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
+TEST_F(SweepTest, UnfinishedResultsOfAKilledProcessAreRemoved) {
+  ASSERT_EQ(sweep(small).code, 0);
+  constexpr int nobody = 4194304;  // above the largest process id of Linux
+  const std::string orphan = path("out/.results.csv." + std::to_string(nobody) + "-0.part");
+  const std::string living = path("out/.results.csv." + std::to_string(::getpid()) + "-0.part");
+  const std::string stranger = path("out/.notes.csv." + std::to_string(nobody) + "-0.part");
+  for (const std::string& name : {orphan, living, stranger}) {
+    std::ofstream(name) << "half";
+  }
+  const Outcome outcome = sweep(small);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_FALSE(fs::exists(orphan));
+  EXPECT_TRUE(fs::exists(living)) << "its process may still write it";
+  EXPECT_TRUE(fs::exists(stranger)) << "no sweep writes such a file";
+}
+
 TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
   std::ofstream(path("plain")) << "x";
   const Outcome outcome = run_program("commfuse-sim sweep " + file(small) + " --out " + path("plain") + "/out");

@@ -262,8 +262,8 @@ TEST(CheckProgram, FindsAContentOutsideItsTensor) {
 TEST(CheckProgram, FindsASendThatNothingReceives) {
   Small small;
   small.exchange({small.row(small.own, 0)}, {});
-  EXPECT_EQ(sentences(small.build()),
-            Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 meets no receive"});
+  EXPECT_EQ(sentences(small.build()), Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 (rank "
+                                                "0 to rank 1, and likewise on every rank) meets no receive"});
 }
 
 TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
@@ -272,8 +272,18 @@ TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
       small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
   Program program = small.build();
   program.ops[position(gather)].where = {Relation::equal, 0, 0};
-  EXPECT_EQ(sentences(program), Sentences{"collective_order: only some ranks of its group join op 0 (collective); a "
-                                          "collective needs all ranks along its axis"});
+  EXPECT_EQ(sentences(program),
+            Sentences{"collective_order: only some ranks of its group join op 0 (collective): rank 0 "
+                      "does, rank 1 does not; a collective needs all ranks along its axis"});
+}
+
+TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
+  Small small;
+  const OpId gather =
+      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
+  Program program = small.build();
+  program.ops[position(gather)].where = {Relation::at_least, 0, 0};
+  EXPECT_EQ(sentences(program), Sentences{});
 }
 
 // --- deadlock -------------------------------------------------------------------------------------------------------
@@ -372,6 +382,47 @@ TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
   small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.room)}, {placed});
   EXPECT_EQ(sentences(small.build()),
             Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of room at once"});
+}
+
+TEST(CheckProgram, SumsMayBeTakenInPlace) {
+  Small reduced;
+  const OpId all = reduced.multiply(0, reduced.row(reduced.room, 0));
+  reduced.collect(CollectiveKind::all_reduce, {reduced.row(reduced.room, 0)}, {reduced.row(reduced.room, 0)}, {all});
+  EXPECT_EQ(sentences(reduced.build()), Sentences{});
+  Small scattered;
+  std::vector<OpId> made;
+  for (std::int32_t i = 0; i < 2; ++i) {
+    made.push_back(scattered.multiply(i, scattered.row(scattered.room, i)));
+  }
+  const Region own = scattered.row(scattered.room, along(scattered.builder.mesh(), 0));
+  scattered.collect(CollectiveKind::reduce_scatter, {scattered.builder.whole(scattered.room)}, {own}, made);
+  EXPECT_EQ(sentences(scattered.build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsAReduceScatterIntoAnotherPartOfItsInput) {
+  Small small;
+  std::vector<OpId> made;
+  for (std::int32_t i = 0; i < 2; ++i) {
+    made.push_back(small.multiply(i, small.row(small.room, i)));
+  }
+  const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
+  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {other}, made);
+  EXPECT_EQ(sentences(small.build()).front(),
+            "hazard: op 2 (collective) on rank 0 reads and writes row 1 of room at once");
+}
+
+TEST(CheckProgram, WhatAReduceScatterInPlaceStillReadsIsNotOverwritten) {
+  Small small;
+  std::vector<OpId> made;
+  for (std::int32_t i = 0; i < 2; ++i) {
+    made.push_back(small.multiply(i, small.row(small.room, i)));
+  }
+  const Region own = small.row(small.room, along(small.builder.mesh(), 0));
+  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {own}, made);
+  small.copy(small.row(small.own, 0), small.row(small.room, along(small.builder.mesh(), 0, 1)), made, copy_lane);
+  EXPECT_EQ(
+      sentences(small.build()).front(),
+      "hazard: op 3 (elementwise) on rank 0 writes row 1 of room while op 2 (collective) may still be reading it");
 }
 
 TEST(CheckProgram, FindsAnOperandThatIsWrittenTwiceByOneOp) {

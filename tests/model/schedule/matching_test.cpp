@@ -80,16 +80,18 @@ TEST(Matching, KeepsLanesAndShiftsApart) {
   Sketch sketch(four);
   sketch.exchange({.receives = false, .lane = 1});
   sketch.exchange({.sends = false, .lane = 2});
-  EXPECT_EQ(match(sketch.build()).problems,
-            (Problems{"the send of op 0 (exchange) on lane comm1 by shift 1 meets no receive",
-                      "the receive of op 1 (exchange) on lane comm2 by shift 1 meets no send"}));
+  EXPECT_EQ(match(sketch.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm1 by shift 1 (rank 0 to "
+                                                      "rank 1, and likewise on every rank) meets no receive",
+                                                      "the receive of op 1 (exchange) on lane comm2 by shift 1 (rank 0 "
+                                                      "to rank 1, and likewise on every rank) meets no send"}));
 
   Sketch other(four);
   other.exchange({.receives = false, .shift = 1});
   other.exchange({.sends = false, .shift = 2});
-  EXPECT_EQ(match(other.build()).problems,
-            (Problems{"the send of op 0 (exchange) on lane comm by shift 1 meets no receive",
-                      "the receive of op 1 (exchange) on lane comm by shift 2 meets no send"}));
+  EXPECT_EQ(match(other.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm by shift 1 (rank 0 to "
+                                                     "rank 1, and likewise on every rank) meets no receive",
+                                                     "the receive of op 1 (exchange) on lane comm by shift 2 (rank 0 "
+                                                     "to rank 2, and likewise on every rank) meets no send"}));
 }
 
 TEST(Matching, KeepsAxesApart) {
@@ -104,7 +106,8 @@ TEST(Matching, HalvesThatMeetCarryTheSame) {
   sketch.exchange({.receives = false, .rows = 1});
   sketch.exchange({.sends = false, .rows = 2});
   EXPECT_EQ(match(sketch.build()).problems,
-            (Problems{"op 0 (exchange) and op 1 (exchange) meet on lane comm by shift 1 but do not carry the same "
+            (Problems{"op 0 (exchange) and op 1 (exchange) meet on lane comm by shift 1 (rank 0 to rank 1, and "
+                      "likewise on every rank) but do not carry the same "
                       "extents"}));
 
   Sketch other(four);
