@@ -4,7 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "model/check.h"
@@ -18,19 +19,6 @@ namespace {
 
 Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
 
-/// The rows of one point that can win, fastest first.
-std::vector<const ResultRow*> ranking(Rows rows) {
-  std::vector<const ResultRow*> order;
-  for (const ResultRow& row : rows) {
-    if (can_win(row, rows)) {
-      order.push_back(&row);
-    }
-  }
-  std::stable_sort(order.begin(), order.end(),
-                   [](const ResultRow* a, const ResultRow* b) { return makespan(*a) < makespan(*b); });
-  return order;
-}
-
 /// Two that take no time at all, as a file without ops does, are equal.
 double ratio(const ResultRow& slower, const ResultRow& faster) {
   if (makespan(slower) == makespan(faster)) {
@@ -39,39 +27,53 @@ double ratio(const ResultRow& slower, const ResultRow& faster) {
   return to_seconds(makespan(slower)) / to_seconds(makespan(faster));
 }
 
-/// The strategies within the margin of the fastest one, itself included.
-std::vector<const ResultRow*> front_runners(Rows rows) {
-  std::vector<const ResultRow*> close;
-  for (const ResultRow* row : ranking(rows)) {
-    if (close.empty() || ratio(*row, *close.front()) < 1.0 + too_close) {
-      close.push_back(row);
-    }
-  }
-  return close;
+constexpr const char* line = "{:<17} {:>8} {:>5} {:>9} {:>7} {:>7} {:>6} {:>7} {:>5}\n";
+constexpr std::size_t label_width = 17;  // a longer one has a line of its own
+
+/// "4.1%": one standard error; "-" where it is unknown.
+std::string error_cell(const ResultRow& row) {
+  return row.makespan_error ? fmt::format("{:.1f}%", 100.0 * *row.makespan_error) : "-";
 }
 
-constexpr const char* line = "{:<29} {:>9} {:>8} {:>7} {:>7} {:>7} {:>6}\n";
-constexpr std::size_t label_width = 29;  // a longer one has a line of its own
+/// "-35.3%"; "-" for serial itself, and where it was not run.
+std::string serial_cell(const ResultRow& row, const ResultRow* serial) {
+  const std::optional<double> share = against_serial(row, serial);
+  return share ? fmt::format("{:+.1f}%", 100.0 * *share) : "-";
+}
 
-std::string block(Rows rows) {
+/// '>' who wins, '~' who ties.
+char mark_of(const ResultRow& row, const PointVerdict& point) {
+  return !point.in_front(row) ? ' ' : point.wins() ? '>' : '~';
+}
+
+std::string table_row(const ResultRow& row, Rows rows, const PointVerdict& point, const Unit& unit) {
+  const Breakdown& parts = row.analysis.critical;
+  std::string name = fmt::format("{} {}", mark_of(row, point), label(row));
+  std::string text;
+  if (name.size() > label_width) {
+    text = name + "\n";
+    name.clear();
+  }
+  return text + fmt::format(line, name, unit.text(parts.makespan), error_cell(row), serial_cell(row, serial_of(rows)),
+                            unit.text(parts.exposed), unit.text(parts.head), unit.text(parts.bubble),
+                            unit.text(parts.tail), fmt::format("{:.1f}%", 100.0 * row.mfu));
+}
+
+std::string block(Rows rows, const VerdictRule& rule) {
   const Unit unit(rows);
-  const ResultRow* fastest = ranking(rows).front();
-  std::string text = fmt::format(line, fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq)),
-                                 fmt::format("time/{}", unit.name()), "exposed", "head", "bubble", "tail", "MFU");
+  const PointVerdict point = point_verdict(rows, rule);
+  std::string heading = fmt::format("ranks {}, seq {}", rows[0].ranks, format_count(rows[0].seq));
+  std::string text;
+  if (heading.size() > label_width) {
+    text = heading + "\n";
+    heading.clear();
+  }
+  text += fmt::format(line, heading, fmt::format("time/{}", unit.name()), "\u00b1", "vs serial", "exposed", "head",
+                      "bubble", "tail", "MFU");
   for (const ResultRow& row : rows) {
-    const Breakdown& parts = row.analysis.critical;
-    std::string name = fmt::format("{} {}", &row == fastest ? '>' : ' ', label(row));
-    if (name.size() > label_width) {
-      text += name + "\n";
-      name.clear();
-    }
-    text += fmt::format(line, name, unit.text(parts.makespan), unit.text(parts.exposed), unit.text(parts.head),
-                        unit.text(parts.bubble), unit.text(parts.tail), fmt::format("{:.1f}%", 100.0 * row.mfu));
+    text += table_row(row, rows, point, unit);
   }
-  text += wrapped(verdict(rows), "  ", "  ");
-  if (const std::string errors = errors_in_words(rows); !errors.empty()) {
-    text += wrapped(errors, "  ", "  ");
-  }
+  text += wrapped(verdict(rows, rule), "  ", "  ");
   if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
     text += wrapped(fmt::format("Beyond the fit: {}.", fmt::join(warnings, "; ")), "  ", "  ");
   }
@@ -99,9 +101,10 @@ std::string bound_in_words(Rows rows, const ResultRow& fastest) {
 }
 
 /// All others while they are three, else the next two and the slowest.
-std::string lead_in_words(const std::vector<const ResultRow*>& order, Rows rows) {
+std::string lead_in_words(const PointVerdict& point, Rows rows) {
   constexpr std::size_t most = 3;
-  std::string text = fmt::format("{} wins{}: ", short_label(*order[0], rows), sure_in_words(*order[0]));
+  const std::vector<const ResultRow*>& order = point.ranking;
+  std::string text = fmt::format("{} wins{}: ", short_label(*order[0], rows), sure_in_words(point.probability));
   for (std::size_t i = 1; i < order.size(); ++i) {
     if (order.size() > most + 1 && i == most) {
       return text + fmt::format(" and {}.", saved(*order.back(), *order[0],
@@ -112,34 +115,78 @@ std::string lead_in_words(const std::vector<const ResultRow*>& order, Rows rows)
   return text + ".";
 }
 
+/// All that tie, and where one of them is further behind than the difference that a win needs, the probability that
+/// is missing.
+std::string tie_in_words(const PointVerdict& point, Rows rows, const VerdictRule& rule) {
+  std::vector<std::string> names;
+  std::vector<Contender> tied;
+  for (const ResultRow* row : point.front) {
+    names.push_back(short_label(*row, rows));
+    tied.push_back(contender_of(*row));
+  }
+  const double widest = ratio(*point.front.back(), *point.front.front()) - 1.0;
+  std::string text = fmt::format("Tie: {} are within {:.1f}%", names_in_words(names), 100.0 * widest);
+  const std::optional<double> probability = verdict_of(tied, rule).probability;
+  if (widest > rule.difference && probability) {
+    text += fmt::format("; {} is the fastest with a probability of {}, and a win needs {:.0f}%", names.front(),
+                        probability_in_words(*probability), 100.0 * rule.probability);
+  }
+  return text + ".";
+}
+
+constexpr std::size_t most_ties = 4;  // kinds that are named
+
 }  // namespace
 
-bool can_win(const ResultRow& row, Rows rows) {
-  return !row.bound ||
-         std::all_of(rows.begin(), rows.end(), [](const ResultRow& other) { return other.bound || !other.feasible(); });
-}
-
-std::string verdict(Rows rows) {
+std::string verdict(Rows rows, const VerdictRule& rule) {
   check(!rows.empty(), "a verdict is about something");
-  const std::vector<const ResultRow*> order = ranking(rows);
-  const std::string bound = bound_in_words(rows, *order[0]);
-  if (order.size() == 1) {
+  const PointVerdict point = point_verdict(rows, rule);
+  check(!point.ranking.empty(), "among rows with results one can win");
+  const ResultRow& fastest = *point.ranking.front();
+  const std::string bound = bound_in_words(rows, fastest);
+  if (point.ranking.size() == 1) {
     const Unit unit(rows);
-    return fmt::format("{} takes {} {}.{}", label(*order[0]), unit.text(makespan(*order[0])), unit.name(), bound);
+    return fmt::format("{} takes {} {}.{}", label(fastest), unit.text(makespan(fastest)), unit.name(), bound);
   }
-  const std::vector<const ResultRow*> close = front_runners(rows);
-  if (close.size() > 1) {
-    std::string names = short_label(*close.front(), rows);
-    for (std::size_t i = 1; i < close.size(); ++i) {
-      names += (i + 1 == close.size() ? " and " : ", ") + short_label(*close[i], rows);
-    }
-    return fmt::format("Too close to call: {} are within {:.1f}%.{}", names,
-                       100.0 * (ratio(*close.back(), *close.front()) - 1.0), bound);
-  }
-  return lead_in_words(order, rows) + bound;
+  return (point.wins() ? lead_in_words(point, rows) : tie_in_words(point, rows, rule)) + bound;
 }
 
-std::string comparison_table(Rows rows) {
+std::string rule_in_words(const VerdictRule& rule) {
+  return fmt::format("more than {:.3g}% and a probability of {:.3g}%", 100.0 * rule.difference,
+                     100.0 * rule.probability);
+}
+
+void VerdictCount::add(std::vector<std::string> front) {
+  check(!front.empty(), "a verdict names somebody");
+  if (front.size() == 1) {
+    ++wins_[front.front()];
+    return;
+  }
+  std::sort(front.begin(), front.end());
+  front.erase(std::unique(front.begin(), front.end()), front.end());
+  ++ties_[names_in_words(front)];
+}
+
+std::string VerdictCount::in_words() const {
+  std::string text;
+  for (const auto& [strategy, count] : wins_) {
+    text += fmt::format("{}{} wins {}", text.empty() ? "" : ", ", strategy, count);
+  }
+  std::vector<std::pair<std::string, int>> ties(ties_.begin(), ties_.end());
+  std::stable_sort(ties.begin(), ties.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  int all = 0;
+  int others = 0;
+  std::string names;
+  for (std::size_t i = 0; i < ties.size(); ++i) {
+    all += ties[i].second;
+    i < most_ties ? void(names += fmt::format("{}{} {}", i == 0 ? "" : ", ", ties[i].first, ties[i].second))
+                  : void(others += ties[i].second);
+  }
+  names += others > 0 ? fmt::format(", others {}", others) : "";
+  return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", all, all > 0 ? fmt::format(" ({})", names) : "");
+}
+
+std::string comparison_table(Rows rows, const VerdictRule& rule) {
   if (rows.empty()) {
     return {};
   }
@@ -147,27 +194,26 @@ std::string comparison_table(Rows rows) {
   std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, machine_in_words(first),
                                  format_count(first.batch), first.dtype);
   for (const Rows point : rows_by_point(rows)) {
-    text += "\n" + block(point);
+    text += "\n" + block(point, rule);
   }
   return text;
 }
 
-std::string summary(Rows rows) {
+std::string summary(Rows rows, const VerdictRule& rule) {
   const std::vector<Rows> points = rows_by_point(rows);
   if (points.size() < 2) {
     return {};
   }
-  std::map<std::string, int> wins;
-  int close = 0;
+  VerdictCount count;
   for (const Rows point : points) {
-    const std::vector<const ResultRow*> front = front_runners(point);
-    front.size() == 1 ? ++wins[front.front()->strategy] : ++close;
+    std::vector<std::string> names;
+    for (const ResultRow* row : point_verdict(point, rule).front) {
+      names.push_back(row->strategy);
+    }
+    count.add(std::move(names));
   }
-  std::string text = fmt::format("Of {} points", points.size());
-  for (const auto& [strategy, count] : wins) {
-    text += fmt::format(", {} wins {}", strategy, count);
-  }
-  return wrapped(text + fmt::format(", {} too close to call (within {:.0f}%).", close, 100.0 * too_close), "", "");
+  return wrapped(fmt::format("Of {} points, {}. A win needs {}.", points.size(), count.in_words(), rule_in_words(rule)),
+                 "", "");
 }
 
 }  // namespace commfuse::reports

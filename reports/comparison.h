@@ -2,29 +2,42 @@
 // Strategies side by side, for people: who wins at each point, and where each one's time goes.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "model/analysis/verdict.h"
 #include "model/record/result.h"
 
 namespace commfuse::reports {
 
-/// Below this difference of makespans the model does not name a winner.
-inline constexpr double too_close = 0.02;
+/// Who wins among the rows of one point that can, or which of them tie, in one sentence; then how far below a bound is.
+/// Requires at least one row.
+std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
-/// False for a bound beside results of the same point that are none.
-bool can_win(const ResultRow& row, std::span<const ResultRow> rows);
+/// A table at most 80 columns wide. Rows of one point (same_point) stand together in `rows` and become one block, with
+/// its verdict; settings that all rows share stand once above.
+std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
-/// Who wins among the rows of one point that can, in one sentence, and then how far below a bound is. Requires at
-/// least one row.
-std::string verdict(std::span<const ResultRow> rows);
-
-/// A table at most 80 columns wide. Rows of one point (model, hardware, scope, ranks, batch, seq, dtype) stand together
-/// in `rows` and become one block, with its verdict; settings that all rows share stand once above.
-std::string comparison_table(std::span<const ResultRow> rows);
-
-/// How many points each strategy wins, and how many are too close to call; one sentence. Empty for fewer than two
+/// How many points each strategy wins, and which strategies tie at how many; one sentence. Empty for fewer than two
 /// points.
-std::string summary(std::span<const ResultRow> rows);
+std::string summary(std::span<const ResultRow> rows, const VerdictRule& rule = {});
+
+/// "more than 2% and a probability of 80%": what a win needs.
+std::string rule_in_words(const VerdictRule& rule);
+
+/// How often each verdict was given.
+class VerdictCount {
+ public:
+  /// Names of those in front: one wins, several tie.
+  void add(std::vector<std::string> front);
+  /// "commfuse wins 9, 4 tie (commfuse and sliced 3, serial and sliced 1)".
+  [[nodiscard]] std::string in_words() const;
+
+ private:
+  std::map<std::string, int> wins_;
+  std::map<std::string, int> ties_;
+};
 
 }  // namespace commfuse::reports

@@ -50,6 +50,10 @@ std::string spread_of(const StepRow& row) {
                             row.text("recompute"));
 }
 
+std::optional<double> number_or_nothing(const StepRow& row, std::string_view name) {
+  return row.has(name) ? std::optional(row.number(name)) : std::nullopt;
+}
+
 std::optional<double> rate_of(const StepRow& row, std::string_view name) {
   return row.has(name) ? std::optional(1e9 * row.number(name)) : std::nullopt;
 }
@@ -110,7 +114,7 @@ std::string as_written(MapAxis axis, const MapValue& below, double value) {
 
 }  // namespace
 
-std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows) {
+std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
   std::vector<MapEntry> entries;
   for (const Rows point : rows_by_point(rows)) {
     for (const ResultRow& row : point) {
@@ -119,14 +123,16 @@ std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows) {
                            {count(row.seq), bandwidth(row.link_rate, row.link_bandwidth),
                             bandwidth(row.network_rate, row.network_bandwidth), count(row.ranks)},
                            row.strategy,
-                           row.analysis.critical.makespan});
+                           row.analysis.critical.makespan,
+                           row.makespan_error,
+                           row.win_probability});
       }
     }
   }
-  return crossover_maps(entries, too_close);
+  return crossover_maps(entries, rule);
 }
 
-std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows) {
+std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule) {
   std::vector<MapEntry> entries;
   for (const StepRow& row : rows) {
     if (counts(row)) {
@@ -136,10 +142,12 @@ std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows) {
            {count(row.count("seq")), bandwidth(rate_of(row, "link_rate_gb_s"), row.text("link_bandwidth")),
             bandwidth(rate_of(row, "network_rate_gb_s"), row.text("network_bandwidth")), count(row.count("tensor"))},
            row.text("strategy"),
-           from_seconds(1e-3 * row.number("time_ms"))});
+           from_seconds(1e-3 * row.number("time_ms")),
+           number_or_nothing(row, "time_error"),
+           number_or_nothing(row, "win_probability")});
     }
   }
-  return crossover_maps(entries, too_close);
+  return crossover_maps(entries, rule);
 }
 
 std::vector<Scaling> scalings_of(std::span<const ResultRow> rows) {

@@ -15,8 +15,8 @@ namespace commfuse::reports {
 
 /// Of rows with a result; bounds win nowhere. Of whole models those that fit the memory; ranks are the tensor-parallel
 /// ones.
-std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows);
-std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows);
+std::vector<CrossoverMap> maps_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
+std::vector<CrossoverMap> maps_of(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
 /// By the fastest of every point. Of whole models ranks are all GPUs.
 std::vector<Scaling> scalings_of(std::span<const ResultRow> rows);
@@ -35,9 +35,9 @@ std::string value_in_words(const CrossoverMap& map, MapAxis axis, std::size_t pl
 /// Two letters or more that tell the winners of a map apart: "co", in the order of map.strategies.
 std::vector<std::string> short_names(const CrossoverMap& map);
 
-/// Tables of winners, at most 80 columns wide, and below them the changes that are clear; a sentence where there is no
-/// map.
-std::string map_text(std::span<const CrossoverMap> maps);
+/// Tables of winners, at most 80 columns wide, and below them the ties by name and the changes that are clear; a
+/// sentence where there is no map.
+std::string map_text(std::span<const CrossoverMap> maps, const VerdictRule& rule = {});
 /// "Along ranks this is strong scaling: ..." with how near the ideal it comes; empty where ranks do not vary by a rule.
 std::string scaling_text(std::span<const Scaling> scalings);
 

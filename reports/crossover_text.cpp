@@ -24,7 +24,7 @@ constexpr std::size_t most_changes = 24;
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// "co 12/38", in percent of the next family's time and of serial's; "~" where the next is too close.
+/// "co 12/38", in percent of the next family's time and of serial's; "~" where another one ties with it.
 std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& names, const MapCell* cell) {
   if (cell == nullptr) {
     return "-";
@@ -33,7 +33,7 @@ std::string cell_text(const CrossoverMap& map, const std::vector<std::string>& n
   const auto percent = [](const std::optional<double>& share) {
     return share ? fmt::format("{:.0f}", 100.0 * *share) : std::string{"-"};
   };
-  return fmt::format("{}{} {}/{}", cell->close ? "~" : "", names[static_cast<std::size_t>(winner)],
+  return fmt::format("{}{} {}/{}", cell->wins() ? "" : "~", names[static_cast<std::size_t>(winner)],
                      percent(cell->saved), percent(cell->of_serial));
 }
 
@@ -95,16 +95,27 @@ std::string tables(const CrossoverMap& map) {
   return text;
 }
 
-std::string legend(const CrossoverMap& map) {
+std::string legend(const CrossoverMap& map, const VerdictRule& rule) {
   std::string text;
   const std::vector<std::string> names = short_names(map);
   for (std::size_t i = 0; i < names.size(); ++i) {
     text += fmt::format("{}{} {}", i == 0 ? "" : ", ", names[i], map.strategies[i]);
   }
   return wrapped(fmt::format("{}. Behind the winner: percent of time that it saves over the best other strategy / over "
-                             "serial. ~ the two are within {:.0f}%. - no result.",
-                             text, 100.0 * too_close),
+                             "serial. ~ a tie: a win needs {}. - no result.",
+                             text, rule_in_words(rule)),
                  "", "");
+}
+
+/// "Of 12 points, commfuse wins 8, 4 tie (commfuse and sliced 4)."
+std::string count_in_words(const CrossoverMap& map) {
+  VerdictCount count;
+  for (const MapCell& cell : map.cells) {
+    std::vector<std::string> front{cell.winner};
+    front.insert(front.end(), cell.tied.begin(), cell.tied.end());
+    count.add(std::move(front));
+  }
+  return wrapped(fmt::format("Of {} points, {}.", map.cells.size(), count.in_words()), "", "");
 }
 
 std::string changes(const CrossoverMap& map) {
@@ -130,10 +141,11 @@ std::string changes(const CrossoverMap& map) {
     text += fmt::format("  and {} more like these, which CSV and JSON have\n", left);
   }
   if (close > 0) {
-    text += wrapped(fmt::format("{} more change{} {} between strategies within {:.0f}% of each other at one end or run "
-                                "at one end only; CSV and JSON have them.",
-                                close, close == 1 ? "" : "s", close == 1 ? "is" : "are", 100.0 * too_close),
-                    "", "");
+    text +=
+        wrapped(fmt::format("{} more change{} {} between strategies that tie at one end or run at one end only; CSV "
+                            "and JSON have them.",
+                            close, close == 1 ? "" : "s", close == 1 ? "is" : "are"),
+                "", "");
   }
   return text;
 }
@@ -175,7 +187,9 @@ Json map_as_json(const CrossoverMap& map) {
                 {"second", cell.second.empty() ? Json() : Json(cell.second)},
                 {"saved", maybe(cell.saved)},
                 {"saved_of_serial", maybe(cell.of_serial)},
-                {"too_close", cell.close}});
+                {"too_close", !cell.wins()},
+                {"ties", cell.tied},
+                {"probability", maybe(cell.probability)}});
     json["cells"].push_back(std::move(one));
   }
   for (const Crossing& crossing : map.crossings) {
@@ -194,7 +208,7 @@ Json map_as_json(const CrossoverMap& map) {
 
 }  // namespace
 
-std::string map_text(std::span<const CrossoverMap> maps) {
+std::string map_text(std::span<const CrossoverMap> maps, const VerdictRule& rule) {
   if (maps.empty()) {
     return wrapped(
         "No map: it takes two strategies with results at two points that differ in seq, ranks, "
@@ -203,19 +217,21 @@ std::string map_text(std::span<const CrossoverMap> maps) {
   }
   std::string text;
   for (const CrossoverMap& map : maps) {
-    text += (text.empty() ? "" : "\n") + wrapped(heading_of(map), "", "  ") + tables(map) + "\n" + legend(map) + "\n" +
-            changes(map);
+    text += (text.empty() ? "" : "\n") + wrapped(heading_of(map), "", "  ") + tables(map) + "\n" + legend(map, rule) +
+            count_in_words(map) + "\n" + changes(map);
   }
   return text;
 }
 
 std::string map_csv(std::span<const CrossoverMap> maps) {
-  std::string text = fmt::format("{},winner,time_us,second,saved,saved_of_serial,too_close\r\n", place_columns);
+  std::string text =
+      fmt::format("{},winner,time_us,second,saved,saved_of_serial,too_close,ties,probability\r\n", place_columns);
   for (const CrossoverMap& map : maps) {
     for (const MapCell& cell : map.cells) {
-      text +=
-          fmt::format("{},{},{},{},{},{},{}\r\n", place_cells(map, cell.place), cell.winner, to_microseconds(cell.time),
-                      cell.second, optional_number(cell.saved), optional_number(cell.of_serial), cell.close);
+      text += fmt::format("{},{},{},{},{},{},{},{},{}\r\n", place_cells(map, cell.place), cell.winner,
+                          to_microseconds(cell.time), cell.second, optional_number(cell.saved),
+                          optional_number(cell.of_serial), !cell.wins(), fmt::join(cell.tied, "+"),
+                          optional_number(cell.probability));
     }
   }
   return text;

@@ -5,21 +5,32 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 namespace commfuse::reports {
 
 namespace {
 
-bool same_point(const ResultRow& a, const ResultRow& b) {
-  return a.model == b.model && a.hardware == b.hardware && a.link_bandwidth == b.link_bandwidth &&
-         a.network_bandwidth == b.network_bandwidth && a.scope == b.scope && a.ranks == b.ranks && a.batch == b.batch &&
-         a.seq == b.seq && a.dtype == b.dtype;
+auto point_key(const ResultRow& row) {
+  return std::tie(row.model, row.hardware, row.link_bandwidth, row.network_bandwidth, row.scope, row.ranks, row.batch,
+                  row.seq, row.dtype, row.interference, row.launch, row.attention_kernel, row.faults);
+}
+
+Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
+
+bool is_same_schedule(const ResultRow& a, const ResultRow& b) {
+  return a.strategy == b.strategy && a.parameters == b.parameters && makespan(a) == makespan(b);
 }
 
 }  // namespace
+
+bool same_point(const ResultRow& a, const ResultRow& b) { return point_key(a) == point_key(b); }
 
 std::vector<Rows> rows_by_point(Rows rows) {
   std::vector<Rows> points;
@@ -33,6 +44,105 @@ std::vector<Rows> rows_by_point(Rows rows) {
   return points;
 }
 
+std::vector<std::size_t> order_by_point(Rows rows) {
+  using Key = decltype(point_key(std::declval<const ResultRow&>()));
+  std::map<Key, std::size_t> places;  // of points, in the order in which they come
+  std::vector<std::size_t> point(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    point[i] = i > 0 && same_point(rows[i], rows[i - 1])
+                   ? point[i - 1]
+                   : places.try_emplace(point_key(rows[i]), places.size()).first->second;
+  }
+  std::vector<std::size_t> order(rows.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return point[a] < point[b]; });
+  return order;
+}
+
+std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows) {
+  std::vector<ResultRow> ordered;
+  ordered.reserve(rows.size());
+  for (const std::size_t place : order_by_point(rows)) {
+    ordered.push_back(std::move(rows[place]));
+  }
+  return ordered;
+}
+
+const ResultRow* serial_of(Rows rows) {
+  const ResultRow* serial = nullptr;
+  for (const ResultRow& row : rows) {
+    const bool is_one = row.strategy == "serial" && row.feasible() && makespan(row) > Duration{};
+    serial = is_one && (serial == nullptr || makespan(row) < makespan(*serial)) ? &row : serial;
+  }
+  return serial;
+}
+
+std::optional<double> against_serial(const ResultRow& row, const ResultRow* serial) {
+  if (serial == nullptr || row.strategy == "serial" || !row.feasible()) {
+    return std::nullopt;
+  }
+  return to_seconds(makespan(row)) / to_seconds(makespan(*serial)) - 1.0;
+}
+
+Contender contender_of(const ResultRow& row) {
+  return {to_seconds(makespan(row)), row.makespan_error, row.win_probability};
+}
+
+bool PointVerdict::in_front(const ResultRow& row) const {
+  return std::any_of(front.begin(), front.end(),
+                     [&](const ResultRow* one) { return one == &row || is_same_schedule(*one, row); });
+}
+
+PointVerdict point_verdict(Rows rows, const VerdictRule& rule) {
+  std::vector<const ResultRow*> able;
+  std::vector<Contender> contenders;
+  const bool any_time =
+      std::any_of(rows.begin(), rows.end(), [](const ResultRow& row) { return makespan(row) > Duration{}; });
+  for (const ResultRow& row : rows) {
+    const bool is_known =
+        std::any_of(able.begin(), able.end(), [&](const ResultRow* other) { return is_same_schedule(*other, row); });
+    const bool has_result = row.feasible() && (makespan(row) > Duration{} || !any_time);
+    if (has_result && can_win(row, rows) && !is_known) {
+      able.push_back(&row);
+      contenders.push_back(contender_of(row));
+    }
+  }
+  PointVerdict result;
+  if (able.empty()) {
+    return result;
+  }
+  const Verdict verdict = verdict_of(contenders, rule);
+  const auto rows_at = [&](const std::vector<std::size_t>& places, std::vector<const ResultRow*>& to) {
+    std::transform(places.begin(), places.end(), std::back_inserter(to), [&](std::size_t i) { return able[i]; });
+  };
+  rows_at(verdict.order, result.ranking);
+  rows_at(verdict.front, result.front);
+  result.probability = verdict.probability;
+  return result;
+}
+
+std::vector<std::string> verdict_words(Rows rows, const VerdictRule& rule) {
+  const std::vector<std::size_t> order = order_by_point(rows);
+  const std::vector<ResultRow> ordered = ordered_by_point({rows.begin(), rows.end()});
+  std::vector<std::string> words(rows.size());
+  auto place = order.begin();
+  for (const Rows point : rows_by_point(ordered)) {
+    const PointVerdict verdict = point_verdict(point, rule);
+    for (const ResultRow& row : point) {
+      std::string& word = words[*place++];
+      if (row.feasible() && verdict.ranking.size() > 1) {
+        word = !can_win(row, point) ? "bound" : !verdict.in_front(row) ? "loses" : verdict.wins() ? "wins" : "ties";
+      }
+    }
+  }
+  return words;
+}
+
+bool can_win(const ResultRow& row, Rows rows) {
+  return !row.bound ||
+         std::all_of(rows.begin(), rows.end(), [](const ResultRow& other) { return other.bound || !other.feasible(); });
+}
+
 std::string label(const ResultRow& row) {
   return row.parameters.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, row.parameters);
 }
@@ -43,13 +153,14 @@ std::string short_label(const ResultRow& row, Rows rows) {
   return same > 1 ? label(row) : row.strategy;
 }
 
-std::string sure_in_words(const ResultRow& winner) {
-  if (!winner.win_probability) {
-    return {};
-  }
+std::string probability_in_words(double probability) {
   constexpr double most = 0.995;  // What is left out of the model is no smaller.
-  const double percent = 100.0 * *winner.win_probability;
-  return *winner.win_probability >= most ? std::string{" (over 99% sure)"} : fmt::format(" ({:.0f}% sure)", percent);
+  return probability >= most ? std::string{"over 99%"} : fmt::format("{:.0f}%", 100.0 * probability);
+}
+
+std::string sure_in_words(const std::optional<double>& probability) {
+  return probability ? fmt::format(" ({} sure)", probability_in_words(*probability))
+                     : std::string{", probability unknown (--uncertainty off)"};
 }
 
 std::vector<std::string> unusual(const ResultRow& row) {
@@ -64,23 +175,6 @@ std::vector<std::string> unusual(const ResultRow& row) {
     words.push_back(fmt::format("faults {}", row.faults));
   }
   return words;
-}
-
-std::string errors_in_words(Rows rows) {
-  std::optional<std::pair<double, double>> range;
-  for (const ResultRow& row : rows) {
-    if (row.feasible() && row.makespan_error) {
-      const double percent = 100.0 * *row.makespan_error;
-      range = range ? std::pair{std::min(range->first, percent), std::max(range->second, percent)}
-                    : std::pair{percent, percent};
-    }
-  }
-  if (!range) {
-    return {};
-  }
-  const std::string least = fmt::format("{:.1f}", range->first);
-  const std::string most = fmt::format("{:.1f}", range->second);
-  return fmt::format("One standard error of a time: {}{}%.", least == most ? "" : least + " to ", most);
 }
 
 std::vector<std::string> warnings_of(Rows rows) {

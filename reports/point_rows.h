@@ -2,32 +2,71 @@
 // The rows of one point in a table for people: who they are and in what unit they are told.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "model/record/result.h"
 
 namespace commfuse::reports {
 
 using Rows = std::span<const ResultRow>;
 
-/// Runs of rows of one point: model, hardware and its links, scope, ranks, batch, seq, dtype.
+/// Whether two rows answer the same question, so that their strategies are compared: model, hardware and its links,
+/// scope, ranks, batch, seq, dtype, interference, launch, attention kernel and faults agree.
+bool same_point(const ResultRow& a, const ResultRow& b);
+
+/// Runs of rows of one point.
 std::vector<Rows> rows_by_point(Rows rows);
+
+/// Places of the rows such that rows of one point stand together, in the order in which points and rows first come.
+/// An axis over strategies leaves them apart.
+std::vector<std::size_t> order_by_point(Rows rows);
+/// The rows in that order.
+std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows);
+
+/// The fastest serial schedule of a point; nullptr where none has a result.
+const ResultRow* serial_of(Rows rows);
+/// By how much less time a row takes than `serial`, as a negative share of serial's; more is positive. Nothing for
+/// serial itself, and without one.
+std::optional<double> against_serial(const ResultRow& row, const ResultRow* serial);
+
+/// What the verdict's rule asks of a row.
+Contender contender_of(const ResultRow& row);
+
+/// The verdict over those rows of one point that can win; a schedule that stands there twice counts once.
+struct PointVerdict {
+  std::vector<const ResultRow*> ranking;  ///< Those that can win, fastest first. Empty where none has a result.
+  std::vector<const ResultRow*> front;    ///< The fastest, and those that tie with it.
+  std::optional<double> probability{};    ///< Verdict's.
+
+  [[nodiscard]] bool wins() const { return front.size() == 1; }
+  [[nodiscard]] bool in_front(const ResultRow& row) const;
+};
+PointVerdict point_verdict(Rows rows, const VerdictRule& rule);
 
 /// "sliced (k=4)"
 std::string label(const ResultRow& row);
 /// The strategy alone where that tells it from the other rows, else with its parameters.
 std::string short_label(const ResultRow& row, Rows rows);
 
-/// " (91% sure)" behind who wins; empty where nobody asked how sure.
-std::string sure_in_words(const ResultRow& winner);
+/// What the verdict of its point says of each row: "wins", "ties" or "loses"; "bound" of one that cannot win; empty
+/// where nothing is compared. Rows of one point may stand apart.
+std::vector<std::string> verdict_words(Rows rows, const VerdictRule& rule);
+
+/// "91%", "over 99%": no more than the model can know.
+std::string probability_in_words(double probability);
+/// " (91% sure)" behind who wins; ", probability unknown (--uncertainty off)".
+std::string sure_in_words(const std::optional<double>& probability);
+
+/// False for a bound beside results of the same point that are none.
+bool can_win(const ResultRow& row, Rows rows);
 
 /// What was asked of a point beside what headings always say, where it is not what is usual: "faults slow-rank".
 std::vector<std::string> unusual(const ResultRow& row);
-
-/// "One standard error of a time: 4.1 to 6.3%." over the rows that say so; empty where none does.
-std::string errors_in_words(Rows rows);
 
 /// Every warning of the rows once, in their order.
 std::vector<std::string> warnings_of(Rows rows);

@@ -38,6 +38,14 @@ bool is_formula(std::string_view text) {
   return text.size() > 1 && begins.find(text.front()) != std::string_view::npos && !is_number(text);
 }
 
+std::string judged(const ResultRow& row, const std::string& verdict) {
+  std::vector<std::string_view> names = column_names();
+  std::vector<Value> values = values_of(row);
+  names.emplace_back("verdict");
+  values.push_back(verdict.empty() ? Value{} : Value{verdict});
+  return json_object(names, values);
+}
+
 }  // namespace
 
 std::string csv_text(const std::string& cell) {
@@ -54,6 +62,15 @@ std::string csv_text(const std::string& cell) {
 
 std::string to_json(std::span<const ResultRow> rows) { return json_array(rows, object); }
 std::string to_json_lines(std::span<const ResultRow> rows) { return json_lines(rows, object); }
+
+std::string to_json(std::span<const ResultRow> rows, std::span<const std::string> verdicts) {
+  return json_array(
+      rows, [&](const ResultRow& row) { return judged(row, verdicts[static_cast<std::size_t>(&row - rows.data())]); });
+}
+std::string to_json_lines(std::span<const ResultRow> rows, std::span<const std::string> verdicts) {
+  return json_lines(
+      rows, [&](const ResultRow& row) { return judged(row, verdicts[static_cast<std::size_t>(&row - rows.data())]); });
+}
 
 std::string to_csv(std::span<const ResultRow> rows) {
   std::string text = csv_line(column_names());

@@ -15,6 +15,9 @@ namespace commfuse::reports {
 std::string to_json(std::span<const ResultRow> rows);
 /// One object a line.
 std::string to_json_lines(std::span<const ResultRow> rows);
+/// The same with `verdict` behind the columns, null where it is empty. Requires one a row.
+std::string to_json(std::span<const ResultRow> rows, std::span<const std::string> verdicts);
+std::string to_json_lines(std::span<const ResultRow> rows, std::span<const std::string> verdicts);
 /// RFC 4180 with a header. A column that does not apply is empty.
 std::string to_csv(std::span<const ResultRow> rows);
 /// A cell of it: in quotes where it must be, behind an apostrophe where a spreadsheet would take it for a formula. A

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <variant>
@@ -13,7 +16,9 @@
 #include "model/config/quantity.h"
 #include "model/record/result.h"
 #include "model/wrapped.h"
+#include "reports/comparison.h"
 #include "reports/json_rows.h"
+#include "reports/point_rows.h"
 #include "reports/rows.h"
 
 namespace commfuse::reports {
@@ -51,6 +56,21 @@ std::vector<std::string_view> columns_of(std::span<const StepRow> rows) {
   return columns;
 }
 
+/// What a plan has beside the usual: ", ZeRO 1, micro-batch 2".
+std::string unusual(const StepRow& row) {
+  std::string text;
+  const auto add = [&](std::string_view name, std::string_view words, std::int64_t usual) {
+    text += row.count(name) == usual ? "" : fmt::format(", {} {}", words, row.count(name));
+  };
+  add("interleave", "interleave", 1);
+  add("experts", "experts over", 1);
+  add("zero", "ZeRO", 0);
+  if (row.text("scope") == "step") {
+    add("micro_batch", "micro-batch", 1);
+  }
+  return text + (row.text("recompute") == "none" ? "" : fmt::format(", recompute {}", row.text("recompute")));
+}
+
 /// "8 tensor x 4 pipeline"; one alone: "1 tensor".
 std::string spread(const StepRow& row) {
   std::string text = fmt::format("{} tensor", row.count("tensor"));
@@ -62,10 +82,10 @@ std::string spread(const StepRow& row) {
 }
 
 std::string heading(const StepRow& row) {
-  return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}", row.text("model"), row.text("scope"),
+  return fmt::format("{} {} on {}, {} GPUs ({}), batch {}, seq {}, {}{}", row.text("model"), row.text("scope"),
                      machine_in_words(row.text("hardware"), row.text("link_bandwidth"), row.text("network_bandwidth")),
                      row.count("gpus"), spread(row), row.count("batch"), format_count(row.count("seq")),
-                     row.text("dtype"));
+                     row.text("dtype"), unusual(row));
 }
 
 /// Of the GPU that needs the most, under a block; empty where nobody asked.
@@ -107,63 +127,198 @@ std::string spread_in_words(std::string percentiles) {
   return "\n" + wrapped("p50, p95, p99 and p99.9 over machines, whose GPUs differ: " + percentiles, "  ", "    ");
 }
 
+using PlanRows = std::vector<const StepRow*>;
+
+constexpr const char* line = "{} {:<13} {:>9} {:>5} {:>9} {:>9} {:>6}{}\n";
+
+const StepRow* serial_of(const PlanRows& rows) {
+  const auto found = std::ranges::find_if(
+      rows, [](const StepRow* row) { return row->feasible() && row->text("strategy") == "serial"; });
+  return found == rows.end() ? nullptr : *found;
+}
+
+std::string serial_cell(const StepRow& row, const StepRow* serial) {
+  return serial == nullptr || &row == serial
+             ? "-"
+             : fmt::format("{:+.1f}%", 100.0 * (row.number("time_ms") / serial->number("time_ms") - 1.0));
+}
+
+std::string head(const PlanRows& rows) {
+  const bool is_training = std::ranges::any_of(rows, [](const StepRow* row) { return row->has("hfu"); });
+  return fmt::format(line, ' ', "", "time/ms", "\u00b1", "vs serial", "tokens/s", "MFU",
+                     is_training ? fmt::format(" {:>6}", "HFU") : "");
+}
+
 /// A row of a block, or why there is none.
-std::string table_row(const StepRow& row) {
+std::string table_row(const StepRow& row, char mark, const StepRow* serial) {
   if (!row.feasible()) {
     return wrapped(row.text("reason"), fmt::format("  {:<14}  ", row.text("strategy")), "      ");
   }
-  std::string text =
-      fmt::format("  {:<14}{:>9.{}f} {:>8.0f} {:>5.1f}%", row.text("strategy"), row.number("time_ms"),
-                  row.has("cache_gb") ? 3 : 1, row.number("tokens_per_second"), 100.0 * row.number("mfu"));
-  if (row.has("hfu")) {
-    text += fmt::format("{:>6.1f}% {:>8.1f} {:>7.1f} {:>7.1f} {:>6.1f}", 100.0 * row.number("hfu"),
-                        row.number("compute_ms"), row.number("waiting_ms"), row.number("gradients_ms"),
-                        row.number("optimizer_ms"));
-  }
-  return text + "\n";
+  return fmt::format(
+      line, mark, row.text("strategy"), fmt::format("{:.{}f}", row.number("time_ms"), row.has("cache_gb") ? 3 : 1),
+      row.has("time_error") ? fmt::format("{:.1f}%", 100.0 * row.number("time_error")) : "-", serial_cell(row, serial),
+      fmt::format("{:.0f}", row.number("tokens_per_second")), fmt::format("{:.1f}%", 100.0 * row.number("mfu")),
+      row.has("hfu") ? fmt::format(" {:>5.1f}%", 100.0 * row.number("hfu")) : "");
 }
 
-/// Of several plans the one to take; empty where there is only one, or none fits.
-std::string best_in_words(std::span<const StepRow> rows) {
-  const StepRow* best = nullptr;
+/// Where the time of training goes, a line a strategy.
+std::string parts(const PlanRows& rows) {
+  std::string text;
+  for (const StepRow* row : rows) {
+    if (row->has("compute_ms")) {
+      text += text.empty() ? fmt::format("  {:<13} {:>10} {:>9} {:>9} {:>9}\n", "", "compute/ms", "waiting",
+                                         "gradients", "optimizer")
+                           : "";
+      text += fmt::format("  {:<13} {:>10.1f} {:>9.1f} {:>9.1f} {:>9.1f}\n", row->text("strategy"),
+                          row->number("compute_ms"), row->number("waiting_ms"), row->number("gradients_ms"),
+                          row->number("optimizer_ms"));
+    }
+  }
+  return text.empty() ? text : "\n" + text;
+}
+
+Contender contender_of(const StepRow& row) {
+  const auto share = [&](std::string_view name) {
+    return row.has(name) ? std::optional(row.number(name)) : std::nullopt;
+  };
+  return {row.number("time_ms"), share("time_error"), share("win_probability")};
+}
+
+/// One plan: its rows, and who wins among them.
+class PlanBlock {
+ public:
+  PlanBlock(const PlanRows& rows, const VerdictRule& rule) : rows_(rows), rule_(rule) {
+    std::ranges::copy_if(rows, std::back_inserter(able_), &StepRow::feasible);
+    std::vector<Contender> contenders;
+    std::ranges::transform(able_, std::back_inserter(contenders),
+                           [](const StepRow* row) { return contender_of(*row); });
+    if (!able_.empty()) {
+      verdict_ = verdict_of(contenders, rule);
+    }
+  }
+
+  [[nodiscard]] std::string table() const {
+    const StepRow* serial = serial_of(rows_);
+    std::string text = head(rows_);
+    for (const StepRow* row : rows_) {
+      text += table_row(*row, mark_of(row), serial);
+    }
+    return text + (able_.size() > 1 ? wrapped(sentence(), "  ", "  ") : "") + parts(rows_);
+  }
+
+ private:
+  [[nodiscard]] char mark_of(const StepRow* row) const {
+    const auto is_row = [&](std::size_t place) { return able_[place] == row; };
+    return able_.size() < 2 || !std::ranges::any_of(verdict_.front, is_row) ? ' ' : verdict_.wins() ? '>' : '~';
+  }
+  [[nodiscard]] std::string name(std::size_t place) const { return able_[verdict_.order[place]]->text("strategy"); }
+  [[nodiscard]] double time(std::size_t place) const { return able_[verdict_.order[place]]->number("time_ms"); }
+
+  [[nodiscard]] std::string sentence() const {
+    if (verdict_.wins()) {
+      return fmt::format("{} wins{}: {:.1f}% less time than {}.", name(0), sure_in_words(verdict_.probability),
+                         100.0 * (1.0 - time(0) / time(1)), name(1));
+    }
+    std::vector<std::string> names;
+    double slowest = 0.0;
+    for (const std::size_t place : verdict_.front) {
+      names.push_back(able_[place]->text("strategy"));
+      slowest = std::max(slowest, able_[place]->number("time_ms"));
+    }
+    return fmt::format("Tie: {} are within {:.1f}%; a win needs {}.", names_in_words(names),
+                       100.0 * (slowest / time(0) - 1.0), rule_in_words(rule_));
+  }
+
+  PlanRows rows_;
+  VerdictRule rule_;
+  PlanRows able_;
+  Verdict verdict_;
+};
+
+/// What was asked but the strategy: the cells that stand before it.
+std::string plan_key(const StepRow& row) {
+  StepRow asked;
+  const bool is_decode = row.text("scope") == "decode";
+  for (const auto& cell : row.cells) {
+    if (cell.first == "strategy") {
+      break;
+    }
+    // Decoding compares sums of whole outputs with ranks that share the tokens.
+    if (!is_decode || cell.first != "sequence_parallel") {
+      asked.cells.push_back(cell);
+    }
+  }
+  return object(asked);
+}
+
+/// "commfuse on 64 GPUs (8 tensor x 8 pipeline)"
+std::string plan_in_words(const StepRow& row) {
+  return fmt::format("{} on {} GPUs ({})", row.text("strategy"), row.count("gpus"), spread(row));
+}
+
+/// Of several plans the one to take, and those that tie with it; empty where there is only one, or none fits. Errors of
+/// different plans are not known against each other, so the difference alone decides.
+std::string best_in_words(std::span<const StepRow> rows, const VerdictRule& rule) {
+  std::vector<const StepRow*> able;
+  std::vector<Contender> contenders;
   bool several = false;
   for (const StepRow& row : rows) {
     several = several || heading(row) != heading(rows.front());
-    const bool counts = row.feasible() && (!row.has("fits") || row.holds("fits"));
-    if (counts && (best == nullptr || row.number("tokens_per_second_gpu") > best->number("tokens_per_second_gpu"))) {
-      best = &row;
+    if (row.feasible() && (!row.has("fits") || row.holds("fits"))) {
+      able.push_back(&row);
+      contenders.push_back({1.0 / row.number("tokens_per_second_gpu")});
     }
   }
-  if (!several || best == nullptr) {
+  if (!several || able.empty()) {
     return {};
   }
+  const Verdict verdict = verdict_of(contenders, rule);
+  const StepRow& best = *able[verdict.front.front()];
+  constexpr std::size_t most = 3;
+  std::vector<std::string> ties;
+  for (std::size_t i = 1; i < verdict.front.size() && ties.size() < most; ++i) {
+    ties.push_back(plan_in_words(*able[verdict.front[i]]));
+  }
+  if (verdict.front.size() - 1 > most) {
+    ties.push_back(fmt::format("{} more", verdict.front.size() - 1 - most));
+  }
   return wrapped(
-      fmt::format("Most tokens a second and GPU of what fits: {:.0f}, by {} on {} GPUs ({}), batch {}, seq {}",
-                  best->number("tokens_per_second_gpu"), best->text("strategy"), best->count("gpus"), spread(*best),
-                  best->count("batch"), format_count(best->count("seq"))),
+      fmt::format(
+          "Most tokens a second and GPU of what fits: {:.0f}, by {}, batch {}, seq {}{}",
+          best.number("tokens_per_second_gpu"), plan_in_words(best), best.count("batch"),
+          format_count(best.count("seq")),
+          ties.empty() ? "" : fmt::format("; within {:.3g}%: {}", 100.0 * rule.difference, names_in_words(ties))),
       "\n", "");
 }
 
 }  // namespace
 
-std::string step_table(std::span<const StepRow> rows) {
-  std::string text;
-  std::string above;
-  std::string memory;
-  std::string percentiles;
+std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows) {
+  std::map<std::string, std::size_t> places;
+  std::vector<std::vector<const StepRow*>> plans;
   for (const StepRow& row : rows) {
-    if (const std::string here = heading(row); here != above) {
-      text += spread_in_words(std::exchange(percentiles, {})) + memory + (above.empty() ? "" : "\n") +
-              wrapped(here, "", "  ") + fmt::format("\n  {:<14}{:>9}{:>9}{:>7}", "", "time/ms", "tokens/s", "MFU");
-      text += row.has("hfu") ? fmt::format("{:>7}{:>9}{:>8}{:>8}{:>7}\n", "HFU", "compute", "waiting", "grads", "optim")
-                             : "\n";
-      above = here;
+    const auto [place, is_new] = places.try_emplace(plan_key(row), plans.size());
+    if (is_new) {
+      plans.emplace_back();
     }
-    text += table_row(row);
-    percentiles += percentiles_in_words(row);
-    memory = row.feasible() ? memory_in_words(row) : memory;
+    plans[place->second].push_back(&row);
   }
-  return text + spread_in_words(percentiles) + memory + best_in_words(rows);
+  return plans;
+}
+
+std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule) {
+  std::string text;
+  for (const PlanRows& plan : plans_of(rows)) {
+    std::string memory;
+    std::string percentiles;
+    for (const StepRow* row : plan) {
+      percentiles += percentiles_in_words(*row);
+      memory = row->feasible() ? memory_in_words(*row) : memory;
+    }
+    text += (text.empty() ? "" : "\n") + wrapped(heading(*plan.front()), "", "  ") + "\n" +
+            PlanBlock(plan, rule).table() + spread_in_words(percentiles) + memory;
+  }
+  return text + best_in_words(rows, rule);
 }
 
 std::string to_json(std::span<const StepRow> rows) { return json_array(rows, object); }

@@ -4,14 +4,20 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
+#include "model/analysis/verdict.h"
 #include "model/record/step_row.h"
 
 namespace commfuse::reports {
 
-/// A block a plan: time, tokens a second, use of the GPUs and, of training, where the time goes; memory below.
-/// Of several plans last the one to take.
-std::string step_table(std::span<const StepRow> rows);
+/// A block a plan: time, how sure it is, tokens a second and use of the GPUs; below the verdict, of training where the
+/// time goes, and memory. Of several plans last the one to take. Strategies of one plan stand in one block, wherever
+/// they are among the rows.
+std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {});
+
+/// Runs of rows that differ in their strategy alone, in the order in which they first come.
+std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows);
 
 std::string to_json(std::span<const StepRow> rows);
 std::string to_json_lines(std::span<const StepRow> rows);

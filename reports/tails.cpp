@@ -9,7 +9,6 @@
 #include "model/check.h"
 #include "model/config/quantity.h"
 #include "model/wrapped.h"
-#include "reports/comparison.h"
 #include "reports/point_rows.h"
 
 namespace commfuse::reports {

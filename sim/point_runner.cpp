@@ -108,11 +108,11 @@ struct PlayedRow {
 PlayedRow played_row(const Point& point, Prediction& prediction, Predictor& predictor) {
   predictor.add_tails(point, prediction);
   PlayedRow played{row_of(point, prediction)};
+  const Program& program = prediction.structure->program();
+  played.row.warnings = fmt::format("{}", fmt::join(outside_fit(program, prediction.sizes, point.machine), "; "));
   if (point.raised != nullptr) {
-    const Program& program = prediction.structure->program();
     played.uncertainty = predictor.uncertainty(point, prediction);
     played.row.makespan_error = error_of(played.uncertainty);
-    played.row.warnings = fmt::format("{}", fmt::join(outside_fit(program, prediction.sizes, point.machine), "; "));
   }
   return played;
 }

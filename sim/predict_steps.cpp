@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/check.h"
 #include "model/config/catalogue.h"
@@ -16,8 +17,10 @@
 #include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "model/cost/group.h"
+#include "model/hardware/raised.h"
 #include "model/record/result.h"
 #include "sim/step/step.h"
+#include "sim/step/step_uncertainty.h"
 
 namespace commfuse {
 
@@ -32,9 +35,19 @@ struct SizedMachine {
 
 }  // namespace
 
-/// By machine of the library and its number of nodes.
+/// By machine of the library, as it is or raised, and its number of nodes.
 class StepPoints::Sites {
  public:
+  /// Each raised machine, of the size that the plan needs.
+  std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan) {
+    std::vector<RaisedStep> all;
+    for (const RaisedMachine& one : machines) {
+      SizedMachine& sized = of(one.machine, plan);
+      all.push_back({one.parameter, &sized.machine, &sized.times});
+    }
+    return all;
+  }
+
   SizedMachine& of(const Machine& machine, const TrainingPlan& plan) {
     Machine sized = resized(machine, plan);
     std::unique_ptr<SizedMachine>& site = sites_[{&machine, sized.nodes}];
@@ -256,9 +269,54 @@ void warn_of_nodes(StepRow& row, const StepPoint& point) {
   }
 }
 
+constexpr StepTime training{[](const StepPoint& point, SiteTimes& times) { return predict_step(point, times).time; }};
+constexpr StepTime prefilling{
+    [](const StepPoint& point, SiteTimes& times) { return predict_prefill(point, times).time; }, false};
+constexpr StepTime decoding{[](const StepPoint& point, SiteTimes& times) { return predict_decode(point, times).time; },
+                            false};
+
+/// How sure the rows of a point are, each by itself and against the fastest of the others.
+class StepDoubts {
+ public:
+  /// `raised` is empty where nobody asks.
+  StepDoubts(StepTime time, SiteTimes& times, std::vector<RaisedStep> raised)
+      : time_(time), times_(times), raised_(std::move(raised)) {}
+
+  void add(const StepPoint& point, std::size_t row) {
+    if (!raised_.empty()) {
+      doubts_.push_back({row, time_.of(point, times_), step_uncertainty(point, times_, time_, raised_)});
+    }
+  }
+
+  void put(std::vector<StepRow>& rows) const {
+    for (const Doubted& one : doubts_) {
+      StepRow& row = rows[one.row];
+      row.add("time_error", error_of(one.uncertainty));
+      const Doubted* rival = nullptr;
+      for (const Doubted& other : doubts_) {
+        rival = &other != &one && (rival == nullptr || other.time < rival->time) ? &other : rival;
+      }
+      if (rival != nullptr) {
+        row.add("win_probability", probability_shorter(one.time, one.uncertainty, rival->time, rival->uncertainty));
+      }
+    }
+  }
+
+ private:
+  struct Doubted {
+    std::size_t row = 0;
+    Duration time{};
+    Uncertainty uncertainty;
+  };
+  StepTime time_;
+  SiteTimes& times_;
+  std::vector<RaisedStep> raised_;
+  std::vector<Doubted> doubts_;
+};
+
 /// What every engine does first, sums of whole outputs; then the strategies, for which the ranks share the tokens of
 /// the batch. One that cannot cut so few tokens is a row with its reason.
-std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times) {
+std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, SiteTimes& times, StepDoubts& doubts) {
   point.cached = settings.count("seq");
   point.latent_decode = chosen(latent_decode_choices, settings.text("step.latent_decode"));
   const TrainingPlan shared = point.plan;
@@ -268,6 +326,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   add_links(rows.back(), *point.machine);
   add(rows.back(), predict_decode(point, times), point);
   warn_of_nodes(rows.back(), point);
+  doubts.add(point, 0);
   if (!shared.sequence_parallel) {
     return rows;
   }
@@ -285,6 +344,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
       require_possible(point);
       add(rows.back(), predict_decode(point, times), point);
       warn_of_nodes(rows.back(), point);
+      doubts.add(point, rows.size() - 1);
     } catch (const ConfigError& error) {
       rows.back().add("reason", error.what());
     }
@@ -338,15 +398,27 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
     point.framework.issue.value = Duration::zero();
     point.framework.graph_gap = site.machine.accelerator.graph_node_gap.value;
   }
-  if (settings.text("scope") == "decode") {
-    return decode_rows(settings, point, site.times);
+  const std::string& scope = settings.text("scope");
+  std::vector<RaisedStep> raised;
+  if (chosen(switch_choices, settings.text("uncertainty"))) {
+    raised = sites_->raised(*library_.raised(settings), plan);
   }
-  require_possible(point);
+  StepDoubts doubts(scope == "decode"    ? decoding
+                    : scope == "prefill" ? prefilling
+                                         : training,
+                    site.times, std::move(raised));
   std::vector<StepRow> rows;
-  for (const Strategy* strategy : strategies_of(settings, plan)) {
-    point.strategies = {strategy};
-    rows.push_back(row_of(settings, point, site.times));
+  if (scope == "decode") {
+    rows = decode_rows(settings, point, site.times, doubts);
+  } else {
+    require_possible(point);
+    for (const Strategy* strategy : strategies_of(settings, plan)) {
+      point.strategies = {strategy};
+      rows.push_back(row_of(settings, point, site.times));
+      doubts.add(point, rows.size() - 1);
+    }
   }
+  doubts.put(rows);
   return rows;
 }
 

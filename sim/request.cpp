@@ -174,6 +174,10 @@ MonteCarloOptions monte_carlo_of(const Settings& settings, std::shared_ptr<const
           .samples = static_cast<std::size_t>(samples_of(settings))};
 }
 
+VerdictRule verdict_rule_of(const Settings& settings) {
+  return {.difference = settings.share("verdict.difference"), .probability = settings.share("verdict.probability")};
+}
+
 bool is_whole_model(const Settings& settings) {
   const std::string& scope = settings.text("scope");
   return std::find(whole_model_scopes.begin(), whole_model_scopes.end(), scope) != whole_model_scopes.end();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "model/config/settings.h"
 #include "sim/predict.h"
 
@@ -64,6 +65,9 @@ class Library {
   std::map<std::string, std::shared_ptr<const Faults>> faults_;
   std::vector<HandWritten> schedules_;
 };
+
+/// verdict.difference and verdict.probability.
+VerdictRule verdict_rule_of(const Settings& settings);
 
 /// Whether the scope is a training step, a prefill or a decoding step, which sim/step predicts and not a Point.
 bool is_whole_model(const Settings& settings);

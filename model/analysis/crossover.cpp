@@ -2,6 +2,7 @@
 #include "model/analysis/crossover.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -15,8 +16,10 @@ namespace {
 
 std::size_t index_of(MapAxis axis) { return static_cast<std::size_t>(axis); }
 
-/// By family, at one point.
-using Times = std::map<std::string, Duration>;
+/// By family, at one point: its fastest schedule.
+using Times = std::map<std::string, const MapEntry*>;
+
+Contender contender_of(const MapEntry& entry) { return {to_seconds(entry.time), entry.error, entry.win_probability}; }
 
 void add_value(std::vector<MapValue>& values, const MapValue& value) {
   check(value.value > 0.0, "values of a map are above 0");
@@ -30,7 +33,7 @@ void add_value(std::vector<MapValue>& values, const MapValue& value) {
 /// Of one setting.
 class Builder {
  public:
-  Builder(std::string setting, double margin) : margin_(margin) { map_.setting = std::move(setting); }
+  Builder(std::string setting, const VerdictRule& rule) : rule_(rule) { map_.setting = std::move(setting); }
 
   void add(const MapEntry& entry) {
     check(entry.time > Duration::zero(), "a strategy of a map takes time");
@@ -42,8 +45,8 @@ class Builder {
 
   CrossoverMap build() {
     for (const MapEntry* entry : entries_) {
-      const auto [known, is_new] = times_[reversed(place_of(entry->at))].emplace(entry->strategy, entry->time);
-      known->second = is_new ? known->second : std::min(known->second, entry->time);
+      const MapEntry*& known = times_[reversed(place_of(entry->at))][entry->strategy];
+      known = known == nullptr || entry->time < known->time ? entry : known;
     }
     std::set<std::string> winners;
     for (const auto& [place, times] : times_) {
@@ -86,26 +89,26 @@ class Builder {
   }
 
   [[nodiscard]] MapCell cell_of(const MapPlace& place, const Times& times) const {
-    MapCell cell{.place = place};
-    for (const auto& [strategy, time] : times) {
-      if (cell.winner.empty() || time < cell.time) {
-        cell.winner = strategy;
-        cell.time = time;
-      }
+    std::vector<const MapEntry*> families;
+    std::vector<Contender> contenders;
+    for (const auto& [strategy, entry] : times) {
+      families.push_back(entry);
+      contenders.push_back(contender_of(*entry));
     }
-    Duration second{};
-    for (const auto& [strategy, time] : times) {
-      if (strategy != cell.winner && (cell.second.empty() || time < second)) {
-        cell.second = strategy;
-        second = time;
-      }
+    const Verdict verdict = verdict_of(contenders, rule_);
+    const MapEntry& fastest = *families[verdict.order.front()];
+    MapCell cell{.place = place, .winner = fastest.strategy, .time = fastest.time};
+    cell.probability = verdict.probability;
+    for (std::size_t i = 1; i < verdict.front.size(); ++i) {
+      cell.tied.push_back(families[verdict.front[i]]->strategy);
     }
-    if (!cell.second.empty()) {
-      cell.saved = 1.0 - to_seconds(cell.time) / to_seconds(second);
-      cell.close = to_seconds(second) < (1.0 + margin_) * to_seconds(cell.time);
+    if (families.size() > 1) {
+      const MapEntry& second = *families[verdict.order[1]];
+      cell.second = second.strategy;
+      cell.saved = 1.0 - to_seconds(cell.time) / to_seconds(second.time);
     }
     if (const auto serial = times.find("serial"); serial != times.end()) {
-      cell.of_serial = 1.0 - to_seconds(cell.time) / to_seconds(serial->second);
+      cell.of_serial = 1.0 - to_seconds(cell.time) / to_seconds(serial->second->time);
     }
     return cell;
   }
@@ -129,12 +132,12 @@ class Builder {
       return;
     }
     const auto log_of = [](const Times& times, const std::string& strategy) {
-      return std::log(to_seconds(times.at(strategy)));
+      return std::log(to_seconds(times.at(strategy)->time));
     };
     const double lead_below = log_of(below, crossing.above) - log_of(below, crossing.below);
     const double lead_above = log_of(above, crossing.below) - log_of(above, crossing.above);
-    const double least = std::log1p(margin_);
-    crossing.clear = lead_below >= least && lead_above >= least;
+    crossing.clear =
+        beats(*below.at(crossing.below), *lower->second) && beats(*above.at(crossing.above), *upper->second);
     if (crossing.axis == MapAxis::ranks || lead_below + lead_above <= 0.0) {
       return;
     }
@@ -155,7 +158,11 @@ class Builder {
     }
   }
 
-  double margin_;
+  [[nodiscard]] bool beats(const MapEntry& faster, const MapEntry& slower) const {
+    return verdict_of(std::array{contender_of(faster), contender_of(slower)}, rule_).wins();
+  }
+
+  VerdictRule rule_;
   CrossoverMap map_;
   std::vector<const MapEntry*> entries_;
   std::map<MapPlace, Times> times_;  // by reversed place
@@ -181,11 +188,11 @@ const MapCell* CrossoverMap::at(const MapPlace& place) const {
   return found == cells.end() || found->place != place ? nullptr : &*found;
 }
 
-std::vector<CrossoverMap> crossover_maps(std::span<const MapEntry> entries, double margin) {
+std::vector<CrossoverMap> crossover_maps(std::span<const MapEntry> entries, const VerdictRule& rule) {
   std::vector<std::string> settings;
   std::map<std::string, Builder> builders;
   for (const MapEntry& entry : entries) {
-    const auto [builder, is_new] = builders.try_emplace(entry.setting, entry.setting, margin);
+    const auto [builder, is_new] = builders.try_emplace(entry.setting, entry.setting, rule);
     if (is_new) {
       settings.push_back(entry.setting);
     }

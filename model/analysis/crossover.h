@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "model/units.h"
 
 namespace commfuse {
@@ -32,8 +33,10 @@ using MapPoint = std::array<MapValue, all_map_axes.size()>;
 struct MapEntry {
   std::string setting;  ///< All else that was asked, in words: only equal ones compare.
   MapPoint at;
-  std::string strategy;  ///< Its schedules count as one family: the fastest stands for it.
-  Duration time{};       ///< Above 0.
+  std::string strategy;           ///< Its schedules count as one family: the fastest stands for it.
+  Duration time{};                ///< Above 0.
+  std::optional<double> error{};  ///< Contender's, as the next.
+  std::optional<double> win_probability{};
 };
 
 /// Place of a value on each axis.
@@ -43,10 +46,13 @@ struct MapCell {
   MapPlace place{};
   std::string winner;
   Duration time{};
-  std::string second;                 ///< The fastest other family; empty where there is none.
-  std::optional<double> saved{};      ///< Share of the second's time that the winner saves.
-  std::optional<double> of_serial{};  ///< The same of serial, also where serial wins; nothing where it was not run.
-  bool close = false;                 ///< The second takes less than the margin longer.
+  std::string second;                   ///< The fastest other family; empty where there is none.
+  std::optional<double> saved{};        ///< Share of the second's time that the winner saves.
+  std::optional<double> of_serial{};    ///< The same of serial, also where serial wins; nothing where it was not run.
+  std::vector<std::string> tied{};      ///< Families that tie with the fastest one, which is `winner`; none: it wins.
+  std::optional<double> probability{};  ///< Verdict's.
+
+  [[nodiscard]] bool wins() const { return tied.empty(); }
 };
 
 /// Between two neighbours on an axis the winner changes.
@@ -59,7 +65,7 @@ struct Crossing {
   /// ranks, which have no values between; where one of the two was not run at both; and where a third family would be
   /// faster there, so that the line tells of no change that happens.
   std::optional<double> at{};
-  bool clear = false;  ///< At both neighbours the winner leads the other of the two by the margin at least.
+  bool clear = false;  ///< At both neighbours the winner wins against the other of the two.
 };
 
 struct CrossoverMap {
@@ -74,8 +80,8 @@ struct CrossoverMap {
   [[nodiscard]] const MapCell* at(const MapPlace& place) const;
 };
 
-/// One a setting that has two points and two families at least, in the order in which they first come. `margin`: share
-/// of time below which no winner is named. Requires times and values above 0.
-std::vector<CrossoverMap> crossover_maps(std::span<const MapEntry> entries, double margin);
+/// One a setting that has two points and two families at least, in the order in which they first come. Requires times
+/// and values above 0.
+std::vector<CrossoverMap> crossover_maps(std::span<const MapEntry> entries, const VerdictRule& rule = {});
 
 }  // namespace commfuse

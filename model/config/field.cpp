@@ -443,6 +443,26 @@ constexpr std::array fields{
           .preset = "on",
           .example = "off",
           .choices = words<switch_choices>},
+    Field{.key = "verdict.difference",
+          .flag = "verdict-difference",
+          .group = how,
+          .doc = "A win needs a larger difference in time than this; else a tie",
+          .preset = "2%",
+          .example = "5%",
+          .type = FieldType::share,
+          .least = 0,
+          .most = 100,
+          .of_point = false},
+    Field{.key = "verdict.probability",
+          .flag = "verdict-probability",
+          .group = how,
+          .doc = "A win needs at least this probability; else a tie",
+          .preset = "80%",
+          .example = "95%",
+          .type = FieldType::share,
+          .least = 50,
+          .most = 100,
+          .of_point = false},
     Field{.key = "evaluator",
           .flag = "evaluator",
           .group = how,
@@ -493,6 +513,17 @@ std::optional<std::string> mistake_in_bandwidth(std::string_view text) {
     return std::nullopt;
   }
   return misread(text, "a bandwidth", "write how many times the link's own, x0.001 to x1000, or a rate, as in 450GB/s");
+}
+
+std::optional<std::string> mistake_in_share(const Field& field, std::string_view text) {
+  const std::optional<double> share = parse_share(text);
+  if (!share) {
+    return misread(text, "a share", fmt::format("write percent, such as {}", field.example));
+  }
+  if (100.0 * *share < static_cast<double>(field.least) || 100.0 * *share > static_cast<double>(field.most)) {
+    return fmt::format("{} is out of range; choose {}% to {}%", in_quotes(text), field.least, field.most);
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> mistake_in_word(const Field& field, std::string_view word) {
@@ -579,6 +610,7 @@ std::optional<std::string> mistake_in(const Field& field, std::string_view text)
     case FieldType::choices: return mistake_in_words(field, text);
     case FieldType::count: return mistake_in_count(field, text);
     case FieldType::bandwidth: return mistake_in_bandwidth(text);
+    case FieldType::share: return mistake_in_share(field, text);
   }
   return std::nullopt;
 }
@@ -604,6 +636,8 @@ std::string values_in_words(const Field& field) {
                          format_count(field.most));
     case FieldType::bandwidth:
       return "how many times the link's own, x0.001 to x1000, or a nominal rate of one direction, as in 450GB/s";
+    case FieldType::share:
+      return fmt::format("a share from {0}% to {1}%, as in {2}", field.least, field.most, field.example);
   }
   return {};
 }

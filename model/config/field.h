@@ -15,11 +15,12 @@
 namespace commfuse {
 
 enum class FieldType : std::uint8_t {
-  name,      ///< of a catalogue, or a path
-  choice,    ///< one word of `choices`
-  choices,   ///< several, between commas; the first of them, "all", stands for every one
-  count,     ///< a whole number, binary K, M and G
-  bandwidth  ///< of a link: "x2" of its own, or "450 GB/s"
+  name,       ///< of a catalogue, or a path
+  choice,     ///< one word of `choices`
+  choices,    ///< several, between commas; the first of them, "all", stands for every one
+  count,      ///< a whole number, binary K, M and G
+  bandwidth,  ///< of a link: "x2" of its own, or "450 GB/s"
+  share       ///< "2%" or 0.02; `least` and `most` are percent
 };
 
 /// What `a..b` on an axis means where no step is given.
@@ -38,7 +39,7 @@ struct Field {
   Catalogue catalogue = Catalogue::models;               ///< of a name
   std::vector<std::string_view> (*choices)() = nullptr;  ///< of a choice
   std::string_view noun = "choice", nouns = "choices";   ///< of a choice: "'fp64' is no dtype; known dtypes: ..."
-  std::int64_t least = 1, most = 1;                      ///< of a count
+  std::int64_t least = 1, most = 1;                      ///< of a count; of a share in percent
   std::string_view unit;                                 ///< of a count, in words: "tokens"; may be empty
   Growth growth = Growth::doubles;                       ///< of a count
   bool of_point = true;                                  ///< false: changes no result, so no axis

@@ -50,8 +50,8 @@ constexpr std::array<Unit, 10> bandwidth_units{{{"B/s", 1.0},
 constexpr std::array<Unit, 5> compute_units{
     {{"FLOP/s", 1.0}, {"MFLOP/s", 1e6}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}, {"PFLOP/s", 1e15}}};
 constexpr std::array<Unit, 3> power_units{{{"W", 1.0}, {"kW", 1e3}, {"MW", 1e6}}};
-constexpr std::array<Unit, 6> span_units{
-    {{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}, {"h", 3600.0}, {"days", 86400.0}, {"d", 86400.0}}};
+constexpr std::array<Unit, 7> span_units{
+    {{"ms", 1e-3}, {"s", 1.0}, {"min", 60.0}, {"h", 3600.0}, {"days", 86400.0}, {"day", 86400.0}, {"d", 86400.0}}};
 constexpr std::array<Unit, 4> count_units{{{"", 1.0}, {"K", kibi}, {"M", mebi}, {"G", gibi}}};
 
 constexpr double longest_seconds = 9.2e6;             // The range of Duration.
@@ -199,6 +199,16 @@ std::optional<double> parse_number(std::string_view text) {
     return std::nullopt;
   }
   return negative ? -*value : *value;
+}
+
+std::optional<double> parse_share(std::string_view text) {
+  const bool is_percent = text.ends_with('%');
+  if (is_percent) {
+    text.remove_suffix(1);
+    text = text.substr(0, text.find_last_not_of(' ') + 1);
+  }
+  const std::optional<double> number = parse_number(text);
+  return number && is_percent ? std::optional(*number / 100.0) : number;
 }
 
 std::string format_duration(Duration duration) {

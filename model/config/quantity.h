@@ -38,6 +38,8 @@ std::optional<std::int64_t> parse_count(std::string_view text);
 std::optional<std::int64_t> parse_integer(std::string_view text);
 /// A plain decimal number, perhaps with an exponent; a sign is allowed here; no leading zero.
 std::optional<double> parse_number(std::string_view text);
+/// "2%", "2.5 %", or 0.02.
+std::optional<double> parse_share(std::string_view text);
 
 // The shortest text that reads back to the same value, in the unit that leaves the number in [1, 1000) (1024 for sizes)
 // where there is one.

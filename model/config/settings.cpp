@@ -79,6 +79,12 @@ std::int64_t Settings::count(std::string_view key) const {
   return *value;
 }
 
+double Settings::share(std::string_view key) const {
+  const std::optional<double> value = parse_share(text(key));
+  check(value.has_value(), "a share that is asked for is fixed");
+  return *value;
+}
+
 std::int64_t samples_of(const Settings& settings) {
   constexpr std::int64_t usual = 1000;
   if (settings.has("samples")) {

@@ -175,6 +175,8 @@ struct CapacityPlan {
 
   std::vector<CapacityKind> kinds;
   std::optional<std::size_t> answer;  ///< Among the kinds.
+  std::vector<RunPlace> ties;         ///< Other runs that keep the limits and tie with the best one in what is sought.
+  std::string tie_rule;               ///< Why the answer is taken of all that tie: "fewer GPUs"; empty without ties.
   std::vector<RunPlace> pareto;       ///< Runs that no other beats in both days and cost, the shortest first.
   std::optional<std::size_t> knee;    ///< Among those, over the logarithm of days.
   std::vector<WhatIf> what_ifs;       ///< Of the answer, as what follows.

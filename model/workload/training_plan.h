@@ -76,6 +76,11 @@ struct TrainingPlan {
   [[nodiscard]] std::int64_t sequence_ranks() const { return context * ulysses; }
   /// Ranks that hold the same weights.
   [[nodiscard]] std::int64_t replicas() const { return data * sequence_ranks(); }
+  /// How many of tensor, pipeline, data, context, Ulysses and expert parallelism are above 1.
+  [[nodiscard]] int kinds_of_parallelism() const {
+    return static_cast<int>(tensor > 1) + static_cast<int>(pipeline > 1) + static_cast<int>(data > 1) +
+           static_cast<int>(context > 1) + static_cast<int>(ulysses > 1) + static_cast<int>(expert > 1);
+  }
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (data * micro_batch); }
   /// Whether replicas share the gradients of every micro-batch: with ZeRO 3, or ZeRO 2 without a pipeline, as DeepSpeed
   /// does. With one, whose stages have several micro-batches under way, they are added up whole and shared behind the

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "reports/figure/spread.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
+#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
@@ -93,15 +95,21 @@ std::string winners_title(const CrossoverMap& map) {
   return text;
 }
 
-/// Time of the best other over its own, by sequence.
-using Lead = std::map<std::int64_t, double>;
+/// Time of the best other over its own, and whether it wins.
+struct Ahead {
+  double ratio = 1.0;
+  bool wins = false;
+};
+/// By sequence.
+using Lead = std::map<std::int64_t, Ahead>;
 
 struct Best {
   const ResultRow* own = nullptr;
   const ResultRow* other = nullptr;
 };
 
-std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::string_view strategy) {
+std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::string_view strategy,
+                                      const VerdictRule& rule) {
   std::map<std::pair<std::int64_t, std::int64_t>, Best> best;
   for (const ResultRow& row : rows) {
     const ResultRow*& kept =
@@ -113,7 +121,9 @@ std::map<std::int64_t, Lead> leads_of(std::span<const ResultRow> rows, std::stri
   std::map<std::int64_t, Lead> leads;
   for (const auto& [place, both] : best) {
     if (both.own != nullptr && both.other != nullptr) {
-      leads[place.first][place.second] = times_slower(*both.other, *both.own);
+      const Verdict verdict = verdict_of(std::array{contender_of(*both.own), contender_of(*both.other)}, rule);
+      leads[place.first][place.second] = {times_slower(*both.other, *both.own),
+                                          verdict.wins() && verdict.front.front() == 0};
     }
   }
   std::erase_if(leads, [](const auto& one) { return one.second.size() < 2; });
@@ -135,8 +145,8 @@ void thin(Map& all, std::size_t most) {
 /// The first place where a lead passes 1.
 std::optional<double> crossing_of(const Lead& lead) {
   for (auto here = lead.begin(), next = std::next(here); next != lead.end(); here = next++) {
-    const double a = std::log(here->second);
-    const double b = std::log(next->second);
+    const double a = std::log(here->second.ratio);
+    const double b = std::log(next->second.ratio);
     if ((a < 0.0) != (b < 0.0)) {
       const double x = std::log(static_cast<double>(here->first));
       const double y = std::log(static_cast<double>(next->first));
@@ -149,7 +159,8 @@ std::optional<double> crossing_of(const Lead& lead) {
 void add_lead(std::int64_t ranks, const Lead& lead, std::string_view strategy, Figure& figure) {
   const LineStyle style = style_of(figure.legend.size());
   LineMark line{.role = style.role, .name = fmt::format("{} ranks", ranks), .dashes = std::string{style.dashes}};
-  for (const auto& [seq, ratio] : lead) {
+  for (const auto& [seq, ahead] : lead) {
+    const double ratio = ahead.ratio;
     line.points.push_back({static_cast<double>(seq), ratio});
     line.tips.push_back(fmt::format("ranks {}, seq {}: {} is {:.3f}x as fast as the best other", ranks,
                                     format_count(seq), strategy, ratio));
@@ -174,11 +185,11 @@ std::string lead_title(const std::map<std::int64_t, Lead>& leads, std::string_vi
   std::size_t ahead = 0;
   std::size_t all = 0;
   for (const auto& [ranks, lead] : leads) {
-    for (const auto& [seq, ratio] : lead) {
+    for (const auto& [seq, here] : lead) {
       ++all;
-      ahead += ratio > 1.0 + too_close ? 1 : 0;
-      if (ratio > most) {
-        most = ratio;
+      ahead += here.wins ? 1 : 0;
+      if (here.ratio > most) {
+        most = here.ratio;
         where = {ranks, seq};
       }
     }
@@ -187,14 +198,14 @@ std::string lead_title(const std::map<std::int64_t, Lead>& leads, std::string_vi
                      all, most, where.first, format_count(where.second));
 }
 
-void set_lead_axes(const std::map<std::int64_t, Lead>& leads, Figure& figure) {
-  double least = 1.0 - 2.0 * too_close;
-  double most = 1.0 + 2.0 * too_close;
+void set_lead_axes(const std::map<std::int64_t, Lead>& leads, double difference, Figure& figure) {
+  double least = 1.0 - 2.0 * difference;
+  double most = 1.0 + 2.0 * difference;
   std::map<std::int64_t, bool> sequences;
   for (const auto& [ranks, lead] : leads) {
-    for (const auto& [seq, ratio] : lead) {
-      least = std::min(least, ratio - 0.01);
-      most = std::max(most, ratio + 0.01);
+    for (const auto& [seq, ahead] : lead) {
+      least = std::min(least, ahead.ratio - 0.01);
+      most = std::max(most, ahead.ratio + 0.01);
       sequences[seq] = true;
     }
   }
@@ -212,8 +223,8 @@ void set_lead_axes(const std::map<std::int64_t, Lead>& leads, Figure& figure) {
   }
   figure.y = {.label = "time of the best other over its own", .low = least, .high = most, .grid = true};
   figure.y.ticks = round_ticks(least, most, 6);
-  figure.marks.emplace_back(BandMark{.low = {{figure.x.low, 1.0 - too_close}, {figure.x.high, 1.0 - too_close}},
-                                     .high = {{figure.x.low, 1.0 + too_close}, {figure.x.high, 1.0 + too_close}},
+  figure.marks.emplace_back(BandMark{.low = {{figure.x.low, 1.0 - difference}, {figure.x.high, 1.0 - difference}},
+                                     .high = {{figure.x.low, 1.0 + difference}, {figure.x.high, 1.0 + difference}},
                                      .role = Role::muted});
   figure.marks.emplace_back(
       LineMark{.points = {{figure.x.low, 1.0}, {figure.x.high, 1.0}}, .role = Role::muted, .dashed = true});
@@ -242,22 +253,24 @@ Figure winner_figure(const CrossoverMap& map, std::string id) {
     const std::string& seq = sequences.text(cell.place[index_of(MapAxis::seq)]);
     const std::string share = cell.saved ? percent(*cell.saved) : "";
     const std::string saving = cell.saved ? fmt::format(" saves {} of the time of {}", share, cell.second) : "";
-    figure.marks.emplace_back(CellMark{.at = {*x, *y},
-                                       .level = std::nullopt,
-                                       .text = fmt::format("{} {}", names[strategy], share),
-                                       .tip = fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner, saving,
-                                                          cell.close ? ", too close to call" : ""),
-                                       .framed = cell.close,
-                                       .role = style_of(strategy).role});
+    figure.marks.emplace_back(
+        CellMark{.at = {*x, *y},
+                 .level = std::nullopt,
+                 .text = fmt::format("{} {}", names[strategy], share),
+                 .tip = fmt::format("ranks {}, seq {}: {}{}{}", ranks, seq, cell.winner, saving,
+                                    cell.wins() ? "" : ", ties with " + names_in_words(cell.tied)),
+                 .framed = !cell.wins(),
+                 .role = style_of(strategy).role});
     figure.data.rows.push_back({ranks, seq, cell.winner, cell.second, cell.saved ? fmt::format("{}", *cell.saved) : "",
-                                cell.close ? "1" : "0"});
+                                cell.wins() ? "0" : "1"});
   }
   figure.description = figure.title + "; the data say it point by point.";
   return figure;
 }
 
-std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_view strategy, std::string id) {
-  std::map<std::int64_t, Lead> leads = leads_of(rows, strategy);
+std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_view strategy, std::string id,
+                                  const VerdictRule& rule) {
+  std::map<std::int64_t, Lead> leads = leads_of(rows, strategy, rule);
   if (leads.empty()) {
     return std::nullopt;
   }
@@ -268,12 +281,12 @@ std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_v
   figure.data.columns = {"ranks", "seq", "times_as_fast"};
   constexpr std::size_t most_points = 200;
   thin(leads, series_roles.size());
-  set_lead_axes(leads, figure);
+  set_lead_axes(leads, rule.difference, figure);
   for (auto& [ranks, lead] : leads) {
     thin(lead, most_points);
     add_lead(ranks, lead, strategy, figure);
   }
-  figure.legend.push_back({fmt::format("within {:.0f}%: too close to call", 100.0 * too_close), Role::muted});
+  figure.legend.push_back({fmt::format("within {:.3g}%: a tie", 100.0 * rule.difference), Role::muted});
   figure.description = figure.title + ".";
   return figure;
 }

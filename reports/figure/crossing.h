@@ -13,13 +13,14 @@
 
 namespace commfuse::reports {
 
-/// Sequence against ranks, at the first bandwidths of the map; a frame where it is too close to call. Requires a map of
+/// Sequence against ranks, at the first bandwidths of the map; a frame where it ties. Requires a map of
 /// several points.
 Figure winner_figure(const CrossoverMap& map, std::string id = "winners-map");
 
 /// Time of the best other strategy over the time of one, a line a count of ranks (at most seven, evenly spread): above
 /// 1 it wins. Where it crosses 1 by straight lines in logarithms, the sequence is named. Nothing unless rows of both
 /// stand at two sequence lengths. Requires rows that differ in seq, ranks and strategy only.
-std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "lead");
+std::optional<Figure> lead_figure(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "lead",
+                                  const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

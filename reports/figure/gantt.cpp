@@ -4,15 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
 #include "model/analysis/breakdown.h"
 #include "model/check.h"
 #include "model/schedule/text.h"
-#include "reports/comparison.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
+#include "reports/point_rows.h"
 #include "reports/trace_label.h"
 
 namespace commfuse::reports {
@@ -149,7 +150,8 @@ std::vector<std::string> shorter_and_shorter(const std::string& label) {
 
 class Gantt {
  public:
-  Gantt(std::vector<Panel> panels, std::string id) : panels_(std::move(panels)), unit_(longest()) {
+  Gantt(std::vector<Panel> panels, std::string id, const VerdictRule& rule)
+      : panels_(std::move(panels)), unit_(longest()), rule_(rule) {
     figure_.id = std::move(id);
   }
 
@@ -188,6 +190,7 @@ class Gantt {
 
   std::vector<Panel> panels_;
   TimeUnit unit_;
+  VerdictRule rule_;
   Figure figure_;
 };
 
@@ -205,6 +208,12 @@ std::vector<const Panel*> Gantt::rivals() const {
   return some.empty() ? all : some;
 }
 
+Contender contender_of(const Panel& panel) {
+  Contender contender = reports::contender_of(panel.run->row);
+  contender.time = to_seconds(panel.parts.makespan);
+  return contender;
+}
+
 std::string Gantt::title() const {
   std::vector<const Panel*> order = rivals();
   std::stable_sort(order.begin(), order.end(),
@@ -218,8 +227,8 @@ std::string Gantt::title() const {
   const Panel& second = *order[1];
   const double ratio = to_seconds(second.parts.makespan) / std::max(to_seconds(first.parts.makespan), 1e-12);
   const std::string lead =
-      ratio < 1.0 + too_close
-          ? fmt::format("{} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))
+      !verdict_of(std::array{contender_of(first), contender_of(second)}, rule_).wins()
+          ? fmt::format("Tie: {} and {} end within {}", name, label_of(second.run->row), percent(ratio - 1.0))
           : fmt::format("{} takes {} less time than {}", name, percent(1.0 - 1.0 / ratio), label_of(second.run->row));
   const TimeUnit unit(std::max(first.parts.exposed, second.parts.exposed));
   return fmt::format("{}: {} against {} exposed", lead, unit.digits(first.parts.exposed),
@@ -332,13 +341,13 @@ void Gantt::add_exposed(const Panel& panel, double top) {
   }
 }
 
-Figure gantt_of(std::span<const TracedRun> runs, std::optional<Rank> rank, std::string id) {
+Figure gantt_of(std::span<const TracedRun> runs, std::optional<Rank> rank, std::string id, const VerdictRule& rule) {
   check(!runs.empty(), "a Gantt figure shows something");
   std::vector<Panel> panels;
   for (const TracedRun& run : runs) {
     panels.push_back(panel_of(run, rank.value_or(run.row.analysis.critical_rank)));
   }
-  return Gantt(std::move(panels), std::move(id)).make();
+  return Gantt(std::move(panels), std::move(id), rule).make();
 }
 
 }  // namespace
@@ -377,11 +386,11 @@ std::vector<ExposedTime> exposed_times(const TracedRun& run, Rank rank) {
 }
 
 Figure gantt_figure(std::span<const TracedRun> runs, Rank rank, std::string id) {
-  return gantt_of(runs, rank, std::move(id));
+  return gantt_of(runs, rank, std::move(id), {});
 }
 
-Figure gantt_figure(std::span<const TracedRun> runs, std::string id) {
-  return gantt_of(runs, std::nullopt, std::move(id));
+Figure gantt_figure(std::span<const TracedRun> runs, std::string id, const VerdictRule& rule) {
+  return gantt_of(runs, std::nullopt, std::move(id), rule);
 }
 
 }  // namespace commfuse::reports

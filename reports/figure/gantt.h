@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "reports/figure/figure.h"
 #include "reports/traced_run.h"
 
@@ -25,6 +26,6 @@ std::vector<ExposedTime> exposed_times(const TracedRun& run, Rank rank);
 /// All on the same rank. Requires at least one run, all of the same point.
 Figure gantt_figure(std::span<const TracedRun> runs, Rank rank, std::string id = "gantt");
 /// Each on its own critical rank: the one whose last op ends last.
-Figure gantt_figure(std::span<const TracedRun> runs, std::string id = "gantt");
+Figure gantt_figure(std::span<const TracedRun> runs, std::string id = "gantt", const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -4,15 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <vector>
 
 #include "model/config/quantity.h"
-#include "reports/comparison.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/wording.h"
+#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
@@ -170,9 +171,8 @@ std::string heatmap_title(const Map& map, std::string_view strategy) {
 double gain(const Cell& cell) { return 100.0 * (cell.own->mfu - cell.other->mfu); }
 bool comparable(const Cell& cell) { return cell.own != nullptr && cell.other != nullptr; }
 
-bool close_times(const Cell& cell) {
-  const double ratio = times_slower(*cell.own, *cell.other);
-  return std::max(ratio, 1.0 / ratio) < 1.0 + too_close;
+bool tie(const Cell& cell, const VerdictRule& rule) {
+  return !verdict_of(std::array{contender_of(*cell.own), contender_of(*cell.other)}, rule).wins();
 }
 
 std::string signed_points(double points) {
@@ -181,22 +181,22 @@ std::string signed_points(double points) {
                                  : fmt::format("+{:.1f}", points);
 }
 
-std::string difference_title(const Map& map, std::string_view strategy) {
+std::string difference_title(const Map& map, std::string_view strategy, const VerdictRule& rule) {
   int ahead = 0;
   int behind = 0;
-  int close = 0;
+  int ties = 0;
   const Cell* most = nullptr;
   for (const Cell& cell : map.cells) {
     if (comparable(cell)) {
-      (close_times(cell) ? close : gain(cell) > 0.0 ? ahead : behind) += 1;
+      (tie(cell, rule) ? ties : gain(cell) > 0.0 ? ahead : behind) += 1;
       most = most == nullptr || gain(cell) > gain(*most) ? &cell : most;
     }
   }
   if (most == nullptr) {
     return fmt::format("{} has nothing to be compared with", strategy);
   }
-  return fmt::format("{} against the best other: ahead at {}, behind at {}, too close at {}; at most {} points ({})",
-                     strategy, ahead, behind, close, signed_points(gain(*most)), point_of(*most->own));
+  return fmt::format("{} against the best other: ahead at {}, behind at {}, a tie at {}; at most {} points ({})",
+                     strategy, ahead, behind, ties, signed_points(gain(*most)), point_of(*most->own));
 }
 
 }  // namespace
@@ -223,21 +223,21 @@ Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, s
   return figure;
 }
 
-Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id) {
+Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id,
+                      const VerdictRule& rule) {
   const Map map = map_of(rows, strategy);
   double most = 1.0;
   for (const Cell& cell : map.cells) {
     most = comparable(cell) ? std::max(most, std::ceil(std::abs(gain(cell)) - rounding)) : most;
   }
   Figure figure = frame_of(map, std::move(id));
-  figure.title = difference_title(map, strategy);
+  figure.title = difference_title(map, strategy, rule);
   figure.data.columns = {"ranks", "seq", "mfu_points_over_best_other"};
-  figure.scale = LevelScale{
-      .label = fmt::format("MFU points, {} less the best other; dashed: within {:.0f}%", strategy, 100.0 * too_close),
-      .low = signed_points(-most),
-      .middle = "0",
-      .high = signed_points(most),
-      .diverging = true};
+  figure.scale = LevelScale{.label = fmt::format("MFU points, {} less the best other; dashed: a tie", strategy),
+                            .low = signed_points(-most),
+                            .middle = "0",
+                            .high = signed_points(most),
+                            .diverging = true};
   add_cells(
       map, figure,
       [&](const Cell& cell) -> CellMark {
@@ -248,8 +248,8 @@ Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy
         return {.level = 0.5 + gain(cell) / (2.0 * most),
                 .text = points,
                 .tip = fmt::format("{} points against {}{}", points, label_of(*cell.other),
-                                   close_times(cell) ? ", too close to call" : ""),
-                .framed = close_times(cell)};
+                                   tie(cell, rule) ? ", a tie" : ""),
+                .framed = tie(cell, rule)};
       },
       [](const Cell& cell) { return comparable(cell) ? fmt::format("{}", gain(cell)) : ""; });
   return figure;

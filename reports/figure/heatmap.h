@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/analysis/verdict.h"
 #include "model/record/result.h"
 #include "reports/figure/figure.h"
 
@@ -16,7 +17,8 @@ namespace commfuse::reports {
 /// that differ in seq, ranks and strategy only.
 Figure mfu_heatmap(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu");
 
-/// MFU of one strategy less the best of the others, in percentage points; framed where the times are too close to call.
-Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu-difference");
+/// MFU of one strategy less the best of the others, in percentage points; framed where the two tie.
+Figure mfu_difference(std::span<const ResultRow> rows, std::string_view strategy, std::string id = "mfu-difference",
+                      const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

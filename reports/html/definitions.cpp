@@ -8,14 +8,12 @@
 
 #include "model/check.h"
 #include "model/hardware/parameter.h"
-#include "reports/comparison.h"
 #include "reports/figure/markup.h"
 
 namespace commfuse::reports {
 
 namespace {
 
-static_assert(too_close == 0.02, "the words below say 2%");
 constexpr std::array words{
     Definition{
         "time", "Time",
@@ -46,8 +44,10 @@ constexpr std::array words{
                "that two "
                "strategies share cancel between them, so a winner can be surer than its time."},
     Definition{"behind", "Behind", "How much longer than the fastest strategy of the same point."},
-    Definition{"close", "Too close to call",
-               "Times less than 2% apart. The model does not tell such strategies apart, so none is named the winner."},
+    Definition{"serial", "vs serial", "Time against the serial schedule of the same point; less than 0 is faster."},
+    Definition{"tie", "Tie",
+               "Strategies of which none wins: a win needs a difference (2% unless set otherwise) and a probability of "
+               "being the faster one (80% unless set otherwise)."},
 };
 
 std::string_view meaning_of(Provenance kind) {

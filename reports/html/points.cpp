@@ -6,20 +6,18 @@
 #include <algorithm>
 #include <map>
 #include <tuple>
+#include <utility>
 
-#include "reports/comparison.h"
 #include "reports/figure/wording.h"
+#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
 namespace {
 
 auto setting_key(const ResultRow& row) {
-  return std::tie(row.model, row.hardware, row.link_bandwidth, row.network_bandwidth, row.scope, row.batch, row.dtype);
-}
-
-bool same_point(const ResultRow& a, const ResultRow& b) {
-  return setting_key(a) == setting_key(b) && a.ranks == b.ranks && a.seq == b.seq;
+  return std::tie(row.model, row.hardware, row.link_bandwidth, row.network_bandwidth, row.scope, row.batch, row.dtype,
+                  row.interference, row.launch, row.attention_kernel, row.faults);
 }
 
 bool same_setting(const ResultRow& a, const ResultRow& b) { return setting_key(a) == setting_key(b); }
@@ -38,19 +36,21 @@ std::vector<std::span<const ResultRow>> runs_of(std::span<const ResultRow> rows,
   return runs;
 }
 
-PointView view_of(std::span<const ResultRow> rows) {
-  PointView point{rows, {}, {}};
-  for (const ResultRow& row : rows) {
-    if (has_result(row) && can_win(row, rows)) {
-      point.ranking.push_back(&row);
-    }
+PointView view_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
+  PointVerdict verdict = point_verdict(rows, rule);
+  const auto has_none = [](const ResultRow* row) { return !has_result(*row); };
+  std::erase_if(verdict.ranking, has_none);
+  std::erase_if(verdict.front, has_none);
+  return {rows, std::move(verdict.ranking), std::move(verdict.front)};
+}
+
+/// What is asked beside what stands in a title always: ", interference none, launch stream".
+std::string unusual_in_words(const ResultRow& row) {
+  std::string text;
+  for (const std::string& words : unusual(row)) {
+    text += ", " + words;
   }
-  std::stable_sort(point.ranking.begin(), point.ranking.end(),
-                   [](const ResultRow* a, const ResultRow* b) { return makespan_of(*a) < makespan_of(*b); });
-  std::copy_if(point.ranking.begin(), point.ranking.end(), std::back_inserter(point.front), [&](const ResultRow* row) {
-    return row == point.ranking.front() || times_slower(*row, *point.ranking.front()) < 1.0 + too_close;
-  });
-  return point;
+  return text;
 }
 
 }  // namespace
@@ -68,21 +68,21 @@ bool PointView::in_front(const ResultRow& row) const {
   return std::find(front.begin(), front.end(), &row) != front.end();
 }
 
-std::vector<PointView> points_of(std::span<const ResultRow> rows) {
+std::vector<PointView> points_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
   std::vector<PointView> points;
   for (const std::span<const ResultRow> run : runs_of(rows, same_point)) {
-    points.push_back(view_of(run));
+    points.push_back(view_of(run, rule));
   }
   return points;
 }
 
-std::vector<Setting> settings_of(std::span<const ResultRow> rows) {
+std::vector<Setting> settings_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
   std::vector<Setting> settings;
   for (const std::span<const ResultRow> run : runs_of(rows, same_setting)) {
     const ResultRow& row = run.front();
-    settings.push_back(
-        {fmt::format("{} {} on {}, batch {}, {}", row.model, row.scope, machine_in_words(row), row.batch, row.dtype),
-         run, points_of(run)});
+    settings.push_back({fmt::format("{} {} on {}, batch {}, {}{}", row.model, row.scope, machine_in_words(row),
+                                    row.batch, row.dtype, unusual_in_words(row)),
+                        run, points_of(run, rule)});
   }
   return settings;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "model/record/result.h"
 
 namespace commfuse::reports {
@@ -15,8 +16,7 @@ namespace commfuse::reports {
 struct PointView {
   std::span<const ResultRow> rows;        // as given; never empty
   std::vector<const ResultRow*> ranking;  // those with a result that can win, fastest first
-  /// The fastest and what is too close to it to call.
-  std::vector<const ResultRow*> front;
+  std::vector<const ResultRow*> front;    // the fastest, and those that tie with it
 
   /// The fastest of another strategy than the winner's; nullptr where there is none.
   [[nodiscard]] const ResultRow* next_strategy() const;
@@ -24,7 +24,7 @@ struct PointView {
 };
 
 /// Rows of one point stand together.
-std::vector<PointView> points_of(std::span<const ResultRow> rows);
+std::vector<PointView> points_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 /// Runs of points that differ only in ranks and seq: what one map and one table show.
 struct Setting {
@@ -32,12 +32,12 @@ struct Setting {
   std::span<const ResultRow> rows;
   std::vector<PointView> points;
 };
-std::vector<Setting> settings_of(std::span<const ResultRow> rows);
+std::vector<Setting> settings_of(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 /// The one with the most tokens, then ranks; nullptr where no point has a result.
 const PointView* largest(const std::vector<PointView>& points);
 
-/// How often each strategy wins clearly, the most often first, by name on ties.
+/// How often each strategy wins, the most often first, by name where two win as often.
 struct Wins {
   std::string strategy;
   std::size_t points = 0;

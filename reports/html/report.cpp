@@ -41,9 +41,9 @@ class Page {
  public:
   explicit Page(const ReportInput& input)
       : input_(input),
-        settings_(settings_of(input.rows)),
-        points_(reports::points_of(input.rows)),
-        winners_(winners_section(input.rows)) {}
+        settings_(settings_of(input.rows, input.rule)),
+        points_(reports::points_of(input.rows, input.rule)),
+        winners_(winners_section(input.rows, input.rule)) {}
 
   std::string write() {
     open();
@@ -142,22 +142,22 @@ std::string Page::first_sentence() const {
   if (results.empty()) {
     return "No point has a result.";
   }
-  const std::string text = on_one_line(summary(results));
-  return text.empty() ? on_one_line(verdict(results)) : text;
+  const std::string text = on_one_line(summary(results, input_.rule));
+  return text.empty() ? on_one_line(verdict(results, input_.rule)) : text;
 }
 
 std::string lower_first(std::string text) {
-  text.front() = text.front() == 'T' ? 't' : text.front();  // "Too close"; strategies are lower-case already
+  text.front() = text.front() == 'T' ? 't' : text.front();  // "Tie"; strategies are lower-case already
   return text;
 }
 
 /// "commfuse saves 12.3% of the time of serial (95% interval: 10.1% to 14.4%)."
-std::string interval_in_words(const SavingInterval& saving) {
+std::string interval_in_words(const SavingInterval& saving, bool wins) {
   const std::string interval = fmt::format("95% interval: {} to {}", percent(saving.low), percent(saving.high));
-  return saving.low <= 0.0 ? fmt::format("{} and {} are too close to call: the first saves {} ({}).", saving.winner,
-                                         saving.next, percent(saving.saved), interval)
-                           : fmt::format("{} saves {} of the time of {} ({}).", saving.winner, percent(saving.saved),
-                                         saving.next, interval);
+  return wins ? fmt::format("{} saves {} of the time of {} ({}).", saving.winner, percent(saving.saved), saving.next,
+                            interval)
+              : fmt::format("{} ties with {}: it saves {} ({}).", saving.winner, saving.next, percent(saving.saved),
+                            interval);
 }
 
 std::string Page::second_sentence() const {
@@ -166,11 +166,12 @@ std::string Page::second_sentence() const {
     return {};
   }
   if (input_.study && input_.study->saving) {
-    return fmt::format("At {}, {}", point_of(most->rows.front()), interval_in_words(*input_.study->saving));
+    return fmt::format("At {}, {}", point_of(most->rows.front()),
+                       interval_in_words(*input_.study->saving, most->front.size() == 1));
   }
   if (points_.size() > 1) {
     return fmt::format("At the largest point, {}, {}", point_of(most->rows.front()),
-                       lower_first(on_one_line(verdict(results_of(most->rows)))));
+                       lower_first(on_one_line(verdict(results_of(most->rows), input_.rule))));
   }
   const ResultRow& best = *most->ranking.front();
   const auto text = [](Duration duration) { return TimeUnit(duration).text(duration); };
@@ -221,9 +222,9 @@ void Page::tiles() {
   html_ += "<dl class=\"tiles\">\n";
   const std::vector<Wins> wins = wins_of(points_);
   const bool one = points_.size() == 1;
-  tile("Fastest strategy", wins.empty() ? "none clearly" : wins.front().strategy,
+  tile("Fastest strategy", wins.empty() ? "none wins" : wins.front().strategy,
        one ? point_of(most->rows.front())
-           : fmt::format("clearly at {} of {} points", wins.empty() ? 0 : wins.front().points, points_.size()));
+           : fmt::format("wins at {} of {} points", wins.empty() ? 0 : wins.front().points, points_.size()));
   const ResultRow* peak = most->ranking.front();
   for (const PointView& point : points_) {
     for (const ResultRow* row : point.ranking) {
@@ -262,7 +263,7 @@ void Page::time_section() {
     const ResultRow& row = runs.front().row;
     const std::string point =
         fmt::format("{} {} on {}, {}", row.model, row.scope, machine_in_words(row), point_of(row));
-    const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1));
+    const Figure figure = gantt_figure(runs, fmt::format("gantt-{}", i + 1), input_.rule);
     add("<h3>{}</h3>\n{}", escaped(point),
         charts_.add_timeline(figure, "Timeline, " + point, timeline_block(runs, figure.id, figure.title)));
   }
@@ -290,10 +291,10 @@ void Page::lead_section() {
       continue;
     }
     add("<h3>{}</h3>\n", escaped(setting.title));
-    for (const CrossoverMap& map : reports::maps_of(setting.rows)) {
+    for (const CrossoverMap& map : reports::maps_of(setting.rows, input_.rule)) {
       html_ += charts_.add(winner_figure(map, fmt::format("winners-map-{}", number)), "Winners, " + setting.title);
     }
-    if (const auto figure = lead_figure(setting.rows, "commfuse", fmt::format("lead-{}", number))) {
+    if (const auto figure = lead_figure(setting.rows, "commfuse", fmt::format("lead-{}", number), input_.rule)) {
       html_ += charts_.add(*figure, "How far commfuse is ahead, " + setting.title);
     }
   }
@@ -324,7 +325,7 @@ void Page::maps_of(const Setting& setting, std::size_t number) {
   const std::vector<std::string> strategies = strategies_of(setting.rows);
   const std::string own = "commfuse";
   if (strategies.size() > 1 && std::find(strategies.begin(), strategies.end(), own) != strategies.end()) {
-    put(mfu_difference(setting.rows, own, fmt::format("difference-{}", number)));
+    put(mfu_difference(setting.rows, own, fmt::format("difference-{}", number), input_.rule));
   }
   for (std::size_t i = 0; i < strategies.size(); ++i) {
     put(mfu_heatmap(setting.rows, strategies[i], fmt::format("mfu-{}-{}", number, i + 1)));
@@ -337,7 +338,7 @@ void Page::table_section() {
   add("<p class=\"quiet\">{} is {} + {} + {} + {} + {}, and {} is {} + {} + {} \xe2\x88\x92 {}. \xe2\x96\xb8 fastest; "
       "\xe2\x89\x88 {}.</p>\n",
       defined("time"), defined("compute"), defined("slicing"), defined("stretch"), defined("local"), defined("exposed"),
-      defined("exposed"), defined("head"), defined("bubble"), defined("tail"), defined("local"), defined("close"));
+      defined("exposed"), defined("head"), defined("bubble"), defined("tail"), defined("local"), defined("tie"));
   html_ += "<div id=\"all-rows\"></div>\n<div id=\"first-rows\">\n";
   std::size_t left = most_rows;
   std::size_t shown = 0;
@@ -345,7 +346,7 @@ void Page::table_section() {
     if (left == 0) {
       break;
     }
-    html_ += results_table(setting, left);
+    html_ += results_table(setting, left, input_.rule);
     left -= std::min(left, setting.rows.size());
     ++shown;
   }
@@ -461,7 +462,7 @@ void Page::about_section() {
 }
 
 void Page::close() {
-  html_ += charts_.blocks() + block_of("rows", rows_block(input_.rows)) + page_scripts();
+  html_ += charts_.blocks() + block_of("rows", rows_block(input_.rows, input_.rule)) + page_scripts();
   html_ += page_foot(
       fmt::format("{} \u00b7 model version {} \u00b7 rows of form {}", input_.version, model_version, result_schema));
 }

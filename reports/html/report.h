@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "reports/figure/figure.h"
 #include "reports/study.h"
 #include "reports/traced_run.h"
@@ -24,6 +25,7 @@ struct ReportInput {
   std::vector<std::string> notes{};  // sentences: what could not be shown, and why
   std::string command;               // makes these results again
   std::string version;               // of the program
+  VerdictRule rule{};
 };
 
 /// HTML5. Any text may stand in the input.

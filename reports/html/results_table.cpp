@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <optional>
 
 #include "reports/comparison.h"
 #include "reports/figure/markup.h"
@@ -28,7 +29,7 @@ constexpr std::array time_columns{
     TimeColumn{"exposed", &Breakdown::exposed}, TimeColumn{"head", &Breakdown::head},
     TimeColumn{"bubble", &Breakdown::bubble},   TimeColumn{"tail", &Breakdown::tail},
 };
-constexpr std::size_t columns = time_columns.size() + 6;  // strategy, time, error, behind, MFU, bound
+constexpr std::size_t columns = time_columns.size() + 7;  // strategy, time, error, vs serial, behind, MFU, bound
 
 // In microseconds always, as in CSV and JSON, so that all points of a table compare.
 constexpr std::string_view unit = "\xc2\xb5s";
@@ -39,7 +40,7 @@ std::string header() {
     return fmt::format("<th scope=\"col\">{}<span class=\"unit\">{}</span></th>", defined(id), of_unit);
   };
   std::string html = "<thead><tr><th scope=\"col\">Strategy</th>" + cell("time", unit) + cell("error", "%") +
-                     cell("behind", "%") + cell("mfu", "%");
+                     cell("serial", "%") + cell("behind", "%") + cell("mfu", "%");
   for (const TimeColumn& column : time_columns) {
     html += cell(column.definition, unit);
   }
@@ -53,7 +54,7 @@ std::string mark_of(const PointView& point, const ResultRow& row) {
   }
   return point.front.size() == 1
              ? "<span class=\"mark\" aria-hidden=\"true\">\xe2\x96\xb8</span><span class=\"unseen\">fastest: </span>"
-             : "<span class=\"mark\" aria-hidden=\"true\">\xe2\x89\x88</span><span class=\"unseen\">too close to call: "
+             : "<span class=\"mark\" aria-hidden=\"true\">\xe2\x89\x88</span><span class=\"unseen\">tie: "
                "</span>";
 }
 
@@ -69,6 +70,8 @@ std::string row_html(const PointView& point, const ResultRow& row) {
   const auto cell = [&](const std::string& text) { html += fmt::format("<td>{}</td>", text); };
   cell(digits(makespan_of(row)));
   cell(row.makespan_error ? fmt::format("\xc2\xb1{:.1f}", 100.0 * *row.makespan_error) : "\xe2\x80\x94");
+  const std::optional<double> share = against_serial(row, serial_of(point.rows));
+  cell(share ? fmt::format("{:+.1f}", 100.0 * *share) : "\xe2\x80\x94");
   cell(&row == point.ranking.front() ? "\xe2\x80\x94" : fmt::format("{:+.1f}", 100.0 * behind));
   cell(fmt::format("{:.1f}", 100.0 * row.mfu));
   for (const TimeColumn& column : time_columns) {
@@ -78,21 +81,21 @@ std::string row_html(const PointView& point, const ResultRow& row) {
   return html + "</tr>\n";
 }
 
-std::string verdict_of(const PointView& point) {
+std::string verdict_of(const PointView& point, const VerdictRule& rule) {
   std::vector<ResultRow> rows;
   std::copy_if(point.rows.begin(), point.rows.end(), std::back_inserter(rows), has_result);
-  std::string text = rows.size() < 2 ? std::string{} : verdict(rows);
+  std::string text = rows.size() < 2 ? std::string{} : verdict(rows, rule);
   if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
     text += fmt::format("{}Beyond the fit: {}.", text.empty() ? "" : " ", fmt::join(warnings, "; "));
   }
   return text;
 }
 
-std::string point_html(const PointView& point) {
+std::string point_html(const PointView& point, const VerdictRule& rule) {
   std::string html = fmt::format(
       "<tbody>\n<tr class=\"point\"><th colspan=\"{}\" scope=\"rowgroup\"><span class=\"which\">{} <span "
       "class=\"verdict\">{}</span></span></th></tr>\n",
-      columns, escaped(point_of(point.rows.front())), escaped(verdict_of(point)));
+      columns, escaped(point_of(point.rows.front())), escaped(verdict_of(point, rule)));
   for (const ResultRow& row : point.rows) {
     html += row_html(point, row);
   }
@@ -101,7 +104,7 @@ std::string point_html(const PointView& point) {
 
 }  // namespace
 
-std::string results_table(const Setting& setting, std::size_t most_rows) {
+std::string results_table(const Setting& setting, std::size_t most_rows, const VerdictRule& rule) {
   const std::string title = escaped(setting.title);
   std::string html = fmt::format(
       "<div class=\"scroll\" role=\"region\" aria-label=\"{0}\" tabindex=\"0\">\n<table>\n<caption>{0}</caption>\n{1}",
@@ -111,7 +114,7 @@ std::string results_table(const Setting& setting, std::size_t most_rows) {
     if (shown > 0 && shown + point.rows.size() > most_rows) {
       break;
     }
-    html += point_html(point);
+    html += point_html(point, rule);
     shown += point.rows.size();
   }
   html += "</table>\n</div>\n";

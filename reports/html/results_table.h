@@ -10,6 +10,6 @@
 namespace commfuse::reports {
 
 /// The first points that have at most `most_rows` rows together; at least one point.
-std::string results_table(const Setting& setting, std::size_t most_rows);
+std::string results_table(const Setting& setting, std::size_t most_rows, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

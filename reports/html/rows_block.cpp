@@ -13,6 +13,7 @@
 #include "reports/figure/wording.h"
 #include "reports/html/blocks.h"
 #include "reports/html/points.h"
+#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
@@ -115,10 +116,28 @@ void add_numbers(const NumberColumn& column, std::span<const ResultRow> rows, Co
   }
 }
 
-std::vector<std::uint8_t> fronts_of(std::span<const ResultRow> rows) {
+/// Time against serial's, which takes the other rows of the point.
+void add_against_serial(std::span<const ResultRow> rows, ColumnBlock& block, Json& all) {
+  std::vector<double> values;
+  values.reserve(rows.size());
+  bool any = false;
+  for (const Rows point : rows_by_point(rows)) {
+    const ResultRow* serial = serial_of(point);
+    for (const ResultRow& row : point) {
+      values.push_back(has_result(row) ? against_serial(row, serial).value_or(nothing) : nothing);
+      any = any || !std::isnan(values.back());
+    }
+  }
+  if (any) {
+    block.add("against_serial", values);
+    all.push_back({{"name", "against_serial"}, {"title", "vs serial"}, {"unit", "%"}, {"kind", "share"}});
+  }
+}
+
+std::vector<std::uint8_t> fronts_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
   std::vector<std::uint8_t> fronts;
   fronts.reserve(rows.size());
-  for (const PointView& point : points_of(rows)) {
+  for (const PointView& point : points_of(rows, rule)) {
     for (const ResultRow& row : point.rows) {
       fronts.push_back(point.front.size() == 1 && point.in_front(row) ? 1 : 0);
     }
@@ -128,7 +147,7 @@ std::vector<std::uint8_t> fronts_of(std::span<const ResultRow> rows) {
 
 }  // namespace
 
-std::string rows_block(std::span<const ResultRow> rows) {
+std::string rows_block(std::span<const ResultRow> rows, const VerdictRule& rule) {
   ColumnBlock block;
   Json columns = Json::array();
   for (const WordColumn& column : word_columns) {
@@ -136,8 +155,11 @@ std::string rows_block(std::span<const ResultRow> rows) {
   }
   for (const NumberColumn& column : number_columns) {
     add_numbers(column, rows, block, columns);
+    if (column.name == "makespan_error") {
+      add_against_serial(rows, block, columns);
+    }
   }
-  block.add("front", fronts_of(rows));
+  block.add("front", fronts_of(rows, rule));
   const Json head{{"rows", rows.size()}, {"columns", std::move(columns)}};
   return block.bytes(head.dump(-1, ' ', false, Json::error_handler_t::replace));
 }

@@ -5,11 +5,12 @@
 #include <span>
 #include <string>
 
+#include "model/analysis/verdict.h"
 #include "model/record/result.h"
 
 namespace commfuse::reports {
 
 /// Bytes of a ColumnBlock. Times are whole picoseconds. Columns of words in which all rows agree stay out.
-std::string rows_block(std::span<const ResultRow> rows);
+std::string rows_block(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

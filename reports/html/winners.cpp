@@ -29,9 +29,10 @@ std::string cell_html(const MapCell* cell) {
   }
   const std::string share = cell->saved ? percent(*cell->saved) : "";
   const std::string tip =
-      fmt::format("{} of the time of {}{}", share, cell->second,
-                  cell->of_serial ? fmt::format(", {} of serial", percent(*cell->of_serial)) : std::string{});
-  return fmt::format("<td title=\"saves {}\">{}{} {}</td>", escaped(tip), cell->close ? "\xe2\x89\x88 " : "",
+      fmt::format("{} of the time of {}{}{}", share, cell->second,
+                  cell->of_serial ? fmt::format(", {} of serial", percent(*cell->of_serial)) : std::string{},
+                  cell->wins() ? std::string{} : "; ties with " + names_in_words(cell->tied));
+  return fmt::format("<td title=\"saves {}\">{}{} {}</td>", escaped(tip), cell->wins() ? "" : "\xe2\x89\x88 ",
                      escaped(cell->winner), share);
 }
 
@@ -87,18 +88,17 @@ std::string changes_html(const CrossoverMap& map) {
 
 }  // namespace
 
-std::string winners_section(std::span<const ResultRow> rows) {
-  const std::vector<CrossoverMap> maps = maps_of(rows);
+std::string winners_section(std::span<const ResultRow> rows, const VerdictRule& rule) {
+  const std::vector<CrossoverMap> maps = maps_of(rows, rule);
   if (maps.empty()) {
     return {};
   }
   std::string html = fmt::format(
       "<section aria-labelledby=\"winners\">\n<h2 id=\"winners\">Who wins where, point by point</h2>\n<p "
       "class=\"quiet\">The fastest "
-      "strategy and the share of time that it saves over the best other one; \xe2\x89\x88 within {:.0f}%. A pointer on "
-      "a "
-      "cell tells what it saves over serial.</p>\n",
-      100.0 * too_close);
+      "strategy and the share of time that it saves over the best other one; \xe2\x89\x88 a tie: a win needs {}. A "
+      "pointer on a cell tells what it saves over serial, and what it ties with.</p>\n",
+      escaped(rule_in_words(rule)));
   for (std::size_t i = 0; i < std::min(maps.size(), most_maps); ++i) {
     html += table_html(maps[i]) + changes_html(maps[i]);
   }

@@ -5,12 +5,13 @@
 #include <span>
 #include <string>
 
+#include "model/analysis/verdict.h"
 #include "model/record/result.h"
 
 namespace commfuse::reports {
 
 /// Tables of winners by sequence, links and ranks, the changes that are clear, and how time scales with ranks; empty
 /// where there is no map.
-std::string winners_section(std::span<const ResultRow> rows);
+std::string winners_section(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
 }  // namespace commfuse::reports

@@ -254,6 +254,11 @@ std::string plan_json(const CapacityPlan& plan) {
   json["verdict"] = plan_verdict(plan);
   json["asked"] = asked_json(plan);
   json["answer"] = or_null(plan.answer);
+  json["ties"] = Json::array();
+  for (const RunPlace& place : plan.ties) {
+    json["ties"].push_back({{"kind", place.kind}, {"run", place.run}});
+  }
+  json["tie_rule"] = plan.tie_rule.empty() ? Json() : Json(plan.tie_rule);
   json["kinds"] = Json::array();
   for (const CapacityKind& kind : plan.kinds) {
     json["kinds"].push_back(kind_json(kind));

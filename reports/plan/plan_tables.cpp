@@ -18,17 +18,17 @@ using Row = std::vector<std::string>;
 
 constexpr const char* layout_name = "TPxPPxDPxCP";
 
-/// The cheapest run of the front that is shorter and cheaper than the answer and keeps all limits: more GPUs now and
-/// then divide better. Empty where there is none.
-std::string better_with_more(const CapacityPlan& plan) {
+/// The cheapest run of the front that is shorter and cheaper than the answer, and which limits it misses. Empty where
+/// there is none; one that keeps all limits would be the answer.
+std::string better_without_limits(const CapacityPlan& plan) {
   const CapacityKind* kind = plan.best_kind();
   std::string text;
   for (const RunPlace& place : plan.pareto) {  // the cheapest last
     const CapacityRun& run = plan.kinds[place.kind].runs[place.run];
-    if (kind != nullptr && run.misses.empty() && run.days.value < kind->best()->days.value &&
+    if (kind != nullptr && !run.misses.empty() && run.days.value < kind->best()->days.value &&
         run.cost.value < kind->best()->cost.value) {
-      text = fmt::format("{} {} are both shorter and cheaper: {} days, {}. ", run.gpus, run.kind, days(run.days.value),
-                         money(plan, run.cost.value));
+      text = fmt::format("{} {} would be both shorter and cheaper ({} days, {}) but miss a limit: {}. ", run.gpus,
+                         run.kind, days(run.days.value), money(plan, run.cost.value), run.misses);
     }
   }
   return text;
@@ -51,7 +51,7 @@ PlanTable kinds_table(const CapacityPlan& plan) {
                           likelihood(run->confidence),
                           kind.break_even_price ? money(plan, *kind.break_even_price) : "-"});
   }
-  table.note += (table.note.empty() ? "" : " ") + better_with_more(plan);
+  table.note += (table.note.empty() ? "" : " ") + better_without_limits(plan);
   table.note += fmt::format(
       "kept: how likely {}. ties at: the price of a GPU-hour at which it costs as much as the cheapest other kind.",
       plan.deadline_days ? (plan.budget ? "deadline and budget are kept" : "the deadline is kept")
@@ -161,6 +161,9 @@ std::string place_of(const CapacityPlan& plan, std::size_t kind, std::size_t run
   if (on_front != plan.pareto.end()) {
     add(plan.knee && on_front - plan.pareto.begin() == static_cast<std::ptrdiff_t>(*plan.knee) ? "knee" : "front");
   }
+  if (std::ranges::any_of(plan.ties, [&](const RunPlace& tie) { return tie.kind == kind && tie.run == run; })) {
+    add("tie");
+  }
   if (plan.answer == kind && plan.kinds[kind].answer == run) {
     add("answer");
   }
@@ -181,8 +184,8 @@ PlanTable counts_table(const CapacityPlan& plan) {
     }
   }
   table.note =
-      "front: no other run is both shorter and cheaper; knee: of those the farthest from the line between the "
-      "ends. Counts are those that layouts divide into.";
+      "tie: as good as the answer within its rule; front: no other run is both shorter and cheaper; knee: of those the "
+      "farthest from the line between the ends. Counts are those that layouts divide into.";
   return table;
 }
 

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/analysis/verdict.h"
+
 namespace commfuse::reports {
 
 namespace {
@@ -82,6 +84,32 @@ std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
                      against_kinds(plan, run));
 }
 
+/// "This plan ties in cost with 128 and 256 h100 (within 1.7%); the tie is broken by fewer GPUs."; empty without ties.
+std::string ties_sentence(const CapacityPlan& plan, const CapacityRun& run) {
+  if (plan.ties.empty()) {
+    return {};
+  }
+  constexpr std::size_t most = 4;
+  const auto sought = [&](const CapacityRun& one) { return plan.deadline_days ? one.cost.value : one.days.value; };
+  std::vector<std::string> names;
+  double least = sought(run);
+  double largest = sought(run);
+  for (const RunPlace& place : plan.ties) {
+    const CapacityRun& other = plan.kinds[place.kind].runs[place.run];
+    least = std::min(least, sought(other));
+    largest = std::max(largest, sought(other));
+    if (names.size() < most) {
+      names.push_back(fmt::format("{} {}", other.gpus, other.kind));
+    }
+  }
+  if (plan.ties.size() > most) {
+    names.push_back(fmt::format("{} more", plan.ties.size() - most));
+  }
+  return fmt::format(" This plan ties in {} with {} (all within {:.1f}%); the tie is broken by {}.",
+                     plan.deadline_days ? "cost" : "days", names_in_words(names), 100.0 * (largest / least - 1.0),
+                     plan.tie_rule);
+}
+
 }  // namespace
 
 std::string large(double number) {
@@ -135,7 +163,8 @@ std::string plan_verdict(const CapacityPlan& plan) {
     }
     return text;
   }
-  return first_sentence(plan, *kind, *kind->best()) + " " + second_sentence(plan, *kind->best());
+  return first_sentence(plan, *kind, *kind->best()) + " " + second_sentence(plan, *kind->best()) +
+         ties_sentence(plan, *kind->best());
 }
 
 }  // namespace commfuse::reports

@@ -39,12 +39,12 @@ std::string heading_of(const ResultRow& row) {
 }
 
 /// Points that differ in what stands above a table get tables of their own.
-std::string tables(const Rows& rows) {
+std::string tables(const Rows& rows, const VerdictRule& rule) {
   std::string text;
   for (std::size_t first = 0, i = 1; i <= rows.size(); ++i) {
     if (i == rows.size() || heading_key(rows[i]) != heading_key(rows[first])) {
       text += (text.empty() ? "" : "\n") + heading_of(rows[first]) +
-              reports::comparison_table(std::span(rows).subspan(first, i - first));
+              reports::comparison_table(std::span(rows).subspan(first, i - first), rule);
       first = i;
     }
   }
@@ -70,30 +70,37 @@ std::string infeasible(std::span<const ResultRow> rows) {
   return text;
 }
 
-std::string table(std::span<const ResultRow> all) {
+std::string table(std::span<const ResultRow> all, const VerdictRule& rule) {
   Rows rows;
   std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
+  rows = reports::ordered_by_point(std::move(rows));
   std::string text;
-  for (const std::string& part : {tables(rows), reports::tails_table(rows), reports::summary(rows),
+  for (const std::string& part : {tables(rows, rule), reports::tails_table(rows), reports::summary(rows, rule),
                                   reports::scaling_text(reports::scalings_of(rows)), infeasible(all)}) {
     text += (text.empty() || part.empty() ? "" : "\n") + part;
   }
   return text;
 }
 
-std::string map(std::span<const ResultRow> all) {
-  std::string text = reports::map_text(reports::maps_of(all));
+std::string map(std::span<const ResultRow> all, const VerdictRule& rule) {
+  std::string text = reports::map_text(reports::maps_of(all, rule), rule);
   for (const std::string& part : {reports::scaling_text(reports::scalings_of(all)), infeasible(all)}) {
     text += (part.empty() ? "" : "\n") + part;
   }
   return text;
 }
 
-constexpr std::array<std::pair<std::string_view, Render>, 5> formats{{{"table", table},
-                                                                      {"json", reports::to_json},
-                                                                      {"jsonl", reports::to_json_lines},
-                                                                      {"csv", reports::to_csv},
-                                                                      {"map", map}}};
+std::string json(std::span<const ResultRow> rows, const VerdictRule& rule) {
+  return reports::to_json(rows, reports::verdict_words(rows, rule));
+}
+std::string json_lines(std::span<const ResultRow> rows, const VerdictRule& rule) {
+  return reports::to_json_lines(rows, reports::verdict_words(rows, rule));
+}
+/// The columns of the store; they hold the numbers that a verdict is made of.
+std::string csv(std::span<const ResultRow> rows, const VerdictRule& /*rule*/) { return reports::to_csv(rows); }
+
+constexpr std::array<std::pair<std::string_view, Render>, 5> formats{
+    {{"table", table}, {"json", json}, {"jsonl", json_lines}, {"csv", csv}, {"map", map}}};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "model/analysis/verdict.h"
 #include "model/record/result.h"
 
 namespace CLI {
@@ -14,7 +15,7 @@ class App;
 
 namespace commfuse::sim {
 
-using Render = std::string (*)(std::span<const ResultRow>);
+using Render = std::string (*)(std::span<const ResultRow>, const VerdictRule&);
 
 void add_output_flag(CLI::App& command, std::string& format);
 

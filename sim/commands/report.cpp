@@ -6,9 +6,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/config/command_line.h"
 #include "model/config/plain_text.h"
+#include "model/config/resolver.h"
 #include "model/config_error.h"
 #include "reports/atomic_file.h"
 #include "reports/html/report.h"
@@ -25,12 +27,36 @@ struct ReportRequest {
   std::string out = "report.html";
   std::string title;
   ReportExtras extras;
+  std::vector<std::pair<const Field*, std::string>> rule;
 };
 
-int write_report(const ReportRequest& request) {
+/// The two settings of the rule, each with its flag.
+void add_rule_flags(CLI::App& command, ReportRequest& request) {
+  for (const char* key : {"verdict.difference", "verdict.probability"}) {
+    const Field& field = *find_field(key);
+    command
+        .add_option_function<std::string>(
+            fmt::format("--{}", field.flag),
+            [&request, &field](const std::string& text) { request.rule.emplace_back(&field, text); },
+            std::string(field.doc))
+        ->type_name("PERCENT")
+        ->default_str(std::string(field.preset));
+  }
+}
+
+VerdictRule rule_of(const ReportRequest& request) {
+  Resolver resolver;
+  for (const auto& [field, text] : request.rule) {
+    resolver.read_flag(*field, text);
+  }
+  return verdict_rule_of(resolver.finish());
+}
+
+int write_report(ReportRequest request) {
   if (!is_utf8(request.title)) {
     throw ConfigError("--title: the text is not UTF-8; write it in UTF-8");
   }
+  request.extras.rule = rule_of(request);
   reports::require_no_input(request.out, files_read(request.file, request.extras));
   reports::AtomicFile file(request.out);
   ReadRows read = read_rows(request.file);
@@ -75,6 +101,7 @@ void add_report(CLI::App& app, int& status) {
             "--jitter", [request](const std::string& name) { request->extras.jitter = name; },
             "Run the point that is taken apart under it, whatever the results were made with; as in default")
         ->type_name("NAME");
+    add_rule_flags(command, *request);
     command.footer(
         "One file that asks nothing of any network: verdict, timelines, where the time\n"
         "goes, who wins where, all rows. It opens from disk in any browser of today, and\n"

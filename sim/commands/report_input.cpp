@@ -18,6 +18,7 @@
 #include "model/record/run_record.h"
 #include "reports/figure/wording.h"
 #include "reports/html/points.h"
+#include "reports/point_rows.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/commands/row_point.h"
 #include "sim/commands/study.h"
@@ -201,7 +202,7 @@ void require_jitter(const std::string& name) {
 }
 
 void add_studies(const std::vector<Match>& matches, const ReportExtras& extras, reports::ReportInput& input) {
-  const std::vector<PointView> points = reports::points_of(input.rows);
+  const std::vector<PointView> points = reports::points_of(input.rows, extras.rule);
   const ResultRow* measured = matches.empty() ? nullptr : matches.front().row;
   for (const PointView* view : shown_points(points, measured)) {
     const ResultRow& row = view->rows.front();
@@ -241,10 +242,11 @@ reports::ReportInput report_input(std::string title, std::vector<ResultRow> rows
     require_jitter(*extras.jitter);
   }
   reports::ReportInput input{.title = std::move(title),
-                             .rows = std::move(rows),
+                             .rows = reports::ordered_by_point(std::move(rows)),
                              .gantts = {},
                              .command = std::move(command),
-                             .version = fmt::format("commfuse-sim {}", build_info().version)};
+                             .version = fmt::format("commfuse-sim {}", build_info().version),
+                             .rule = extras.rule};
   std::vector<Match> matches;
   std::optional<RunRecord> record;
   if (!extras.measured.empty()) {

@@ -20,6 +20,7 @@ struct ReportExtras {
   std::optional<std::string> jitter;  // under which the point taken apart is run as well; nothing: the rows' own
   /// What a row was made with, by its place; null: what the row itself tells (settings_of_row).
   std::function<Settings(std::size_t row)> settings{};
+  VerdictRule rule{};
 };
 
 /// With those of the results themselves, what a command reads that takes extras.

@@ -79,7 +79,7 @@ bool names_strategies(const Grid& grid) {
          });
 }
 
-void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs) {
+void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs, const VerdictRule& rule) {
   std::vector<std::string> read = files_named(request.settings);
   read.insert(read.end(), request.schedules.files.begin(), request.schedules.files.end());
   reports::require_no_input(request.figure, read);
@@ -92,7 +92,7 @@ void draw(const RunRequest& request, const std::vector<reports::TracedRun>& runs
     }
   }
   if (!request.figure.empty()) {
-    reports::atomic_write(request.figure, reports::svg(reports::gantt_figure(runs)));
+    reports::atomic_write(request.figure, reports::svg(reports::gantt_figure(runs, "gantt", rule)));
   }
 }
 
@@ -126,15 +126,15 @@ void require_room_for_plot(const RunRequest& request) {
 }
 
 /// Of one point where its time goes, of several how far ahead a strategy is along the sequence, or who wins where.
-void plot(const std::vector<ResultRow>& rows, const std::vector<reports::TracedRun>& runs) {
+void plot(const std::vector<ResultRow>& rows, const std::vector<reports::TracedRun>& runs, const VerdictRule& rule) {
   std::vector<reports::Figure> figures;
   if (!runs.empty()) {
-    figures = {reports::breakdown_figure(runs), reports::gantt_figure(runs)};
+    figures = {reports::breakdown_figure(runs), reports::gantt_figure(runs, "gantt", rule)};
   } else {
-    for (const CrossoverMap& map : reports::maps_of(rows)) {
+    for (const CrossoverMap& map : reports::maps_of(rows, rule)) {
       figures.push_back(reports::winner_figure(map));
     }
-    if (auto lead = reports::lead_figure(rows, "commfuse")) {
+    if (auto lead = reports::lead_figure(rows, "commfuse", "lead", rule)) {
       figures.push_back(*std::move(lead));
     }
   }
@@ -151,6 +151,7 @@ int run(const RunRequest& request) {
   }
   Grid grid = grid_of(request.settings);
   fit(grid, *schedules, names_strategies(grid));
+  const VerdictRule rule = verdict_rule_of(grid.settings);
   Library library = library_of(grid);
   const std::vector<Settings> points = points_of(grid);
   if (std::any_of(points.begin(), points.end(), is_whole_model)) {
@@ -167,11 +168,11 @@ int run(const RunRequest& request) {
   std::vector<reports::TracedRun> runs;
   if (points.size() == 1 && (request.plot || !request.trace.empty() || !request.figure.empty())) {
     runs = traced(point_of(points.front(), library), rows, library.schedules());
-    draw(request, runs);
+    draw(request, runs, rule);
   }
-  fmt::print("{}", render(rows));
+  fmt::print("{}", render(rows, rule));
   if (request.plot) {
-    plot(rows, runs);
+    plot(rows, runs, rule);
   }
   return exit_code::done;
 }

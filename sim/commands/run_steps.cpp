@@ -18,14 +18,19 @@ namespace commfuse::sim {
 
 namespace {
 
-std::string table(std::span<const StepRow> rows) {
+std::string table(std::span<const StepRow> rows, const VerdictRule& rule) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
-  return reports::step_table(rows) + (scaling.empty() ? "" : "\n") + scaling;
+  return reports::step_table(rows, rule) + (scaling.empty() ? "" : "\n") + scaling;
 }
 
-std::string map(std::span<const StepRow> rows) {
+std::string map(std::span<const StepRow> rows, const VerdictRule& rule) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
-  return reports::map_text(reports::maps_of(rows)) + (scaling.empty() ? "" : "\n") + scaling;
+  return reports::map_text(reports::maps_of(rows, rule), rule) + (scaling.empty() ? "" : "\n") + scaling;
+}
+
+template <std::string (*write)(std::span<const StepRow>)>
+std::string plain(std::span<const StepRow> rows, const VerdictRule& /*rule*/) {
+  return write(rows);
 }
 
 }  // namespace
@@ -33,9 +38,9 @@ std::string map(std::span<const StepRow> rows) {
 StepRender step_renderer(std::string_view format) {
   constexpr std::array<std::string_view, 5> formats{"table", "json", "jsonl", "csv", "map"};
   require_word("--output", format, formats, "format");
-  return format == "json"    ? static_cast<StepRender>(reports::to_json)
-         : format == "jsonl" ? static_cast<StepRender>(reports::to_json_lines)
-         : format == "csv"   ? static_cast<StepRender>(reports::to_csv)
+  return format == "json"    ? plain<reports::to_json>
+         : format == "jsonl" ? plain<reports::to_json_lines>
+         : format == "csv"   ? plain<reports::to_csv>
          : format == "map"   ? map
                              : table;
 }
@@ -61,7 +66,7 @@ int run_steps(const std::vector<Settings>& points, const Library& library, std::
     }
   }
   warn_once(rows);
-  fmt::print("{}", render(rows));
+  fmt::print("{}", render(rows, verdict_rule_of(points.front())));
   return exit_code::done;
 }
 

@@ -12,7 +12,7 @@
 
 namespace commfuse::sim {
 
-using StepRender = std::string (*)(std::span<const StepRow>);
+using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&);
 /// table, json, jsonl, csv. Throws ConfigError for another word.
 StepRender step_renderer(std::string_view format);
 /// Every warning of the rows once, on stderr.

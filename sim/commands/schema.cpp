@@ -37,6 +37,14 @@ Json count_of(const Field& field) {
   return {{"anyOf", Json::array({number, text})}};
 }
 
+Json share_of(const Field& field) {
+  const Json number{{"type", "number"},
+                    {"minimum", static_cast<double>(field.least) / 100.0},
+                    {"maximum", static_cast<double>(field.most) / 100.0}};
+  const Json text{{"type", "string"}, {"pattern", "^[0-9.]+ ?%?$"}};
+  return {{"anyOf", Json::array({number, text})}};
+}
+
 Json name_of(const Field& field) {
   const Json path{{"type", "string"}, {"pattern", R"(/|\.ya?ml$|\.json$)"}};
   return {{"anyOf", Json::array({Json{{"enum", known_names(field.catalogue)}}, path})}};
@@ -50,6 +58,7 @@ Json value_of(const Field& field) {
     case FieldType::count: return count_of(field);
     case FieldType::bandwidth:
       return {{"type", "string"}, {"pattern", R"(^x[0-9.]+$|^[0-9.]+ ?[KMGT]?i?[Bb](/s|ps)$)"}};
+    case FieldType::share: return share_of(field);
     case FieldType::choices: break;
   }
   const Json list{{"type", "array"}, {"items", {{"enum", words_of(field)}}}, {"minItems", 1}};

@@ -21,6 +21,7 @@ std::string_view type_in_words(const Field& field) {
     case FieldType::choices: return "WORDS";
     case FieldType::count: return "COUNT";
     case FieldType::bandwidth: return "RATE";
+    case FieldType::share: return "PERCENT";
   }
   return "";
 }

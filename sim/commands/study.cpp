@@ -12,7 +12,7 @@
 #include "model/cost/gemm.h"
 #include "model/cost/priced_shape.h"
 #include "model/cost/shape_sizes.h"
-#include "reports/comparison.h"
+#include "reports/point_rows.h"
 #include "reports/trace_label.h"
 #include "sim/commands/traced.h"
 #include "sim/why/why.h"

@@ -15,6 +15,7 @@
 #include "model/config/command_line.h"
 #include "reports/crossover.h"
 #include "reports/html/report.h"
+#include "reports/point_rows.h"
 #include "reports/rows.h"
 #include "reports/step_rows.h"
 #include "sim/commands/render.h"
@@ -56,13 +57,19 @@ struct LayerResults {
 };
 
 LayerResults layer_results(StoreReader& store) {
-  LayerResults results;
+  LayerResults read;
   store.rewind();
   while (const std::optional<StoredPoint> point = store.next()) {
     for (const StoreRow& row : point->rows) {
-      results.rows.push_back(layer_row(row, store.path().string()));
-      results.points.push_back(point->point);
+      read.rows.push_back(layer_row(row, store.path().string()));
+      read.points.push_back(point->point);
     }
+  }
+  // Strategies on an axis stand apart in the store; people compare them.
+  LayerResults results;
+  for (const std::size_t place : reports::order_by_point(read.rows)) {
+    results.rows.push_back(std::move(read.rows[place]));
+    results.points.push_back(read.points[place]);
   }
   return results;
 }
@@ -81,15 +88,16 @@ std::vector<StepRow> step_results(StoreReader& store, StepRowReader& reader) {
 std::string report_of(const Sweep& sweep, const LayerResults& results) {
   const PointList list(sweep.grid, most_sweep_points);
   PointCursor cursor(list);
-  return reports::html_report(
-      report_input(sweep.title, results.rows, fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
-                   {.settings = [&](std::size_t row) { return cursor.at(results.points[row]); }}));
+  return reports::html_report(report_input(sweep.title, results.rows,
+                                           fmt::format("commfuse-sim sweep {} --out FOLDER", settings_file),
+                                           {.settings = [&](std::size_t row) { return cursor.at(results.points[row]); },
+                                            .rule = verdict_rule_of(sweep.grid.settings)}));
 }
 
 /// Who wins where, of a sweep that has something to compare.
 template <class Row>
-void add_maps(std::span<const Row> rows, std::vector<OutputFile>& files) {
-  const std::vector<CrossoverMap> maps = reports::maps_of(rows);
+void add_maps(std::span<const Row> rows, const VerdictRule& rule, std::vector<OutputFile>& files) {
+  const std::vector<CrossoverMap> maps = reports::maps_of(rows, rule);
   if (!maps.empty()) {
     files.push_back(file_of("map.csv", reports::map_csv(maps)));
     files.push_back(file_of("crossovers.csv", reports::crossings_csv(maps)));
@@ -141,30 +149,32 @@ int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder&
     streams(format) ? write_rows(store, format, print) : print_summary(store);
     return code_of(store);
   }
+  const VerdictRule rule = verdict_rule_of(sweep.grid.settings);
   const LayerResults results = layer_results(store);
   const std::vector<ResultRow>& rows = results.rows;
   if (sweep.writes("report")) {
     files.push_back(file_of("report.html", report_of(sweep, results)));
   }
   if (sweep.writes("map")) {
-    add_maps(std::span<const ResultRow>(rows), files);
+    add_maps(std::span<const ResultRow>(rows), rule, files);
   }
   folder.write(files);
-  streams(format) ? write_rows(store, format, print) : print(renderer(format)(rows));
+  streams(format) ? write_rows(store, format, print) : print(renderer(format)(rows, rule));
   return code_of(store);
 }
 
 /// They leave tables and no report, which shows layers.
 int outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
+  const VerdictRule rule = verdict_rule_of(sweep.grid.settings);
   StepRowReader reader;
   const std::vector<StepRow> rows = step_results(store, reader);
   std::vector<OutputFile> files = tables_of(sweep, store);
   if (sweep.writes("map")) {
-    add_maps(std::span<const StepRow>(rows), files);
+    add_maps(std::span<const StepRow>(rows), rule, files);
   }
   folder.write(files);
   warn_once(rows);
-  print(step_renderer(format)(rows));
+  print(step_renderer(format)(rows, rule));
   return code_of(store);
 }
 
@@ -205,7 +215,7 @@ void write_rows(StoreReader& store, std::string_view format, const Sink& sink) {
     write_layers(store, format, pieces);
   } else {
     StepRowReader reader;
-    pieces.add(step_renderer(format)(step_results(store, reader)));
+    pieces.add(step_renderer(format)(step_results(store, reader), {}));
   }
   pieces.flush();
 }

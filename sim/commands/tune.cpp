@@ -46,7 +46,7 @@ bool is_wanted(const Field& field) {
       "samples", "seed", "model", "hardware", "link_bandwidth", "network_bandwidth",
       "ranks",   "seq",  "batch", "dtype",    "jitter"};
   return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
-         field.key.starts_with("step.");
+         field.key.starts_with("step.") || field.key.starts_with("verdict.") || field.key == "uncertainty";
 }
 
 /// A setting that is no flag of tune, from a file or --set, would change no plan. The name of a strategy stands in what
@@ -111,6 +111,8 @@ int run_tune(TuneRequest request) {
   space.machine = &sized;
   TuneOptions options{.keep = request.keep};
   options.minimize = chosen(minimize_choices, request.minimize);
+  options.rule = verdict_rule_of(settings);
+  options.errors = chosen(switch_choices, settings.text("uncertainty"));
   if (settings.text("jitter") != "none") {
     Jitter jitter = load_jitter(settings.text("jitter"));
     options.rank_sigma = jitter.rank_sigma.value;
@@ -131,6 +133,7 @@ int run_tune(TuneRequest request) {
                             .space = space,
                             .default_batch = !is_chosen(settings, "batch"),
                             .minimize = options.minimize,
+                            .rule = options.rule,
                             .jitter = settings.text("jitter"),
                             .samples = options.monte_carlo.jitter == nullptr ? 0 : options.monte_carlo.samples};
   if (!request.out.empty() && !tuning.best.empty()) {

@@ -16,6 +16,7 @@
 #include "model/config/quantity.h"
 #include "model/record/result.h"
 #include "model/wrapped.h"
+#include "reports/comparison.h"
 #include "reports/layout_cells.h"
 #include "reports/trace_label.h"
 #include "sim/commands/tune_files.h"
@@ -54,9 +55,9 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
 }
 
 /// A line of the table of plans, whose sixth cell only a mixture of experts has, with less air around the others.
-std::string plan_line(bool has_experts, char mark, const std::array<std::string, 12>& cells) {
-  constexpr std::array<int, 12> wide{4, 4, 4, 4, 5, 0, 5, 6, 10, 11, 7, 8};
-  constexpr std::array<int, 12> narrow{4, 4, 4, 4, 5, 4, 4, 5, 9, 11, 6, 7};
+std::string plan_line(bool has_experts, char mark, const std::array<std::string, 13>& cells) {
+  constexpr std::array<int, 13> wide{3, 3, 4, 3, 5, 0, 4, 6, 9, 10, 6, 6, 7};
+  constexpr std::array<int, 13> narrow{3, 3, 4, 3, 5, 3, 4, 5, 9, 10, 5, 6, 6};
   std::string line(1, mark);
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (const int width = has_experts ? narrow.at(i) : wide.at(i); width > 0) {
@@ -66,22 +67,43 @@ std::string plan_line(bool has_experts, char mark, const std::array<std::string,
   return line + "\n";
 }
 
+/// '>' the plan to take, '~' those that tie with the fastest.
+char mark_of(const TunedPlan& plan, const Tuning& tuning) {
+  return &plan == tuning.best.data() ? '>' : plan.ties ? '~' : ' ';
+}
+
+/// Which plans tie, and why the first is taken; whether it wins otherwise.
+std::string verdict(const TuneHeading& heading, const Tuning& tuning) {
+  const char* unknown = tuning.best.front().error ? "" : "; probability unknown (--uncertainty off)";
+  if (tuning.ties < 2) {
+    return wrapped(fmt::format("The first wins: no other plan ties with it{}. A win needs {}.", unknown,
+                               reports::rule_in_words(heading.rule)),
+                   "", "");
+  }
+  return wrapped(fmt::format("Tie: {} plans (> and ~) are within {:.1f}% of the fastest{}; a win needs {}. The tie is "
+                             "broken by {}.",
+                             tuning.ties, 100.0 * tuning.ties_within, unknown, reports::rule_in_words(heading.rule),
+                             tuning.tie_rule),
+                 "", "");
+}
+
 std::string plans(const TuneHeading& heading, const Tuning& tuning) {
   const bool has_experts = heading.space.model->experts.has_value();
-  std::string text =
-      plan_line(has_experts, ' ',
-                {"TP", "PP", "VPP", "CP", "DP", "EP", "ZeRO", "micro", "recompute", "time/ms", "MFU", "mem/GB"});
+  std::string text = plan_line(
+      has_experts, ' ',
+      {"TP", "PP", "VPP", "CP", "DP", "EP", "ZeRO", "micro", "recompute", "time/ms", "\u00b1", "MFU", "mem/GB"});
   const auto count = [](std::int64_t one) { return fmt::format("{}", one); };
   for (const TunedPlan& one : tuning.best) {
     const TrainingPlan& plan = one.plan;
     text += plan_line(
-        has_experts, &one == tuning.best.data() ? '>' : ' ',
+        has_experts, mark_of(one, tuning),
         {count(plan.tensor), count(plan.pipeline), count(plan.interleave), count(plan.context), count(plan.data),
          count(plan.expert), count(static_cast<std::int64_t>(plan.zero)), count(plan.micro_batch),
          std::string{name_of(plan.recompute)}, fmt::format("{:.1f}", milliseconds(one.step.time)),
-         fmt::format("{:.1f}%", 100.0 * one.step.mfu), fmt::format("{:.1f}", gigabytes(one.step.memory.total()))});
+         one.error ? fmt::format("{:.1f}%", 100.0 * *one.error) : "-", fmt::format("{:.1f}%", 100.0 * one.step.mfu),
+         fmt::format("{:.1f}", gigabytes(one.step.memory.total()))});
   }
-  return "\n" + text;
+  return "\n" + text + verdict(heading, tuning);
 }
 
 /// What the schedules of the sites bring to the best plan.
@@ -333,9 +355,13 @@ std::string tune_json(const TuneHeading& heading, const Tuning& tuning) {
   for (const TunedPlan& one : tuning.best) {
     Json row = plan_json(one.plan);
     row.update(step_json(one.step));
+    row["time_error"] = one.error ? Json(*one.error) : Json();
+    row["ties"] = one.ties;
     json["best"].push_back(std::move(row));
   }
   if (!tuning.best.empty()) {
+    json["ties"] = tuning.ties;
+    json["tie_rule"] = tuning.tie_rule.empty() ? Json() : Json(tuning.tie_rule);
     json["serial"] = step_json(tuning.serial);
     json["single"] = step_json(tuning.with_single);
     json["single"]["strategy"] = tuning.single->name;

@@ -17,6 +17,7 @@ struct TuneHeading {
   PlanSpace space;
   bool default_batch = false;  ///< Nobody chose it.
   Minimize minimize = Minimize::mean;
+  VerdictRule rule{};
   std::string jitter = "none";
   std::size_t samples = 0;  ///< Of a site; none where nothing strays.
 };

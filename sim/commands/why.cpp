@@ -19,6 +19,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "reports/comparison.h"
+#include "reports/point_rows.h"
 #include "reports/why.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
@@ -84,7 +85,7 @@ int why(const WhyRequest& request) {
   const Prediction prediction = predictor.predict(point, *find_strategy(row.strategy), row.options);
   Explanation explanation = explain(point, prediction, predictor);
   explanation.row = row;
-  explanation.verdict = rows.size() > 1 ? reports::verdict(rows) : std::string{};
+  explanation.verdict = rows.size() > 1 ? reports::verdict(rows, verdict_rule_of(settings)) : std::string{};
   fmt::print("{}", request.format == "json" ? reports::why_json(explanation) : reports::why_text(explanation, most));
   return exit_code::done;
 }

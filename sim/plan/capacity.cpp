@@ -74,19 +74,6 @@ CapacityPlan asked(const PlanFile& file, const Transformer& model, const Trainin
   return plan;
 }
 
-/// The cheapest that keeps the limits; without a deadline the shortest.
-std::optional<std::size_t> best_kind(const CapacityPlan& plan) {
-  const auto value = [&](const CapacityRun& run) { return plan.deadline_days ? run.cost.value : run.days.value; };
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < plan.kinds.size(); ++i) {
-    const CapacityRun* run = plan.kinds[i].best();
-    if (run != nullptr && (!best || value(*run) < value(*plan.kinds[*best].best()))) {
-      best = i;
-    }
-  }
-  return best;
-}
-
 /// The price at which a kind costs what the cheapest of the others does.
 void add_break_even_prices(CapacityPlan& plan) {
   for (CapacityKind& kind : plan.kinds) {
@@ -134,7 +121,12 @@ CapacityPlan plan_capacity(const PlanFile& file) {
     planners.push_back(std::make_unique<KindPlanner>(file, offer, model, terms, structures));
     plan.kinds.push_back(planners.back()->plan());
   }
-  plan.answer = best_kind(plan);
+  if (const std::optional<RunChoice> choice = choose_run(file, plan.kinds)) {
+    plan.answer = choice->chosen.kind;
+    planners[choice->chosen.kind]->take(plan.kinds[choice->chosen.kind], choice->chosen.run);
+    plan.ties = choice->ties;
+    plan.tie_rule = choice->rule;
+  }
   add_break_even_prices(plan);
   add_pareto(plan);
   if (plan.answer) {

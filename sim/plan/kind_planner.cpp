@@ -124,17 +124,6 @@ RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus
           .energy_price = file.energy_price};
 }
 
-std::optional<std::size_t> choose_run(const PlanFile& file, const std::vector<CapacityRun>& runs) {
-  std::optional<std::size_t> best;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const bool is_first = !best;
-    if (runs[i].misses.empty() && (is_first || (!file.deadline && runs[i].days.value < runs[*best].days.value))) {
-      best = i;
-    }
-  }
-  return best;
-}
-
 KindPlanner::KindPlanner(const PlanFile& file, const GpuOffer& offer, const Transformer& model,
                          const LayoutTerms& terms, StructureCache& structures)
     : file_(file),
@@ -174,7 +163,8 @@ void KindPlanner::add_runs(CapacityKind& kind, double step_error) const {
     run.confidence = confidence_of(file_, spread);
     kind.runs.push_back(std::move(run));
   }
-  kind.answer = choose_run(file_, kind.runs);
+  const std::optional<RunChoice> choice = choose_run(file_, std::span(&kind, 1));
+  kind.answer = choice ? std::optional(choice->chosen.run) : std::nullopt;
 }
 
 void KindPlanner::add_sites(CapacityKind& kind, const FoundLayout& layout) {
@@ -202,6 +192,13 @@ void KindPlanner::add_sites(CapacityKind& kind, const FoundLayout& layout) {
       least = time;
       kind.single = strategy->name;
     }
+  }
+}
+
+void KindPlanner::take(CapacityKind& kind, std::size_t run) {
+  if (kind.answer != run) {
+    kind.answer = run;
+    add_sites(kind, found_[run]);
   }
 }
 

@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "model/analysis/run_totals.h"
+#include "model/analysis/verdict.h"
 #include "model/config/plan_file.h"
 #include "model/record/capacity_plan.h"
 #include "sim/plan/layout_search.h"
@@ -32,6 +35,8 @@ class KindPlanner {
 
   /// Without what compares it with other kinds.
   CapacityKind plan();
+  /// Another of its runs is the answer.
+  void take(CapacityKind& kind, std::size_t run);
 
   /// The draws behind its intervals.
   [[nodiscard]] RunDraws draws(double step_error) const;
@@ -57,8 +62,16 @@ class KindPlanner {
   std::vector<TunedSite> sites_;    ///< Of the layout asked for last.
 };
 
-/// The least count of GPUs that keeps all limits; where there is a budget and no deadline, the shortest run of those.
-std::optional<std::size_t> choose_run(const PlanFile& file, const std::vector<CapacityRun>& runs);
+/// The run to take among those that keep all limits: the cheapest, or the shortest where there is a budget and no
+/// deadline; of those that tie the one with fewer GPUs, then less memory, then fewer kinds of parallelism. No run that
+/// keeps the limits is both shorter and cheaper.
+struct RunChoice {
+  RunPlace chosen;
+  std::vector<RunPlace> ties;  ///< Others that tie.
+  std::string rule;            ///< That broke the tie; empty without one.
+};
+/// Runs of one kind share their errors, so there the difference alone decides. Nothing where no run keeps the limits.
+std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds);
 
 /// One sentence: which limit binds, and by how much. Requires that no run keeps all.
 std::string binding_limit(const PlanFile& file, const CapacityKind& kind, const LayoutSearch& search,

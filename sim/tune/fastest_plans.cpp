@@ -40,7 +40,7 @@ FastestPlans fastest_plans(StepPoint point, const std::vector<TrainingPlan>& pla
     best.resize(std::min(best.size(), most));
   }
   for (const Ranked& one : best) {
-    fastest.best.push_back({plans[one.plan], one.step});
+    fastest.best.push_back({.plan = plans[one.plan], .step = one.step});
   }
   return fastest;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "sim/step/step.h"
@@ -13,6 +14,8 @@ namespace commfuse {
 struct TunedPlan {
   TrainingPlan plan;
   StepPrediction step;
+  std::optional<double> error{};  ///< One standard error of the time, relative; nothing where nobody asked.
+  bool ties = false;              ///< With the fastest of those looked at, or is it.
 };
 
 struct FastestPlans {

@@ -12,6 +12,8 @@
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/hardware/link_rates.h"
+#include "model/hardware/raised.h"
+#include "sim/step/step_uncertainty.h"
 #include "sim/tune/sampled_sites.h"
 
 namespace commfuse {
@@ -74,15 +76,83 @@ void require_some(const PlanSpace& space, std::size_t plans) {
   }
 }
 
-/// The one of the least p99 first.
-void sort_by_p99(StepPoint point, SiteTimes& times, std::vector<TunedPlan>& plans) {
-  std::vector<std::pair<Duration, TunedPlan>> ranked;
+/// A plan, what is minimised of it, and how sure that is.
+struct RankedPlan {
+  TunedPlan tuned;
+  Duration time{};
+  Uncertainty uncertainty{};
+};
+
+/// The machine with each parameter raised in turn.
+class RaisedSteps {
+ public:
+  RaisedSteps(const Machine& machine, StructureCache& structures) : machines_(raised_by_error(machine)) {
+    for (const RaisedMachine& one : machines_) {
+      times_.push_back(std::make_unique<SiteTimes>(structures, one.machine));
+      steps_.push_back({one.parameter, &one.machine, times_.back().get()});
+    }
+  }
+  [[nodiscard]] const std::vector<RaisedStep>& steps() const { return steps_; }
+
+ private:
+  std::vector<RaisedMachine> machines_;
+  std::vector<std::unique_ptr<SiteTimes>> times_;
+  std::vector<RaisedStep> steps_;
+};
+
+std::vector<RankedPlan> ranked_plans(StepPoint point, SiteTimes& times, const std::vector<TunedPlan>& plans,
+                                     Minimize minimize) {
+  std::vector<RankedPlan> ranked;
   for (const TunedPlan& one : plans) {
     point.plan = one.plan;
-    ranked.emplace_back(step_percentiles(point, times).p99, one);
+    ranked.push_back({one, minimize == Minimize::p99 ? step_percentiles(point, times).p99 : one.step.time});
   }
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::transform(ranked.begin(), ranked.end(), plans.begin(), [](const auto& one) { return one.second; });
+  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  return ranked;
+}
+
+void add_errors(StepPoint point, SiteTimes& times, StructureCache& structures, std::vector<RankedPlan>& ranked) {
+  constexpr StepTime step{[](const StepPoint& of, SiteTimes& on) { return predict_step(of, on).time; }};
+  const RaisedSteps raised(*point.machine, structures);
+  for (RankedPlan& one : ranked) {
+    point.plan = one.tuned.plan;
+    one.uncertainty = step_uncertainty(point, times, step, raised.steps());
+    one.tuned.error = error_of(one.uncertainty);
+  }
+}
+
+/// Of the fastest plans the one to take: the fastest, or of those that tie with it the one that the rule chooses.
+void take_best(const std::vector<RankedPlan>& ranked, const VerdictRule& rule, Tuning& tuning) {
+  std::vector<Contender> contenders;
+  for (const RankedPlan& one : ranked) {
+    Contender contender{to_seconds(one.time), one.tuned.error};
+    if (one.tuned.error && &one != &ranked.front()) {
+      contender.win_probability =
+          probability_shorter(one.time, one.uncertainty, ranked.front().time, ranked.front().uncertainty);
+    }
+    contenders.push_back(contender);
+  }
+  const Verdict verdict = verdict_of(contenders, rule);
+  std::vector<TiedPlan> tied;
+  Duration slowest{};
+  for (const std::size_t place : verdict.front) {
+    const TunedPlan& plan = ranked[place].tuned;
+    tied.push_back(
+        {plan.plan.gpus(), static_cast<double>(plan.step.memory.total().count), plan.plan.kinds_of_parallelism()});
+    slowest = std::max(slowest, ranked[place].time);
+  }
+  const TieBreak broken = break_tie(tied);
+  const std::size_t chosen = verdict.front[broken.chosen];
+  tuning.best.clear();
+  for (std::size_t i = 0; i < ranked.size(); ++i) {
+    tuning.best.push_back(ranked[i].tuned);
+    tuning.best.back().ties = std::ranges::find(verdict.front, i) != verdict.front.end();
+  }
+  const auto first = tuning.best.begin();
+  std::rotate(first, first + static_cast<std::ptrdiff_t>(chosen), first + static_cast<std::ptrdiff_t>(chosen) + 1);
+  tuning.ties = verdict.front.size();
+  tuning.ties_within = to_seconds(slowest) / to_seconds(ranked.front().time) - 1.0;
+  tuning.tie_rule = verdict.wins() ? std::string{} : broken.rule;
 }
 
 /// The strategy that is best when it is the same at all sites. Serial cuts nothing and is always one.
@@ -153,9 +223,11 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   }
   point.strategies = strategies_for_steps();
   tuning.best = fastest_plans(point, plans, times, std::max(ranked_by_p99, options.keep)).best;
-  if (options.minimize == Minimize::p99) {
-    sort_by_p99(point, times, tuning.best);
+  std::vector<RankedPlan> ranked = ranked_plans(point, times, tuning.best, options.minimize);
+  if (options.errors) {
+    add_errors(point, times, structures, ranked);
   }
+  take_best(ranked, options.rule, tuning);
   tuning.best.resize(std::min(tuning.best.size(), options.keep));
   point.plan = tuning.best.front().plan;
   choose_single(point, times, tuning);

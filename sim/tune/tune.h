@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/analysis/verdict.h"
 #include "sim/step/step.h"
 #include "sim/tune/fastest_plans.h"
 #include "sim/tune/plan_space.h"
@@ -66,9 +67,13 @@ struct LeftOut {
 };
 
 struct Tuning {
-  std::size_t plans = 0;        ///< Possible ones.
-  std::size_t fitting = 0;      ///< Of these: the memory holds them.
-  std::vector<TunedPlan> best;  ///< The fastest first, with the best schedule at every site; empty where none fits.
+  std::size_t plans = 0;    ///< Possible ones.
+  std::size_t fitting = 0;  ///< Of these: the memory holds them.
+  /// With the best schedule at every site: the one to take, then the others, fastest first. Empty where none fits.
+  std::vector<TunedPlan> best;
+  std::size_t ties = 0;      ///< How many of the plans looked at tie with the fastest, itself included; 1: it wins.
+  double ties_within = 0.0;  ///< By how much the slowest of these is slower, as a share.
+  std::string tie_rule;      ///< Why the first is taken of them: "less memory"; empty where none ties.
   /// The first of them otherwise: serial at every site, the best strategy that is the same at all, and with sites that
   /// take compute alone, which no schedule beats.
   StepPrediction serial;
@@ -88,6 +93,8 @@ struct TuneOptions {
   double rank_sigma = 0.0;    ///< StepPoint's.
   double communication_sigma = 0.0;
   Minimize minimize = Minimize::mean;
+  VerdictRule rule{};  ///< Which plans tie with the fastest one.
+  bool errors = true;  ///< Price plans with each parameter raised, so that ties look at probabilities.
   /// With its jitter, sites are chosen by samples of a single run of each; without, as if nothing strayed.
   MonteCarloOptions monte_carlo{};
   /// The same without the speeds of GPUs, which stay what they are from run to run of a step.

@@ -42,6 +42,29 @@ TEST(CommfuseSimRunStep, SetsStrategiesSideBySideAndSaysWhenMemoryDoesNotSuffice
   EXPECT_NE(run.out.find("out of memory"), std::string::npos);
 }
 
+TEST(CommfuseSimRunStep, TheTableSaysHowSureATimeIsAndWhoWins) {
+  const std::string command =
+      "commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --strategy "
+      "serial,commfuse";
+  const Outcome table = run_program(command);
+  ASSERT_EQ(table.code, 0) << table.err;
+  for (std::size_t start = 0, end = 0; (end = table.out.find('\n', start)) != std::string::npos; start = end + 1) {
+    EXPECT_LE(end - start, 80U) << table.out.substr(start, end - start);
+  }
+  EXPECT_NE(table.out.find("\u00b1 vs serial"), std::string::npos) << table.out;
+  EXPECT_TRUE(table.out.find(" wins (") != std::string::npos || table.out.find("Tie: ") != std::string::npos)
+      << table.out;
+  const json rows = json::parse(run_program(command + " -o json").out);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_GT(rows[0].at("time_error").get<double>(), 0.001);
+  EXPECT_LT(rows[0].at("time_error").get<double>(), 0.5);
+  EXPECT_NEAR(rows[0].at("win_probability").get<double>() + rows[1].at("win_probability").get<double>(), 1.0, 1e-9);
+  const Outcome off = run_program(command + " --uncertainty off");
+  EXPECT_TRUE(off.out.find("probability unknown (--uncertainty off)") != std::string::npos ||
+              off.out.find("Tie: ") != std::string::npos)
+      << off.out;
+}
+
 TEST(CommfuseSimRunStep, PassesPromptsThroughAWholeModel) {
   const Outcome run =
       run_program("commfuse-sim run --scope prefill --seq 8K --strategy serial --axis ranks=2,4,8 -o csv");

@@ -29,7 +29,7 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       "--strategy, --variants, --slices, --sub-slices, --form, --add-lane, --sum, --lanes, --directions, "
       "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, "
       "--attention-kernel, --jitter, --faults, --samples, --seed, "
-      "--uncertainty, --evaluator, --symmetry, --threads, "
+      "--uncertainty, --verdict-difference, --verdict-probability, --evaluator, --symmetry, --threads, "
       "--config, --set, --schedule, --size, --axis, --output, --trace, --figure, --plot";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
@@ -285,6 +285,36 @@ TEST(CommfuseSimRun, TheFirstAxisIsOutermost) {
     points.emplace_back(row.at("ranks"), row.at("seq"));
   }
   EXPECT_EQ(points, (std::vector<std::pair<int, int>>{{2, 1024}, {2, 2048}, {4, 1024}, {4, 2048}}));
+}
+
+TEST(CommfuseSimRun, TheTableFollowsTheRuleOfTheVerdict) {
+  // No difference is above 100 %, and every one is above 0 with a probability of one half.
+  const std::string command = "commfuse-sim run --seq 8K ";
+  EXPECT_NE(run_program(command + "--verdict-difference 100%").out.find("Tie: "), std::string::npos);
+  const Outcome sure = run_program(command + "--set verdict.difference=0% --set verdict.probability=50%");
+  EXPECT_EQ(sure.code, 0) << sure.err;
+  EXPECT_EQ(sure.out.find("Tie: "), std::string::npos) << sure.out;
+  EXPECT_NE(sure.out.find(" wins ("), std::string::npos) << sure.out;
+}
+
+TEST(CommfuseSimRun, WithoutUncertaintyWarningsStayAndNoProbabilityIsTold) {
+  const std::string command = "commfuse-sim run --seq 256K --strategy serial,commfuse --scope gate_up ";
+  const Outcome with = run_program(command);
+  const Outcome without = run_program(command + "--uncertainty off");
+  EXPECT_NE(with.out.find("Beyond the fit: "), std::string::npos) << with.out;
+  EXPECT_EQ(without.out.substr(without.out.find("Beyond the fit: ")),
+            with.out.substr(with.out.find("Beyond the fit: ")));
+  EXPECT_TRUE(without.out.find("probability unknown (--uncertainty off)") != std::string::npos ||
+              without.out.find("Tie: ") != std::string::npos)
+      << without.out;
+}
+
+TEST(CommfuseSimRun, StrategiesOnAnAxisAreComparedWithEachOther) {
+  const Outcome outcome =
+      run_program("commfuse-sim run --axis strategy.name=serial,sliced,commfuse --axis seq=4K,8K --uncertainty off");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("Of 2 points"), std::string::npos) << outcome.out;
+  EXPECT_EQ(outcome.out.find("serial wins 2, sliced wins 2"), std::string::npos) << outcome.out;
 }
 
 TEST(CommfuseSimRun, TheTableFitsEightyColumnsAndNamesAWinner) {

@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <span>
+#include <utility>
 
 #include "model/record/result.h"
+#include "reports/point_rows.h"
 #include "reports/rows.h"
 
 namespace commfuse::reports {
@@ -33,23 +36,98 @@ ResultRow row(const char* strategy, const char* parameters, Duration makespan, s
   return row;
 }
 
+constexpr const char* unknown = ", probability unknown (--uncertainty off)";
+
 TEST(Comparison, TheWinnerIsNamedWithWhatItSaves) {
   // 1000 against 1250 and 2000: 20 % and 50 % less time.
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1250us), row("commfuse", "ring", 1000us)};
-  EXPECT_EQ(verdict(rows), "commfuse wins: 20.0% less time than sliced, 50.0% less time than serial.");
+  EXPECT_EQ(verdict(rows),
+            fmt::format("commfuse wins{}: 20.0% less time than sliced, 50.0% less time than serial.", unknown));
 }
 
 TEST(Comparison, TheWinnerSaysHowSureItIs) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
   rows[0].makespan_error = 0.041;
   rows[1].makespan_error = 0.0632;
+  rows[0].win_probability = 0.088;
   rows[1].win_probability = 0.912;
   EXPECT_EQ(verdict(rows), "commfuse wins (91% sure): 50.0% less time than serial.");
-  EXPECT_NE(comparison_table(rows).find("\n  One standard error of a time: 4.1 to 6.3%.\n"), std::string::npos);
-  rows[1].win_probability = 0.997;
+  EXPECT_NE(comparison_table(rows).find("\n  serial            2000.0  4.1%         -"), std::string::npos)
+      << comparison_table(rows);
+  rows[0].win_probability = 0.003;
   EXPECT_EQ(verdict(rows), "commfuse wins (over 99% sure): 50.0% less time than serial.");
-  rows[1].makespan_error = 0.0411;
-  EXPECT_NE(comparison_table(rows).find("\n  One standard error of a time: 4.1%.\n"), std::string::npos);
+}
+
+TEST(Comparison, ACoinTossIsATie) {
+  std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1000us), row("commfuse", "ring", 1031us)};
+  for (const auto& [place, probability] : {std::pair(0, 0.01), std::pair(1, 0.57), std::pair(2, 0.43)}) {
+    rows[static_cast<std::size_t>(place)].makespan_error = 0.05;
+    rows[static_cast<std::size_t>(place)].win_probability = probability;
+  }
+  EXPECT_EQ(
+      verdict(rows),
+      "Tie: sliced and commfuse are within 3.1%; sliced is the fastest with a probability of 57%, and a win needs "
+      "80%.");
+  EXPECT_EQ(verdict(rows, {.difference = 0.02, .probability = 0.55}),
+            "sliced wins (57% sure): 3.0% less time than commfuse, 50.0% less time than serial.");
+}
+
+TEST(Comparison, TheWorkedExampleOfTheMetricsPage) {
+  std::vector rows{row("commfuse", "ring", 1000us), row("sliced", "k=4", 1030us), row("async_tp", "", 1015us),
+                   row("serial", "", 1300us)};
+  const std::vector<double> slower{0.0, 0.79, 0.96, 0.999};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    rows[i].makespan_error = 0.05;
+    rows[i].win_probability = 1.0 - slower[i];
+  }
+  EXPECT_EQ(
+      verdict(rows),
+      "Tie: commfuse, async_tp and sliced are within 3.0%; commfuse is the fastest with a probability of 79%, and "
+      "a win needs 80%.");
+  EXPECT_EQ(verdict(rows, {.difference = 0.02, .probability = 0.75}), "Tie: commfuse and async_tp are within 1.5%.");
+}
+
+TEST(Comparison, StrategiesOnAnAxisAreComparedWithEachOther) {
+  // As an axis over strategies leaves them: all of one, then all of the other.
+  std::vector rows{row("serial", "", 2000us), row("serial", "", 3000us, 65536), row("commfuse", "ring", 1000us),
+                   row("commfuse", "ring", 2990us, 65536)};
+  for (ResultRow& one : rows) {
+    one.makespan_error = 0.03;
+  }
+  const std::vector<ResultRow> ordered = ordered_by_point(rows);
+  EXPECT_EQ(ordered[1].strategy, "commfuse");
+  EXPECT_EQ(ordered[1].seq, 32768);
+  EXPECT_EQ(
+      summary(ordered),
+      "Of 2 points, commfuse wins 1, 1 tie (commfuse and serial 1). A win needs more than\n2% and a probability of "
+      "80%.\n");
+  // ln 2 over sqrt(2) x 3 %: 16 standard errors.
+  EXPECT_EQ(verdict(std::span(ordered).first(2)), "commfuse wins (over 99% sure): 50.0% less time than serial.");
+}
+
+TEST(Comparison, JsonHasTheVerdictOfEveryRow) {
+  std::vector rows{
+      row("serial", "", 2000us),      row("serial", "", 3000us, 65536),       row("commfuse", "ring", 1000us),
+      row("fused_kernel", "", 900us), row("commfuse", "ring", 2990us, 65536), row("serial", "", 1us, 4096)};
+  rows[3].bound = true;
+  EXPECT_EQ(verdict_words(rows, {}), (std::vector<std::string>{"loses", "ties", "wins", "bound", "ties", ""}));
+  const std::string text = to_json_lines(rows, verdict_words(rows, {}));
+  EXPECT_NE(text.find(",\"verdict\":\"loses\"}\n"), std::string::npos) << text;
+  EXPECT_TRUE(text.ends_with(",\"verdict\":null}\n")) << text;
+}
+
+TEST(Comparison, WhatIsAskedOtherwiseIsNotCompared) {
+  std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us)};
+  rows[1].interference = "dynamic";
+  EXPECT_EQ(rows_by_point(rows).size(), 2U);
+  rows[1] = row("commfuse", "ring", 1000us);
+  rows[1].faults = "slow-rank";
+  EXPECT_EQ(rows_by_point(rows).size(), 2U);
+}
+
+TEST(Comparison, AScheduleThatStandsTwiceDoesNotTieWithItself) {
+  const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us), row("commfuse", "ring", 1000us)};
+  EXPECT_EQ(verdict(rows), fmt::format("commfuse (ring) wins{}: 50.0% less time than serial.", unknown));
 }
 
 TEST(Comparison, WhatLiesBeyondTheFitIsToldOnceAPoint) {
@@ -58,17 +136,18 @@ TEST(Comparison, WhatLiesBeyondTheFitIsToldOnceAPoint) {
   rows[1].warnings = "ranks 5: collectives were measured up to 4; m 128K: products were measured up to 16K";
   const std::string table = comparison_table(rows);
   EXPECT_TRUE(
-      table.ends_with("  commfuse wins: 50.0% less time than serial.\n"
+      table.ends_with("  commfuse wins, probability unknown (--uncertainty off): 50.0% less time than\n"
+                      "  serial.\n"
                       "  Beyond the fit: m 128K: products were measured up to 16K; ranks 5: collectives\n"
                       "  were measured up to 4.\n"))
       << table;
 }
 
-TEST(Comparison, BelowTwoPercentNobodyWins) {
+TEST(Comparison, UpToTwoPercentNobodyWins) {
   const std::vector rows{row("serial", "", 2000us), row("sliced", "k=4", 1019us), row("commfuse", "ring", 1000us)};
-  EXPECT_EQ(verdict(rows), "Too close to call: commfuse and sliced are within 1.9%.");
-  const std::vector apart{row("sliced", "k=4", 1020us), row("commfuse", "ring", 1000us)};
-  EXPECT_EQ(verdict(apart), "commfuse wins: 2.0% less time than sliced.");
+  EXPECT_EQ(verdict(rows), "Tie: commfuse and sliced are within 1.9%.");
+  const std::vector apart{row("sliced", "k=4", 1021us), row("commfuse", "ring", 1000us)};
+  EXPECT_EQ(verdict(apart), fmt::format("commfuse wins{}: 2.1% less time than sliced.", unknown));
 }
 
 TEST(Comparison, OfManyTheNextTwoAndTheSlowestAreNamed) {
@@ -76,22 +155,24 @@ TEST(Comparison, OfManyTheNextTwoAndTheSlowestAreNamed) {
                          row("async_tp", "", 1600us), row("looped_einsum", "", 1040us)};
   EXPECT_EQ(
       verdict(rows),
-      "commfuse wins: 3.8% less time than looped_einsum, 20.0% less time than sliced and 50.0% less time than the "
-      "slowest, serial.");
+      fmt::format("commfuse wins{}: 3.8% less time than looped_einsum, 20.0% less time than sliced and 50.0% less "
+                  "time than the slowest, serial.",
+                  unknown));
 }
 
 TEST(Comparison, ABoundIsToldButNeverWins) {
   std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us), row("fused_kernel", "bound", 900us)};
   rows.back().bound = true;
-  EXPECT_EQ(verdict(rows), "commfuse wins: 50.0% less time than serial. fused_kernel (bound) takes 10.0% less.");
+  EXPECT_EQ(verdict(rows), fmt::format("commfuse wins{}: 50.0% less time than serial. fused_kernel (bound) takes 10.0% "
+                                       "less.",
+                                       unknown));
   EXPECT_NE(comparison_table(rows).find("\n> commfuse (ring) "), std::string::npos);
-  EXPECT_NE(comparison_table(rows).find("\n  fused_kernel (bound) "), std::string::npos);
+  EXPECT_NE(comparison_table(rows).find("\n  fused_kernel (bound)\n"), std::string::npos);
   rows.back().analysis.critical.makespan = 1100us;
-  EXPECT_EQ(verdict(rows), "commfuse wins: 50.0% less time than serial.");
+  EXPECT_EQ(verdict(rows), fmt::format("commfuse wins{}: 50.0% less time than serial.", unknown));
   rows.back().analysis.critical.makespan = 900us;
   rows[0].analysis.critical.makespan = 1010us;
-  EXPECT_EQ(verdict(rows),
-            "Too close to call: commfuse and serial are within 1.0%. fused_kernel (bound) takes 10.0% less.");
+  EXPECT_EQ(verdict(rows), "Tie: commfuse and serial are within 1.0%. fused_kernel (bound) takes 10.0% less.");
   const std::vector alone{rows.back()};
   EXPECT_EQ(verdict(alone), "fused_kernel (bound) takes 900.0 us.");
   std::vector two = rows;
@@ -100,35 +181,44 @@ TEST(Comparison, ABoundIsToldButNeverWins) {
     two.back().seq = 65536;
   }
   two[3].analysis.critical.makespan = two[0].analysis.critical.makespan = 2000us;
-  EXPECT_EQ(summary(two), "Of 2 points, commfuse wins 2, 0 too close to call (within 2%).\n");
+  EXPECT_EQ(summary(two), "Of 2 points, commfuse wins 2, 0 tie. A win needs more than 2% and a probability of\n80%.\n");
 }
 
 TEST(Comparison, TheTableReadsTopDownPointByPoint) {
-  const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring, add on aux", 1000us),
-                         row("serial", "", 20ms, 131072), row("commfuse", "direct", 15ms, 131072)};
+  const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring", 1000us), row("serial", "", 20ms, 131072),
+                         row("commfuse", "direct, 4 lanes", 15ms, 131072)};
   EXPECT_EQ(comparison_table(rows),
             "llama-3.1-70b mlp on h100-sxm, batch 1, bf16\n"
             "\n"
-            "ranks 8, seq 32K                time/us  exposed    head  bubble    tail    MFU\n"
-            "  serial                         2000.0   1100.0     0.0     0.0  1100.0  50.0%\n"
-            "> commfuse (ring, add on aux)    1000.0    100.0     0.0     0.0   100.0  50.0%\n"
-            "  commfuse wins: 50.0% less time than serial.\n"
+            "ranks 8, seq 32K   time/us     \u00b1 vs serial exposed    head bubble    tail   MFU\n"
+            "  serial            2000.0     -         -  1100.0     0.0    0.0  1100.0 50.0%\n"
+            "> commfuse (ring)   1000.0     -    -50.0%   100.0     0.0    0.0   100.0 50.0%\n"
+            "  commfuse wins, probability unknown (--uncertainty off): 50.0% less time than\n"
+            "  serial.\n"
             "\n"
-            "ranks 8, seq 128K               time/ms  exposed    head  bubble    tail    MFU\n"
-            "  serial                         20.000   19.100   0.000   0.000  19.100  50.0%\n"
-            "> commfuse (direct)              15.000   14.100   0.000   0.000  14.100  50.0%\n"
-            "  commfuse wins: 25.0% less time than serial.\n");
-  EXPECT_EQ(summary(rows), "Of 2 points, commfuse wins 2, 0 too close to call (within 2%).\n");
+            "ranks 8, seq 128K  time/ms     \u00b1 vs serial exposed    head bubble    tail   MFU\n"
+            "  serial            20.000     -         -  19.100   0.000  0.000  19.100 50.0%\n"
+            "> commfuse (direct, 4 lanes)\n"
+            "                    15.000     -    -25.0%  14.100   0.000  0.000  14.100 50.0%\n"
+            "  commfuse wins, probability unknown (--uncertainty off): 25.0% less time than\n"
+            "  serial.\n");
 }
 
 TEST(Comparison, TwoSchedulesOfOneStrategyAreToldApartByTheirParameters) {
   const std::vector rows{row("serial", "", 2000us), row("commfuse", "ring, add on aux", 1010us),
                          row("commfuse", "direct", 1000us)};
-  EXPECT_EQ(verdict(rows), "Too close to call: commfuse (direct) and commfuse (ring, add on aux) are within 1.0%.");
-  const std::string table = comparison_table(rows);
-  EXPECT_NE(table.find("  Too close to call: commfuse (direct) and commfuse (ring, add on aux) are\n  within 1.0%.\n"),
-            std::string::npos)
-      << table;
+  EXPECT_EQ(verdict(rows), "Tie: commfuse (direct) and commfuse (ring, add on aux) are within 1.0%.");
+  EXPECT_NE(comparison_table(rows).find("\n~ commfuse (ring, add on aux)\n"), std::string::npos);
+}
+
+TEST(Comparison, ManyKindsOfTiesAreCounted) {
+  VerdictCount count;
+  for (const char* other : {"a", "b", "c", "d", "e"}) {
+    count.add({"z", other});
+  }
+  count.add({"z", "e"});
+  count.add({"z"});
+  EXPECT_EQ(count.in_words(), "z wins 1, 6 tie (e and z 2, a and z 1, b and z 1, c and z 1, others 1)");
 }
 
 TEST(Rows, CsvHasAHeaderAndOneLineARow) {

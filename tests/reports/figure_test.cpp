@@ -63,7 +63,7 @@ TEST(Gantt, TheTitleSaysWhoIsFirstAndWhatStaysExposed) {
   EXPECT_EQ(gantt_figure(tiny_runs()).title,
             "commfuse (ring) takes 42.9% less time than serial: 0.0 against 60.0 \u00b5s exposed");
   const std::vector<TracedRun> twice{traced("serial", SiteKind::ag_gemm, 2), traced("serial", SiteKind::ag_gemm, 2)};
-  EXPECT_EQ(gantt_figure(twice).title, "serial and serial end within 0.0%: 60.0 against 60.0 \u00b5s exposed");
+  EXPECT_EQ(gantt_figure(twice).title, "Tie: serial and serial end within 0.0%: 60.0 against 60.0 \u00b5s exposed");
   EXPECT_EQ(gantt_figure(std::span(twice).first(1)).title, "serial takes 140.0 \u00b5s, 60.0 \u00b5s of it exposed");
 }
 
@@ -198,7 +198,7 @@ TEST(Heatmap, MapsOfTheSameRowsShareTheirColours) {
 TEST(Heatmap, TheDifferenceCountsWinsLossesAndTies) {
   const Figure figure = mfu_difference(four_points(), "commfuse");
   EXPECT_EQ(figure.title,
-            "commfuse against the best other: ahead at 1, behind at 1, too close at 1; at most +15.0 points (ranks 4, "
+            "commfuse against the best other: ahead at 1, behind at 1, a tie at 1; at most +15.0 points (ranks 4, "
             "seq 2K)");
   const std::vector<CellMark> cells = marks_of<CellMark>(figure);
   EXPECT_TRUE(cells[1].framed);

@@ -140,7 +140,7 @@ ResultRow row(const char* strategy, std::int64_t ranks, std::int64_t seq, Durati
   return row;
 }
 
-/// Four points of two strategies; commfuse wins three, one is too close.
+/// Four points of two strategies; commfuse wins three, one is a tie.
 ReportInput small_sweep() {
   ReportInput input;
   input.title = "A small sweep";
@@ -156,9 +156,9 @@ ReportInput small_sweep() {
 
 TEST(Html, TheVerdictComesFirstInTwoSentences) {
   const std::string html = html_report(small_sweep());
-  EXPECT_NE(html.find("<p class=\"lead\">Of 4 points, commfuse wins 3, 1 too close to call (within 2%). At the largest "
-                      "point, ranks "
-                      "4, seq 2K, commfuse wins: 9.1% less time than serial.</p>"),
+  EXPECT_NE(html.find("<p class=\"lead\">Of 4 points, commfuse wins 3, 1 tie (commfuse and serial 1). A win needs more "
+                      "than 2% and a probability of 80%. At the largest point, ranks 4, seq 2K, commfuse wins, "
+                      "probability unknown (--uncertainty off): 9.1% less time than serial.</p>"),
             std::string::npos)
       << html.substr(html.find("class=\"lead\""), 300);
   EXPECT_LT(html.find("class=\"lead\""), html.find("<svg"));
@@ -170,14 +170,14 @@ TEST(Html, OnePointIsJudgedWithWhatItLeavesExposed) {
   input.rows.erase(input.rows.begin(), input.rows.begin() + 2);
   EXPECT_NE(
       html_report(input).find(
-          "commfuse wins: 25.0% less time than serial. commfuse leaves 20.0 \u00b5s of its 1500.0 \u00b5s exposed; "
-          "with free communication it would take 80.0 \u00b5s."),
+          "commfuse wins, probability unknown (--uncertainty off): 25.0% less time than serial. commfuse leaves 20.0 "
+          "\u00b5s of its 1500.0 \u00b5s exposed; with free communication it would take 80.0 \u00b5s."),
       std::string::npos);
 }
 
 TEST(Html, TheTilesSayTheSameAsTheRows) {
   const std::string html = html_report(small_sweep());
-  EXPECT_NE(html.find("<div class=\"value\">commfuse</div><div class=\"about\">clearly at 3 of 4 points</div>"),
+  EXPECT_NE(html.find("<div class=\"value\">commfuse</div><div class=\"about\">wins at 3 of 4 points</div>"),
             std::string::npos);
   EXPECT_NE(
       html.find("<div class=\"value\">25.0%</div><div class=\"about\">commfuse against serial, ranks 2, seq 2K</div>"),
@@ -191,12 +191,13 @@ TEST(Html, TheTableHasEveryRowWithTheWinnerMarked) {
   const std::string html = html_report(small_sweep());
   EXPECT_EQ(count(html, "<th scope=\"row\">"), 8U);
   EXPECT_EQ(count(html, "<tr class=\"fastest\">"), 3U);
-  EXPECT_EQ(count(html, "too close to call: </span>"), 2U);
+  EXPECT_EQ(count(html, "tie: </span>"), 2U);
   EXPECT_NE(
-      html.find("<tr class=\"fastest\"><th scope=\"row\"><span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span "
-                "class=\"unseen\">fastest: </span>commfuse</th><td>1500.0</td><td>\u2014</td><td>\u2014</td>"),
+      html.find(
+          "<tr class=\"fastest\"><th scope=\"row\"><span class=\"mark\" aria-hidden=\"true\">\u25b8</span><span "
+          "class=\"unseen\">fastest: </span>commfuse</th><td>1500.0</td><td>\u2014</td><td>-25.0</td><td>\u2014</td>"),
       std::string::npos);
-  EXPECT_NE(html.find("<td>2000.0</td><td>\u2014</td><td>+33.3</td>"), std::string::npos);
+  EXPECT_NE(html.find("<td>2000.0</td><td>\u2014</td><td>\u2014</td><td>+33.3</td>"), std::string::npos);
 }
 
 TEST(Html, APointWithoutAResultIsARowToo) {
@@ -311,6 +312,14 @@ TEST(Html, LargeSweepsAreCutAndSaySo) {
   EXPECT_EQ(count(html, "<th scope=\"row\">"), 400U);
   EXPECT_NE(html.find("more settings are in the CSV and JSON of these results"), std::string::npos);
   EXPECT_LT(html.size(), 4'000'000U);
+}
+
+TEST(Html, TheRuleOfTheVerdictCanBeSet) {
+  ReportInput input = small_sweep();
+  input.rule = {.difference = 0.15, .probability = 0.8};
+  const std::string html = html_report(input);
+  EXPECT_NE(html.find("commfuse wins 2, 2 tie (commfuse and serial 2). A win needs more than 15%"), std::string::npos);
+  EXPECT_EQ(count(html, "<tr class=\"fastest\">"), 2U);
 }
 
 TEST(Points, AreGroupedAndCounted) {

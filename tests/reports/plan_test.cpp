@@ -77,6 +77,31 @@ TEST(CapacityReport, TheVerdictIsTwoSentencesWithIntervals) {
             "Nothing keeps the limits. a100: the deadline binds: the shortest run takes 99.0 days.");
 }
 
+TEST(CapacityReport, PlansThatTieAreNamedWithTheRuleThatBrokeTheTie) {
+  CapacityPlan plan = made();
+  plan.kinds[0].runs[2].cost.value = 9.70e6;
+  plan.ties = {{0, 2}};
+  plan.tie_rule = "fewer GPUs";
+  EXPECT_TRUE(plan_verdict(plan).ends_with(
+      " This plan ties in cost with 4096 h100 (all within 0.4%); the tie is broken by fewer GPUs."))
+      << plan_verdict(plan);
+  const nlohmann::json json = nlohmann::json::parse(plan_json(plan));
+  EXPECT_EQ(json.at("ties").at(0).at("run"), 2);
+  EXPECT_EQ(json.at("tie_rule"), "fewer GPUs");
+  EXPECT_NE(plan_text(plan).find("tie; front"), std::string::npos) << plan_text(plan);
+  EXPECT_TRUE(nlohmann::json::parse(plan_json(made())).at("tie_rule").is_null());
+}
+
+TEST(CapacityReport, ARunThatIsBetterAndMissesALimitIsNamedWithIt) {
+  CapacityPlan plan = made();
+  plan.kinds[0].runs[2].cost.value = 9e6;
+  plan.kinds[0].runs[2].misses = "p99_step";
+  const std::string text = plan_text(plan);
+  EXPECT_NE(text.find("4096 h100 would be both shorter and cheaper (41.5 days, $9.00M) but miss a limit:"),
+            std::string::npos)
+      << text;
+}
+
 TEST(CapacityReport, TextMarkdownAndPageShowTheSameCells) {
   const CapacityPlan plan = made();
   const std::string text = plan_text(plan);

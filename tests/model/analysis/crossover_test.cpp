@@ -8,7 +8,7 @@
 namespace commfuse {
 namespace {
 
-constexpr double margin = 0.02;
+constexpr VerdictRule rule{.difference = 0.02};
 
 MapValue count(double value) { return {value, std::to_string(static_cast<int>(value))}; }
 
@@ -22,16 +22,16 @@ MapEntry at_seq(double seq, const char* strategy, std::int64_t time) { return en
 TEST(CrossoverMap, ACellSaysWhatItsWinnerSavesOverTheNextFamilyAndOverSerial) {
   const std::vector<MapEntry> entries{at_seq(1, "serial", 200), at_seq(1, "sliced", 120), at_seq(1, "sliced", 100),
                                       at_seq(1, "ring", 125),   at_seq(2, "serial", 100), at_seq(2, "ring", 101)};
-  const CrossoverMap map = crossover_maps(entries, margin).at(0);
+  const CrossoverMap map = crossover_maps(entries, rule).at(0);
   ASSERT_EQ(map.cells.size(), 2U);
   EXPECT_EQ(map.cells[0].winner, "sliced");  // of two schedules the faster
   EXPECT_EQ(map.cells[0].second, "ring");
   EXPECT_DOUBLE_EQ(*map.cells[0].saved, 0.2);
   EXPECT_DOUBLE_EQ(*map.cells[0].of_serial, 0.5);
-  EXPECT_FALSE(map.cells[0].close);
+  EXPECT_TRUE(map.cells[0].wins());
   EXPECT_EQ(map.cells[1].winner, "serial");
   EXPECT_DOUBLE_EQ(*map.cells[1].of_serial, 0.0);
-  EXPECT_TRUE(map.cells[1].close);
+  EXPECT_FALSE(map.cells[1].wins());
   EXPECT_EQ(map.strategies, (std::vector<std::string>{"serial", "sliced"}));
 }
 
@@ -39,7 +39,7 @@ TEST(CrossoverMap, WhereTimesArePowersOfTheValueTheCrossoverIsExact) {
   // 1000 x seq against 8000 whatever it is: equal at 8, between 4 and 16; log 2 below and above.
   const std::vector<MapEntry> entries{at_seq(4, "linear", 4000), at_seq(4, "flat", 8000), at_seq(16, "linear", 16000),
                                       at_seq(16, "flat", 8000)};
-  const CrossoverMap map = crossover_maps(entries, margin).at(0);
+  const CrossoverMap map = crossover_maps(entries, rule).at(0);
   ASSERT_EQ(map.crossings.size(), 1U);
   EXPECT_EQ(map.crossings[0].axis, MapAxis::seq);
   EXPECT_EQ(map.crossings[0].below, "linear");
@@ -51,7 +51,7 @@ TEST(CrossoverMap, WhereTimesArePowersOfTheValueTheCrossoverIsExact) {
 TEST(CrossoverMap, AThirdFamilyThatIsFasterInBetweenLeavesTheBracketAlone) {
   const std::vector<MapEntry> entries{at_seq(4, "linear", 4000),   at_seq(4, "flat", 8000),  at_seq(4, "third", 4100),
                                       at_seq(16, "linear", 16000), at_seq(16, "flat", 8000), at_seq(16, "third", 8100)};
-  const CrossoverMap map = crossover_maps(entries, margin).at(0);
+  const CrossoverMap map = crossover_maps(entries, rule).at(0);
   ASSERT_EQ(map.crossings.size(), 1U);
   EXPECT_FALSE(map.crossings[0].at.has_value());  // third takes sqrt(4100 x 8100), 5763, where the two take 8000
 }
@@ -61,7 +61,7 @@ TEST(CrossoverMap, RanksHaveNoValueBetweenAndAMissingRunHasNoLine) {
       entry(1, 1, 2, "a", 100), entry(1, 1, 2, "b", 200), entry(1, 1, 4, "a", 100),
       entry(1, 1, 4, "b", 50),  entry(1, 1, 8, "c", 40),
   };
-  const CrossoverMap map = crossover_maps(entries, margin).at(0);
+  const CrossoverMap map = crossover_maps(entries, rule).at(0);
   ASSERT_EQ(map.crossings.size(), 2U);
   EXPECT_EQ(map.crossings[0].axis, MapAxis::ranks);
   EXPECT_TRUE(map.crossings[0].clear);
@@ -73,8 +73,8 @@ TEST(CrossoverMap, RanksHaveNoValueBetweenAndAMissingRunHasNoLine) {
 TEST(CrossoverMap, AChangeBetweenTwoThatAreCloseAtOneEndIsNotClear) {
   const std::vector<MapEntry> entries{at_seq(1, "a", 1000), at_seq(1, "b", 1019), at_seq(2, "a", 2000),
                                       at_seq(2, "b", 1500)};
-  EXPECT_FALSE(crossover_maps(entries, margin).at(0).crossings.at(0).clear);
-  EXPECT_TRUE(crossover_maps(entries, 0.01).at(0).crossings.at(0).clear);
+  EXPECT_FALSE(crossover_maps(entries, rule).at(0).crossings.at(0).clear);
+  EXPECT_TRUE(crossover_maps(entries, {.difference = 0.01}).at(0).crossings.at(0).clear);
 }
 
 TEST(CrossoverMap, PlacesAreSortedAndChangesAreLookedForAlongEveryAxis) {
@@ -86,7 +86,7 @@ TEST(CrossoverMap, PlacesAreSortedAndChangesAreLookedForAlongEveryAxis) {
       entries.push_back(entry(seq, link, 2, "b", seq * link == 400.0 ? 50 : 150));
     }
   }
-  const CrossoverMap map = crossover_maps(entries, margin).at(0);
+  const CrossoverMap map = crossover_maps(entries, rule).at(0);
   ASSERT_EQ(map.cells.size(), 4U);
   EXPECT_EQ(map.cells[1].place, (MapPlace{1, 0, 0, 0}));
   EXPECT_EQ(map.cells[2].place, (MapPlace{0, 1, 0, 0}));
@@ -98,11 +98,11 @@ TEST(CrossoverMap, PlacesAreSortedAndChangesAreLookedForAlongEveryAxis) {
 }
 
 TEST(CrossoverMap, OnePointOrOneStrategyIsNoMapAndSettingsStandApart) {
-  EXPECT_TRUE(crossover_maps(std::vector{at_seq(1, "a", 1), at_seq(1, "b", 2)}, margin).empty());
-  EXPECT_TRUE(crossover_maps(std::vector{at_seq(1, "a", 1), at_seq(2, "a", 2)}, margin).empty());
+  EXPECT_TRUE(crossover_maps(std::vector{at_seq(1, "a", 1), at_seq(1, "b", 2)}, rule).empty());
+  EXPECT_TRUE(crossover_maps(std::vector{at_seq(1, "a", 1), at_seq(2, "a", 2)}, rule).empty());
   std::vector<MapEntry> entries{at_seq(1, "a", 1), at_seq(2, "b", 2)};
   entries[1].setting = "other";
-  EXPECT_TRUE(crossover_maps(entries, margin).empty());
+  EXPECT_TRUE(crossover_maps(entries, rule).empty());
 }
 
 }  // namespace

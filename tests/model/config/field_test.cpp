@@ -63,6 +63,9 @@ TEST_F(FieldTest, CountsSayTheirRange) {
   EXPECT_EQ(refusal("strategy.slices", "1025"), "'1025' is out of range; choose 1 to 1K slices");
   EXPECT_EQ(refusal("threads", "-1"), "'-1' is out of range; choose 0 to 4K threads");
   EXPECT_EQ(refusal("threads", "0"), "accepted");
+  EXPECT_EQ(refusal("verdict.probability", "40%"), "'40%' is out of range; choose 50% to 100%");
+  EXPECT_EQ(refusal("verdict.probability", "likely"), "'likely' is not a share; write percent, such as 95%");
+  EXPECT_EQ(refusal("verdict.difference", "0.05"), "accepted");
   EXPECT_EQ(refusal("seed", "2G"), "'2G' is out of range; choose 0 to 1G");
   EXPECT_EQ(values_in_words(*find_field("seed")), "a whole number from 0 to 1G");
   EXPECT_EQ(refusal("seq", "1G"), "accepted");

@@ -55,6 +55,42 @@ TEST_F(PlanFileTest, TitlesAndKindsAreUtf8) {
   EXPECT_EQ(refusal(kind), "mine.yaml:4:12: 'h\xff' is not UTF-8; save the file as UTF-8");
 }
 
+TEST_F(PlanFileTest, LimitsOfNothingAreRefused) {
+  EXPECT_EQ(refusal(least + "limits: {p99_step: 0 s}\n"),
+            "mine.yaml:5:20: 'p99_step' is 0, which no run can keep; give a time above 0, as in \"p99_step: 30 s\", or "
+            "remove it");
+  EXPECT_EQ(refusal(least + "limits: {power: 0 MW}\n"),
+            "mine.yaml:5:17: 'power' is 0, which no run can keep; give a power above 0, as in \"power: 10 MW\", or "
+            "remove it");
+  std::string kind = least;
+  kind.replace(kind.find("available"), 0, "power: 0 W, ");
+  EXPECT_NE(refusal(kind).find("'power' is 0, and every GPU draws some; give what one GPU with its share of the node "
+                               "draws, as in \"power: 1.3 kW\", or remove it"),
+            std::string::npos)
+      << refusal(kind);
+}
+
+TEST_F(PlanFileTest, ARunIsOfOneStepAtLeast) {
+  const std::string set = "set: {batch: 2K, seq: 8K}\n";
+  std::string few = least + set;
+  few.replace(few.find("15e12"), 5, "1");
+  EXPECT_EQ(refusal(few),
+            "mine.yaml:2:9: 'tokens' is 1, less than one step of 16777216 (batch 2K x seq 8K); give more tokens, or a "
+            "smaller batch");
+  few.replace(few.find("tokens: 1"), 9, "tokens: 16777216");
+  EXPECT_EQ(plan(few).tokens, 16777216.0);
+}
+
+TEST_F(PlanFileTest, OneDayIsASpan) {
+  std::string one = least;
+  one.replace(one.find("60 days"), 7, "1 day");
+  EXPECT_EQ(plan(one).deadline->count(), 86400.0);
+}
+
+TEST_F(PlanFileTest, TheRuleOfTheVerdictIsASetting) {
+  EXPECT_EQ(plan(least + "set: {verdict: {difference: 5%}}\n").settings.share("verdict.difference"), 0.05);
+}
+
 TEST_F(PlanFileTest, WhatIsLeftOutHasThePresetsOfTheTable) {
   const PlanFile file = plan(least);
   EXPECT_EQ(file.title, "mine");

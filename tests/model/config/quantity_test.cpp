@@ -10,6 +10,15 @@ namespace {
 
 using namespace std::chrono_literals;
 
+TEST(Quantity, SharesAreWrittenInPercentOrPlain) {
+  EXPECT_EQ(parse_share("2%"), 0.02);
+  EXPECT_EQ(parse_share("2.5 %"), 0.025);
+  EXPECT_EQ(parse_share("0.8"), 0.8);
+  for (const char* wrong : {"", "%", "two", "2%%", "% 2"}) {
+    EXPECT_FALSE(parse_share(wrong)) << wrong;
+  }
+}
+
 TEST(ParseDuration, reads_every_unit_exactly) {
   EXPECT_EQ(parse_duration("7 ps"), Duration{7});
   EXPECT_EQ(parse_duration("811 ns"), Duration{811'000});

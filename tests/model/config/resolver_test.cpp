@@ -100,7 +100,8 @@ TEST_F(ResolverTest, EveryMistakeIsToldWhereItWasWrittenAlsoWhenItIsOverridden) 
             "strategy.name, strategy.variants, strategy.slices, strategy.sub_slices, strategy.form, "
             "strategy.add_lane, strategy.sum, strategy.lanes, strategy.directions, strategy.group, strategy.inner, "
             "strategy.attention, strategy.shuffles, strategy.regather, interference, launch, attention_kernel, "
-            "jitter, faults, samples, seed, uncertainty, evaluator, symmetry, threads\n"
+            "jitter, faults, samples, seed, uncertainty, verdict.difference, verdict.probability, evaluator, symmetry, "
+            "threads\n"
             "--seq: 'z' is not a whole number; write one, such as 4K");
 }
 

@@ -38,13 +38,18 @@ class CapacityTest : public ::testing::Test {
   OwnFolder folder_;
 };
 
-TEST_F(CapacityTest, TheAnswerIsTheLeastCountThatKeepsTheDeadline) {
+TEST_F(CapacityTest, TheAnswerIsTheCheapestThatKeepsTheDeadlineOrTiesWithItOnFewerGpus) {
   const CapacityPlan made = plan("deadline: 3 days");
   ASSERT_EQ(made.answer, 0U);
   const CapacityKind& kind = made.kinds[0];
+  double least = kind.best()->cost.value;
+  for (const CapacityRun& run : kind.runs) {
+    least = run.misses.empty() ? std::min(least, run.cost.value) : least;
+  }
+  EXPECT_LE(kind.best()->cost.value, 1.02 * least);
   for (std::size_t i = 0; i < kind.runs.size(); ++i) {
     EXPECT_EQ(kind.runs[i].misses.empty(), kind.runs[i].days.value <= 3.0);
-    EXPECT_TRUE(i >= *kind.answer || !kind.runs[i].misses.empty());
+    EXPECT_TRUE(i >= *kind.answer || !kind.runs[i].misses.empty() || kind.runs[i].cost.value > 1.02 * least);
     EXPECT_EQ(kind.runs[i].gpus, kind.runs[i].layout.gpus());
     EXPECT_LT(kind.runs[i].days.low, kind.runs[i].days.value);
     EXPECT_GT(kind.runs[i].days.high, kind.runs[i].days.value);
@@ -52,6 +57,42 @@ TEST_F(CapacityTest, TheAnswerIsTheLeastCountThatKeepsTheDeadline) {
   }
   EXPECT_GT(kind.step_error, 0.13);  // the model's own, and the parameters'
   EXPECT_LT(kind.step_error, 0.25);
+}
+
+TEST_F(CapacityTest, NoRunThatKeepsTheLimitsBeatsTheAnswerInDaysAndCost) {
+  // Four L40S need more memory tricks than eight: they are slower and dearer (cases/reliability/plan_dominated_answer).
+  const CapacityPlan made = plan("deadline: 365 days",
+                                 "  l40s: {hardware: l40s-pcie, price: 0.8, price_date: 2026-11-01, available: 8}\n"
+                                 "  a100p: {hardware: azure-nc96ads-x2, price: 3, price_date: 2026-11-01, available: "
+                                 "64}\n",
+                                 "model: llama-3.1-8b, seq: 8K, batch: 64");
+  ASSERT_TRUE(made.answer);
+  const CapacityRun& answer = *made.best_kind()->best();
+  for (const CapacityKind& kind : made.kinds) {
+    for (const CapacityRun& run : kind.runs) {
+      EXPECT_FALSE(run.misses.empty() && run.days.value < answer.days.value && run.cost.value < answer.cost.value)
+          << run.gpus << " " << run.kind;
+    }
+  }
+}
+
+TEST_F(CapacityTest, TiesAreToldAndBrokenByFewerGpus) {
+  const CapacityPlan made = plan("deadline: 30 days\n", h100,
+                                 "model: llama-3.1-8b, seq: 4K, batch: 128, verdict: "
+                                 "{difference: 20%}");
+  ASSERT_FALSE(made.ties.empty());
+  EXPECT_EQ(made.tie_rule, "fewer GPUs");
+  for (const RunPlace& tie : made.ties) {
+    const CapacityRun& run = made.kinds[tie.kind].runs[tie.run];
+    EXPECT_TRUE(run.misses.empty());
+    EXPECT_GT(run.gpus, made.best_kind()->best()->gpus);
+  }
+}
+
+TEST_F(CapacityTest, FailuresThatLeaveNoTimeToTrainAreTold) {
+  const std::string why = reason("deadline: 30 days\nfailures: {per_gpu_hour: 1}");
+  EXPECT_NE(why.find("failures bind: "), std::string::npos) << why;
+  EXPECT_NE(why.find("hardly any time is left to train; correct failures.per_gpu_hour"), std::string::npos) << why;
 }
 
 TEST_F(CapacityTest, MoreConfidenceTakesNoFewerGpus) {

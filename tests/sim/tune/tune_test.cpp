@@ -17,6 +17,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Nothing ties with the fastest plan but its equals.
+const TuneOptions fastest_alone{.rule = {.difference = 0.0, .probability = 0.5}, .errors = false};
+
 class TuneTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -74,6 +77,24 @@ TEST_F(TuneTest, a_strategy_that_cannot_cut_so_few_tokens_is_left_out_and_said) 
             "8 tokens cannot be cut into 16 equal blocks, as sliced (k=2) qkv does; choose 16 or a multiple of it");
 }
 
+TEST_F(TuneTest, of_plans_that_tie_the_one_of_less_memory_is_taken) {
+  TuneOptions options{.keep = 12};
+  const Tuning fastest = tune(space(8, 16), fastest_alone);
+  EXPECT_EQ(fastest.ties, 1U);
+  EXPECT_TRUE(fastest.tie_rule.empty());
+  options.rule = {.difference = 0.3, .probability = 0.8};
+  const Tuning tied = tune(space(8, 16), options);
+  EXPECT_GT(tied.ties, 1U);
+  EXPECT_FALSE(tied.tie_rule.empty());
+  EXPECT_NE(tied.tie_rule, "fewer GPUs") << "all plans have eight";
+  for (const TunedPlan& one : tied.best) {
+    EXPECT_TRUE(one.error.has_value());
+    EXPECT_TRUE(!one.ties || one.step.memory.total() >= tied.best.front().step.memory.total());
+  }
+  EXPECT_TRUE(tied.best.front().ties);
+  EXPECT_GE(tied.best.front().step.time, fastest.best.front().step.time);
+}
+
 TEST_F(TuneTest, what_is_wished_stays) {
   PlanSpace wished = space(8, 16);
   const std::size_t free = plans_of(wished).size();
@@ -120,11 +141,11 @@ TEST_F(TuneTest, no_doubling_of_expert_ranks_that_somebody_chooses_beats_the_fre
   all.data = 256;
   const Machine nodes = resized(load_machine("dgx-h100-x2"), all);
   PlanSpace many{.model = &mixture, .machine = &nodes, .gpus = 256, .base = {.global_batch = 1024, .seq = 4096}};
-  const Duration free = tune(many, {}).best.front().step.time;
+  const Duration free = tune(many, fastest_alone).best.front().step.time;
   Duration least = Duration::max();
   for (std::int64_t ranks = 1; ranks <= 256; ranks *= 2) {
     many.wish.expert = ranks;
-    const Tuning tuning = tune(many, {});
+    const Tuning tuning = tune(many, fastest_alone);
     least = tuning.best.empty() ? least : std::min(least, tuning.best.front().step.time);
   }
   EXPECT_EQ(free, least);
@@ -133,7 +154,7 @@ TEST_F(TuneTest, no_doubling_of_expert_ranks_that_somebody_chooses_beats_the_fre
 TEST_F(TuneTest, the_best_of_few_plans_is_the_fastest_of_all_with_all_strategies) {
   PlanSpace few = space(4, 4);
   few.wish = {.pipeline = 1, .context = 1, .micro_batch = 1, .recompute = Recompute::none};
-  const Tuning tuning = tune(few, {});
+  const Tuning tuning = tune(few, fastest_alone);
   StructureCache structures;
   SiteTimes times(structures, machine_);
   Duration fastest = Duration::max();

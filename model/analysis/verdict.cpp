@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/analysis/verdict.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <string_view>
+#include <tuple>
+
+#include "model/check.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Two that take no time at all, as a schedule without ops does, are equal.
+double longer_by(const Contender& slower, const Contender& faster) {
+  return slower.time == faster.time ? 0.0 : slower.time / faster.time - 1.0;
+}
+
+}  // namespace
+
+std::optional<double> probability_faster(const Contender& fastest, const Contender& other) {
+  if (fastest.time == other.time) {
+    return 0.5;
+  }
+  // Above one half it was compared with slower ones than `fastest`.
+  if (other.win_probability && *other.win_probability <= 0.5) {
+    return 1.0 - *other.win_probability;
+  }
+  if (!fastest.error || !other.error || fastest.time <= 0.0) {
+    return std::nullopt;
+  }
+  const double error = std::hypot(*fastest.error, *other.error);
+  const double distance = std::log(other.time / fastest.time);
+  return error > 0.0 ? 0.5 * std::erfc(-distance / error / std::sqrt(2.0)) : 1.0;
+}
+
+Verdict verdict_of(std::span<const Contender> contenders, const VerdictRule& rule) {
+  check(!contenders.empty(), "a verdict is about something");
+  Verdict verdict;
+  verdict.order.resize(contenders.size());
+  std::iota(verdict.order.begin(), verdict.order.end(), std::size_t{0});
+  std::stable_sort(verdict.order.begin(), verdict.order.end(),
+                   [&](std::size_t a, std::size_t b) { return contenders[a].time < contenders[b].time; });
+  const Contender& fastest = contenders[verdict.order.front()];
+  verdict.front.push_back(verdict.order.front());
+  bool all_known = contenders.size() > 1;
+  double least = 1.0;
+  for (std::size_t place = 1; place < verdict.order.size(); ++place) {
+    const Contender& other = contenders[verdict.order[place]];
+    const std::optional<double> probability = probability_faster(fastest, other);
+    all_known = all_known && probability;
+    least = std::min(least, probability.value_or(1.0));
+    if (longer_by(other, fastest) <= rule.difference || (probability && *probability < rule.probability)) {
+      verdict.front.push_back(verdict.order[place]);
+    }
+  }
+  if (all_known) {
+    verdict.probability = least;
+  }
+  return verdict;
+}
+
+TieBreak break_tie(std::span<const TiedPlan> plans) {
+  check(!plans.empty(), "a tie is between some");
+  const auto key = [](const TiedPlan& plan) { return std::tuple(plan.gpus, plan.memory, plan.kinds); };
+  const auto chosen = std::min_element(plans.begin(), plans.end(),
+                                       [&](const TiedPlan& a, const TiedPlan& b) { return key(a) < key(b); });
+  constexpr std::array<std::string_view, 4> rules{"fewer GPUs", "less memory", "fewer kinds of parallelism",
+                                                  "a better prediction"};
+  std::size_t last = 0;
+  for (auto other = plans.begin(); other != plans.end(); ++other) {
+    if (other != chosen) {
+      const std::size_t needed = other->gpus != chosen->gpus       ? 0
+                                 : other->memory != chosen->memory ? 1
+                                 : other->kinds != chosen->kinds   ? 2
+                                                                   : 3;
+      last = std::max(last, needed);
+    }
+  }
+  return {static_cast<std::size_t>(chosen - plans.begin()), std::string{rules.at(last)}};
+}
+
+std::string names_in_words(std::span<const std::string> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  }
+  return text;
+}
+
+}  // namespace commfuse

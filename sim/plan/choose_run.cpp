@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which run of a plan is taken, and which others tie with it.
+#include <algorithm>
+#include <cmath>
+
+#include "model/check.h"
+#include "sim/plan/kind_planner.h"
+#include "sim/request.h"
+
+namespace commfuse {
+
+namespace {
+
+class Choice {
+ public:
+  Choice(const PlanFile& file, std::span<const CapacityKind> kinds) : file_(file), kinds_(kinds) {
+    for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+      for (std::size_t run = 0; run < kinds[kind].runs.size(); ++run) {
+        if (kinds[kind].runs[run].misses.empty()) {
+          able_.push_back({kind, run});
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::optional<RunChoice> make() const {
+    if (able_.empty()) {
+      return std::nullopt;
+    }
+    const std::vector<RunPlace> tied = ties();
+    std::vector<RunPlace> eligible;
+    std::ranges::copy_if(tied, std::back_inserter(eligible), [&](const RunPlace& place) { return !is_beaten(place); });
+    check(!eligible.empty(), "nothing is better than the best in what is sought");
+    std::vector<TiedPlan> plans;
+    for (const RunPlace& place : eligible) {
+      const CapacityRun& run = at(place);
+      plans.push_back({run.gpus, run.memory_gb, run.layout.kinds_of_parallelism()});
+    }
+    const TieBreak broken = break_tie(plans);
+    RunChoice choice{.chosen = eligible[broken.chosen], .ties = {}, .rule = {}};
+    std::ranges::copy_if(tied, std::back_inserter(choice.ties), [&](const RunPlace& place) {
+      return place.kind != choice.chosen.kind || place.run != choice.chosen.run;
+    });
+    if (!choice.ties.empty()) {
+      choice.rule = plans.size() > 1 ? broken.rule : "fewer days at lower cost";
+    }
+    return choice;
+  }
+
+ private:
+  [[nodiscard]] const CapacityRun& at(const RunPlace& place) const { return kinds_[place.kind].runs[place.run]; }
+  [[nodiscard]] const Interval& sought(const RunPlace& place) const {
+    return file_.deadline ? at(place).cost : at(place).days;
+  }
+
+  /// The best in what is sought first.
+  [[nodiscard]] std::vector<RunPlace> ties() const {
+    const RunPlace best = *std::ranges::min_element(
+        able_, [&](const RunPlace& a, const RunPlace& b) { return sought(a).value < sought(b).value; });
+    std::vector<Contender> contenders;
+    for (const RunPlace& place : able_) {
+      const bool shares_errors = place.kind == best.kind && place.run != best.run;
+      contenders.push_back({sought(place).value, shares_errors ? std::nullopt : error_of(sought(place))});
+    }
+    std::vector<RunPlace> tied;
+    for (const std::size_t place : verdict_of(contenders, verdict_rule_of(file_.settings)).front) {
+      tied.push_back(able_[place]);
+    }
+    return tied;
+  }
+
+  /// One standard error of its logarithm: nine draws in ten lie in the interval.
+  static std::optional<double> error_of(const Interval& interval) {
+    constexpr double normal_95 = 1.6448536269514722;
+    return interval.low > 0.0 ? std::optional(std::log(interval.high / interval.low) / (2.0 * normal_95))
+                              : std::nullopt;
+  }
+
+  [[nodiscard]] bool is_beaten(const RunPlace& place) const {
+    const CapacityRun& run = at(place);
+    return std::ranges::any_of(able_, [&](const RunPlace& other) {
+      return at(other).days.value < run.days.value && at(other).cost.value < run.cost.value;
+    });
+  }
+
+  const PlanFile& file_;
+  std::span<const CapacityKind> kinds_;
+  std::vector<RunPlace> able_;
+};
+
+}  // namespace
+
+std::optional<RunChoice> choose_run(const PlanFile& file, std::span<const CapacityKind> kinds) {
+  return Choice(file, kinds).make();
+}
+
+}  // namespace commfuse

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/analysis/verdict.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse {
+namespace {
+
+TEST(Verdict, AWinNeedsADifferenceAboveTwoPercent) {
+  EXPECT_FALSE(verdict_of(std::vector<Contender>{{1020.0}, {1000.0}}, {}).wins());
+  const Verdict verdict = verdict_of(std::vector<Contender>{{2000.0}, {1021.0}, {1000.0}}, {});
+  EXPECT_TRUE(verdict.wins());
+  EXPECT_EQ(verdict.order, (std::vector<std::size_t>{2, 1, 0}));
+  EXPECT_EQ(verdict.front, std::vector<std::size_t>{2});
+  EXPECT_FALSE(verdict.probability) << "nobody knows it";
+}
+
+TEST(Verdict, AWinNeedsAProbabilityOfEightyPercent) {
+  // docs/metrics.md: 2 % more time, and an error of 2.5 % in the ratio: Phi(2 / 2.5) = 79 %.
+  std::vector<Contender> two{{1000.0, 0.04, 0.79}, {1030.0, 0.025, 0.21}};
+  EXPECT_FALSE(verdict_of(two, {}).wins());
+  EXPECT_EQ(verdict_of(two, {}).front, (std::vector<std::size_t>{0, 1}));
+  EXPECT_NEAR(*verdict_of(two, {}).probability, 0.79, 1e-12);
+  two[1].win_probability = 0.2;
+  EXPECT_TRUE(verdict_of(two, {}).wins()) << "80 % is enough";
+}
+
+TEST(Verdict, BothLimitsCanBeSet) {
+  const std::vector<Contender> two{{1000.0, 0.04, 0.79}, {1030.0, 0.025, 0.21}};
+  EXPECT_TRUE(verdict_of(two, {.difference = 0.02, .probability = 0.75}).wins());
+  EXPECT_FALSE(verdict_of(two, {.difference = 0.03, .probability = 0.75}).wins());
+}
+
+TEST(Verdict, ASlowOneTiesTooWhereNothingIsKnownWell) {
+  // The second is 5 % slower for sure, the third 30 % slower and hardly known.
+  const std::vector<Contender> three{{100.0, 0.01, 0.99}, {105.0, 0.01, 0.01}, {130.0, 0.6, 0.3}};
+  const Verdict verdict = verdict_of(three, {});
+  EXPECT_EQ(verdict.front, (std::vector<std::size_t>{0, 2}));
+  EXPECT_NEAR(*verdict.probability, 0.7, 1e-12);
+}
+
+TEST(Verdict, ThoseOfDifferentPointsAreComparedByTheirErrors) {
+  // ln(1.1) = 0.0953 over hypot(0.03, 0.04) = 0.05 is 1.906 standard errors: 97.2 %.
+  EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04}), 0.9717, 1e-4);
+  // The second was the fastest of its own point: that says nothing of the first.
+  EXPECT_NEAR(*probability_faster({100.0, 0.03}, {110.0, 0.04, 0.9}), 0.9717, 1e-4);
+  EXPECT_FALSE(probability_faster({100.0, 0.03}, {110.0}));
+  EXPECT_EQ(*probability_faster({100.0, 0.0}, {110.0, 0.0}), 1.0);
+  EXPECT_EQ(*probability_faster({100.0}, {100.0}), 0.5);
+}
+
+TEST(Verdict, EqualTimesTieAndOneAloneWins) {
+  EXPECT_EQ(verdict_of(std::vector<Contender>{{0.0}, {0.0}}, {}).front.size(), 2U);
+  EXPECT_TRUE(verdict_of(std::vector<Contender>{{7.0}}, {}).wins());
+}
+
+TEST(TieBreak, FewerGpusThenLessMemoryThenFewerKindsOfParallelism) {
+  const auto broken = [](const std::vector<TiedPlan>& plans) { return break_tie(plans); };
+  EXPECT_EQ(broken({{64, 40.0, 2}, {32, 70.0, 3}}).chosen, 1U);
+  EXPECT_EQ(broken({{64, 40.0, 2}, {32, 70.0, 3}}).rule, "fewer GPUs");
+  EXPECT_EQ(broken({{32, 70.0, 2}, {32, 40.0, 3}, {64, 10.0, 1}}).chosen, 1U);
+  EXPECT_EQ(broken({{32, 70.0, 2}, {32, 40.0, 3}, {64, 10.0, 1}}).rule, "less memory");
+  EXPECT_EQ(broken({{32, 40.0, 3}, {32, 40.0, 2}}).rule, "fewer kinds of parallelism");
+  EXPECT_EQ(broken({{32, 40.0, 2}, {32, 40.0, 2}}).chosen, 0U);
+  EXPECT_EQ(broken({{32, 40.0, 2}, {32, 40.0, 2}}).rule, "a better prediction");
+}
+
+TEST(Verdict, NamesAreListed) {
+  EXPECT_EQ(names_in_words(std::vector<std::string>{"a"}), "a");
+  EXPECT_EQ(names_in_words(std::vector<std::string>{"a", "b"}), "a and b");
+  EXPECT_EQ(names_in_words(std::vector<std::string>{"a", "b", "c"}), "a, b and c");
+}
+
+}  // namespace
+}  // namespace commfuse
