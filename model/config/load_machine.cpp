@@ -254,7 +254,7 @@ CollectiveParameters sharing_nics(const CollectiveParameters& whole, double of_a
 /// The share of the NICs that groups with so many GPUs on each node reach, or less where those have not as much of the
 /// node's wires: what goes round passes inside the node too.
 double share_of_network(const Network& network, const Machine& machine, int gpus) {
-  const double of_nics = share_of_nics(gpus, machine.gpus_per_node, network.nics_per_node);
+  const double of_nics = share_of_nics(gpus, gpus, machine.gpus_per_node, network.nics_per_node);
   if (gpus == 1 || machine.group_collectives == nullptr) {
     return of_nics;
   }

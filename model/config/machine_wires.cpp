@@ -14,6 +14,7 @@
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config/topology_file.h"
+#include "model/hardware/segments.h"
 
 namespace commfuse {
 
@@ -206,6 +207,9 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
     machine.pair_peers = pair_peers_of(*topology, machine.gpus_per_node, machine.link.peer);
     machine.group_collectives = group_collectives_of(rates, machine.gpus_per_node, machine.link.collective);
     machine.strided_rates = strided->alike() ? nullptr : strided;
+  }
+  if (machine.pair_peers != nullptr || plan.nodes > 1) {
+    machine.segments = std::make_shared<const Segments>(segments_of(*topology, machine.gpus_per_node));
   }
   machine.topology = std::move(topology);
 }

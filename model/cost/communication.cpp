@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "model/check.h"
@@ -127,17 +128,15 @@ std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, i
   return *std::ranges::min_element(choices, {}, [&](NcclKernel one) { return by_kernel(parameters, one, task); });
 }
 
-Duration p2p_time(const PeerParameters& peer, Bytes bytes) { return p2p_time(peer, bytes, {}); }
+Duration p2p_time(const PeerParameters& peer, Bytes bytes) {
+  return p2p_time(peer, bytes, {std::numeric_limits<double>::infinity()});
+}
 
-Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& share) {
+Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most) {
   check(bytes.count >= 0, "an exchange has no negative size");
   const bool is_small = peer.small && bytes <= peer.small->up_to.value;
   const Duration latency = (is_small ? peer.small->latency : peer.latency).value;
-  const double alone = (is_small ? peer.small->rate : peer.rate).value.value;
-  double rate = alone / share.peer;
-  if (share.port > 1) {
-    rate = std::min(rate, std::max(alone, peer.aggregate_rate.value.value) / share.port);
-  }
+  const double rate = std::min((is_small ? peer.small->rate : peer.rate).value.value, most.value);
   return latency + op_time(static_cast<double>(bytes.count) / rate, "an exchange with one peer");
 }
 

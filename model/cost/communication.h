@@ -14,15 +14,8 @@ namespace commfuse {
 /// 0. Throws ConfigError for an exchange over `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
-/// How many exchanges of a rank may be under way at once, itself counted: on one port, and to the same peer.
-struct WireShare {
-  std::int32_t port = 1;
-  std::int32_t peer = 1;
-  friend bool operator==(const WireShare&, const WireShare&) = default;
-};
-
-/// The same beside others: at most an equal share of what the peer gets, and of what all peers get together.
-Duration p2p_time(const PeerParameters& peer, Bytes bytes, const WireShare& share);
+/// The same beside others, where no more than `most` is left of what they share.
+Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most);
 
 // A ring by one protocol, in one launch:
 //

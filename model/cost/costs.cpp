@@ -29,6 +29,22 @@ Duration nothing(Duration) { return Duration::zero(); }
 
 }  // namespace
 
+bool belongs(const Costs& costs, std::size_t ops, std::size_t ranks) {
+  return costs.duration.size() == ops && costs.issue.size() == ops &&
+         (costs.by_rank.empty() || ops * ranks % costs.by_rank.size() == 0);
+}
+
+void spread_rows(Costs& costs, std::size_t ranks) {
+  const std::size_t all = costs.duration.size() * ranks;
+  costs.by_rank.reserve(all);
+  if (costs.by_rank.empty()) {
+    costs.by_rank = costs.duration;
+  }
+  for (std::size_t next = 0; costs.by_rank.size() < all; ++next) {
+    costs.by_rank.push_back(costs.by_rank[next]);
+  }
+}
+
 Costs with_free_communication(const Program& program, Costs costs) {
   return changed(program, std::move(costs), is_communication, nothing);
 }
@@ -51,10 +67,7 @@ Costs slowed_down(const Program& program, Costs costs, const Slowdown& slowdown)
 
 Costs with_slow_rank(const Program& program, Costs costs, Rank rank, double factor) {
   const std::size_t ops = program.ops.size();
-  const auto ranks = static_cast<std::size_t>(program.mesh.ranks());
-  for (std::size_t one = costs.by_rank.size() / std::max<std::size_t>(1, ops); one < ranks; ++one) {
-    costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
-  }
+  spread_rows(costs, static_cast<std::size_t>(program.mesh.ranks()));
   for (std::size_t op = 0; op < ops; ++op) {
     Duration& time = costs.by_rank[static_cast<std::size_t>(rank) * ops + op];
     if (is_compute(program.ops[op])) {

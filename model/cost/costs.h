@@ -13,7 +13,8 @@ namespace commfuse {
 struct Costs {
   /// By op; of an exchange, what one half takes, priced with the sender's op.
   std::vector<Duration> duration;
-  /// By rank and op, where ranks differ (a ring that crosses nodes, queries under a causal mask); else empty.
+  /// By rank and op, where ranks differ (a ring that crosses nodes, queries under a causal mask); else empty. Where
+  /// ranks repeat, as nodes do, only the first of them: rank r is row r modulo the rows.
   std::vector<Duration> by_rank;
   /// By op: the same without interference; what runs longer than this is `stretch`. Empty: nothing interferes.
   std::vector<Duration> undisturbed;
@@ -26,21 +27,27 @@ struct Costs {
 
   /// Of an exchange: what its send half takes.
   [[nodiscard]] Duration of(Rank rank, std::size_t op) const {
-    return by_rank.empty() ? duration[op] : by_rank[place(rank, op)];
+    return by_rank.empty() ? duration[op] : by_rank[place(by_rank, rank, op)];
   }
   /// The same without interference.
   [[nodiscard]] Duration undisturbed_of(Rank rank, std::size_t op) const {
     if (!undisturbed_by_rank.empty()) {
-      return undisturbed_by_rank[place(rank, op)];
+      return undisturbed_by_rank[place(undisturbed_by_rank, rank, op)];
     }
     return undisturbed.empty() ? of(rank, op) : undisturbed[op];
   }
 
  private:
-  [[nodiscard]] std::size_t place(Rank rank, std::size_t op) const {
-    return static_cast<std::size_t>(rank) * duration.size() + op;
+  [[nodiscard]] std::size_t place(const std::vector<Duration>& rows, Rank rank, std::size_t op) const {
+    const std::size_t row = static_cast<std::size_t>(rank) * duration.size();
+    return (row < rows.size() ? row : row % rows.size()) + op;
   }
 };
+
+/// Whether costs are of so many ops and ranks.
+bool belongs(const Costs& costs, std::size_t ops, std::size_t ranks);
+/// Gives every rank a row of its own in by_rank.
+void spread_rows(Costs& costs, std::size_t ranks);
 
 /// The same, with communication taking no time (it still meets and is still issued): the `ideal` bound.
 Costs with_free_communication(const Program& program, Costs costs);

@@ -167,9 +167,7 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
   if (std::none_of(wiring.paths.begin(), wiring.paths.end(), [](const WirePath& path) { return path.stages > 1; })) {
     return;
   }
-  for (std::size_t rank = 0; rank < wiring.ranks && costs.by_rank.size() < ops * wiring.ranks; ++rank) {
-    costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
-  }
+  spread_rows(costs, wiring.ranks);
   for (std::size_t i = 0; i < costs.by_rank.size(); ++i) {
     const auto rank = static_cast<Rank>(i / ops);
     const WirePath* path = wiring.path_of(rank, i % ops);

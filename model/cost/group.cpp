@@ -101,6 +101,25 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
   return *group.parts.back();
 }
 
+/// GPUs of a node that send across at once, of all groups. Where most groups lie inside a node, those that do not are
+/// taken to be alone.
+int busy_across(const Machine& machine, std::int64_t stride, std::int64_t ranks, std::int64_t gpus) {
+  const bool few = stride == 1 && ranks < machine.gpus_per_node;
+  return few ? 1 : static_cast<int>(std::min<std::int64_t>(gpus, machine.gpus_per_node));
+}
+
+/// What a group with so many GPUs on a node sees of the network while `busy` of them send; kept in `group` where that
+/// is not the machine's.
+const CollectiveParameters& across_nodes(const Machine& machine, int members, int busy, Group& group) {
+  const CollectiveParameters& alone = collective_across(machine, members);
+  const double part = part_beside(machine, members, busy);
+  if (part == 1.0) {
+    return alone;
+  }
+  group.parts.push_back(std::make_shared<const CollectiveParameters>(with_rates(alone, part)));
+  return *group.parts.back();
+}
+
 }  // namespace
 
 Duration Group::all_gather(Bytes total) const {
@@ -137,12 +156,13 @@ Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks, 
     group.wires = &inside_a_node(machine, stride, group.ranks, group);
     return group;
   }
+  const int busy = busy_across(machine, stride, ranks, gpus);
   for (const int members : lie.counts) {
     group.spreads.push_back({.gpus_of_a_node = members,
                              .inside = members == 1 ? nullptr : &inside_a_node(machine, stride, members, group),
-                             .rate_out = rate_across(machine, members)});
+                             .rate_out = rate_across(machine, members, std::max(members, busy))});
   }
-  group.wires = &collective_across(machine, lie.least);
+  group.wires = &across_nodes(machine, lie.least, std::max(lie.least, busy), group);
   return group;
 }
 

@@ -149,11 +149,7 @@ Costs jittered(const Program& program, Costs costs, const JitterDraws& draws, st
     costs.undisturbed = costs.duration;
     costs.undisturbed_by_rank = costs.by_rank;
   }
-  if (costs.by_rank.empty()) {
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
-    }
-  }
+  spread_rows(costs, ranks);
   const OneSample one(draws, sample);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     const auto here = static_cast<Rank>(rank);

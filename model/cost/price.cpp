@@ -2,6 +2,7 @@
 #include "model/cost/price.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "model/check.h"
 #include "model/cost/attention.h"
@@ -187,6 +188,8 @@ class KernelParts {
     return Duration{until(before_[op] + part->m.blocks) - until(before_[op])};
   }
 
+  [[nodiscard]] bool is_part(std::size_t op) const { return part_of_kernel(op) != nullptr; }
+
   /// False of what runs inside a kernel that was launched before.
   [[nodiscard]] bool launched(std::size_t op) const { return before_[op] == 0 && !in_kernel(program_, op); }
 
@@ -199,6 +202,32 @@ class KernelParts {
   const Program& program_;
   std::vector<std::int32_t> before_;  // by op: rows of its kernel in the parts before it
 };
+
+/// A product that is cut into kernels of their own takes no less than uncut, though it may be priced so where its parts
+/// fill waves that the whole one leaves half empty: no table at hand shows a gain, and who wanted it could launch the
+/// uncut product in parts too. All essential products of the program count together. Parts of one kernel are a bound.
+void hold_to_whole(const Program& program, const KernelParts& parts, Duration whole, Costs& costs) {
+  const Coordinates first = program.mesh.coordinates(0);
+  const auto is_meant = [&](std::size_t op) {
+    return program.ops[op].kind == OpKind::gemm && program.ops[op].purpose == Purpose::essential && !parts.is_part(op);
+  };
+  Duration cut{};
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    cut += is_meant(op) && program.ops[op].where.holds(first) ? costs.undisturbed[op] : Duration{};
+  }
+  if (cut >= whole || cut == Duration{}) {
+    return;
+  }
+  const double longer = static_cast<double>(whole.count()) / static_cast<double>(cut.count());
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (is_meant(op)) {
+      for (std::vector<Duration>* times : {&costs.duration, &costs.undisturbed}) {
+        (*times)[op] =
+            Duration{static_cast<std::int64_t>(std::ceil(longer * static_cast<double>((*times)[op].count())))};
+      }
+    }
+  }
+}
 
 /// Host time to issue an op from a stream: its call, and an event for every wait on another lane.
 Duration issue_cost(const Program& program, const Op& op, const Machine& machine) {
@@ -238,19 +267,19 @@ Coordinates first_taking_part(const Program& program, const Op& op) {
 void add_positions(const Program& program, const Pricer& pricer, const std::vector<Meetings>& meetings,
                    const Machine& machine, Interference interference, Costs& costs) {
   const std::size_t ops = program.ops.size();
-  const bool pairs_differ = !costs.by_rank.empty();
   std::vector<std::size_t> differing;
   for (std::size_t op = 0; op < ops; ++op) {
     if (differs_by_rank(program, program.ops[op])) {
       differing.push_back(op);
     }
   }
-  for (Rank rank = 0; rank < program.mesh.ranks() && !differing.empty(); ++rank) {
+  if (differing.empty()) {
+    return;
+  }
+  spread_rows(costs, static_cast<std::size_t>(program.mesh.ranks()));
+  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
     const Coordinates here = program.mesh.coordinates(rank);
     const std::size_t first = static_cast<std::size_t>(rank) * ops;
-    if (!pairs_differ) {
-      costs.by_rank.insert(costs.by_rank.end(), costs.duration.begin(), costs.duration.end());
-    }
     costs.undisturbed_by_rank.insert(costs.undisturbed_by_rank.end(), costs.undisturbed.begin(),
                                      costs.undisturbed.end());
     for (const std::size_t op : differing) {
@@ -431,9 +460,13 @@ Costs price(const Program& program, const std::vector<Meetings>& possible, const
     costs.duration.push_back(parts.share(op, time(program.ops[op], meetings[op])));
     costs.undisturbed.push_back(parts.share(op, time(program.ops[op], {})));
   }
+  Duration products{};
   for (const Shape& shape : program.unfused) {
-    costs.compute += pricer.time(shape, machine.accelerator.sms);
+    const Duration whole = pricer.time(shape, machine.accelerator.sms);
+    costs.compute += whole;
+    products += std::holds_alternative<GemmShape>(shape) ? whole : Duration{};
   }
+  hold_to_whole(program, parts, products, costs);
   price_exchanges(program, meetings, sizes, machine, costs);
   add_positions(program, pricer, meetings, machine, options.interference, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);

@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
+#include <map>
+#include <memory>
+#include <utility>
 
 #include "model/cost/communication.h"
+#include "model/hardware/segments.h"
 #include "model/schedule/matching.h"
 
 namespace commfuse {
@@ -15,68 +20,199 @@ const ExchangeShape* exchange_of(const Program& program, std::size_t op) {
   return std::get_if<ExchangeShape>(&program.shapes[program.ops[op].shape]);
 }
 
+/// Whether it holds wires: not a transfer to oneself or inside a kernel.
+bool holds_wires(const Program& program, std::size_t op) {
+  const ExchangeShape* exchange = exchange_of(program, op);
+  return exchange != nullptr && exchange->shift != 0 && program.lanes[program.ops[op].lane].kind != LaneKind::kernel;
+}
+
 Bytes bytes_of(const Sizes& sizes, const ExchangeShape& exchange) {
   return Bytes{sizes.elements(exchange.rows) * sizes.elements(exchange.columns) * bytes_of(exchange.wire)};
 }
 
-/// Inside one node all lanes share one port.
-WireShare share_of(const std::vector<Rival>& rivals) {
-  WireShare share;
-  for (const Rival& rival : rivals) {
-    ++share.port;
-    share.peer += rival.same_peer ? 1 : 0;
+/// Where all pairs are alike: each peer has one wire, and all of them together the port.
+BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer, std::size_t op,
+                             const std::vector<OpId>& rivals) {
+  const ExchangeShape& own = *exchange_of(program, op);
+  int port = 1;
+  int wire = 1;
+  for (const OpId rival : rivals) {
+    const ExchangeShape& other = *exchange_of(program, position(rival));
+    ++port;
+    wire += other.axis == own.axis && other.shift == own.shift ? 1 : 0;
   }
-  return share;
+  const double rate = peer.rate.value.value;
+  return {std::min(rate / wire, std::max(rate, peer.aggregate_rate.value.value) / port)};
 }
 
-/// The sends of one rank by lane, those inside the node and those across apart.
-class SendsOfRank {
+/// What exchanges get of the segments that they cross beside those abreast of them, on all ranks at once: an equal part
+/// of each.
+class Shares {
  public:
-  SendsOfRank(const Program& program, const Machine& machine, Rank rank)
-      : program_(program), machine_(machine), rank_(rank), lanes_(program.lanes.size()) {
+  Shares(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine)
+      : program_(program), machine_(machine), segments_(segments()), rates_(segment_rates(*segments_, machine)) {
+    number_moves();
+    const Rank ranks = program.mesh.ranks();
+    rows_ = repeats() ? machine.gpus_per_node : ranks;
+    nodes_ = (ranks + machine.gpus_per_node - 1) / machine.gpus_per_node;
+    loads_.assign(static_cast<std::size_t>(segments_->of_fabric + nodes_ * segments_->of_a_node), 0);
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      const ExchangeShape* exchange = exchange_of(program, op);
-      if (exchange != nullptr && exchange->sends) {
-        lanes_[program.ops[op].lane][across(*exchange) ? 1 : 0].push_back(OpId{static_cast<std::int32_t>(op)});
+      company_.push_back(
+          holds_wires(program, op) && exchange_of(program, op)->sends ? company_of(op, meetings[op].rivals) : none);
+    }
+  }
+
+  /// Ranks that many further on have the same shares.
+  [[nodiscard]] Rank rows() const { return rows_; }
+
+  [[nodiscard]] BytesPerSecond most(Rank rank, std::size_t op) const {
+    return {company_[op] == none ? std::numeric_limits<double>::infinity()
+                                 : most_[company_[op] + static_cast<std::size_t>(rank % rows_)]};
+  }
+
+ private:
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+  /// From every rank that the predicate admits to the one `shift` further.
+  struct Move {
+    std::int8_t axis = 0;
+    std::int32_t shift = 0;
+    Predicate where{};
+    friend bool operator==(const Move&, const Move&) = default;
+  };
+  using Company = std::vector<std::size_t>;  // moves: its own, then those beside it in order
+
+  [[nodiscard]] std::shared_ptr<const Segments> segments() const {
+    if (machine_.segments != nullptr) {
+      return machine_.segments;
+    }
+    Topology ports{.gpus = total_gpus(machine_), .vertices = {}, .edges = {}};
+    ports.vertices.resize(static_cast<std::size_t>(ports.gpus));
+    return std::make_shared<const Segments>(
+        segments_of(machine_.topology != nullptr ? *machine_.topology : ports, machine_.gpus_per_node));
+  }
+
+  void number_moves() {
+    for (std::size_t op = 0; op < program_.ops.size(); ++op) {
+      move_of_op_.push_back(none);
+      if (!holds_wires(program_, op) || !exchange_of(program_, op)->sends) {
+        continue;
+      }
+      const ExchangeShape& exchange = *exchange_of(program_, op);
+      const Move move{exchange.axis, exchange.shift, program_.ops[op].where};
+      const auto [place, is_new] = numbers_.try_emplace({move.axis, move.shift}, moves_.size());
+      auto known = place->second;
+      while (known < moves_.size() && !(moves_[known] == move)) {
+        ++known;
+      }
+      if (known == moves_.size()) {
+        moves_.push_back(move);
+      }
+      move_of_op_.back() = known;
+    }
+  }
+
+  /// Whether every transfer has its like a node further on.
+  [[nodiscard]] bool repeats() const {
+    const Rank ranks = program_.mesh.ranks();
+    const int step = machine_.gpus_per_node;
+    return ranks % step == 0 && std::ranges::all_of(moves_, [&](const Move& move) {
+             if (move.where.relation != Relation::always) {
+               return false;
+             }
+             for (Rank rank = 0; rank < ranks; ++rank) {
+               if (target(move, (rank + step) % ranks) != (target(move, rank) + step) % ranks) {
+                 return false;
+               }
+             }
+             return true;
+           });
+  }
+
+  [[nodiscard]] Rank target(const Move& move, Rank rank) const {
+    return program_.mesh.shifted(rank, move.axis, move.shift);
+  }
+
+  /// Where its rows begin in most_.
+  std::size_t company_of(std::size_t op, const std::vector<OpId>& rivals) {
+    Company company{move_of_op_[op]};
+    for (const OpId rival : rivals) {
+      if (move_of_op_[position(rival)] != none) {
+        company.push_back(move_of_op_[position(rival)]);
+      }
+    }
+    std::sort(company.begin() + 1, company.end());
+    const auto [known, is_new] = companies_.try_emplace(std::move(company), most_.size());
+    if (is_new) {
+      add_shares(known->first);
+    }
+    return known->second;
+  }
+
+  /// Calls `visit` with the segment and the kind of it, for each that a transfer crosses.
+  template <class Visit>
+  void each_segment(const Move& move, Rank rank, const Visit& visit) const {
+    const Rank to = target(move, rank);
+    const int step = machine_.gpus_per_node;
+    const bool folded = rows_ == step && nodes_ > 1;
+    for (const Segments::Crossing& crossing : segments_->way(rank, to)) {
+      visit(segments_->number(crossing, folded ? 0 : rank / step, folded ? 0 : to / step), segments_->kind(crossing));
+    }
+  }
+
+  /// Adds `times` to the load of each segment that the moves cross.
+  void load(const Company& company, int times) {
+    for (const std::size_t which : company) {
+      const Move& move = moves_[which];
+      for (Rank rank = 0; rank < rows_; ++rank) {
+        if (move.where.holds(program_.mesh.coordinates(rank))) {
+          each_segment(move, rank, [&](std::size_t segment, std::size_t) { loads_[segment] += times; });
+        }
       }
     }
   }
 
-  [[nodiscard]] WireShare share_of(const ExchangeShape& exchange, const std::vector<Rival>& rivals) const {
-    WireShare share;
-    for (const Rival& rival : rivals) {
-      const std::vector<OpId>& alike = lanes_[rival.lane][across(exchange) ? 1 : 0];
-      const auto met = std::lower_bound(alike.begin(), alike.end(), rival.first);
-      share.port += met != alike.end() && *met <= rival.last ? 1 : 0;
-      share.peer += rival.same_peer ? 1 : 0;
+  void add_shares(const Company& company) {
+    load(company, 1);
+    const int on_the_fabric = program_.mesh.ranks() / rows_;  // each stands for so many
+    for (Rank rank = 0; rank < rows_; ++rank) {
+      double most = std::numeric_limits<double>::infinity();
+      each_segment(moves_[company.front()], rank, [&](std::size_t segment, std::size_t kind) {
+        const int times = segment < static_cast<std::size_t>(segments_->of_fabric) ? on_the_fabric : 1;
+        most = std::min(most, rates_[kind] / std::max(1, times * loads_[segment]));
+      });
+      most_.push_back(most);
     }
-    return share;
-  }
-
- private:
-  [[nodiscard]] bool across(const ExchangeShape& exchange) const {
-    return target_of(program_, exchange, rank_) / machine_.gpus_per_node != rank_ / machine_.gpus_per_node;
+    load(company, -1);
   }
 
   const Program& program_;
   const Machine& machine_;
-  Rank rank_;
-  std::vector<std::array<std::vector<OpId>, 2>> lanes_;
+  std::shared_ptr<const Segments> segments_;
+  std::vector<double> rates_;  // by kind of segment
+  Rank rows_ = 1;
+  int nodes_ = 1;
+  std::vector<Move> moves_;
+  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> numbers_;  // of the first move along an axis so far
+  std::vector<std::size_t> move_of_op_;
+  std::vector<int> loads_;  // by segment: transfers at once
+  std::map<Company, std::size_t> companies_;
+  std::vector<std::size_t> company_;  // by op
+  std::vector<double> most_;          // by company and rank
 };
 
 void price_pairs(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                  const Machine& machine, Costs& costs) {
+  const Shares shares(program, meetings, machine);
   const std::size_t ops = program.ops.size();
-  costs.by_rank.reserve(ops * static_cast<std::size_t>(program.mesh.ranks()));
-  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
-    const SendsOfRank sends(program, machine, rank);
+  costs.by_rank.reserve(ops * static_cast<std::size_t>(shares.rows()));
+  for (Rank rank = 0; rank < shares.rows(); ++rank) {
     for (std::size_t op = 0; op < ops; ++op) {
       costs.by_rank.push_back(costs.duration[op]);
-      const ExchangeShape* exchange = exchange_of(program, op);
-      if (exchange != nullptr && exchange->shift != 0 && program.lanes[program.ops[op].lane].kind != LaneKind::kernel) {
-        const PeerParameters& peer = peer_between(machine, rank, target_of(program, *exchange, rank));
-        costs.by_rank.back() =
-            p2p_time(peer, bytes_of(sizes, *exchange), sends.share_of(*exchange, meetings[op].rivals));
+      if (holds_wires(program, op)) {
+        const ExchangeShape& exchange = *exchange_of(program, op);
+        const PeerParameters& peer = peer_between(machine, rank, target_of(program, exchange, rank));
+        costs.by_rank.back() = p2p_time(peer, bytes_of(sizes, exchange), shares.most(rank, op));
       }
     }
   }
@@ -88,8 +224,9 @@ void price_exchanges(const Program& program, const std::vector<Meetings>& meetin
                      const Machine& machine, Costs& costs) {
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (!meetings[op].rivals.empty()) {
-      const Bytes bytes = bytes_of(sizes, *exchange_of(program, op));
-      costs.duration[op] = p2p_time(machine.link.peer, bytes, share_of(meetings[op].rivals));
+      const PeerParameters& peer = machine.link.peer;
+      const BytesPerSecond most = share_of_port(program, peer, op, meetings[op].rivals);
+      costs.duration[op] = p2p_time(peer, bytes_of(sizes, *exchange_of(program, op)), most);
       costs.undisturbed[op] = costs.duration[op];
     }
   }

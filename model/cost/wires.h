@@ -13,10 +13,11 @@ namespace commfuse {
 
 /// Sets the durations of exchanges, and where pairs of GPUs differ every op's by rank. Rank r runs on GPU r.
 ///
-/// Lanes whose exchanges may be under way at once (Meetings::rivals) share the wires all the time, whenever they meet:
-/// prices stay fixed, and a schedule whose lanes seldom meet is priced too high on a switch. Exchanges across nodes do
-/// not share with those inside. That is the wire's own doing and no interference, so it holds without interference too;
-/// docs/decisions/0005 says why. Requires durations of all ops, undisturbed ones too.
+/// An exchange shares the wires with those that stand abreast of it on other lanes (Meetings::rivals), all ranks being
+/// at the same op: of each segment that it crosses it gets an equal part, and never more than its own rate. So prices
+/// stay fixed, and are those of lanes that are all busy: what seldom meets is priced too high. That is the wire's own
+/// doing and no interference, so it holds without interference too; docs/decisions/0040 says why. Requires durations of
+/// all ops, undisturbed ones too.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
 

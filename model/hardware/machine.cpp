@@ -111,18 +111,27 @@ const CollectiveParameters& collective_across(const Machine& machine, int gpus_o
              : (*machine.network_groups)[static_cast<std::size_t>(gpus_of_a_node - 1)];
 }
 
-BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node) {
+BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node, int busy) {
   const CollectiveParameters& together = collective_across(machine, gpus_of_a_node);
   const PeerParameters& peer = machine.network->peer;
   const int nics = std::max(1, machine.nics_per_node);
   const double one = std::max(peer.rate.value.value, peer.aggregate_rate.value.value);
-  const double shared = share_of_nics(gpus_of_a_node, machine.gpus_per_node, nics) * nics / gpus_of_a_node;
-  return {std::max(one * std::min(1.0, shared), together.rate.value.value / gpus_of_a_node)};
+  const double shared = share_of_nics(gpus_of_a_node, busy, machine.gpus_per_node, nics) * nics / gpus_of_a_node;
+  const double in_collectives = part_beside(machine, gpus_of_a_node, busy) * together.rate.value.value;
+  return {std::max(one * std::min(1.0, shared), in_collectives / gpus_of_a_node)};
 }
 
-double share_of_nics(int gpus, int gpus_per_node, int nics_per_node) {
-  check(gpus >= 1 && gpus_per_node >= gpus && nics_per_node >= 1, "a node has GPUs and NICs");
-  return std::max(1.0 / std::min(nics_per_node, gpus_per_node), static_cast<double>(gpus) / gpus_per_node);
+double share_of_nics(int gpus, int busy, int gpus_per_node, int nics_per_node) {
+  check(gpus >= 1 && busy >= gpus && gpus_per_node >= busy && nics_per_node >= 1, "a node has GPUs and NICs");
+  const double reached =
+      std::max(1.0 / std::min(nics_per_node, gpus_per_node), static_cast<double>(busy) / gpus_per_node);
+  return reached * gpus / busy;
+}
+
+double part_beside(const Machine& machine, int gpus, int busy) {
+  const int nics = std::max(1, machine.nics_per_node);
+  return share_of_nics(gpus, busy, machine.gpus_per_node, nics) /
+         share_of_nics(gpus, gpus, machine.gpus_per_node, nics);
 }
 
 CollectiveParameters with_rates(CollectiveParameters parameters, double times, RateChange change) {

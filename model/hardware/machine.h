@@ -15,6 +15,8 @@
 
 namespace commfuse {
 
+struct Segments;
+
 /// What one peer sees where the pairs of a node differ.
 struct PairPeers {
   std::vector<PeerParameters> kinds;
@@ -35,6 +37,7 @@ struct Machine {
   int nics_per_node = 0;        ///< 0 with one node.
   // Shared, because a machine is copied for every point and these never change.
   std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const Segments> segments;     ///< Of its topology; null: not worked out.
   std::shared_ptr<const PairPeers> pair_peers;  ///< Null: all pairs of a node are alike.
   /// Of GPUs 0 to i inside a node, by i; null where all groups are alike.
   std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives;
@@ -58,13 +61,18 @@ const CollectiveParameters& collective_over(const Machine& machine, int first_gp
 /// <= gpus_per_node.
 const CollectiveParameters& collective_across(const Machine& machine, int gpus_of_a_node);
 
-/// What a GPU of such a group sends to other nodes, all of the group at once, each to many: what all peers of a rank
-/// get together, or as much less as GPUs share NICs; as much as in a collective where that is more. Requires as above.
-BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node);
+/// What a GPU of such a group sends to other nodes while so many of its node's do, each to many: what all peers of a
+/// rank get together, or as much less as GPUs share NICs; as much as in a collective where that is more. Requires as
+/// above.
+BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node, int busy);
 
-/// The share of a node's NICs that so many of its GPUs reach: each has the one next to it. Requires at least one of
-/// each.
-double share_of_nics(int gpus, int gpus_per_node, int nics_per_node);
+/// The share of a node's NICs that `gpus` of its GPUs get while `busy` of them send, these among them: each sends by
+/// the NIC next to it. Requires 1 <= gpus <= busy <= gpus_per_node and a NIC.
+double share_of_nics(int gpus, int busy, int gpus_per_node, int nics_per_node);
+
+/// Of what a group with so many GPUs on a node gets of the NICs alone, what it gets while `busy` are. Requires as
+/// above.
+double part_beside(const Machine& machine, int gpus, int busy);
 
 /// What is said of rates that are others than the file's.
 enum class RateChange : std::uint8_t {

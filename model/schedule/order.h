@@ -40,25 +40,16 @@ class Order {
   std::vector<std::vector<OpId>> on_lane_;
 };
 
-/// Sends of another lane that may be under way at the same time as an exchange: some from `first` to `last`.
-struct Rival {
-  std::uint16_t lane = 0;
-  OpId first{};
-  OpId last{};
-  bool same_peer = false;  // one of them goes to the same rank
-  friend bool operator==(const Rival&, const Rival&) = default;
-};
-
 /// Neither copy engines nor a kernel that runs anyway take SMs for what exchanges on their lanes move.
 bool exchange_holds_sms(LaneKind lane);
 
 /// What may run at the same time as an op, because neither is ordered before the other. Of a compute op which kinds of
 /// communication hold SMs meanwhile (exchanges on lanes of kind copy or kernel do
-/// not); of an exchange that sends, the lanes with other sends.
+/// not); of an exchange that sends, of every other lane the send that goes beside it.
 struct Meetings {
   bool exchange = false;
   bool collective = false;
-  std::vector<Rival> rivals;
+  std::vector<OpId> rivals;
 };
 
 /// By op.

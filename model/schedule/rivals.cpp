@@ -2,49 +2,32 @@
 #include "model/schedule/rivals.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
+#include <optional>
 #include <span>
-#include <utility>
 
 namespace commfuse {
 
 namespace {
 
 using Ops = std::vector<OpId>;
-/// An axis and a shift: the same rank, seen from any one.
-using Peer = std::pair<std::int8_t, std::int32_t>;
 
-const ExchangeShape* sending(const Program& program, OpId op) {
+bool sends(const Program& program, OpId op) {
   const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[program.ops[position(op)].shape]);
-  return exchange != nullptr && exchange->sends ? exchange : nullptr;
+  return exchange != nullptr && exchange->sends;
 }
 
-Peer peer_of(const ExchangeShape& exchange) {
-  return exchange.shift == 0 ? Peer{-1, 0} : Peer{exchange.axis, exchange.shift};
-}
-
-/// The sends of one lane, in order, also by peer.
-struct Sends {
-  std::uint16_t lane = 0;
-  Ops ops;
-  std::map<Peer, Ops> to;
-};
-
-std::vector<Sends> sends_by_lane(const Program& program, const Order& order) {
-  std::vector<Sends> all;
+/// Of the lanes that have any, in order.
+std::vector<Ops> sends_by_lane(const Program& program, const Order& order) {
+  std::vector<Ops> lanes;
   for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
-    Sends sends{.lane = static_cast<std::uint16_t>(lane), .ops = {}, .to = {}};
-    for (const OpId op : order.on_lane(lane)) {
-      if (const ExchangeShape* exchange = sending(program, op)) {
-        sends.ops.push_back(op);
-        sends.to[peer_of(*exchange)].push_back(op);
-      }
-    }
-    if (!sends.ops.empty()) {
-      all.push_back(std::move(sends));
+    Ops ops;
+    std::ranges::copy_if(order.on_lane(lane), std::back_inserter(ops), [&](OpId op) { return sends(program, op); });
+    if (!ops.empty()) {
+      lanes.push_back(std::move(ops));
     }
   }
-  return all;
+  return lanes;
 }
 
 /// Of a lane's ops those that may run beside `op`: along a lane come first the ops that end before it, then those that
@@ -55,23 +38,43 @@ std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
   return {first, last};
 }
 
+/// The send of another lane that goes beside `op`, one of the sends of `own`; nothing where none does. Both lanes are
+/// counted from where they began to run beside each other.
+std::optional<OpId> abreast(const Order& order, OpId op, const Ops& own, const Ops& other) {
+  const std::span<const OpId> met = beside(order, op, other);
+  if (met.empty()) {
+    return std::nullopt;
+  }
+  const auto place_of_first = [&](OpId beside_it, const Ops& ops) {
+    return static_cast<std::size_t>(beside(order, beside_it, ops).data() - ops.data());
+  };
+  const auto first = static_cast<std::size_t>(met.data() - other.data());
+  std::size_t begin = first;
+  std::size_t own_begin = place_of_first(other[begin], own);
+  for (std::size_t before = place_of_first(own[own_begin], other); before != begin;) {
+    begin = before;
+    own_begin = place_of_first(other[begin], own);
+    before = place_of_first(own[own_begin], other);
+  }
+  const auto place = static_cast<std::size_t>(std::ranges::lower_bound(own, op) - own.begin());
+  const std::size_t wanted = std::max(first, begin + place - own_begin);
+  return wanted < first + met.size() ? std::optional(other[wanted]) : std::nullopt;
+}
+
 }  // namespace
 
 void add_rivals(const Program& program, const Order& order, std::vector<Meetings>& meetings) {
-  const std::vector<Sends> lanes = sends_by_lane(program, order);
+  const std::vector<Ops> lanes = sends_by_lane(program, order);
   if (lanes.size() < 2) {
     return;
   }
-  for (const Sends& own : lanes) {
-    for (const OpId op : own.ops) {
-      const Peer peer = peer_of(*sending(program, op));
-      for (const Sends& other : lanes) {
-        const std::span<const OpId> met =
-            other.lane == own.lane ? std::span<const OpId>{} : beside(order, op, other.ops);
-        if (!met.empty()) {
-          const auto same = other.to.find(peer);
-          const bool same_peer = same != other.to.end() && !beside(order, op, same->second).empty();
-          meetings[position(op)].rivals.push_back({other.lane, met.front(), met.back(), same_peer});
+  for (const Ops& own : lanes) {
+    for (const OpId op : own) {
+      for (const Ops& other : lanes) {
+        if (&other != &own) {
+          if (const std::optional<OpId> rival = abreast(order, op, own, other)) {
+            meetings[position(op)].rivals.push_back(*rival);
+          }
         }
       }
     }

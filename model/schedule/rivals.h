@@ -8,8 +8,10 @@
 
 namespace commfuse {
 
-/// Fills in `rivals`. O(exchanges x lanes x log ops); O(ops) where one lane has all exchanges. Requires one entry an
-/// op.
+/// Fills in `rivals`. Of the sends of another lane that may be under way meanwhile, lanes being in order, the one that
+/// stands abreast counts: from where the lanes began to run beside each other the first beside the first, the second
+/// beside the second. A lane that has fewer of them is done by then and has no rival. O(exchanges x lanes x log ops);
+/// O(ops) where one lane has all exchanges. Requires one entry an op.
 void add_rivals(const Program& program, const Order& order, std::vector<Meetings>& meetings);
 
 }  // namespace commfuse

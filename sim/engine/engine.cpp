@@ -65,10 +65,7 @@ void Engine::play_fluid() {
 void Engine::prepare() {
   const Mesh& mesh = program_->mesh;
   const auto ranks = static_cast<std::size_t>(mesh.ranks());
-  const std::size_t ops = program_->ops.size();
-  check(costs_->duration.size() == ops && costs_->issue.size() == ops &&
-            (costs_->by_rank.empty() || costs_->by_rank.size() == ops * ranks),
-        "costs belong to the program");
+  check(belongs(*costs_, program_->ops.size(), ranks), "costs belong to the program");
   check(program_->lanes.size() * ranks < EventQueue::most_slots, "a run has fewer than 2^29 lanes over all ranks");
   now_ = 0;
   for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {

@@ -133,10 +133,7 @@ class Replay::Pass {
         lanes_(prices.lanes()),
         width_(ranks_ * lanes_),
         price_(std::move(prices)) {
-    const std::size_t ops = program.ops.size();
-    check(costs.duration.size() == ops && costs.issue.size() == ops &&
-              (costs.by_rank.empty() || costs.by_rank.size() == ops * static_cast<std::size_t>(tape.ranks)),
-          "costs belong to the program");
+    check(belongs(costs, program.ops.size(), static_cast<std::size_t>(tape.ranks)), "costs belong to the program");
     memory_.values_.resize(tape.registers * width_);
     memory_.durations_.resize(width_);
     memory_.others_.resize(width_);

@@ -35,7 +35,7 @@ double shared_inside(const Machine& machine, std::int64_t apart) {
 
 /// Of one node's GPUs, so many at once, to their likes in another.
 Duration across_nodes(const Machine& machine, int gpus, Bytes bytes) {
-  return p2p_time(limited(machine.network->peer, rate_across(machine, gpus)), bytes);
+  return p2p_time(limited(machine.network->peer, rate_across(machine, gpus, gpus)), bytes);
 }
 
 }  // namespace

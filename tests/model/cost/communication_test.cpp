@@ -32,17 +32,12 @@ TEST(P2pTime, is_latency_and_bytes_over_rate) {
   EXPECT_EQ(p2p_time(plain_link(), Bytes{0}), Duration{5us});
 }
 
-TEST(P2pTime, beside_others_is_at_most_a_share_of_the_peer_and_of_the_port) {
-  // 1 MB at 100 GB/s takes 10 us; a port of 300 GB/s carries three of them.
-  PeerParameters peer = plain_link().peer;
-  peer.aggregate_rate.value = BytesPerSecond{300e9};
+TEST(P2pTime, beside_others_has_no_more_than_what_is_left) {
+  // 1 MB at 100 GB/s takes 10 us.
+  const PeerParameters peer = plain_link().peer;
   const Bytes size{1'000'000};
-  EXPECT_EQ(p2p_time(peer, size, {}), p2p_time(peer, size));
-  EXPECT_EQ(p2p_time(peer, size, {.port = 3}), Duration{15us});
-  EXPECT_EQ(p2p_time(peer, size, {.port = 6}), Duration{25us});             // 50 GB/s each
-  EXPECT_EQ(p2p_time(peer, size, {.port = 2, .peer = 2}), Duration{25us});  // two on one wire
-  peer.aggregate_rate.value = peer.rate.value;                              // a switch: one port for all
-  EXPECT_EQ(p2p_time(peer, size, {.port = 2}), Duration{25us});
+  EXPECT_EQ(p2p_time(peer, size, BytesPerSecond{300e9}), p2p_time(peer, size));
+  EXPECT_EQ(p2p_time(peer, size, BytesPerSecond{50e9}), Duration{25us});
 }
 
 TEST(P2pTime, of_a_small_message_is_its_own_protocols) {
@@ -51,7 +46,8 @@ TEST(P2pTime, of_a_small_message_is_its_own_protocols) {
   peer.small = SmallMessages{
       .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 2us}, .rate = {.value = BytesPerSecond{50e9}}};
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{22us});
-  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, {.port = 2, .peer = 2}), Duration{42us});
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{80e9}), Duration{22us});  // it does not fill what is left
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{25e9}), Duration{42us});
   EXPECT_EQ(p2p_time(peer, Bytes{2'000'000}), Duration{25us});
 }
 

@@ -134,6 +134,23 @@ TEST(Group, no_all_to_all_of_the_catalogue_outruns_its_nics) {
   }
 }
 
+// Of four GPUs a node, each in a group of its own with its like on the other node: all four share the NICs.
+TEST(Group, beside_groups_on_its_nodes_has_its_share_of_the_nics) {
+  Machine machine = two_nodes();
+  machine.network->collective.rate.value = gigabytes(40);
+  const auto rate = [&](int nics, std::int64_t stride, std::int64_t ranks) {
+    machine.nics_per_node = nics;
+    auto alone = machine.network->collective;  // as a file that says nothing of groups is read
+    alone.rate.value.value *= share_of_nics(1, 1, 4, nics);
+    machine.network_groups = std::make_shared<const std::vector<CollectiveParameters>>(3, alone);
+    return group_of(machine, stride, ranks, 8).wires->rate.value.value;
+  };
+  for (const int nics : {1, 2, 4}) {
+    EXPECT_DOUBLE_EQ(rate(nics, 4, 2), 10e9) << nics;  // a quarter of what a node has, whatever that is
+    EXPECT_DOUBLE_EQ(rate(nics, 1, 8), 40e9) << nics;
+  }
+}
+
 TEST(Group, inside_a_mesh_uses_the_wires_that_it_has) {
   const Machine machine = loaded("mi300x");
   const double whole = machine.link.collective.rate.value.value;

@@ -7,6 +7,7 @@
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
 #include "model/cost/price.h"
+#include "model/hardware/topology.h"
 #include "model/schedule/scope.h"
 
 namespace commfuse {
@@ -42,15 +43,21 @@ Bytes shard(std::int32_t ranks) { return Bytes{32768LL / ranks * 8192 * 2}; }
 StrategyOptions direct(std::int32_t lanes) { return {.form = Form::direct, .lanes = lanes}; }
 constexpr StrategyOptions halves{.lanes = 2, .directions = Directions::halves};
 
+BytesPerSecond part(const Parameter<BytesPerSecond>& rate, int of) { return {rate.value.value / of}; }
+
+// Seven peers on two lanes: three times two of them, and the last one alone.
 TEST(Wires, OfASwitchAreOnePortForAllLanes) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   for (const std::int32_t lanes : {1, 2, 7}) {
     const Priced priced(8, direct(lanes), h100);
-    PeerParameters share = h100.link.peer;
-    share.rate.value.value /= lanes;
-    for (const std::size_t op : priced.exchanges()) {
-      EXPECT_EQ(priced.costs.duration[op], p2p_time(share, shard(8))) << lanes;
-      EXPECT_EQ(priced.costs.undisturbed[op], priced.costs.duration[op]);
+    const std::vector<std::size_t> exchanges = priced.exchanges();
+    ASSERT_EQ(exchanges.size(), 7U);
+    for (std::size_t i = 0; i < 7; ++i) {
+      const int abreast = lanes == 2 && i == 6 ? 1 : lanes;
+      EXPECT_EQ(priced.costs.duration[exchanges[i]],
+                p2p_time(h100.link.peer, shard(8), part(h100.link.peer.rate, abreast)))
+          << lanes;
+      EXPECT_EQ(priced.costs.undisturbed[exchanges[i]], priced.costs.duration[exchanges[i]]);
     }
   }
 }
@@ -59,10 +66,10 @@ TEST(Wires, OfAMeshAreOneAPeerUpToWhatTheyCarryTogether) {
   const Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
   for (const std::int32_t lanes : {1, 4, 7}) {  // 4 x 28 is less than 137, 7 x 28 is not
     const Priced priced(8, direct(lanes), mesh);
-    PeerParameters share = mesh.link.peer;
-    share.rate.value.value = std::min(28e9, 137e9 / lanes);
     for (const std::size_t op : priced.exchanges()) {
-      EXPECT_EQ(priced.costs.duration[op], p2p_time(share, shard(8))) << lanes;
+      EXPECT_EQ(priced.costs.duration[op],
+                p2p_time(mesh.link.peer, shard(8), BytesPerSecond{std::min(28e9, 137e9 / lanes)}))
+          << lanes;
     }
   }
 }
@@ -106,8 +113,63 @@ TEST(Wires, AcrossNodesAreNotThoseInside) {
   const std::vector<std::size_t> ops = ring.exchanges();
   EXPECT_EQ(ring.costs.of(7, ops[0]), p2p_time(cluster.network->peer, half));
   EXPECT_EQ(ring.costs.of(7, ops[1]), p2p_time(cluster.link.peer, half));
-  EXPECT_EQ(ring.costs.of(3, ops[0]), p2p_time(cluster.link.peer, half, {.port = 2}));
+  EXPECT_EQ(ring.costs.of(3, ops[0]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(8, ops[1]), p2p_time(cluster.network->peer, half));
+}
+
+// Two bridges of four GPUs under two roots, joined at 8 GB/s; a pair gets 20 GB/s of a wire's 25.
+Machine two_roots() {
+  Machine machine = commfuse::machine("hardware/h100-sxm.yaml");
+  machine.link.peer.rate.value = BytesPerSecond{20e9};
+  machine.link.peer.aggregate_rate.value = BytesPerSecond{20e9};
+  machine.link.peer.small.reset();
+  const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
+                                            .gpus_per_node = 8,
+                                            .gpu_rate = BytesPerSecond{25e9},
+                                            .gpus_per_bridge = 4,
+                                            .bridges_per_root = 1,
+                                            .bridge_rate = BytesPerSecond{25e9},
+                                            .root_rate = BytesPerSecond{10e9}});
+  machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
+  machine.topology = std::make_shared<const Topology>(topology);
+  return machine;
+}
+
+// By step s a GPU sends to the one s further: s of each root's four cross over to the other, up to four of them. A pair
+// across has 20 x 10 / 25 = 8 GB/s alone, which is what all transfers between the roots get together.
+TEST(Wires, BetweenRootsAreSharedByAllThatCrossThem) {
+  const Machine tree = two_roots();
+  const Priced priced(8, direct(1), tree);
+  const std::vector<std::size_t> exchanges = priced.exchanges();
+  for (std::size_t i = 0; i < exchanges.size(); ++i) {
+    const int step = static_cast<int>(i) + 1;
+    const int crossing = std::min(step, 8 - step);
+    for (const Rank rank : {0, 3, 4, 7}) {
+      const bool crosses = (rank % 4 + step) / 4 % 2 == 1;
+      const BytesPerSecond most{crosses ? 8e9 / crossing : 20e9};
+      EXPECT_EQ(priced.costs.of(rank, exchanges[i]), p2p_time(tree.link.peer, shard(8), most)) << step << ' ' << rank;
+    }
+  }
+}
+
+// Eight GPUs of a node with two NICs: of the step by eight GPUs all cross, four by each NIC.
+TEST(Wires, OfANodesNicsAreSharedByItsGpus) {
+  const Machine cluster = machine("clusters/a100-100g-x2.yaml");
+  const Priced priced(16, direct(1), cluster);
+  const std::vector<std::size_t> exchanges = priced.exchanges();
+  const PeerParameters& nic = cluster.network->peer;
+  for (const Rank rank : {0, 7, 8, 15}) {
+    EXPECT_EQ(priced.costs.of(rank, exchanges[7]), p2p_time(nic, shard(16), part(nic.rate, 4))) << rank;
+  }
+  EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // the only one that crosses from there
+}
+
+// Nodes repeat, so the prices of the first stand for all.
+TEST(Wires, OfEqualNodesHaveEqualPrices) {
+  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Priced priced(16, direct(3), cluster);
+  EXPECT_EQ(priced.costs.by_rank.size(), 8 * priced.program.ops.size());
+  EXPECT_EQ(priced.costs.of(3, 5), priced.costs.of(11, 5));
 }
 
 TEST(Wires, ThatAreSharedAreLeantOn) {

@@ -149,9 +149,11 @@ TEST(Meetings, TellExchangesFromCollectives) {
   EXPECT_TRUE(meetings[position(behind)].collective);  // the first all-reduce, on another lane
 }
 
+using Ops = std::vector<OpId>;
+
 //   comm     |x0 ->1 |x1 ->2 |          x1 waits for y0
 //   comm1    |y0 ->2 |y1 ->2 |
-TEST(Rivals, AreTheSendsOfOtherLanesThatNothingHoldsApart) {
+TEST(Rivals, StandAbreastOnOtherLanes) {
   Sketch sketch;
   const OpId x0 = sketch.exchange({}, 0, 1);
   const OpId y0 = sketch.exchange({}, 1, 2);
@@ -159,12 +161,43 @@ TEST(Rivals, AreTheSendsOfOtherLanesThatNothingHoldsApart) {
   const OpId y1 = sketch.exchange({}, 1, 2);
   const Program program = sketch.build();
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
-  const std::uint16_t comm = program.ops[position(x0)].lane;
-  const std::uint16_t comm1 = program.ops[position(y0)].lane;
-  EXPECT_EQ(meetings[position(x0)].rivals, (std::vector<Rival>{{comm1, y0, y1, false}}));
-  EXPECT_EQ(meetings[position(x1)].rivals, (std::vector<Rival>{{comm1, y1, y1, true}}));
-  EXPECT_EQ(meetings[position(y0)].rivals, (std::vector<Rival>{{comm, x0, x0, false}}));
-  EXPECT_EQ(meetings[position(y1)].rivals, (std::vector<Rival>{{comm, x0, x1, true}}));
+  EXPECT_EQ(meetings[position(x0)].rivals, Ops{y0});
+  EXPECT_EQ(meetings[position(x1)].rivals, Ops{y1});
+  EXPECT_EQ(meetings[position(y0)].rivals, Ops{x0});
+  EXPECT_EQ(meetings[position(y1)].rivals, Ops{x1});
+}
+
+//   comm     |x0|x1|x2|
+//   comm1    |y0|                        done when x1 is under way
+TEST(Rivals, AreGoneWithALaneThatIsDone) {
+  Sketch sketch;
+  const OpId x0 = sketch.exchange({}, 0, 1);
+  const OpId y0 = sketch.exchange({}, 1, 2);
+  const OpId x1 = sketch.exchange({}, 0, 2);
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(x0)].rivals, Ops{y0});
+  EXPECT_EQ(meetings[position(y0)].rivals, Ops{x0});
+  EXPECT_EQ(meetings[position(x1)].rivals, Ops{});
+}
+
+//   comm     |x0|x1|x2|
+//   comm1       |y0|y1|y2|               each y waits for its x
+TEST(Rivals, OfALaneThatFollowsAreOneBehind) {
+  Sketch sketch;
+  Ops x;
+  Ops y;
+  for (int i = 0; i < 3; ++i) {
+    x.push_back(sketch.exchange({}, 0, 1));
+    y.push_back(sketch.exchange({x.back()}, 1, 2));
+  }
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(x[0])].rivals, Ops{});
+  EXPECT_EQ(meetings[position(x[1])].rivals, Ops{y[0]});
+  EXPECT_EQ(meetings[position(x[2])].rivals, Ops{y[1]});
+  EXPECT_EQ(meetings[position(y[1])].rivals, Ops{x[2]});
+  EXPECT_EQ(meetings[position(y[2])].rivals, Ops{});
 }
 
 TEST(Rivals, OfOneLaneAreNone) {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which wires transfers cross, by number, and what each carries.
+#include "model/hardware/segments.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "model/config/catalogue.h"
+#include "model/hardware/machine.h"
+
+namespace commfuse {
+namespace {
+
+Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+
+using Side = Segments::Side;
+
+// A GPU, its bridge, the root, the other root, the other bridge, a GPU: five links and two ports.
+TEST(Segments, OfATreeLeadUpAndDown) {
+  const Topology topology = build_topology({.kind = NodeKind::pcie_tree,
+                                            .gpus_per_node = 4,
+                                            .gpu_rate = BytesPerSecond{25e9},
+                                            .gpus_per_bridge = 2,
+                                            .bridges_per_root = 1,
+                                            .bridge_rate = BytesPerSecond{25e9},
+                                            .root_rate = BytesPerSecond{10e9}});
+  const Segments segments = segments_of(topology, 4);
+  EXPECT_EQ(segments.of_fabric, 0);
+  EXPECT_EQ(segments.links_of_a_node, 2 * 7);
+  EXPECT_EQ(segments.of_a_node, 2 * 7 + 4 * 4);
+  EXPECT_EQ(segments.way(0, 1).size(), 4U);
+  EXPECT_EQ(segments.way(0, 3).size(), 7U);
+  // There and back the same links, each in its other direction.
+  std::multiset<std::int32_t> there;
+  std::multiset<std::int32_t> back;
+  for (const Segments::Crossing& crossing : segments.way(0, 3).subspan(1, 5)) {
+    there.insert(crossing.place ^ 1);
+  }
+  for (const Segments::Crossing& crossing : segments.way(3, 0).subspan(1, 5)) {
+    back.insert(crossing.place);
+  }
+  EXPECT_EQ(there, back);
+}
+
+TEST(Segments, AcrossNodesAreThoseOfBothEndsAndTheFabric) {
+  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Segments& segments = *cluster.segments;
+  const auto way = segments.way(3, 13);
+  EXPECT_EQ(way.front().side, Side::sender);
+  EXPECT_EQ(way.back().side, Side::receiver);
+  EXPECT_EQ(segments.number(way.back(), 0, 1) - segments.kind(way.back()),
+            static_cast<std::size_t>(segments.of_a_node));
+  // Every pair of nodes has the same ways.
+  EXPECT_EQ(segments.way(3, 13).data(), segments.way(11, 5).data());
+}
+
+TEST(SegmentRates, AreAsMuchOfTheDataSheetsAsPairsGet) {
+  Machine tree = machine("hardware/l40s-pcie.yaml");
+  const std::vector<double> rates = segment_rates(*tree.segments, tree);
+  const double slowest = peer_between(tree, 0, 7).rate.value.value;
+  double least = rates[0];
+  for (std::int32_t link = 0; link < tree.segments->links_of_a_node; ++link) {
+    least = std::min(least, rates[static_cast<std::size_t>(link)]);
+  }
+  EXPECT_DOUBLE_EQ(least, slowest);  // what joins the roots carries what a pair across it gets
+}
+
+}  // namespace
+}  // namespace commfuse
