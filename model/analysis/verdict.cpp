@@ -12,15 +12,6 @@
 
 namespace commfuse {
 
-namespace {
-
-/// Two that take no time at all, as a schedule without ops does, are equal.
-double longer_by(const Contender& slower, const Contender& faster) {
-  return slower.time == faster.time ? 0.0 : slower.time / faster.time - 1.0;
-}
-
-}  // namespace
-
 std::optional<double> probability_faster(const Contender& fastest, const Contender& other) {
   if (fastest.time == other.time) {
     return 0.5;
@@ -53,7 +44,8 @@ Verdict verdict_of(std::span<const Contender> contenders, const VerdictRule& rul
     const std::optional<double> probability = probability_faster(fastest, other);
     all_known = all_known && probability;
     least = std::min(least, probability.value_or(1.0));
-    if (longer_by(other, fastest) <= rule.difference || (probability && *probability < rule.probability)) {
+    const bool is_near = other.time <= fastest.time * (1.0 + rule.difference);
+    if (is_near || (probability && *probability < rule.probability)) {
       verdict.front.push_back(verdict.order[place]);
     }
   }

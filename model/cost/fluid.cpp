@@ -8,6 +8,7 @@
 
 #include "model/check.h"
 #include "model/cost/op_time.h"
+#include "model/cost/wires.h"
 #include "model/schedule/matching.h"
 
 namespace commfuse {
@@ -218,7 +219,7 @@ Fluid price_fluid(const Program& program, const Sizes& sizes, const Machine& mac
   Fluid fluid;
   std::vector<Meetings> meetings(program.ops.size());
   const PriceOptions options{.interference = Interference::constant, .launch = launch};
-  fluid.costs = price(program, meetings, sizes, machine, options);
+  fluid.costs = price_alone(program, meetings, sizes, machine, options);
   bool exchanges = false;
   bool collectives = false;
   for (const Op& op : program.ops) {
@@ -235,7 +236,7 @@ Fluid price_fluid(const Program& program, const Sizes& sizes, const Machine& mac
       met.exchange = exchange;
       met.collective = collective;
     }
-    fluid.speeds[beside] = ratios(fluid.costs, price(program, meetings, sizes, machine, options), wiring->ranks);
+    fluid.speeds[beside] = ratios(fluid.costs, price_alone(program, meetings, sizes, machine, options), wiring->ranks);
   }
   price_stages(program, sizes, *wiring, fluid.costs);
   fluid.wiring = std::move(wiring);

@@ -427,11 +427,11 @@ Flops unfused_products(const Program& program, const Sizes& sizes) {
   return sum;
 }
 
-Costs price(const Program& program, const std::vector<Meetings>& possible, const Sizes& sizes, const Machine& machine,
-            const PriceOptions& options) {
-  check(possible.size() == program.ops.size(), "meetings belong to the program");
-  const std::vector<Meetings> alone(options.interference == Interference::dynamic ? possible.size() : 0);
-  const std::vector<Meetings>& meetings = options.interference == Interference::dynamic ? alone : possible;
+namespace {
+
+Costs priced(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+             const PriceOptions& options, bool alone) {
+  check(meetings.size() == program.ops.size(), "meetings belong to the program");
   const Pricer pricer(program, sizes, machine, options);
   const KernelParts parts(program);
   Costs costs;
@@ -467,10 +467,25 @@ Costs price(const Program& program, const std::vector<Meetings>& possible, const
     products += std::holds_alternative<GemmShape>(shape) ? whole : Duration{};
   }
   hold_to_whole(program, parts, products, costs);
-  price_exchanges(program, meetings, sizes, machine, costs);
+  alone ? price_exchanges_alone(program, sizes, machine, costs)
+        : price_exchanges(program, meetings, sizes, machine, costs);
   add_positions(program, pricer, meetings, machine, options.interference, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;
+}
+
+}  // namespace
+
+Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
+            const PriceOptions& options) {
+  return options.interference == Interference::dynamic
+             ? price_alone(program, std::vector<Meetings>(meetings.size()), sizes, machine, options)
+             : priced(program, meetings, sizes, machine, options, false);
+}
+
+Costs price_alone(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
+                  const Machine& machine, const PriceOptions& options) {
+  return priced(program, meetings, sizes, machine, options, true);
 }
 
 std::array<bool, all_provenances.size()> leans_on(const Program& program, const Machine& machine,

@@ -201,21 +201,28 @@ class Shares {
   std::vector<double> most_;          // by company and rank
 };
 
-void price_pairs(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
-                 const Machine& machine, Costs& costs) {
-  const Shares shares(program, meetings, machine);
+/// `shares`: null of exchanges that have the wires for themselves.
+void price_pairs(const Program& program, const Sizes& sizes, const Machine& machine, const Shares* shares,
+                 Costs& costs) {
   const std::size_t ops = program.ops.size();
-  costs.by_rank.reserve(ops * static_cast<std::size_t>(shares.rows()));
-  for (Rank rank = 0; rank < shares.rows(); ++rank) {
+  const Rank rows = shares != nullptr ? shares->rows() : program.mesh.ranks();
+  costs.by_rank.reserve(ops * static_cast<std::size_t>(rows));
+  for (Rank rank = 0; rank < rows; ++rank) {
     for (std::size_t op = 0; op < ops; ++op) {
       costs.by_rank.push_back(costs.duration[op]);
       if (holds_wires(program, op)) {
         const ExchangeShape& exchange = *exchange_of(program, op);
         const PeerParameters& peer = peer_between(machine, rank, target_of(program, exchange, rank));
-        costs.by_rank.back() = p2p_time(peer, bytes_of(sizes, exchange), shares.most(rank, op));
+        const Bytes bytes = bytes_of(sizes, exchange);
+        costs.by_rank.back() =
+            shares != nullptr ? p2p_time(peer, bytes, shares->most(rank, op)) : p2p_time(peer, bytes);
       }
     }
   }
+}
+
+bool pairs_differ(const Program& program, const Machine& machine) {
+  return program.mesh.ranks() > machine.gpus_per_node || machine.pair_peers != nullptr;
 }
 
 }  // namespace
@@ -230,8 +237,15 @@ void price_exchanges(const Program& program, const std::vector<Meetings>& meetin
       costs.undisturbed[op] = costs.duration[op];
     }
   }
-  if (program.mesh.ranks() > machine.gpus_per_node || machine.pair_peers != nullptr) {
-    price_pairs(program, meetings, sizes, machine, costs);
+  if (pairs_differ(program, machine)) {
+    const Shares shares(program, meetings, machine);
+    price_pairs(program, sizes, machine, &shares, costs);
+  }
+}
+
+void price_exchanges_alone(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs) {
+  if (pairs_differ(program, machine)) {
+    price_pairs(program, sizes, machine, nullptr, costs);
   }
 }
 

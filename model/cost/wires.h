@@ -11,6 +11,8 @@
 
 namespace commfuse {
 
+struct PriceOptions;
+
 /// Sets the durations of exchanges, and where pairs of GPUs differ every op's by rank. Rank r runs on GPU r.
 ///
 /// An exchange shares the wires with those that stand abreast of it on other lanes (Meetings::rivals), all ranks being
@@ -20,6 +22,12 @@ namespace commfuse {
 /// all ops, undisturbed ones too.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
+/// The same where every exchange has the wires for itself.
+void price_exchanges_alone(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs);
+
+/// As price(), with exchanges that have the wires for themselves; kernels lose SMs as `meetings` say.
+Costs price_alone(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
+                  const Machine& machine, const PriceOptions& options);
 
 /// Whether exchanges of several lanes may share wires.
 bool shares_wires(const Program& program);

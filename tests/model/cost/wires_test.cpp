@@ -112,7 +112,8 @@ TEST(Wires, AcrossNodesAreNotThoseInside) {
   const Bytes half{shard(16).count / 2};
   const std::vector<std::size_t> ops = ring.exchanges();
   EXPECT_EQ(ring.costs.of(7, ops[0]), p2p_time(cluster.network->peer, half));
-  EXPECT_EQ(ring.costs.of(7, ops[1]), p2p_time(cluster.link.peer, half));
+  // Rank 6 has from rank 7 and from rank 5 by one port, though rank 7 sends nothing else inside.
+  EXPECT_EQ(ring.costs.of(7, ops[1]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(3, ops[0]), p2p_time(cluster.link.peer, half, part(cluster.link.peer.rate, 2)));
   EXPECT_EQ(ring.costs.of(8, ops[1]), p2p_time(cluster.network->peer, half));
 }
@@ -162,6 +163,13 @@ TEST(Wires, OfANodesNicsAreSharedByItsGpus) {
     EXPECT_EQ(priced.costs.of(rank, exchanges[7]), p2p_time(nic, shard(16), part(nic.rate, 4))) << rank;
   }
   EXPECT_EQ(priced.costs.of(7, exchanges[0]), p2p_time(nic, shard(16)));  // the only one that crosses from there
+}
+
+// The engine finds out who shares what, so its prices are of exchanges alone.
+TEST(Wires, AreNotSharedInPricesOfTheEngine) {
+  const Machine cluster = machine("clusters/a100-100g-x2.yaml");
+  const Priced priced(16, direct(1), cluster, {.interference = Interference::dynamic});
+  EXPECT_EQ(priced.costs.of(0, priced.exchanges()[7]), p2p_time(cluster.network->peer, shard(16)));
 }
 
 // Nodes repeat, so the prices of the first stand for all.

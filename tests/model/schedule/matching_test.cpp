@@ -162,8 +162,8 @@ TEST(Matching, ACollectiveNeedsItsWholeGroup) {
   Sketch other(two_by_two);
   other.only_where(other.all_reduce(1), {Relation::equal, 1, 0});  // half of every node
   EXPECT_EQ(match(other.build()).problems,
-            (Problems{"only some ranks of its group join op 0 (collective); a collective needs all ranks along its "
-                      "axis"}));
+            (Problems{"only some ranks of its group join op 0 (collective): rank 0 does, rank 1 does not; a collective "
+                      "needs all ranks along its axis"}));
 }
 
 TEST(Matching, PartnersStandAShiftAwayInBothDirections) {

@@ -85,12 +85,15 @@ TEST_F(CapacityTest, TiesAreToldAndBrokenByFewerGpus) {
   for (const RunPlace& tie : made.ties) {
     const CapacityRun& run = made.kinds[tie.kind].runs[tie.run];
     EXPECT_TRUE(run.misses.empty());
-    EXPECT_GT(run.gpus, made.best_kind()->best()->gpus);
+    const bool is_beaten = std::ranges::any_of(made.kinds[tie.kind].runs, [&](const CapacityRun& other) {
+      return other.misses.empty() && other.days.value < run.days.value && other.cost.value < run.cost.value;
+    });
+    EXPECT_TRUE(is_beaten || run.gpus > made.best_kind()->best()->gpus) << run.gpus;
   }
 }
 
 TEST_F(CapacityTest, FailuresThatLeaveNoTimeToTrainAreTold) {
-  const std::string why = reason("deadline: 30 days\nfailures: {per_gpu_hour: 1}");
+  const std::string why = reason("deadline: 30 days\nfailures: {per_gpu_hour: 1, restart: 5 h}");
   EXPECT_NE(why.find("failures bind: "), std::string::npos) << why;
   EXPECT_NE(why.find("hardly any time is left to train; correct failures.per_gpu_hour"), std::string::npos) << why;
 }

@@ -224,7 +224,7 @@ TEST(StoreRow, AWholeModelWithoutWhatReadersAskForIsRefusedWhateverItsChecksum) 
   EXPECT_EQ(told("time_ms", "\"5\""), "time_ms is no number");
   EXPECT_EQ(told("time_ms", "1e30"), "time_ms is 1e+30, which is out of range");
   EXPECT_EQ(told("mfu", "1e9"), "mfu is 1000000000, which is out of range");
-  EXPECT_NE(refusal_of_step("fits", "\"fits\":1}").find("(fits is no truth value)"), std::string::npos);
+  EXPECT_EQ(told("fits", "1"), "fits is no truth value");
   EXPECT_NE(refusal_of_step("", R"("warnings":false,)").find("(warnings is no text)"), std::string::npos);
   EXPECT_NE(refusal_of_step("", R"("reason":false,)").find("(reason is no text)"), std::string::npos);
   EXPECT_EQ(told("hardware", R"("\u001b[31m")"), "hardware has control characters");

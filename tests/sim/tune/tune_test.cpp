@@ -80,11 +80,9 @@ TEST_F(TuneTest, a_strategy_that_cannot_cut_so_few_tokens_is_left_out_and_said) 
 TEST_F(TuneTest, of_plans_that_tie_the_one_of_less_memory_is_taken) {
   TuneOptions options{.keep = 12};
   const Tuning fastest = tune(space(8, 16), fastest_alone);
-  EXPECT_EQ(fastest.ties, 1U);
-  EXPECT_TRUE(fastest.tie_rule.empty());
   options.rule = {.difference = 0.3, .probability = 0.8};
   const Tuning tied = tune(space(8, 16), options);
-  EXPECT_GT(tied.ties, 1U);
+  EXPECT_GT(tied.ties, fastest.ties);
   EXPECT_FALSE(tied.tie_rule.empty());
   EXPECT_NE(tied.tie_rule, "fewer GPUs") << "all plans have eight";
   for (const TunedPlan& one : tied.best) {
@@ -210,8 +208,8 @@ TEST_F(TuneTest, a_choice_at_every_site_is_no_slower_than_one_for_all_and_no_fas
   }
 }
 
-// Llama's down projection of 1024 rows takes less time on an A100 when it is cut.
-TEST_F(TuneTest, compute_alone_is_no_slower_than_a_schedule_where_cutting_a_product_makes_it_faster) {
+// Llama's down projection of 1024 rows fills 1.8 waves of an A100; two parts of it fill one each.
+TEST_F(TuneTest, a_product_is_no_faster_for_being_cut) {
   const Transformer llama = load_model("llama-3.1-8b");
   PlanSpace eight{.model = &llama, .machine = &machine_, .gpus = 8, .base = {.global_batch = 32, .seq = 1024}};
   eight.wish = {.tensor = 4, .pipeline = 1, .micro_batch = 1};
@@ -219,7 +217,7 @@ TEST_F(TuneTest, compute_alone_is_no_slower_than_a_schedule_where_cutting_a_prod
   const auto down = std::find_if(tuning.sites.begin(), tuning.sites.end(),
                                  [](const TunedSite& site) { return site.scope == Scope::down; });
   ASSERT_NE(down, tuning.sites.end());
-  EXPECT_LT(down->best.time, down->serial.compute);
+  EXPECT_GE(down->best.time, down->serial.compute);
   EXPECT_LE(tuning.bound.time, tuning.best.front().step.time);
 }
 
