@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# What may be missing: CUDA Toolkit, NCCL, MPI, npm. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI} to a version, "off" or "not
-# found"; COMMFUSE_{NPM,NODE}_FOUND to a program or nothing, and then COMMFUSE_NO_CHARTS says why.
+# What may be missing: CUDA Toolkit, NCCL, MPI, SimGrid, npm. Sets COMMFUSE_FOUND_{CUDA,NCCL,MPI,SIMGRID} to a version,
+# "off" or "not found"; COMMFUSE_{NPM,NODE}_FOUND to a program or nothing, and then COMMFUSE_NO_CHARTS says why.
 
 # commfuse_switch(<NAME> <what>): declares COMMFUSE_<NAME> = AUTO|ON|OFF and refuses anything else.
 function(commfuse_switch name what)
@@ -87,6 +87,25 @@ function(commfuse_find_mpi)
   set(MPI_CXX_FOUND "${MPI_CXX_FOUND}" PARENT_SCOPE)
 endfunction()
 
+# Only tests need it. Its package has no file for find_package.
+function(commfuse_find_simgrid)
+  set(simgrid "off")
+  if(NOT COMMFUSE_SIMGRID STREQUAL "OFF")
+    set(simgrid "not found")
+    find_path(COMMFUSE_SIMGRID_INCLUDE_DIR simgrid/version.h HINTS ${SIMGRID_ROOT} $ENV{SIMGRID_ROOT} PATH_SUFFIXES include)
+    find_library(COMMFUSE_SIMGRID_LIBRARY simgrid HINTS ${SIMGRID_ROOT} $ENV{SIMGRID_ROOT} PATH_SUFFIXES lib)
+    mark_as_advanced(COMMFUSE_SIMGRID_INCLUDE_DIR COMMFUSE_SIMGRID_LIBRARY)
+    if(COMMFUSE_SIMGRID_INCLUDE_DIR AND COMMFUSE_SIMGRID_LIBRARY)
+      commfuse_header_version(
+        "${COMMFUSE_SIMGRID_INCLUDE_DIR}/simgrid/version.h" SIMGRID_VERSION MAJOR MINOR PATCH simgrid)
+    elseif(COMMFUSE_SIMGRID STREQUAL "ON")
+      message(FATAL_ERROR "COMMFUSE_SIMGRID is ON but SimGrid was not found; "
+        "install it (Debian: libsimgrid-dev), or write -DCOMMFUSE_SIMGRID=AUTO")
+    endif()
+  endif()
+  set(COMMFUSE_FOUND_SIMGRID "${simgrid}" PARENT_SCOPE)
+endfunction()
+
 # Interactive charts in reports need a library that npm brings.
 function(commfuse_find_npm)
   set(npm "")
@@ -113,10 +132,13 @@ endfunction()
 commfuse_switch(CUDA "CUDA and NCCL")
 commfuse_switch(CHARTS "npm, for interactive charts in reports")
 commfuse_switch(MPI "MPI")
+commfuse_switch(SIMGRID "SimGrid, for tests of the dynamic engine")
 commfuse_find_cuda()
 commfuse_find_mpi()
+commfuse_find_simgrid()
 commfuse_find_npm()
-message(STATUS "CUDA Toolkit: ${COMMFUSE_FOUND_CUDA}; NCCL: ${COMMFUSE_FOUND_NCCL}; MPI: ${COMMFUSE_FOUND_MPI}")
+message(STATUS "CUDA Toolkit: ${COMMFUSE_FOUND_CUDA}; NCCL: ${COMMFUSE_FOUND_NCCL}; MPI: ${COMMFUSE_FOUND_MPI}; "
+  "SimGrid: ${COMMFUSE_FOUND_SIMGRID}")
 
 # commfuse_can_compile_cuda(<result>): empty where the plugin can be built, else why not. Looks for nvcc.
 function(commfuse_can_compile_cuda result)

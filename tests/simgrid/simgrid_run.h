@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a program in SimGrid, to compare its times with those of the engine.
+#pragma once
+
+#include <vector>
+
+#include "model/cost/fluid.h"
+#include "model/schedule/lower.h"
+#include "model/schedule/sizes.h"
+
+namespace commfuse::test {
+
+/// When each op ends, in seconds, by rank and then by place in the rank's commands. Links, routes, latencies and caps
+/// are those of the wiring; kernels take their costs and do not slow each other. SimGrid decides who gets how much of
+/// a link, and when.
+///
+/// A transfer waits for both its ends, sleeps for its latency and then moves its bytes. SimGrid has latencies of its
+/// own, but shares a link by their inverse, as TCP does; without them its shares are max-min fair.
+///
+/// Requires exchanges by rendezvous over wires of one stage, and no collectives.
+std::vector<double> ends_in_simgrid(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid);
+
+}  // namespace commfuse::test

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The same flows in the dynamic engine and in SimGrid: every op has to end at the same time.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+
+#include "model/check.h"
+#include "model/config/catalogue.h"
+#include "model/schedule/scope.h"
+#include "tests/model/hardware/made_links.h"
+#include "tests/sim/engine/flows.h"
+#include "tests/sim/random_program.h"
+#include "tests/simgrid/simgrid_run.h"
+
+namespace commfuse::test {
+namespace {
+
+using namespace std::chrono_literals;
+using MakeProgram = std::shared_ptr<const Program> (*)(std::int32_t ranks, std::int32_t kilobytes);
+
+/// As a share of an op's end. The engine rounds to a picosecond what a transfer takes alone, and sharing stretches that
+/// half of a picosecond: 72 times at most, where 144 transfers share an uplink of twice their rate. They end after 12
+/// us at least.
+constexpr double largest_allowed = 3e-6;
+
+/// Eight GPUs a node on a switch, two to a NIC, and half of the uplinks that the NICs could fill.
+Machine rails(int nodes) {
+  Machine machine{.name = "rails",
+                  .link = link(361, 375),
+                  .gpus_per_node = 8,
+                  .nodes = nodes,
+                  .network = link(43, 40),
+                  .nics_per_node = 4};
+  machine.network->peer.latency.value = 12us;
+  machine.topology = std::make_shared<const Topology>(build_topology({.gpus_per_node = 8,
+                                                                      .gpu_rate = gigabytes(450),
+                                                                      .nodes = nodes,
+                                                                      .nics_per_node = 4,
+                                                                      .nic_rate = gigabytes(50),
+                                                                      .fabric = FabricKind::rails,
+                                                                      .leaf_rate = gigabytes(25 * nodes)}));
+  return machine;
+}
+
+Machine tree(int) { return load_machine(COMMFUSE_SOURCE_DIR "/configs/hardware/pcie-rtx-pro-6000.yaml"); }
+
+/// Between 0.4 and 1.6 of the size, by lane or step.
+std::int32_t varied(std::int32_t kilobytes, std::int32_t step) { return kilobytes * (2 + step * 5 % 7) / 5; }
+
+/// Every rank sends its shard to all others at once.
+std::shared_ptr<const Program> direct(std::int32_t ranks, std::int32_t kilobytes) {
+  FlowProgram program(ranks, kilobytes);
+  for (std::int32_t shift = 1; shift < ranks; ++shift) {
+    program.from_all(static_cast<std::uint16_t>(shift - 1), shift, kilobytes);
+  }
+  return std::move(program).build();
+}
+
+std::shared_ptr<const Program> uneven_direct(std::int32_t ranks, std::int32_t kilobytes) {
+  FlowProgram program(ranks, 2 * kilobytes);
+  for (std::int32_t shift = 1; shift < ranks; ++shift) {
+    program.from_all(static_cast<std::uint16_t>(shift - 1), shift, varied(kilobytes, shift));
+  }
+  return std::move(program).build();
+}
+
+/// Every rank passes on a shard to the next one, ranks - 1 times.
+std::shared_ptr<const Program> ring(std::int32_t ranks, std::int32_t kilobytes) {
+  FlowProgram program(ranks, kilobytes);
+  for (std::int32_t step = 1; step < ranks; ++step) {
+    program.from_all(0, 1, kilobytes);
+  }
+  return std::move(program).build();
+}
+
+/// Two rings in opposite directions and one over every other rank, at once.
+std::shared_ptr<const Program> uneven_rings(std::int32_t ranks, std::int32_t kilobytes) {
+  FlowProgram program(ranks, 2 * kilobytes);
+  for (std::int32_t step = 1; step < ranks; ++step) {
+    program.from_all(0, 1, varied(kilobytes, step));
+    program.from_all(1, ranks - 1, varied(kilobytes, step + 2));
+    program.from_all(2, 2, varied(kilobytes, step + 4));
+  }
+  return std::move(program).build();
+}
+
+/// Between the ends of ops in the two simulators.
+struct Difference {
+  double largest = 0.0;  // as a share of SimGrid's end
+  std::size_t ops = 0;
+
+  void add(const Difference& other) {
+    largest = std::max(largest, other.largest);
+    ops += other.ops;
+  }
+};
+
+/// Over all ops of all ranks.
+Difference difference(const Lowered& lowered, const Sizes& sizes, const Fluid& fluid) {
+  Recorder recorder(Recorder::Keep::timeline);
+  Engine{}.run(plan_of(lowered), fluid.costs, recorder, {.fluid = &fluid});
+  const Timeline timeline = recorder.timeline();
+  const std::vector<double> simgrid_ends = ends_in_simgrid(lowered, sizes, fluid);
+  check(timeline.size() == simgrid_ends.size(), "both simulators run every op");
+  Difference result{.ops = timeline.size()};
+  for (std::size_t i = 0; i < timeline.size(); ++i) {
+    const double end = static_cast<double>(timeline[i].end.time_since_epoch().count()) * 1e-12;
+    result.largest = std::max(result.largest, std::abs(end - simgrid_ends[i]) / simgrid_ends[i]);
+  }
+  return result;
+}
+
+Difference difference_of_flows(const std::shared_ptr<const Program>& program, const Machine& machine) {
+  return difference(lower(program), sizes_of_flows(), priced_flows(*program, machine));
+}
+
+void expect_equal_ends(const Difference& difference) {
+  std::printf("%zu ops, largest relative difference %.1e\n", difference.ops, difference.largest);
+  EXPECT_LE(difference.largest, largest_allowed);
+}
+
+struct Case {
+  const char* name;
+  Machine (*machine)(int nodes);
+  int nodes;
+  std::int32_t ranks;
+  MakeProgram program;
+};
+
+class SameFlows : public testing::TestWithParam<Case> {};
+
+TEST_P(SameFlows, EndTogether) {
+  const Case& tested = GetParam();
+  const Machine machine = tested.machine(tested.nodes);
+  Difference total;
+  for (const std::int32_t kilobytes : {64, 1000, 16777, 250'000}) {
+    total.add(difference_of_flows(tested.program(tested.ranks, kilobytes), machine));
+  }
+  expect_equal_ends(total);
+}
+
+INSTANTIATE_TEST_SUITE_P(SimGrid, SameFlows,
+                         testing::Values(Case{"direct_on_2_nodes_of_rails", rails, 2, 16, direct},
+                                         Case{"direct_on_4_nodes_of_rails", rails, 4, 32, direct},
+                                         Case{"uneven_direct_on_2_nodes_of_rails", rails, 2, 16, uneven_direct},
+                                         Case{"uneven_direct_on_4_nodes_of_rails", rails, 4, 32, uneven_direct},
+                                         Case{"ring_on_2_nodes_of_rails", rails, 2, 16, ring},
+                                         Case{"ring_on_4_nodes_of_rails", rails, 4, 32, ring},
+                                         Case{"uneven_rings_on_2_nodes_of_rails", rails, 2, 16, uneven_rings},
+                                         Case{"uneven_rings_on_4_nodes_of_rails", rails, 4, 32, uneven_rings},
+                                         Case{"direct_on_4_of_a_tree", tree, 1, 4, direct},
+                                         Case{"direct_on_8_of_a_tree", tree, 1, 8, direct},
+                                         Case{"uneven_direct_on_4_of_a_tree", tree, 1, 4, uneven_direct},
+                                         Case{"uneven_direct_on_8_of_a_tree", tree, 1, 8, uneven_direct},
+                                         Case{"ring_on_4_of_a_tree", tree, 1, 4, ring},
+                                         Case{"ring_on_8_of_a_tree", tree, 1, 8, ring},
+                                         Case{"uneven_rings_on_4_of_a_tree", tree, 1, 4, uneven_rings},
+                                         Case{"uneven_rings_on_8_of_a_tree", tree, 1, 8, uneven_rings}),
+                         [](const auto& of) { return std::string(of.param.name); });
+
+/// Up to 40 transfers between any two GPUs, of 1 kB to 20 MB.
+std::shared_ptr<const Program> random_flows(std::mt19937_64& random, std::int32_t ranks) {
+  FlowProgram program(ranks, 20'000);
+  const std::int64_t flows = 1 + below(random, 40);
+  for (std::uint16_t lane = 0; lane < flows; ++lane) {
+    const auto from = static_cast<std::int32_t>(below(random, ranks));
+    const auto distance = static_cast<std::int32_t>(1 + below(random, ranks - 1));
+    const auto kilobytes = static_cast<std::int32_t>(1 + below(random, one_in(random, 2) ? 20'000 : 200));
+    program.from_one(lane, {from, (from + distance) % ranks, kilobytes});
+  }
+  return std::move(program).build();
+}
+
+TEST(SimGrid, RandomFlowsEndTogether) {
+  std::mt19937_64 random(37);
+  Difference total;
+  for (int round = 0; round < 50; ++round) {
+    total.add(difference_of_flows(random_flows(random, 8), tree(1)));
+    total.add(difference_of_flows(random_flows(random, 16), rails(2)));
+  }
+  expect_equal_ends(total);
+}
+
+/// Transfers of a generated schedule start when kernels end. Kernels keep their speed, as they do in SimGrid.
+TEST(SimGrid, GeneratedSchedulesEndTogether) {
+  const Transformer model = load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml");
+  const Machine machine = tree(1);
+  Difference total;
+  for (const Scope scope : {Scope::gate_up, Scope::down, Scope::mlp}) {
+    const auto program =
+        std::make_shared<const Program>(generate(operation_of(scope, true), 8, *find_strategy("commfuse"), {}));
+    const Sizes sizes = bind_sizes(*program, quantities_of(model, {.seq = 8192}));
+    Fluid fluid = price_fluid(*program, sizes, machine, Launch::stream,
+                              std::make_shared<const Wiring>(wiring_of(*program, machine)));
+    fluid.costs.issue.assign(program->ops.size(), Duration{});
+    fluid.speeds = {};
+    total.add(difference(lower(program), sizes, fluid));
+  }
+  expect_equal_ends(total);
+}
+
+}  // namespace
+}  // namespace commfuse::test
