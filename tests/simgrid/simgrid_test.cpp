@@ -155,15 +155,27 @@ INSTANTIATE_TEST_SUITE_P(SimGrid, SameFlows,
                                          Case{"ring_on_4_nodes_of_rails", rails, 4, 32, ring},
                                          Case{"uneven_rings_on_2_nodes_of_rails", rails, 2, 16, uneven_rings},
                                          Case{"uneven_rings_on_4_nodes_of_rails", rails, 4, 32, uneven_rings},
-                                         Case{"direct_on_4_of_a_tree", tree, 1, 4, direct},
-                                         Case{"direct_on_8_of_a_tree", tree, 1, 8, direct},
-                                         Case{"uneven_direct_on_4_of_a_tree", tree, 1, 4, uneven_direct},
-                                         Case{"uneven_direct_on_8_of_a_tree", tree, 1, 8, uneven_direct},
-                                         Case{"ring_on_4_of_a_tree", tree, 1, 4, ring},
-                                         Case{"ring_on_8_of_a_tree", tree, 1, 8, ring},
-                                         Case{"uneven_rings_on_4_of_a_tree", tree, 1, 4, uneven_rings},
-                                         Case{"uneven_rings_on_8_of_a_tree", tree, 1, 8, uneven_rings}),
+                                         Case{"direct_on_4_gpus_of_a_tree", tree, 1, 4, direct},
+                                         Case{"direct_on_8_gpus_of_a_tree", tree, 1, 8, direct},
+                                         Case{"uneven_direct_on_4_gpus_of_a_tree", tree, 1, 4, uneven_direct},
+                                         Case{"uneven_direct_on_8_gpus_of_a_tree", tree, 1, 8, uneven_direct},
+                                         Case{"ring_on_4_gpus_of_a_tree", tree, 1, 4, ring},
+                                         Case{"ring_on_8_gpus_of_a_tree", tree, 1, 8, ring},
+                                         Case{"uneven_rings_on_4_gpus_of_a_tree", tree, 1, 4, uneven_rings},
+                                         Case{"uneven_rings_on_8_gpus_of_a_tree", tree, 1, 8, uneven_rings}),
                          [](const auto& of) { return std::string(of.param.name); });
+
+/// What remains of the difference where the engine has nothing to round: 64 kB take 160 ns at 400 GB/s, 1.6 us at 40.
+TEST(SimGrid, WholePicosecondsLeaveNoDifference) {
+  Machine machine = rails(4);
+  machine.link.peer.rate.value = gigabytes(400);
+  machine.network->peer.rate.value = gigabytes(40);
+  Difference total;
+  total.add(difference_of_flows(direct(32, 64), machine));
+  total.add(difference_of_flows(ring(32, 64), machine));
+  expect_equal_ends(total);
+  EXPECT_LE(total.largest, 1e-13);
+}
 
 /// Up to 40 transfers between any two GPUs, of 1 kB to 20 MB.
 std::shared_ptr<const Program> random_flows(std::mt19937_64& random, std::int32_t ranks) {
