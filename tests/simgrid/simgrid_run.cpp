@@ -114,13 +114,13 @@ class SimGridRun {
       endings_.emplace_back(commands.size());
     }
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      for (std::uint16_t lane = 0; lane < program_.lanes.size(); ++lane) {
+      for (std::size_t lane = 0; lane < program_.lanes.size(); ++lane) {
         s4u::Actor::create("lane", host(rank), [this, rank, lane] { run_lane(rank, lane); });
       }
     }
   }
 
-  void run_lane(Rank rank, std::uint16_t lane) {
+  void run_lane(Rank rank, std::size_t lane) {
     std::vector<Ending>& endings = endings_[static_cast<std::size_t>(rank)];
     const std::vector<Command>& commands = commands_[static_cast<std::size_t>(rank)];
     for (std::size_t place = 0; place < commands.size(); ++place) {
