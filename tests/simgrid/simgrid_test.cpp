@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 
@@ -133,6 +134,9 @@ struct Case {
   std::int32_t ranks;
   MakeProgram program;
 };
+
+/// For the names of tests, which would show addresses otherwise.
+void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }  // NOLINT(readability-identifier-naming)
 
 class SameFlows : public testing::TestWithParam<Case> {};
 
