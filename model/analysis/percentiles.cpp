@@ -2,10 +2,9 @@
 #include "model/analysis/percentiles.h"
 
 #include <algorithm>
-#include <boost/math/distributions/binomial.hpp>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 
+#include "model/analysis/student.h"
 #include "model/check.h"
 
 namespace commfuse {
@@ -14,21 +13,39 @@ namespace {
 
 constexpr double beyond_an_end = 0.025;  // of a range of 95 %
 
-using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
-using Binomial = boost::math::binomial_distribution<double, Policy>;
+/// The binomial distribution: the probability of each count that is not negligible, from `first` on.
+struct Binomial {
+  std::size_t first = 0;
+  std::vector<double> probabilities;
+};
 
-/// The first of the numbers from..to-1 of which `holds` is true, which stays so from there on; else `to`.
-template <class Holds>
-std::size_t first_of(std::size_t from, std::size_t to, const Holds& holds) {
-  while (from < to) {
-    const std::size_t middle = from + (to - from) / 2;
-    if (holds(middle)) {
-      to = middle;
-    } else {
-      from = middle + 1;
-    }
+/// Each weight follows from the one before by the ratio of their probabilities; the sum of all is 1. More than ten
+/// standard deviations from the mean the probabilities are negligible. Requires 0 < p < 1.
+Binomial binomial(std::size_t trials, double p) {
+  const auto n = static_cast<double>(trials);
+  const double reach = 10.0 * std::sqrt(n * p * (1.0 - p)) + 20.0;
+  const double first = std::max(0.0, std::floor(n * p - reach));
+  const double last = std::min(n, std::ceil(n * p + reach));
+  std::vector<double> weights{1.0};
+  double sum = 1.0;
+  for (double k = first; k < last; ++k) {
+    weights.push_back(weights.back() * (n - k) / (k + 1.0) * (p / (1.0 - p)));
+    sum += weights.back();
   }
-  return from;
+  for (double& weight : weights) {
+    weight /= sum;
+  }
+  return {static_cast<std::size_t>(first), std::move(weights)};
+}
+
+/// How many of the values, from `begin` on, add up to at most `limit`. Requires a sum of all above it.
+template <class Iterator>
+std::size_t count_within(Iterator begin, double limit) {
+  std::size_t count = 0;
+  for (double sum = *begin; sum <= limit; sum += *++begin) {
+    ++count;
+  }
+  return count;
 }
 
 }  // namespace
@@ -41,15 +58,14 @@ std::size_t order_of(std::size_t samples, int per_mille) {
 Estimate percentile(std::span<const Duration> sorted, int per_mille) {
   const std::size_t count = sorted.size();
   Estimate estimate{.value = sorted[order_of(count, per_mille) - 1]};
-  const Binomial below(static_cast<double>(count), per_mille / 1000.0);
+  if (per_mille == 1000) {
+    return estimate;  // No sample lies above the largest value there can be.
+  }
+  const auto [first, probabilities] = binomial(count, per_mille / 1000.0);
   // The low-th smallest lies above the percentile when fewer than `low` samples lie below it, the high-th smallest
   // lies below the percentile when at least `high` do.
-  const auto fewer_than = [&](std::size_t k) { return boost::math::cdf(below, static_cast<double>(k - 1)); };
-  const auto at_least = [&](std::size_t k) {
-    return boost::math::cdf(boost::math::complement(below, static_cast<double>(k - 1)));
-  };
-  const std::size_t low = first_of(1, count + 1, [&](std::size_t k) { return fewer_than(k) > beyond_an_end; }) - 1;
-  const std::size_t high = first_of(1, count + 1, [&](std::size_t k) { return at_least(k) <= beyond_an_end; });
+  const std::size_t low = first + count_within(probabilities.begin(), beyond_an_end);
+  const std::size_t high = first + probabilities.size() - count_within(probabilities.rbegin(), beyond_an_end);
   if (low >= 1 && high <= count) {
     estimate.range = {sorted[low - 1], sorted[high - 1]};
   }
@@ -75,9 +91,7 @@ Estimate mean(std::span<const Duration> samples) {
     const double difference = static_cast<double>((sample - samples.front()).count()) - middle;
     squares += difference * difference;
   }
-  const boost::math::students_t_distribution<double, Policy> student(count - 1.0);
-  const double width = boost::math::quantile(boost::math::complement(student, beyond_an_end)) *
-                       std::sqrt(squares / (count - 1.0) / count);
+  const double width = student_975(samples.size() - 1) * std::sqrt(squares / (count - 1.0) / count);
   estimate.range = {from_first(middle - width), from_first(middle + width)};
   return estimate;
 }

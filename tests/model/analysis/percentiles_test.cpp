@@ -56,6 +56,10 @@ TEST(Percentiles, TheTailNeedsSamplesBeyondIt) {
   EXPECT_EQ(percentile(one_to(1000), 999).value, Duration{999us});
 }
 
+TEST(Percentiles, NoSampleLimitsTheLargestValue) {
+  EXPECT_EQ(percentile(one_to(5000), 1000), (Estimate{5000us, std::nullopt}));
+}
+
 // By summing up binomial probabilities one by one.
 TEST(Percentiles, EndsAreTheNearestSamplesThatKeepNinetyFivePercent) {
   for (const std::size_t count : {400U, 1000U, 5000U}) {
