@@ -150,7 +150,8 @@ SampledTimes Predictor::sampled(const Point& point, const Prediction& prediction
   }
   double squares = 0.0;
   for (const Duration makespan : sorted) {
-    squares += std::pow(to_seconds(makespan) - sum / samples, 2);
+    const double difference = to_seconds(makespan) - sum / samples;
+    squares += difference * difference;
   }
   const auto p99 = sorted.begin() + static_cast<std::ptrdiff_t>(order_of(sorted.size(), 990) - 1);
   std::nth_element(sorted.begin(), p99, sorted.end());

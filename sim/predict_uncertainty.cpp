@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "model/math/functions.h"
 #include "sim/predict.h"
 
 namespace commfuse {
@@ -72,7 +73,7 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
   const auto doubt = [&](const DoubtOf& of, const Costs& other) {
     const Duration time = static_makespan(point, structure, other);
     if (time != nominal && time > Duration{}) {
-      all.doubts.push_back({of, std::log(to_seconds(time) / to_seconds(nominal))});
+      all.doubts.push_back({of, math::log(to_seconds(time) / to_seconds(nominal))});
     }
   };
   for (const RaisedMachine& raised : *point.raised) {

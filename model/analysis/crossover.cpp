@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -132,7 +133,7 @@ class Builder {
       return;
     }
     const auto log_of = [](const Times& times, const std::string& strategy) {
-      return std::log(to_seconds(times.at(strategy)->time));
+      return math::log(to_seconds(times.at(strategy)->time));
     };
     const double lead_below = log_of(below, crossing.above) - log_of(below, crossing.below);
     const double lead_above = log_of(above, crossing.below) - log_of(above, crossing.above);
@@ -154,7 +155,8 @@ class Builder {
     if (!third_is_faster) {
       const std::vector<MapValue>& values = map_.values(crossing.axis);
       const std::size_t place = crossing.place[index_of(crossing.axis)];
-      crossing.at = std::exp((1.0 - share) * std::log(values[place].value) + share * std::log(values[place + 1].value));
+      crossing.at =
+          math::exp((1.0 - share) * math::log(values[place].value) + share * math::log(values[place + 1].value));
     }
   }
 

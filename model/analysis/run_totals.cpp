@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -16,7 +17,7 @@ constexpr double day = 86400.0;
 /// Of the wall time, without which nothing would fail.
 double goodput_of(Seconds every, Seconds checkpoint, Seconds restart, Seconds between_failures) {
   const double m = between_failures.count();
-  return every.count() / (m * std::exp(restart.count() / m) * std::expm1((every + checkpoint).count() / m));
+  return every.count() / (m * math::exp(restart.count() / m) * math::expm1((every + checkpoint).count() / m));
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -29,9 +30,9 @@ double probability_shorter(Duration a, const Uncertainty& of_a, Duration b, cons
   if (a == b) {
     return 0.5;
   }
-  const double distance = std::log(to_seconds(b) / to_seconds(a));
+  const double distance = math::log(to_seconds(b) / to_seconds(a));
   const double error = ratio_error(of_a, of_b);
-  return error > 0.0 ? 0.5 * std::erfc(-distance / error / std::sqrt(2.0)) : (distance > 0.0 ? 1.0 : 0.0);
+  return error > 0.0 ? 0.5 * math::erfc(-distance / error / std::sqrt(2.0)) : (distance > 0.0 ? 1.0 : 0.0);
 }
 
 }  // namespace commfuse

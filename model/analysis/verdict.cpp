@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -24,8 +25,8 @@ std::optional<double> probability_faster(const Contender& fastest, const Contend
     return std::nullopt;
   }
   const double error = std::hypot(*fastest.error, *other.error);
-  const double distance = std::log(other.time / fastest.time);
-  return error > 0.0 ? 0.5 * std::erfc(-distance / error / std::sqrt(2.0)) : 1.0;
+  const double distance = math::log(other.time / fastest.time);
+  return error > 0.0 ? 0.5 * math::erfc(-distance / error / std::sqrt(2.0)) : 1.0;
 }
 
 Verdict verdict_of(std::span<const Contender> contenders, const VerdictRule& rule) {

@@ -8,6 +8,7 @@
 
 #include "model/check.h"
 #include "model/cost/op_time.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -51,12 +52,12 @@ struct Climb {
 /// By Simple.
 double simple_tree_seconds(const TreeParameters& tree, const Climb& climb) {
   const double filled = climb.total + ramp(climb.total, tree.ramp_size_per_rank, climb.ranks_per_node);
-  return tree_seconds(tree, std::log2(climb.nodes), filled / rate_over(tree, climb.nodes).value.value);
+  return tree_seconds(tree, math::log2(climb.nodes), filled / rate_over(tree, climb.nodes).value.value);
 }
 
 /// By another protocol, or Simple where that is not known.
 double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, const Climb& climb) {
-  return protocol ? tree_seconds(*protocol, std::log2(climb.nodes),
+  return protocol ? tree_seconds(*protocol, math::log2(climb.nodes),
                                  climb.total / rate_over(*protocol, climb.nodes).value.value)
                   : simple_tree_seconds(tree, climb);
 }

@@ -11,6 +11,7 @@
 #include "model/config_error.h"
 #include "model/fit/holdout.h"
 #include "model/fit/knobs.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -68,7 +69,7 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<P>(knobs, values, tried.attention);
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      out[i] = std::log(ratio_of(tried, kept[i]));
+      out[i] = math::log(ratio_of(tried, kept[i]));
     }
   };
   AttentionFit result;

@@ -13,6 +13,7 @@
 #include "model/config_error.h"
 #include "model/fit/holdout.h"
 #include "model/fit/knobs.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -84,7 +85,7 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     set_knobs<P>(knobs, values, parameters);
     for (std::size_t i = 0; i < kept.size(); ++i) {
-      out[i] = std::log(ratio_of(tried, kept[i]));
+      out[i] = math::log(ratio_of(tried, kept[i]));
     }
   };
   FrameworkKernelFit result;

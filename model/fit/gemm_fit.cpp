@@ -13,6 +13,7 @@
 #include "model/config_error.h"
 #include "model/fit/holdout.h"
 #include "model/fit/knobs.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -173,7 +174,7 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
     set_knobs<GemmParameters>(knobs, values, parameters);
     std::vector<double> logs(parted.kept.size());
     for (std::size_t i = 0; i < logs.size(); ++i) {
-      logs[i] = std::log(ratio_of(tried, parted.kept[i]));
+      logs[i] = math::log(ratio_of(tried, parted.kept[i]));
       out[i] = is_large(parted.kept[i].size) ? large_weight * logs[i] : logs[i];
     }
     for (std::size_t i = 0; i < cut.size(); ++i) {

@@ -13,6 +13,7 @@
 #include "model/check.h"
 #include "model/cost/communication.h"
 #include "model/hardware/machine.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -96,7 +97,7 @@ std::vector<bool> felt(Slots& slots, const Rows& rows) {
   }
   std::vector<bool> felt;
   for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    slots[slot].put(slots[slot].start * std::exp(nudge));
+    slots[slot].put(slots[slot].start * math::exp(nudge));
     bool any = false;
     for (std::size_t i = 0; i < rows.count && !any; ++i) {
       any = std::abs(rows.predicted_us(i) / before[i] - 1.0) > 1e-7;
@@ -120,10 +121,10 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       slots[i].put(values[i]);
-      out[rows.count + i] = pull * std::log(values[i] / parameters[i].start);
+      out[rows.count + i] = pull * math::log(values[i] / parameters[i].start);
     }
     for (std::size_t i = 0; i < rows.count; ++i) {
-      out[i] = rows.weight(i) * std::log(rows.predicted_us(i) / rows.measured_us(i));
+      out[i] = rows.weight(i) * math::log(rows.predicted_us(i) / rows.measured_us(i));
     }
   };
   const RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
@@ -136,7 +137,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   std::vector<double> sizes;
   for (std::size_t i = 0; i < rows.count; ++i) {
     report.errors.push_back(rows.predicted_us(i) / rows.measured_us(i) - 1.0);
-    sizes.push_back(std::abs(std::log1p(report.errors.back())));
+    sizes.push_back(std::abs(math::log1p(report.errors.back())));
   }
   report.spread = 1.4826 * quantile(std::move(sizes), 0.5);
   return report;

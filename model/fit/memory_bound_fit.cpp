@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "model/check.h"
 #include "model/cost/memory_bound.h"
 #include "model/fit/knobs.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -37,7 +37,7 @@ MemoryBoundFit fit_memory_bound(const Accelerator& accelerator, std::span<const 
     set_knobs<Accelerator>(knobs, values, tried);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const Duration predicted = memory_bound_time(tried, rows[i].traffic, tried.sms);
-      out[i] = std::log(to_seconds(predicted) / to_seconds(rows[i].time));
+      out[i] = math::log(to_seconds(predicted) / to_seconds(rows[i].time));
     }
   };
   result.fit = robust_fit(fit_parameters<Accelerator>(knobs), rows.size(), residuals);

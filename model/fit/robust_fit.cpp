@@ -8,6 +8,7 @@
 #include <map>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -48,13 +49,13 @@ class Problem {
 
   Index size() const { return static_cast<Index>(parameters_.size()); }
   Index rows() const { return rows_; }
-  double lower(Index i) const { return std::log(parameters_[static_cast<std::size_t>(i)].lower); }
-  double upper(Index i) const { return std::log(parameters_[static_cast<std::size_t>(i)].upper); }
+  double lower(Index i) const { return math::log(parameters_[static_cast<std::size_t>(i)].lower); }
+  double upper(Index i) const { return math::log(parameters_[static_cast<std::size_t>(i)].upper); }
 
   VectorXd start() const {
     VectorXd logs(size());
     for (Index i = 0; i < size(); ++i) {
-      logs[i] = std::log(parameters_[static_cast<std::size_t>(i)].start);
+      logs[i] = math::log(parameters_[static_cast<std::size_t>(i)].start);
     }
     return logs;
   }
@@ -67,7 +68,7 @@ class Problem {
   }
 
   VectorXd residuals(const VectorXd& logs) const {
-    const VectorXd values = logs.array().exp();
+    const VectorXd values = logs.unaryExpr([](double value) { return math::exp(value); });
     VectorXd out(rows_);
     residuals_({values.data(), parameters_.size()}, {out.data(), static_cast<std::size_t>(rows_)});
     check(out.allFinite(), "residuals are finite inside the bounds");
@@ -240,7 +241,7 @@ RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows,
     const auto at = static_cast<Index>(i);
     const bool is_free = parameters[i].lower < parameters[i].upper;
     const bool stuck = state.stuck[i];
-    const double value = std::clamp(std::exp(state.logs[at]), parameters[i].lower, parameters[i].upper);
+    const double value = std::clamp(math::exp(state.logs[at]), parameters[i].lower, parameters[i].upper);
     fit.parameters.push_back({parameters[i].name, value, stuck ? 0.0 : errors[at], is_free && stuck});
   }
   return fit;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transcendental functions meant to return the same bits on every machine, with every compiler and in WebAssembly.
-// The C library's do not: glibc picks other code on processors with FMA. No caller in model, sim, reports or
-// validate uses these functions yet.
+// Transcendental functions that return the same bits on every machine, with every compiler and in WebAssembly.
+// The C library's do not: glibc picks other code on processors with FMA. So the rooms call no other exp or log; a test
+// of the house holds that.
 //
 // All functions are pure: no errno, no global state, round to nearest. Compile them with -ffp-contract=off. A NaN
 // result is always the positive quiet NaN without payload, because machines differ in its sign. Errors are in units
 // in the last place (ulp) of the result: the largest of a random sample, not a proven bound.
-// docs/decisions/0037-one-libm.md has the figures.
+// docs/decisions/0038-one-libm.md has the figures.
 #pragma once
 
 namespace commfuse::math {

@@ -3,19 +3,34 @@
 
 #include <algorithm>
 #include <bit>
-#include <boost/math/special_functions/erf.hpp>
 #include <cmath>
+#include <numbers>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
 namespace {
 
-/// Below which a standard normal variable is with probability p.
+/// The z that a standard normal variable exceeds with probability p, within 5e-4. Requires 0 < p <= 1/2. Hastings
+/// (1955), as in Abramowitz and Stegun, 26.2.23.
+double rough_upper_quantile(double p) {
+  const double t = std::sqrt(-2.0 * math::log(p));
+  return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+}
+
+/// The z below which a standard normal variable is with probability p, within 1e-15 + 1e-15 |z|. Two steps of Halley's
+/// method, each of which cubes the error. Requires 0 < p < 1.
 double normal_quantile(double p) {
-  using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
-  return -std::sqrt(2.0) * boost::math::erfc_inv(2.0 * p, Policy());
+  const double tail = std::min(p, 1.0 - p);
+  double z = rough_upper_quantile(tail);
+  for (int step = 0; step < 2; ++step) {
+    const double density = math::exp(-0.5 * z * z) / std::sqrt(2.0 * std::numbers::pi);
+    const double excess = (0.5 * math::erfc(z / std::numbers::sqrt2) - tail) / density;
+    z += excess / (1.0 - 0.5 * excess * z);
+  }
+  return p > 0.5 ? z : -z;
 }
 
 double to_40_bits(double value) {
@@ -29,12 +44,12 @@ double to_40_bits(double value) {
 
 Quantile lognormal(double sigma) {
   check(sigma >= 0.0, "the spread of a lognormal is not negative");
-  return [sigma](double p, bool from_top) { return std::exp(sigma * normal_quantile(p) * (from_top ? -1.0 : 1.0)); };
+  return [sigma](double p, bool from_top) { return math::exp(sigma * normal_quantile(p) * (from_top ? -1.0 : 1.0)); };
 }
 
 Quantile pareto(double scale, double shape) {
   check(scale > 0.0 && shape > 0.0, "scale and shape of a Pareto distribution are positive");
-  return [scale, shape](double p, bool from_top) { return scale * std::pow(from_top ? p : 1.0 - p, -1.0 / shape); };
+  return [scale, shape](double p, bool from_top) { return scale * math::pow(from_top ? p : 1.0 - p, -1.0 / shape); };
 }
 
 Quantile empirical(std::span<const double> sorted) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/config/quantity.h"
+#include "model/math/functions.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
 #include "reports/figure/line_styles.h"
@@ -145,12 +146,12 @@ void thin(Map& all, std::size_t most) {
 /// The first place where a lead passes 1.
 std::optional<double> crossing_of(const Lead& lead) {
   for (auto here = lead.begin(), next = std::next(here); next != lead.end(); here = next++) {
-    const double a = std::log(here->second.ratio);
-    const double b = std::log(next->second.ratio);
+    const double a = math::log(here->second.ratio);
+    const double b = math::log(next->second.ratio);
     if ((a < 0.0) != (b < 0.0)) {
-      const double x = std::log(static_cast<double>(here->first));
-      const double y = std::log(static_cast<double>(next->first));
-      return std::exp(x + (y - x) * a / (a - b));
+      const double x = math::log(static_cast<double>(here->first));
+      const double y = math::log(static_cast<double>(next->first));
+      return math::exp(x + (y - x) * a / (a - b));
     }
   }
   return std::nullopt;

@@ -9,6 +9,7 @@
 #include <iterator>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 #include "reports/figure/markup.h"
 
 namespace commfuse::reports {
@@ -165,7 +166,7 @@ class Writer {
         px(x1), px(y1), px(x2), px(y2), classes);
   }
   static double share(const FigureAxis& axis, double value) {
-    const double part = axis.logarithmic ? std::log(value / axis.low) / std::log(axis.high / axis.low)
+    const double part = axis.logarithmic ? math::log(value / axis.low) / math::log(axis.high / axis.low)
                                          : (value - axis.low) / (axis.high - axis.low);
     return axis.reversed ? 1.0 - part : part;
   }

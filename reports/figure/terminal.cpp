@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 #include "model/wrapped.h"
 #include "reports/figure/markup.h"
 
@@ -39,7 +40,7 @@ constexpr std::array<Shade, 5> levels{
 
 /// Where a value stands between the ends of an axis: 0 at the left or the bottom.
 double share(const FigureAxis& axis, double value) {
-  const double part = axis.logarithmic ? std::log(value / axis.low) / std::log(axis.high / axis.low)
+  const double part = axis.logarithmic ? math::log(value / axis.low) / math::log(axis.high / axis.low)
                                        : (value - axis.low) / (axis.high - axis.low);
   return axis.reversed ? 1.0 - part : part;
 }

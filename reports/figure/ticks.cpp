@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse::reports {
 
@@ -16,11 +17,11 @@ namespace {
 struct Step {
   int mantissa = 1;
   int exponent = 0;
-  [[nodiscard]] double value() const { return mantissa * std::pow(10.0, exponent); }
+  [[nodiscard]] double value() const { return mantissa * math::pow(10.0, exponent); }
 };
 
 Step step_above(double least) {
-  Step step{1, static_cast<int>(std::floor(std::log10(least)))};
+  Step step{1, static_cast<int>(std::floor(math::log10(least)))};
   for (const int mantissa : {1, 2, 5}) {
     step.mantissa = mantissa;
     if (step.value() >= least * (1.0 - 1e-9)) {
@@ -48,9 +49,9 @@ std::vector<Tick> round_ticks(double low, double high, int wanted) {
 std::vector<Tick> decade_ticks(double low, double high) {
   check(0.0 < low && low < high, "a logarithmic axis is above zero");
   std::vector<Tick> ticks;
-  const int last = static_cast<int>(std::floor(std::log10(high) + 1e-9));
-  for (int exponent = static_cast<int>(std::ceil(std::log10(low) - 1e-9)); exponent <= last; ++exponent) {
-    const double at = std::pow(10.0, exponent);
+  const int last = static_cast<int>(std::floor(math::log10(high) + 1e-9));
+  for (int exponent = static_cast<int>(std::ceil(math::log10(low) - 1e-9)); exponent <= last; ++exponent) {
+    const double at = math::pow(10.0, exponent);
     ticks.push_back({at, exponent >= -3 && exponent <= 5 ? fmt::format("{:.{}f}", at, std::max(0, -exponent))
                                                          : fmt::format("1e{}", exponent)});
   }
@@ -65,10 +66,10 @@ std::vector<Tick> log_ticks(double low, double high) {
     return decade_ticks(low, high);
   }
   std::vector<Tick> ticks;
-  const int last = static_cast<int>(std::floor(std::log10(high)));
-  for (int exponent = static_cast<int>(std::floor(std::log10(low))); exponent <= last; ++exponent) {
+  const int last = static_cast<int>(std::floor(math::log10(high)));
+  for (int exponent = static_cast<int>(std::floor(math::log10(low))); exponent <= last; ++exponent) {
     for (const double step : {1.0, 2.0, 5.0}) {
-      if (const double at = std::pow(10.0, exponent) * step; at >= low && at <= high) {
+      if (const double at = math::pow(10.0, exponent) * step; at >= low && at <= high) {
         ticks.push_back({at, fmt::format("{:g}", at)});
       }
     }

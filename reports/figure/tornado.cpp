@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 
@@ -22,7 +23,7 @@ std::string kind_of(const Hold& hold) {
 }
 
 /// In percent of the time.
-double change(double effect) { return 100.0 * (std::exp(effect) - 1.0); }
+double change(double effect) { return 100.0 * (math::exp(effect) - 1.0); }
 
 void add_bar(const Hold& hold, double y, Figure& figure) {
   const double up = change(hold.effect);

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <vector>
 
+#include "model/math/functions.h"
 #include "reports/figure/agreement.h"
 #include "reports/figure/breakdown.h"
 #include "reports/figure/distribution.h"
@@ -73,7 +73,7 @@ std::string parameters_table(const Explanation& explanation) {
       rows += fmt::format(
           "<tr><th scope=\"row\">{}</th><td class=\"words\">{}</td><td>{}</td><td>{:+.2f}%</td><td "
           "class=\"words source\">{}</td></tr>\n",
-          escaped(hold.name), name_of(*hold.provenance), percent(hold.standard_error), 100.0 * std::expm1(hold.effect),
+          escaped(hold.name), name_of(*hold.provenance), percent(hold.standard_error), 100.0 * math::expm1(hold.effect),
           escaped(hold.source.empty() ? "\u2013" : hold.source));
     }
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <utility>
 
+#include "model/math/functions.h"
 #include "reports/figure/ticks.h"
 #include "reports/plan/plan_words.h"
 
@@ -52,10 +53,11 @@ FigureAxis axis_of(std::string label, std::string unit, std::pair<double, double
 FigureAxis doubling_axis(std::string label, double low, double high) {
   FigureAxis axis{.label = std::move(label), .low = low, .high = high, .logarithmic = true};
   axis.grid = true;
-  const int first = static_cast<int>(std::ceil(std::log2(low)));
-  const int last = static_cast<int>(std::floor(std::log2(high)));
+  const int first = static_cast<int>(std::ceil(math::log2(low)));
+  const int last = static_cast<int>(std::floor(math::log2(high)));
   for (int power = first; power <= last; ++power) {
-    axis.ticks.push_back({std::exp2(power), fmt::format("{:g}", std::exp2(power))});
+    const double at = std::ldexp(1.0, power);
+    axis.ticks.push_back({at, fmt::format("{:g}", at)});
   }
   return axis;
 }
@@ -64,7 +66,7 @@ FigureAxis doubling_axis(std::string label, double low, double high) {
 RectMark dot(const Figure& figure, Place at, Role role, std::string tip) {
   const auto moved = [](const FigureAxis& axis, double value, double pixels, double length) {
     const double share = pixels / length;
-    return axis.logarithmic ? value * std::pow(axis.high / axis.low, share) : value + share * (axis.high - axis.low);
+    return axis.logarithmic ? value * math::pow(axis.high / axis.low, share) : value + share * (axis.high - axis.low);
   };
   constexpr double half = 4.0;
   const double wide = figure.width - 100.0;

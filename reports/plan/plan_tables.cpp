@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "model/config/quantity.h"
+#include "model/math/functions.h"
 #include "reports/plan/plan_words.h"
 
 namespace commfuse::reports {
@@ -260,7 +260,7 @@ PlanTable doubts_table(const CapacityKind& kind) {
                   .columns = {{"kind", true}, {"step"}, {"parameter", true}}};
   for (const CapacityDoubt& doubt : kind.doubts) {
     table.rows.push_back(
-        {doubt.provenance, fmt::format("{:+.2f} %", 100.0 * std::expm1(doubt.effect)), doubt.parameter});
+        {doubt.provenance, fmt::format("{:+.2f} %", 100.0 * math::expm1(doubt.effect)), doubt.parameter});
   }
   return table;
 }

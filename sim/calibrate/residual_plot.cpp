@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/fit/robust_fit.h"
+#include "model/math/functions.h"
 
 namespace commfuse::calibrate {
 
@@ -20,13 +21,13 @@ constexpr int columns = 41;        // odd, so that no error has a column of its 
 constexpr double farthest = 0.30;  // what lies farther out is drawn at the edge
 
 /// A tenfold of time: 0 holds 1 us to 10 us.
-int decade_of(double microseconds) { return static_cast<int>(std::floor(std::log10(microseconds))); }
+int decade_of(double microseconds) { return static_cast<int>(std::floor(math::log10(microseconds))); }
 
 std::string decade_in_words(int decade) {
   const auto time = [](int power) {
     constexpr std::array<std::string_view, 4> units{"ns", "us", "ms", "s"};
     const int thousand = std::clamp((power + 3) / 3, 0, 3);
-    return fmt::format("{:g} {}", std::pow(10.0, power + 3 - 3 * thousand), units[static_cast<std::size_t>(thousand)]);
+    return fmt::format("{:g} {}", math::pow(10.0, power + 3 - 3 * thousand), units[static_cast<std::size_t>(thousand)]);
   };
   return fmt::format("{:>6} to {:<6}", time(decade), time(decade + 1));
 }

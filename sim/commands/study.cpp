@@ -2,7 +2,6 @@
 #include "sim/commands/study.h"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -69,14 +68,14 @@ std::optional<reports::SavingInterval> saving_of(const Point& point, const std::
   const Again& next = *ranking[1];
   const double error =
       ratio_error(predictor.uncertainty(point, best.prediction), predictor.uncertainty(point, next.prediction));
-  const double ratio = std::log(to_seconds(best.prediction.analysis.critical.makespan) /
-                                to_seconds(next.prediction.analysis.critical.makespan));
+  const double ratio = math::log(to_seconds(best.prediction.analysis.critical.makespan) /
+                                 to_seconds(next.prediction.analysis.critical.makespan));
   constexpr double two_sided_95 = 1.959963984540054;
   return reports::SavingInterval{.winner = label_of(*best.row),
                                  .next = label_of(*next.row),
-                                 .saved = 1.0 - std::exp(ratio),
-                                 .low = 1.0 - std::exp(ratio + two_sided_95 * error),
-                                 .high = 1.0 - std::exp(ratio - two_sided_95 * error)};
+                                 .saved = 1.0 - math::exp(ratio),
+                                 .low = 1.0 - math::exp(ratio + two_sided_95 * error),
+                                 .high = 1.0 - math::exp(ratio - two_sided_95 * error)};
 }
 
 std::vector<reports::SampledRun> samples_of(const Point& point, const std::vector<const Again*>& ranking,

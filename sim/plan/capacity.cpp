@@ -3,12 +3,12 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <memory>
 #include <utility>
 
 #include "model/analysis/knee.h"
 #include "model/config/catalogue.h"
+#include "model/math/functions.h"
 #include "model/workload/model_flops.h"
 #include "model/workload/parameters.h"
 #include "sim/plan/kind_planner.h"
@@ -104,7 +104,7 @@ void add_pareto(CapacityPlan& plan) {
   std::vector<CurvePoint> curve;
   for (const std::size_t place : pareto_of(points)) {
     plan.pareto.push_back(places[place]);
-    curve.push_back({std::log(points[place].x), points[place].y});  // counts of GPUs double
+    curve.push_back({math::log(points[place].x), points[place].y});  // counts of GPUs double
   }
   plan.knee = knee_of(curve);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 #include "sim/plan/kind_planner.h"
 #include "sim/request.h"
 
@@ -72,7 +73,7 @@ class Choice {
   /// One standard error of its logarithm: nine draws in ten lie in the interval.
   static std::optional<double> error_of(const Interval& interval) {
     constexpr double normal_95 = 1.6448536269514722;
-    return interval.low > 0.0 ? std::optional(std::log(interval.high / interval.low) / (2.0 * normal_95))
+    return interval.low > 0.0 ? std::optional(math::log(interval.high / interval.low) / (2.0 * normal_95))
                               : std::nullopt;
   }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "model/hardware/raised.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -35,7 +36,7 @@ std::vector<CapacityDoubt> step_doubts(const LayoutSearch& search, const FoundLa
     const double time = to_seconds(step_on(raised.machine, point, sites, structures));
     const NamedParameter& name = names[raised.parameter];
     if (time != nominal) {
-      doubts.push_back({name.name, std::string(name_of(name.provenance)), std::log(time / nominal)});
+      doubts.push_back({name.name, std::string(name_of(name.provenance)), math::log(time / nominal)});
     }
   }
   std::stable_sort(doubts.begin(), doubts.end(),

@@ -9,6 +9,7 @@
 
 #include "model/analysis/knee.h"
 #include "model/hardware/raised.h"
+#include "model/math/functions.h"
 
 namespace commfuse {
 
@@ -141,9 +142,9 @@ double WhatIfs::rate_with_latencies(double share) const {
 /// To 5 %, of the answer's own layout. More rate is taken never to hide less.
 void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
   constexpr double step = 0.05;
-  const int most = static_cast<int>(std::lround(std::log(highest_rate) / step));
+  const int most = static_cast<int>(std::lround(math::log(highest_rate) / step));
   const double wanted = rate_with(rates_of(network, 64.0)) / hidden;
-  const auto hides = [&](int steps) { return rate_with(rates_of(network, std::exp(step * steps))) >= wanted; };
+  const auto hides = [&](int steps) { return rate_with(rates_of(network, math::exp(step * steps))) >= wanted; };
   if (!hides(most)) {
     return;
   }
@@ -154,7 +155,7 @@ void WhatIfs::find_hiding_rate(RateCurve& curve, bool network) {
   }
   const Machine& machine = planner_.search().machine();
   const Link& link = network ? *machine.network : machine.link;
-  curve.to_hide = std::exp(step * enough);
+  curve.to_hide = math::exp(step * enough);
   curve.to_hide_gb_s = *curve.to_hide * link.nominal_rate.value.value / 1e9;
 }
 

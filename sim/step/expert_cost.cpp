@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "model/cost/memory_bound.h"
+#include "model/math/functions.h"
 #include "sim/step/layer_cost.h"
 
 namespace commfuse {
@@ -13,7 +14,7 @@ namespace {
 /// How many of `experts` some token takes in the mean, each of `tokens` taking `active` of `all`: every one is left by
 /// a token with probability 1 - active / all.
 double touched(double experts, double active, double all, double tokens) {
-  return experts * (1.0 - std::pow(1.0 - active / all, tokens));
+  return experts * (1.0 - math::pow(1.0 - active / all, tokens));
 }
 
 }  // namespace

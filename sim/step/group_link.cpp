@@ -8,6 +8,7 @@
 
 #include "model/check.h"
 #include "model/cost/communication.h"
+#include "model/math/functions.h"
 #include "model/random/quantile_table.h"
 
 namespace commfuse {
@@ -47,7 +48,7 @@ double slowest_of(std::int64_t gpus, double sigma) {
 
 double slowest_of(std::int64_t gpus, double sigma, double probability) {
   check(gpus >= 1 && probability > 0.0 && probability < 1.0, "a percentile lies between none and all");
-  const double above = -std::expm1(std::log(probability) / static_cast<double>(gpus));
+  const double above = -math::expm1(math::log(probability) / static_cast<double>(gpus));
   if (sigma <= 0.0) {
     return 1.0;
   }

@@ -2,12 +2,12 @@
 #include "sim/step/layer_cost.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "model/cost/attention.h"
 #include "model/cost/decode_attention.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
+#include "model/math/functions.h"
 #include "model/schedule/strategies.h"
 #include "model/workload/memory.h"
 
@@ -109,7 +109,7 @@ Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k,
   const std::int64_t alignment = std::min(alignment_of(width * n), alignment_of(width * (into_gradient ? m : k)));
   return alignment == 16
              ? time
-             : times(std::pow(16.0 / static_cast<double>(alignment), point_.framework.misaligned_power.value), time);
+             : times(math::pow(16.0 / static_cast<double>(alignment), point_.framework.misaligned_power.value), time);
 }
 
 void LayerCost::product(Stream& stream, std::int64_t m, std::int64_t n, std::int64_t k) const {

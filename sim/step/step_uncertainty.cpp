@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "model/math/functions.h"
 #include "sim/step/layer_sites.h"
 
 namespace commfuse {
@@ -49,7 +50,7 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
     }
     const Duration longer = time.of(other, *one.times);
     if (longer != nominal) {
-      uncertainty.doubts.push_back({one.parameter, std::log(to_seconds(longer) / to_seconds(nominal))});
+      uncertainty.doubts.push_back({one.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});
     }
   }
   return uncertainty;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "model/math/functions.h"
 #include "sim/step/group_link.h"
 
 namespace commfuse {
@@ -28,7 +29,7 @@ class Distribution {
       sum += time;
     }
     // A lognormal of sigma 1 is the exponential of a normal draw.
-    return sum / machines + deviation_ * std::log(slowest_of(static_cast<std::int64_t>(groups_), 1.0));
+    return sum / machines + deviation_ * math::log(slowest_of(static_cast<std::int64_t>(groups_), 1.0));
   }
 
   [[nodiscard]] double quantile(double probability) const {
@@ -49,7 +50,7 @@ class Distribution {
   [[nodiscard]] double reached(double time) const {
     double sum = 0.0;
     for (const double one : times_) {
-      sum += std::pow(0.5 * std::erfc((one - time) / (deviation_ * std::sqrt(2.0))), groups_);
+      sum += math::pow(0.5 * math::erfc((one - time) / (deviation_ * std::sqrt(2.0))), groups_);
     }
     return sum / machines;
   }
@@ -74,6 +75,6 @@ StepTail tail_of(const StepSpread& spread) {
           .p99 = from_seconds(times.quantile(0.99))};
 }
 
-double deviations_at_p99(std::int64_t groups) { return std::log(slowest_of(groups, 1.0, 0.99)); }
+double deviations_at_p99(std::int64_t groups) { return math::log(slowest_of(groups, 1.0, 0.99)); }
 
 }  // namespace commfuse

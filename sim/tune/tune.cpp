@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <memory>
 #include <utility>
@@ -45,7 +44,7 @@ class FasterLinks {
   static constexpr int most = 56;  // steps to 16 times the rate
 
   /// Rates stand on a grid, so that sites share machines.
-  static double rate_of(int steps) { return std::exp(step * steps); }
+  static double rate_of(int steps) { return math::exp(step * steps); }
 
   /// Whether the strategy hides its communication at a site.
   bool hides(const SitePoint& site, int steps) {

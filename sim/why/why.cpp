@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "model/analysis/critical_path.h"
+#include "model/math/functions.h"
 #include "sim/why/how.h"
 
 namespace commfuse {
@@ -116,7 +117,7 @@ class Holds {
     constexpr double nudge = 0.01;
     const Machine machine = raised(point_.machine, parameter, nudge);
     const Duration time = makespan(static_costs(point_, machine, *prediction_.structure, prediction_.sizes));
-    return std::log(to_seconds(time) / to_seconds(nominal_)) / std::log(1.0 + nudge);
+    return math::log(to_seconds(time) / to_seconds(nominal_)) / math::log(1.0 + nudge);
   }
 
   [[nodiscard]] Hold of_shape(const PricedShape& shape, double effect) const {

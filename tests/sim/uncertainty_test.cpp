@@ -6,6 +6,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/resolver.h"
+#include "model/math/functions.h"
 #include "sim/grid.h"
 #include "sim/predict.h"
 #include "sim/why/why.h"
@@ -49,7 +50,7 @@ TEST(Uncertainty, AnErrorOfAParameterIsPlayedThrough) {
   faster.machine = point.raised->front().machine;
   const Duration time = serial.predictor.predict(faster, *find_strategy("serial"), {}).analysis.critical.makespan;
   EXPECT_EQ(uncertainty.doubts.front().effect,
-            std::log(to_seconds(time) / to_seconds(serial.prediction.analysis.critical.makespan)));
+            math::log(to_seconds(time) / to_seconds(serial.prediction.analysis.critical.makespan)));
   EXPECT_LT(uncertainty.doubts.front().effect, -0.01);
 }
 

@@ -83,8 +83,10 @@ double difference(const std::vector<float>& got, const std::vector<float>& expec
     double apart = 0.0;
     double size = 0.0;
     for (std::size_t i = row; i < row + static_cast<std::size_t>(layout.out); ++i) {
-      apart += std::pow(static_cast<double>(got[i]) - static_cast<double>(expected[i]), 2);
-      size += std::pow(static_cast<double>(expected[i]), 2);
+      const double value = static_cast<double>(expected[i]);
+      const double error = static_cast<double>(got[i]) - value;
+      apart += error * error;
+      size += value * value;
     }
     worst = std::max(worst, std::isfinite(apart) ? std::sqrt(apart / size) : INFINITY);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse::validate {
 
@@ -160,9 +161,9 @@ double root_mean_square(std::span<const double> row) {
   return std::sqrt(squares / static_cast<double>(row.size()) + norm_epsilon);
 }
 
-double silu(double x) { return x / (1.0 + std::exp(-x)); }
+double silu(double x) { return x / (1.0 + math::exp(-x)); }
 
 // With erfc, not 1 + erf, nothing cancels for negative x.
-double gelu(double x) { return 0.5 * x * std::erfc(-x / std::numbers::sqrt2); }
+double gelu(double x) { return 0.5 * x * math::erfc(-x / std::numbers::sqrt2); }
 
 }  // namespace commfuse::validate

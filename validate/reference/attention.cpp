@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/check.h"
+#include "model/math/functions.h"
 
 namespace commfuse::validate {
 
@@ -85,7 +86,7 @@ std::vector<double> weights_of(const AttentionLayout& layout, const Query& query
   const double largest = *std::max_element(weights.begin(), weights.end());
   double total = 0.0;
   for (double& weight : weights) {
-    weight = std::exp(weight - largest);
+    weight = math::exp(weight - largest);
     total += weight;
   }
   for (double& weight : weights) {
@@ -177,7 +178,7 @@ Matrix<double> attention_spread(const AttentionLayout& layout, const Matrix<doub
   Matrix<double> out = empty_result(layout, qkv);
   for_each_query(layout, all_rows(qkv.rows()), qkv.rows(), qkv.columns(), [&](const Query& query) {
     const std::vector<double> weights = weights_of(layout, query, qkv, qkv);
-    const double grown = std::exp(2.0 * score_spread(layout, query, qkv, bound));
+    const double grown = math::exp(2.0 * score_spread(layout, query, qkv, bound));
     for (std::int64_t i = 0; i < layout.head; ++i) {
       double spread = 0.0;
       double largest = 0.0;

@@ -40,6 +40,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "model/math/functions.h"
 #include "validate/reference/attention.h"
 #include "validate/reference/rounding.h"
 
@@ -48,7 +49,7 @@ namespace commfuse::validate {
 namespace {
 
 /// (1 + u)^times - 1.
-double growth(double u, std::int64_t times) { return std::expm1(static_cast<double>(times) * std::log1p(u)); }
+double growth(double u, std::int64_t times) { return math::expm1(static_cast<double>(times) * math::log1p(u)); }
 
 /// Element by element: function(x, y).
 template <class TwoFunction>

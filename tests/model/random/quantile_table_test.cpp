@@ -17,10 +17,10 @@ struct NormalQuantile {
   double above;
   double z;
 };
-constexpr std::array normal_quantiles{NormalQuantile{0.25, 0.674489750196082}, NormalQuantile{0.1, 1.281551565544600},
-                                      NormalQuantile{0.05, 1.644853626951473}, NormalQuantile{0.01, 2.326347874040841},
-                                      NormalQuantile{1e-3, 3.090232306167814}, NormalQuantile{1e-4, 3.719016485455709},
-                                      NormalQuantile{1e-5, 4.264890793922602}, NormalQuantile{1e-6, 4.753424308822899},
+constexpr std::array normal_quantiles{NormalQuantile{0.25, 0.6744897501960817}, NormalQuantile{0.1, 1.281551565544600},
+                                      NormalQuantile{0.05, 1.644853626951473},  NormalQuantile{0.01, 2.326347874040841},
+                                      NormalQuantile{1e-3, 3.090232306167814},  NormalQuantile{1e-4, 3.719016485455681},
+                                      NormalQuantile{1e-5, 4.264890793922825},  NormalQuantile{1e-6, 4.753424308822899},
                                       NormalQuantile{1e-7, 5.199337582192817}};
 
 /// The word that has the probability `above` above it, in the middle of its share.
@@ -50,6 +50,15 @@ TEST(QuantileTable, ALognormalHasTheRightQuantilesFarIntoBothTails) {
       EXPECT_NEAR(std::log(table.at(~word_with(above))) / sigma, -z, tolerance) << sigma << " " << above;
     }
   }
+}
+
+TEST(QuantileTable, TheQuantileItselfIsAsPreciseAsADouble) {
+  for (const auto& [above, z] : normal_quantiles) {
+    EXPECT_NEAR(std::log(lognormal(1.0)(above, true)), z, 1e-14) << above;
+    EXPECT_NEAR(std::log(lognormal(1.0)(above, false)), -z, 1e-14) << above;
+    EXPECT_NEAR(std::log(lognormal(1.0)(1.0 - above, false)), z, 1e-15 / above) << above;
+  }
+  EXPECT_EQ(lognormal(1.0)(0.5, true), 1.0);
 }
 
 TEST(QuantileTable, TheOutermostWordsAreTheirOwnQuantiles) {
