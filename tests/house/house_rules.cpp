@@ -121,6 +121,9 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
   if (file.is_header && contains(libraries_for_sources, first)) {
     return name + " belongs in a .cpp file, not in a header";
   }
+  if (header.starts_with("boost/math/")) {
+    return name + " calls functions of the C library, whose results depend on the machine; use model/math";
+  }
   if (is_cuda_header(header) && !file.path.starts_with("validate/cuda/")) {
     return name + " is only for validate/cuda";
   }
@@ -184,6 +187,37 @@ void read_types(const fs::path& root, const File& file, Types& types, std::vecto
   }
 }
 
+/// GPU code calls the functions of CUDA, which exist nowhere else.
+bool may_call_libm(const File& file) {
+  return !contains(layers, file.folder) || file.path.starts_with("model/math/") || file.path.ends_with(".cu") ||
+         file.path.ends_with(".cuh");
+}
+
+/// The line without string literals and comment.
+std::string without_words(const std::string& line) {
+  static const std::regex quoted(R"re("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)')re");
+  const std::string code = std::regex_replace(line, quoted, "");
+  return code.substr(0, code.find("//"));
+}
+
+/// Finds calls of functions that C libraries round differently, also as members: Eigen's call the C library. Those of
+/// model/math have `math::` before their name.
+void read_calls(const fs::path& root, const File& file, std::vector<std::string>& found) {
+  static const std::regex call(
+      R"re((?:^|[^\w:])(?:(?:std)?::)?((?:exp|exp2|expm1|log|log2|log10|log1p|pow|cbrt|hypot|erf|erfc|tgamma|lgamma|)re"
+      R"re(sin|cos|tan|asin|acos|atan|atan2|sinh|cosh|tanh|asinh|acosh|atanh)[fl]?)\()re");
+  std::ifstream in(root / file.path);
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    std::smatch match;
+    const std::string code = without_words(line);
+    if (std::regex_search(code, match, call)) {
+      found.push_back(fmt::format("{}:{}: the results of the C library's '{}' depend on the machine; use model/math",
+                                  file.path, number, match[1].str()));
+    }
+  }
+}
+
 /// What is wrong with the page of a folder: "sim/engine".
 void read_page(const fs::path& root, const std::string& folder, std::vector<std::string>& found) {
   static const std::regex file_name(R"re(`([\w./-]+\.(?:h|cuh|cpp|cu|md|yaml|sh))`)re");
@@ -216,6 +250,9 @@ std::vector<std::string> violations(const fs::path& root) {
     read_file(root, file, found);
     if (file.is_code && contains(layers, file.folder)) {
       read_types(root, file, types, found);
+    }
+    if (file.is_code && !may_call_libm(file)) {
+      read_calls(root, file, found);
     }
   }
   return found;

@@ -137,6 +137,42 @@ TEST(House, MpiIsInvisibleOutsideItsModule) {
   EXPECT_EQ(violations(tree.root()), Sentences{"validate/mpi/crew.cpp:2: 'mpi.h' is only for model/process/module"});
 }
 
+TEST(House, OnlyModelMathComputesTranscendentalFunctions) {
+  const Tree tree;
+  const auto write = [&](const fs::path& path, std::string_view code) {
+    tree.write(path, std::string(license) + std::string(code) + "\n");
+  };
+  write("model/a.cpp", "const double a = std::exp(1.0);");
+  write("model/b.cpp", "const double b = 2.0 * ::logf(x) + pow(x, 2);");
+  write("reports/c.h", "inline double c(double x) { return hypot(x, math::exp(x)); }");
+  write("sim/d.cpp", "values = logs.array().exp();");
+  write("validate/e.cpp", "erfc(1.0);");
+  tree.write_including("model/f.cpp", "<boost/math/special_functions/erf.hpp>");
+  const auto use = [](std::string_view place, std::string_view name) {
+    return std::string(place) + ": the results of the C library's '" + std::string(name) +
+           "' depend on the machine; use model/math";
+  };
+  EXPECT_EQ(violations(tree.root()),
+            (Sentences{use("model/a.cpp:2", "exp"), use("model/b.cpp:2", "logf"),
+                       "model/f.cpp:2: 'boost/math/special_functions/erf.hpp' calls functions of the C library, whose "
+                       "results depend on the machine; use model/math",
+                       use("reports/c.h:2", "hypot"), use("sim/d.cpp:2", "exp"), use("validate/e.cpp:2", "erfc")}));
+}
+
+TEST(House, OtherUsesOfTheirNamesAreAllowed) {
+  const Tree tree;
+  const auto write = [&](const fs::path& path, std::string_view code) {
+    tree.write(path, std::string(license) + std::string(code) + "\n");
+  };
+  write("model/math/exp.cpp", "double exp(double x) { return std::exp(x); }");
+  write("model/a.cpp", "const double a = math::exp(x) + commfuse::math::log(x);  // exp(x) log(x)");
+  write("model/b.cpp", "print(\"a \\\" exp(x)\", '\"', \"log(x)\"); std::sqrt(x); catalog(x); log_of(x);");
+  write("validate/cuda/module/c.cu", "return expf(x);");
+  write("tests/model/d_test.cpp", "EXPECT_NEAR(std::exp(1.0), math::exp(1.0), 1e-9);");
+  write("bench/e.cpp", "std::log(x);");
+  EXPECT_EQ(violations(tree.root()), Sentences{});
+}
+
 TEST(House, IncludesAreWrittenFromTheRoot) {
   const Tree tree;
   tree.write_including("model/cost/price.cpp", "\"price.h\"");
