@@ -24,7 +24,7 @@ std::optional<double> probability_faster(const Contender& fastest, const Contend
   if (!fastest.error || !other.error || fastest.time <= 0.0) {
     return std::nullopt;
   }
-  const double error = std::hypot(*fastest.error, *other.error);
+  const double error = std::sqrt(*fastest.error * *fastest.error + *other.error * *other.error);
   const double distance = math::log(other.time / fastest.time);
   return error > 0.0 ? 0.5 * math::erfc(-distance / error / std::sqrt(2.0)) : 1.0;
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds commfuse-sim with g++ and clang, at -O0 and -O3, lets each answer what commands.txt asks on one thread and on
-# four, and compares the answers with those of the release build, byte for byte.
+# four, and compares the answers with those of the release build, byte for byte. Compares those too with what the release
+# build answers on a processor without FMA and AVX2.
 #   usage: same_bytes.sh BUILD_FOLDER
 set -euo pipefail
 builds=$(realpath "$1")
@@ -47,6 +48,8 @@ release=build/release/bin/commfuse-sim
 answers "$release" 1 "$builds/expected"
 answers "$release" 4 "$builds/answers"
 diff -rq "$builds/expected" "$builds/answers" >&2 || { say "four threads answer other than one"; exit 1; }
+GLIBC_TUNABLES=glibc.cpu.hwcaps=-FMA,-AVX2 answers "$release" 1 "$builds/answers"
+diff -rq "$builds/expected" "$builds/answers" >&2 || { say "the release build answers other without FMA and AVX2"; exit 1; }
 
 for variant in g++:-O0 g++:-O3 clang++-14:-O0 clang++-14:-O3; do
   compiler=${variant%:*} level=${variant#*:}
