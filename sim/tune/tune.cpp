@@ -12,6 +12,7 @@
 #include "model/config_error.h"
 #include "model/hardware/link_rates.h"
 #include "model/hardware/raised.h"
+#include "model/math/functions.h"
 #include "sim/step/step_uncertainty.h"
 #include "sim/tune/sampled_sites.h"
 
