@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "model/analysis/student.h"
 #include "model/check.h"
@@ -24,25 +25,28 @@ struct Binomial {
 Binomial binomial(std::size_t trials, double p) {
   const auto n = static_cast<double>(trials);
   const double reach = 10.0 * std::sqrt(n * p * (1.0 - p)) + 20.0;
-  const double first = std::max(0.0, std::floor(n * p - reach));
-  const double last = std::min(n, std::ceil(n * p + reach));
+  const auto first = static_cast<std::size_t>(std::max(0.0, n * p - reach));
+  const std::size_t last = std::min(trials, static_cast<std::size_t>(n * p + reach));
   std::vector<double> weights{1.0};
   double sum = 1.0;
-  for (double k = first; k < last; ++k) {
-    weights.push_back(weights.back() * (n - k) / (k + 1.0) * (p / (1.0 - p)));
+  for (std::size_t k = first; k < last; ++k) {
+    const double ratio = static_cast<double>(trials - k) / static_cast<double>(k + 1) * (p / (1.0 - p));
+    weights.push_back(weights.back() * ratio);
     sum += weights.back();
   }
   for (double& weight : weights) {
     weight /= sum;
   }
-  return {static_cast<std::size_t>(first), std::move(weights)};
+  return {first, std::move(weights)};
 }
 
 /// How many of the values, from `begin` on, add up to at most `limit`. Requires a sum of all above it.
 template <class Iterator>
 std::size_t count_within(Iterator begin, double limit) {
   std::size_t count = 0;
-  for (double sum = *begin; sum <= limit; sum += *++begin) {
+  double sum = *begin;
+  while (sum <= limit) {
+    sum += *++begin;
     ++count;
   }
   return count;
