@@ -91,7 +91,7 @@ std::string saved(const ResultRow& row, const ResultRow& fastest, const std::str
 std::string bound_in_words(Rows rows, const ResultRow& fastest) {
   const ResultRow* lowest = nullptr;
   for (const ResultRow& row : rows) {
-    if (!can_win(row, rows) && (lowest == nullptr || makespan(row) < makespan(*lowest))) {
+    if (!can_win(row, rows) && !is_no_bound(row) && (lowest == nullptr || makespan(row) < makespan(*lowest))) {
       lowest = &row;
     }
   }

@@ -13,6 +13,8 @@
 #include <tuple>
 #include <utility>
 
+#include "model/schedule/scope.h"
+
 namespace commfuse::reports {
 
 namespace {
@@ -143,7 +145,16 @@ bool can_win(const ResultRow& row, Rows rows) {
          std::all_of(rows.begin(), rows.end(), [](const ResultRow& other) { return other.bound || !other.feasible(); });
 }
 
+/// In a bound's kernels attention waits for all keys, where other schedules take queries one by one, and may be faster.
+bool is_no_bound(const ResultRow& row) {
+  const std::optional<Scope> scope = scope_named(row.scope);
+  return row.bound && scope && has_attention(*scope);
+}
+
 std::string label(const ResultRow& row) {
+  if (is_no_bound(row)) {
+    return fmt::format("{} (no {})", row.strategy, row.parameters);
+  }
   return row.parameters.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, row.parameters);
 }
 

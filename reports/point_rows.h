@@ -48,6 +48,9 @@ struct PointVerdict {
 };
 PointVerdict point_verdict(Rows rows, const VerdictRule& rule);
 
+/// Of a bound: whether what its row says may be beaten.
+bool is_no_bound(const ResultRow& row);
+
 /// "sliced (k=4)"
 std::string label(const ResultRow& row);
 /// The strategy alone where that tells it from the other rows, else with its parameters.

@@ -137,7 +137,8 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most) 
   check(bytes.count >= 0, "an exchange has no negative size");
   const bool is_small = peer.small && bytes <= peer.small->up_to.value;
   const Duration latency = (is_small ? peer.small->latency : peer.latency).value;
-  const double rate = std::min((is_small ? peer.small->rate : peer.rate).value.value, most.value);
+  const double alone = (is_small ? peer.small->rate : peer.rate).value.value;
+  const double rate = std::min(alone, most.value * std::max(1.0, alone / peer.rate.value.value));
   return latency + op_time(static_cast<double>(bytes.count) / rate, "an exchange with one peer");
 }
 

@@ -14,7 +14,8 @@ namespace commfuse {
 /// 0. Throws ConfigError for an exchange over `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
-/// The same beside others, where no more than `most` is left of what they share.
+/// The same beside others, where no more than `most` is left of what they share; of small messages that are faster than
+/// large ones, as much more as they are.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most);
 
 // A ring by one protocol, in one launch:

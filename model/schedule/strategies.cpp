@@ -277,11 +277,10 @@ bool applies(const Strategy& strategy, std::span<const SiteKind> kinds) {
 
 namespace {
 
-bool attends(SiteKind kind) { return kind == SiteKind::attention_rs || kind == SiteKind::attention_a2a; }
-
 /// The same at one kind of site: attention_rs is a gemm_rs with its core before it; all-to-alls have one form.
 OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOptions& options) {
-  if (!attends(kind) && kind != SiteKind::gemm_a2a) {
+  const bool attends = kind == SiteKind::attention_rs || kind == SiteKind::attention_a2a;
+  if (!attends && kind != SiteKind::gemm_a2a) {
     return strategy.relevant(kind, options);
   }
   OptionSet set;
@@ -293,7 +292,7 @@ OptionSet relevant_at(const Strategy& strategy, SiteKind kind, const StrategyOpt
   } else if (strategy.uses.has(Option::slices)) {
     set.add(Option::slices);
   }
-  if (attends(kind) && strategy.uses.has(Option::attention) && options.inner == 1) {
+  if (attends && strategy.uses.has(Option::attention) && options.inner == 1) {
     set.add(Option::attention);
   }
   return set;
@@ -343,9 +342,6 @@ std::string parameters_of(const Strategy& strategy, std::span<const SiteKind> ki
   own.drop(Option::regather);
   if (own != OptionSet{}) {
     words.insert(words.begin(), strategy.describe(here));
-  }
-  if (strategy.bound && std::ranges::any_of(kinds, attends)) {
-    words.front().insert(0, "no ");  // its attention waits for all keys, where other schedules take queries one by one
   }
   std::erase(words, "");
   return fmt::format("{}", fmt::join(words, ", "));

@@ -53,7 +53,7 @@ TEST(ValidateRun, WritesARecordThatCompareReads) {
   }
   const std::string shows = "it does not show that the predicted durations";
   const Outcome in_words = run_program("commfuse-validate compare r.json");
-  EXPECT_NE(in_words.out.find("This run is emulated: every op slept for its predicted"), std::string::npos)
+  EXPECT_NE(in_words.out.find("This run is emulated:"), std::string::npos)
       << in_words.out;
   const Outcome by_op = run_program("commfuse-validate compare r.json --by-op --trace both.json");
   EXPECT_EQ(by_op.code, 0) << by_op.err;

@@ -49,6 +49,8 @@ TEST(P2pTime, of_a_small_message_is_its_own_protocols) {
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{80e9}), Duration{22us});  // it does not fill what is left
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{25e9}), Duration{42us});
   EXPECT_EQ(p2p_time(peer, Bytes{2'000'000}), Duration{25us});
+  peer.small->rate.value = BytesPerSecond{200e9};  // twice that of large ones, so half of what those get is 100 GB/s
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{50e9}), Duration{12us});
 }
 
 TEST(CollectiveTime, all_gather_and_reduce_scatter_go_once_round_the_ring) {
