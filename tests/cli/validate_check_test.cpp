@@ -26,6 +26,14 @@ std::string refusal(const std::string& arguments) {
   return outcome.err;
 }
 
+TEST(ValidateCheck, ALimitLeavesSchedulesOutAndSaysHowMany) {
+  const Outcome outcome = run_program("commfuse-validate check --scope mlp --ranks 4 -o csv --limit '1 ns'");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(outcome.out.rfind("schema,operation,", 0), 0U);  // the header is out before the first schedule
+  EXPECT_NE(outcome.err.find("--limit 1 ns: "), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find(" schedules were not checked"), std::string::npos) << outcome.err;
+}
+
 TEST(ValidateCheck, ProvesAndRunsEverySchedule) {
   const Outcome outcome = run_program("commfuse-validate check --strategy all --ranks 1..4");
   EXPECT_EQ(outcome.code, 0);
