@@ -133,6 +133,16 @@ TEST_F(NcclCommands, FewerRanksThanProcessesLeaveTheOthersIdleToTheEnd) {
   EXPECT_EQ(load_run_record("links.json").environment.hosts.size(), 3U);
 }
 
+// As where a launcher shows every process the same one GPU: both take that, and learn of each other.
+TEST_F(NcclCommands, ProcessesCountTheirGpusRoundThoseThatTheySee) {
+  ::setenv("SOFTWARE_GPU_DEVICES", "1", 1);  // NOLINT(concurrency-mt-unsafe)
+  const Ended ended = on_gpus(2, {"links", "--executor", "nccl"});
+  for (const std::string& sentence : ended.sentences) {
+    EXPECT_EQ(sentence.substr(0, 46), "ranks 0 and 1 both have the GPU here, GPU-0, b");
+  }
+  EXPECT_EQ(ended.codes, std::vector<int>(2, exit_code::user_mistake));
+}
+
 TEST_F(NcclCommands, TwoRanksOnOneGpuAreNamed) {
   const Ended ended = on_gpus(2, {"links", "--executor", "nccl", "--device", "0"});
   for (const std::string& sentence : ended.sentences) {
