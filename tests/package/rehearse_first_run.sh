@@ -6,7 +6,7 @@
 #   validate/cuda/first_run.sh pack && tests/package/rehearse_first_run.sh
 # Three calls: without the double, with it, and on a fresh machine that has only the files that came back.
 # Environment:
-#   REHEARSAL_DOUBLE  double of the plugin (default build/release/lib/libcommfuse_cuda_double.so)
+#   REHEARSAL_DOUBLE  double of the plugin, of the same build as the kit (default that in build/first_run/lib)
 #   REHEARSAL_FOLDER  folder that keeps the root for the next time (default: none is kept)
 #   REHEARSAL_FAKES   1: shell scripts instead of the programs, to try the rehearsal itself
 # Takes two minutes to make the root, and at most ten for each call. Exits with 77 where no such root can be made.
@@ -17,7 +17,7 @@ tree=$(cd "$here/../.." && pwd)
 . "$here/clean_root.sh"
 
 kit=${1:-$tree/out/first_run_kit}
-double=${REHEARSAL_DOUBLE:-$tree/build/release/lib/libcommfuse_cuda_double.so}
+double=${REHEARSAL_DOUBLE:-$tree/build/first_run/lib/libcommfuse_cuda_double.so}
 most_mib_of_kit=64
 most_files=8
 most_bytes_of_file=$((16 * 1024 * 1024))
