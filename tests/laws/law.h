@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A law: what is changed of a setting, and what must then hold between the two results. laws.cpp lists them all.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "tests/laws/draws.h"
+#include "tests/laws/outcome.h"
+#include "tests/laws/setting.h"
+
+namespace commfuse::laws {
+
+struct Law {
+  std::string_view name;
+  std::string_view sentence;
+  /// The setting to compare with; nothing where the law says nothing of this one. Null: the result itself is looked at.
+  std::optional<Setting> (*changed)(const Setting&, Draws&);
+  /// How many times what the law allows: at most 1 where it holds. Nothing where it says nothing of these results.
+  std::optional<double> (*factor)(const Outcome& before, const Outcome& after);
+};
+
+std::span<const Law> all_laws();
+/// Null where there is none of that name.
+const Law* find_law(std::string_view name);
+
+/// The engine shares rates in steps; its times are held to 1%.
+inline constexpr double engine_tolerance = 1.01;
+/// Results of whole models come in milliseconds, as doubles.
+inline constexpr double rounding_tolerance = 1.0 + 1e-12;
+
+double tolerance_of(const Outcome& before, const Outcome& after);
+
+// By subject: each is a part of all_laws().
+std::span<const Law> laws_of_resources();
+std::span<const Law> laws_of_work();
+std::span<const Law> laws_of_bounds();
+std::span<const Law> laws_of_sums();
+std::span<const Law> laws_of_costs();
+
+// What most laws demand of two results, as factors.
+
+/// Of a measure that must not grow.
+template <double (*measure)(const Outcome&)>
+std::optional<double> must_not_grow(const Outcome& before, const Outcome& after) {
+  const double first = measure(before);
+  const double second = measure(after);
+  return second <= first ? 1.0 : first > 0.0 ? second / first / tolerance_of(before, after) : 1e9;
+}
+
+template <double (*measure)(const Outcome&)>
+std::optional<double> must_not_shrink(const Outcome& before, const Outcome& after) {
+  return must_not_grow<measure>(after, before);
+}
+
+template <double (*measure)(const Outcome&)>
+std::optional<double> must_stay(const Outcome& before, const Outcome& after) {
+  return std::max(*must_not_grow<measure>(before, after), *must_not_grow<measure>(after, before));
+}
+
+double time_of(const Outcome& outcome);
+double memory_of(const Outcome& outcome);
+
+}  // namespace commfuse::laws

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// A bound is below everything: free links, free compute, wires, peaks, memory, the fused kernel; and what reaches one.
+#include <algorithm>
+#include <array>
+
+#include "model/config/bandwidth_choice.h"
+#include "model/cost/price.h"
+#include "model/cost/shape_sizes.h"
+#include "tests/laws/law.h"
+#include "tests/laws/wire_bound.h"
+
+namespace commfuse::laws {
+
+namespace {
+
+double picoseconds(Duration time) { return static_cast<double>(time.count()); }
+
+bool is_layer(const Setting& setting) { return !is_whole_model(setting); }
+
+Setting best_of(const Setting& setting, std::string_view strategy) {
+  Setting other = setting;
+  std::erase_if(other.choices, [](const auto& choice) { return choice.first.starts_with("strategy."); });
+  return other.with("strategy.name", strategy);
+}
+
+std::optional<Setting> fused_kernel(const Setting& setting, Draws&) {
+  // Faults stop transfers of kernels and leave collectives alone.
+  const bool compares =
+      is_layer(setting) && setting.text("strategy.name") != "fused_kernel" && setting.text("faults") == "none";
+  return compares ? std::optional(best_of(setting, "fused_kernel")) : std::nullopt;
+}
+
+/// Where rates change, an exchange that waits for its partner goes on taking SMs, however fast it is.
+std::optional<Setting> infinite_links(const Setting& setting, Draws&) {
+  if (!is_layer(setting) || setting.text("faults") != "none" || setting.text("interference") == "dynamic") {
+    return std::nullopt;
+  }
+  Setting other = setting.with("link_bandwidth", "x1000");
+  if (is_cluster(setting)) {
+    other = other.with("network_bandwidth", "x1000");
+  }
+  return other.with({"link.*latency", 0.0})
+      .with({"network.*latency", 0.0})
+      .with({"*own_copy_rate", 1000.0})
+      .with({"accelerator.graph_node_gap", 0.0});
+}
+
+std::optional<Setting> links_of_one_rank(const Setting& setting, Draws& draws) {
+  constexpr std::array<std::string_view, 3> others{"x0.25", "x4", "x16"};
+  const std::string_view other = draws.pick(others);
+  constexpr std::array<std::string_view, 5> spread{"ranks", "parallel.pipeline", "parallel.data", "parallel.context",
+                                                   "parallel.ulysses"};
+  const bool is_single =
+      std::all_of(spread.begin(), spread.end(), [&](std::string_view key) { return setting.count(key) == 1; });
+  return is_single && setting.text("link_bandwidth") != other ? std::optional(setting.with("link_bandwidth", other))
+                                                              : std::nullopt;
+}
+
+std::optional<double> above_ideal(const Outcome& outcome, const Outcome&) {
+  if (outcome.whole_model) {
+    return std::nullopt;
+  }
+  return picoseconds(outcome.prediction->ideal) / outcome.time / tolerance_of(outcome, outcome);
+}
+
+std::optional<double> above_link(const Outcome& outcome, const Outcome&) {
+  if (outcome.whole_model) {
+    return std::nullopt;
+  }
+  return picoseconds(outcome.prediction->link) / outcome.time / tolerance_of(outcome, outcome);
+}
+
+/// Links that are slower, or their wires, are priced by their rates on the data sheet at best.
+std::optional<double> above_wires(const Outcome& outcome, const Outcome&) {
+  if (outcome.whole_model || outcome.point->ranks == 1) {
+    return std::nullopt;
+  }
+  const Prediction& prediction = *outcome.prediction;
+  const double bound = wire_bound(prediction.structure->program(), prediction.sizes, outcome.point->machine);
+  return bound / outcome.time / tolerance_of(outcome, outcome);
+}
+
+/// FLOPs a second that the best tile reaches, as a share of the peak.
+double best_efficiency(const MatrixUnit& unit) {
+  const GemmParameters& gemm = unit.gemm;
+  const double tile =
+      std::max({1.0, gemm.tile_256x128.value, gemm.tile_64x256.value, gemm.tile_128x64.value, gemm.tile_64x64.value});
+  return gemm.loop_efficiency.value * tile;
+}
+
+std::optional<double> below_peak(const Outcome& outcome, const Outcome&) {
+  if (outcome.whole_model) {
+    return std::nullopt;
+  }
+  const Point& point = *outcome.point;
+  const Prediction& prediction = *outcome.prediction;
+  const MatrixUnit& unit = point.machine.accelerator.matrix_unit(point.dtype);
+  const double flops = unfused_products(prediction.structure->program(), prediction.sizes).count;
+  const double least = flops / (unit.dense_peak.value.value * best_efficiency(unit)) * 1e12;
+  return least / std::max(1.0, picoseconds(outcome.parts().compute));
+}
+
+/// What the L2 cannot hold of each weight streams in.
+std::optional<double> above_weights(const Outcome& outcome, const Outcome&) {
+  if (outcome.whole_model) {
+    return std::nullopt;
+  }
+  const Accelerator& accelerator = outcome.point->machine.accelerator;
+  const Prediction& prediction = *outcome.prediction;
+  double bytes = 0.0;
+  for (const Shape& shape : prediction.structure->program().unfused) {
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      const GemmSize size = gemm_size(*gemm, prediction.sizes);
+      const auto weight = static_cast<double>(size.k * size.n * bytes_of(size.dtype));
+      bytes += std::max(0.0, weight - static_cast<double>(accelerator.l2_capacity.count));
+    }
+  }
+  const double least = bytes / accelerator.hbm_bandwidth.value.value * 1e12;
+  return least / std::max(1.0, picoseconds(outcome.parts().compute));
+}
+
+std::optional<double> model_below_hardware_flops(const Outcome& outcome, const Outcome&) {
+  if (!outcome.whole_model || !outcome.step.has("hfu")) {
+    return std::nullopt;
+  }
+  return outcome.mfu / outcome.cell("hfu") / rounding_tolerance;
+}
+
+/// A thousandth of the time on the file's links may be left, and of the result.
+std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after) {
+  const auto speedup_of = [](const std::string& choice) { return *parse_bandwidth_choice(choice)->times; };
+  const double slowest =
+      std::min(1000.0 / speedup_of(before.point->link_bandwidth), 1000.0 / speedup_of(before.point->network_bandwidth));
+  const double excess = after.time - picoseconds(after.prediction->ideal);
+  const double allowed = 1.1 * picoseconds(before.prediction->link) / slowest + 1e-3 * after.time;
+  return excess / std::max(1.0, allowed);
+}
+
+/// Whether it does the same work as the unfused operator, in pieces. A bound takes the least of all cuts; TokenWeave
+/// adds and norms each token on one rank alone; cut by query, attention that is not fused makes no scores behind the
+/// last query of a slice.
+bool only_cuts(const Outcome& outcome) {
+  const Prediction& prediction = *outcome.prediction;
+  const bool skips_scores =
+      outcome.point->price.attention == AttentionKernel::unfused && prediction.options.attention != AttentionCut::whole;
+  return !prediction.strategy->bound && prediction.strategy->name != "tokenweave" && !skips_scores;
+}
+
+std::optional<double> cuts_cost(const Outcome& outcome, const Outcome&) {
+  if (outcome.whole_model || !only_cuts(outcome)) {
+    return std::nullopt;
+  }
+  const double compute = picoseconds(outcome.parts().compute);
+  return compute / std::max(1.0, compute + picoseconds(outcome.parts().slicing));
+}
+
+constexpr std::array laws{
+    Law{"ideal-bound", "No run is faster than with free communication", nullptr, above_ideal},
+    Law{"link-bound", "No run is faster than with free compute", nullptr, above_link},
+    Law{"wire-bound", "No run is faster than its bytes over the busiest wire", nullptr, above_wires},
+    Law{"peak-bound", "Products are no faster than the best loop at the dense peak", nullptr, below_peak},
+    Law{"weight-bound", "Products are no faster than their weights stream in", nullptr, above_weights},
+    Law{"fused-kernel-bound", "No schedule is faster than the bound of one fused kernel a site", fused_kernel,
+        must_not_grow<time_of>},
+    Law{"hardware-flops-bound", "MFU is at most HFU", nullptr, model_below_hardware_flops},
+    Law{"infinite-links", "On infinitely fast links only the time with free communication is left", infinite_links,
+        reaches_ideal},
+    Law{"one-rank", "One rank does not depend on links", links_of_one_rank, must_stay<time_of>},
+    Law{"cutting-work", "Cutting work never makes it cheaper", nullptr, cuts_cost},
+};
+
+}  // namespace
+
+std::span<const Law> laws_of_bounds() { return laws; }
+
+}  // namespace commfuse::laws

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Money and energy of a training run at the predicted step: sums, and what makes a run dearer.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "model/analysis/run_totals.h"
+#include "tests/laws/law.h"
+
+namespace commfuse::laws {
+
+namespace {
+
+/// A trillion tokens on GPUs at 2.5 an hour that fail now and then.
+std::optional<RunTerms> terms_of(const Outcome& outcome) {
+  if (!outcome.whole_model || outcome.step.text("scope") != "step") {
+    return std::nullopt;
+  }
+  return RunTerms{.tokens = 1e12,
+                  .tokens_per_second = outcome.cell("tokens_per_second"),
+                  .gpus = static_cast<double>(outcome.step.count("gpus")),
+                  .price = 2.5,
+                  .per_gpu_hour = 1e-5,
+                  .checkpoint = Seconds{30.0},
+                  .restart = Seconds{600.0},
+                  .power = Watts{1000.0},
+                  .pue = 1.2,
+                  .energy_price = 0.1};
+}
+
+bool close(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+
+std::optional<double> costs_add_up(const Outcome& outcome, const Outcome&) {
+  const std::optional<RunTerms> terms = terms_of(outcome);
+  if (!terms) {
+    return std::nullopt;
+  }
+  const RunTotals run = totals_of(*terms);
+  const double seconds = terms->tokens / terms->tokens_per_second / run.goodput;
+  const double energy = terms->gpus * terms->power.value / 1e3 * terms->pue * run.days * 24.0;
+  const bool holds = close(run.days * 86400.0, seconds) && close(run.gpu_hours, terms->gpus * run.days * 24.0) &&
+                     close(run.energy_kwh, energy) &&
+                     close(run.cost, run.gpu_hours * terms->price + run.energy_kwh * terms->energy_price) &&
+                     close(run.cost_per_mtok * terms->tokens / 1e6, run.cost);
+  return holds && run.goodput > 0.0 && run.goodput <= 1.0 ? 1.0 : 1e9;
+}
+
+/// The cost with one term changed over the cost as it is.
+double grows_by(const RunTerms& terms, void (*change)(RunTerms&)) {
+  RunTerms other = terms;
+  change(other);
+  return totals_of(other).cost / totals_of(terms).cost;
+}
+
+std::optional<double> what_costs_more(const Outcome& outcome, const Outcome&) {
+  const std::optional<RunTerms> terms = terms_of(outcome);
+  if (!terms) {
+    return std::nullopt;
+  }
+  constexpr std::array<void (*)(RunTerms&), 7> dearer{
+      [](RunTerms& run) { run.price *= 2.0; },        [](RunTerms& run) { run.energy_price *= 2.0; },
+      [](RunTerms& run) { run.per_gpu_hour *= 2.0; }, [](RunTerms& run) { run.tokens *= 2.0; },
+      [](RunTerms& run) { run.checkpoint *= 2.0; },   [](RunTerms& run) { run.restart *= 2.0; },
+      [](RunTerms& run) { run.pue *= 2.0; }};
+  double least = 1.0;
+  for (const auto change : dearer) {
+    least = std::min(least, grows_by(*terms, change));
+  }
+  return 1.0 / least;
+}
+
+std::optional<double> doubles_with_prices(const Outcome& outcome, const Outcome&) {
+  const std::optional<RunTerms> terms = terms_of(outcome);
+  if (!terms) {
+    return std::nullopt;
+  }
+  const double both = grows_by(*terms, [](RunTerms& run) {
+    run.price *= 2.0;
+    run.energy_price *= 2.0;
+  });
+  return close(both, 2.0) && close(grows_by(*terms, [](RunTerms& run) { run.tokens *= 2.0; }), 2.0) ? 1.0 : 1e9;
+}
+
+constexpr std::array laws{
+    Law{"costs-add-up", "Days, GPU-hours, energy and cost of a run follow from its step", nullptr, costs_add_up},
+    Law{"dearer-terms", "No dearer term makes a run cheaper", nullptr, what_costs_more},
+    Law{"doubled-prices", "Doubled prices, or tokens, double the cost", nullptr, doubles_with_prices},
+};
+
+}  // namespace
+
+std::span<const Law> laws_of_costs() { return laws; }
+
+}  // namespace commfuse::laws

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Less work never takes longer: tokens, batch, ranks, memory, scopes.
+#include <array>
+#include <utility>
+
+#include "sim/request.h"
+#include "tests/laws/law.h"
+
+namespace commfuse::laws {
+
+namespace {
+
+double link_bound(const Outcome& outcome) { return static_cast<double>(outcome.prediction->link.count()); }
+double compute(const Outcome& outcome) { return static_cast<double>(outcome.parts().compute.count()); }
+/// Of one schedule: the best for fewer tokens may be another one, with more messages or buffers.
+template <double (*measure)(const Outcome&)>
+std::optional<double> must_not_grow_by_one_schedule(const Outcome& before, const Outcome& after) {
+  const bool same = before.whole_model || before.prediction->options == after.prediction->options;
+  return same ? must_not_grow<measure>(before, after) : std::nullopt;
+}
+
+double weights(const Outcome& outcome) { return outcome.cell("weights_gb"); }
+
+bool is_step(const Setting& setting) { return setting.text("scope") == "step"; }
+
+/// Of layers, or of all settings, with half the count.
+std::optional<Setting> halved(const Setting& setting, std::string_view key) {
+  const std::int64_t count = setting.count(key);
+  return count % 2 == 0 ? std::optional(setting.with(key, count / 2)) : std::nullopt;
+}
+
+std::optional<Setting> doubled(const Setting& setting, std::string_view key) {
+  return setting.with(key, 2 * setting.count(key));
+}
+
+std::optional<Setting> fewer_tokens(const Setting& setting, Draws&) { return halved(setting, "seq"); }
+std::optional<Setting> smaller_batch(const Setting& setting, Draws&) { return halved(setting, "batch"); }
+
+std::optional<Setting> fewer_tokens_of_a_layer(const Setting& setting, Draws&) {
+  return is_whole_model(setting) ? std::nullopt : halved(setting, "seq");
+}
+
+bool attends(const Setting& setting) { return has_attention(*scope_named(setting.text("scope"))); }
+
+/// As many tokens in fewer sequences.
+std::optional<Setting> longer_sequences(const Setting& setting) {
+  const std::optional<Setting> half = halved(setting, "batch");
+  return half ? doubled(*half, "seq") : std::nullopt;
+}
+
+std::optional<Setting> same_tokens(const Setting& setting, Draws&) {
+  return is_whole_model(setting) || attends(setting) ? std::nullopt : longer_sequences(setting);
+}
+
+std::optional<Setting> longer_sequences_that_attend(const Setting& setting, Draws&) {
+  return is_whole_model(setting) || !attends(setting) ? std::nullopt : longer_sequences(setting);
+}
+
+/// Of attention that is not cut: slices of short sequences fill no tile.
+std::optional<double> longer_take_longer(const Outcome& before, const Outcome& after) {
+  const auto is_whole = [](const Outcome& outcome) {
+    return outcome.prediction->options.attention == AttentionCut::whole;
+  };
+  return is_whole(before) && is_whole(after) ? must_not_shrink<time_of>(before, after) : std::nullopt;
+}
+
+std::optional<Setting> fewer_ranks_of_a_layer(const Setting& setting, Draws&) {
+  return is_whole_model(setting) ? std::nullopt : halved(setting, "ranks");
+}
+
+std::optional<Setting> fewer_tensor_ranks(const Setting& setting, Draws&) {
+  return is_step(setting) || setting.text("scope") == "decode" ? halved(setting, "ranks") : std::nullopt;
+}
+
+/// ZeRO 3 gathers two layers at a time, which of a few layers is all there is.
+std::optional<Setting> more_sharing(const Setting& setting, Draws&) {
+  const std::int64_t zero = setting.count("parallel.zero");
+  const bool has_many_layers = setting.text("model") != "commfuse-paper-mlp";
+  return is_step(setting) && has_many_layers && zero < 3 ? std::optional(setting.with("parallel.zero", zero + 1))
+                                                         : std::nullopt;
+}
+
+std::optional<Setting> full_recomputation(const Setting& setting, Draws&) {
+  return is_step(setting) && setting.text("step.recompute") != "full"
+             ? std::optional(setting.with("step.recompute", "full"))
+             : std::nullopt;
+}
+
+std::optional<Setting> lighter_optimizer(const Setting& setting, Draws&) {
+  return is_step(setting) && setting.text("step.optimizer") == "adam"
+             ? std::optional(setting.with("step.optimizer", "sgd"))
+             : std::nullopt;
+}
+
+/// A part of the scope, by the same schedule.
+std::optional<Setting> part_of_scope(const Setting& setting, Draws& draws) {
+  using Part = std::pair<std::string_view, std::string_view>;
+  constexpr std::array parts{Part{"mlp", "gate_up"},   Part{"mlp", "down"},        Part{"attention", "qkv"},
+                             Part{"layer", "mlp"},     Part{"layer", "attention"}, Part{"attention", "out_proj"},
+                             Part{"layer", "gate_up"}, Part{"layer", "down"}};
+  const Part& part = draws.pick(parts);
+  return setting.text("scope") == part.first ? std::optional(setting.with("scope", part.second)) : std::nullopt;
+}
+
+std::optional<Setting> slower_rank_draws(const Setting& setting, Draws&) {
+  return setting.text("jitter") != "none" && !is_whole_model(setting)
+             ? std::optional(setting.with({"accelerator.kernel_floor", 2.0}))
+             : std::nullopt;
+}
+
+std::optional<double> every_sample_grows(const Outcome& before, const Outcome& after) {
+  double worst = 1.0;
+  for (std::size_t i = 0; i < before.samples.size(); ++i) {
+    const double ratio = static_cast<double>(before.samples[i].count()) / static_cast<double>(after.samples[i].count());
+    worst = std::max(worst, ratio / tolerance_of(before, after));
+  }
+  return worst;
+}
+
+constexpr std::array laws{
+    Law{"fewer-tokens", "Half the tokens never take longer", fewer_tokens, must_not_grow<time_of>},
+    Law{"smaller-batch", "Half the batch never takes longer", smaller_batch, must_not_grow<time_of>},
+    Law{"smaller-messages", "Smaller messages never take longer", fewer_tokens_of_a_layer,
+        must_not_grow_by_one_schedule<link_bound>},
+    Law{"tokens-alone-count", "Without attention only the number of tokens matters", same_tokens, must_stay<time_of>},
+    Law{"longer-sequences", "One sequence never takes less time than two of half its length",
+        longer_sequences_that_attend, longer_take_longer},
+    Law{"more-ranks-less-compute", "With more ranks no rank has more to compute", fewer_ranks_of_a_layer,
+        must_not_shrink<compute>},
+    Law{"more-ranks-fewer-weights", "With more tensor ranks no GPU holds more weights", fewer_tensor_ranks,
+        must_not_shrink<weights>},
+    Law{"fewer-tokens-less-memory", "Half the tokens never need more memory", fewer_tokens,
+        must_not_grow_by_one_schedule<memory_of>},
+    Law{"more-sharing-less-memory", "A higher ZeRO stage never needs more memory", more_sharing,
+        must_not_grow<memory_of>},
+    Law{"recomputation-less-memory", "Full recomputation never needs more memory", full_recomputation,
+        must_not_grow<memory_of>},
+    Law{"recomputation-more-time", "Full recomputation never makes a step faster", full_recomputation,
+        must_not_shrink<time_of>},
+    Law{"lighter-optimizer-time", "SGD never takes longer than Adam", lighter_optimizer, must_not_grow<time_of>},
+    Law{"lighter-optimizer-memory", "SGD never needs more memory than Adam", lighter_optimizer,
+        must_not_grow<memory_of>},
+    Law{"part-of-a-scope", "A part of a scope never takes longer than the whole", part_of_scope,
+        must_not_grow<time_of>},
+    Law{"every-sample", "Longer kernels make no sample shorter", slower_rank_draws, every_sample_grows},
+};
+
+}  // namespace
+
+std::span<const Law> laws_of_work() { return laws; }
+
+}  // namespace commfuse::laws

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the simulator says of a setting: the fastest schedule of its strategy, or a whole model by it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/record/step_row.h"
+#include "sim/point_runner.h"
+#include "sim/predict_steps.h"
+#include "tests/laws/setting.h"
+
+namespace commfuse::laws {
+
+/// Times in picoseconds; doubles, which are exact up to 2^53.
+struct Outcome {
+  std::string reason;  ///< Why it cannot be run; empty where it could, and only then the rest means something.
+  bool whole_model = false;
+  bool rates_change = false;  ///< Faults or dynamic interference: the engine's 1% applies.
+  double time = 0.0;
+  double memory = 0.0;  ///< Bytes of one GPU.
+  double mfu = 0.0;
+
+  // Of a layer.
+  std::shared_ptr<const Point> point;
+  std::optional<Prediction> prediction;
+  std::vector<Duration> samples;  ///< Makespans under jitter.
+
+  // Of a whole model.
+  StepRow step;
+
+  [[nodiscard]] bool runs() const { return reason.empty(); }
+  [[nodiscard]] const Breakdown& parts() const { return prediction->analysis.critical; }
+  [[nodiscard]] double cell(std::string_view name) const { return step.number(name); }
+};
+
+/// Runs settings on one thread and keeps what they share.
+class Simulator {
+ public:
+  /// A pure function of the setting. Machines can be changed for layers alone. Schedules live as long as this.
+  Outcome run(const Setting& setting);
+
+ private:
+  void load(const Settings& settings);
+  Outcome run_layer(const Settings& settings, const Setting& setting);
+  Outcome run_step(const Settings& settings, const Setting& setting);
+  const Machine& edited_machine(const Settings& settings, const std::vector<Edit>& edits);
+  const std::vector<Candidates>& candidates_at(const Settings& settings);
+
+  Library library_;
+  std::set<std::string> loaded_;
+  std::map<std::string, Machine> edited_machines_;
+  StructureCache structures_;
+  Predictor predictor_{structures_};
+  StepPoints steps_{library_};
+  std::map<std::string, std::vector<Candidates>> candidates_;
+};
+
+}  // namespace commfuse::laws

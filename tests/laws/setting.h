@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is simulated to try a law: run settings that differ from their defaults, and changes to the machine.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config/settings.h"
+
+namespace commfuse::laws {
+
+/// Multiplies parameters of the machine (model/hardware/raised.h).
+struct Edit {
+  std::string parameters;  ///< A name, or a pattern with one `*`.
+  double times = 1.0;
+  friend bool operator==(const Edit&, const Edit&) = default;
+};
+
+struct Setting {
+  std::map<std::string, std::string, std::less<>> choices;  ///< By key of run_fields(), those not at their default.
+  std::vector<Edit> edits;
+
+  /// The choice, or the default.
+  [[nodiscard]] std::string text(std::string_view key) const;
+  [[nodiscard]] std::int64_t count(std::string_view key) const;
+  /// The same setting with another choice.
+  [[nodiscard]] Setting with(std::string_view key, std::string_view text) const;
+  [[nodiscard]] Setting with(std::string_view key, std::int64_t count) const;
+  [[nodiscard]] Setting with(Edit edit) const;
+
+  friend bool operator==(const Setting&, const Setting&) = default;
+};
+
+bool is_whole_model(const Setting& setting);
+/// Whether its machine has several nodes.
+bool is_cluster(const Setting& setting);
+
+Settings settings_of(const Setting& setting);
+
+/// "commfuse-sim run --scope mlp --ranks 4", and behind it the changes to the machine as a comment.
+std::string command_of(const Setting& setting);
+
+}  // namespace commfuse::laws

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/laws/wire_bound.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/cost/shape_sizes.h"
+#include "model/schedule/matching.h"
+
+namespace commfuse::laws {
+
+namespace {
+
+/// Bytes by directed link (Route::links), and those of collectives by GPU, out and in.
+struct Loads {
+  std::vector<double> links;
+  std::vector<double> out;
+  std::vector<double> in;
+};
+
+class LoadsOfRun {
+ public:
+  LoadsOfRun(const Program& program, const Sizes& sizes, const Machine& machine)
+      : program_(program), sizes_(sizes), topology_(*machine.topology) {
+    const auto ranks = static_cast<std::size_t>(program.mesh.ranks());
+    loads_ = {std::vector<double>(2 * topology_.edges.size()), std::vector<double>(ranks), std::vector<double>(ranks)};
+  }
+
+  Loads all() {
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      const std::vector<std::optional<Route>> routes = routes_from(topology_, rank);
+      for (const Op& op : program_.ops) {
+        if (op.where.holds(program_.mesh.coordinates(rank))) {
+          add(op, rank, routes);
+        }
+      }
+    }
+    return std::move(loads_);
+  }
+
+ private:
+  void add(const Op& op, Rank rank, const std::vector<std::optional<Route>>& routes) {
+    const Shape& shape = program_.shapes[op.shape];
+    if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+      add(*exchange, rank, routes);
+    } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      add(*collective, rank);
+    }
+  }
+
+  /// What a rank fetches from another leaves there as a send of that one.
+  void add(const ExchangeShape& exchange, Rank rank, const std::vector<std::optional<Route>>& routes) {
+    const Rank target = target_of(program_, exchange, rank);
+    if (!exchange.sends || target == rank) {
+      return;
+    }
+    for (const int link : routes[static_cast<std::size_t>(target)]->links) {
+      loads_.links[static_cast<std::size_t>(link)] += static_cast<double>(load_of(exchange, sizes_).count);
+    }
+  }
+
+  void add(const CollectiveShape& collective, Rank rank) {
+    const double ranks = program_.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+    const double wire = static_cast<double>(load_of(collective, sizes_).count) * (ranks - 1.0) / ranks;
+    const auto gpu = static_cast<std::size_t>(rank);
+    loads_.out[gpu] += collective.kind == CollectiveKind::all_gather ? 0.0 : wire;
+    loads_.in[gpu] += collective.kind == CollectiveKind::reduce_scatter ? 0.0 : wire;
+  }
+
+  const Program& program_;
+  const Sizes& sizes_;
+  const Topology& topology_;
+  Loads loads_;
+};
+
+/// Bytes a second into a GPU, as many as out of it: NICs hang on it or on its bridge.
+double port_rate(const Topology& topology, std::size_t gpu) {
+  double rate = 0.0;
+  for (const Edge& edge : topology.edges) {
+    const bool touches = static_cast<std::size_t>(edge.a) == gpu || static_cast<std::size_t>(edge.b) == gpu;
+    rate += touches ? edge.rate.value : 0.0;
+  }
+  return rate;
+}
+
+}  // namespace
+
+double wire_bound(const Program& program, const Sizes& sizes, const Machine& machine) {
+  const Topology& topology = *machine.topology;
+  const Loads loads = LoadsOfRun(program, sizes, machine).all();
+  double seconds = 0.0;
+  for (std::size_t link = 0; link < loads.links.size(); ++link) {
+    seconds = std::max(seconds, loads.links[link] / topology.edges[link / 2].rate.value);
+  }
+  for (std::size_t gpu = 0; gpu < loads.out.size(); ++gpu) {
+    const double bytes = std::max(loads.out[gpu], loads.in[gpu]);
+    seconds = bytes > 0.0 ? std::max(seconds, bytes / port_rate(topology, gpu)) : seconds;
+  }
+  return seconds * 1e12;
+}
+
+}  // namespace commfuse::laws
