@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// The laws on drawn settings.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <string>
+
+#include "tests/laws/runner.h"
+#include "tests/slow_build.h"
+
+namespace commfuse::laws {
+namespace {
+
+std::uint32_t number_from(const char* variable, std::uint32_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : static_cast<std::uint32_t>(std::stoul(text));
+}
+
+Trial trial_of(const Generator& generator, std::uint32_t usual) {
+  return {.generator = &generator,
+          .seed = number_from("COMMFUSE_LAWS_SEED", 1),
+          .first = number_from("COMMFUSE_LAWS_FIRST", 0),
+          .count = number_from("COMMFUSE_LAWS_SETTINGS", slow_build ? usual / 50 : usual)};
+}
+
+class Laws : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
+
+  static Report expect_no_violation(const Trial& trial, const Axes& axes) {
+    Simulator simulator;
+    Report report = try_laws(trial, axes, known(), simulator);
+    std::cout << to_text(report, axes);
+    EXPECT_TRUE(report.violations.empty());
+    return report;
+  }
+
+  static std::vector<KnownViolation> known() {
+    return read_known_violations(COMMFUSE_SOURCE_DIR "/tests/laws/known_violations.yaml");
+  }
+};
+
+TEST_F(Laws, HoldOnIndependentDraws) {
+  const Axes axes = shipped_axes();
+  const Trial trial = trial_of(independent_draws, 6000);
+  const Report report = expect_no_violation(trial, axes);
+  if (trial.count >= axes.places.size()) {
+    EXPECT_EQ(report.coverage.places.size(), axes.places.size()) << "every machine, scope and strategy is seen";
+    for (const LawTally& tally : report.tallies) {
+      EXPECT_GT(tally.tried, 0U) << tally.law->name << " says nothing of any setting";
+    }
+  }
+}
+
+// Not run of itself, so that nobody mends what it finds one by one. README.md says why.
+TEST_F(Laws, HoldOnSettingsThatAreHeldBack) {
+  if (std::getenv("COMMFUSE_LAWS_HELD_BACK") == nullptr) {
+    GTEST_SKIP() << "held back; set COMMFUSE_LAWS_HELD_BACK to run it";
+  }
+  Trial trial = trial_of(low_discrepancy, 6000);
+  trial.seed += 1'000'000;
+  expect_no_violation(trial, shipped_axes());
+}
+
+TEST_F(Laws, AreViolatedWhereTheListSaysSo) {
+  Simulator simulator;
+  for (const KnownViolation& one : known()) {
+    const Outcome before = simulator.run(one.before);
+    const Outcome after = simulator.run(one.after);
+    ASSERT_TRUE(before.runs() && after.runs()) << command_of(one.before) << "\n" << before.reason << after.reason;
+    const std::optional<double> factor = one.law->factor(before, after);
+    EXPECT_GT(factor.value_or(0.0), 1.0) << one.law->name << " holds now; take it off the list (" << one.cause << ")\n"
+                                         << command_of(one.before);
+    EXPECT_TRUE(is_known({one}, *one.law, one.before, factor.value_or(0.0)))
+        << "an entry stands for its own example: " << command_of(one.before) << ", x" << factor.value_or(0.0);
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::laws
