@@ -126,8 +126,11 @@ std::optional<double> model_below_hardware_flops(const Outcome& outcome, const O
   return outcome.mfu / outcome.cell("hfu") / rounding_tolerance;
 }
 
-/// A thousandth of the time on the file's links may be left, and of the result.
+/// A thousandth of the time on the file's links may be left, and of the result. Another schedule had another time there.
 std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after) {
+  if (!(before.prediction->options == after.prediction->options)) {
+    return std::nullopt;
+  }
   const auto speedup_of = [](const std::string& choice) { return *parse_bandwidth_choice(choice)->times; };
   const double slowest =
       std::min(1000.0 / speedup_of(before.point->link_bandwidth), 1000.0 / speedup_of(before.point->network_bandwidth));
