@@ -126,7 +126,8 @@ std::optional<double> model_below_hardware_flops(const Outcome& outcome, const O
   return outcome.mfu / outcome.cell("hfu") / rounding_tolerance;
 }
 
-/// A thousandth of the time on the file's links may be left, and of the result. Another schedule had another time there.
+/// A thousandth of the time on the file's links may be left, and of the result. Another schedule had another time
+/// there.
 std::optional<double> reaches_ideal(const Outcome& before, const Outcome& after) {
   if (!(before.prediction->options == after.prediction->options)) {
     return std::nullopt;
