@@ -53,7 +53,7 @@ struct TieBreak {
   std::string rule;  ///< "less memory"; the last one that was needed. "a better prediction" where all else is equal.
 };
 
-/// Of plans that tie, the best predicted one first. Requires at least one.
+/// Chooses among plans that tie, which are given in the order of their predictions. Requires at least one plan.
 TieBreak break_tie(std::span<const TiedPlan> plans);
 
 /// "a", "a and b", "a, b and c".

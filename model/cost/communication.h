@@ -14,8 +14,8 @@ namespace commfuse {
 /// 0. Throws ConfigError for an exchange over `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
-/// The same beside others, where no more than `most` is left of what they share; of small messages that are faster than
-/// large ones, as much more as they are.
+/// The same for an exchange that shares its wires and has at most the rate `most` there. Where small messages are
+/// faster than large ones, `most` counts for large ones, and small ones may be faster by the same factor.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most);
 
 // A ring by one protocol, in one launch:

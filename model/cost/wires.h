@@ -22,7 +22,7 @@ struct PriceOptions;
 /// all ops, undisturbed ones too.
 void price_exchanges(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                      const Machine& machine, Costs& costs);
-/// The same where every exchange has the wires for itself.
+/// Sets the same durations as if every exchange had its wires for itself.
 void price_exchanges_alone(const Program& program, const Sizes& sizes, const Machine& machine, Costs& costs);
 
 /// As price(), with exchanges that have the wires for themselves; kernels lose SMs as `meetings` say.

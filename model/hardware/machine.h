@@ -70,8 +70,8 @@ BytesPerSecond rate_across(const Machine& machine, int gpus_of_a_node, int busy)
 /// the NIC next to it. Requires 1 <= gpus <= busy <= gpus_per_node and a NIC.
 double share_of_nics(int gpus, int busy, int gpus_per_node, int nics_per_node);
 
-/// Of what a group with so many GPUs on a node gets of the NICs alone, what it gets while `busy` are. Requires as
-/// above.
+/// The part that a group with so many GPUs on a node keeps of its rate over the NICs while `busy` GPUs of the node
+/// send. Requires as above.
 double part_beside(const Machine& machine, int gpus, int busy);
 
 /// What is said of rates that are others than the file's.

@@ -15,7 +15,8 @@ struct Machine;
 /// The segments of equal nodes on one fabric, and the way from each GPU to each. Shape only: rates are the machine's.
 ///
 /// A segment is a link of the topology in one direction, or a port of a GPU: out and in, inside its node and across.
-/// Those of the fabric have numbers [0, of_fabric), then come as many of every node, node by node, in the same order.
+/// The fabric's segments have the numbers [0, of_fabric). Those of the nodes follow, node by node: every node has
+/// equally many, in the same order.
 struct Segments {
   enum class Side : std::uint8_t { fabric, sender, receiver };
   /// One segment on a way: of the fabric, or of the node of either end. `place` counts from the first of those.

@@ -136,6 +136,7 @@ struct Case {
 };
 
 /// For the names of tests, which would show addresses otherwise.
+/// GoogleTest looks for this name.
 void PrintTo(const Case& tested, std::ostream* out) { *out << tested.name; }  // NOLINT(readability-identifier-naming)
 
 class SameFlows : public testing::TestWithParam<Case> {};

@@ -70,7 +70,7 @@ void expect_golden(std::string_view name, bool has_y, std::uint64_t largest_erro
     table += fmt::format("{:016x}{} {:016x} {:016x}  # {}({}{}) = {}\n", to_bits(line.x), y_bits, to_bits(result),
                          to_bits(line.rounded), name, line.x, y_text, result);
   }
-  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe)
+  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe): nobody sets it
     std::ofstream(path, std::ios::binary) << table;
   }
   EXPECT_EQ(table, commfuse::test::contents_of(path)) << path;

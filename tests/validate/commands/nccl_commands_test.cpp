@@ -135,7 +135,7 @@ TEST_F(NcclCommands, FewerRanksThanProcessesLeaveTheOthersIdleToTheEnd) {
 
 // As where a launcher shows every process the same one GPU: both take that, and learn of each other.
 TEST_F(NcclCommands, ProcessesCountTheirGpusRoundThoseThatTheySee) {
-  ::setenv("SOFTWARE_GPU_DEVICES", "1", 1);  // NOLINT(concurrency-mt-unsafe)
+  ::setenv("SOFTWARE_GPU_DEVICES", "1", 1);  // NOLINT(concurrency-mt-unsafe): before the threads
   const Ended ended = on_gpus(2, {"links", "--executor", "nccl"});
   for (const std::string& sentence : ended.sentences) {
     EXPECT_EQ(sentence.substr(0, 46), "ranks 0 and 1 both have the GPU here, GPU-0, b");
