@@ -14,6 +14,12 @@
 
 namespace commfuse {
 
+namespace {
+
+constexpr std::size_t most_cut_bounds = 16'384;  // Sweeps over link rates have other wires at each of them.
+
+}  // namespace
+
 void require_machine(const Point& point) {
   const int gpus = total_gpus(point.machine);
   if (point.ranks > gpus) {
@@ -54,11 +60,32 @@ Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
 }
 
 std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Structure& structure) {
-  std::shared_ptr<const Wiring>& known = wirings_[{&structure, point.machine.topology.get()}];
+  std::shared_ptr<const Wiring>& known = wirings_[{&structure, point.machine.topology}];
   if (!known) {
     known = std::make_shared<const Wiring>(wiring_of(structure.program(), point.machine));
   }
   return known;
+}
+
+void Predictor::hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes,
+                              Prediction& prediction) {
+  if (!std::isfinite(point.machine.link.capacity.value)) {
+    return;
+  }
+  const Program& program = structure.program();
+  auto known = cut_bounds_.find({&structure, point.machine.topology});
+  if (known == cut_bounds_.end()) {
+    if (cut_bounds_.size() >= most_cut_bounds) {
+      cut_bounds_.clear();
+    }
+    known = cut_bounds_.emplace(OnWires{&structure, point.machine.topology}, CutBound(program, point.machine)).first;
+  }
+  const Cut cut = known->second.at(program, sizes);
+  require_above_cut(prediction.analysis.critical.makespan, cut);
+  if (point.price.interference == Interference::dynamic) {  // Its bound is of transfers that are alone.
+    prediction.link = std::max(prediction.link, least_time(cut));
+  }
+  require_above_cut(prediction.link, cut);
 }
 
 void Predictor::price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes) {
@@ -91,6 +118,7 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
   prediction.link = bounds.link;
   const Duration total = prediction.analysis.critical.makespan;
   check(total >= prediction.ideal && total >= prediction.link, "no run is faster than its bounds");
+  hold_to_wires(point, structure, sizes, prediction);
   const FlopsPerSecond peak = point.machine.accelerator.dense_peak(point.dtype);
   const double possible = to_seconds(total) * point.ranks * peak.value;
   prediction.mfu = possible > 0.0 ? flops.count / possible : 0.0;  // a file may hold no op

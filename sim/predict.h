@@ -12,6 +12,7 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/analysis/uncertainty.h"
+#include "model/cost/cut_bound.h"
 #include "model/cost/price.h"
 #include "model/hardware/machine.h"
 #include "model/hardware/raised.h"
@@ -133,12 +134,17 @@ class Predictor {
   };
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
+  /// Aborts where the run, or one without compute, is faster than the wires allow.
+  void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
   Prediction play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
   StructureCache& structures_;
   Replay replay_;
   Engine engine_;
   MonteCarlo monte_carlo_;
-  std::map<std::pair<const Structure*, const Topology*>, std::shared_ptr<const Wiring>> wirings_;
+  /// What belongs to a schedule on such wires. Holds the topology, so that no other gets its address.
+  using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
+  std::map<OnWires, std::shared_ptr<const Wiring>> wirings_;
+  std::map<OnWires, CutBound> cut_bounds_;
   Recorder recorder_;
 };
 

@@ -302,7 +302,10 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
                                      used, network.nics_per_node, used));
   } else {
     machine.nics_per_node = network.nics_per_node;
-    check_network_collectives(root, machine, network.groups);
+    check_network_rates(root, machine, network.groups);
+    const double nics = std::min(machine.nics_per_node, machine.gpus_per_node);
+    machine.network->collective =
+        with_rates_up_to(machine.network->collective, BytesPerSecond{nics * machine.network->capacity.value});
   }
   plan.nodes = network.nodes;
   plan.nics_per_node = network.nics_per_node;
@@ -420,7 +423,8 @@ Planned read_hardware(YamlFile& file) {
   }
   if (!file.has_mistakes()) {
     check_aggregate(root.map("link").map("peer"), machine.link.peer);
-    check_node_collective(root, machine);
+    check_node_rates(root, machine);
+    machine.link.collective = with_rates_up_to(machine.link.collective, machine.link.capacity);
   }
   if (!file.has_mistakes()) {
     wire_up(root, machine, planned.plan);

@@ -56,13 +56,63 @@ int wires_of_a_gpu(NodeKind kind, int gpus) {
   return 1;
 }
 
-/// No collective is faster than the wires that it goes over: notes a mistake.
-void check_collective(YamlMap map, const CollectiveParameters& collective, BytesPerSecond most,
-                      std::string_view wires) {
-  if (collective.rate.value.value > rounding * most.value) {
-    map.mistake("rate", fmt::format("{} is more than there is: {} {}; write what a rank sends in a collective, or the "
-                                    "rate of the wires",
-                                    format_bandwidth(collective.rate.value), wires, format_bandwidth(most)));
+/// What wires carry, and how messages call them.
+struct Capacity {
+  BytesPerSecond most;
+  std::string wires;
+};
+
+/// Notes a mistake where a rate is more than the wires carry. A rate that the file leaves out is an estimate that
+/// Machine holds to its wires.
+void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Capacity& capacity) {
+  if (map.has(key) && rate.value > rounding * capacity.most.value) {
+    map.mistake(key, fmt::format("{} is more than there is: {} {}; write what a rank sends, or the rate of the wires",
+                                 format_bandwidth(rate), capacity.wires, format_bandwidth(capacity.most)));
+  }
+}
+
+void check_tree(YamlMap map, const TreeProtocol& tree, const Capacity& capacity) {
+  check_rate(map, "rate", tree.rate.value, capacity);
+  if (tree.two_nodes_rate) {
+    check_rate(map, "two_nodes_rate", tree.two_nodes_rate->value, capacity);
+  }
+}
+
+/// No collective is faster than the wires that it goes over, by whatever kernel.
+void check_collective(YamlMap map, const CollectiveParameters& collective, const Capacity& capacity) {
+  check_rate(map, "rate", collective.rate.value, capacity);
+  if (std::optional<YamlMap> nccl = map.optional_map("nccl"); nccl && collective.nccl != nullptr) {
+    const NcclKernels& kernels = *collective.nccl;
+    const auto check_kernel = [&](std::string_view key, BytesPerSecond rate) {
+      if (std::optional<YamlMap> kernel = nccl->optional_map(key)) {
+        check_rate(*kernel, "rate", rate, capacity);
+      }
+    };
+    check_kernel("ll", kernels.ll.rate.value);
+    check_kernel("ll128", kernels.ll128 ? kernels.ll128->rate.value : BytesPerSecond{});
+    check_kernel("nvls", kernels.nvls ? kernels.nvls->rate.value : BytesPerSecond{});
+  }
+  if (std::optional<YamlMap> direct = map.optional_map("all_to_all"); direct && collective.all_to_all != nullptr) {
+    check_rate(direct->map("small"), "rate", collective.all_to_all->small.rate.value, capacity);
+    check_rate(direct->map("large"), "rate", collective.all_to_all->large.rate.value, capacity);
+  }
+  if (std::optional<YamlMap> tree = map.optional_map("tree"); tree && collective.tree != nullptr) {
+    check_tree(*tree, *collective.tree, capacity);
+    if (collective.tree->ll) {
+      check_tree(tree->map("ll"), *collective.tree->ll, capacity);
+    }
+    if (collective.tree->ll128) {
+      check_tree(tree->map("ll128"), *collective.tree->ll128, capacity);
+    }
+  }
+}
+
+/// Nor is an exchange faster than the port that it leaves by.
+void check_peer(YamlMap map, const PeerParameters& peer, const Capacity& capacity) {
+  check_rate(map, "rate", peer.rate.value, capacity);
+  check_rate(map, "aggregate_rate", peer.aggregate_rate.value, capacity);
+  if (peer.small) {
+    check_rate(map.map("small"), "rate", peer.small->rate.value, capacity);
   }
 }
 
@@ -135,31 +185,32 @@ TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& m
   return plan;
 }
 
-void check_node_collective(YamlMap root, const Machine& machine) {
+void check_node_rates(YamlMap root, const Machine& machine) {
   if (machine.gpus_per_node > 1) {
-    check_collective(root.map("link").map("collective"), machine.link.collective, machine.link.nominal_rate.value,
-                     "a GPU's nominal_rate is");
+    const Capacity port{machine.link.capacity, "a GPU's nominal_rate is"};
+    check_peer(root.map("link").map("peer"), machine.link.peer, port);
+    check_collective(root.map("link").map("collective"), machine.link.collective, port);
   }
 }
 
 void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& plan) {
   if ((plan.wires || plan.kind != NodeKind::nvswitch) && machine.gpus_per_node > 1) {
     const GroupRates rates(*machine.topology, machine.gpus_per_node);
-    check_collective(root.map("link").map("collective"), machine.link.collective, rates.alone(machine.gpus_per_node),
-                     "over the wires of the topology a GPU gets");
+    check_rate(root.map("link").map("collective"), "rate", machine.link.collective.rate.value,
+               {rates.alone(machine.gpus_per_node), "over the wires of the topology a GPU gets"});
   }
 }
 
-void check_network_collectives(YamlMap root, const Machine& machine,
-                               const std::map<int, CollectiveParameters>& groups) {
+void check_network_rates(YamlMap root, const Machine& machine, const std::map<int, CollectiveParameters>& groups) {
   const int nics = std::min(machine.nics_per_node, machine.gpus_per_node);
-  const BytesPerSecond most = static_cast<double>(nics) * machine.network->nominal_rate.value;
-  const std::string wires = nics == 1 ? "the NIC that a node's GPUs use carries"
-                                      : fmt::format("the {} NICs that a node's GPUs use carry", nics);
+  const Capacity together{static_cast<double>(nics) * machine.network->capacity,
+                          nics == 1 ? "the NIC that a node's GPUs use carries"
+                                    : fmt::format("the {} NICs that a node's GPUs use carry", nics)};
   YamlMap map = root.map("network");
-  check_collective(map.map("collective"), machine.network->collective, most, wires);
+  check_peer(map.map("peer"), machine.network->peer, {machine.network->capacity, "a NIC's nominal_rate is"});
+  check_collective(map.map("collective"), machine.network->collective, together);
   for (const auto& [gpus, collective] : groups) {
-    check_collective(map.map("groups").map(std::to_string(gpus)), collective, most, wires);
+    check_collective(map.map("groups").map(std::to_string(gpus)), collective, together);
   }
 }
 

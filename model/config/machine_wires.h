@@ -17,15 +17,15 @@ TopologyPlan read_node_plan(const YamlFile& file, YamlMap root, const Machine& m
 /// Whether a single peer gets no more than one wire has, where each peer has a wire. Notes a mistake.
 void check_wire_rate(YamlMap root, const Machine& machine, const TopologyPlan& plan);
 
-/// Whether collectives of a node are no faster than its GPUs' links. Notes a mistake.
-void check_node_collective(YamlMap root, const Machine& machine);
+/// Whether exchanges and collectives of a node are no faster than its GPUs' links. Notes a mistake.
+void check_node_rates(YamlMap root, const Machine& machine);
 
 /// The same of the wires of a topology, once it is wired up.
 void check_node_wires(YamlMap root, const Machine& machine, const TopologyPlan& plan);
 
-/// The same across nodes, of all GPUs and of `groups` by their GPUs on a node: no faster than the NICs of a node.
-/// Requires a network.
-void check_network_collectives(YamlMap root, const Machine& machine, const std::map<int, CollectiveParameters>& groups);
+/// The same across nodes, of all GPUs and of `groups` by their GPUs on a node: an exchange is no faster than a NIC, a
+/// collective no faster than the NICs of a node. Requires a network.
+void check_network_rates(YamlMap root, const Machine& machine, const std::map<int, CollectiveParameters>& groups);
 
 /// How many NICs of a node its GPUs use; 0 where the file tells of none.
 int nics_of(const NodeWires& wires);

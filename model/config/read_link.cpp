@@ -204,6 +204,7 @@ Link read_link(YamlMap map) {
   Link link;
   link.name = map.text("name");
   link.nominal_rate = map.bandwidth_parameter("nominal_rate");
+  link.capacity = link.nominal_rate.value;
   link.peer = read_peer(map.map("peer"));
   link.collective = read_collective(map.map("collective"));
   return link;

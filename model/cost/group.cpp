@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/cost/cut_bound.h"
 #include "model/cost/op_time.h"
 
 namespace commfuse {
@@ -14,6 +15,14 @@ namespace {
 
 Duration stretched(Duration time, double factor) {
   return factor == 1.0 ? time : op_time(factor * to_seconds(time), "a collective");
+}
+
+/// The same time, which is no shorter than `least` seconds a byte.
+Duration held(Duration time, Bytes total, double least) {
+  require_above_cut(
+      time,
+      {.seconds = static_cast<double>(total.count) * least, .rounding = 1e-12, .wire = "a collective's port or NICs"});
+  return time;
 }
 
 /// How a group lies on the nodes that have any of its members.
@@ -97,7 +106,8 @@ const CollectiveParameters& inside_a_node(const Machine& machine, std::int64_t s
   if (part == 1.0) {
     return machine.link.collective;
   }
-  group.parts.push_back(std::make_shared<const CollectiveParameters>(with_rates(machine.link.collective, part)));
+  group.parts.push_back(std::make_shared<const CollectiveParameters>(
+      with_rates_up_to(with_rates(machine.link.collective, part), machine.link.capacity)));
   return *group.parts.back();
 }
 
@@ -120,26 +130,43 @@ const CollectiveParameters& across_nodes(const Machine& machine, int members, in
   return *group.parts.back();
 }
 
+/// Sets what a byte takes at the least. A port passes on all but a rank's own share; a node with m of n members lets in
+/// what the others have, or in an all-to-all what each of them has for each of its m.
+void set_least(const Machine& machine, const Lie& lie, Group& group) {
+  const double ranks = group.ranks;
+  const bool across = lie.nodes > 1;
+  const bool inside = !across || std::ranges::any_of(lie.counts, [](int members) { return members > 1; });
+  const double of_nic = across ? machine.network->capacity.value : 0.0;
+  const double port = (inside ? machine.link.capacity.value : 0.0) + of_nic;
+  group.least_once = (ranks - 1.0) / ranks / port;
+  group.least_to_all = group.least_once;
+  for (const int members : across ? lie.counts : std::vector<int>{}) {
+    const double from_others = (ranks - members) / ranks / (std::max(1, machine.nics_per_node) * of_nic);
+    group.least_once = std::max(group.least_once, from_others);
+    group.least_to_all = std::max(group.least_to_all, members * from_others);
+  }
+}
+
 }  // namespace
 
 Duration Group::all_gather(Bytes total) const {
-  return stretched(all_gather_time(*wires, ranks, total, nodes), stretch);
+  return held(stretched(all_gather_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::reduce_scatter(Bytes total) const {
-  return stretched(reduce_scatter_time(*wires, ranks, total, nodes), stretch);
+  return held(stretched(reduce_scatter_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::all_reduce(Bytes total) const {
-  return stretched(all_reduce_time(*wires, ranks, total, nodes), stretch);
+  return held(stretched(all_reduce_time(*wires, ranks, total, nodes), stretch), total, least_once);
 }
 Duration Group::all_to_all(Bytes total) const {
   if (nodes == 1) {
-    return stretched(all_to_all_time(*wires, ranks, total), stretch);
+    return held(stretched(all_to_all_time(*wires, ranks, total), stretch), total, least_to_all);
   }
   Duration slowest{};
   for (const Spread& spread : spreads) {
     slowest = std::max(slowest, all_to_all_time(*wires, ranks, total, spread));
   }
-  return stretched(slowest, stretch);
+  return held(stretched(slowest, stretch), total, least_to_all);
 }
 
 Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks) {
@@ -152,6 +179,7 @@ Group group_of(const Machine& machine, std::int64_t stride, std::int64_t ranks, 
         "the groups fit the machine");
   const Lie lie = slowest_lie(stride, ranks, gpus, machine.gpus_per_node);
   Group group{.ranks = static_cast<int>(ranks), .nodes = lie.nodes};
+  set_least(machine, lie, group);
   if (lie.nodes == 1) {
     group.wires = &inside_a_node(machine, stride, group.ranks, group);
     return group;

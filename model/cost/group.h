@@ -21,6 +21,10 @@ struct Group {
   int nodes = 1;
   std::vector<Spread> spreads;  ///< Where there are several nodes: one for each number of its GPUs on a node.
   double stretch = 1.0;         ///< Times its price: the largest of its members' times.
+  /// Seconds that a byte of the whole takes at the least through a member's port or the NICs of one of its nodes, by
+  /// what they are built for: of all but an all-to-all, where every byte crosses once, and of an all-to-all.
+  double least_once = 0.0;
+  double least_to_all = 0.0;
   /// What `wires` and `inside` point to where a group has a part of the machine's.
   std::vector<std::shared_ptr<const CollectiveParameters>> parts;
 

@@ -7,6 +7,7 @@
 #include "model/check.h"
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
+#include "model/cost/cut_bound.h"
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
 #include "model/cost/memory_bound.h"
@@ -23,20 +24,6 @@ namespace {
 /// Rank r runs on GPU r.
 bool crosses_nodes(const Program& program, const Machine& machine) {
   return program.mesh.ranks() > machine.gpus_per_node;
-}
-
-/// What no exchange outruns: the data sheet's rate, or one that is fitted to exchanges where that is more.
-BytesPerSecond fastest_rate(const Link& link) {
-  const PeerParameters& peer = link.peer;
-  const double small = peer.small ? peer.small->rate.value.value : 0.0;
-  return {std::max({link.nominal_rate.value.value, peer.rate.value.value, peer.aggregate_rate.value.value, small})};
-}
-
-/// What a GPU receives at the most: over the links inside a node, and by its NIC at once.
-BytesPerSecond rate_in_kernel(const Program& program, const Machine& machine) {
-  const double inside = machine.gpus_per_node > 1 ? fastest_rate(machine.link).value : 0.0;
-  const bool crosses = crosses_nodes(program, machine) && machine.network;
-  return {inside + (crosses ? fastest_rate(*machine.network).value : 0.0)};
 }
 
 /// What one shape costs at a given SM budget, and an attention also by where its queries stand.
@@ -76,14 +63,11 @@ class Pricer {
     return std::visit([&](const auto& one) { return of(one, sms); }, shape);
   }
 
-  /// On a lane of kind kernel: bytes at the fastest rate that there is; what is added up is added in passing.
-  [[nodiscard]] Duration time_in_kernel(const Shape& shape) const {
+  /// On a lane of kind kernel; what is added up is added in passing.
+  [[nodiscard]] Duration time_in_kernel(const Shape& shape, double seconds_a_byte) const {
     const auto* exchange = std::get_if<ExchangeShape>(&shape);
-    if (exchange == nullptr) {
-      return Duration::zero();
-    }
-    const auto bytes = static_cast<double>(load_of(*exchange, sizes_).count);
-    return op_time(bytes / rate_in_kernel(program_, machine_).value, "an exchange inside a kernel");
+    const double bytes = exchange != nullptr ? static_cast<double>(load_of(*exchange, sizes_).count) : 0.0;
+    return op_time(bytes * seconds_a_byte, "an exchange inside a kernel");
   }
 
  private:
@@ -434,6 +418,7 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   check(meetings.size() == program.ops.size(), "meetings belong to the program");
   const Pricer pricer(program, sizes, machine, options);
   const KernelParts parts(program);
+  const std::vector<double> in_kernels = seconds_a_byte_in_kernel(program, machine);
   Costs costs;
   costs.duration.reserve(program.ops.size());
   costs.issue.reserve(program.ops.size());
@@ -453,7 +438,7 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (in_kernel(program, op)) {
-      costs.duration.push_back(pricer.time_in_kernel(program.shapes[program.ops[op].shape]));
+      costs.duration.push_back(pricer.time_in_kernel(program.shapes[program.ops[op].shape], in_kernels[op]));
       costs.undisturbed.push_back(costs.duration.back());
       continue;
     }

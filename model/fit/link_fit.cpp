@@ -37,6 +37,7 @@ void put(double number, Bytes& size) { size = {std::llround(number)}; }
 struct Slot {
   std::string name;
   double start = 0.0;
+  double most = 0.0;
   std::function<void(double)> put;
   std::function<void(const FittedParameter&)> conclude;
 };
@@ -44,7 +45,7 @@ struct Slot {
 /// The parameters of a machine that may be fitted, and where their values go.
 class Slots {
  public:
-  explicit Slots(const std::string& source) : source_(source) {}
+  explicit Slots(const LinkFitOptions& options) : source_(options.source), most_(options.most) {}
 
   template <class T>
   void add(const std::string& name, Parameter<T>& parameter) {
@@ -52,7 +53,8 @@ class Slots {
     if (start <= 0.0) {
       return;  // Not there: no share of it can be moved.
     }
-    slots_.push_back({name, start, [&parameter](double number) { commfuse::put(number, parameter.value); },
+    slots_.push_back({name, start, start * widest,
+                      [&parameter](double number) { commfuse::put(number, parameter.value); },
                       [&parameter, this](const FittedParameter& fitted) {
                         commfuse::put(fitted.value, parameter.value);
                         parameter.standard_error = fitted.standard_error;
@@ -61,10 +63,19 @@ class Slots {
                       }});
   }
 
+  /// A rate over the wires, which are built for no more than the options say.
+  void add_wires(const std::string& name, Parameter<BytesPerSecond>& rate) {
+    rate.value.value = std::min(rate.value.value, most_.value);
+    add(name, rate);
+    if (rate.value.value > 0.0) {
+      slots_.back().most = std::min(slots_.back().most, most_.value);
+    }
+  }
+
   void add(const std::string& name, ProtocolParameters& protocol) {
     add(name + "base_latency", protocol.base_latency);
     add(name + "step_latency", protocol.step_latency);
-    add(name + "rate", protocol.rate);
+    add_wires(name + "rate", protocol.rate);
     add(name + "own_copy_rate", protocol.own_copy_rate);
     add(name + "ramp_size", protocol.ramp_size);
   }
@@ -78,6 +89,7 @@ class Slots {
 
  private:
   std::string source_;
+  BytesPerSecond most_;
   std::vector<Slot> slots_;
 };
 
@@ -115,7 +127,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   std::vector<FitParameter> parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const double start = slots[i].start;
-    parameters.push_back({slots[i].name, start, start / widest, start * widest});
+    parameters.push_back({slots[i].name, start, start / widest, slots[i].most});
   }
   const double pull = residual_of_a_row / options.prior_spread;
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
@@ -130,9 +142,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   const RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
   LinkFitReport report{.parameters = fitted.parameters, .errors = {}, .converged = fitted.converged};
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    FittedParameter& one = report.parameters[i];
-    one.standard_error = one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
-    slots[i].conclude(one);
+    slots[i].put(report.parameters[i].value);
   }
   std::vector<double> sizes;
   for (std::size_t i = 0; i < rows.count; ++i) {
@@ -140,6 +150,13 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
     sizes.push_back(std::abs(math::log1p(report.errors.back())));
   }
   report.spread = 1.4826 * quantile(std::move(sizes), 0.5);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    FittedParameter& one = report.parameters[i];
+    one.held = one.undecided && one.value >= options.most.value * (1.0 - 1e-9);
+    one.undecided = one.undecided && !one.held;
+    one.standard_error = one.held ? report.spread : one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
+    slots[i].conclude(one);
+  }
   return report;
 }
 
@@ -159,7 +176,7 @@ void add_nccl(Slots& slots, NcclKernels& nccl) {
   }
   if (nccl.nvls) {
     slots.add("nccl.nvls.base_latency", nccl.nvls->base_latency);
-    slots.add("nccl.nvls.rate", nccl.nvls->rate);
+    slots.add_wires("nccl.nvls.rate", nccl.nvls->rate);
     slots.add("nccl.nvls.ramp_size_per_rank", nccl.nvls->ramp_size_per_rank);
   }
 }
@@ -167,9 +184,9 @@ void add_nccl(Slots& slots, NcclKernels& nccl) {
 void add_tree(Slots& slots, const std::string& name, TreeProtocol& protocol) {
   slots.add(name + "base_latency", protocol.base_latency);
   slots.add(name + "level_latency", protocol.level_latency);
-  slots.add(name + "rate", protocol.rate);
+  slots.add_wires(name + "rate", protocol.rate);
   if (protocol.two_nodes_rate) {
-    slots.add(name + "two_nodes_rate", *protocol.two_nodes_rate);
+    slots.add_wires(name + "two_nodes_rate", *protocol.two_nodes_rate);
   }
 }
 
@@ -190,12 +207,12 @@ double weight_of(Bytes size, const LinkFitOptions& options) {
 
 PeerFit fit_peer_as_it_is(PeerParameters start, std::span<const PeerRow> rows, const LinkFitOptions& options) {
   const bool shares_a_port = start.aggregate_rate.value == start.rate.value;
-  Slots slots(options.source);
+  Slots slots(options);
   slots.add("latency", start.latency);
-  slots.add("rate", start.rate);
+  slots.add_wires("rate", start.rate);
   if (start.small) {
     slots.add("small.latency", start.small->latency);
-    slots.add("small.rate", start.small->rate);
+    slots.add_wires("small.rate", start.small->rate);
   }
   LinkFitReport report =
       fit(slots,
@@ -248,7 +265,7 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
   const std::shared_ptr<NcclKernels> nccl = own(fitted.nccl);
   const std::shared_ptr<AllToAllParameters> direct = own(fitted.all_to_all);
   const std::shared_ptr<TreeParameters> tree = own(fitted.tree);
-  Slots slots(options.source);
+  Slots slots(options);
   slots.add("", fitted);
   if (nccl != nullptr) {
     add_nccl(slots, *nccl);

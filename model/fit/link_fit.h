@@ -39,6 +39,8 @@ struct LinkFitOptions {
   /// Rows below this size count for `small_weight` of a row: they are dominated by what hosts and clocks do.
   Bytes small_below{65'536};
   double small_weight = 0.3;
+  /// No rate of the wires is fitted above this: what they are built for (Link::capacity).
+  BytesPerSecond most = unlimited;
   FitOptions fit = {};
 };
 

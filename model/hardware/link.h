@@ -2,6 +2,7 @@
 // What joins the accelerators of one node, as one peer sees it and as a collective sees it.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -107,11 +108,17 @@ inline bool nccl_chooses_trees(const CollectiveParameters& collective) {
   return collective.nccl != nullptr && collective.nccl->tuning.tree_channels > 0;
 }
 
+/// The capacity of wires of which nothing is known.
+inline constexpr BytesPerSecond unlimited{std::numeric_limits<double>::infinity()};
+
 struct Link {
   std::string name;
   Parameter<BytesPerSecond> nominal_rate;  ///< The data sheet's, one direction; a cost only of bounds.
   PeerParameters peer;
   CollectiveParameters collective;
+  /// What the wires are built for, width times generation: the nominal rate of a file. No result is faster
+  /// (model/cost/cut_bound.h). Infinite where nobody knows, and in a machine that only tells what a parameter is worth.
+  BytesPerSecond capacity = unlimited;
 };
 
 }  // namespace commfuse

@@ -34,6 +34,7 @@ void raise(CollectiveParameters& collective, double times) {
 void raise_exchanges(Link& link, double times) {
   if (times != 1.0) {
     raise(link.nominal_rate, times);
+    link.capacity.value *= times;
     raise(link.peer, times);
   }
 }
@@ -85,7 +86,9 @@ void raise(std::shared_ptr<const Topology>& shared, LinkRates rates) {
   if (shared != nullptr) {
     auto topology = std::make_shared<Topology>(*shared);
     for (Edge& edge : topology->edges) {
-      edge.rate.value *= is_inside_a_node(*topology, edge) ? rates.node : rates.network;
+      const double times = is_inside_a_node(*topology, edge) ? rates.node : rates.network;
+      edge.rate.value *= times;
+      edge.capacity.value *= times;
     }
     shared = std::move(topology);
   }

@@ -58,13 +58,55 @@ struct RaisedRates {
       (*this)(protocol.own_copy_rate);
     }
   }
-  void operator()(TreeProtocol& tree) const {
-    (*this)(tree.rate);
-    if (tree.two_nodes_rate) {
-      (*this)(*tree.two_nodes_rate);
-    }
-  }
 };
+
+/// with_rates_up_to of one part.
+struct HeldRates {
+  BytesPerSecond most;
+
+  void operator()(Parameter<BytesPerSecond>& rate) const { rate.value.value = std::min(rate.value.value, most.value); }
+  void operator()(ProtocolParameters& protocol) const { (*this)(protocol.rate); }
+};
+
+template <class Change>
+void change_tree(TreeProtocol& tree, const Change& change) {
+  change(tree.rate);
+  if (tree.two_nodes_rate) {
+    change(*tree.two_nodes_rate);
+  }
+}
+
+/// Every rate of the kernels beside the collective's own ring, but NCCL's own.
+template <class Change>
+void change_kernels(CollectiveParameters& parameters, const Change& change) {
+  if (parameters.nccl != nullptr) {
+    NcclKernels nccl = *parameters.nccl;
+    change(nccl.ll);
+    if (nccl.ll128) {
+      change(*nccl.ll128);
+    }
+    if (nccl.nvls) {
+      change(nccl.nvls->rate);
+    }
+    parameters.nccl = std::make_shared<const NcclKernels>(std::move(nccl));
+  }
+  if (parameters.all_to_all != nullptr) {
+    AllToAllParameters direct = *parameters.all_to_all;
+    change(direct.small);
+    change(direct.large);
+    parameters.all_to_all = std::make_shared<const AllToAllParameters>(std::move(direct));
+  }
+  if (parameters.tree != nullptr) {
+    TreeParameters tree = *parameters.tree;
+    change_tree(tree, change);
+    for (std::optional<TreeProtocol>* other : {&tree.ll, &tree.ll128}) {
+      if (*other) {
+        change_tree(**other, change);
+      }
+    }
+    parameters.tree = std::make_shared<const TreeParameters>(std::move(tree));
+  }
+}
 
 void require_gpu(const Machine& machine, int gpu) {
   check(gpu >= 0 && gpu < total_gpus(machine), "the machine has this GPU");
@@ -138,34 +180,19 @@ CollectiveParameters with_rates(CollectiveParameters parameters, double times, R
   check(times > 0.0, "rates stay above 0");
   const RaisedRates raise{times, change};
   raise(parameters);
+  change_kernels(parameters, raise);
   if (parameters.nccl != nullptr) {
     NcclKernels nccl = *parameters.nccl;
     (change == RateChange::supposed_wires ? nccl.tuning.hypothetical : nccl.tuning.channel_rate.value) *= times;
-    raise(nccl.ll);
-    if (nccl.ll128) {
-      raise(*nccl.ll128);
-    }
-    if (nccl.nvls) {
-      raise(nccl.nvls->rate);
-    }
     parameters.nccl = std::make_shared<const NcclKernels>(std::move(nccl));
   }
-  if (parameters.all_to_all != nullptr) {
-    AllToAllParameters direct = *parameters.all_to_all;
-    raise(direct.small);
-    raise(direct.large);
-    parameters.all_to_all = std::make_shared<const AllToAllParameters>(std::move(direct));
-  }
-  if (parameters.tree != nullptr) {
-    TreeParameters tree = *parameters.tree;
-    raise(static_cast<TreeProtocol&>(tree));
-    for (std::optional<TreeProtocol>* other : {&tree.ll, &tree.ll128}) {
-      if (*other) {
-        raise(**other);
-      }
-    }
-    parameters.tree = std::make_shared<const TreeParameters>(std::move(tree));
-  }
+  return parameters;
+}
+
+CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond most) {
+  const HeldRates hold{most};
+  hold(parameters);
+  change_kernels(parameters, hold);
   return parameters;
 }
 
@@ -177,7 +204,7 @@ std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(co
   for (int ranks = 1; ranks <= gpus_per_node; ++ranks) {
     const double part = ranks == 1 ? 1.0 : part_of(rates.alone(ranks), rates.alone(gpus_per_node));
     alike = alike && part == 1.0;
-    groups->push_back(part == 1.0 ? whole : with_rates(whole, part));
+    groups->push_back(part == 1.0 ? whole : with_rates_up_to(with_rates(whole, part), rates.alone(ranks)));
   }
   return alike ? nullptr : groups;
 }

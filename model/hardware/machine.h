@@ -84,6 +84,10 @@ enum class RateChange : std::uint8_t {
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 
+/// The same with no rate above `most`: that of an estimate, or of a group that is as much faster as its wires are, may
+/// be. What a rank copies for itself stays.
+CollectiveParameters with_rates_up_to(CollectiveParameters parameters, BytesPerSecond most);
+
 /// What the first groups of a node see, by size, when all of it sees `whole`: of its rates as much as of the node's
 /// wires. Null when all are alike.
 std::shared_ptr<const std::vector<CollectiveParameters>> group_collectives_of(const GroupRates& rates,

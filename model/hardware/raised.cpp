@@ -185,7 +185,7 @@ void visit(CollectiveParameters& collective, const std::string& at, const Visit&
 
 template <class Visit>
 void visit(Link& link, const std::string& at, const Visit& one) {
-  auto& [name, nominal, peer, collective] = link;
+  auto& [name, nominal, peer, collective, capacity] = link;
   one(at + "nominal_rate", nominal);
   visit(peer, at + "peer.", one);
   visit(collective, at + "collective.", one);
@@ -248,6 +248,10 @@ Machine raised(const Machine& machine, std::string_view name, double share) {
   visit_given(copy, raise_it);
   visit_derived(copy, raise_it);
   check(is_there, "the machine has this parameter");
+  copy.link.capacity = unlimited;  // It tells what the parameter is worth, and no wire is built so.
+  if (copy.network) {
+    copy.network->capacity = unlimited;
+  }
   return copy;
 }
 

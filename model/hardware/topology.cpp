@@ -39,7 +39,10 @@ class Builder {
     topology_.vertices.push_back({kind, node});
     return static_cast<int>(topology_.vertices.size()) - 1;
   }
-  void join(int a, int b, BytesPerSecond rate) { topology_.edges.push_back({a, b, rate, plan_.hop_latency}); }
+  void join(int a, int b, BytesPerSecond rate, BytesPerSecond capacity) {
+    topology_.edges.push_back({a, b, rate, plan_.hop_latency, capacity});
+  }
+  void join(int a, int b, BytesPerSecond rate) { join(a, b, rate, rate); }
   [[nodiscard]] int gpu(int node, int index) const { return node * plan_.gpus_per_node + index; }
 
   void add_kind(int node) {
@@ -97,7 +100,7 @@ class Builder {
       }
       if (i % plan_.gpus_per_bridge == 0) {
         bridge = add(VertexKind::bridge, node);
-        join(bridge, roots.back(), plan_.bridge_rate);
+        join(bridge, roots.back(), plan_.bridge_rate, bridge_capacity());
       }
       join(gpu(node, i), bridge, plan_.gpu_rate);
     }
@@ -107,13 +110,24 @@ class Builder {
     const int root = add(VertexKind::root, node);
     if (plan_.root_rate) {
       for (const int other : roots) {
-        join(other, root, *plan_.root_rate);
+        join(other, root, *plan_.root_rate, root_capacity());
       }
     }
     roots.push_back(root);
   }
 
-  void join_network(int a, int b, BytesPerSecond rate) { topology_.edges.push_back({a, b, rate, plan_.nic_latency}); }
+  /// A bridge's wire is as wide as a GPU's, unless a file says that it carries more.
+  [[nodiscard]] BytesPerSecond bridge_capacity() const {
+    return {std::max(plan_.gpu_rate.value, plan_.bridge_rate.value)};
+  }
+  /// No more passes between sockets than all bridges of one send.
+  [[nodiscard]] BytesPerSecond root_capacity() const {
+    return {std::max(plan_.bridges_per_root * bridge_capacity().value, plan_.root_rate->value)};
+  }
+
+  void join_network(int a, int b, BytesPerSecond rate) {
+    topology_.edges.push_back({a, b, rate, plan_.nic_latency, rate});
+  }
 
   void add_switches() {
     if (plan_.fabric == FabricKind::one_switch) {

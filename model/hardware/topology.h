@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +29,8 @@ struct Edge {
   int b = 0;
   BytesPerSecond rate;
   Duration latency{};
+  /// What the wire is built for, one direction; `rate` may be what was measured of it.
+  BytesPerSecond capacity{std::numeric_limits<double>::infinity()};
 };
 
 /// Vertex i is GPU i for the first `gpus` of them, node by node.

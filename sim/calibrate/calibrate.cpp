@@ -224,7 +224,8 @@ class Calibrator {
     if (rows.empty() || !is_enough("collectives", source, to_fit.size(), least_collectives)) {
       return;
     }
-    const CollectiveFit fit = fit_collectives(base_.link.collective, to_fit, {.source = source});
+    const CollectiveFit fit =
+        fit_collectives(base_.link.collective, to_fit, {.source = source, .most = base_.link.capacity});
     FittedPart& part = add_part("collectives", source, fit.report.parameters);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back({rows[i].row.time_us, collective_microseconds(fit.parameters, rows[i].row), is_back[i]});
@@ -242,7 +243,7 @@ class Calibrator {
     if (rows.empty() || !is_enough("exchanges", source, to_fit.size(), least_exchanges)) {
       return;
     }
-    const PeerFit fit = fit_peer(base_.link.peer, to_fit, {.source = source});
+    const PeerFit fit = fit_peer(base_.link.peer, to_fit, {.source = source, .most = base_.link.capacity});
     FittedPart& part = add_part("exchanges", source, fit.report.parameters);
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back(

@@ -32,15 +32,17 @@ std::string summary_of(const calibrate::FittedPart& part) {
     text += fmt::format("    {:<9} {:>6} rows, error {:5.1f} % median, {:5.1f} % p90, {:5.1f} % max\n", words,
                         quality.rows, 100.0 * quality.median, 100.0 * quality.p90, 100.0 * quality.max);
   }
-  std::string undecided;
-  for (const FittedParameter& parameter : part.parameters) {
-    if (parameter.undecided) {
-      undecided += (undecided.empty() ? "" : ", ") + parameter.name;
+  const auto add_names = [&](const char* words, bool FittedParameter::*is_so) {
+    std::string names;
+    for (const FittedParameter& parameter : part.parameters) {
+      if (parameter.*is_so) {
+        names += (names.empty() ? "" : ", ") + parameter.name;
+      }
     }
-  }
-  if (!undecided.empty()) {
-    text += fmt::format("    the rows leave open: {}\n", undecided);
-  }
+    text += names.empty() ? "" : fmt::format("    {}: {}\n", words, names);
+  };
+  add_names("the rows leave open", &FittedParameter::undecided);
+  add_names("held to the nominal_rate of the link, which the rows would exceed", &FittedParameter::held);
   return text + calibrate::residual_plot(part.residuals);
 }
 

@@ -2,7 +2,7 @@
 #include "tests/laws/wire_bound.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,9 +13,24 @@ namespace commfuse::laws {
 
 namespace {
 
+/// What kernels move over one link themselves.
+struct KernelLoad {
+  double bytes = 0.0;
+  std::set<Rank> senders;
+  std::set<Rank> receivers;
+  std::set<std::pair<Rank, Rank>> pairs;
+
+  /// A block that is for many, or that many add to, needs to cross once.
+  [[nodiscard]] double least() const {
+    const std::size_t blocks = std::min(senders.size(), receivers.size());
+    return pairs.empty() ? 0.0 : bytes * static_cast<double>(blocks) / static_cast<double>(pairs.size());
+  }
+};
+
 /// Bytes by directed link (Route::links), and those of collectives by GPU, out and in.
 struct Loads {
   std::vector<double> links;
+  std::vector<KernelLoad> kernels;  // by link
   std::vector<double> out;
   std::vector<double> in;
 };
@@ -25,7 +40,9 @@ class LoadsOfRun {
   LoadsOfRun(const Program& program, const Sizes& sizes, const Machine& machine)
       : program_(program), sizes_(sizes), topology_(*machine.topology) {
     const auto ranks = static_cast<std::size_t>(program.mesh.ranks());
-    loads_ = {std::vector<double>(2 * topology_.edges.size()), std::vector<double>(ranks), std::vector<double>(ranks)};
+    const std::size_t links = 2 * topology_.edges.size();
+    loads_ = {std::vector<double>(links), std::vector<KernelLoad>(links), std::vector<double>(ranks),
+              std::vector<double>(ranks)};
   }
 
   Loads all() {
@@ -44,20 +61,30 @@ class LoadsOfRun {
   void add(const Op& op, Rank rank, const std::vector<std::optional<Route>>& routes) {
     const Shape& shape = program_.shapes[op.shape];
     if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
-      add(*exchange, rank, routes);
+      add(op, *exchange, rank, routes);
     } else if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
       add(*collective, rank);
     }
   }
 
   /// What a rank fetches from another leaves there as a send of that one.
-  void add(const ExchangeShape& exchange, Rank rank, const std::vector<std::optional<Route>>& routes) {
+  void add(const Op& op, const ExchangeShape& exchange, Rank rank, const std::vector<std::optional<Route>>& routes) {
     const Rank target = target_of(program_, exchange, rank);
     if (!exchange.sends || target == rank) {
       return;
     }
-    for (const int link : routes[static_cast<std::size_t>(target)]->links) {
-      loads_.links[static_cast<std::size_t>(link)] += static_cast<double>(load_of(exchange, sizes_).count);
+    const auto bytes = static_cast<double>(load_of(exchange, sizes_).count);
+    for (const int place : routes[static_cast<std::size_t>(target)]->links) {
+      const auto link = static_cast<std::size_t>(place);
+      if (program_.lanes[op.lane].kind != LaneKind::kernel) {
+        loads_.links[link] += bytes;
+        continue;
+      }
+      KernelLoad& load = loads_.kernels[link];
+      load.bytes += bytes;
+      load.senders.insert(rank);
+      load.receivers.insert(target);
+      load.pairs.emplace(rank, target);
     }
   }
 
@@ -92,7 +119,8 @@ double wire_bound(const Program& program, const Sizes& sizes, const Machine& mac
   const Loads loads = LoadsOfRun(program, sizes, machine).all();
   double seconds = 0.0;
   for (std::size_t link = 0; link < loads.links.size(); ++link) {
-    seconds = std::max(seconds, loads.links[link] / topology.edges[link / 2].rate.value);
+    const double bytes = loads.links[link] + loads.kernels[link].least();
+    seconds = std::max(seconds, bytes / topology.edges[link / 2].rate.value);
   }
   for (std::size_t gpu = 0; gpu < loads.out.size(); ++gpu) {
     const double bytes = std::max(loads.out[gpu], loads.in[gpu]);

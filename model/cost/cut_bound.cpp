@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/cut_bound.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "model/check.h"
+#include "model/cost/shape_sizes.h"
+#include "model/cost/wire_loads.h"
+#include "model/schedule/matching.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr double rounding = 1e-9;  // Of sums of doubles.
+
+bool is_in_kernel(const Program& program, const Op& op) { return program.lanes[op.lane].kind == LaneKind::kernel; }
+
+Bytes load_of(const Shape& shape, const Sizes& sizes) {
+  const auto* exchange = std::get_if<ExchangeShape>(&shape);
+  return exchange != nullptr ? load_of(*exchange, sizes) : load_of(std::get<CollectiveShape>(shape), sizes);
+}
+
+/// What one rank's part in a collective loads, in bytes of its size.
+struct Part {
+  double port = 0.0;
+  double nics = 0.0;
+  bool out = true;
+  bool in = true;
+};
+
+Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, int gpus_per_node) {
+  const std::int32_t ranks = program.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
+  std::int32_t members = 0;  // on the rank's node
+  for (std::int32_t other = 0; other < ranks; ++other) {
+    members += program.mesh.member(rank, shape.axis, other) / gpus_per_node == rank / gpus_per_node ? 1 : 0;
+  }
+  const double n = ranks;
+  Part part{.port = (n - 1.0) / n,
+            .nics = (n - members) / n,
+            .out = shape.kind != CollectiveKind::all_gather,
+            .in = shape.kind != CollectiveKind::reduce_scatter};
+  if (shape.kind != CollectiveKind::all_to_all) {
+    part.nics /= members;  // together they bring in what the node lacks once
+  }
+  return part;
+}
+
+/// Loads by wire and shape.
+class LoadsMaker {
+ public:
+  LoadsMaker(const Program& program, const Machine& machine)
+      : program_(program),
+        gpus_per_node_(machine.gpus_per_node),
+        wires_(program, machine),
+        loads_(wires_.count() * program.shapes.size(), 0.0) {}
+
+  void add_all() {
+    for (const Op& op : program_.ops) {
+      const Shape& shape = program_.shapes[op.shape];
+      const auto* exchange = std::get_if<ExchangeShape>(&shape);
+      const auto* collective = std::get_if<CollectiveShape>(&shape);
+      for (Rank rank = 0; rank < wires_.rows() && (exchange != nullptr || collective != nullptr); ++rank) {
+        if (!op.where.holds(program_.mesh.coordinates(rank))) {
+          continue;
+        }
+        if (collective != nullptr) {
+          add(op, *collective, rank);
+        } else if (exchange->sends && exchange->shift != 0 && !is_credit(*exchange) && !is_in_kernel(program_, op)) {
+          add(op, *exchange, rank);
+        }
+      }
+    }
+    for (const KernelSet& set : kernel_sets_of(program_)) {
+      const std::vector<double> crossings = crossings_of(program_, wires_, set);
+      for (std::size_t wire = 0; wire < crossings.size(); ++wire) {
+        load(wire, program_.ops[set.ops.front()].shape) += crossings[wire];
+      }
+    }
+  }
+
+  [[nodiscard]] const CountedWires& wires() const { return wires_; }
+  double& load(std::size_t wire, std::uint32_t shape) { return loads_[wire * program_.shapes.size() + shape]; }
+
+ private:
+  void add(const Op& op, const ExchangeShape& exchange, Rank rank) {
+    wires_.way(rank, target_of(program_, exchange, rank), way_);
+    for (const auto& [wire, end] : way_) {
+      load(wire, op.shape) += wires_.is_of_fabric(wire) ? wires_.times_on_fabric() : 1.0;
+    }
+  }
+
+  void add(const Op& op, const CollectiveShape& collective, Rank rank) {
+    const Part part = part_of(program_, collective, rank, gpus_per_node_);
+    for (const bool inwards : {false, true}) {
+      if (inwards ? part.in : part.out) {
+        load(wires_.port(rank, inwards), op.shape) += part.port;
+        load(wires_.nics(rank, inwards), op.shape) += part.nics;
+      }
+    }
+  }
+
+  const Program& program_;
+  int gpus_per_node_;
+  CountedWires wires_;
+  std::vector<double> loads_;
+  std::vector<CountedWires::Crossed> way_;
+};
+
+}  // namespace
+
+Duration least_time(const Cut& cut) {
+  return Duration{static_cast<std::int64_t>(std::floor(1e12 * std::max(0.0, cut.seconds - cut.rounding)))};
+}
+
+void require_above_cut(Duration time, const Cut& cut) {
+  if (to_seconds(time) + cut.rounding >= cut.seconds * (1.0 - rounding)) {
+    return;
+  }
+  check(false, fmt::format("nothing is faster than its wires: {} us, where the bytes over {} take {} us at least",
+                           to_microseconds(time), cut.wire, 1e6 * cut.seconds)
+                   .c_str());
+}
+
+CutBound::CutBound(const Program& program, const Machine& machine) : ops_(program.ops.size()) {
+  if (machine.topology == nullptr || machine.topology->edges.empty()) {
+    return;
+  }
+  LoadsMaker loads(program, machine);
+  loads.add_all();
+  std::map<std::vector<double>, std::size_t> known;  // seconds a byte by shape, and the first wire like that
+  for (std::size_t wire = 0; wire < loads.wires().count(); ++wire) {
+    const double capacity = loads.wires().capacity(wire);
+    std::vector<double> seconds;
+    for (std::uint32_t shape = 0; shape < program.shapes.size(); ++shape) {
+      const double load = loads.load(wire, shape);
+      seconds.push_back(load > 0.0 ? load / capacity : 0.0);
+    }
+    known.try_emplace(std::move(seconds), wire);
+  }
+  const auto is_below = [](const std::vector<double>& one, const std::vector<double>& other) {
+    return &one != &other && std::ranges::equal(one, other, [](double a, double b) { return a <= b; });
+  };
+  for (const auto& [seconds, wire] : known) {
+    if (std::ranges::any_of(known, [&](const auto& other) { return is_below(seconds, other.first); })) {
+      continue;
+    }
+    Wire busy{.shapes = {}, .name = loads.wires().name(wire)};
+    for (std::uint32_t shape = 0; shape < seconds.size(); ++shape) {
+      if (seconds[shape] > 0.0) {
+        busy.shapes.emplace_back(shape, seconds[shape]);
+      }
+    }
+    if (!busy.shapes.empty()) {
+      wires_.push_back(std::move(busy));
+    }
+  }
+}
+
+Cut CutBound::at(const Program& program, const Sizes& sizes) const {
+  Cut most{.seconds = 0.0, .rounding = 0.5e-12 * static_cast<double>(ops_), .wire = {}};
+  for (const Wire& wire : wires_) {
+    double seconds = 0.0;
+    for (const auto& [shape, seconds_a_byte] : wire.shapes) {
+      seconds += static_cast<double>(load_of(program.shapes[shape], sizes).count) * seconds_a_byte;
+    }
+    if (seconds > most.seconds) {
+      most.seconds = seconds;
+      most.wire = wire.name;
+    }
+  }
+  return most;
+}
+
+namespace {
+
+/// Seconds that a byte of each op of the set takes.
+double seconds_of(const Program& program, const CountedWires& wires, const KernelSet& set) {
+  const std::vector<double> crossings = crossings_of(program, wires, set);
+  double most = 0.0;
+  for (std::size_t wire = 0; wire < crossings.size(); ++wire) {
+    most = std::max(most, crossings[wire] > 0.0 ? crossings[wire] / wires.rate(wire) : 0.0);
+  }
+  return most / static_cast<double>(set.ops.size());
+}
+
+}  // namespace
+
+std::vector<double> seconds_a_byte_in_kernel(const Program& program, const Machine& machine) {
+  const bool has_kernels =
+      std::ranges::any_of(program.lanes, [](const Lane& lane) { return lane.kind == LaneKind::kernel; });
+  const bool has_wires = machine.topology != nullptr && !machine.topology->edges.empty();
+  const bool on_a_switch = program.mesh.ranks() <= machine.gpus_per_node && machine.pair_peers == nullptr &&
+                           machine.group_collectives == nullptr;
+  if (!has_kernels || !has_wires || on_a_switch) {
+    // Ports are the only wires that count, and all transfers of a set pass one.
+    return std::vector<double>(program.ops.size(), has_kernels ? 1.0 / machine.link.nominal_rate.value.value : 0.0);
+  }
+  std::vector<double> by_op(program.ops.size(), 0.0);
+  const CountedWires wires(program, machine);
+  std::map<std::vector<std::pair<std::int8_t, std::int32_t>>, double> known;  // by whether it gathers, and its shifts
+  for (const KernelSet& set : kernel_sets_of(program)) {
+    std::vector<std::pair<std::int8_t, std::int32_t>> shifts{{0, set.gathers ? 1 : 0}};
+    for (const std::size_t op : set.ops) {
+      const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[op].shape]);
+      shifts.emplace_back(exchange.axis, exchange.shift);
+    }
+    const auto [place, is_new] = known.try_emplace(std::move(shifts), 0.0);
+    if (is_new) {
+      place->second = seconds_of(program, wires, set);
+    }
+    for (const std::size_t op : set.ops) {
+      by_op[op] = place->second;
+    }
+  }
+  return by_op;
+}
+
+}  // namespace commfuse

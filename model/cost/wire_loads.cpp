@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/wire_loads.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "model/check.h"
+#include "model/schedule/matching.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Whether a shift along the axis takes the GPU `step` further on to where it takes a GPU, `step` further on.
+bool repeats_every(const Mesh& mesh, int axis, int step) {
+  const int stride = mesh.stride(axis);
+  const int block = stride * mesh.axes[static_cast<std::size_t>(axis)].extent;
+  return step % block == 0 || (block == mesh.ranks() && step % stride == 0);
+}
+
+bool repeats_every(const Program& program, int step) {
+  return program.mesh.ranks() % step == 0 && std::ranges::all_of(program.ops, [&](const Op& op) {
+           const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+           return exchange == nullptr ||
+                  (op.where.relation == Relation::always && repeats_every(program.mesh, exchange->axis, step));
+         });
+}
+
+std::string_view word_for(VertexKind kind) {
+  switch (kind) {
+    case VertexKind::gpu: return "GPU";
+    case VertexKind::crossbar: return "switch";
+    case VertexKind::bridge: return "bridge";
+    case VertexKind::root: return "root";
+    case VertexKind::nic: return "NIC";
+    case VertexKind::fabric: return "fabric";
+    case VertexKind::leaf: return "leaf";
+    case VertexKind::spine: return "spine";
+  }
+  return "";
+}
+
+bool is_of_network(VertexKind kind) {
+  return kind == VertexKind::nic || kind == VertexKind::fabric || kind == VertexKind::leaf || kind == VertexKind::spine;
+}
+
+}  // namespace
+
+CountedWires::CountedWires(const Program& program, const Machine& machine)
+    : segments_(machine.segments != nullptr
+                    ? machine.segments
+                    : std::make_shared<const Segments>(segments_of(*machine.topology, machine.gpus_per_node))),
+      topology_(*machine.topology),
+      gpus_per_node_(machine.gpus_per_node) {
+  const Rank ranks = program.mesh.ranks();
+  rows_ = ranks;
+  if (repeats_every(program, gpus_per_node_)) {
+    rows_ = gpus_per_node_;
+    times_on_fabric_ = ranks / gpus_per_node_;
+  }
+  gpus_ = static_cast<std::size_t>(rows_);
+  nodes_ = static_cast<std::size_t>((rows_ + gpus_per_node_ - 1) / gpus_per_node_);
+  ports_ =
+      static_cast<std::size_t>(segments_->of_fabric) + nodes_ * static_cast<std::size_t>(segments_->links_of_a_node);
+}
+
+void CountedWires::way(Rank from, Rank to, std::vector<Crossed>& crossed) const {
+  crossed.assign(1, {port(from, false), from});
+  if (from / gpus_per_node_ != to / gpus_per_node_) {
+    crossed.push_back({nics(from, false), from});
+    crossed.push_back({nics(to, true), to});
+  }
+  for (const Segments::Crossing& crossing : segments_->way(from, to)) {
+    const Rank end = crossing.side == Segments::Side::receiver ? to : from;
+    if (crossing.side == Segments::Side::fabric) {
+      crossed.push_back({static_cast<std::size_t>(crossing.place), end});
+    } else if (crossing.place < segments_->links_of_a_node) {
+      const auto before = segments_->of_fabric + node_of(end) * segments_->links_of_a_node;
+      crossed.push_back({static_cast<std::size_t>(before + crossing.place), end});
+    }
+  }
+  crossed.push_back({port(to, true), to});
+}
+
+std::optional<std::size_t> CountedWires::edge_of(std::size_t wire) const {
+  if (wire >= ports_) {
+    return std::nullopt;
+  }
+  const auto of_fabric = static_cast<std::size_t>(segments_->of_fabric);
+  const std::size_t kind =
+      wire < of_fabric ? wire : of_fabric + (wire - of_fabric) % static_cast<std::size_t>(segments_->links_of_a_node);
+  return static_cast<std::size_t>(segments_->edges[kind]);
+}
+
+bool CountedWires::touches_network(const Edge& edge) const {
+  return commfuse::is_of_network(topology_.vertices[static_cast<std::size_t>(edge.a)].kind) ||
+         commfuse::is_of_network(topology_.vertices[static_cast<std::size_t>(edge.b)].kind);
+}
+
+bool CountedWires::is_of_network(std::size_t wire) const {
+  const std::optional<std::size_t> edge = edge_of(wire);
+  return edge && touches_network(topology_.edges[*edge]);
+}
+
+/// A port carries what the links of its GPU do together, and a node's NICs what those to the fabric do.
+double CountedWires::of(std::size_t wire, bool built_for) const {
+  const auto rate_of = [&](const Edge& edge) { return built_for ? edge.capacity.value : edge.rate.value; };
+  if (const std::optional<std::size_t> edge = edge_of(wire)) {
+    return rate_of(topology_.edges[*edge]);
+  }
+  const bool is_port = wire < ports_ + 2 * gpus_;
+  const auto gpu = static_cast<int>((wire - ports_) / 2) % gpus_per_node_;
+  double sum = 0.0;
+  for (const Edge& edge : topology_.edges) {
+    const Vertex& a = topology_.vertices[static_cast<std::size_t>(edge.a)];
+    const Vertex& b = topology_.vertices[static_cast<std::size_t>(edge.b)];
+    const bool leaves_node = (a.kind == VertexKind::nic && a.node == 0 && b.node < 0) ||
+                             (b.kind == VertexKind::nic && b.node == 0 && a.node < 0);
+    const bool counts = is_port ? edge.a == gpu || edge.b == gpu : leaves_node;
+    sum += counts ? rate_of(edge) : 0.0;
+  }
+  return sum;
+}
+
+std::string CountedWires::name(std::size_t wire) const {
+  if (const std::optional<std::size_t> place = edge_of(wire)) {
+    const Edge& edge = topology_.edges[*place];
+    const auto in_words = [&](int vertex) {
+      const VertexKind kind = topology_.vertices[static_cast<std::size_t>(vertex)].kind;
+      return kind == VertexKind::gpu ? fmt::format("GPU {}", vertex) : fmt::format("a {}", word_for(kind));
+    };
+    return fmt::format("the link between {} and {}", in_words(edge.a), in_words(edge.b));
+  }
+  const char* way = wire % 2 == ports_ % 2 ? "out of" : "into";
+  return wire < ports_ + 2 * gpus_ ? fmt::format("the port {} GPU {}", way, (wire - ports_) / 2)
+                                   : fmt::format("the NICs {} node {}", way, (wire - ports_ - 2 * gpus_) / 2);
+}
+
+namespace {
+
+/// Of what a transfer sends: enough to tell blocks apart before they are compared.
+using BlockKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
+
+/// Sets of transfers that send the same block, and the others in order.
+class SetMaker {
+ public:
+  explicit SetMaker(const Program& program) : program_(program) {
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      const ExchangeShape* exchange = in_kernel(op);
+      if (exchange != nullptr && exchange->sends && exchange->shift != 0 && !is_credit(*exchange)) {
+        senders_[key_of(op)].push_back(op);
+      }
+    }
+  }
+
+  std::vector<KernelSet> sets() {
+    std::vector<std::size_t> summed;
+    for (const auto& [key, ops] : senders_) {
+      if (ops.size() > 1) {
+        sets_.push_back({ops, true});
+      } else {
+        summed.push_back(ops.front());
+      }
+    }
+    std::ranges::sort(summed);
+    const std::size_t first = sets_.size();
+    for (const std::size_t op : summed) {
+      add_summed(op, first);
+    }
+    return std::move(sets_);
+  }
+
+ private:
+  [[nodiscard]] const ExchangeShape* in_kernel(std::size_t op) const {
+    const bool is_there = program_.lanes[program_.ops[op].lane].kind == LaneKind::kernel;
+    return is_there ? std::get_if<ExchangeShape>(&program_.shapes[program_.ops[op].shape]) : nullptr;
+  }
+
+  [[nodiscard]] BlockKey key_of(std::size_t op) const {
+    const Region& sent = program_.regions_of(program_.inputs_of(program_.ops[op]).front()).front();
+    return {static_cast<std::int32_t>(sent.buffer), sent.row.constant, sent.column.constant, sent.rows};
+  }
+
+  /// To the first set that sends nothing so far yet.
+  void add_summed(std::size_t op, std::size_t first) {
+    const auto has = [&](const KernelSet& set) {
+      return std::ranges::any_of(set.ops, [&](std::size_t other) {
+        return in_kernel(other)->shift == in_kernel(op)->shift && in_kernel(other)->axis == in_kernel(op)->axis;
+      });
+    };
+    const auto open = std::find_if_not(sets_.begin() + static_cast<std::ptrdiff_t>(first), sets_.end(), has);
+    if (open == sets_.end()) {
+      sets_.push_back({{op}, false});
+    } else {
+      open->ops.push_back(op);
+    }
+  }
+
+  const Program& program_;
+  std::map<BlockKey, std::vector<std::size_t>> senders_;
+  std::vector<KernelSet> sets_;
+};
+
+}  // namespace
+
+std::vector<KernelSet> kernel_sets_of(const Program& program) { return SetMaker(program).sets(); }
+
+std::vector<double> crossings_of(const Program& program, const CountedWires& wires, const KernelSet& set) {
+  const Rank ranks = program.mesh.ranks();
+  std::vector<double> crossings(wires.count(), 0.0);
+  std::set<std::pair<std::size_t, Rank>> seen;  // wire, and whose block it carries
+  std::vector<CountedWires::Crossed> way;
+  for (const std::size_t op : set.ops) {
+    const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[op].shape]);
+    for (Rank from = 0; from < wires.rows(); ++from) {
+      const Rank to = target_of(program, exchange, from);
+      wires.way(from, to, way);
+      for (const auto& [wire, end] : way) {
+        // In a node that stands for all, blocks are told apart by how far on from it their ranks are.
+        const Rank whose = (set.gathers ? from : to) - end / wires.rows() * wires.rows();
+        if (!wires.is_of_network(wire) && seen.emplace(wire, (whose + ranks) % ranks).second) {
+          crossings[wire] += 1.0;
+        }
+      }
+    }
+  }
+  return crossings;
+}
+
+}  // namespace commfuse

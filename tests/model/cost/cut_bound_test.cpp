@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes over a wire, by what it is built for: sums that can be done by hand.
+#include "model/cost/cut_bound.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "model/cost/wire_loads.h"
+#include "model/schedule/scope.h"
+#include "tests/model/hardware/made_links.h"
+
+namespace commfuse {
+namespace {
+
+using test::gigabytes;
+
+/// Gate and up of a toy: a shard of the tokens has 1 MB.
+struct Case {
+  Case(std::int32_t ranks, const char* strategy, const StrategyOptions& options)
+      : program(generate(operation_of(Scope::gate_up, false), ranks, *find_strategy(strategy), options)),
+        sizes(bind_sizes(program,
+                         quantities_of({.hidden = 500, .ffn = 64 * ranks, .heads = 1, .kv_heads = 1, .head_dim = 500},
+                                       {.seq = 1000 * ranks}))) {}
+
+  [[nodiscard]] Cut on(const Machine& machine) const { return CutBound(program, machine).at(program, sizes); }
+
+  Program program;
+  Sizes sizes;
+};
+
+Machine wired(const TopologyPlan& plan) {
+  Machine machine{
+      .name = "made", .link = test::link(100, 200), .gpus_per_node = plan.gpus_per_node, .nodes = plan.nodes};
+  machine.link.nominal_rate.value = plan.gpu_rate;
+  machine.link.capacity = plan.gpu_rate;
+  if (plan.nodes > 1) {
+    machine.network = test::link(10, 40);
+    machine.network->capacity = plan.nic_rate;
+    machine.nics_per_node = plan.nics_per_node;
+  }
+  machine.topology = std::make_shared<const Topology>(build_topology(plan));
+  machine.pair_peers = pair_peers_of(*machine.topology, plan.gpus_per_node, machine.link.peer);
+  return machine;
+}
+
+Machine one_switch(int gpus) { return wired({.gpus_per_node = gpus, .gpu_rate = gigabytes(100)}); }
+
+constexpr StrategyOptions ring{};
+constexpr StrategyOptions direct{.form = Form::direct};
+
+// 7 MB come in at 100 GB/s, by whatever schedule.
+TEST(CutBound, OfASwitchIsThePort) {
+  for (const auto& [strategy, options] : {std::pair("serial", ring), std::pair("commfuse", ring),
+                                          std::pair("commfuse", direct), std::pair("fused_kernel", ring)}) {
+    const Cut cut = Case(8, strategy, options).on(one_switch(8));
+    EXPECT_DOUBLE_EQ(cut.seconds, 7e6 / 100e9) << strategy;
+  }
+}
+
+// A bridge has two GPUs and a wire of 60 GB/s: each of them gets 1 MB from each of the six others. A ring crosses a
+// bridge once a step, seven times, and so do its ports.
+TEST(CutBound, OfATreeIsTheBridgeWhereManyCrossIt) {
+  const Machine tree = wired(test::pcie_tree());
+  EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring).on(tree).seconds, 7e6 / 60e9);
+  const Case case_of_all(8, "commfuse", direct);
+  const CutBound bound(case_of_all.program, tree);
+  const Cut cut = bound.at(case_of_all.program, case_of_all.sizes);
+  EXPECT_DOUBLE_EQ(cut.seconds, 12e6 / 60e9);
+  EXPECT_EQ(cut.wire, "the link between a bridge and a root");
+}
+
+// Its rate of 30 GB/s was measured. A transfer in a kernel crosses once for both GPUs of a bridge: 6 MB at 30 GB/s;
+// between the roots, 4 MB at 20.
+TEST(CutBound, AKernelTakesWhatItsBusiestWireDoesAtItsRate) {
+  const Machine tree = wired(test::pcie_tree());
+  for (const std::int32_t blocks : {1, 2, 4}) {
+    const Case fused(8, "fused_kernel", {.sub_slices = blocks});
+    const std::vector<double> by_op = seconds_a_byte_in_kernel(fused.program, tree);
+    double seconds = 0.0;
+    for (std::size_t op = 0; op < fused.program.ops.size(); ++op) {
+      seconds += fused.program.ops[op].kind == OpKind::exchange ? by_op[op] * 1e6 / blocks : 0.0;
+    }
+    EXPECT_NEAR(seconds, 4e6 / 20e9, 1e-15) << blocks;
+    EXPECT_DOUBLE_EQ(fused.on(tree).seconds, 7e6 / 60e9);
+  }
+}
+
+// What is added up on its way crosses once too, the other way round.
+TEST(CutBound, SumsInAKernelCrossOnce) {
+  const Machine tree = wired(test::pcie_tree());
+  const Program program =
+      generate(operation_of(Scope::down, false), 8, *find_strategy("fused_kernel"), {.sub_slices = 2});
+  const std::vector<KernelSet> sets = kernel_sets_of(program);
+  ASSERT_EQ(sets.size(), 2U);
+  const CountedWires wires(program, tree);
+  for (const KernelSet& set : sets) {
+    EXPECT_FALSE(set.gathers);
+    EXPECT_EQ(set.ops.size(), 7U);
+    const std::vector<double> crossings = crossings_of(program, wires, set);
+    EXPECT_EQ(crossings[wires.port(3, false)], 7.0);
+    EXPECT_EQ(crossings[wires.port(3, true)], 1.0);
+    double busiest_link = 0.0;
+    for (std::size_t wire = 0; wire < wires.port(0, false); ++wire) {
+      busiest_link = std::max(busiest_link, crossings[wire]);
+    }
+    EXPECT_EQ(busiest_link, 7.0);  // from a GPU to its bridge
+  }
+}
+
+TopologyPlan two_nodes(int nics) {
+  return {.gpus_per_node = 4, .gpu_rate = gigabytes(100), .nodes = 2, .nics_per_node = nics, .nic_rate = gigabytes(10)};
+}
+
+// Four ranks a node. A ring crosses to the next node by one NIC, 7 MB. Direct, every GPU gets 4 MB from the other node:
+// by a NIC of its own, by one that two share, by the only one. A collective lets them in once: 4 MB over all NICs.
+TEST(CutBound, OfNodesIsTheNics) {
+  for (const int nics : {4, 2, 1}) {
+    const Machine cluster = wired(two_nodes(nics));
+    EXPECT_DOUBLE_EQ(Case(8, "commfuse", ring).on(cluster).seconds, 7e6 / 10e9) << nics;
+    EXPECT_DOUBLE_EQ(Case(8, "commfuse", direct).on(cluster).seconds, 4e6 * (4.0 / nics) / 10e9) << nics;
+    const Case serial(8, "serial", ring);
+    EXPECT_DOUBLE_EQ(serial.on(cluster).seconds, std::max(4e6 / (nics * 10e9), 7e6 / 110e9)) << nics;
+    EXPECT_DOUBLE_EQ(Case(8, "fused_kernel", ring).on(cluster).seconds, std::max(4e6 / (nics * 10e9), 7e6 / 110e9));
+  }
+}
+
+// One node stands for all where it can: three nodes of four ranks, and of three of the four GPUs of each.
+TEST(CutBound, OfANodeThatStandsForAllIsThatOfAll) {
+  TopologyPlan plan = two_nodes(4);
+  plan.nodes = 3;
+  const Machine cluster = wired(plan);
+  const Case whole(12, "commfuse", direct);
+  EXPECT_EQ(CountedWires(whole.program, cluster).rows(), 4);
+  EXPECT_DOUBLE_EQ(whole.on(cluster).seconds, 8e6 / 10e9);
+  const Case ragged(9, "commfuse", direct);
+  EXPECT_EQ(CountedWires(ragged.program, cluster).rows(), 9);
+  EXPECT_DOUBLE_EQ(ragged.on(cluster).seconds, 8e6 / 10e9);  // the last node has one GPU
+}
+
+TEST(CutBoundDeathTest, ARunBelowItNamesTheWire) {
+  const Cut cut = Case(8, "commfuse", direct).on(wired(test::pcie_tree()));
+  require_above_cut(std::chrono::nanoseconds(200'001), cut);
+  EXPECT_DEATH(require_above_cut(std::chrono::nanoseconds(199'990), cut),
+               "nothing is faster than its wires: 199.99 us, where the bytes over the link between a bridge and a root "
+               "take 200 us at least");
+}
+
+TEST(CutBound, WithoutATopologyNothingIsBounded) {
+  EXPECT_EQ(Case(8, "commfuse", direct).on(test::two_nodes()).seconds, 0.0);
+}
+
+}  // namespace
+}  // namespace commfuse
