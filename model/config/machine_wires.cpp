@@ -14,7 +14,6 @@
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config/topology_file.h"
-#include "model/hardware/segments.h"
 
 namespace commfuse {
 
@@ -41,8 +40,10 @@ std::optional<BytesPerSecond> optional_rate(YamlMap map, std::string_view key) {
 void read_tree(YamlMap map, TopologyPlan& plan) {
   plan.gpus_per_bridge = static_cast<int>(map.count("gpus_per_bridge", wired_node_size_range));
   plan.bridges_per_root = static_cast<int>(map.count("bridges_per_root", wired_node_size_range));
-  plan.bridge_rate = map.bandwidth_parameter("bridge_rate").value;
-  plan.root_rate = optional_rate(map, "root_rate");
+  plan.bridge_rate = map.bandwidth_parameter("bridge_rate");
+  if (map.optional_value("root_rate")) {
+    plan.root_rate = map.bandwidth_parameter("root_rate");
+  }
 }
 
 /// How many wires share what a GPU has together.
@@ -232,8 +233,8 @@ int nics_of(const NodeWires& wires) {
 }
 
 void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
-  auto topology = std::make_shared<const Topology>(build_topology(plan));
-  if (const std::optional<int> lost = unreachable_gpu(*topology)) {
+  const Topology topology = build_topology(plan);
+  if (const std::optional<int> lost = unreachable_gpu(topology)) {
     root.mistake("topology",
                  fmt::format("GPU {} cannot be reached from GPU 0{}; give root_rate, or {}", *lost,
                              plan.wires ? " over the wires of " + plan.wires->file : "",
@@ -241,7 +242,7 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
     return;
   }
   if (const BytesPerSecond peer = machine.link.peer.rate.value; plan.wires && machine.gpus_per_node > 1) {
-    const BytesPerSecond most = fastest_pair(*topology, machine.gpus_per_node);
+    const BytesPerSecond most = fastest_pair(topology, machine.gpus_per_node);
     if (peer.value > rounding * most.value) {
       root.map("topology")
           .mistake(
@@ -252,17 +253,7 @@ void wire_up(YamlMap root, Machine& machine, const TopologyPlan& plan) {
       return;
     }
   }
-  if ((plan.wires || plan.kind != NodeKind::nvswitch) && machine.gpus_per_node > 1) {
-    const GroupRates rates(*topology, machine.gpus_per_node);
-    const auto strided = std::make_shared<StridedRates>(rates, machine.gpus_per_node);
-    machine.pair_peers = pair_peers_of(*topology, machine.gpus_per_node, machine.link.peer);
-    machine.group_collectives = group_collectives_of(rates, machine.gpus_per_node, machine.link.collective);
-    machine.strided_rates = strided->alike() ? nullptr : strided;
-  }
-  if (machine.pair_peers != nullptr || plan.nodes > 1) {
-    machine.segments = std::make_shared<const Segments>(segments_of(*topology, machine.gpus_per_node));
-  }
-  machine.topology = std::move(topology);
+  connect(machine, std::make_shared<const TopologyPlan>(plan));
 }
 
 }  // namespace commfuse

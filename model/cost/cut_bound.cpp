@@ -16,7 +16,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double rounding = 1e-9;  // Of sums of doubles.
+constexpr double rounding = 1e-6;  // Events of the engine are rounded, sums of doubles too.
 
 bool is_in_kernel(const Program& program, const Op& op) { return program.lanes[op.lane].kind == LaneKind::kernel; }
 
@@ -121,9 +121,10 @@ void require_above_cut(Duration time, const Cut& cut) {
   if (to_seconds(time) + cut.rounding >= cut.seconds * (1.0 - rounding)) {
     return;
   }
-  check(false, fmt::format("nothing is faster than its wires: {} us, where the bytes over {} take {} us at least",
-                           to_microseconds(time), cut.wire, 1e6 * cut.seconds)
-                   .c_str());
+  check(false,
+        fmt::format("nothing is faster than its wires: {:.9g} us, where the bytes over {} take {:.9g} us at least",
+                    to_microseconds(time), cut.wire, 1e6 * cut.seconds)
+            .c_str());
 }
 
 CutBound::CutBound(const Program& program, const Machine& machine) : ops_(program.ops.size()) {

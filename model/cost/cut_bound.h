@@ -20,7 +20,7 @@ namespace commfuse {
 struct Cut {
   double seconds = 0.0;
   double rounding = 0.0;  ///< Seconds that times of ops are rounded by, together.
-  std::string_view wire;
+  std::string_view wire;  ///< Lives as long as the bound that it is of.
 };
 
 /// Whole picoseconds that the cut takes, whatever ops are rounded to.

@@ -493,6 +493,9 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
   };
   // Structured bindings: a parameter added to one of these structs does not compile until it is named here.
   const Accelerator& accelerator = machine.accelerator;
+  const bool communicates = std::ranges::any_of(program.shapes, [](const Shape& shape) {
+    return std::holds_alternative<ExchangeShape>(shape) || std::holds_alternative<CollectiveShape>(shape);
+  });
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     const Shape& shape = program.shapes[program.ops[op].shape];
     if (in_kernel(program, op)) {
@@ -525,6 +528,12 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
       if (collective.kind == CollectiveKind::all_to_all && group.nodes > 1) {
         lean_on_peer(machine.network->peer);
       }
+    }
+  }
+  if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires && communicates) {
+    lean(machine.plan->bridge_rate);
+    if (machine.plan->root_rate) {
+      lean(*machine.plan->root_rate);
     }
   }
   if (options.launch == Launch::stream) {

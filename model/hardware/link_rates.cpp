@@ -82,6 +82,26 @@ bool is_inside_a_node(const Topology& topology, const Edge& edge) {
   return inside(edge.a) && inside(edge.b);
 }
 
+/// Every rate of a wire; with those of a node's file.
+void raise(std::shared_ptr<const TopologyPlan>& shared, LinkRates rates) {
+  if (shared != nullptr) {
+    auto plan = std::make_shared<TopologyPlan>(*shared);
+    plan->gpu_rate.value *= rates.node;
+    raise(plan->bridge_rate, rates.node);
+    if (plan->root_rate) {
+      raise(*plan->root_rate, rates.node);
+    }
+    if (plan->wires) {
+      for (Edge& edge : plan->wires->edges) {
+        edge.rate.value *= rates.node;
+      }
+    }
+    plan->nic_rate.value *= rates.network;
+    plan->leaf_rate.value *= rates.network;
+    shared = std::move(plan);
+  }
+}
+
 void raise(std::shared_ptr<const Topology>& shared, LinkRates rates) {
   if (shared != nullptr) {
     auto topology = std::make_shared<Topology>(*shared);
@@ -116,6 +136,7 @@ Machine with_link_rates(const Machine& given, LinkRates rates) {
   }
   if (rates.node != 1.0 || rates.network != 1.0) {
     raise(machine.topology, rates);
+    raise(machine.plan, rates);
   }
   return machine;
 }

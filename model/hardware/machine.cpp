@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/hardware/segments.h"
 
 namespace commfuse {
 
@@ -54,7 +55,7 @@ struct RaisedRates {
   }
   void operator()(ProtocolParameters& protocol) const {
     (*this)(protocol.rate);
-    if (change == RateChange::every_rate) {
+    if (change == RateChange::every_rate && times > 1.0) {
       (*this)(protocol.own_copy_rate);
     }
   }
@@ -113,6 +114,22 @@ void require_gpu(const Machine& machine, int gpu) {
 }
 
 }  // namespace
+
+void connect(Machine& machine, std::shared_ptr<const TopologyPlan> plan) {
+  auto topology = std::make_shared<const Topology>(build_topology(*plan));
+  if ((plan->wires || plan->kind != NodeKind::nvswitch) && machine.gpus_per_node > 1) {
+    const GroupRates rates(*topology, machine.gpus_per_node);
+    const auto strided = std::make_shared<StridedRates>(rates, machine.gpus_per_node);
+    machine.pair_peers = pair_peers_of(*topology, machine.gpus_per_node, machine.link.peer);
+    machine.group_collectives = group_collectives_of(rates, machine.gpus_per_node, machine.link.collective);
+    machine.strided_rates = strided->alike() ? nullptr : strided;
+  }
+  if (machine.pair_peers != nullptr || plan->nodes > 1) {
+    machine.segments = std::make_shared<const Segments>(segments_of(*topology, machine.gpus_per_node));
+  }
+  machine.topology = std::move(topology);
+  machine.plan = std::move(plan);
+}
 
 int total_gpus(const Machine& machine) { return machine.nodes * machine.gpus_per_node; }
 

@@ -36,6 +36,7 @@ struct Machine {
   std::optional<Link> network;  ///< Between nodes, as one GPU sees it; there when there are several.
   int nics_per_node = 0;        ///< 0 with one node.
   // Shared, because a machine is copied for every point and these never change.
+  std::shared_ptr<const TopologyPlan> plan;  ///< What the wires below were made from; null: nobody told.
   std::shared_ptr<const Topology> topology;
   std::shared_ptr<const Segments> segments;     ///< Of its topology; null: not worked out.
   std::shared_ptr<const PairPeers> pair_peers;  ///< Null: all pairs of a node are alike.
@@ -46,6 +47,10 @@ struct Machine {
   /// Across nodes, of groups that have so many GPUs on each, one up to all but one; null with one node.
   std::shared_ptr<const std::vector<CollectiveParameters>> network_groups;
 };
+
+/// Gives a machine its wires, and pairs and groups what they see of those. Requires a plan of the machine's GPUs, and
+/// GPUs that reach each other.
+void connect(Machine& machine, std::shared_ptr<const TopologyPlan> plan);
 
 int total_gpus(const Machine& machine);
 
@@ -80,7 +85,8 @@ enum class RateChange : std::uint8_t {
   supposed_wires,  ///< Of wires that nobody has: a prior. What a rank copies for itself stays.
 };
 
-/// The same with every rate so many times as high, NCCL's too; latencies stay. Requires times > 0.
+/// The same with every rate so many times as high, NCCL's too; latencies stay. What a rank copies for itself is not
+/// slower on fewer wires; on faster ones it is faster, as the fits to pairs of a tree have it. Requires times > 0.
 CollectiveParameters with_rates(CollectiveParameters parameters, double times,
                                 RateChange change = RateChange::every_rate);
 

@@ -199,6 +199,14 @@ void visit_given(Machine& machine, const Visit& one) {
   if (machine.network) {
     visit(*machine.network, "network.", one);
   }
+  if (machine.plan != nullptr && machine.plan->kind == NodeKind::pcie_tree && !machine.plan->wires) {
+    change(machine.plan, [&](TopologyPlan& plan) {
+      one("topology.bridge_rate", plan.bridge_rate);
+      if (plan.root_rate) {
+        one("topology.root_rate", *plan.root_rate);
+      }
+    });
+  }
 }
 
 /// Those that were worked out from them, by the same names.
@@ -248,6 +256,9 @@ Machine raised(const Machine& machine, std::string_view name, double share) {
   visit_given(copy, raise_it);
   visit_derived(copy, raise_it);
   check(is_there, "the machine has this parameter");
+  if (name.starts_with("topology.")) {
+    connect(copy, copy.plan);
+  }
   copy.link.capacity = unlimited;  // It tells what the parameter is worth, and no wire is built so.
   if (copy.network) {
     copy.network->capacity = unlimited;

@@ -100,7 +100,7 @@ class Builder {
       }
       if (i % plan_.gpus_per_bridge == 0) {
         bridge = add(VertexKind::bridge, node);
-        join(bridge, roots.back(), plan_.bridge_rate, bridge_capacity());
+        join(bridge, roots.back(), plan_.bridge_rate.value, bridge_capacity());
       }
       join(gpu(node, i), bridge, plan_.gpu_rate);
     }
@@ -110,7 +110,7 @@ class Builder {
     const int root = add(VertexKind::root, node);
     if (plan_.root_rate) {
       for (const int other : roots) {
-        join(other, root, *plan_.root_rate, root_capacity());
+        join(other, root, plan_.root_rate->value, root_capacity());
       }
     }
     roots.push_back(root);
@@ -118,11 +118,11 @@ class Builder {
 
   /// A bridge's wire is as wide as a GPU's, unless a file says that it carries more.
   [[nodiscard]] BytesPerSecond bridge_capacity() const {
-    return {std::max(plan_.gpu_rate.value, plan_.bridge_rate.value)};
+    return {std::max(plan_.gpu_rate.value, plan_.bridge_rate.value.value)};
   }
   /// No more passes between sockets than all bridges of one send.
   [[nodiscard]] BytesPerSecond root_capacity() const {
-    return {std::max(plan_.bridges_per_root * bridge_capacity().value, plan_.root_rate->value)};
+    return {std::max(plan_.bridges_per_root * bridge_capacity().value, plan_.root_rate->value.value)};
   }
 
   void join_network(int a, int b, BytesPerSecond rate) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/hardware/parameter.h"
 #include "model/units.h"
 
 namespace commfuse {
@@ -76,8 +77,8 @@ struct TopologyPlan {
   // Of a PCIe tree.
   int gpus_per_bridge = 1;
   int bridges_per_root = 1;
-  BytesPerSecond bridge_rate;               ///< From a bridge to its root.
-  std::optional<BytesPerSecond> root_rate;  ///< Between two roots; without it they are not joined.
+  Parameter<BytesPerSecond> bridge_rate;               ///< From a bridge to its root.
+  std::optional<Parameter<BytesPerSecond>> root_rate;  ///< Between two roots; without it they are not joined.
   // Of several nodes.
   int nodes = 1;
   int nics_per_node = 0;  ///< Shared evenly by the GPUs where `wires` says nothing else. 0: the nodes are not joined.

@@ -275,9 +275,11 @@ class LoadMachineFromWiresTest : public LoadMachineTest {
 
   /// The H100 machine with such a topology.
   [[nodiscard]] std::string with_topology(const std::string& lines, const std::string& gpus = "8",
-                                          const std::string& rate = "361 GB/s") const {
+                                          const std::string& rate = "361 GB/s",
+                                          const std::string& nominal = "450 GB/s") const {
     std::string text = read(changed("hardware/h100-sxm.yaml", "gpus_per_node: 8", "gpus_per_node: " + gpus));
     text.replace(text.find("361 GB/s"), 8, rate);
+    text.replace(text.find("450 GB/s"), 8, nominal);
     if (lines.find("box.txt") != std::string::npos) {
       text.replace(text.find("375.2 GB/s"), 10, "16 GB/s");  // as its root allows
     }
@@ -345,7 +347,7 @@ TEST_F(LoadMachineFromWiresTest, wires_that_cannot_be_are_refused) {
             place(0) +
                 ":9: dgx.xml has 8 GPUs, but a node has 4; give the file of such a node, or correct "
                 "gpus_per_node");
-  EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "8", "500 GB/s")),
+  EXPECT_EQ(refusal(with_topology("  file: dgx.xml\n", "8", "500 GB/s", "600 GB/s")),
             place(0) +
                 ":9: link.peer.rate is 500 GB/s, but no pair of dgx.xml has more than 450 GB/s; give the "
                 "file of this machine, or write what a single peer gets");
@@ -369,22 +371,34 @@ TEST_F(LoadMachineFromWiresTest, wires_that_cannot_be_are_refused) {
             place(1) + ":3: unknown key 'rack_rate'; did you mean 'root_rate'?");
 }
 
-TEST_F(LoadMachineTest, collectives_faster_than_their_wires_are_refused) {
-  const auto at = [](const std::string& file, int column) {
-    return "machine.yaml:" + std::to_string(line_of(file, "  collective:") + 3) + ":" + std::to_string(column) + ": ";
+TEST_F(LoadMachineTest, rates_beyond_their_wires_are_refused_with_both) {
+  const auto at = [](const std::string& file, const std::string& map, int below, int column) {
+    return "machine.yaml:" + std::to_string(line_of(file, map) + below) + ":" + std::to_string(column) + ": ";
   };
-  const std::string remedy = "; write what a rank sends in a collective, or the rate of the wires";
+  const std::string remedy = "; write what a rank sends, or the rate of the wires";
   const std::string sxm = "hardware/h100-sxm.yaml";
-  EXPECT_EQ(refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
-            at(sxm, 11) + "375.2 GB/s is more than there is: a GPU's nominal_rate is 370 GB/s" + remedy);
+  EXPECT_EQ(
+      refusal(sxm, "nominal_rate: {value: 450 GB/s", "nominal_rate: {value: 370 GB/s"),
+      at(sxm, "  collective:", 3, 11) + "375.2 GB/s is more than there is: a GPU's nominal_rate is 370 GB/s" + remedy);
   const std::string tree = "hardware/h100-nvl.yaml";
-  EXPECT_EQ(
-      refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
-      at(tree, 11) + "55.51 GB/s is more than there is: over the wires of the topology a GPU gets 1 GB/s" + remedy);
+  EXPECT_EQ(refusal(tree, "bridge_rate: {value: 63 GB/s", "bridge_rate: {value: 1 GB/s"),
+            at(tree, "  collective:", 3, 11) +
+                "55.51 GB/s is more than there is: over the wires of the topology a GPU gets 1 GB/s" + remedy);
+  // The ring, and the rates of trees by each protocol but LL.
   const std::string cluster = "clusters/dgx-h100-x2.yaml";
+  const std::string by_all = refusal(cluster, "nics_per_node: 8", "nics_per_node: 1");
+  const std::string of_nic = " is more than there is: the NIC that a node's GPUs use carries 50 GB/s" + remedy;
+  EXPECT_EQ(by_all.substr(0, by_all.find('\n')), at(cluster, "  collective:", 3, 11) + "370 GB/s" + of_nic);
+  EXPECT_EQ(std::ranges::count(by_all, '\n'), 4);
+  EXPECT_NE(by_all.find("112.6 GB/s" + of_nic), std::string::npos);
+  // Exchanges, those of small messages and all peers together.
   EXPECT_EQ(
-      refusal(cluster, "nics_per_node: 8", "nics_per_node: 1"),
-      at(cluster, 11) + "370 GB/s is more than there is: the NIC that a node's GPUs use carries 50 GB/s" + remedy);
+      refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
+      at(cluster, "    small:", 3, 13) + "51 GB/s is more than there is: a NIC's nominal_rate is 50 GB/s" + remedy);
+  const std::string mesh = "hardware/ascend-910b-mesh.yaml";
+  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 137 GB/s", "aggregate_rate: {value: 197 GB/s"),
+            at(mesh, "    aggregate_rate:", 0, 21) +
+                "197 GB/s is more than there is: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
 
 TEST_F(LoadMachineTest, a_ring_has_two_wires_a_gpu_and_neighbours_pass_on) {

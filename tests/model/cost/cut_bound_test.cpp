@@ -140,7 +140,9 @@ TEST(CutBound, OfANodeThatStandsForAllIsThatOfAll) {
 }
 
 TEST(CutBoundDeathTest, ARunBelowItNamesTheWire) {
-  const Cut cut = Case(8, "commfuse", direct).on(wired(test::pcie_tree()));
+  const Case case_of_all(8, "commfuse", direct);
+  const CutBound bound(case_of_all.program, wired(test::pcie_tree()));
+  const Cut cut = bound.at(case_of_all.program, case_of_all.sizes);
   require_above_cut(std::chrono::nanoseconds(200'001), cut);
   EXPECT_DEATH(require_above_cut(std::chrono::nanoseconds(199'990), cut),
                "nothing is faster than its wires: 199.99 us, where the bytes over the link between a bridge and a root "

@@ -129,8 +129,8 @@ Machine two_roots() {
                                             .gpu_rate = BytesPerSecond{25e9},
                                             .gpus_per_bridge = 4,
                                             .bridges_per_root = 1,
-                                            .bridge_rate = BytesPerSecond{25e9},
-                                            .root_rate = BytesPerSecond{10e9}});
+                                            .bridge_rate = {.value = BytesPerSecond{25e9}},
+                                            .root_rate = Parameter<BytesPerSecond>{.value = BytesPerSecond{10e9}}});
   machine.pair_peers = pair_peers_of(topology, 8, machine.link.peer);
   machine.topology = std::make_shared<const Topology>(topology);
   return machine;

@@ -34,8 +34,8 @@ inline TopologyPlan pcie_tree() {
           .hop_latency = std::chrono::microseconds(1),
           .gpus_per_bridge = 2,
           .bridges_per_root = 2,
-          .bridge_rate = gigabytes(30),
-          .root_rate = gigabytes(20)};
+          .bridge_rate = {.value = gigabytes(30)},
+          .root_rate = Parameter<BytesPerSecond>{.value = gigabytes(20)}};
 }
 
 }  // namespace commfuse::test

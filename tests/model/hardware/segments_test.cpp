@@ -24,8 +24,8 @@ TEST(Segments, OfATreeLeadUpAndDown) {
                                             .gpu_rate = BytesPerSecond{25e9},
                                             .gpus_per_bridge = 2,
                                             .bridges_per_root = 1,
-                                            .bridge_rate = BytesPerSecond{25e9},
-                                            .root_rate = BytesPerSecond{10e9}});
+                                            .bridge_rate = {.value = BytesPerSecond{25e9}},
+                                            .root_rate = Parameter<BytesPerSecond>{.value = BytesPerSecond{10e9}}});
   const Segments segments = segments_of(topology, 4);
   EXPECT_EQ(segments.of_fabric, 0);
   EXPECT_EQ(segments.links_of_a_node, 2 * 7);

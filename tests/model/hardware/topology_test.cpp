@@ -186,7 +186,7 @@ TEST(BuildTopology, what_stays_in_a_node_passes_no_nic_however_near_that_is) {
                     .hop_latency = 500ns,
                     .gpus_per_bridge = 2,
                     .bridges_per_root = 2,
-                    .bridge_rate = gigabytes(30)};
+                    .bridge_rate = {.value = gigabytes(30)}};
   plan.nodes = 2;
   plan.nics_per_node = 1;
   plan.nic_rate = gigabytes(10);
