@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,22 +36,25 @@ struct SizedMachine {
 
 }  // namespace
 
-/// By machine of the library, as it is or raised, and its number of nodes.
+/// By machine of the library, as it is or raised, its number of nodes and how its kernels are launched.
 class StepPoints::Sites {
  public:
   /// Each raised machine, of the size that the plan needs.
-  std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan) {
+  std::vector<RaisedStep> raised(const std::vector<RaisedMachine>& machines, const TrainingPlan& plan, Launch launch) {
     std::vector<RaisedStep> all;
     for (const RaisedMachine& one : machines) {
-      SizedMachine& sized = of(one.machine, plan);
+      SizedMachine& sized = of(one.machine, plan, launch);
       all.push_back({one.parameter, &sized.machine, &sized.times});
     }
     return all;
   }
 
-  SizedMachine& of(const Machine& machine, const TrainingPlan& plan) {
+  SizedMachine& of(const Machine& machine, const TrainingPlan& plan, Launch launch) {
     Machine sized = resized(machine, plan);
-    std::unique_ptr<SizedMachine>& site = sites_[{&machine, sized.nodes}];
+    if (launch == Launch::graph) {  // A step's kernels are priced one by one: the nodes of its graph wait their gap.
+      sized.accelerator.stream_gap = sized.accelerator.graph_node_gap;
+    }
+    std::unique_ptr<SizedMachine>& site = sites_[{&machine, sized.nodes, launch}];
     if (!site) {
       site = std::make_unique<SizedMachine>(std::move(sized), structures_);
     }
@@ -59,7 +63,7 @@ class StepPoints::Sites {
 
  private:
   StructureCache structures_;
-  std::map<std::pair<const Machine*, int>, std::unique_ptr<SizedMachine>> sites_;
+  std::map<std::tuple<const Machine*, int, Launch>, std::unique_ptr<SizedMachine>> sites_;
 };
 
 namespace {
@@ -387,21 +391,21 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   require_no_faults(settings, library_);
   require_no_settings_of_layers(settings);
   require_no_settings_of_other_scopes(settings);
-  SizedMachine& site = sites_->of(library_.machine(settings), plan);
+  const Launch launch = chosen(launch_choices, settings.text("launch"));
+  SizedMachine& site = sites_->of(library_.machine(settings), plan, launch);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
   if (settings.text("jitter") != "none") {
     const Jitter jitter = load_jitter(settings.text("jitter"));
     point.rank_sigma = jitter.rank_sigma.value;
     point.communication_sigma = jitter.communication_sigma.value;
   }
-  if (chosen(launch_choices, settings.text("launch")) == Launch::graph) {
+  if (launch == Launch::graph) {
     point.framework.issue.value = Duration::zero();
-    point.framework.graph_gap = site.machine.accelerator.graph_node_gap.value;
   }
   const std::string& scope = settings.text("scope");
   std::vector<RaisedStep> raised;
   if (chosen(switch_choices, settings.text("uncertainty"))) {
-    raised = sites_->raised(*library_.raised(settings), plan);
+    raised = sites_->raised(*library_.raised(settings), plan, launch);
   }
   StepDoubts doubts(scope == "decode"    ? decoding
                     : scope == "prefill" ? prefilling

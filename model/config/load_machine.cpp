@@ -127,6 +127,9 @@ Accelerator read_accelerator(YamlMap map) {
   accelerator.event_cost = map.duration_parameter("event_cost");
   accelerator.graph_launch_cost = map.duration_parameter("graph_launch_cost");
   accelerator.graph_node_gap = map.duration_parameter("graph_node_gap");
+  if (map.optional_value("stream_gap")) {
+    accelerator.stream_gap = map.duration_parameter("stream_gap");
+  }
   if (std::optional<YamlMap> attention = map.optional_map("attention")) {
     accelerator.attention = read_attention(*attention);
     accelerator.attention_fit = read_fit_scope(*attention);

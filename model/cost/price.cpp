@@ -277,22 +277,32 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
   }
 }
 
+/// How long the device waits before an op that it has launched. GEMMs and memory-bound kernels were measured between
+/// nodes of a graph, so a stream adds to them. Calls of NCCL were measured in a stream one after another, and the
+/// fitted overhead of attention has what frameworks do around the kernel: both already contain the wait.
+Duration gap_before(const Op& op, const Accelerator& accelerator, Launch launch) {
+  if (launch == Launch::graph) {
+    return accelerator.graph_node_gap.value;
+  }
+  return op.kind == OpKind::gemm || op.kind == OpKind::elementwise ? accelerator.stream_gap.value : Duration::zero();
+}
+
 void add_issue_costs(const Program& program, const KernelParts& parts, const Machine& machine, Launch launch,
                      Costs& costs) {
+  const std::size_t ops = program.ops.size();
+  costs.issue.assign(ops, Duration::zero());
   if (launch == Launch::stream) {
-    for (std::size_t op = 0; op < program.ops.size(); ++op) {
-      costs.issue.push_back(parts.launched(op) ? issue_cost(program, program.ops[op], machine) : Duration::zero());
+    for (std::size_t op = 0; op < ops; ++op) {
+      costs.issue[op] = parts.launched(op) ? issue_cost(program, program.ops[op], machine) : Duration::zero();
     }
-    return;
-  }
-  costs.issue.assign(program.ops.size(), Duration::zero());
-  if (!program.ops.empty()) {
+  } else if (ops > 0) {
     costs.issue.front() = machine.accelerator.graph_launch_cost.value;
   }
   for (std::vector<Duration>* times :
        {&costs.duration, &costs.undisturbed, &costs.by_rank, &costs.undisturbed_by_rank}) {
     for (std::size_t i = 0; i < times->size(); ++i) {
-      (*times)[i] += parts.launched(i % program.ops.size()) ? machine.accelerator.graph_node_gap.value : Duration{};
+      const std::size_t op = i % ops;
+      (*times)[i] += parts.launched(op) ? gap_before(program.ops[op], machine.accelerator, launch) : Duration::zero();
     }
   }
 }
@@ -537,7 +547,7 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
     }
   }
   if (options.launch == Launch::stream) {
-    lean(accelerator.launch_cost, accelerator.event_cost);
+    lean(accelerator.launch_cost, accelerator.event_cost, accelerator.stream_gap);
   } else {
     lean(accelerator.graph_launch_cost, accelerator.graph_node_gap);
   }

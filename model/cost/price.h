@@ -19,7 +19,8 @@ namespace commfuse {
 /// that run alone, on SMs and wires; who meets whom is found out during the run (fluid.h).
 enum class Interference : std::uint8_t { none, constant, dynamic };
 
-/// stream: the host issues op by op. graph: one launch, then a gap a node.
+/// stream: the host issues op by op, and the device waits before each GEMM and memory-bound kernel. graph: one launch,
+/// then a gap a node.
 enum class Launch : std::uint8_t { stream, graph };
 
 struct PriceOptions {

@@ -94,6 +94,9 @@ struct Accelerator {
   Parameter<Duration> graph_launch_cost;      ///< Host lane: launching a whole captured graph, once.
   /// Device: wait between two dependent nodes of a graph, beyond what kernel_floor includes.
   Parameter<Duration> graph_node_gap;
+  /// Device: wait before a GEMM or memory-bound kernel that comes from a stream, beyond what kernel_floor includes. A
+  /// hardware file may omit it: 0.
+  Parameter<Duration> stream_gap;
   AttentionParameters attention;
   FitScope attention_fit;
   std::optional<FrameworkKernels> framework_kernels;  ///< Where somebody measured them.

@@ -76,6 +76,7 @@ void visit(Accelerator& accelerator, const std::string& at, const Visit& one) {
   one(at + "event_cost", accelerator.event_cost);
   one(at + "graph_launch_cost", accelerator.graph_launch_cost);
   one(at + "graph_node_gap", accelerator.graph_node_gap);
+  one(at + "stream_gap", accelerator.stream_gap);
   visit(accelerator.attention, at + "attention.", one);
   if (accelerator.framework_kernels) {
     visit(*accelerator.framework_kernels, at + "framework_kernels.", one);

@@ -99,6 +99,7 @@ Shape accelerator() {
               {"event_cost", sourced(duration()), "Of the host, a wait of one lane for another"},
               {"graph_launch_cost", sourced(duration()), "Of a whole CUDA graph"},
               {"graph_node_gap", sourced(duration()), "Wait between nodes of a CUDA graph, beyond kernel_floor"},
+              optional({"stream_gap", sourced(duration()), "Wait before a kernel of a stream, beyond kernel_floor"}),
               optional({"attention", attention()}),
               optional({"framework_kernels", framework_kernels()}),
               {"matrix_units", matrix_units(), "By dtype; at least one"}});

@@ -13,8 +13,6 @@ struct Framework {
   /// Host lane: one kernel or collective, from the framework's own code to the launch.
   Parameter<Duration> issue{std::chrono::microseconds(12), 0.3, Provenance::prior,
                             "11 to 18 us an eager operation of PyTorch, Megatron's fused ones fewer"};
-  /// Device: between two kernels of a captured graph, whose issuing costs the host nothing.
-  Duration graph_gap{};
   /// Whether the host goes on issuing while the device is behind. False: both begin every pass of a layer together.
   bool host_runs_ahead = true;
   /// Whether backward collectives of a column-parallel product run beside its two products.

@@ -62,13 +62,13 @@ void LayerCost::latent_decode(Stream& stream) const {
   if (absorbs) {
     product(stream, tokens_, heads * latent.key_value_rank, model_.head_dim);
   }
-  kernel(stream, latent_decode_time(machine_.accelerator, {.batch = plan_.micro_batch,
-                                                           .seq = point_.cached + 1,
-                                                           .heads = heads,
-                                                           .key_width = keys,
-                                                           .value_width = values,
-                                                           .shared = absorbs,
-                                                           .dtype = decode_attention_size(point_).dtype}));
+  attention(stream, latent_decode_time(machine_.accelerator, {.batch = plan_.micro_batch,
+                                                              .seq = point_.cached + 1,
+                                                              .heads = heads,
+                                                              .key_width = keys,
+                                                              .value_width = values,
+                                                              .shared = absorbs,
+                                                              .dtype = decode_attention_size(point_).dtype}));
   if (absorbs) {
     product(stream, tokens_, heads * latent.value_dim, latent.key_value_rank);
   }

@@ -57,14 +57,16 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
 
 Duration LayerCost::slowed(Duration time) const { return point_.slowdown == 1.0 ? time : times(point_.slowdown, time); }
 
-void LayerCost::kernel(Stream& stream, Duration time) const { collective(stream, slowed(time)); }
-
-void LayerCost::collective(Stream& stream, Duration time) const {
-  stream.add(point_.framework.issue.value, time + point_.framework.graph_gap);
+void LayerCost::kernel(Stream& stream, Duration time) const {
+  collective(stream, slowed(time) + machine_.accelerator.stream_gap.value);
 }
 
+void LayerCost::attention(Stream& stream, Duration time) const { collective(stream, slowed(time)); }
+
+void LayerCost::collective(Stream& stream, Duration time) const { stream.add(point_.framework.issue.value, time); }
+
 void LayerCost::beside(Stream& stream, Duration time, Duration communication) const {
-  collective(stream, std::max(slowed(time), communication));
+  collective(stream, std::max(slowed(time) + machine_.accelerator.stream_gap.value, communication));
 }
 
 Group LayerCost::group_at(std::int64_t stride, std::int64_t ranks) const {
@@ -193,7 +195,7 @@ void LayerCost::decode_core(Stream& stream) const {
     latent_decode(stream);
     return;
   }
-  kernel(stream, decode_attention_time(machine_.accelerator, decode_attention_size(point_)));
+  attention(stream, decode_attention_time(machine_.accelerator, decode_attention_size(point_)));
 }
 
 void LayerCost::attention_core(Stream& stream, Direction direction) const {
@@ -214,7 +216,7 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
     const auto ranks = static_cast<double>(plan_.context);
     const QueryRows rows{.queries = plan_.seq / plan_.context, .keys = plan_.seq, .share = 0.5 / ranks};
     const Duration time = attention_time(machine_.accelerator, size, rows, sms);
-    kernel(stream, forward ? time : times(fused_backward, time));
+    attention(stream, forward ? time : times(fused_backward, time));
     return;
   }
   unfused_core(stream, size, direction);

@@ -108,10 +108,13 @@ class LayerCost {
   void routed_experts(Stream& stream, Direction direction) const;
   void shared_experts(Stream& stream, Direction direction);
   void grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
+  /// A GEMM or memory-bound kernel, for which the device waits (Accelerator::stream_gap).
   void kernel(Stream& stream, Duration time) const;
+  /// Attention's fitted overhead contains the wait.
+  void attention(Stream& stream, Duration time) const;
   /// What it takes on the slowest GPU.
   [[nodiscard]] Duration slowed(Duration time) const;
-  /// No GPU is slower at it.
+  /// A call whose time already contains the wait before it; no GPU is slower at it.
   void collective(Stream& stream, Duration time) const;
   /// A kernel and a collective beside it.
   void beside(Stream& stream, Duration time, Duration communication) const;

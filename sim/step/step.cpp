@@ -457,7 +457,7 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   const GemmSize logits{
       .m = plan.micro_batch, .n = point.model->vocab / plan.tensor, .k = point.model->hidden, .dtype = plan.dtype};
   pass.add(point.framework.issue.value,
-           estimate_gemm(accelerator, logits, accelerator.sms).time + point.framework.graph_gap);
+           estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value);
   return pass.after({}, Duration::zero()).device;
 }
 

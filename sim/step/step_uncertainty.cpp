@@ -45,9 +45,6 @@ Uncertainty step_uncertainty(const StepPoint& point, SiteTimes& times, StepTime 
     }
     StepPoint other = point;
     other.machine = one.machine;
-    if (point.framework.graph_gap > Duration::zero()) {
-      other.framework.graph_gap = one.machine->accelerator.graph_node_gap.value;
-    }
     const Duration longer = time.of(other, *one.times);
     if (longer != nominal) {
       uncertainty.doubts.push_back({one.parameter, math::log(to_seconds(longer) / to_seconds(nominal))});

@@ -69,6 +69,10 @@ std::optional<Setting> cheaper_launches(const Setting& setting, Draws& draws) {
   return shorter(setting, "accelerator.*launch_cost", draws);
 }
 
+std::optional<Setting> shorter_gaps(const Setting& setting, Draws& draws) {
+  return shorter(setting, "accelerator.*_gap", draws);
+}
+
 std::optional<Setting> lower_kernel_floor(const Setting& setting, Draws& draws) {
   return shorter(setting, "accelerator.kernel_floor", draws);
 }
@@ -112,6 +116,8 @@ constexpr std::array laws{
     Law{"cheaper-issue", "Communication that is cheaper to issue never makes a result slower", cheaper_issue,
         must_not_grow<time_of>},
     Law{"cheaper-launches", "Cheaper kernel launches never make a result slower", cheaper_launches,
+        must_not_grow<time_of>},
+    Law{"shorter-gaps", "A shorter wait between kernels never makes a result slower", shorter_gaps,
         must_not_grow<time_of>},
     Law{"lower-kernel-floor", "A shorter least kernel time never makes a result slower", lower_kernel_floor,
         must_not_grow<time_of>},

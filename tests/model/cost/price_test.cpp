@@ -13,7 +13,14 @@
 namespace commfuse {
 namespace {
 
-Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+Machine as_shipped(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+
+/// Without waits between the kernels of a stream, so that prices of ops are those of kernels.
+Machine machine(const char* file) {
+  Machine prompt = as_shipped(file);
+  prompt.accelerator.stream_gap.value = Duration::zero();
+  return prompt;
+}
 
 /// Llama-3.1-70B, 32K tokens, one schedule, priced.
 struct Priced {
@@ -159,6 +166,33 @@ TEST(Price, AGraphPaysOneLaunchAndAGapANode) {
   for (std::size_t op = 0; op < graph.costs.duration.size(); ++op) {
     EXPECT_EQ(graph.costs.duration[op], stream.costs.duration[op] + h100.accelerator.graph_node_gap.value);
     EXPECT_EQ(op == 0 || graph.costs.issue[op] == Duration{}, true);
+  }
+}
+
+TEST(Price, AStreamWaitsBeforeGemmsAndMemoryBoundKernelsAndNotBeforeCommunication) {
+  const Machine h100 = as_shipped("hardware/h100-sxm.yaml");
+  ASSERT_EQ(h100.accelerator.stream_gap.value, std::chrono::nanoseconds(1400));
+  const Machine without = machine("hardware/h100-sxm.yaml");
+  for (const Interference interference : {Interference::none, Interference::constant, Interference::dynamic}) {
+    for (const auto& [scope, strategy] :
+         {std::pair{Scope::down, "commfuse"}, std::pair{Scope::mlp, "serial"}, std::pair{Scope::mlp, "fused_kernel"}}) {
+      const PriceOptions options{.interference = interference};
+      const Priced waits(scope, 4, strategy, h100, options);
+      const Priced prompt(scope, 4, strategy, without, options);
+      std::size_t waiting = 0;
+      for (std::size_t op = 0; op < waits.program.ops.size(); ++op) {
+        const OpKind kind = waits.program.ops[op].kind;
+        const bool is_launched = waits.costs.issue[op] > Duration::zero();
+        const bool is_kernel = kind == OpKind::gemm || kind == OpKind::elementwise;
+        const Duration gap = is_launched && is_kernel ? h100.accelerator.stream_gap.value : Duration::zero();
+        EXPECT_EQ(waits.costs.duration[op] - prompt.costs.duration[op], gap) << strategy << op;
+        EXPECT_EQ(waits.costs.undisturbed[op] - prompt.costs.undisturbed[op], gap) << strategy << op;
+        waiting += gap > Duration::zero() ? 1 : 0;
+      }
+      EXPECT_GT(waiting, 0U) << strategy;
+      // The uncut, undisturbed work is what the kernels themselves take.
+      EXPECT_EQ(waits.costs.compute, prompt.costs.compute);
+    }
   }
 }
 
