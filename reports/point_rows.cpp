@@ -13,6 +13,7 @@
 #include <tuple>
 #include <utility>
 
+#include "model/analysis/memory.h"
 #include "model/schedule/scope.h"
 
 namespace commfuse::reports {
@@ -188,20 +189,45 @@ std::vector<std::string> unusual(const ResultRow& row) {
   return words;
 }
 
-std::vector<std::string> warnings_of(Rows rows) {
+namespace {
+
+/// Calls `each` with every warning of a row.
+template <class Each>
+void for_each_warning(const ResultRow& row, const Each& each) {
   constexpr std::string_view between = "; ";
+  for (std::string_view rest = row.warnings; !rest.empty();) {
+    const std::size_t end = std::min(rest.find(between), rest.size());
+    each(std::string(rest.substr(0, end)));
+    rest.remove_prefix(std::min(end + between.size(), rest.size()));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> warnings_of(Rows rows) {
   std::vector<std::string> all;
   for (const ResultRow& row : rows) {
-    for (std::string_view rest = row.warnings; !rest.empty();) {
-      const std::size_t end = std::min(rest.find(between), rest.size());
-      const std::string one{rest.substr(0, end)};
-      rest.remove_prefix(std::min(end + between.size(), rest.size()));
-      if (std::find(all.begin(), all.end(), one) == all.end()) {
+    for_each_warning(row, [&](const std::string& one) {
+      if (!is_memory_warning(one) && std::find(all.begin(), all.end(), one) == all.end()) {
         all.push_back(one);
       }
-    }
+    });
   }
   return all;
+}
+
+std::string memory_sentence(Rows rows) {
+  LargestNeed need;
+  for (const ResultRow& row : rows) {
+    std::optional<std::string> warning;
+    for_each_warning(row, [&](const std::string& one) {
+      if (is_memory_warning(one)) {
+        warning = one;
+      }
+    });
+    need.add(static_cast<double>(row.buffers.count), std::move(warning));
+  }
+  return need.sentence();
 }
 
 Unit::Unit(Rows rows) {

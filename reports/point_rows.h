@@ -71,8 +71,12 @@ bool can_win(const ResultRow& row, Rows rows);
 /// What was asked of a point beside what headings always say, where it is not what is usual: "faults slow-rank".
 std::vector<std::string> unusual(const ResultRow& row);
 
-/// Every warning of the rows once, in their order.
+/// Every warning of the rows once, in their order, but those of memory.
 std::vector<std::string> warnings_of(Rows rows);
+
+/// What stands first wherever people read the rows: that some do not fit the memory (LargestNeed::sentence). Empty where
+/// all fit.
+std::string memory_sentence(Rows rows);
 
 /// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.
 struct Unit {

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "model/analysis/memory.h"
 #include "model/config/quantity.h"
 #include "model/record/result.h"
 #include "model/wrapped.h"
@@ -108,6 +109,28 @@ std::string memory_in_words(const StepRow& row) {
                              gb("optimizer_gb"), gb("activations_gb"),
                              gathers ? fmt::format(", gathered {:.1f}", gb("gathered_gb")) : ""),
                  "  ", "    ");
+}
+
+/// What a GPU needs where the row says so; a row of prefill says only what does not fit.
+LargestNeed largest_need(std::span<const StepRow> rows) {
+  LargestNeed largest;
+  for (const StepRow& row : rows) {
+    if (!row.has("fits")) {
+      const bool is_full = row.has("warnings") && is_memory_warning(row.text("warnings"));
+      const std::string warnings = is_full ? row.text("warnings") : std::string{};
+      largest.add(0.0, is_full ? std::optional(warnings.substr(0, warnings.find("; "))) : std::nullopt);
+      continue;
+    }
+    const bool is_decode = row.has("cache_gb");
+    const double needed = is_decode ? row.number("weights_gb") + row.number("cache_gb") : row.number("memory_gb");
+    const MemoryNeed need{.needed_gb = needed,
+                          .capacity_gb = row.number("capacity_gb"),
+                          .hardware = row.text("hardware"),
+                          .remedy = is_decode ? "use more tensor ranks, fewer sequences or shorter ones"
+                                              : "use more GPUs, ZeRO, recomputation or a smaller micro-batch"};
+    largest.add(needed, row.holds("fits") ? std::nullopt : std::optional(memory_warning(need)));
+  }
+  return largest;
 }
 
 /// "serial 5344.5, 5420.1, 5460.0 and 5511.3; ": of a row that has them.
@@ -306,8 +329,11 @@ std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows)
   return plans;
 }
 
+std::string memory_sentence(std::span<const StepRow> rows) { return largest_need(rows).sentence(); }
+
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule) {
-  std::string text;
+  const std::string full = memory_sentence(rows);
+  std::string text = full.empty() ? full : wrapped(full, "", "  ");
   for (const PlanRows& plan : plans_of(rows)) {
     std::string memory;
     std::string percentiles;

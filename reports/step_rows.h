@@ -16,6 +16,9 @@ namespace commfuse::reports {
 /// they are among the rows.
 std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule = {});
 
+/// That some rows do not fit the memory (LargestNeed::sentence); empty where all fit. The table begins with it.
+std::string memory_sentence(std::span<const StepRow> rows);
+
 /// Runs of rows that differ in their strategy alone, in the order in which they first come.
 std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows);
 

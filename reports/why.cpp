@@ -157,7 +157,9 @@ nlohmann::ordered_json hold_json(const Hold& hold) {
 std::string why_text(const Explanation& explanation, std::size_t most) {
   const Rows rows(&explanation.row, 1);
   const Unit unit(rows);
-  std::string text = head(explanation, unit) + parts(explanation, unit) + ops(explanation, unit);
+  const std::string full = memory_sentence(rows);
+  std::string text = full.empty() ? full : wrapped(full, "", "  ");
+  text += head(explanation, unit) + parts(explanation, unit) + ops(explanation, unit);
   if (!explanation.holds.empty()) {
     text += holds(explanation, most) + "\n" + priors(explanation);
   }

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "model/analysis/memory.h"
 #include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/cost/priced_shape.h"
@@ -104,12 +105,25 @@ struct PlayedRow {
   Uncertainty uncertainty{};
 };
 
+/// "; " between them. What a rank keeps are its shards of the scope's tensors and the buffers of the schedule.
+std::string warnings_of(const Point& point, const Prediction& prediction) {
+  const Bytes capacity = point.machine.accelerator.hbm_capacity;
+  std::vector<std::string> warnings = outside_fit(prediction.structure->program(), prediction.sizes, point.machine);
+  if (prediction.buffers > capacity) {
+    const auto gigabytes = [](Bytes bytes) { return static_cast<double>(bytes.count) / 1e9; };
+    warnings.insert(warnings.begin(), memory_warning({.needed_gb = gigabytes(prediction.buffers),
+                                                      .capacity_gb = gigabytes(capacity),
+                                                      .hardware = point.machine.name,
+                                                      .remedy = "use more ranks or fewer tokens"}));
+  }
+  return fmt::format("{}", fmt::join(warnings, "; "));
+}
+
 /// All that a prediction says of itself.
 PlayedRow played_row(const Point& point, Prediction& prediction, Predictor& predictor) {
   predictor.add_tails(point, prediction);
   PlayedRow played{row_of(point, prediction)};
-  const Program& program = prediction.structure->program();
-  played.row.warnings = fmt::format("{}", fmt::join(outside_fit(program, prediction.sizes, point.machine), "; "));
+  played.row.warnings = warnings_of(point, prediction);
   if (point.raised != nullptr) {
     played.uncertainty = predictor.uncertainty(point, prediction);
     played.row.makespan_error = error_of(played.uncertainty);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/analysis/memory.h"
 #include "model/check.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
@@ -260,16 +261,30 @@ void add(StepRow& row, const DecodePrediction& decode, const StepPoint& point) {
   row.add("fits", decode.fits);
 }
 
-/// Behind the results of a row.
-void warn_of_nodes(StepRow& row, const StepPoint& point) {
+/// Of a pass whose row has no columns of memory; empty where it fits.
+std::string memory_warning_of(const PrefillPrediction& prefill, const Machine& machine) {
+  const Bytes capacity = machine.accelerator.hbm_capacity;
+  return prefill.memory <= capacity ? std::string{}
+                                    : memory_warning({.needed_gb = gigabytes(prefill.memory),
+                                                      .capacity_gb = gigabytes(capacity),
+                                                      .hardware = machine.name,
+                                                      .remedy = "use more tensor ranks or fewer tokens"});
+}
+
+/// Behind the results of a row, after `warning` where there is one.
+void warn(StepRow& row, const StepPoint& point, std::string warning = {}) {
   const TrainingPlan& plan = point.plan;
   const Machine& machine = *point.machine;
+  const char* between = warning.empty() ? "" : "; ";
   if (plan.tensor > machine.gpus_per_node) {
-    row.add("warnings", fmt::format("{} tensor ranks spread over several nodes of {}, whose network is slower",
-                                    plan.tensor, machine.name));
+    warning += fmt::format("{}{} tensor ranks spread over several nodes of {}, whose network is slower", between,
+                           plan.tensor, machine.name);
   } else if (group_of(machine, 1, plan.tensor, plan.gpus()).nodes > 1) {
-    row.add("warnings", fmt::format("some groups of {} tensor ranks lie across two nodes of {}, and all wait for them",
-                                    plan.tensor, machine.name));
+    warning += fmt::format("{}some groups of {} tensor ranks lie across two nodes of {}, and all wait for them",
+                           between, plan.tensor, machine.name);
+  }
+  if (!warning.empty()) {
+    row.add("warnings", std::move(warning));
   }
 }
 
@@ -329,7 +344,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   std::vector<StepRow> rows{asked(settings, point.plan, "all_reduce")};
   add_links(rows.back(), *point.machine);
   add(rows.back(), predict_decode(point, times), point);
-  warn_of_nodes(rows.back(), point);
+  warn(rows.back(), point);
   doubts.add(point, 0);
   if (!shared.sequence_parallel) {
     return rows;
@@ -347,7 +362,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
       }
       require_possible(point);
       add(rows.back(), predict_decode(point, times), point);
-      warn_of_nodes(rows.back(), point);
+      warn(rows.back(), point);
       doubts.add(point, rows.size() - 1);
     } catch (const ConfigError& error) {
       rows.back().add("reason", error.what());
@@ -360,13 +375,16 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
 StepRow row_of(const Settings& settings, const StepPoint& point, SiteTimes& times) {
   StepRow row = asked(settings, point.plan, point.strategies.front()->name);
   add_links(row, *point.machine);
+  std::string warning;
   if (settings.text("scope") == "prefill") {
-    add(row, predict_prefill(point, times), point);
+    const PrefillPrediction prefill = predict_prefill(point, times);
+    add(row, prefill, point);
+    warning = memory_warning_of(prefill, *point.machine);
   } else {
     const bool differ = point.rank_sigma > 0.0;
     add(row, predict_step(point, times), differ ? std::optional(step_percentiles(point, times)) : std::nullopt, point);
   }
-  warn_of_nodes(row, point);
+  warn(row, point, std::move(warning));
   return row;
 }
 

@@ -354,7 +354,7 @@ constexpr std::array columns{
                  put_text<&Row::attention_kernel>},
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
-    ResultColumn{"warnings", "sizes outside those that a fit saw", ColumnType::text,
+    ResultColumn{"warnings", "memory that is too small; sizes outside those that a fit saw", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.warnings); }, put_text<&Row::warnings>},
     ResultColumn{"schedule_sha256", "digest of the schedule's canonical text", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.schedule_sha256); },

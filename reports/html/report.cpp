@@ -27,6 +27,7 @@
 #include "reports/html/study_sections.h"
 #include "reports/html/timeline_block.h"
 #include "reports/html/winners.h"
+#include "reports/point_rows.h"
 
 namespace commfuse::reports {
 
@@ -142,8 +143,9 @@ std::string Page::first_sentence() const {
   if (results.empty()) {
     return "No point has a result.";
   }
+  const std::string full = memory_sentence(results);
   const std::string text = on_one_line(summary(results, input_.rule));
-  return text.empty() ? on_one_line(verdict(results, input_.rule)) : text;
+  return full + (full.empty() ? "" : " ") + (text.empty() ? on_one_line(verdict(results, input_.rule)) : text);
 }
 
 std::string lower_first(std::string text) {

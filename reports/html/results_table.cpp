@@ -84,7 +84,8 @@ std::string row_html(const PointView& point, const ResultRow& row) {
 std::string verdict_of(const PointView& point, const VerdictRule& rule) {
   std::vector<ResultRow> rows;
   std::copy_if(point.rows.begin(), point.rows.end(), std::back_inserter(rows), has_result);
-  std::string text = rows.size() < 2 ? std::string{} : verdict(rows, rule);
+  std::string text = memory_sentence(rows);
+  text += rows.size() < 2 ? std::string{} : (text.empty() ? "" : " ") + verdict(rows, rule);
   if (const std::vector<std::string> warnings = warnings_of(rows); !warnings.empty()) {
     text += fmt::format("{}Beyond the fit: {}.", text.empty() ? "" : " ", fmt::join(warnings, "; "));
   }

@@ -70,20 +70,28 @@ std::string infeasible(std::span<const ResultRow> rows) {
   return text;
 }
 
+/// What does not fit comes first.
+std::string memory_line(std::span<const ResultRow> rows) {
+  const std::string sentence = reports::memory_sentence(rows);
+  return sentence.empty() ? sentence : wrapped(sentence, "", "  ");
+}
+
 std::string table(std::span<const ResultRow> all, const VerdictRule& rule) {
   Rows rows;
   std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
   rows = reports::ordered_by_point(std::move(rows));
   std::string text;
-  for (const std::string& part : {tables(rows, rule), reports::tails_table(rows), reports::summary(rows, rule),
-                                  reports::scaling_text(reports::scalings_of(rows)), infeasible(all)}) {
+  for (const std::string& part :
+       {memory_line(rows), tables(rows, rule), reports::tails_table(rows), reports::summary(rows, rule),
+        reports::scaling_text(reports::scalings_of(rows)), infeasible(all)}) {
     text += (text.empty() || part.empty() ? "" : "\n") + part;
   }
   return text;
 }
 
 std::string map(std::span<const ResultRow> all, const VerdictRule& rule) {
-  std::string text = reports::map_text(reports::maps_of(all, rule), rule);
+  std::string text = memory_line(all);
+  text += (text.empty() ? "" : "\n") + reports::map_text(reports::maps_of(all, rule), rule);
   for (const std::string& part : {reports::scaling_text(reports::scalings_of(all)), infeasible(all)}) {
     text += (part.empty() ? "" : "\n") + part;
   }

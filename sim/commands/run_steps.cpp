@@ -9,6 +9,7 @@
 #include <string>
 
 #include "model/config/command_line.h"
+#include "model/wrapped.h"
 #include "reports/crossover.h"
 #include "reports/step_rows.h"
 #include "sim/commands/setting_flags.h"
@@ -25,7 +26,9 @@ std::string table(std::span<const StepRow> rows, const VerdictRule& rule) {
 
 std::string map(std::span<const StepRow> rows, const VerdictRule& rule) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
-  return reports::map_text(reports::maps_of(rows, rule), rule) + (scaling.empty() ? "" : "\n") + scaling;
+  const std::string full = reports::memory_sentence(rows);
+  return (full.empty() ? full : wrapped(full, "", "  ") + "\n") +
+         reports::map_text(reports::maps_of(rows, rule), rule) + (scaling.empty() ? "" : "\n") + scaling;
 }
 
 template <std::string (*write)(std::span<const StepRow>)>

@@ -463,17 +463,6 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
 
 }  // namespace
 
-PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
-  const Tokens tokens{point.plan.micro_batch, point.plan.seq};
-  const ForwardFlops flops = forward_flops(*point.model, tokens, AttentionCount::causal);
-  PrefillPrediction prediction;
-  prediction.time = forward_pass(point, sites);
-  const double seconds = to_seconds(prediction.time);
-  prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
-  prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
-  return prediction;
-}
-
 namespace {
 
 /// Throws ConfigError where it leaves 64 bits.
@@ -495,6 +484,21 @@ Bytes cache_of_layers(const StepPoint& point) {
 }
 
 }  // namespace
+
+PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
+  const Tokens tokens{point.plan.micro_batch, point.plan.seq};
+  const ForwardFlops flops = forward_flops(*point.model, tokens, AttentionCount::causal);
+  PrefillPrediction prediction;
+  prediction.time = forward_pass(point, sites);
+  const double seconds = to_seconds(prediction.time);
+  prediction.tokens_per_second = static_cast<double>(tokens.count()) / seconds;
+  prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
+  StepPoint filled = point;
+  filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // the new token counts
+  prediction.memory =
+      Bytes{parameters_on_gpu(*point.model, point.plan, 0) * bytes_of(point.plan.dtype)} + cache_of_layers(filled);
+  return prediction;
+}
 
 DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   check(point.cached > 0 && point.plan.seq == 1, "a decoding step is one token a sequence, with keys before it");

@@ -63,6 +63,7 @@ struct PrefillPrediction {
   Duration time{};
   double tokens_per_second = 0.0;
   double mfu = 0.0;
+  Bytes memory;  ///< Weights of one GPU, and the keys, values and states that the pass leaves: the least it needs.
 };
 
 /// Logits are those of the last token of each sequence. Requires a possible point with one stage.

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/analysis/memory.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::string_view opening = "out of memory: ";
+
+}  // namespace
+
+std::string memory_warning(const MemoryNeed& need) {
+  return fmt::format("{}a GPU needs {:.2f} GB and one of {} has {:.2f} GB, so {}", opening, need.needed_gb,
+                     need.hardware, need.capacity_gb, need.remedy);
+}
+
+bool is_memory_warning(std::string_view warning) { return warning.starts_with(opening); }
+
+void LargestNeed::add(double needed, std::optional<std::string> warning) {
+  ++rows_;
+  if (!warning) {
+    return;
+  }
+  ++full_;
+  if (needed > needed_ || warning_.empty()) {
+    needed_ = needed;
+    warning_ = *std::move(warning);
+  }
+}
+
+std::string LargestNeed::sentence() const {
+  if (full_ == 0) {
+    return {};
+  }
+  std::string text = warning_.substr(opening.size());
+  if (full_ > 1) {
+    constexpr std::string_view needs = " needs ";
+    text.insert(text.find(needs) + needs.size(), "up to ");
+  }
+  const std::string where = rows_ == 1 ? "" : fmt::format(" in {} of {} rows", full_, rows_);
+  return fmt::format("Out of memory{}: {}.", where, text);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said where a GPU's memory cannot hold what a rank needs. Results carry it among their warnings; tables and
+// pages for people begin with it.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace commfuse {
+
+/// What one GPU needs at once, and what it has. 1 GB is 10^9 bytes.
+struct MemoryNeed {
+  double needed_gb = 0.0;
+  double capacity_gb = 0.0;
+  std::string hardware;
+  std::string_view remedy;  ///< "use more ranks or fewer tokens"
+};
+
+/// "out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or fewer tokens".
+std::string memory_warning(const MemoryNeed& need);
+
+/// Whether memory_warning wrote it.
+bool is_memory_warning(std::string_view warning);
+
+/// The largest need among rows of results.
+class LargestNeed {
+ public:
+  /// Of every row, with what it needs; without a warning where it fits.
+  void add(double needed, std::optional<std::string> warning);
+
+  /// "Out of memory in 3 of 9 rows: a GPU needs up to 130.25 GB and …"; empty where all rows fit.
+  [[nodiscard]] std::string sentence() const;
+
+ private:
+  std::size_t rows_ = 0;
+  std::size_t full_ = 0;
+  double needed_ = 0.0;
+  std::string warning_;
+};
+
+}  // namespace commfuse
