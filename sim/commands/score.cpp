@@ -12,13 +12,16 @@
 #include <memory>
 #include <optional>
 
+#include "model/config/catalogue.h"
 #include "model/config/command_line.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "reports/accuracy.h"
+#include "reports/engine_agreement.h"
 #include "reports/score.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/score/engine_agreement.h"
 #include "sim/score/kinds.h"
 #include "sim/score/score.h"
 #include "sim/sweep/progress.h"
@@ -34,22 +37,27 @@ struct ScoreRequest {
   std::string progress = "auto";
   std::optional<double> max_median;  // fractions
   std::optional<double> max_p90;
+  bool dynamic = false;
 };
 
 using Scores = std::vector<TableScore>;
 
-Scores scores_of(const ScoreRequest& request) {
-  const auto tables =
-      score::tables_in(request.data.empty() ? std::vector{score::published_tables().string()} : request.data);
+Progress progress_of(const ScoreRequest& request, std::size_t total, std::string_view noun) {
   const auto start = std::chrono::steady_clock::now();
-  Progress progress(
-      progress_form(request.progress, ::isatty(STDERR_FILENO) != 0), tables.size(),
+  return Progress(
+      progress_form(request.progress, ::isatty(STDERR_FILENO) != 0), total,
       [start] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start); },
       [](const std::string& text) {
         std::fputs(text.c_str(), stderr);
         std::fflush(stderr);
       },
-      "tables");
+      noun);
+}
+
+Scores scores_of(const ScoreRequest& request) {
+  const auto tables =
+      score::tables_in(request.data.empty() ? std::vector{score::published_tables().string()} : request.data);
+  Progress progress = progress_of(request, tables.size(), "tables");
   Scores scores = score::score_tables(tables, request.options, [&] { progress.finished(true); });
   progress.end();
   return scores;
@@ -126,10 +134,26 @@ double fraction_of(double percent, const std::string& flag) {
   return percent / 100.0;
 }
 
+/// Misses the gate where a bar is not reached.
+int run_agreement(const ScoreRequest& request) {
+  const std::vector<std::string> machines = known_names(Catalogue::hardware);
+  Progress progress = progress_of(request, score::runs_of_engine_agreement(machines), "points");
+  const std::vector<EngineAgreement> all = score::engine_agreement(machines, [&] { progress.finished(true); });
+  progress.end();
+  fmt::print("{}", request.format == "json"       ? reports::agreement_json(all)
+                   : request.format == "markdown" ? reports::agreement_section(all)
+                                                  : reports::agreement_table(all));
+  const bool met = std::ranges::all_of(agreement_bars(all), &AgreementBar::met);
+  return met ? exit_code::done : exit_code::gate_missed;
+}
+
 int run_score(const ScoreRequest& request) {
   constexpr std::array<std::string_view, 3> formats{"table", "json", "markdown"};
   require_word("--output", request.format, formats, "format");
   require_word("--progress", request.progress, progress_words, "form");
+  if (request.dynamic) {
+    return run_agreement(request);
+  }
   if (!request.options.kind.empty()) {
     require_kind(request.options.kind);
   }
@@ -146,8 +170,9 @@ int run_score(const ScoreRequest& request) {
   return !over.empty() ? exit_code::gate_missed : !faults.empty() ? exit_code::failed_points : exit_code::done;
 }
 
-void add_limit(CLI::App& command, const std::string& flag, std::optional<double>& limit, const std::string& help) {
-  command
+CLI::Option* add_limit(CLI::App& command, const std::string& flag, std::optional<double>& limit,
+                       const std::string& help) {
+  return command
       .add_option_function<double>(
           flag, [&limit, flag](double percent) { limit = fraction_of(percent, flag); }, help)
       ->check(CLI::Range(0.0, 1e6))
@@ -159,13 +184,24 @@ void add_limit(CLI::App& command, const std::string& flag, std::optional<double>
 void add_score(CLI::App& app, int& status) {
   add_verb(app, "score", "Set predictions against tables of measurements", [&status](CLI::App& command) {
     const auto request = std::make_shared<ScoreRequest>();
-    command.add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
-        ->type_name("PATH");
-    command.add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
-        ->type_name("KIND");
-    command.add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back");
-    add_limit(command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
-    add_limit(command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
+    CLI::Option* data =
+        command.add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")
+            ->type_name("PATH");
+    CLI::Option* kind =
+        command.add_option("--kind", request->options.kind, "Only tables of one kind, as in gemm or collective")
+            ->type_name("KIND");
+    CLI::Option* held_out =
+        command.add_flag("--held-out", request->options.held_out, "Only rows that every fit kept back");
+    CLI::Option* median =
+        add_limit(command, "--max-median", request->max_median, "Exit with 4 when a table's median error is over it");
+    CLI::Option* p90 =
+        add_limit(command, "--max-p90", request->max_p90, "Exit with 4 when a table's 90th percentile is over it");
+    command.add_flag("--dynamic", request->dynamic, "Score no table: default prices against the dynamic engine")
+        ->excludes(data)
+        ->excludes(kind)
+        ->excludes(held_out)
+        ->excludes(median)
+        ->excludes(p90);
     command.add_option("-o,--output", request->format, "table, json, markdown (docs/accuracy.md)")
         ->type_name("FORMAT")
         ->capture_default_str()
@@ -179,10 +215,13 @@ void add_score(CLI::App& app, int& status) {
         "comments or a column tell the machine (known_as in configs/hardware). What the\n"
         "model cannot express is skipped and counted; faulty rows are named on stderr,\n"
         "and the exit code is 3. docs/accuracy.md shows the scores of today.\n\n"
+        "--dynamic runs every shipped machine with --interference static and dynamic,\n"
+        "about a minute on two cores, and exits with 4 where they are too far apart.\n\n"
         "Examples:\n"
         "  commfuse-sim score\n"
         "  commfuse-sim score --data measured/ --held-out -o json\n"
-        "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20");
+        "  commfuse-sim score --data mine.csv --max-median 8 --max-p90 20\n"
+        "  commfuse-sim score --dynamic");
     command.callback([request, &status] { status = run_score(*request); });
   });
 }

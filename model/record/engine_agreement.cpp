@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/record/engine_agreement.h"
+
+#include "model/record/score.h"
+
+namespace commfuse {
+
+std::vector<AgreementBar> agreement_bars(std::span<const EngineAgreement> machines) {
+  std::vector<double> differences;
+  std::size_t conflicts = 0;
+  for (const EngineAgreement& one : machines) {
+    differences.insert(differences.end(), one.differences.begin(), one.differences.end());
+    conflicts += one.conflicts.size();
+  }
+  const ErrorSummary summary = summary_of(differences);
+  return {{"median difference", 0.10, summary.median},
+          {"largest difference", 0.25, summary.max},
+          {"conflicts", 0.0, static_cast<double>(conflicts), false}};
+}
+
+}  // namespace commfuse

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "reports/engine_agreement.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "model/record/score.h"
+
+namespace commfuse::reports {
+
+namespace {
+
+using Agreements = std::span<const EngineAgreement>;
+
+std::string percent(double share) { return fmt::format("{:.2f}", 100.0 * share); }
+
+std::string number_of(const AgreementBar& bar, double number) {
+  return bar.is_share ? percent(number) : fmt::format("{:.0f}", number);
+}
+
+constexpr std::string_view heading =
+    "\n## Static against dynamic\n\n"
+    "Written by `commfuse-sim score --dynamic -o markdown`, without any table of measurements. By default a kernel is\n"
+    "slowed by whatever may run beside it, at prices that stay fixed (`--interference static`); the dynamic engine "
+    "finds\n"
+    "out what does run beside it. Both play the MLP of Llama-3.1-70B on every machine of `configs/hardware` and\n"
+    "`configs/clusters`, on 4, 8 and 16 ranks where it has them, over 2K, 8K and 32K tokens, by the fastest form of "
+    "every\n"
+    "strategy. A difference is |static / dynamic - 1| of a time, in %. A point has a winner where the\n"
+    "[verdict](metrics.md) of one side names one; it is a conflict where that strategy does not even tie on the "
+    "other.\n\n";
+
+}  // namespace
+
+std::string agreement_section(Agreements machines) {
+  std::string text = std::string(heading) + "| what | bar | reached | met |\n|---|---|---|---|\n";
+  for (const AgreementBar& bar : agreement_bars(machines)) {
+    text += fmt::format("| {} | {} | {} | {} |\n", bar.what, number_of(bar, bar.bar), number_of(bar, bar.reached),
+                        bar.met() ? "yes" : "no");
+  }
+  text +=
+      "\n| machine | ranks | pairs | median | largest | points | with a winner | conflicts |\n"
+      "|---|---|---|---|---|---|---|---|\n";
+  for (const EngineAgreement& one : machines) {
+    const ErrorSummary summary = summary_of(one.differences);
+    const bool any = summary.n > 0;
+    text += fmt::format("| {} | {} | {} | {} | {} | {} | {} | {} |\n", one.machine, fmt::join(one.ranks, ", "),
+                        summary.n, any ? percent(summary.median) : "-", any ? percent(summary.max) : "-", one.points,
+                        one.winners, one.conflicts.size());
+  }
+  return text;
+}
+
+std::string agreement_table(Agreements machines) {
+  constexpr const char* line = "{:<22} {:>6} {:>8} {:>8} {:>7} {:>8} {:>10}\n";
+  std::string text =
+      fmt::format(line, "static to dynamic, %", "pairs", "median", "largest", "points", "winners", "conflicts");
+  for (const EngineAgreement& one : machines) {
+    const ErrorSummary summary = summary_of(one.differences);
+    text += fmt::format(line, one.machine, summary.n, percent(summary.median), percent(summary.max), one.points,
+                        one.winners, one.conflicts.size());
+    for (const std::string& conflict : one.conflicts) {
+      text += fmt::format("  {}\n", conflict);
+    }
+  }
+  for (const AgreementBar& bar : agreement_bars(machines)) {
+    text += fmt::format("{}: {}, at most {}: {}\n", bar.what, number_of(bar, bar.reached), number_of(bar, bar.bar),
+                        bar.met() ? "met" : "not met");
+  }
+  return text;
+}
+
+std::string agreement_json(Agreements machines) {
+  nlohmann::ordered_json object{{"schema", engine_agreement_schema}};
+  for (const AgreementBar& bar : agreement_bars(machines)) {
+    object["bars"].push_back({{"what", bar.what}, {"bar", bar.bar}, {"reached", bar.reached}, {"met", bar.met()}});
+  }
+  for (const EngineAgreement& one : machines) {
+    const ErrorSummary summary = summary_of(one.differences);
+    object["machines"].push_back({{"machine", one.machine},
+                                  {"ranks", one.ranks},
+                                  {"points", one.points},
+                                  {"pairs", summary.n},
+                                  {"median", summary.median},
+                                  {"max", summary.max},
+                                  {"winners", one.winners},
+                                  {"conflicts", one.conflicts}});
+  }
+  return object.dump(2) + "\n";
+}
+
+}  // namespace commfuse::reports
