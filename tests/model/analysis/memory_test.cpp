@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/analysis/memory.h"
+
+#include <gtest/gtest.h>
+
+namespace commfuse {
+namespace {
+
+std::string warning_of(double needed) {
+  return memory_warning(
+      {.needed_gb = needed, .capacity_gb = 80.0, .hardware = "h100-sxm", .remedy = "use more ranks or fewer tokens"});
+}
+
+TEST(MemoryWarning, HasBothNumbersAndARemedy) {
+  EXPECT_EQ(warning_of(130.254),
+            "out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or fewer tokens");
+  EXPECT_TRUE(is_memory_warning(warning_of(130.0)));
+  EXPECT_FALSE(is_memory_warning("m is 131072, and the fit saw 1 to 65536"));
+}
+
+TEST(LargestNeed, OfOneRowIsItsOwn) {
+  LargestNeed need;
+  need.add(130.254, warning_of(130.254));
+  EXPECT_EQ(
+      need.sentence(),
+      "Out of memory: a GPU needs 130.25 GB and one of h100-sxm has 80.00 GB, so use more ranks or fewer tokens.");
+}
+
+TEST(LargestNeed, CountsTheRowsThatDoNotFitAndTakesTheLargest) {
+  LargestNeed need;
+  need.add(70.0, std::nullopt);
+  need.add(90.5, warning_of(90.5));
+  need.add(101.0, warning_of(101.0));
+  need.add(95.0, warning_of(95.0));
+  EXPECT_EQ(need.sentence(),
+            "Out of memory in 3 of 4 rows: a GPU needs up to 101.00 GB and one of h100-sxm has 80.00 GB, so use more "
+            "ranks or fewer tokens.");
+}
+
+TEST(LargestNeed, SaysNothingWhereAllFit) {
+  LargestNeed need;
+  EXPECT_EQ(need.sentence(), "");
+  need.add(79.0, std::nullopt);
+  EXPECT_EQ(need.sentence(), "");
+}
+
+}  // namespace
+}  // namespace commfuse
