@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <string>
 
+#include "model/analysis/memory.h"
 #include "model/config/command_line.h"
 #include "model/wrapped.h"
 #include "reports/crossover.h"
@@ -51,9 +52,14 @@ StepRender step_renderer(std::string_view format) {
 void warn_once(std::span<const StepRow> rows) {
   std::vector<std::string_view> said;
   for (const StepRow& row : rows) {
-    if (row.has("warnings") && std::find(said.begin(), said.end(), row.text("warnings")) == said.end()) {
-      said.emplace_back(row.text("warnings"));
-      fmt::print(stderr, "warning: {}\n", said.back());
+    std::string_view warning = row.has("warnings") ? row.text("warnings") : std::string_view{};
+    if (is_memory_warning(warning)) {  // which stands in the first line of the output
+      warning.remove_prefix(std::min(warning.size(), warning.find("; ")));
+      warning.remove_prefix(std::min(warning.size(), std::string_view("; ").size()));
+    }
+    if (!warning.empty() && std::find(said.begin(), said.end(), warning) == said.end()) {
+      said.emplace_back(warning);
+      fmt::print(stderr, "warning: {}\n", warning);
     }
   }
 }

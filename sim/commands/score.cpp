@@ -216,7 +216,7 @@ void add_score(CLI::App& app, int& status) {
         "model cannot express is skipped and counted; faulty rows are named on stderr,\n"
         "and the exit code is 3. docs/accuracy.md shows the scores of today.\n\n"
         "--dynamic runs every shipped machine with --interference static and dynamic,\n"
-        "about a minute on two cores, and exits with 4 where they are too far apart.\n\n"
+        "some seconds, and exits with 4 where they are too far apart.\n\n"
         "Examples:\n"
         "  commfuse-sim score\n"
         "  commfuse-sim score --data measured/ --held-out -o json\n"

@@ -120,11 +120,12 @@ TEST(Memory, IsSaidFirstBySweepWhyAndReport) {
   const OwnFolder folder;
   const std::string settings =
       " --scope mlp --hardware l40s-pcie --ranks 4 --model llama-3.1-70b --seq 1M --strategy serial,sliced";
+  std::ofstream("sweep.yaml") << "schema: commfuse.sweep/1\ntitle: memory\naxes:\n  - batch: [1]\n";
   const Outcome why = run_program(
       "commfuse-sim why --scope mlp --hardware l40s-pcie --ranks 4 --model llama-3.1-70b "
       "--seq 1M --strategy serial");
   EXPECT_TRUE(begins(why.out)) << why.out << why.err;
-  const Outcome sweep = run_program("commfuse-sim sweep --out sweep" + settings + " --axis batch=1");
+  const Outcome sweep = run_program("commfuse-sim sweep sweep.yaml --out sweep" + settings);
   ASSERT_EQ(sweep.code, 0) << sweep.err;
   EXPECT_TRUE(begins(sweep.out)) << sweep.out;
   const std::string page = contents_of("sweep/report.html");
