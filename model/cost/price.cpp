@@ -291,19 +291,23 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
                      Costs& costs) {
   const std::size_t ops = program.ops.size();
   costs.issue.assign(ops, Duration::zero());
-  if (launch == Launch::stream) {
-    for (std::size_t op = 0; op < ops; ++op) {
-      costs.issue[op] = parts.launched(op) ? issue_cost(program, program.ops[op], machine) : Duration::zero();
+  for (std::size_t op = 0; op < ops; ++op) {
+    if (!parts.launched(op)) {
+      continue;
     }
-  } else if (ops > 0) {
-    costs.issue.front() = machine.accelerator.graph_launch_cost.value;
+    if (launch == Launch::stream) {
+      costs.issue[op] = issue_cost(program, program.ops[op], machine);
+    }
+    const Duration gap = gap_before(program.ops[op], machine.accelerator, launch);
+    for (std::vector<Duration>* times :
+         {&costs.duration, &costs.undisturbed, &costs.by_rank, &costs.undisturbed_by_rank}) {
+      for (std::size_t i = op; i < times->size(); i += ops) {  // of the ranks one after another, or of all
+        (*times)[i] += gap;
+      }
+    }
   }
-  for (std::vector<Duration>* times :
-       {&costs.duration, &costs.undisturbed, &costs.by_rank, &costs.undisturbed_by_rank}) {
-    for (std::size_t i = 0; i < times->size(); ++i) {
-      const std::size_t op = i % ops;
-      (*times)[i] += parts.launched(op) ? gap_before(program.ops[op], machine.accelerator, launch) : Duration::zero();
-    }
+  if (launch == Launch::graph && ops > 0) {
+    costs.issue.front() = machine.accelerator.graph_launch_cost.value;
   }
 }
 
