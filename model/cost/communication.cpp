@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <vector>
+#include <numbers>
 
 #include "model/check.h"
 #include "model/cost/op_time.h"
@@ -24,16 +24,18 @@ double ramp(double wire, const Parameter<Bytes>& size, int shares = 1) {
   return most > 0.0 ? wire * most / (wire + most) : 0.0;
 }
 
+// `links`, below: how many times as fast the wires are as those that are priced.
+
 /// `own` bytes a rank has of the whole; `steps` times that are its wire bytes.
-Duration by_protocol(const ProtocolParameters& protocol, int steps, double own) {
+Duration by_protocol(const ProtocolParameters& protocol, int steps, double own, double links = 1.0) {
   const double wire = own * steps;
-  const double moving =
-      (wire + ramp(wire, protocol.ramp_size)) / protocol.rate.value.value + own / protocol.own_copy_rate.value.value;
+  const double moving = (wire + ramp(wire, protocol.ramp_size)) / (protocol.rate.value.value / links) +
+                        own / protocol.own_copy_rate.value.value;
   return protocol.base_latency.value + steps * protocol.step_latency.value + op_time(moving, "a collective");
 }
 
-Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total) {
-  const double moving = (total + ramp(total, nvls.ramp_size_per_rank, ranks)) / nvls.rate.value.value;
+Duration in_the_switch(const SwitchParameters& nvls, int ranks, double total, double links) {
+  const double moving = (total + ramp(total, nvls.ramp_size_per_rank, ranks)) / (nvls.rate.value.value / links);
   return nvls.base_latency.value + op_time(moving, "a collective");
 }
 
@@ -47,18 +49,19 @@ struct Climb {
   int nodes = 2;
   int ranks_per_node = 1;
   double total = 0.0;  ///< Bytes of the tensor.
+  double links = 1.0;
 };
 
 /// By Simple.
 double simple_tree_seconds(const TreeParameters& tree, const Climb& climb) {
   const double filled = climb.total + ramp(climb.total, tree.ramp_size_per_rank, climb.ranks_per_node);
-  return tree_seconds(tree, math::log2(climb.nodes), filled / rate_over(tree, climb.nodes).value.value);
+  return tree_seconds(tree, math::log2(climb.nodes), filled / (rate_over(tree, climb.nodes).value.value / climb.links));
 }
 
 /// By another protocol, or Simple where that is not known.
 double other_tree_seconds(const TreeParameters& tree, const std::optional<TreeProtocol>& protocol, const Climb& climb) {
   return protocol ? tree_seconds(*protocol, math::log2(climb.nodes),
-                                 climb.total / rate_over(*protocol, climb.nodes).value.value)
+                                 climb.total / (rate_over(*protocol, climb.nodes).value.value / climb.links))
                   : simple_tree_seconds(tree, climb);
 }
 
@@ -76,7 +79,7 @@ Duration by_tree(const TreeParameters& tree, NcclKernel kernel, const Climb& cli
 }
 
 /// By one of NCCL's kernels.
-Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, const NcclTask& task) {
+Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, const NcclTask& task, double links) {
   const int steps = task.passes * (task.ranks - 1);
   const int ranks = task.ranks;
   const int nodes = task.nodes;
@@ -86,19 +89,94 @@ Duration by_kernel(const CollectiveParameters& parameters, NcclKernel kernel, co
   switch (kernel) {
     case NcclKernel::ll: {
       const double full = std::min(static_cast<double>(nccl->ll_fill.value.count), own * parameters.ctas.value);
-      return by_protocol(nccl->ll, steps, std::max(own, full));
+      return by_protocol(nccl->ll, steps, std::max(own, full), links);
     }
-    case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own);
-    case NcclKernel::simple: return by_protocol(parameters, steps, own);
+    case NcclKernel::ll128: return by_protocol(nccl->ll128 ? *nccl->ll128 : parameters, steps, own, links);
+    case NcclKernel::simple: return by_protocol(parameters, steps, own, links);
     case NcclKernel::nvls:
-      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes) : by_protocol(parameters, steps, own);
+      return nccl->nvls ? in_the_switch(*nccl->nvls, ranks, bytes, links) : by_protocol(parameters, steps, own, links);
     case NcclKernel::tree_ll:
     case NcclKernel::tree_ll128:
     case NcclKernel::tree_simple:
       check(parameters.tree != nullptr, "who tells NCCL of a tree says what it takes");
-      return by_tree(*parameters.tree, kernel, {nodes, ranks / nodes, bytes});
+      return by_tree(*parameters.tree, kernel, {nodes, ranks / nodes, bytes, links});
   }
   return {};
+}
+
+/// A kernel with its price.
+struct Priced {
+  NcclKernel kernel = NcclKernel::simple;
+  Duration time = Duration::max();
+};
+
+const Priced& cheaper(const Priced& one, const Priced& other) { return other.time < one.time ? other : one; }
+
+/// Below what no kernel takes.
+Duration least_of_any(const CollectiveParameters& parameters, const NcclTask& task, double links) {
+  Duration least = Duration::max();
+  for (const NcclKernel kernel : all_nccl_kernels) {
+    least = std::min(least, by_kernel(parameters, kernel, task, links));
+  }
+  return least;
+}
+
+/// What NCCL chooses, and the cheapest of what it would choose for messages of this size and larger ones, each priced
+/// at the least size from which it would. `until`: how fast the fastest links are on which it may choose.
+struct Choices {
+  Priced chosen;
+  Priced cheapest;
+};
+
+Choices choices_of(const CollectiveParameters& parameters, const NcclTask& task, double links, double until) {
+  constexpr double step = std::numbers::sqrt2;  // small enough not to pass over a kernel that counts
+  Choices choices;
+  NcclTuning tuning = parameters.nccl->tuning;
+  for (double times = 1.0; times == 1.0 || times <= until; times *= step) {
+    tuning.channel_rate.value = times * parameters.nccl->tuning.channel_rate.value;
+    NcclTask larger = task;
+    while (true) {
+      const NcclOffers offers = nccl_offers(tuning, larger);
+      for (std::size_t i = 0; i < offers.count; ++i) {
+        larger.total = offers.kernels[i].total;
+        const NcclKernel kernel = offers.kernels[i].kernel;
+        const Priced offer{kernel, by_kernel(parameters, kernel, larger, links)};
+        if (times == 1.0 && larger.total == task.total) {
+          choices.chosen = offer;
+        }
+        choices.cheapest = cheaper(choices.cheapest, offer);
+      }
+      larger.total = offers.until;
+      if (std::isinf(larger.total) || least_of_any(parameters, larger, links) >= choices.cheapest.time) {
+        break;
+      }
+    }
+  }
+  return choices;
+}
+
+/// Rounded down.
+Duration times(double factor, Duration time) {
+  return factor == 1.0 ? time : Duration{static_cast<std::int64_t>(factor * static_cast<double>(time.count()))};
+}
+
+/// On the links of the file.
+Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& task) {
+  const NcclTuning& tuning = parameters.nccl->tuning;
+  const auto [chosen, cheapest] = choices_of(parameters, task, tuning.hypothetical, 1.0);
+  const Duration most = times(measured_step(tuning.wire), cheapest.time);
+  return chosen.time <= most ? chosen : Priced{cheapest.kernel, most};
+}
+
+/// Requires at least two ranks and kernels that are known.
+Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
+  const double faster = parameters.nccl->tuning.hypothetical;
+  const Priced real = on_real_links(parameters, task);
+  if (faster == 1.0) {
+    return real;
+  }
+  const Priced cheapest = choices_of(parameters, task, 1.0, faster).cheapest;
+  return {cheapest.kernel, std::max(cheapest.time, times(1.0 / std::max(1.0, faster), real.time))};
 }
 
 /// `passes`: how often the ring goes round; 2 for all-reduce.
@@ -108,9 +186,9 @@ Duration ring_time(const CollectiveParameters& parameters, int ranks, Bytes tota
     return Duration{0};
   }
   const auto bytes = static_cast<double>(total.count);
-  const std::optional<NcclKernel> kernel = kernel_taken(parameters, ranks, total, passes, nodes);
-  return kernel ? by_kernel(parameters, *kernel, {.ranks = ranks, .passes = passes, .total = bytes, .nodes = nodes})
-                : by_protocol(parameters, passes * (ranks - 1), bytes / ranks);
+  return parameters.nccl == nullptr
+             ? by_protocol(parameters, passes * (ranks - 1), bytes / ranks)
+             : by_nccl(parameters, {.ranks = ranks, .passes = passes, .total = bytes, .nodes = nodes}).time;
 }
 
 }  // namespace
@@ -120,13 +198,9 @@ std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, i
   if (parameters.nccl == nullptr || ranks == 1) {
     return std::nullopt;
   }
-  const NcclTuning& tuning = parameters.nccl->tuning;
-  const NcclTask task{.ranks = ranks, .passes = passes, .total = static_cast<double>(total.count), .nodes = nodes};
-  if (tuning.hypothetical == 1.0) {
-    return nccl_choice(tuning, task);
-  }
-  const std::vector<NcclKernel> choices = nccl_choices(tuning, task);
-  return *std::ranges::min_element(choices, {}, [&](NcclKernel one) { return by_kernel(parameters, one, task); });
+  return by_nccl(parameters,
+                 {.ranks = ranks, .passes = passes, .total = static_cast<double>(total.count), .nodes = nodes})
+      .kernel;
 }
 
 Duration p2p_time(const PeerParameters& peer, Bytes bytes) {
@@ -135,11 +209,17 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes) {
 
 Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most) {
   check(bytes.count >= 0, "an exchange has no negative size");
-  const bool is_small = peer.small && bytes <= peer.small->up_to.value;
-  const Duration latency = (is_small ? peer.small->latency : peer.latency).value;
-  const double alone = (is_small ? peer.small->rate : peer.rate).value.value;
-  const double rate = std::min(alone, most.value * std::max(1.0, alone / peer.rate.value.value));
-  return latency + op_time(static_cast<double>(bytes.count) / rate, "an exchange with one peer");
+  const auto time = [&](Duration latency, double alone, Bytes count) {
+    const double rate = std::min(alone, most.value * std::max(1.0, alone / peer.rate.value.value));
+    return latency + op_time(static_cast<double>(count.count) / rate, "an exchange with one peer");
+  };
+  if (!peer.small || bytes > peer.small->up_to.value) {
+    return time(peer.latency.value, peer.rate.value.value, bytes);
+  }
+  const Duration small = time(peer.small->latency.value, peer.small->rate.value.value, bytes);
+  return peer.small->latency.value < peer.latency.value
+             ? small
+             : std::min(small, time(peer.latency.value, peer.rate.value.value, peer.small->up_to.value));
 }
 
 Duration all_gather_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes) {
@@ -165,8 +245,13 @@ Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Byte
     return ring_time(parameters, ranks, total, 1);
   }
   const double own = static_cast<double>(total.count) / ranks;
-  const bool is_small = own <= static_cast<double>(direct->small_up_to.value.count);
-  return by_protocol(is_small ? direct->small : direct->large, ranks - 1, own);
+  const auto up_to = static_cast<double>(direct->small_up_to.value.count);
+  if (own > up_to) {
+    return by_protocol(direct->large, ranks - 1, own);
+  }
+  const double step = parameters.nccl == nullptr ? 1.0 : measured_step(parameters.nccl->tuning.wire);
+  return std::min(by_protocol(direct->small, ranks - 1, own),
+                  times(step, by_protocol(direct->large, ranks - 1, up_to)));
 }
 
 Duration all_to_all_time(const CollectiveParameters& across, int ranks, Bytes total, const Spread& spread) {

@@ -10,8 +10,9 @@
 
 namespace commfuse {
 
-/// One direction of an exchange with one peer: latency + bytes / rate, of the protocol for its size. Requires bytes >=
-/// 0. Throws ConfigError for an exchange over `longest_op_seconds`, as do the collectives below.
+/// One direction of an exchange with one peer: latency + bytes / rate, of the protocol for its size; a small message
+/// that waits longer takes no longer than the least large one. Requires bytes >= 0. Throws ConfigError for an exchange
+/// over `longest_op_seconds`, as do the collectives below.
 Duration p2p_time(const PeerParameters& peer, Bytes bytes);
 
 /// The same for an exchange that shares its wires and has at most the rate `most` there. Where small messages are
@@ -41,14 +42,22 @@ Duration p2p_time(const PeerParameters& peer, Bytes bytes, BytesPerSecond most);
 // with a ramp as above, whose size is that of a rank's share times the ranks of a node: NCCL goes round in loops of
 // channels x ranks x chunk (src/enqueue.cc, calcCollChunking).
 //
-// On hypothetical links that are faster, the cheapest counts of the kernels that NCCL would choose from the real links
-// on to these: its estimates and our prices differ, and a faster link must not be slower where they do.
+// NCCL's estimates and our prices differ, so where NCCL changes kernels a larger message may be priced below a smaller
+// one. A message counts at most `measured_step` times the cheapest price E of what NCCL would choose for messages of
+// its size and larger ones. On hypothetical links
+//
+//   time = max(E on these links, time on the file's links / max(1, times as fast))
+//
+// where E on faster links takes in what NCCL would choose on its way from the file's links to these. So no message
+// takes longer on a faster link, and no larger one is faster but by the step that it has on the file's links.
+// docs/decisions/0041-the-cheapest-protocol.md says why.
 //
 // Between ring and tree and their protocols NCCL's estimates choose as well where the network knows NCCL's kernels;
 // where it has a tree alone, the tree's fastest protocol counts.
 
-/// The kernel that NCCL takes to go round so many `passes` times, 2 of an all-reduce; nothing where its kernels are not
-/// known or there is one rank: the ring, or across nodes the fastest tree of an all-reduce.
+/// The kernel whose price counts to go round so many `passes` times, 2 of an all-reduce: NCCL's choice, or the one of a
+/// larger message. Nothing where NCCL's kernels are not known or there is one rank: the ring, or across nodes the
+/// fastest tree of an all-reduce.
 std::optional<NcclKernel> kernel_taken(const CollectiveParameters& parameters, int ranks, Bytes total, int passes,
                                        int nodes);
 
@@ -60,7 +69,7 @@ Duration reduce_scatter_time(const CollectiveParameters& parameters, int ranks, 
 /// the switch where NCCL would; on several nodes by the tree where there is one, or where NCCL would.
 Duration all_reduce_time(const CollectiveParameters& parameters, int ranks, Bytes total, int nodes = 1);
 /// ranks - 1 steps, each to another peer; wire = total x (ranks - 1) / ranks. The size of what goes to one peer decides
-/// the protocol where the link knows two.
+/// the protocol where the link knows two; a small message takes at most the measured step times the least large one.
 Duration all_to_all_time(const CollectiveParameters& parameters, int ranks, Bytes total);
 
 /// How a group is spread over nodes, as many of its GPUs on each but perhaps the last.

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <limits>
 #include <span>
 
 #include "model/check.h"
@@ -65,10 +65,6 @@ constexpr std::array<Latencies, 7> latencies{{{6.6, 0.6, 1.0, 2.7},
                                               {14.0, 1.25, 1.9, 8.5},
                                               {8.4, 0.0, 0.0, 0.0}}};
 
-constexpr std::array<NcclKernel, 7> all_kernels{NcclKernel::ll,         NcclKernel::ll128,   NcclKernel::simple,
-                                                NcclKernel::nvls,       NcclKernel::tree_ll, NcclKernel::tree_ll128,
-                                                NcclKernel::tree_simple};
-
 constexpr std::size_t flat_kernels = 4;  // The first of them: no trees.
 
 /// "Trees are not perfectly sticking to the model for medium sizes": what NCCL takes off their rate, by LL, LL128 and
@@ -82,12 +78,21 @@ constexpr std::array<std::array<double, corrected_sizes>, 3> tree_corrections{
      {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
       0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9}}};
 
-/// By how much: the least size counts where there is less.
+/// Into which of them a size falls: the first where it is less, `corrected_sizes` beyond the last.
+std::size_t doubling_of(double total) {
+  return total < 128.0 ? 0 : std::min(corrected_sizes, static_cast<std::size_t>(std::ilogb(total / 64.0)));
+}
+
 double tree_correction(NcclKernel kernel, double total) {
   const std::size_t protocol = static_cast<std::size_t>(kernel) - static_cast<std::size_t>(NcclKernel::tree_ll);
-  const int doublings = total < 128.0 ? 0 : std::ilogb(total / 64.0);
-  const auto size = static_cast<std::size_t>(doublings);
+  const std::size_t size = doubling_of(total);
   return size < corrected_sizes ? tree_corrections[protocol][size] : 1.0;
+}
+
+/// The next size from which on trees are corrected otherwise.
+double end_of_doubling(double total) {
+  const std::size_t size = doubling_of(total);
+  return size < corrected_sizes ? std::ldexp(128.0, static_cast<int>(size)) : std::numeric_limits<double>::infinity();
 }
 
 /// Of a ring or the switch, bytes a second; 0 where there is no such kernel.
@@ -158,11 +163,19 @@ bool may_climb(const NcclTuning& tuning, const NcclTask& task) {
   return task.passes == 2 && task.nodes > 1 && tuning.tree_channels > 0;
 }
 
-/// Seconds; nothing where NCCL would not take the kernel. Of trees asked only where it may climb them.
-std::optional<double> estimate(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
+/// NCCL's estimate of a kernel as a line over sizes: seconds of an empty message, and of each byte.
+struct Line {
+  double latency = 0.0;
+  double per_byte = 0.0;
+  [[nodiscard]] double at(double total) const { return latency + total * per_byte; }
+};
+
+/// Nothing where NCCL would not take the kernel. A tree's line holds for the doubling that the task's size is in; trees
+/// are asked for only where it may climb them.
+std::optional<Line> line_of(const NcclTuning& tuning, const NcclTask& task, NcclKernel kernel) {
   if (kernel == NcclKernel::tree_ll || kernel == NcclKernel::tree_ll128 || kernel == NcclKernel::tree_simple) {
     const double rate = tree_rate_of(tuning, kernel, task);
-    return rate > 0.0 ? std::optional(1e-6 * tree_latency(tuning, task, kernel) + task.total / rate) : std::nullopt;
+    return rate > 0.0 ? std::optional(Line{1e-6 * tree_latency(tuning, task, kernel), 1.0 / rate}) : std::nullopt;
   }
   const double rate = rate_of(tuning, kernel, task.nodes);
   if (rate <= 0.0) {
@@ -170,12 +183,22 @@ std::optional<double> estimate(const NcclTuning& tuning, const NcclTask& task, N
   }
   if (kernel == NcclKernel::nvls) {
     const bool sums = task.passes == 2 && task.ranks >= least_ranks_of_nvls;
-    return sums ? std::optional(1e-6 * latencies[static_cast<std::size_t>(kernel)].base +
-                                task.total * task.ranks / (rate * (task.ranks - 1)))
+    return sums ? std::optional(Line{1e-6 * latencies[static_cast<std::size_t>(kernel)].base,
+                                     task.ranks / (rate * (task.ranks - 1))})
                 : std::nullopt;
   }
   const int steps = task.passes * (task.ranks - 1);
-  return 1e-6 * ring_latency(tuning, task, kernel) + task.total * steps / (rate * task.ranks);
+  return Line{1e-6 * ring_latency(tuning, task, kernel), steps / (rate * task.ranks)};
+}
+
+/// The size from which on the flatter line is the lower one; the steeper one counts first where they are the same.
+double crossing_of(const Line& steep, const Line& flat) {
+  const double slopes = steep.per_byte - flat.per_byte;
+  const double latency = flat.latency - steep.latency;
+  if (slopes > 0.0) {
+    return latency / slopes;
+  }
+  return latency < 0.0 ? 0.0 : std::numeric_limits<double>::infinity();
 }
 
 template <class Kind, std::size_t count>
@@ -237,27 +260,59 @@ NcclKernel nccl_choice(const NcclTuning& tuning, const NcclTask& task) {
   NcclKernel best = NcclKernel::simple;
   std::optional<double> least;
   for (const NcclKernel kernel :
-       std::span(all_kernels).first(may_climb(tuning, task) ? all_kernels.size() : flat_kernels)) {
-    if (const std::optional<double> time = estimate(tuning, task, kernel); time && (!least || *time < *least)) {
+       std::span(all_nccl_kernels).first(may_climb(tuning, task) ? all_nccl_kernels.size() : flat_kernels)) {
+    const std::optional<Line> line = line_of(tuning, task, kernel);
+    if (line && (!least || line->at(task.total) < *least)) {
       best = kernel;
-      least = time;
+      least = line->at(task.total);
     }
   }
   return best;
 }
 
-std::vector<NcclKernel> nccl_choices(const NcclTuning& tuning, const NcclTask& task) {
-  constexpr double step = std::numbers::sqrt2;  // small enough not to pass over a kernel that counts
-  std::vector<NcclKernel> choices;
-  NcclTuning faster = tuning;
-  for (double times = 1.0; choices.empty() || times <= tuning.hypothetical; times *= step) {
-    faster.channel_rate.value = times * tuning.channel_rate.value;
-    const NcclKernel choice = nccl_choice(faster, task);
-    if (std::ranges::find(choices, choice) == choices.end()) {
-      choices.push_back(choice);
+NcclOffers nccl_offers(const NcclTuning& tuning, const NcclTask& task) {
+  check(task.ranks >= 2, "NCCL chooses for at least two ranks");
+  const bool climbs = may_climb(tuning, task);
+  NcclOffers offers;
+  offers.until = climbs ? end_of_doubling(task.total) : std::numeric_limits<double>::infinity();
+  std::array<std::optional<Line>, all_nccl_kernels.size()> lines;
+  std::array<double, all_nccl_kernels.size()> from;
+  std::array<double, all_nccl_kernels.size()> to;
+  from.fill(task.total);
+  to.fill(offers.until);
+  const std::size_t kernels = climbs ? all_nccl_kernels.size() : flat_kernels;
+  for (std::size_t one = 0; one < kernels; ++one) {
+    lines[one] = line_of(tuning, task, all_nccl_kernels[one]);
+    for (std::size_t other = 0; lines[one] && other < one; ++other) {
+      if (!lines[other]) {
+        continue;
+      }
+      const bool is_steeper = lines[one]->per_byte > lines[other]->per_byte;
+      const std::size_t steep = is_steeper ? one : other;
+      const std::size_t flat = is_steeper ? other : one;
+      const double crossing = crossing_of(*lines[steep], *lines[flat]);
+      to[steep] = std::min(to[steep], crossing);
+      from[flat] = std::max(from[flat], crossing);
     }
   }
-  return choices;
+  for (std::size_t kernel = 0; kernel < kernels; ++kernel) {
+    if (lines[kernel] && from[kernel] < to[kernel]) {
+      offers.kernels[offers.count++] = {all_nccl_kernels[kernel], from[kernel]};
+    }
+  }
+  if (offers.count == 0) {  // lines that meet in one point, but for rounding
+    offers.kernels[offers.count++] = {nccl_choice(tuning, task), task.total};
+  }
+  return offers;
+}
+
+double measured_step(NcclWire wire) {
+  switch (wire) {
+    case NcclWire::nvlink: return 1.0;
+    case NcclWire::pcie: return 1.6;
+    case NcclWire::network: return 2.0;
+  }
+  return 1.0;
 }
 
 }  // namespace commfuse

@@ -53,6 +53,14 @@ TEST(P2pTime, of_a_small_message_is_its_own_protocols) {
   EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}, BytesPerSecond{50e9}), Duration{12us});
 }
 
+TEST(P2pTime, of_a_small_message_that_waits_longer_is_at_most_a_large_ones) {
+  PeerParameters peer = plain_link().peer;
+  peer.small = SmallMessages{
+      .up_to = {.value = Bytes{1'000'000}}, .latency = {.value = 8us}, .rate = {.value = BytesPerSecond{125e9}}};
+  EXPECT_EQ(p2p_time(peer, Bytes{500'000}), Duration{12us});
+  EXPECT_EQ(p2p_time(peer, Bytes{1'000'000}), Duration{15us});  // as 1,000,001 bytes, and not 16 us
+}
+
 TEST(CollectiveTime, all_gather_and_reduce_scatter_go_once_round_the_ring) {
   // 4 ranks, 4 MB in all: 3 MB on the wire at 100 GB/s = 30 us; 10 us base; 3 steps of 1 us.
   EXPECT_EQ(all_gather_time(plain_link(), 4, Bytes{4'000'000}), Duration{43us});
@@ -136,7 +144,8 @@ TEST(CollectiveTime, all_to_all_goes_by_what_one_peer_gets) {
   CollectiveParameters collective = nccl_on_h100();
   collective.all_to_all = std::make_shared<const AllToAllParameters>(
       AllToAllParameters{{.value = Bytes{10'000}}, protocol(2us, 1us, 100.0), protocol(5us, 0us, 200.0)});
-  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'300ns});  // 30 kB at 100 GB/s
+  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{32'000}), Duration{5'240ns});  // 24 kB at 100 GB/s
+  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'150ns});  // as 40,001 bytes: 30 kB at 200 GB/s
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{80'000}), Duration{5'300ns});  // 60 kB at 200 GB/s
   EXPECT_EQ(all_to_all_time(collective, 1, Bytes{80'000}), Duration{0});
 }
@@ -181,6 +190,34 @@ TEST(CollectiveTime, among_nodes_goes_round_or_climbs_as_nccl_would) {
   EXPECT_EQ(all_reduce_time(collective, 4, Bytes{20'000'000}, 2), Duration{5003us});  // 30 MB at 6 GB/s
   EXPECT_EQ(all_gather_time(collective, 4, Bytes{12'000'000}, 2), Duration{1503us});  // 9 MB at 6 GB/s
   EXPECT_EQ(reduce_scatter_time(collective, 4, Bytes{40'000}, 2), Duration{31us});    // 30 kB at 1 GB/s
+}
+
+TEST(CollectiveTime, takes_no_longer_than_a_larger_message_that_nccl_gives_a_faster_kernel) {
+  // From 4.63 MB on NCCL takes LL128, in 2 us and 4.05 MB at 200 GB/s; LL would take 36 us for 4 MB.
+  EXPECT_NEAR(to_microseconds(all_gather_time(nccl_on_h100(), 8, Bytes{4'000'000})), 22.256, 0.001);
+  EXPECT_EQ(all_gather_time(nccl_on_h100(), 8, Bytes{2'400'000}), Duration{22us});  // LL: 2.1 MB at 100 GB/s
+  EXPECT_EQ(kernel_taken(nccl_on_h100(), 8, Bytes{4'000'000}, 1, 1), NcclKernel::ll128);
+  EXPECT_EQ(kernel_taken(nccl_on_h100(), 8, Bytes{2'400'000}, 1, 1), NcclKernel::ll);
+}
+
+TEST(CollectiveTime, among_nodes_takes_at_most_twice_as_long_as_a_larger_message) {
+  // The tree takes 50 us and 8 MiB at 8 GB/s, 1098.576 us; the ring for a little less 3 us and 12 MB at 6 GB/s.
+  CollectiveParameters collective = nccl_among_nodes();
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'388'608}, 2), Duration{1'098'576ns});
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'000'000}, 2), Duration{2003us});
+  collective.rate.value = {4e9};  // 3003 us
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'000'000}, 2), Duration{2'197'152ns});
+}
+
+TEST(CollectiveTime, keeps_on_other_links_the_steps_of_those_that_are_measured) {
+  const auto on = [](double times) {
+    return all_reduce_time(with_rates(nccl_among_nodes(), times, RateChange::supposed_wires), 4, Bytes{8'000'000}, 2);
+  };
+  // By the ring 4003 us, by the tree for 8 MiB 50 us and 2097.152 us, and on the real links 2003 us.
+  EXPECT_EQ(on(0.5), Duration{2'147'152ns});
+  EXPECT_EQ(on(1.0), Duration{2003us});
+  // By the tree 574.288 us; but links twice as fast do not make it more than twice as fast.
+  EXPECT_EQ(on(2.0), Duration{1'001'500ns});
 }
 
 TEST(CollectiveTime, of_a_tree_is_faster_between_two_nodes_by_each_protocol) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A law: no collective and no exchange takes longer on a faster link. Held on every machine of the catalogue.
+// Laws, held on every machine of the catalogue: no collective takes longer on a faster link, nor longer than a larger
+// one but for the steps that tables show, and links so many times as fast make none faster by more.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -58,6 +60,65 @@ TEST(FasterLinks, NoCollectiveOfAnyMachineTakesLonger) {
     }
   }
   EXPECT_GT(steps, 20'000);
+}
+
+double step_of(const CollectiveParameters& collective) {
+  return collective.nccl == nullptr ? 1.0 : measured_step(collective.nccl->tuning.wire);
+}
+
+/// Fails for every size that takes longer than a larger one. How many sizes were looked at.
+int look_at_sizes(const Machine& machine, int ranks, int nodes, double factor) {
+  const Machine faster = with_link_rates(machine, {.node = factor, .network = factor});
+  const CollectiveParameters& collective = nodes == 1 ? collective_over(faster, 0, ranks) : faster.network->collective;
+  const CollectiveParameters& real = nodes == 1 ? collective_over(machine, 0, ranks) : machine.network->collective;
+  int sizes = 0;
+  for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
+    Duration least_of_larger = Duration::max();
+    for (double bytes = 4e9; bytes > 1e3; bytes /= 1.09) {
+      const Bytes total{static_cast<std::int64_t>(bytes) / ranks * ranks};
+      const Duration time = time_of(kind, collective, ranks, total, nodes);
+      const double most = step_of(collective) * static_cast<double>(least_of_larger.count());
+      EXPECT_LE(static_cast<double>(time.count()), most)
+          << machine.name << ' ' << kinds.at(kind) << " of " << total.count << " bytes on " << ranks
+          << " ranks, links x" << factor;
+      const Duration before = time_of(kind, real, ranks, total, nodes);
+      EXPECT_GE(static_cast<double>(time.count()) * std::max(1.0, factor) + 1e3, static_cast<double>(before.count()))
+          << machine.name << ' ' << kinds.at(kind) << " of " << total.count << " bytes, links x" << factor;
+      least_of_larger = std::min(least_of_larger, time);
+      ++sizes;
+    }
+  }
+  return sizes;
+}
+
+TEST(FasterLinks, NoCollectiveTakesLongerThanALargerOneButForTheMeasuredStep) {
+  int sizes = 0;
+  for (const std::string& name : known_names(Catalogue::hardware)) {
+    const Machine machine = load_machine(name);
+    for (const double factor : {0.25, 1.0, 3.0, 16.0}) {
+      for (int ranks = 2; ranks <= machine.gpus_per_node; ranks *= 2) {
+        sizes += look_at_sizes(machine, ranks, 1, factor);
+      }
+      if (machine.network && machine.nodes > 1) {
+        sizes += look_at_sizes(machine, total_gpus(machine), machine.nodes, factor);
+      }
+    }
+  }
+  EXPECT_GT(sizes, 50'000);
+}
+
+TEST(FasterLinks, AMeasuredStepStays) {
+  // Vidur's rows: four A100, two on each of two nodes, reduce 8,257,536 bytes in 2027 us and 8,388,608 in 1228.
+  const Machine machine = load_machine("a100-100g-x2");
+  const CollectiveParameters& real = collective_across(machine, 2);
+  const auto step_in = [](const CollectiveParameters& collective) {
+    return to_microseconds(all_reduce_time(collective, 4, {8'257'536}, 2)) /
+           to_microseconds(all_reduce_time(collective, 4, {8'388'608}, 2));
+  };
+  EXPECT_NEAR(step_in(real), 2027.0 / 1228.0, 0.1);
+  for (const double factor : {0.5, 2.0}) {
+    EXPECT_LE(step_in(with_rates(real, factor, RateChange::supposed_wires)), step_in(real)) << factor;
+  }
 }
 
 TEST(FasterLinks, ARealLinkHasTheKernelThatNcclEstimates) {

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace commfuse {
 namespace {
 
@@ -119,6 +122,52 @@ TEST(NcclChoice, of_an_all_gather_among_intel_hosts_goes_to_simple_above_two_meb
   };
   EXPECT_EQ(choice(2.09e6), NcclKernel::ll);
   EXPECT_EQ(choice(2.2e6), NcclKernel::simple);
+}
+
+TEST(NcclOffers, are_the_kernels_of_larger_messages_from_where_lines_meet) {
+  // LL and LL128 of eight H100 are 16.5 us apart, LL128 and Simple 4.9 us; a byte takes 7/8 of its time on the wire.
+  const NcclOffers offers = nccl_offers(h100, {.ranks = 8, .passes = 1, .total = 1e6});
+  ASSERT_EQ(offers.count, 3U);
+  EXPECT_EQ(offers.kernels[0].kernel, NcclKernel::ll);
+  EXPECT_EQ(offers.kernels[0].total, 1e6);
+  EXPECT_EQ(offers.kernels[1].kernel, NcclKernel::ll128);
+  EXPECT_NEAR(offers.kernels[1].total, 16.5e-6 / (7.0 / 8 * (1 / 141e9 - 1 / 331.2e9)), 1.0);
+  EXPECT_EQ(offers.kernels[2].kernel, NcclKernel::simple);
+  EXPECT_NEAR(offers.kernels[2].total, 4.9e-6 / (7.0 / 8 * (1 / 331.2e9 - 1 / 360e9)), 1.0);
+  EXPECT_TRUE(std::isinf(offers.until));
+
+  const NcclOffers large = nccl_offers(h100, {.ranks = 8, .passes = 1, .total = 24e6});
+  ASSERT_EQ(large.count, 1U);
+  EXPECT_EQ(large.kernels[0].kernel, NcclKernel::simple);
+  EXPECT_EQ(large.kernels[0].total, 24e6);
+}
+
+TEST(NcclOffers, begin_with_the_choice_at_every_size) {
+  for (const NcclTuning& tuning : {h100, a100, pcie, two_nics}) {
+    const int nodes = tuning.wire == NcclWire::network ? 2 : 1;
+    for (const int passes : {1, 2}) {
+      for (double total = 64.0; total < 1e10; total *= 1.1) {
+        const NcclTask task{.ranks = 8, .passes = passes, .total = total, .nodes = nodes};
+        const NcclOffers offers = nccl_offers(tuning, task);
+        const auto* first = std::ranges::find(offers.kernels, total, &NcclOffer::total);
+        ASSERT_NE(first, offers.kernels.end()) << total;
+        EXPECT_EQ(first->kernel, nccl_choice(tuning, task)) << total;
+      }
+    }
+  }
+}
+
+TEST(NcclOffers, of_trees_end_where_they_are_corrected_otherwise) {
+  const auto among_four = [](double mebibytes) {
+    return nccl_offers(two_nics, {.ranks = 4, .passes = 2, .total = 1048576.0 * mebibytes, .nodes = 2});
+  };
+  EXPECT_EQ(among_four(7).until, 8.0 * 1048576);
+  EXPECT_EQ(among_four(7).kernels[0].kernel, NcclKernel::simple);
+  EXPECT_EQ(among_four(8).until, 16.0 * 1048576);
+  EXPECT_EQ(among_four(8).kernels[0].kernel, NcclKernel::tree_simple);
+  EXPECT_EQ(among_four(511).until, 512.0 * 1048576);
+  EXPECT_TRUE(std::isinf(among_four(512).until));
+  EXPECT_EQ(nccl_offers(two_nics, {.ranks = 4, .passes = 2, .total = 1.0, .nodes = 2}).until, 128.0);
 }
 
 TEST(NcclTuning, reads_the_names_it_writes) {
