@@ -26,6 +26,12 @@ bool crosses_nodes(const Program& program, const Machine& machine) {
   return program.mesh.ranks() > machine.gpus_per_node;
 }
 
+/// Whether ops of the shape are parts of one kernel.
+bool has_parts(const Shape& shape) {
+  const auto* gemm = std::get_if<GemmShape>(&shape);
+  return gemm != nullptr && gemm->kernel_m.blocks > 0;
+}
+
 /// What one shape costs at a given SM budget, and an attention also by where its queries stand.
 class Pricer {
  public:
@@ -35,6 +41,7 @@ class Pricer {
         machine_(machine),
         kernel_(options.attention),
         products_(options.products),
+        is_bound_(std::ranges::any_of(program.shapes, has_parts)),
         run_(unfused_products(program, sizes)) {}
 
   /// A query of block row j of N sees j blocks of keys and half of its own under a causal mask: (2j + 1) / 2N^2 of all
@@ -52,11 +59,13 @@ class Pricer {
     }
     const double all = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
     const AttentionSize size = attention_size(shape, sizes_);
-    return attention_time(machine_.accelerator, kernel_, size,
-                          {.queries = sizes_.elements(shape.queries) / size.batch,
-                           .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
-                           .share = seen / all},
-                          sms);
+    const Duration once = attention_time(machine_.accelerator, kernel_, size,
+                                         {.queries = sizes_.elements(shape.queries) / size.batch,
+                                          .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
+                                          .share = seen / all},
+                                         sms);
+    const bool saves_scores = kernel_ == AttentionKernel::unfused && is_bound_ && shape.queries == shape.keys;
+    return saves_scores ? std::min(once, attention_in_parts(shape, sms)) : once;
   }
 
   [[nodiscard]] Duration time(const Shape& shape, int sms) const {
@@ -77,6 +86,32 @@ class Pricer {
     size.dtype = products_.value_or(size.dtype);
     return gemm.kernel_m.blocks == 0 ? estimate_gemm(machine_.accelerator, size, sms).time
                                      : of_kernel(size, gemm.kernel_m.blocks, sms);
+  }
+
+  /// All queries, cut evenly into as many parts as takes the least. Attention that is not fused makes the scores of all
+  /// keys up to the last query of a part, so under a causal mask parts make fewer scores than the whole does, and a
+  /// bound has to count what the best cut counts.
+  [[nodiscard]] Duration attention_in_parts(const AttentionShape& shape, int sms) const {
+    const AttentionSize size = attention_size(shape, sizes_);
+    const std::int32_t blocks = shape.keys.blocks;
+    const auto rows_of = [&](std::int32_t count) {
+      return sizes_.elements({shape.keys.dimension, count}) / size.batch;
+    };
+    Duration least = Duration::max();
+    for (std::int32_t parts = 1; parts <= blocks; ++parts) {
+      if (blocks % parts != 0) {
+        continue;
+      }
+      Duration sum{};
+      for (std::int32_t part = 1; part <= parts && sum < least; ++part) {
+        const std::int32_t last = shape.causal ? part * (blocks / parts) : blocks;
+        const double scores = shape.causal ? (2.0 * part - 1.0) / (2.0 * parts * parts) : 1.0 / parts;
+        sum += attention_time(machine_.accelerator, kernel_, size,
+                              {.queries = rows_of(blocks / parts), .keys = rows_of(last), .share = scores}, sms);
+      }
+      least = std::min(least, sum);
+    }
+    return least;
   }
 
   /// Of a kernel whose parts other ops are. It is a bound, so it takes the least of its rows uncut, cut evenly into so
@@ -139,7 +174,8 @@ class Pricer {
   const Machine& machine_;
   AttentionKernel kernel_;
   std::optional<DType> products_;
-  Flops run_;  // of the unfused products of a rank: strategies are compared on a chip that is equally hot
+  bool is_bound_;  // some ops are parts of one kernel, which no implementation is
+  Flops run_;      // of the unfused products of a rank: strategies are compared on a chip that is equally hot
 };
 
 bool in_kernel(const Program& program, std::size_t op) {

@@ -103,6 +103,32 @@ TEST(Price, ThePartsOfAKernelTakeTogetherWhatItTakes) {
   }
 }
 
+TEST(Price, TheBoundMakesTheScoresOfTheBestCutWhereAttentionIsNotFused) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const PriceOptions unfused{.attention = AttentionKernel::unfused};
+  const AttentionSize size{.seq = 32768, .heads = 8, .kv_heads = 1};
+  const auto in_parts = [&](std::int64_t parts) {
+    Duration sum{};
+    for (std::int64_t part = 1; part <= parts; ++part) {
+      sum +=
+          unfused_attention_time(h100.accelerator, size, {.queries = 32768 / parts, .keys = 32768 / parts * part}, 132);
+    }
+    return sum;
+  };
+  const Priced bound(Scope::attention, 8, "fused_kernel", h100, unfused, {.sub_slices = 2});
+  Duration least = Duration::max();
+  for (const std::int64_t parts : {1, 2, 4, 8, 16}) {  // those that 8 ranks with two blocks each can have
+    least = std::min(least, in_parts(parts));
+  }
+  EXPECT_LT(least, in_parts(1));
+  EXPECT_EQ(bound.costs.duration[bound.first(OpKind::attention)], least);
+  const Priced serial(Scope::attention, 8, "serial", h100, unfused);
+  EXPECT_EQ(serial.costs.duration[serial.first(OpKind::attention)], in_parts(1));
+  // A fused kernel leaves masked scores out, cut or not.
+  const Priced fused(Scope::attention, 8, "fused_kernel", h100);
+  EXPECT_EQ(fused.costs.duration[fused.first(OpKind::attention)], attention_time(h100.accelerator, size, 132));
+}
+
 TEST(Price, OnlyTheFirstPartOfAKernelIsLaunched) {
   Machine h100 = machine("hardware/h100-sxm.yaml");
   h100.accelerator.graph_node_gap.value = std::chrono::microseconds(1);
