@@ -128,6 +128,9 @@ std::optional<Setting> slower_rank_draws(const Setting& setting, Draws&) {
 }
 
 std::optional<double> every_sample_grows(const Outcome& before, const Outcome& after) {
+  if (before.meets_others) {
+    return std::nullopt;
+  }
   double worst = 1.0;
   for (std::size_t i = 0; i < before.samples.size(); ++i) {
     const double ratio = static_cast<double>(before.samples[i].count()) / static_cast<double>(after.samples[i].count());

@@ -101,6 +101,7 @@ Outcome Simulator::run_layer(const Settings& settings, const Setting& setting) {
   Outcome outcome;
   outcome.prediction = predictor_.predict_best(*point, *candidates.front().strategy, candidates.front().options);
   outcome.rates_change = point->needs_engine();
+  outcome.meets_others = point->price.interference == Interference::dynamic;
   outcome.time = picoseconds(outcome.parts().makespan);
   outcome.memory = static_cast<double>(outcome.prediction->buffers.count);
   outcome.mfu = outcome.prediction->mfu;

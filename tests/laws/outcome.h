@@ -21,6 +21,7 @@ struct Outcome {
   std::string reason;  ///< Why it cannot be run; empty where it could, and only then the rest means something.
   bool whole_model = false;
   bool rates_change = false;  ///< Faults or dynamic interference: the engine's 1% applies.
+  bool meets_others = false;  ///< Dynamic interference: an op's rate depends on which others run at that moment.
   double time = 0.0;
   double memory = 0.0;  ///< Bytes of one GPU.
   double mfu = 0.0;
