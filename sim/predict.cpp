@@ -104,8 +104,7 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
   Priced priced;
   price_into(priced, point, structure, sizes);
   const Costs& costs = priced.costs;
-  const Replay::Ranks ranks =
-      point.symmetry && alike(structure.tape, costs) ? Replay::Ranks::first : Replay::Ranks::all;
+  const Replay::Ranks ranks = point.symmetry ? Replay::Ranks::distinct : Replay::Ranks::all;
   Prediction prediction;
   prediction.evaluator = point.player();
   const bool replays = prediction.evaluator == Evaluator::replay;

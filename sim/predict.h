@@ -38,7 +38,7 @@ struct Point {
   DType dtype = DType::bf16;
   PriceOptions price;
   Evaluator evaluator = Evaluator::automatic;
-  bool symmetry = true;         ///< replay plays one rank where it stands for all; changes no result
+  bool symmetry = true;         ///< one rank, or one node's, stand for all where they do; changes no result
   std::string jitter = "none";  ///< its name
   std::array<bool, all_provenances.size()> jitter_leans_on{};  ///< kinds of its parameters
   MonteCarloOptions monte_carlo;

@@ -34,6 +34,11 @@ bool belongs(const Costs& costs, std::size_t ops, std::size_t ranks) {
          (costs.by_rank.empty() || ops * ranks % costs.by_rank.size() == 0);
 }
 
+Rank rows_of(const Costs& costs) {
+  const std::size_t places = std::max(costs.by_rank.size(), costs.undisturbed_by_rank.size());
+  return places == 0 ? 1 : static_cast<Rank>(places / costs.duration.size());
+}
+
 void spread_rows(Costs& costs, std::size_t ranks) {
   const std::size_t all = costs.duration.size() * ranks;
   costs.by_rank.reserve(all);

@@ -46,6 +46,8 @@ struct Costs {
 
 /// Whether costs are of so many ops and ranks.
 bool belongs(const Costs& costs, std::size_t ops, std::size_t ranks);
+/// Ranks whose costs differ: rank r costs what rank r modulo their number does.
+Rank rows_of(const Costs& costs);
 /// Gives every rank a row of its own in by_rank.
 void spread_rows(Costs& costs, std::size_t ranks);
 

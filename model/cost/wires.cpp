@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "model/cost/communication.h"
@@ -43,6 +44,12 @@ BytesPerSecond share_of_port(const Program& program, const PeerParameters& peer,
   }
   const double rate = peer.rate.value.value;
   return {std::min(rate / wire, std::max(rate, peer.aggregate_rate.value.value) / port)};
+}
+
+/// Whether the pairs that exchange have their like on every node: nodes are equal, and a rank stands for those that
+/// have its place on other nodes.
+bool nodes_repeat(const Program& program, const Machine& machine) {
+  return folded(program.mesh, machine.gpus_per_node).has_value();
 }
 
 /// What exchanges get of the segments that they cross beside those abreast of them, on all ranks at once: an equal part
@@ -112,21 +119,10 @@ class Shares {
     }
   }
 
-  /// Whether every transfer has its like a node further on.
+  /// Whether the ranks of the first node stand for all.
   [[nodiscard]] bool repeats() const {
-    const Rank ranks = program_.mesh.ranks();
-    const int step = machine_.gpus_per_node;
-    return ranks % step == 0 && std::ranges::all_of(moves_, [&](const Move& move) {
-             if (move.where.relation != Relation::always) {
-               return false;
-             }
-             for (Rank rank = 0; rank < ranks; ++rank) {
-               if (target(move, (rank + step) % ranks) != (target(move, rank) + step) % ranks) {
-                 return false;
-               }
-             }
-             return true;
-           });
+    return nodes_repeat(program_, machine_) &&
+           std::ranges::all_of(moves_, [](const Move& move) { return move.where.relation == Relation::always; });
   }
 
   [[nodiscard]] Rank target(const Move& move, Rank rank) const {
@@ -135,14 +131,18 @@ class Shares {
 
   /// Where its rows begin in most_.
   std::size_t company_of(std::size_t op, const std::vector<OpId>& rivals) {
-    Company company{move_of_op_[op]};
+    asked_.assign(1, move_of_op_[op]);
     for (const OpId rival : rivals) {
       if (move_of_op_[position(rival)] != none) {
-        company.push_back(move_of_op_[position(rival)]);
+        asked_.push_back(move_of_op_[position(rival)]);
       }
     }
-    std::sort(company.begin() + 1, company.end());
-    const auto [known, is_new] = companies_.try_emplace(std::move(company), most_.size());
+    std::sort(asked_.begin() + 1, asked_.end());
+    if (last_ != nullptr && last_->first == asked_) {  // as in a ring, whose steps are alike
+      return last_->second;
+    }
+    const auto [known, is_new] = companies_.try_emplace(asked_, most_.size());
+    last_ = &*known;
     if (is_new) {
       add_shares(known->first);
     }
@@ -165,7 +165,7 @@ class Shares {
     for (const std::size_t which : company) {
       const Move& move = moves_[which];
       for (Rank rank = 0; rank < rows_; ++rank) {
-        if (move.where.holds(program_.mesh.coordinates(rank))) {
+        if (move.where.relation == Relation::always || move.where.holds(program_.mesh.coordinates(rank))) {
           each_segment(move, rank, [&](std::size_t segment, std::size_t) { loads_[segment] += times; });
         }
       }
@@ -197,26 +197,44 @@ class Shares {
   std::vector<std::size_t> move_of_op_;
   std::vector<int> loads_;  // by segment: transfers at once
   std::map<Company, std::size_t> companies_;
-  std::vector<std::size_t> company_;  // by op
-  std::vector<double> most_;          // by company and rank
+  Company asked_;                                                // scratch
+  const std::pair<const Company, std::size_t>* last_ = nullptr;  // of companies_, that was asked for last
+  std::vector<std::size_t> company_;                             // by op
+  std::vector<double> most_;                                     // by company and rank
+};
+
+/// What the time of an exchange of one rank depends on.
+struct PricedExchange {
+  std::uint32_t shape = 0;
+  double most = 0.0;
+  friend bool operator==(const PricedExchange&, const PricedExchange&) = default;
 };
 
 /// `shares`: null of exchanges that have the wires for themselves.
 void price_pairs(const Program& program, const Sizes& sizes, const Machine& machine, const Shares* shares,
                  Costs& costs) {
   const std::size_t ops = program.ops.size();
-  const Rank rows = shares != nullptr ? shares->rows() : program.mesh.ranks();
+  const Rank rows = shares != nullptr                ? shares->rows()
+                    : nodes_repeat(program, machine) ? machine.gpus_per_node
+                                                     : program.mesh.ranks();
   costs.by_rank.reserve(ops * static_cast<std::size_t>(rows));
   for (Rank rank = 0; rank < rows; ++rank) {
+    std::optional<PricedExchange> last;
+    Duration time{};  // of `last`
     for (std::size_t op = 0; op < ops; ++op) {
       costs.by_rank.push_back(costs.duration[op]);
-      if (holds_wires(program, op)) {
+      if (!holds_wires(program, op)) {
+        continue;
+      }
+      const double most = shares != nullptr ? shares->most(rank, op).value : 0.0;
+      if (const PricedExchange now{program.ops[op].shape, most}; !last || *last != now) {  // steps are often alike
         const ExchangeShape& exchange = *exchange_of(program, op);
         const PeerParameters& peer = peer_between(machine, rank, target_of(program, exchange, rank));
         const Bytes bytes = bytes_of(sizes, exchange);
-        costs.by_rank.back() =
-            shares != nullptr ? p2p_time(peer, bytes, shares->most(rank, op)) : p2p_time(peer, bytes);
+        last = now;
+        time = shares != nullptr ? p2p_time(peer, bytes, {most}) : p2p_time(peer, bytes);
       }
+      costs.by_rank.back() = time;
     }
   }
 }

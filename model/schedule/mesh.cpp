@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/schedule/mesh.h"
 
+#include <algorithm>
+
 #include "model/check.h"
 #include "model/schedule/index.h"
 
@@ -46,6 +48,22 @@ Rank Mesh::member(Rank rank, int axis, std::int32_t coordinate) const {
   check(coordinate >= 0 && coordinate < axes[at(axis)].extent, "a coordinate lies inside its axis");
   const std::int32_t here = rank / stride(axis) % axes[at(axis)].extent;
   return rank + (coordinate - here) * stride(axis);
+}
+
+std::optional<FoldedMesh> folded(const Mesh& mesh, Rank ranks) {
+  FoldedMesh result{.ranks = ranks};
+  std::int32_t stride = 1;
+  for (std::size_t axis = mesh.axes.size(); axis-- > 0;) {
+    const std::int32_t extent = mesh.axes[axis].extent;
+    const std::int32_t left = ranks / stride;
+    if (left <= 0 || (left % extent != 0 && extent % left != 0)) {
+      return std::nullopt;
+    }
+    result.extents[axis] = std::min(left, extent);
+    result.strides[axis] = stride;
+    stride *= result.extents[axis];
+  }
+  return stride == ranks ? std::optional(result) : std::nullopt;
 }
 
 }  // namespace commfuse

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,5 +37,16 @@ struct Mesh {
 
   friend bool operator==(const Mesh&, const Mesh&) = default;
 };
+
+/// The first ranks of a mesh, each of which stands for all ranks that have the same id modulo `ranks`. Inner axes are
+/// whole, at most one axis keeps a divisor of its extent, and outer axes keep one coordinate. So where every rank does
+/// the same, seen from its own place, a shift along an axis of the mesh is the same shift along that axis here.
+struct FoldedMesh {
+  Rank ranks = 1;
+  Coordinates extents{};
+  Coordinates strides{};
+};
+/// Nothing when that many ranks cannot stand for all.
+std::optional<FoldedMesh> folded(const Mesh& mesh, Rank ranks);
 
 }  // namespace commfuse

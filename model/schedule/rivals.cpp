@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <optional>
 #include <span>
+#include <vector>
 
 namespace commfuse {
 
@@ -38,28 +40,57 @@ std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
   return {first, last};
 }
 
-/// The send of another lane that goes beside `op`, one of the sends of `own`; nothing where none does. Both lanes are
-/// counted from where they began to run beside each other.
-std::optional<OpId> abreast(const Order& order, OpId op, const Ops& own, const Ops& other) {
-  const std::span<const OpId> met = beside(order, op, other);
-  if (met.empty()) {
-    return std::nullopt;
+/// The sends of two lanes, and where those began to run beside each other.
+class TwoLanes {
+ public:
+  TwoLanes(const Order& order, const Ops& own, const Ops& other)
+      : order_(order), own_(own), other_(other), begins_(other.size(), unknown) {}
+
+  /// The send of the other lane that goes beside `op`, the own send at `place`; nothing where none does. Both lanes are
+  /// counted from where they began to run beside each other.
+  std::optional<OpId> abreast(OpId op, std::size_t place) {
+    const std::span<const OpId> met = beside(order_, op, other_);
+    if (met.empty()) {
+      return std::nullopt;
+    }
+    const auto first = static_cast<std::size_t>(met.data() - other_.data());
+    const std::size_t begin = begin_of(first);
+    const std::size_t wanted = std::max(first, begin + place - place_of_first(other_[begin], own_));
+    return wanted < first + met.size() ? std::optional(other_[wanted]) : std::nullopt;
   }
-  const auto place_of_first = [&](OpId beside_it, const Ops& ops) {
-    return static_cast<std::size_t>(beside(order, beside_it, ops).data() - ops.data());
-  };
-  const auto first = static_cast<std::size_t>(met.data() - other.data());
-  std::size_t begin = first;
-  std::size_t own_begin = place_of_first(other[begin], own);
-  for (std::size_t before = place_of_first(own[own_begin], other); before != begin;) {
-    begin = before;
-    own_begin = place_of_first(other[begin], own);
-    before = place_of_first(own[own_begin], other);
+
+ private:
+  static constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
+
+  [[nodiscard]] std::size_t place_of_first(OpId beside_it, const Ops& ops) const {
+    return static_cast<std::size_t>(beside(order_, beside_it, ops).data() - ops.data());
   }
-  const auto place = static_cast<std::size_t>(std::ranges::lower_bound(own, op) - own.begin());
-  const std::size_t wanted = std::max(first, begin + place - own_begin);
-  return wanted < first + met.size() ? std::optional(other[wanted]) : std::nullopt;
-}
+
+  /// Where the run of sends began that the other lane's send at `place` is a part of. Every place is walked over once.
+  std::size_t begin_of(std::size_t place) {
+    std::size_t begin = place;
+    walked_.clear();
+    while (begins_[begin] == unknown) {
+      walked_.push_back(begin);
+      const std::size_t before = place_of_first(own_[place_of_first(other_[begin], own_)], other_);
+      if (before == begin) {
+        begins_[begin] = begin;
+      }
+      begin = before;
+    }
+    begin = begins_[begin];
+    for (const std::size_t there : walked_) {
+      begins_[there] = begin;
+    }
+    return begin;
+  }
+
+  const Order& order_;
+  const Ops& own_;
+  const Ops& other_;
+  std::vector<std::size_t> begins_;  // by place on the other lane
+  std::vector<std::size_t> walked_;
+};
 
 }  // namespace
 
@@ -69,12 +100,14 @@ void add_rivals(const Program& program, const Order& order, std::vector<Meetings
     return;
   }
   for (const Ops& own : lanes) {
-    for (const OpId op : own) {
-      for (const Ops& other : lanes) {
-        if (&other != &own) {
-          if (const std::optional<OpId> rival = abreast(order, op, own, other)) {
-            meetings[position(op)].rivals.push_back(*rival);
-          }
+    for (const Ops& other : lanes) {
+      if (&other == &own) {
+        continue;
+      }
+      TwoLanes two(order, own, other);
+      for (std::size_t place = 0; place < own.size(); ++place) {
+        if (const std::optional<OpId> rival = two.abreast(own[place], place)) {
+          meetings[position(own[place])].rivals.push_back(*rival);
         }
       }
     }

@@ -179,7 +179,7 @@ LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
     tape = tape_of(plan.lowered);
     run.one_for_all = options.symmetry && alike(tape, costs);
     run.makespan =
-        Replay{}.makespan(*program, tape, costs, run.one_for_all ? Replay::Ranks::first : Replay::Ranks::all);
+        Replay{}.makespan(*program, tape, costs, run.one_for_all ? Replay::Ranks::distinct : Replay::Ranks::all);
   }
   require_above_bounds(lab, *program, run.makespan);
   if (options.monte_carlo.jitter) {

@@ -26,23 +26,33 @@ Duration duration(double picoseconds) {
   return Duration{static_cast<std::int64_t>(picoseconds)};
 }
 
-/// Ranks of a register.
-std::size_t ranks_of(const Tape& tape, const Costs& costs, Replay::Ranks ranks) {
-  check(ranks == Replay::Ranks::all || alike(tape, costs), "one rank stands for all only where they are alike");
-  return tape.all_ranks && ranks == Replay::Ranks::all ? static_cast<std::size_t>(tape.ranks) : 1;
+Rank ranks_of(const Program& program, const Tape& tape, const Costs& costs, Replay::Ranks ranks) {
+  return ranks == Replay::Ranks::all ? tape.ranks : distinct_ranks(program, tape, costs);
 }
 
 }  // namespace
 
 bool alike(const Tape& tape, const Costs& costs) { return tape.all_ranks && costs.by_rank.empty(); }
 
+Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs) {
+  if (!tape.all_ranks) {
+    return tape.ranks;
+  }
+  const Rank rows = rows_of(costs);
+  return folded(program.mesh, rows) ? rows : tape.ranks;
+}
+
 namespace {
 
 /// What an op takes, as priced: in one lane, or in all three.
 class Priced {
  public:
-  Priced(const Program& program, const Tape& tape, const Costs& costs, std::size_t ranks, std::size_t lanes)
-      : program_(program), tape_(tape), costs_(costs), ranks_(ranks), lanes_(lanes) {}
+  Priced(const Program& program, const Tape& tape, const Costs& costs, Rank ranks, std::size_t lanes)
+      : program_(program),
+        tape_(tape),
+        costs_(costs),
+        ranks_(tape.all_ranks ? static_cast<std::size_t>(ranks) : 1),
+        lanes_(lanes) {}
 
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
 
@@ -124,12 +134,13 @@ class Sampled {
 template <class Prices>
 class Replay::Pass {
  public:
-  Pass(Replay& memory, const Program& program, const Tape& tape, const Costs& costs, std::size_t ranks, Prices prices)
+  Pass(Replay& memory, const Program& program, const Tape& tape, const Costs& costs, Rank ranks, Prices prices)
       : program_(program),
         tape_(tape),
         costs_(costs),
         memory_(memory),
-        ranks_(ranks),
+        mesh_(*folded(program.mesh, ranks)),
+        ranks_(tape.all_ranks ? static_cast<std::size_t>(ranks) : 1),
         lanes_(prices.lanes()),
         width_(ranks_ * lanes_),
         price_(std::move(prices)) {
@@ -236,8 +247,16 @@ class Replay::Pass {
       visit(0, 0, width_);
       return;
     }
-    for (const Tape::Run& run : tape_.turns[turn]) {
-      visit(run.to * lanes_, run.from * lanes_, run.count * lanes_);
+    const auto axis = static_cast<std::size_t>(tape_.turns[turn].axis);
+    const auto extent = static_cast<std::size_t>(mesh_.extents[axis]);
+    const std::size_t step = static_cast<std::size_t>(mesh_.strides[axis]) * lanes_;
+    const std::size_t block = extent * step;
+    const std::size_t behind = static_cast<std::size_t>(tape_.turns[turn].by) % extent * step;
+    for (std::size_t first = 0; first < width_; first += block) {
+      visit(first, first + behind, block - behind);
+      if (behind > 0) {
+        visit(first + block - behind, first, behind);
+      }
     }
   }
 
@@ -278,20 +297,21 @@ class Replay::Pass {
   void meet_all(const Instruction& instruction) {
     double* end = to(instruction);
     const auto& shape = std::get<CollectiveShape>(program_.shapes[program_.ops[instruction.op].shape]);
-    const auto members = static_cast<std::size_t>(program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent);
+    const auto axis = static_cast<std::size_t>(shape.axis);
     const auto operands = tape_.operands_of(instruction);
     double* longest = memory_.durations_.data();
     std::copy_n(at(operands.front()), width_, end);
     if (tape_.all_ranks) {
       price_(instruction.op, 0, longest);
       if (ranks_ > 1) {
-        const std::size_t stride = static_cast<std::size_t>(program_.mesh.stride(shape.axis)) * lanes_;
+        const auto members = static_cast<std::size_t>(mesh_.extents[axis]);
+        const std::size_t stride = static_cast<std::size_t>(mesh_.strides[axis]) * lanes_;
         spread_maximum(end, members, stride);
         spread_maximum(longest, members, stride);
       }
     } else {
       kernels::fill(longest, 0.0, width_);
-      for (std::size_t member = 0; member < members; ++member) {
+      for (std::size_t member = 0; member < operands.size(); ++member) {
         price_(instruction.op, member_of(instruction, shape, member), memory_.others_.data());
         kernels::raise_to(longest, memory_.others_.data(), width_);
         kernels::raise_to(end, at(operands[member]), width_);
@@ -407,6 +427,7 @@ class Replay::Pass {
   const Tape& tape_;
   const Costs& costs_;
   Replay& memory_;
+  FoldedMesh mesh_;    // of the ranks that are replayed
   std::size_t ranks_;  // of a register
   std::size_t lanes_;
   std::size_t width_;
@@ -414,25 +435,24 @@ class Replay::Pass {
 };
 
 Makespans Replay::run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder* recorder) {
+  const Rank played = ranks_of(program, tape, costs, ranks);
   if (recorder != nullptr) {
-    recorder->start(ranks == Ranks::first ? 1 : tape.ranks);
+    recorder->start(played);
   }
-  const std::size_t width = ranks_of(tape, costs, ranks);
-  Pass pass(*this, program, tape, costs, width, Priced(program, tape, costs, width, all_lanes));
+  Pass pass(*this, program, tape, costs, played, Priced(program, tape, costs, played, all_lanes));
   pass.play(recorder);
   return {duration(last_end_[actual]), duration(last_end_[ideal]), duration(last_end_[link])};
 }
 
 Duration Replay::makespan(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks) {
-  const std::size_t width = ranks_of(tape, costs, ranks);
-  Pass(*this, program, tape, costs, width, Priced(program, tape, costs, width, 1)).play(nullptr);
+  const Rank played = ranks_of(program, tape, costs, ranks);
+  Pass(*this, program, tape, costs, played, Priced(program, tape, costs, played, 1)).play(nullptr);
   return duration(last_end_[actual]);
 }
 
 std::span<const double> Replay::sample(const Program& program, const Tape& tape, const Costs& costs,
                                        JitterSampler& sampler) {
-  const std::size_t width = ranks_of(tape, costs, Ranks::all);
-  Pass(*this, program, tape, costs, width, Sampled(tape, costs, sampler)).play(nullptr);
+  Pass(*this, program, tape, costs, tape.ranks, Sampled(tape, costs, sampler)).play(nullptr);
   duration(*std::max_element(last_end_.begin(), last_end_.end()));
   return last_end_;
 }

@@ -23,16 +23,21 @@ struct Makespans {
 
 /// Whether all ranks do the same at the same time, so that rank 0 tells of all: every rank runs every op, at one cost.
 bool alike(const Tape& tape, const Costs& costs);
+/// The first ranks, which tell of all others: rank r does what rank r modulo their number does, at the same time. All
+/// ranks where none stands for others. Ranks that differ in costs alone, as those of a node do, repeat where the costs
+/// do.
+Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs);
 
 /// Keeps its memory from run to run; every run is otherwise a pure function of its arguments. One a thread.
 class Replay {
  public:
   enum class Ranks : std::uint8_t {
     all,
-    first,  ///< rank 0, which stands for all: only where they are alike
+    distinct,  ///< the first ranks, which stand for all: as many as distinct_ranks() says
   };
 
-  /// The recorder, if there is one, hears of the actual run; of `first`, of rank 0 only, as if there were no other.
+  /// The recorder, if there is one, hears of the actual run; of `distinct`, of the first ranks only, as if
+  /// there were no others.
   /// Requires costs of this program. Throws ConfigError for a run of more than 2^53 ps (2.5 hours), which doubles
   /// cannot hold.
   Makespans run(const Program& program, const Tape& tape, const Costs& costs, Ranks ranks, Recorder* recorder);

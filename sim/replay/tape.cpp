@@ -134,7 +134,7 @@ class Turns {
  public:
   Turns(const Mesh& mesh, Tape& tape) : mesh_(mesh), tape_(tape) {
     if (!tape.all_ranks) {
-      tape.turns.push_back({{0, 0, 1}});
+      tape.turns.emplace_back();
     }
   }
 
@@ -155,27 +155,17 @@ class Turns {
 
  private:
   std::uint32_t turn_by(std::int8_t axis, std::int32_t shift) {
-    const auto extent = mesh_.axes[static_cast<std::size_t>(axis)].extent;
-    const auto by = static_cast<std::uint32_t>(wrapped(shift, extent));
-    const auto [found, added] = turns_.try_emplace({axis, by}, static_cast<std::uint32_t>(tape_.turns.size()));
+    const std::int32_t by = wrapped(shift, mesh_.axes[static_cast<std::size_t>(axis)].extent);
+    const auto [known, added] = turns_.try_emplace({axis, by}, static_cast<std::uint32_t>(tape_.turns.size()));
     if (added) {
-      const auto stride = static_cast<std::uint32_t>(mesh_.stride(axis));
-      const std::uint32_t block = static_cast<std::uint32_t>(extent) * stride;
-      Tape::Turn runs;
-      for (std::uint32_t first = 0; first < static_cast<std::uint32_t>(tape_.ranks); first += block) {
-        runs.push_back({first, first + by * stride, block - by * stride});
-        if (by > 0) {
-          runs.push_back({first + block - by * stride, first, by * stride});
-        }
-      }
-      tape_.turns.push_back(std::move(runs));
+      tape_.turns.push_back({static_cast<std::uint8_t>(axis), by});
     }
-    return found->second;
+    return known->second;
   }
 
   const Mesh& mesh_;
   Tape& tape_;
-  std::map<std::pair<std::int8_t, std::uint32_t>, std::uint32_t> turns_;
+  std::map<std::pair<std::int8_t, std::int32_t>, std::uint32_t> turns_;
   /// The last two that were asked for: of a ring mostly there and back.
   std::array<std::pair<std::pair<std::int8_t, std::int32_t>, std::uint32_t>, 2> recent_turns_{
       {{{-1, 0}, 0}, {{-1, 0}, 0}}};

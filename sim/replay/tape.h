@@ -49,13 +49,11 @@ struct Tape {
     Rank other_rank = 0;            // the same, on a tape of single ranks
   };
 
-  /// What rank k sees of another rank's values: those of [from, from + count) come to [to, to + count).
-  struct Run {
-    std::uint32_t to = 0;
-    std::uint32_t from = 0;
-    std::uint32_t count = 0;
+  /// What a rank sees of another rank's values: those of the rank `by` further on the axis, where they lie around.
+  struct Turn {
+    std::uint8_t axis = 0;
+    std::int32_t by = 0;  // from 0 to below the axis' extent
   };
-  using Turn = std::vector<Run>;
 
   bool all_ranks = true;
   Rank ranks = 1;

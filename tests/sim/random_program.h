@@ -30,6 +30,9 @@ class RandomProgram {
         builder_("random", random_mesh(random)),
         lanes_(random_lanes(random)),
         uniform_(one_in(random, 2)) {}
+  /// Every rank runs every op.
+  RandomProgram(std::mt19937_64& random, Mesh mesh)
+      : random_(random), builder_("random", std::move(mesh)), lanes_(random_lanes(random)), uniform_(true) {}
 
   Program build() {
     const std::int64_t steps = 1 + below(random_, 14);
@@ -247,25 +250,40 @@ class RandomProgram {
   std::int64_t added_ = 0;
 };
 
+inline bool runs_to_its_end(const Program& program) {
+  const Matching matching = match(program);
+  Findings findings;
+  if (matching.problems.empty()) {
+    run_abstractly(program, matching, findings);
+  }
+  return matching.problems.empty() && findings.empty();
+}
+
 /// 1 to 8 ranks on one axis or two, 1 to 4 lanes, up to some 20 ops: exchanges by any shift and protocol, either half
 /// absent where predicates say so, credits, collectives, computes, waits. match() finds no problem and nothing
 /// deadlocks. About half of them are uniform.
 inline Program random_program(std::mt19937_64& random) {
   for (;;) {
     Program program = RandomProgram(random).build();
-    const Matching matching = match(program);
-    if (matching.problems.empty()) {
-      Findings findings;
-      run_abstractly(program, matching, findings);
-      if (findings.empty()) {
-        return program;
-      }
+    if (runs_to_its_end(program)) {
+      return program;
     }
   }
 }
 
-/// Durations and issue costs, often 0 or alike so that events fall together; by rank in every other program.
-inline Costs random_costs(const Program& program, std::mt19937_64& random) {
+/// The same on this mesh, every rank running every op.
+inline Program random_program(std::mt19937_64& random, const Mesh& mesh) {
+  for (;;) {
+    Program program = RandomProgram(random, mesh).build();
+    if (runs_to_its_end(program)) {
+      return program;
+    }
+  }
+}
+
+/// Durations and issue costs, often 0 or alike so that events fall together; in every other program they differ by
+/// rank, and repeat after `rows` ranks.
+inline Costs random_costs(const Program& program, std::mt19937_64& random, Rank rows) {
   const std::array<std::int64_t, 3> bounds{3, 20, 1'000'000};
   const std::int64_t bound = bounds[static_cast<std::size_t>(below(random, 3))];
   const bool issues = one_in(random, 2);
@@ -276,12 +294,26 @@ inline Costs random_costs(const Program& program, std::mt19937_64& random) {
     costs.issue.push_back(issues ? duration() / 2 : Duration{0});
   }
   if (one_in(random, 2)) {
-    const std::size_t instances = program.ops.size() * static_cast<std::size_t>(program.mesh.ranks());
+    const std::size_t instances = program.ops.size() * static_cast<std::size_t>(rows);
     for (std::size_t i = 0; i < instances; ++i) {
       costs.by_rank.push_back(one_in(random, 2) ? costs.duration[i % program.ops.size()] : duration());
     }
   }
   return costs;
+}
+inline Costs random_costs(const Program& program, std::mt19937_64& random) {
+  return random_costs(program, random, program.mesh.ranks());
+}
+
+/// One axis or two, and how many of its ranks stand for all.
+struct RandomFold {
+  Mesh mesh;
+  Rank ranks = 1;
+};
+inline RandomFold random_fold(std::mt19937_64& random) {
+  const auto nodes = static_cast<std::int32_t>(2 + below(random, 4));
+  const auto each = static_cast<std::int32_t>(1 + below(random, 4));
+  return {one_in(random, 2) ? Mesh{{{"tp", nodes * each}}} : Mesh{{{"node", nodes}, {"tp", each}}}, each};
 }
 
 }  // namespace commfuse::test

@@ -50,6 +50,41 @@ TEST(Mesh, EveryRankIsWhereItsCoordinatesSay) {
   }
 }
 
+TEST(Mesh, FoldsToAPartOfOneAxisAndAllInsideIt) {
+  const Mesh mesh{{{"pod", 2}, {"node", 6}, {"tp", 4}}};
+  const auto extents = [&](Rank ranks) {
+    const std::optional<FoldedMesh> fold = folded(mesh, ranks);
+    return fold ? std::optional(fold->extents) : std::nullopt;
+  };
+  EXPECT_EQ(extents(1), (Coordinates{1, 1, 1}));
+  EXPECT_EQ(extents(2), (Coordinates{1, 1, 2}));
+  EXPECT_EQ(extents(4), (Coordinates{1, 1, 4}));
+  EXPECT_EQ(extents(12), (Coordinates{1, 3, 4}));
+  EXPECT_EQ(extents(48), (Coordinates{2, 6, 4}));
+  for (const Rank ranks : {0, 3, 6, 16, 32, 96}) {
+    EXPECT_EQ(extents(ranks), std::nullopt) << ranks;
+  }
+  EXPECT_EQ(folded(mesh, 12)->strides, (Coordinates{12, 4, 1}));
+}
+
+TEST(Mesh, AShiftIsTheSameShiftOfTheRankThatStandsForIt) {
+  for (const Mesh& mesh : {Mesh{{{"tp", 12}}}, Mesh{{{"node", 4}, {"tp", 6}}}, Mesh{{{"a", 2}, {"b", 6}, {"c", 2}}}}) {
+    for (Rank ranks = 1; ranks <= mesh.ranks(); ++ranks) {
+      const std::optional<FoldedMesh> fold = folded(mesh, ranks);
+      for (Rank rank = 0; fold && rank < mesh.ranks(); ++rank) {
+        for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+          for (std::int32_t shift = 0; shift < mesh.axes[axis].extent; ++shift) {
+            const std::int32_t extent = fold->extents[axis];
+            const std::int32_t here = rank % ranks / fold->strides[axis] % extent;
+            const Rank there = rank % ranks + ((here + shift) % extent - here) * fold->strides[axis];
+            EXPECT_EQ(mesh.shifted(rank, static_cast<int>(axis), shift) % ranks, there);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(MeshDeathTest, ACoordinateOutsideItsAxisIsOurMistake) {
   EXPECT_DEATH(static_cast<void>(two_by_three.member(0, 1, 3)), "a coordinate lies inside its axis");
 }

@@ -72,9 +72,9 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
 
     if (alike(played.tape, costs)) {
       Recorder first;
-      ASSERT_EQ(played.run(costs, first, Replay::Ranks::first).actual, makespan) << "program " << i;
+      ASSERT_EQ(played.run(costs, first, Replay::Ranks::distinct).actual, makespan) << "program " << i;
       ASSERT_EQ(first.ranks(), 1);
-      ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::first), makespan);
+      ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::distinct), makespan);
       for (Rank rank = 0; rank < summaries.ranks(); ++rank) {
         ASSERT_TRUE(same_summary(first.summary(0), summaries.summary(rank))) << "program " << i;
       }
@@ -86,6 +86,54 @@ TEST(Replay, GivesThePicosecondsOfTheEngineOnTenThousandRandomPrograms) {
   EXPECT_GT(one_for_all, 1000);
   EXPECT_GT(together, 500);  // exchanges that meet themselves, beside others and alone
   EXPECT_GT(in_order, 50);
+}
+
+/// Each rank against the one that stands for it.
+void expect_repeated(const Recorder& all, const Recorder& few, int program) {
+  for (Rank rank = 0; rank < all.ranks(); ++rank) {
+    ASSERT_TRUE(same_summary(few.summary(rank % few.ranks()), all.summary(rank))) << "program " << program;
+  }
+}
+
+TEST(Replay, TheFirstRanksStandForAllWhereCostsRepeat) {
+  std::mt19937_64 random(11);
+  int folded_runs = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    const RandomFold fold = random_fold(random);
+    const Replayed played(random_program(random, fold.mesh));
+    const Costs costs = random_costs(*played.program, random, fold.ranks);
+    Recorder all;
+    Recorder few;
+    const Makespans of_all = played.run(costs, all);
+    const Makespans of_few = played.run(costs, few, Replay::Ranks::distinct);
+    ASSERT_EQ(all.ranks(), fold.mesh.ranks());
+    ASSERT_EQ(few.ranks(), costs.by_rank.empty() ? 1 : fold.ranks);
+    ASSERT_EQ(of_few.actual, of_all.actual) << "program " << i;
+    ASSERT_EQ(of_few.ideal, of_all.ideal) << "program " << i;
+    ASSERT_EQ(of_few.link, of_all.link) << "program " << i;
+    ASSERT_EQ(Replay{}.makespan(*played.program, played.tape, costs, Replay::Ranks::distinct), of_all.actual);
+    expect_repeated(all, few, i);
+    const Analysis a = analyse(*played.program, costs, all);
+    const Analysis b = analyse(*played.program, costs, few);
+    ASSERT_EQ(a.critical_rank, b.critical_rank) << "program " << i;
+    ASSERT_EQ(a.mean_exposed, b.mean_exposed) << "program " << i;
+    ASSERT_EQ(a.max_exposed, b.max_exposed) << "program " << i;
+    folded_runs += few.ranks() > 1 ? 1 : 0;
+  }
+  EXPECT_GT(folded_runs, 1000);
+}
+
+TEST(Replay, AllRanksAreReplayedWhereTheirNumberFoldsNoMesh) {
+  const Replayed played(one_site("commfuse", SiteKind::ag_gemm, 8));
+  Costs costs = costs_of(*played.program, OpCosts{.gemm = 10us, .exchange = 5us});
+  costs.by_rank = costs.duration;
+  EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 1);
+  costs.by_rank.resize(3 * costs.duration.size(), 7us);
+  EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 8);
+  costs.by_rank.resize(4 * costs.duration.size(), 7us);
+  EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 4);
+  spread_rows(costs, 8);
+  EXPECT_EQ(distinct_ranks(*played.program, played.tape, costs), 8);
 }
 
 TEST(Replay, ASentenceTellsOfARunThatDoublesCannotHold) {
