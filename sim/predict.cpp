@@ -11,12 +11,26 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "model/cost/fold_wiring.h"
 
 namespace commfuse {
 
 namespace {
 
 constexpr std::size_t most_cut_bounds = 16'384;  // Sweeps over link rates have other wires at each of them.
+
+/// What the first ranks did, on all ranks for which they stand.
+Timeline repeated(Timeline timeline, Rank first_ranks, Rank ranks) {
+  const std::size_t spans = timeline.size();
+  timeline.reserve(spans * static_cast<std::size_t>(ranks / first_ranks));
+  for (Rank first = first_ranks; first < ranks; first += first_ranks) {
+    for (std::size_t i = 0; i < spans; ++i) {
+      timeline.push_back(timeline[i]);
+      timeline.back().rank += first;
+    }
+  }
+  return timeline;
+}
 
 }  // namespace
 
@@ -62,7 +76,7 @@ Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
 std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Structure& structure) {
   std::shared_ptr<const Wiring>& known = wirings_[{&structure, point.machine.topology}];
   if (!known) {
-    known = std::make_shared<const Wiring>(wiring_of(structure.program(), point.machine));
+    known = std::make_shared<const Wiring>(narrowest_links(wiring_of(structure.program(), point.machine)));
   }
   return known;
 }
@@ -99,6 +113,27 @@ void Predictor::price_into(Priced& priced, const Point& point, const Structure& 
   priced.options.faults = point.faults.get();
 }
 
+void Predictor::fold(Priced& priced, const Point& point, const Structure& structure) {
+  const Mesh& mesh = structure.program().mesh;
+  const Rank ranks = distinct_ranks(structure.program(), structure.tape, priced.costs);
+  if (!point.symmetry || point.faults != nullptr || ranks == mesh.ranks()) {
+    return;
+  }
+  if (priced.fluid) {
+    std::shared_ptr<const Wiring>& whole = priced.fluid->wiring;
+    const auto [known, is_new] = folded_wirings_.try_emplace({whole.get(), ranks});
+    if (is_new) {
+      std::optional<Wiring> wiring = folded_wiring(*whole, mesh, ranks);
+      known->second = wiring ? std::make_shared<const Wiring>(std::move(*wiring)) : nullptr;
+    }
+    if (known->second == nullptr) {
+      return;
+    }
+    whole = known->second;
+  }
+  priced.options.first_ranks = ranks;
+}
+
 Prediction Predictor::play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops) {
   const Program& program = structure.program();
   Priced priced;
@@ -110,6 +145,7 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
   const bool replays = prediction.evaluator == Evaluator::replay;
   const Makespans bounds = replay_.run(program, structure.tape, costs, ranks, replays ? &recorder_ : nullptr);
   if (!replays) {
+    fold(priced, point, structure);
     engine_.run(structure.plan, costs, recorder_, priced.options);
   }
   prediction.analysis = analyse(program, costs, recorder_);
@@ -130,9 +166,10 @@ Prediction Predictor::play(const Point& point, const Structure& structure, const
 Timeline Predictor::timeline(const Point& point, const Structure& structure, const Sizes& sizes) {
   Priced priced;
   price_into(priced, point, structure, sizes);
+  fold(priced, point, structure);
   Recorder recorder(Recorder::Keep::timeline);
   engine_.run(structure.plan, priced.costs, recorder, priced.options);
-  return recorder.timeline();
+  return repeated(recorder.timeline(), recorder.ranks(), structure.program().mesh.ranks());
 }
 
 void Predictor::add_tails(const Point& point, Prediction& prediction) {

@@ -133,6 +133,8 @@ class Predictor {
     EngineOptions options{};  ///< points to `fluid`
   };
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
+  /// Simulates the first ranks alone where they stand for all.
+  void fold(Priced& priced, const Point& point, const Structure& structure);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
   /// Aborts where the run, or one without compute, is faster than the wires allow.
   void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
@@ -145,6 +147,8 @@ class Predictor {
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
   std::map<OnWires, std::shared_ptr<const Wiring>> wirings_;
   std::map<OnWires, CutBound> cut_bounds_;
+  /// By wiring and the number of the first ranks; null: they do not stand for all.
+  std::map<std::pair<const Wiring*, Rank>, std::shared_ptr<const Wiring>> folded_wirings_;
   Recorder recorder_;
 };
 

@@ -190,13 +190,13 @@ void price_stages(const Program& program, const Sizes& sizes, const Wiring& wiri
   }
 }
 
-/// By op, or by rank and op where one of them differs by rank.
-std::vector<double> ratios(const Costs& alone, const Costs& beside, std::size_t ranks) {
+/// By op, or as by_rank where costs differ by rank.
+std::vector<double> ratios(const Costs& alone, const Costs& beside) {
   const std::size_t ops = alone.duration.size();
-  const bool by_rank = !alone.by_rank.empty();
+  const std::size_t places = std::max(ops, alone.by_rank.size());
   std::vector<double> result;
-  result.reserve(ops * (by_rank ? ranks : 1));
-  for (std::size_t i = 0; i < ops * (by_rank ? ranks : 1); ++i) {
+  result.reserve(places);
+  for (std::size_t i = 0; i < places; ++i) {
     const auto rank = static_cast<Rank>(i / ops);
     const Duration undisturbed = alone.of(rank, i % ops);
     const Duration disturbed = beside.of(rank, i % ops);
@@ -236,7 +236,7 @@ Fluid price_fluid(const Program& program, const Sizes& sizes, const Machine& mac
       met.exchange = exchange;
       met.collective = collective;
     }
-    fluid.speeds[beside] = ratios(fluid.costs, price_alone(program, meetings, sizes, machine, options), wiring->ranks);
+    fluid.speeds[beside] = ratios(fluid.costs, price_alone(program, meetings, sizes, machine, options));
   }
   price_stages(program, sizes, *wiring, fluid.costs);
   fluid.wiring = std::move(wiring);

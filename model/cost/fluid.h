@@ -47,6 +47,7 @@ struct Wiring {
   std::vector<WirePath> paths;           ///< By move and rank.
   std::vector<WireStage> stages;         ///< Pool.
   std::vector<std::int32_t> links;       ///< Pool; distinct inside a stage.
+  std::vector<std::int32_t> times;       ///< As links: so many such transfers are on it. Empty: one (fold_wiring.h).
   std::vector<double> capacity;          ///< By link, bytes a second.
   std::size_t ranks = 0;
 
@@ -57,6 +58,9 @@ struct Wiring {
   }
   [[nodiscard]] std::span<const std::int32_t> links_of(const WireStage& stage) const {
     return std::span(links).subspan(stage.first_link, stage.links);
+  }
+  [[nodiscard]] std::span<const std::int32_t> times_of(const WireStage& stage) const {
+    return times.empty() ? std::span<const std::int32_t>{} : std::span(times).subspan(stage.first_link, stage.links);
   }
 };
 
@@ -75,8 +79,8 @@ struct Fluid {
     if (by_op.empty()) {
       return 1.0;
     }
-    const std::size_t ops = costs.duration.size();
-    return by_op.size() == ops ? by_op[op] : by_op[static_cast<std::size_t>(rank) * ops + op];
+    const std::size_t row = static_cast<std::size_t>(rank) * costs.duration.size();
+    return by_op[(row < by_op.size() ? row : row % by_op.size()) + op];
   }
 };
 

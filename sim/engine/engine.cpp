@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "model/schedule/index.h"
 #include "model/schedule/order.h"
 #include "model/schedule/text.h"
 
@@ -25,14 +27,25 @@ void Engine::run(const Plan& plan, const Costs& costs, Recorder& recorder, const
   faults_.start(faults, program_->mesh.ranks());
   queue_.start(options.shuffle_ties);
   lanes_ = static_cast<std::uint32_t>(program_->lanes.size());
-  slots_.resize(static_cast<std::size_t>(program_->mesh.ranks()) * lanes_);
+  fold(options);
+  slots_.resize(static_cast<std::size_t>(mesh_.ranks) * lanes_);
   fluid_on_ = options.fluid != nullptr;
   if (fluid_on_) {
+    check(options.fluid->wiring->ranks == static_cast<std::size_t>(mesh_.ranks), "the wiring is of the ranks that run");
     fluid_.start(*options.fluid, faults_, lanes_, slots_.size());
   }
   prepare();
   fluid_on_ ? play_fluid() : play();
   require_all_ended();
+}
+
+void Engine::fold(const EngineOptions& options) {
+  const Rank all = program_->mesh.ranks();
+  const std::optional<FoldedMesh> fold = folded(program_->mesh, options.first_ranks == 0 ? all : options.first_ranks);
+  check(fold.has_value(), "the ranks that are simulated stand for all");
+  check(fold->ranks == all || (plan_->lowered.matching.uniform && options.faults == nullptr),
+        "ranks that stand for others do the same as they");
+  mesh_ = *fold;
 }
 
 void Engine::play() {
@@ -63,20 +76,15 @@ void Engine::play_fluid() {
 }
 
 void Engine::prepare() {
-  const Mesh& mesh = program_->mesh;
-  const auto ranks = static_cast<std::size_t>(mesh.ranks());
+  const auto ranks = static_cast<std::size_t>(mesh_.ranks);
   check(belongs(*costs_, program_->ops.size(), ranks), "costs belong to the program");
   check(program_->lanes.size() * ranks < EventQueue::most_slots, "a run has fewer than 2^29 lanes over all ranks");
   now_ = 0;
-  for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
-    extents_[axis] = mesh.axes[axis].extent;
-    strides_[axis] = mesh.stride(static_cast<int>(axis));
-  }
   add_up_issue_costs();
-  recorder_->start(mesh.ranks());
-  arrivals_.assign(mesh.axes.size() * lanes_ * ranks, 0);
+  recorder_->start(mesh_.ranks);
+  arrivals_.assign(program_->mesh.axes.size() * lanes_ * ranks, 0);
   std::uint32_t slot = 0;
-  for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
+  for (Rank rank = 0; rank < mesh_.ranks; ++rank) {
     for (std::uint32_t lane = 0; lane < lanes_; ++lane) {
       slots_[slot++] = {.head = plan_of(rank).first[lane], .rank = rank, .lane = static_cast<std::uint16_t>(lane)};
     }
@@ -285,12 +293,12 @@ void Engine::arrive(std::uint32_t slot, const PlannedOp& collective) {
   const std::int32_t coordinate = plan_->here[static_cast<std::size_t>(slots_[slot].rank)][axis];
   const std::uint32_t first = shifted(slot, collective.axis, -coordinate);
   std::int32_t& arrived = arrivals_[axis * slots_.size() + first];
-  if (++arrived < extents_[axis]) {
+  if (++arrived < mesh_.extents[axis]) {
     return;
   }
   arrived = 0;
   Duration longest{};
-  for (std::int32_t i = 0; i < extents_[axis]; ++i) {
+  for (std::int32_t i = 0; i < mesh_.extents[axis]; ++i) {
     Slot& member = slots_[shifted(first, collective.axis, i)];
     member.start = now_;
     longest = std::max(longest, costs_->of(member.rank, position(collective.op)));
@@ -300,7 +308,7 @@ void Engine::arrive(std::uint32_t slot, const PlannedOp& collective) {
 
 void Engine::end_collective(std::uint32_t slot) {
   const int axis = head_of(slots_[slot]).axis;
-  for (std::int32_t i = 0; i < extents_[static_cast<std::size_t>(axis)]; ++i) {
+  for (std::int32_t i = 0; i < mesh_.extents[static_cast<std::size_t>(axis)]; ++i) {
     end(shifted(slot, axis, i));
   }
 }
@@ -346,13 +354,12 @@ void Engine::hold_sms(std::uint32_t slot, const PlannedOp& op, int change) {
 std::uint32_t Engine::shifted(std::uint32_t slot, int axis, std::int32_t shift) const {
   const auto place = static_cast<std::size_t>(axis);
   const std::int32_t from = plan_->here[static_cast<std::size_t>(slots_[slot].rank)][place];
-  std::int32_t move = shift;
-  if (from + shift >= extents_[place]) {
-    move -= extents_[place];
-  } else if (from + shift < 0) {
-    move += extents_[place];
+  const std::int32_t extent = mesh_.extents[place];
+  std::int32_t to = from + shift;
+  if (to >= extent || to < 0) {
+    to = wrapped(to, extent);
   }
-  return slot + static_cast<std::uint32_t>(move * strides_[place]) * lanes_;
+  return slot + static_cast<std::uint32_t>((to - from) * mesh_.strides[place]) * lanes_;
 }
 
 std::string Engine::stuck_in_words(std::uint32_t slot) const {

@@ -32,6 +32,10 @@ struct EngineOptions {
   const Fluid* fluid = nullptr;
   /// Null: none.
   const Faults* faults = nullptr;
+  /// Only the first ranks are simulated, each for all that have the same id modulo this number; the recorder hears of
+  /// no others. Requires that all ranks run every op, without faults, at costs, speeds and wires that repeat so
+  /// (distinct_ranks(), folded_wiring()). 0: all ranks.
+  Rank first_ranks = 0;
   /// Seed by which simultaneous events are shuffled. Results do not depend on it; tests say so.
   std::optional<std::uint64_t> shuffle_ties{};
 };
@@ -57,6 +61,7 @@ class Engine {
     bool sent = false;       // of a push: its send half has ended
   };
 
+  void fold(const EngineOptions& options);
   void prepare();
   void play();
   void play_fluid();
@@ -101,8 +106,7 @@ class Engine {
   const Costs* costs_ = nullptr;
   Recorder* recorder_ = nullptr;
   std::uint32_t lanes_ = 0;
-  std::array<std::int32_t, max_axes> extents_{};
-  std::array<std::int32_t, max_axes> strides_{};
+  FoldedMesh mesh_;  // of the ranks that are simulated
   std::int64_t now_ = 0;
   EventQueue queue_;
   FaultTable faults_;

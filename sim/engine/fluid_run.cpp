@@ -14,7 +14,7 @@ void FluidRun::start(const Fluid& fluid, const FaultTable& faults, std::uint32_t
   jobs_.assign(slots, Job{});
   links_.resize(wiring_->capacity.size());
   for (LinkState& link : links_) {
-    link.slots.clear();
+    link.members.clear();
     link.tight = link.dirty = link.gathered = false;
   }
   ranks_.assign(wiring_->ranks, RankState{});
@@ -110,13 +110,19 @@ void FluidRun::settle(std::int64_t now, EventQueue& queue) {
 
 bool FluidRun::all_over() const {
   return std::all_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.kind == JobKind::none; }) &&
-         std::all_of(links_.begin(), links_.end(), [](const LinkState& link) { return link.slots.empty(); });
+         std::all_of(links_.begin(), links_.end(), [](const LinkState& link) { return link.members.empty(); });
 }
 
 void FluidRun::look_at(std::uint32_t slot) {
   if (!jobs_[slot].fresh) {
     jobs_[slot].fresh = true;
     fresh_.push_back(slot);
+  }
+}
+
+void FluidRun::look_at(const LinkState& link) {
+  for (const Member& member : link.members) {
+    look_at(member.slot);
   }
 }
 
@@ -149,9 +155,10 @@ double FluidRun::length_of(const Job& job, std::int32_t stage) const {
 void FluidRun::draw(std::uint32_t slot) {
   if (!jobs_[slot].draws) {
     jobs_[slot].draws = true;
-    for (const std::int32_t link : links_of(jobs_[slot])) {
-      links_[static_cast<std::size_t>(link)].slots.push_back(slot);
-      touch(link);
+    const Flow flow = flow_of(jobs_[slot]);
+    for (std::size_t place = 0; place < flow.links.size(); ++place) {
+      links_[static_cast<std::size_t>(flow.links[place])].members.push_back({slot, flow.times_on(place)});
+      touch(flow.links[place]);
     }
   }
 }
@@ -160,8 +167,8 @@ void FluidRun::leave(std::uint32_t slot) {
   if (jobs_[slot].draws) {
     jobs_[slot].draws = false;
     for (const std::int32_t link : links_of(jobs_[slot])) {
-      std::vector<std::uint32_t>& slots = links_[static_cast<std::size_t>(link)].slots;
-      slots.erase(std::find(slots.begin(), slots.end(), slot));
+      std::vector<Member>& members = links_[static_cast<std::size_t>(link)].members;
+      members.erase(std::find_if(members.begin(), members.end(), [&](const Member& one) { return one.slot == slot; }));
       touch(link);
     }
   }
@@ -208,7 +215,7 @@ void FluidRun::settle_transfers(std::int64_t now, EventQueue& queue) {
     job.fresh = false;
     if (job.draws) {
       drawing_.push_back(slot);
-      flows_.push_back({cap_of(job), links_of(job)});
+      flows_.push_back(flow_of(job));
     } else if (job.kind == JobKind::transfer) {
       set_speed(slot, halted(job) ? 0.0 : 1.0, now, queue);
     }
@@ -224,15 +231,18 @@ void FluidRun::refresh_links() {
   for (const std::int32_t id : dirty_links_) {
     LinkState& link = links_[static_cast<std::size_t>(id)];
     link.dirty = false;
-    std::sort(link.slots.begin(), link.slots.end());  // so that the sum does not depend on who came first
+    std::sort(link.members.begin(), link.members.end());  // so that the sum does not depend on who came first
     double wanted = 0.0;
-    for (const std::uint32_t slot : link.slots) {
-      wanted += cap_of(jobs_[slot]);
+    for (const Member& member : link.members) {
+      for (std::int32_t i = 0; i < member.times;
+           ++i) {  // a product would round otherwise than transfers that are alone
+        wanted += cap_of(jobs_[member.slot]);
+      }
     }
     const bool was_tight = link.tight;
     link.tight = wanted > wiring_->capacity[static_cast<std::size_t>(id)];
     if (link.tight || was_tight) {
-      std::for_each(link.slots.begin(), link.slots.end(), [&](std::uint32_t slot) { look_at(slot); });
+      look_at(link);
     }
   }
   dirty_links_.clear();
@@ -249,7 +259,7 @@ void FluidRun::gather_neighbours() {
       if (state.tight && !state.gathered) {
         state.gathered = true;
         gathered_.push_back(link);
-        std::for_each(state.slots.begin(), state.slots.end(), [&](std::uint32_t slot) { look_at(slot); });
+        look_at(state);
       }
     }
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -73,9 +74,14 @@ class FluidRun {
     bool draws = false;  // its links know of it
     bool fresh = false;  // is on the list of those to look at
   };
+  struct Member {
+    std::uint32_t slot = 0;
+    std::int32_t times = 1;  // its transfer stands for so many on the link
+    friend auto operator<=>(const Member&, const Member&) = default;
+  };
   /// Who is on a link.
   struct LinkState {
-    std::vector<std::uint32_t> slots;
+    std::vector<Member> members;
     bool tight = false;  // all together want more than it carries
     bool dirty = false;
     bool gathered = false;  // its transfers are on the list of those to look at
@@ -86,6 +92,7 @@ class FluidRun {
   };
 
   void look_at(std::uint32_t slot);
+  void look_at(const LinkState& link);
   /// Goes on to the next stage that takes time, from `stage`; false when there is none.
   bool open_stage(Job& job, std::int32_t stage, std::int64_t now);
   [[nodiscard]] double length_of(const Job& job, std::int32_t stage) const;
@@ -97,6 +104,9 @@ class FluidRun {
   }
   [[nodiscard]] std::span<const std::int32_t> links_of(const Job& job) const {
     return wiring_->links_of(stage_of(job, job.stage));
+  }
+  [[nodiscard]] Flow flow_of(const Job& job) const {
+    return {cap_of(job), links_of(job), wiring_->times_of(stage_of(job, job.stage))};
   }
   [[nodiscard]] double cap_of(const Job& job) const { return stage_of(job, job.stage).cap / job.slowness; }
   void settle_kernels(std::int64_t now, EventQueue& queue);

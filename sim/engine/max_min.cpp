@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace commfuse {
 
@@ -22,20 +23,23 @@ void MaxMin::list_members(std::span<const Flow> flows, std::span<const double> c
   shares_.resize(capacity.size());
   links_.clear();
   for (const Flow& flow : flows) {
-    for (const std::int32_t link : flow.links) {
+    for (std::size_t place = 0; place < flow.links.size(); ++place) {
+      const std::int32_t link = flow.links[place];
       Share& share = shares_[static_cast<std::size_t>(link)];
-      if (share.flows++ == 0) {
+      if (share.flows == 0) {
         share.left = capacity[static_cast<std::size_t>(link)];
+        share.members = 0;
         links_.push_back(link);
       }
+      share.flows += flow.times_on(place);
+      ++share.members;
     }
   }
   std::uint32_t next = 0;
   for (const std::int32_t link : links_) {
     Share& share = shares_[static_cast<std::size_t>(link)];
     share.first = next;
-    share.members = 0;
-    next += static_cast<std::uint32_t>(share.flows);
+    next += std::exchange(share.members, 0U);
   }
   members_.resize(next);
   for (std::size_t i = 0; i < flows.size(); ++i) {
@@ -57,10 +61,14 @@ void MaxMin::push(std::int32_t link) {
 const MaxMin::Level* MaxMin::first_full() {
   // Flows of a link only become fewer, so an entry with as many is the latest one.
   while (!levels_.empty() && shares_[static_cast<std::size_t>(levels_.front().link)].flows != levels_.front().flows) {
-    std::pop_heap(levels_.begin(), levels_.end(), later);
-    levels_.pop_back();
+    pop();
   }
   return levels_.empty() ? nullptr : &levels_.front();
+}
+
+void MaxMin::pop() {
+  std::pop_heap(levels_.begin(), levels_.end(), later);
+  levels_.pop_back();
 }
 
 std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<const double> capacity) {
@@ -68,9 +76,10 @@ std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<con
   rates_.assign(flows.size(), open);
   by_cap_.resize(flows.size());
   std::iota(by_cap_.begin(), by_cap_.end(), 0U);
-  std::sort(by_cap_.begin(), by_cap_.end(), [&](std::uint32_t a, std::uint32_t b) {
-    return flows[a].cap != flows[b].cap ? flows[a].cap < flows[b].cap : a < b;
-  });
+  const auto smaller = [&](std::uint32_t a, std::uint32_t b) { return flows[a].cap < flows[b].cap; };
+  if (!std::is_sorted(by_cap_.begin(), by_cap_.end(), smaller)) {  // caps are mostly alike
+    std::sort(by_cap_.begin(), by_cap_.end(), smaller);
+  }
   levels_.clear();
   for (const std::int32_t link : links_) {
     push(link);
@@ -93,30 +102,46 @@ std::span<const double> MaxMin::rates(std::span<const Flow> flows, std::span<con
         }
       }
     } else {
-      const Level level = *full;
-      const Share share = shares_[static_cast<std::size_t>(level.link)];
-      for (std::uint32_t i = share.first; i < share.first + share.members; ++i) {
-        if (rates_[members_[i]] < 0.0) {
-          settle(flows[members_[i]], members_[i], level.rate);
-        }
+      full_.clear();
+      for (const double rate = full->rate; full != nullptr && full->rate == rate; full = first_full()) {
+        full_.push_back(*full);
+        pop();
+      }
+      for (const Level& level : full_) {
+        settle_link(flows, level);
       }
     }
-    std::sort(changed_.begin(), changed_.end());
-    changed_.erase(std::unique(changed_.begin(), changed_.end()), changed_.end());
     for (const std::int32_t link : changed_) {
+      shares_[static_cast<std::size_t>(link)].changed = false;
       push(link);
     }
   }
   return rates_;
 }
 
+void MaxMin::settle_link(std::span<const Flow> flows, const Level& level) {
+  const Share share = shares_[static_cast<std::size_t>(level.link)];
+  for (std::uint32_t i = share.first; i < share.first + share.members; ++i) {
+    if (rates_[members_[i]] < 0.0) {
+      settle(flows[members_[i]], members_[i], level.rate);
+    }
+  }
+}
+
 void MaxMin::settle(const Flow& flow, std::size_t index, double rate) {
   rates_[index] = rate;
-  for (const std::int32_t link : flow.links) {
+  for (std::size_t place = 0; place < flow.links.size(); ++place) {
+    const std::int32_t link = flow.links[place];
     Share& share = shares_[static_cast<std::size_t>(link)];
-    share.left = std::max(0.0, share.left - rate);
-    --share.flows;
-    changed_.push_back(link);
+    const std::int32_t times = flow.times_on(place);
+    for (std::int32_t i = 0; i < times; ++i) {  // a product would round otherwise than flows that are alone
+      share.left = std::max(0.0, share.left - rate);
+    }
+    share.flows -= times;
+    if (!share.changed) {
+      share.changed = true;
+      changed_.push_back(link);
+    }
   }
 }
 

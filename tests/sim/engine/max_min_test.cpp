@@ -115,7 +115,8 @@ TEST(MaxMin, NobodyCanHaveMoreWithoutTakingFromOneWhoHasNoMore) {
   }
 }
 
-/// Progressive filling as the textbook has it: every round looks at all links and all flows.
+/// Progressive filling as the textbook has it: every round looks at all links and all flows. Links that are full at the
+/// same rate are filled in one round.
 Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> left) {
   std::vector<int> flows(left.size(), 0);
   for (const Wish& wish : wishes) {
@@ -126,12 +127,12 @@ Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> left) 
   Rates rates(wishes.size(), -1.0);
   while (std::any_of(rates.begin(), rates.end(), [](double rate) { return rate < 0.0; })) {
     double level = std::numeric_limits<double>::infinity();
-    std::size_t full = left.size();
     for (std::size_t link = 0; link < left.size(); ++link) {
-      if (flows[link] > 0 && left[link] / flows[link] < level) {
-        level = left[link] / flows[link];
-        full = link;
-      }
+      level = flows[link] > 0 ? std::min(level, left[link] / flows[link]) : level;
+    }
+    std::vector<bool> full;
+    for (std::size_t link = 0; link < left.size(); ++link) {
+      full.push_back(flows[link] > 0 && left[link] / flows[link] == level);
     }
     double cap = std::numeric_limits<double>::infinity();
     for (std::size_t i = 0; i < wishes.size(); ++i) {
@@ -139,9 +140,9 @@ Rates plainly_filled(const std::vector<Wish>& wishes, std::vector<double> left) 
     }
     for (std::size_t i = 0; i < wishes.size(); ++i) {
       const std::vector<std::int32_t>& links = wishes[i].links;
-      const bool stops = cap <= level
-                             ? wishes[i].cap == cap
-                             : std::find(links.begin(), links.end(), static_cast<std::int32_t>(full)) != links.end();
+      const bool stops = cap <= level ? wishes[i].cap == cap : std::ranges::any_of(links, [&](std::int32_t link) {
+        return full[static_cast<std::size_t>(link)];
+      });
       if (rates[i] < 0.0 && stops) {
         rates[i] = std::min(cap, level);
         for (const std::int32_t link : links) {
@@ -171,6 +172,93 @@ TEST(MaxMin, GivesTheRatesOfPlainFillingToTheLastBit) {
       }
     }
     EXPECT_EQ(rates_of(wishes, capacity), plainly_filled(wishes, capacity)) << "round " << round;
+  }
+}
+
+/// Few capacities, so that many links are full at the same rate, and thirds of them, so that sums round.
+std::vector<double> like_capacities(std::mt19937_64& random) {
+  std::vector<double> capacity;
+  for (std::int64_t i = 1 + below(random, 12); i > 0; --i) {
+    capacity.push_back(static_cast<double>(1 + below(random, 3)) / 3.0);
+  }
+  return capacity;
+}
+
+std::vector<Wish> like_wishes(std::mt19937_64& random, std::int64_t links) {
+  std::vector<Wish> wishes(static_cast<std::size_t>(1 + below(random, 30)));
+  for (Wish& wish : wishes) {
+    wish.cap = static_cast<double>(1 + below(random, 4)) / 7.0;
+    for (std::int32_t link = 0; link < links; ++link) {
+      if (one_in(random, 3)) {
+        wish.links.push_back(link);
+      }
+    }
+  }
+  return wishes;
+}
+
+TEST(MaxMin, DoesNotDependOnHowLinksAreNumberedToTheLastBit) {
+  std::mt19937_64 random(8);
+  for (int round = 0; round < 3000; ++round) {
+    const std::vector<double> capacity = like_capacities(random);
+    const std::vector<Wish> wishes = like_wishes(random, std::ssize(capacity));
+    std::vector<Wish> renumbered = wishes;
+    for (Wish& wish : renumbered) {
+      for (std::int32_t& link : wish.links) {
+        link = static_cast<std::int32_t>(std::ssize(capacity)) - 1 - link;
+      }
+    }
+    EXPECT_EQ(rates_of(renumbered, {capacity.rbegin(), capacity.rend()}), rates_of(wishes, capacity))
+        << "round " << round;
+  }
+}
+
+/// Copies of links and flows that lie in a ring: a flow on link i of one copy is also on link i of the next copy where
+/// `next` says so.
+TEST(MaxMin, OneFlowStandsForAllItsCopiesToTheLastBit) {
+  std::mt19937_64 random(9);
+  for (int round = 0; round < 3000; ++round) {
+    const std::vector<double> capacity = like_capacities(random);
+    const std::vector<Wish> wishes = like_wishes(random, std::ssize(capacity));
+    const auto copies = static_cast<std::int32_t>(2 + below(random, 5));
+    const auto links = static_cast<std::int32_t>(std::ssize(capacity));
+    std::vector<bool> shared;  // by link: all copies have it together
+    for (std::int32_t link = 0; link < links; ++link) {
+      shared.push_back(one_in(random, 4));
+    }
+    std::vector<std::vector<std::int32_t>> times;
+    std::vector<Flow> folded;
+    std::vector<Wish> all;
+    for (const Wish& wish : wishes) {
+      const bool next = one_in(random, 3);
+      times.emplace_back();
+      for (const std::int32_t link : wish.links) {
+        times.back().push_back(shared[static_cast<std::size_t>(link)] ? copies : next ? 2 : 1);
+      }
+      for (std::int32_t copy = 0; copy < copies; ++copy) {
+        all.push_back({wish.cap, {}});
+        for (const std::int32_t link : wish.links) {
+          const bool one = shared[static_cast<std::size_t>(link)];
+          all.back().links.push_back(link + (one ? 0 : copy * links));
+          if (!one && next) {
+            all.back().links.push_back(link + (copy + 1) % copies * links);
+          }
+        }
+      }
+    }
+    for (std::size_t i = 0; i < wishes.size(); ++i) {
+      folded.push_back({wishes[i].cap, wishes[i].links, times[i]});
+    }
+    std::vector<double> all_capacity;
+    for (std::int32_t copy = 0; copy < copies; ++copy) {
+      all_capacity.insert(all_capacity.end(), capacity.begin(), capacity.end());
+    }
+    MaxMin max_min;
+    const auto rates = max_min.rates(folded, capacity);
+    const Rates of_all = rates_of(all, all_capacity);
+    for (std::size_t i = 0; i < of_all.size(); ++i) {
+      ASSERT_EQ(of_all[i], rates[i / static_cast<std::size_t>(copies)]) << "round " << round << ", flow " << i;
+    }
   }
 }
 

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine on the first ranks, which stand for all, against the engine on all ranks.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/cost/fold_wiring.h"
+#include "sim/engine/engine.h"
+#include "tests/sim/random_program.h"
+
+namespace commfuse::test {
+namespace {
+
+/// Each rank against the one that stands for it, op by op.
+void expect_repeated(const Recorder& all, const Recorder& few, Rank ranks, int program) {
+  const Timeline whole = all.timeline();
+  Timeline repeated;
+  for (Rank first = 0; first < ranks; first += few.ranks()) {
+    for (OpSpan span : few.timeline()) {
+      span.rank += first;
+      repeated.push_back(span);
+    }
+  }
+  ASSERT_EQ(repeated, whole) << "program " << program;
+}
+
+TEST(FoldedEngine, TheFirstRanksStandForAllWhereCostsRepeat) {
+  std::mt19937_64 random(21);
+  Engine engine;
+  Recorder all(Recorder::Keep::timeline);
+  Recorder few(Recorder::Keep::timeline);
+  for (int i = 0; i < 5'000; ++i) {
+    const RandomFold fold = random_fold(random);
+    const auto program = std::make_shared<const Program>(random_program(random, fold.mesh));
+    const Costs costs = random_costs(*program, random, fold.ranks);
+    const Plan plan = plan_of(lower(program));
+    engine.run(plan, costs, all);
+    engine.run(plan, costs, few, {.first_ranks = fold.ranks});
+    ASSERT_EQ(few.ranks(), fold.ranks);
+    expect_repeated(all, few, fold.mesh.ranks(), i);
+  }
+}
+
+/// Wires of equal nodes: `each` ranks a node. Some links are of every node, at the sender's or the receiver's, some at
+/// the node after the sender's, and some are of all nodes together. Transfers of a link have one cap.
+class RandomWires {
+ public:
+  RandomWires(std::mt19937_64& random, const Program& program, Rank each)
+      : random_(random), program_(program), each_(each), nodes_(program.mesh.ranks() / each) {
+    wiring_.ranks = static_cast<std::size_t>(program.mesh.ranks());
+    for (std::int64_t i = 2 + below(random, 8); i > 0; --i) {
+      const bool of_all = one_in(random, 4);
+      kinds_.push_back({static_cast<std::int32_t>(wiring_.capacity.size()), of_all, one_in(random, 2) ? 7e9 : 11e9});
+      const double room = kinds_.back().cap * static_cast<double>(1 + below(random, 7)) / (one_in(random, 2) ? 1 : 3);
+      wiring_.capacity.insert(wiring_.capacity.end(), of_all ? 1 : static_cast<std::size_t>(nodes_),
+                              std::max(kinds_.back().cap, room * (of_all ? nodes_ : 1)));
+    }
+  }
+
+  Wiring make() {
+    for (const Op& op : program_.ops) {
+      const auto* exchange = std::get_if<ExchangeShape>(&program_.shapes[op.shape]);
+      wiring_.move_of_op.push_back(-1);
+      if (exchange != nullptr && exchange->sends && !one_in(random_, 5)) {
+        wiring_.move_of_op.back() = moves_++;
+        add_move(*exchange);
+      }
+    }
+    return std::move(wiring_);
+  }
+
+ private:
+  struct Kind {
+    std::int32_t first = 0;
+    bool of_all = false;
+    double cap = 0.0;
+  };
+  enum class Place : std::uint8_t { sender, receiver, next };
+  struct Crossing {
+    Kind kind;
+    Place place = Place::sender;
+  };
+
+  void add_move(const ExchangeShape& exchange) {
+    std::vector<std::vector<Crossing>> ways;  // by the first ranks
+    std::vector<Duration> latencies;
+    for (Rank rank = 0; rank < each_; ++rank) {
+      ways.push_back(random_way());
+      latencies.emplace_back(below(random_, 3) * 1000);
+    }
+    for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
+      const auto like = static_cast<std::size_t>(rank % each_);
+      add_path(rank, target_of(program_, exchange, rank), ways[like], latencies[like]);
+    }
+  }
+
+  std::vector<Crossing> random_way() {
+    std::vector<Crossing> way;
+    const double cap = one_in(random_, 2) ? 7e9 : 11e9;
+    for (const Kind& kind : kinds_) {
+      if (kind.cap == cap && !one_in(random_, 3)) {
+        way.push_back({kind, static_cast<Place>(below(random_, 3))});
+      }
+    }
+    return way;
+  }
+
+  void add_path(Rank from, Rank to, const std::vector<Crossing>& way, Duration latency) {
+    wiring_.paths.push_back({latency, static_cast<std::uint32_t>(wiring_.stages.size()), way.empty() ? 0U : 1U});
+    if (way.empty()) {
+      return;
+    }
+    wiring_.stages.push_back({way.front().kind.cap, 1.0, static_cast<std::uint32_t>(wiring_.links.size()),
+                              static_cast<std::uint32_t>(way.size())});
+    for (const Crossing& crossing : way) {
+      const Rank node = crossing.place == Place::receiver ? to / each_ : from / each_;
+      const Rank further = crossing.place == Place::next ? (node + 1) % nodes_ : node;
+      wiring_.links.push_back(crossing.kind.first + (crossing.kind.of_all ? 0 : further));
+    }
+  }
+
+  std::mt19937_64& random_;
+  const Program& program_;
+  Rank each_;
+  Rank nodes_;
+  std::vector<Kind> kinds_;
+  std::int32_t moves_ = 0;
+  Wiring wiring_;
+};
+
+/// How fast kernels are beside communication: by op, and by rank where costs are.
+void slow_kernels(Fluid& fluid, std::mt19937_64& random) {
+  for (const unsigned beside : {1U, 2U, 3U}) {
+    for (std::size_t i = std::max(fluid.costs.duration.size(), fluid.costs.by_rank.size()); i > 0; --i) {
+      fluid.speeds[beside].push_back(static_cast<double>(1 + below(random, 9)) / 9.0);
+    }
+  }
+}
+
+TEST(FoldedEngine, TheFirstRanksStandForAllWhereTransfersShareLinks) {
+  std::mt19937_64 random(22);
+  Engine engine;
+  Recorder all(Recorder::Keep::timeline);
+  Recorder few(Recorder::Keep::timeline);
+  Recorder alone(Recorder::Keep::timeline);
+  int shared = 0;
+  int fewer_links = 0;
+  for (int i = 0; i < 5'000; ++i) {
+    const RandomFold fold = random_fold(random);
+    const auto program = std::make_shared<const Program>(random_program(random, fold.mesh));
+    Fluid fluid{.costs = random_costs(*program, random, fold.ranks), .speeds = {}, .wiring = nullptr};
+    slow_kernels(fluid, random);
+    const auto wiring = std::make_shared<const Wiring>(RandomWires(random, *program, fold.ranks).make());
+    const std::optional<Wiring> folded = folded_wiring(*wiring, fold.mesh, fold.ranks);
+    ASSERT_TRUE(folded) << "program " << i;
+    const Plan plan = plan_of(lower(program));
+    fluid.wiring = wiring;
+    engine.run(plan, fluid.costs, all, {.fluid = &fluid});
+    engine.run(plan, fluid.costs, alone);
+    shared += alone.makespan() == all.makespan() ? 0 : 1;
+    fluid.wiring = std::make_shared<const Wiring>(narrowest_links(*wiring));
+    fewer_links += fluid.wiring->links.size() < wiring->links.size() ? 1 : 0;
+    engine.run(plan, fluid.costs, few, {.fluid = &fluid});
+    ASSERT_EQ(few.timeline(), all.timeline()) << "program " << i;
+    fluid.wiring = std::make_shared<const Wiring>(*folded);
+    engine.run(plan, fluid.costs, few, {.fluid = &fluid, .first_ranks = fold.ranks});
+    expect_repeated(all, few, fold.mesh.ranks(), i);
+  }
+  EXPECT_GT(shared, 1000);
+  EXPECT_GT(fewer_links, 1000);
+}
+
+/// Two ranks, each with a link of its own to the other, which `change` makes unlike.
+template <class Change>
+std::optional<Wiring> folded_pair(const Change& change) {
+  Wiring wiring{.move_of_op = {0},
+                .paths = {{Duration{5}, 0, 1}, {Duration{5}, 1, 1}},
+                .stages = {{10.0, 1.0, 0, 1}, {10.0, 1.0, 1, 1}},
+                .links = {0, 1},
+                .times = {},
+                .capacity = {10.0, 10.0},
+                .ranks = 2};
+  change(wiring);
+  return folded_wiring(wiring, Mesh{{{"tp", 2}}}, 1);
+}
+
+TEST(FoldWiring, OneLinkStandsForAllThatAreCrossedAlike) {
+  const std::optional<Wiring> folded = folded_pair([](Wiring&) {});
+  ASSERT_TRUE(folded);
+  EXPECT_EQ(folded->ranks, 1U);
+  EXPECT_EQ(folded->paths.size(), 1U);
+  EXPECT_EQ(folded->capacity, std::vector<double>{10.0});
+  EXPECT_EQ(folded->times, std::vector<std::int32_t>{1});
+}
+
+TEST(FoldWiring, ALinkOfAllHasTheTransfersOfAll) {
+  const std::optional<Wiring> folded = folded_pair([](Wiring& wiring) { wiring.links = {1, 1}; });
+  ASSERT_TRUE(folded);
+  EXPECT_EQ(folded->times, std::vector<std::int32_t>{2});
+}
+
+TEST(NarrowestLinks, StayOfThoseThatTheSameTransfersCross) {
+  // Links 0, 1 and 3 carry both transfers; 2 carries the first alone, 4 none.
+  const Wiring wiring{.move_of_op = {0},
+                      .paths = {{Duration{5}, 0, 1}, {Duration{5}, 1, 1}},
+                      .stages = {{10.0, 1.0, 0, 4}, {10.0, 1.0, 4, 3}},
+                      .links = {0, 1, 2, 3, 3, 0, 1},
+                      .times = {},
+                      .capacity = {12.0, 11.0, 10.0, 11.0, 10.0},
+                      .ranks = 2};
+  const Wiring narrow = narrowest_links(wiring);
+  EXPECT_EQ(narrow.links, (std::vector<std::int32_t>{1, 2, 1}));
+  EXPECT_EQ(narrow.stages[0].links, 2U);
+  EXPECT_EQ(narrow.stages[1].first_link, 2U);
+}
+
+TEST(FoldWiring, NothingStandsForWhatIsUnlike) {
+  EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.capacity[1] = 11.0; }));
+  EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.stages[1].cap = 11.0; }));
+  EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.paths[1].latency = Duration{6}; }));
+  EXPECT_FALSE(folded_pair([](Wiring& wiring) { wiring.paths[1].stages = 0; }));
+  EXPECT_FALSE(folded_pair([](Wiring& wiring) {  // One rank crosses a link twice over, the other one two links.
+    wiring.stages = {{10.0, 1.0, 0, 2}, {10.0, 1.0, 2, 2}};
+    wiring.links = {0, 1, 1, 2};
+    wiring.capacity = {10.0, 10.0, 10.0};
+  }));
+}
+
+}  // namespace
+}  // namespace commfuse::test

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// Points on clusters, where the ranks of one node stand for all, against the same points with every rank simulated.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config_error.h"
+#include "sim/predict.h"
+
+namespace commfuse {
+namespace {
+
+/// A shipped cluster of two nodes, with so many.
+Machine cluster(const std::string& name, int nodes) {
+  std::ifstream file(COMMFUSE_SOURCE_DIR "/configs/clusters/" + name + ".yaml");
+  std::stringstream text;
+  text << file.rdbuf();
+  std::string changed = text.str();
+  const std::string two = "\nnodes: 2\n";
+  changed.replace(changed.find(two), two.size(), "\nnodes: " + std::to_string(nodes) + "\n");
+  const std::string path = testing::TempDir() + name + "-of-" + std::to_string(nodes) + ".yaml";
+  std::ofstream(path) << changed;
+  return load_machine(path);
+}
+
+struct Both {
+  Prediction folded;
+  Prediction whole;
+  Timeline folded_timeline;
+  Timeline whole_timeline;
+};
+
+/// Nothing where the strategy cannot cut so few tokens.
+std::optional<Both> both(Predictor& predictor, Point point, const Strategy& strategy, const StrategyOptions& options) {
+  try {
+    Both result;
+    result.folded = predictor.predict(point, strategy, options);
+    result.folded_timeline = predictor.timeline(point, *result.folded.structure, result.folded.sizes);
+    point.symmetry = false;
+    result.whole = predictor.predict(point, strategy, options);
+    result.whole_timeline = predictor.timeline(point, *result.whole.structure, result.whole.sizes);
+    return result;
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
+void expect_same(const Both& it, const std::string& what) {
+  const Analysis& a = it.folded.analysis;
+  const Analysis& b = it.whole.analysis;
+  EXPECT_EQ(a.critical_rank, b.critical_rank) << what;
+  EXPECT_EQ(a.critical.makespan, b.critical.makespan) << what;
+  EXPECT_EQ(a.critical.busy, b.critical.busy) << what;
+  EXPECT_EQ(a.critical.exposed, b.critical.exposed) << what;
+  EXPECT_EQ(a.critical.local, b.critical.local) << what;
+  EXPECT_EQ(a.mean_exposed, b.mean_exposed) << what;
+  EXPECT_EQ(a.max_exposed, b.max_exposed) << what;
+  EXPECT_EQ(it.folded.ideal, it.whole.ideal) << what;
+  EXPECT_EQ(it.folded.link, it.whole.link) << what;
+  EXPECT_EQ(it.folded_timeline, it.whole_timeline) << what;
+}
+
+/// Every strategy's schedules on the machine; how many were compared.
+int compare_all(const Point& point, const std::string& where) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  int compared = 0;
+  for (const Strategy& strategy : strategies()) {
+    if (!applies(strategy, kinds_of(point.scope))) {
+      continue;
+    }
+    for (const StrategyOptions& options : schedules_to_try(strategy, kinds_of(point.scope), point.ranks)) {
+      const std::string what = where + ", " + std::string{strategy.name} + " " + strategy.describe(options);
+      if (const std::optional<Both> it = both(predictor, point, strategy, options)) {
+        expect_same(*it, what);
+        ++compared;
+      }
+    }
+  }
+  return compared;
+}
+
+class FoldedPoints : public testing::TestWithParam<const char*> {};
+
+TEST_P(FoldedPoints, AreThoseOfAllRanksToThePicosecond) {
+  for (const int nodes : {2, 4}) {
+    Point point{.model = load_model("llama-3.1-70b"), .machine = cluster(GetParam(), nodes)};
+    point.ranks = nodes * point.machine.gpus_per_node;
+    if (point.ranks > 32) {
+      continue;
+    }
+    for (const Scope scope : {Scope::mlp, Scope::qkv}) {
+      for (const Interference interference : {Interference::constant, Interference::dynamic}) {
+        point.scope = scope;
+        point.seq = nodes == 2 ? 8192 : 16384;
+        point.price.interference = interference;
+        EXPECT_GT(compare_all(point, std::string{GetParam()} + ", " + std::to_string(nodes) + " nodes"), 3);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Clusters, FoldedPoints,
+                         testing::Values("dgx-h100-x2", "dgx-a100-x2", "a100-100g-x2", "azure-nc96ads-x2", "mi300x-x2",
+                                         "gke-a4-x2", "gh200-slingshot-x2"),
+                         [](const auto& tested) {
+                           std::string name = tested.param;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+/// Four lanes, every rank to every other: what shares links most.
+TEST(FoldedPoints, OfDirectFormsAreThoseOfAllRanks) {
+  StructureCache structures;
+  Predictor predictor(structures);
+  for (const std::int64_t seq : {4096, 6144, 16384}) {
+    Point point{.model = load_model("llama-3.1-70b"), .machine = cluster("dgx-h100-x2", 4)};
+    point.ranks = 32;
+    point.seq = seq;
+    point.price.interference = Interference::dynamic;
+    const StrategyOptions options{.form = Form::direct, .lanes = 4};
+    const std::optional<Both> it = both(predictor, point, *find_strategy("commfuse"), options);
+    ASSERT_TRUE(it);
+    expect_same(*it, "seq " + std::to_string(seq));
+  }
+}
+
+}  // namespace
+}  // namespace commfuse
