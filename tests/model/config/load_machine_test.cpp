@@ -124,7 +124,7 @@ TEST_F(LoadMachineTest, a_cluster_is_its_nodes_and_a_network) {
 
 TEST_F(LoadMachineTest, the_mesh_gives_a_peer_one_wire_and_a_collective_more) {
   const Machine machine = load_machine("ascend-910b-mesh");
-  EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{28e9});
+  EXPECT_EQ(peer_between(machine, 0, 1).rate.value, BytesPerSecond{18.5e9});
   EXPECT_EQ(route_between(*machine.topology, 0, 1)->hops(), 1);
   EXPECT_EQ(route_between(*machine.topology, 0, 1)->rate, BytesPerSecond{28e9});
   EXPECT_GT(collective_over(machine, 0, 8).rate.value.value, 28e9);
@@ -139,7 +139,7 @@ TEST_F(LoadMachineTest, the_pcie_box_has_a_near_a_middle_and_a_far_pair) {
 
 TEST_F(LoadMachineTest, all_peers_together_get_what_is_written_or_as_much_as_one) {
   const PeerParameters mesh = load_machine("ascend-910b-mesh").link.peer;
-  EXPECT_EQ(mesh.aggregate_rate.value.value, 137e9);
+  EXPECT_EQ(mesh.aggregate_rate.value.value, 78e9);
   EXPECT_EQ(mesh.aggregate_rate.provenance, Provenance::prior);
   const PeerParameters port = load_machine("h100-sxm").link.peer;
   EXPECT_EQ(port.aggregate_rate.value.value, port.rate.value.value);
@@ -158,12 +158,12 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
   const auto place = [&](const std::string& line) { return "machine.yaml:" + std::to_string(line_of(box, line)); };
   EXPECT_EQ(refusal(mesh, "kind: full_mesh", "kind: torus"),
-            "machine.yaml:71:9: 'torus' is no topology; choose nvswitch, full_mesh, pcie_tree or ring");
-  EXPECT_EQ(refusal(mesh, "rate: {value: 28 GB/s", "rate: {value: 196 GB/s"),
-            "machine.yaml:53:11: 196 GB/s is more than one wire of the mesh has, 28 GB/s (nominal_rate over 7 peers); "
+            "machine.yaml:73:9: 'torus' is no topology; choose nvswitch, full_mesh, pcie_tree or ring");
+  EXPECT_EQ(refusal(mesh, "    rate: {value: 18.5 GB/s", "    rate: {value: 78 GB/s"),
+            "machine.yaml:55:11: 78 GB/s is more than one wire of the mesh has, 28 GB/s (nominal_rate over 7 peers); "
             "write what a single peer gets");
-  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 137 GB/s", "aggregate_rate: {value: 20 GB/s"),
-            "machine.yaml:55:21: 20 GB/s is less than one peer gets, 28 GB/s; write what all peers get together");
+  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 10 GB/s"),
+            "machine.yaml:57:21: 10 GB/s is less than one peer gets, 18.5 GB/s; write what all peers get together");
   EXPECT_EQ(refusal(mesh, "gpus_per_node: 8", "gpus_per_node: 65"),
             "machine.yaml:6:16: 65 GPUs are too many for a full_mesh; choose 1 to 64");
   EXPECT_EQ(refusal(box, "  root_rate:", "  #"),
@@ -396,7 +396,7 @@ TEST_F(LoadMachineTest, rates_beyond_their_wires_are_refused_with_both) {
       refusal(cluster, "rate: {value: 29.18 GB/s", "rate: {value: 51 GB/s"),
       at(cluster, "    small:", 3, 13) + "51 GB/s is more than there is: a NIC's nominal_rate is 50 GB/s" + remedy);
   const std::string mesh = "hardware/ascend-910b-mesh.yaml";
-  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 137 GB/s", "aggregate_rate: {value: 197 GB/s"),
+  EXPECT_EQ(refusal(mesh, "aggregate_rate: {value: 78 GB/s", "aggregate_rate: {value: 197 GB/s"),
             at(mesh, "    aggregate_rate:", 0, 21) +
                 "197 GB/s is more than there is: a GPU's nominal_rate is 196 GB/s" + remedy);
 }
@@ -410,10 +410,10 @@ TEST_F(LoadMachineTest, a_ring_has_two_wires_a_gpu_and_neighbours_pass_on) {
   const std::string fast = changed(mesh, "kind: full_mesh", "kind: ring", "ring.yaml");
   std::ifstream in(fast);
   std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  text.replace(text.find("rate: {value: 28 GB/s"), 21, "rate: {value: 99 GB/s");
+  text.replace(text.find("rate: {value: 18.5 GB/s"), 23, "rate: {value: 99 GB/s");
   std::ofstream(folder_ / "machine.yaml") << text;
   EXPECT_EQ(refusal((folder_ / "machine.yaml").string()),
-            "machine.yaml:53:11: 99 GB/s is more than one wire of the ring has, 98 GB/s (nominal_rate over 2 peers); "
+            "machine.yaml:55:11: 99 GB/s is more than one wire of the ring has, 98 GB/s (nominal_rate over 2 peers); "
             "write what a single peer gets");
 }
 

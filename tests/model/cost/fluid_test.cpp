@@ -15,6 +15,14 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
+/// A mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+Machine mesh_of_wires() {
+  Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
+  mesh.link.peer.rate.value = BytesPerSecond{28e9};
+  mesh.link.peer.aggregate_rate.value = BytesPerSecond{137e9};
+  return mesh;
+}
+
 /// Gate and up of Llama-3.1-70B, 32K tokens.
 struct Gate {
   Gate(std::int32_t ranks, const StrategyOptions& options, const Machine& on, const char* strategy = "commfuse",
@@ -86,13 +94,13 @@ TEST(Fluid, OnASwitchAPairPassesTwoPortsAndTwoWires) {
 }
 
 TEST(Fluid, OnAMeshAPairHasAWireAndPortsCarryMore) {
-  const Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
+  const Machine mesh = mesh_of_wires();
   const Gate gate(8, direct(7), mesh);
   EXPECT_EQ(way_of(gate.fluid, 2, gate.first(OpKind::exchange)), (std::vector<double>{28.0, 137.0, 28.0, 137.0}));
 }
 
 TEST(Fluid, TransfersOfOppositeDirectionsUseDifferentLinks) {
-  const Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
+  const Machine mesh = mesh_of_wires();
   const Gate gate(2, {}, mesh);
   const std::size_t exchange = gate.first(OpKind::exchange);
   const Wiring& wiring = *gate.fluid.wiring;

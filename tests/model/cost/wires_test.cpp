@@ -15,6 +15,14 @@ namespace {
 
 Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
 
+/// A mesh with round numbers: 28 GB/s a wire, 137 all of them together.
+Machine mesh_of_wires() {
+  Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
+  mesh.link.peer.rate.value = BytesPerSecond{28e9};
+  mesh.link.peer.aggregate_rate.value = BytesPerSecond{137e9};
+  return mesh;
+}
+
 /// Gate and up of Llama-3.1-70B, 32K tokens.
 struct Priced {
   Priced(std::int32_t ranks, const StrategyOptions& options, const Machine& on, const PriceOptions& how = {})
@@ -63,7 +71,7 @@ TEST(Wires, OfASwitchAreOnePortForAllLanes) {
 }
 
 TEST(Wires, OfAMeshAreOneAPeerUpToWhatTheyCarryTogether) {
-  const Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
+  const Machine mesh = mesh_of_wires();
   for (const std::int32_t lanes : {1, 4, 7}) {  // 4 x 28 is less than 137, 7 x 28 is not
     const Priced priced(8, direct(lanes), mesh);
     for (const std::size_t op : priced.exchanges()) {
@@ -76,7 +84,7 @@ TEST(Wires, OfAMeshAreOneAPeerUpToWhatTheyCarryTogether) {
 
 TEST(Wires, ToTheSamePeerAreTheSameWire) {
   // Both halves of two ranks go to the other rank; of four they take two wires.
-  const Machine mesh = machine("hardware/ascend-910b-mesh.yaml");
+  const Machine mesh = mesh_of_wires();
   const Priced two(2, halves, mesh);
   const Priced four(4, halves, mesh);
   PeerParameters half = mesh.link.peer;

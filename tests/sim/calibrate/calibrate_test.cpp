@@ -298,15 +298,15 @@ TEST_F(Calibrate, AProductFasterThanThePeakOfTheBaseIsAFaultOfItsRow) {
 }
 
 TEST_F(Calibrate, AMessageFarAboveTheLinksOfTheBaseIsAFaultOfItsRow) {
-  // 64 MiB on 8 GPUs, of which a GPU gets seven eighths, take 13.1 us at ten times 450 GB/s, and 14.9 us whole.
+  // 64 MiB on 8 GPUs, of which a GPU gets seven eighths, take 104.4 us at 1.25 times 450 GB/s.
   const fs::path table = write("fast.csv",
-                               "hw,op,ngpus,bytes,time_us\nA,all_gather,8,67108864,13.0\n"
-                               "A,all_gather,8,67108864,13.1\nA,all_gather,8,67108864,200\n");
+                               "hw,op,ngpus,bytes,time_us\nA,all_gather,8,67108864,104.3\n"
+                               "A,all_gather,8,67108864,104.5\nA,all_gather,8,67108864,200\n");
   const Machine machine = base();
   const Observations seen = read_observations({table}, std::nullopt, &machine);
   EXPECT_EQ(seen.faults, (std::vector<std::string>{
                              table.string() +
-                             ":2: all_gather of 67108864 bytes on 8 GPUs ran at 4517 GB/s, above 10 times the links of "
+                             ":2: all_gather of 67108864 bytes on 8 GPUs ran at 563 GB/s, above 1.25 times the links of "
                              "h100-sxm, 450 GB/s; check its time, or name another --base"}));
   EXPECT_EQ(seen.collectives.rows.size(), 2U);
   EXPECT_EQ(read_observations({table}, std::nullopt).faults.size(), 0U) << "without a base nothing is known";
