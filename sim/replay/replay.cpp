@@ -39,7 +39,7 @@ Rank distinct_ranks(const Program& program, const Tape& tape, const Costs& costs
     return tape.ranks;
   }
   const Rank rows = rows_of(costs);
-  return folded(program.mesh, rows) ? rows : tape.ranks;
+  return rows == 1 || folded(program.mesh, rows) ? rows : tape.ranks;
 }
 
 namespace {
