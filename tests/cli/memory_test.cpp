@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Scopes, LayerMemory,
                                          Case{"ulysses", "--model llama-3.1-70b --seq 128K --batch 16"},
                                          Case{"fsdp_gate_up", "--model llama-3.1-70b --seq 2M"},
                                          Case{"data_parallel", "--model llama-3.1-70b --seq 2M"}),
-                         [](const testing::TestParamInfo<Case>& info) { return info.param.scope; });
+                         [](const testing::TestParamInfo<Case>& tested) { return tested.param.scope; });
 
 TEST(Memory, IsNotMentionedWhereAllFits) {
   const Outcome table = run_program("commfuse-sim run --strategy serial,sliced");

@@ -144,7 +144,7 @@ TEST(CollectiveTime, all_to_all_goes_by_what_one_peer_gets) {
   CollectiveParameters collective = nccl_on_h100();
   collective.all_to_all = std::make_shared<const AllToAllParameters>(
       AllToAllParameters{{.value = Bytes{10'000}}, protocol(2us, 1us, 100.0), protocol(5us, 0us, 200.0)});
-  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{32'000}), Duration{5'240ns});  // 24 kB at 100 GB/s
+  EXPECT_EQ(all_to_all_time(collective, 4, Bytes{16'000}), Duration{5'120ns});  // 12 kB at 100 GB/s
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{40'000}), Duration{5'150ns});  // as 40,001 bytes: 30 kB at 200 GB/s
   EXPECT_EQ(all_to_all_time(collective, 4, Bytes{80'000}), Duration{5'300ns});  // 60 kB at 200 GB/s
   EXPECT_EQ(all_to_all_time(collective, 1, Bytes{80'000}), Duration{0});
@@ -200,23 +200,26 @@ TEST(CollectiveTime, takes_no_longer_than_a_larger_message_that_nccl_gives_a_fas
   EXPECT_EQ(kernel_taken(nccl_on_h100(), 8, Bytes{2'400'000}, 1, 1), NcclKernel::ll);
 }
 
+// NCCL's lines of the ring and the tree meet at 50.4 us / (1 / 16 - 1 / 17.664 ns a byte), 8.56 MB, whose tree takes 50
+// us and 8.56 MB at 8 GB/s, 1120.03 us.
+constexpr double tree_at_the_least_us = 50.0 + 50.4 / (1 / 16.0 - 1 / 17.664) / 8.0;
+
 TEST(CollectiveTime, among_nodes_takes_at_most_twice_as_long_as_a_larger_message) {
-  // The tree takes 50 us and 8 MiB at 8 GB/s, 1098.576 us; the ring for a little less 3 us and 12 MB at 6 GB/s.
   CollectiveParameters collective = nccl_among_nodes();
-  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'388'608}, 2), Duration{1'098'576ns});
-  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'000'000}, 2), Duration{2003us});
-  collective.rate.value = {4e9};  // 3003 us
-  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'000'000}, 2), Duration{2'197'152ns});
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'800'000}, 2), Duration{1150us});  // the tree
+  EXPECT_EQ(all_reduce_time(collective, 4, Bytes{8'000'000}, 2), Duration{2003us});  // the ring: 12 MB at 6 GB/s
+  collective.rate.value = {4e9};                                                     // 3003 us
+  EXPECT_NEAR(to_microseconds(all_reduce_time(collective, 4, Bytes{8'000'000}, 2)), 2 * tree_at_the_least_us, 1e-3);
 }
 
 TEST(CollectiveTime, keeps_on_other_links_the_steps_of_those_that_are_measured) {
   const auto on = [](double times) {
     return all_reduce_time(with_rates(nccl_among_nodes(), times, RateChange::supposed_wires), 4, Bytes{8'000'000}, 2);
   };
-  // By the ring 4003 us, by the tree for 8 MiB 50 us and 2097.152 us, and on the real links 2003 us.
-  EXPECT_EQ(on(0.5), Duration{2'147'152ns});
+  // By the ring 4003 us; what the tree moves takes twice as long as on the real links.
+  EXPECT_NEAR(to_microseconds(on(0.5)), 2 * tree_at_the_least_us - 50.0, 1e-3);
   EXPECT_EQ(on(1.0), Duration{2003us});
-  // By the tree 574.288 us; but links twice as fast do not make it more than twice as fast.
+  // The tree would take less; but links twice as fast do not make it more than twice as fast.
   EXPECT_EQ(on(2.0), Duration{1'001'500ns});
 }
 

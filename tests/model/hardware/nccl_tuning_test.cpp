@@ -164,7 +164,8 @@ TEST(NcclOffers, of_trees_end_where_they_are_corrected_otherwise) {
   EXPECT_EQ(among_four(7).until, 8.0 * 1048576);
   EXPECT_EQ(among_four(7).kernels[0].kernel, NcclKernel::simple);
   EXPECT_EQ(among_four(8).until, 16.0 * 1048576);
-  EXPECT_EQ(among_four(8).kernels[0].kernel, NcclKernel::tree_simple);
+  EXPECT_EQ(among_four(9).until, 16.0 * 1048576);
+  EXPECT_EQ(among_four(9).kernels[0].kernel, NcclKernel::tree_simple);
   EXPECT_EQ(among_four(511).until, 512.0 * 1048576);
   EXPECT_TRUE(std::isinf(among_four(512).until));
   EXPECT_EQ(nccl_offers(two_nics, {.ranks = 4, .passes = 2, .total = 1.0, .nodes = 2}).until, 128.0);
