@@ -73,7 +73,18 @@ Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
   return play(point, schedule.structure, sizes, flops_of(schedule, point, sizes));
 }
 
+void Predictor::forget_gone(const Structure& structure) {
+  const auto [known, is_new] = digests_.try_emplace(&structure, structure.digest);
+  if (!is_new && known->second != structure.digest) {
+    known->second = structure.digest;
+    wirings_.clear();
+    folded_wirings_.clear();
+    cut_bounds_.clear();
+  }
+}
+
 std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Structure& structure) {
+  forget_gone(structure);
   std::shared_ptr<const Wiring>& known = wirings_[{&structure, point.machine.topology}];
   if (!known) {
     known = std::make_shared<const Wiring>(narrowest_links(wiring_of(structure.program(), point.machine)));
@@ -86,6 +97,7 @@ void Predictor::hold_to_wires(const Point& point, const Structure& structure, co
   if (!std::isfinite(point.machine.link.capacity.value)) {
     return;
   }
+  forget_gone(structure);
   const Program& program = structure.program();
   auto known = cut_bounds_.find({&structure, point.machine.topology});
   if (known == cut_bounds_.end()) {

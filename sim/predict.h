@@ -135,6 +135,8 @@ class Predictor {
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
   /// Simulates the first ranks alone where they stand for all.
   void fold(Priced& priced, const Point& point, const Structure& structure);
+  /// Drops what is kept of schedules where this one has the address of one that is gone.
+  void forget_gone(const Structure& structure);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
   /// Aborts where the run, or one without compute, is faster than the wires allow.
   void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
@@ -145,6 +147,7 @@ class Predictor {
   MonteCarlo monte_carlo_;
   /// What belongs to a schedule on such wires. Holds the topology, so that no other gets its address.
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
+  std::map<const Structure*, std::string> digests_;  ///< Of schedules of which something is kept.
   std::map<OnWires, std::shared_ptr<const Wiring>> wirings_;
   std::map<OnWires, CutBound> cut_bounds_;
   /// By wiring and the number of the first ranks; null: they do not stand for all.

@@ -475,7 +475,7 @@ constexpr std::array fields{
     Field{.key = "symmetry",
           .flag = "symmetry",
           .group = how,
-          .doc = "on: replay one rank where all do the same; off",
+          .doc = "on: play the first ranks where they stand for all; off",
           .preset = "on",
           .example = "off",
           .choices = words<switch_choices>,

@@ -316,11 +316,12 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
 /// How long the device waits before an op that it has launched. GEMMs and memory-bound kernels were measured between
 /// nodes of a graph, so a stream adds to them. Calls of NCCL were measured in a stream one after another, and the
 /// fitted overhead of attention has what frameworks do around the kernel: both already contain the wait.
-Duration gap_before(const Op& op, const Accelerator& accelerator, Launch launch) {
+Duration gap_before(const Shape& shape, const Accelerator& accelerator, Launch launch) {
   if (launch == Launch::graph) {
     return accelerator.graph_node_gap.value;
   }
-  return op.kind == OpKind::gemm || op.kind == OpKind::elementwise ? accelerator.stream_gap.value : Duration::zero();
+  const bool adds = std::holds_alternative<GemmShape>(shape) || std::holds_alternative<ElementwiseShape>(shape);
+  return adds ? accelerator.stream_gap.value : Duration::zero();
 }
 
 void add_issue_costs(const Program& program, const KernelParts& parts, const Machine& machine, Launch launch,
@@ -334,7 +335,7 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
     if (launch == Launch::stream) {
       costs.issue[op] = issue_cost(program, program.ops[op], machine);
     }
-    const Duration gap = gap_before(program.ops[op], machine.accelerator, launch);
+    const Duration gap = gap_before(program.shapes[program.ops[op].shape], machine.accelerator, launch);
     for (std::vector<Duration>* times :
          {&costs.duration, &costs.undisturbed, &costs.by_rank, &costs.undisturbed_by_rank}) {
       for (std::size_t i = op; i < times->size(); i += ops) {  // of the ranks one after another, or of all
@@ -498,7 +499,7 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   Duration products{};
   for (const Shape& shape : program.unfused) {
     const Duration whole = pricer.time(shape, machine.accelerator.sms);
-    costs.compute += whole;
+    costs.compute += gap_before(shape, machine.accelerator, options.launch) + whole;
     products += std::holds_alternative<GemmShape>(shape) ? whole : Duration{};
   }
   hold_to_whole(program, parts, products, costs);
