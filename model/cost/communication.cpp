@@ -168,10 +168,12 @@ Priced on_real_links(const CollectiveParameters& parameters, const NcclTask& tas
   return chosen.time <= most ? chosen : Priced{cheapest.kernel, most};
 }
 
-/// Requires at least two ranks and kernels that are known.
+/// Requires at least two ranks and kernels that are known. On slower links E is no less than on the file's, so where
+/// wires have no steps nothing else counts.
 Priced by_nccl(const CollectiveParameters& parameters, const NcclTask& task) {
   const double faster = parameters.nccl->tuning.hypothetical;
-  const Priced real = on_real_links(parameters, task);
+  const bool is_slower_without_steps = faster < 1.0 && measured_step(parameters.nccl->tuning.wire) == 1.0;
+  const Priced real = is_slower_without_steps ? Priced{.time = {}} : on_real_links(parameters, task);
   if (faster == 1.0) {
     return real;
   }

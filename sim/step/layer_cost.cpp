@@ -58,7 +58,7 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
 Duration LayerCost::slowed(Duration time) const { return point_.slowdown == 1.0 ? time : times(point_.slowdown, time); }
 
 void LayerCost::kernel(Stream& stream, Duration time) const {
-  collective(stream, slowed(time) + machine_.accelerator.stream_gap.value);
+  collective(stream, slowed(time + machine_.accelerator.stream_gap.value));
 }
 
 void LayerCost::attention(Stream& stream, Duration time) const { collective(stream, slowed(time)); }
@@ -66,7 +66,7 @@ void LayerCost::attention(Stream& stream, Duration time) const { collective(stre
 void LayerCost::collective(Stream& stream, Duration time) const { stream.add(point_.framework.issue.value, time); }
 
 void LayerCost::beside(Stream& stream, Duration time, Duration communication) const {
-  collective(stream, std::max(slowed(time) + machine_.accelerator.stream_gap.value, communication));
+  collective(stream, std::max(slowed(time + machine_.accelerator.stream_gap.value), communication));
 }
 
 Group LayerCost::group_at(std::int64_t stride, std::int64_t ranks) const {
