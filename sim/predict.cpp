@@ -73,23 +73,24 @@ Prediction Predictor::predict(const Point& point, const HandWritten& schedule) {
   return play(point, schedule.structure, sizes, flops_of(schedule, point, sizes));
 }
 
-void Predictor::forget_gone(const Structure& structure) {
-  const auto [known, is_new] = digests_.try_emplace(&structure, structure.digest);
-  if (!is_new && known->second != structure.digest) {
-    known->second = structure.digest;
-    wirings_.clear();
-    folded_wirings_.clear();
-    cut_bounds_.clear();
-  }
+void Predictor::forget_schedules() {
+  wirings_.clear();
+  folded_wirings_.clear();
+  cut_bounds_.clear();
 }
 
 std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Structure& structure) {
-  forget_gone(structure);
-  std::shared_ptr<const Wiring>& known = wirings_[{&structure, point.machine.topology}];
-  if (!known) {
-    known = std::make_shared<const Wiring>(narrowest_links(wiring_of(structure.program(), point.machine)));
+  const OnWires key{&structure, point.machine.topology};
+  auto known = wirings_.find(key);
+  if (known != wirings_.end() && known->second.digest != structure.digest) {
+    forget_schedules();
+    known = wirings_.end();
   }
-  return known;
+  if (known == wirings_.end()) {
+    auto wiring = std::make_shared<const Wiring>(narrowest_links(wiring_of(structure.program(), point.machine)));
+    known = wirings_.emplace(key, Kept<std::shared_ptr<const Wiring>>{structure.digest, std::move(wiring)}).first;
+  }
+  return known->second.value;
 }
 
 void Predictor::hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes,
@@ -97,16 +98,20 @@ void Predictor::hold_to_wires(const Point& point, const Structure& structure, co
   if (!std::isfinite(point.machine.link.capacity.value)) {
     return;
   }
-  forget_gone(structure);
   const Program& program = structure.program();
-  auto known = cut_bounds_.find({&structure, point.machine.topology});
+  const OnWires key{&structure, point.machine.topology};
+  auto known = cut_bounds_.find(key);
+  if (known != cut_bounds_.end() && known->second.digest != structure.digest) {
+    forget_schedules();
+    known = cut_bounds_.end();
+  }
   if (known == cut_bounds_.end()) {
     if (cut_bounds_.size() >= most_cut_bounds) {
       cut_bounds_.clear();
     }
-    known = cut_bounds_.emplace(OnWires{&structure, point.machine.topology}, CutBound(program, point.machine)).first;
+    known = cut_bounds_.emplace(key, Kept<CutBound>{structure.digest, CutBound(program, point.machine)}).first;
   }
-  const Cut cut = known->second.at(program, sizes);
+  const Cut cut = known->second.value.at(program, sizes);
   require_above_cut(prediction.analysis.critical.makespan, cut);
   if (point.price.interference == Interference::dynamic) {  // Its bound is of transfers that are alone.
     prediction.link = std::max(prediction.link, least_time(cut));

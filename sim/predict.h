@@ -135,8 +135,8 @@ class Predictor {
   void price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes);
   /// Simulates the first ranks alone where they stand for all.
   void fold(Priced& priced, const Point& point, const Structure& structure);
-  /// Drops what is kept of schedules where this one has the address of one that is gone.
-  void forget_gone(const Structure& structure);
+  /// Drops all that is kept of schedules: one has the address of another that is gone.
+  void forget_schedules();
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
   /// Aborts where the run, or one without compute, is faster than the wires allow.
   void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
@@ -147,9 +147,13 @@ class Predictor {
   MonteCarlo monte_carlo_;
   /// What belongs to a schedule on such wires. Holds the topology, so that no other gets its address.
   using OnWires = std::pair<const Structure*, std::shared_ptr<const Topology>>;
-  std::map<const Structure*, std::string> digests_;  ///< Of schedules of which something is kept.
-  std::map<OnWires, std::shared_ptr<const Wiring>> wirings_;
-  std::map<OnWires, CutBound> cut_bounds_;
+  template <class T>
+  struct Kept {
+    std::string digest;  ///< Of the schedule that it belongs to.
+    T value;
+  };
+  std::map<OnWires, Kept<std::shared_ptr<const Wiring>>> wirings_;
+  std::map<OnWires, Kept<CutBound>> cut_bounds_;
   /// By wiring and the number of the first ranks; null: they do not stand for all.
   std::map<std::pair<const Wiring*, Rank>, std::shared_ptr<const Wiring>> folded_wirings_;
   Recorder recorder_;

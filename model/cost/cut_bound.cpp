@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -17,6 +18,14 @@ namespace commfuse {
 namespace {
 
 constexpr double rounding = 1e-6;  // Events of the engine are rounded, sums of doubles too.
+
+bool has_wires(const Machine& machine) { return machine.topology != nullptr && !machine.topology->edges.empty(); }
+
+/// Ports are the only wires that count.
+bool is_on_a_switch(const Program& program, const Machine& machine) {
+  return program.mesh.ranks() <= machine.gpus_per_node && machine.pair_peers == nullptr &&
+         machine.group_collectives == nullptr;
+}
 
 bool is_in_kernel(const Program& program, const Op& op) { return program.lanes[op.lane].kind == LaneKind::kernel; }
 
@@ -128,7 +137,11 @@ void require_above_cut(Duration time, const Cut& cut) {
 }
 
 CutBound::CutBound(const Program& program, const Machine& machine) : ops_(program.ops.size()) {
-  if (machine.topology == nullptr || machine.topology->edges.empty()) {
+  if (!has_wires(machine)) {
+    return;
+  }
+  if (is_on_a_switch(program, machine)) {
+    add_ports(program, machine);
     return;
   }
   LoadsMaker loads(program, machine);
@@ -150,15 +163,57 @@ CutBound::CutBound(const Program& program, const Machine& machine) : ops_(progra
     if (std::ranges::any_of(known, [&](const auto& other) { return is_below(seconds, other.first); })) {
       continue;
     }
-    Wire busy{.shapes = {}, .name = loads.wires().name(wire)};
-    for (std::uint32_t shape = 0; shape < seconds.size(); ++shape) {
-      if (seconds[shape] > 0.0) {
-        busy.shapes.emplace_back(shape, seconds[shape]);
+    add_wire(seconds, loads.wires().name(wire));
+  }
+}
+
+void CutBound::add_ports(const Program& program, const Machine& machine) {
+  const auto ranks = static_cast<std::size_t>(program.mesh.ranks());
+  const std::size_t shapes = program.shapes.size();
+  std::array<std::vector<double>, 2> loads{std::vector<double>(ranks * shapes), std::vector<double>(ranks * shapes)};
+  for (const Op& op : program.ops) {
+    const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+    const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
+    const bool moves = exchange != nullptr && exchange->sends && exchange->shift != 0 && !is_credit(*exchange);
+    for (Rank rank = 0; rank < program.mesh.ranks() && (moves || collective != nullptr); ++rank) {
+      if (!op.where.holds(program.mesh.coordinates(rank))) {
+        continue;
+      }
+      const auto add = [&](bool inwards, Rank at, double load) {
+        loads[inwards ? 1 : 0][static_cast<std::size_t>(at) * shapes + op.shape] += load;
+      };
+      if (collective != nullptr) {
+        const Part part = part_of(program, *collective, rank, machine.gpus_per_node);
+        add(false, rank, part.out ? part.port : 0.0);
+        add(true, rank, part.in ? part.port : 0.0);
+      } else {  // In a kernel too: what one end sends once the other one receives from all.
+        add(false, rank, 1.0);
+        add(true, target_of(program, *exchange, rank), 1.0);
       }
     }
-    if (!busy.shapes.empty()) {
-      wires_.push_back(std::move(busy));
+  }
+  const double capacity = machine.link.capacity.value;
+  for (const bool inwards : {false, true}) {
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      std::vector<double> seconds;
+      for (std::size_t shape = 0; shape < shapes; ++shape) {
+        seconds.push_back(loads[inwards ? 1 : 0][rank * shapes + shape] / capacity);
+      }
+      add_wire(seconds, fmt::format("the port {} GPU {}", inwards ? "into" : "out of", rank));
     }
+  }
+}
+
+void CutBound::add_wire(const std::vector<double>& seconds, std::string name) {
+  Wire busy{.shapes = {}, .name = std::move(name)};
+  for (std::uint32_t shape = 0; shape < seconds.size(); ++shape) {
+    if (seconds[shape] > 0.0) {
+      busy.shapes.emplace_back(shape, seconds[shape]);
+    }
+  }
+  const bool is_known = std::ranges::any_of(wires_, [&](const Wire& wire) { return wire.shapes == busy.shapes; });
+  if (!busy.shapes.empty() && !is_known) {
+    wires_.push_back(std::move(busy));
   }
 }
 
@@ -191,15 +246,13 @@ double seconds_of(const Program& program, const CountedWires& wires, const Kerne
 
 }  // namespace
 
+bool kernels_move(const Program& program) {
+  return std::ranges::any_of(program.lanes, [](const Lane& lane) { return lane.kind == LaneKind::kernel; });
+}
+
 std::vector<double> seconds_a_byte_in_kernel(const Program& program, const Machine& machine) {
-  const bool has_kernels =
-      std::ranges::any_of(program.lanes, [](const Lane& lane) { return lane.kind == LaneKind::kernel; });
-  const bool has_wires = machine.topology != nullptr && !machine.topology->edges.empty();
-  const bool on_a_switch = program.mesh.ranks() <= machine.gpus_per_node && machine.pair_peers == nullptr &&
-                           machine.group_collectives == nullptr;
-  if (!has_kernels || !has_wires || on_a_switch) {
-    // Ports are the only wires that count, and all transfers of a set pass one.
-    return std::vector<double>(program.ops.size(), has_kernels ? 1.0 / machine.link.nominal_rate.value.value : 0.0);
+  if (!has_wires(machine) || is_on_a_switch(program, machine)) {  // All transfers of a set pass one port.
+    return std::vector<double>(program.ops.size(), 1.0 / machine.link.nominal_rate.value.value);
   }
   std::vector<double> by_op(program.ops.size(), 0.0);
   const CountedWires wires(program, machine);

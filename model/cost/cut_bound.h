@@ -46,9 +46,16 @@ class CutBound {
     std::vector<std::pair<std::uint32_t, double>> shapes;  // seconds a byte of each
     std::string name;
   };
+  /// On a switch.
+  void add_ports(const Program& program, const Machine& machine);
+  /// By shape, unless there is one like it.
+  void add_wire(const std::vector<double>& seconds, std::string name);
   std::size_t ops_ = 0;
   std::vector<Wire> wires_;
 };
+
+/// Whether something moves inside kernels.
+bool kernels_move(const Program& program);
 
 /// Seconds that a byte of each op inside a kernel takes, by op: a set of transfers (wire_loads.h) takes what its
 /// busiest wire does at its rate, and its ops share that evenly. Means nothing of other ops.

@@ -336,9 +336,10 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
       costs.issue[op] = issue_cost(program, program.ops[op], machine);
     }
     const Duration gap = gap_before(program.shapes[program.ops[op].shape], machine.accelerator, launch);
-    for (std::vector<Duration>* times :
-         {&costs.duration, &costs.undisturbed, &costs.by_rank, &costs.undisturbed_by_rank}) {
-      for (std::size_t i = op; i < times->size(); i += ops) {  // of the ranks one after another, or of all
+    costs.duration[op] += gap;
+    costs.undisturbed[op] += gap;
+    for (std::vector<Duration>* times : {&costs.by_rank, &costs.undisturbed_by_rank}) {
+      for (std::size_t i = op; i < times->size(); i += ops) {  // of the ranks one after another
         (*times)[i] += gap;
       }
     }
@@ -469,7 +470,8 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   check(meetings.size() == program.ops.size(), "meetings belong to the program");
   const Pricer pricer(program, sizes, machine, options);
   const KernelParts parts(program);
-  const std::vector<double> in_kernels = seconds_a_byte_in_kernel(program, machine);
+  const std::vector<double> in_kernels =
+      kernels_move(program) ? seconds_a_byte_in_kernel(program, machine) : std::vector<double>{};
   Costs costs;
   costs.duration.reserve(program.ops.size());
   costs.issue.reserve(program.ops.size());
@@ -489,7 +491,7 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   };
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     if (in_kernel(program, op)) {
-      costs.duration.push_back(pricer.time_in_kernel(program.shapes[program.ops[op].shape], in_kernels[op]));
+      costs.duration.push_back(pricer.time_in_kernel(program.shapes[program.ops[op].shape], in_kernels.at(op)));
       costs.undisturbed.push_back(costs.duration.back());
       continue;
     }
