@@ -71,6 +71,10 @@ TEST(ShownOutput, IsRenewedFromItsFirstLineToItsLast) {
   EXPECT_EQ(renewed({"head 1", "[...]", "", "row 1", "row 2", "sum 3", "[...]"}, real),
             (Lines{"head 2", "[...]", "", "row 3", "row 4", "sum 7", "[...]"}));
   EXPECT_EQ(renewed({"old"}, real), real);
+  // The table that is meant, and all of its paragraph however it ends now.
+  const Lines tables{"ranks 2", "a 1", "wins", "", "ranks 8", "a 2", "no", "one wins", "", "rest"};
+  EXPECT_EQ(renewed({"[...]", "ranks 8", "a 3", "all win", "", "[...]"}, tables),
+            (Lines{"[...]", "ranks 8", "a 2", "no", "one wins", "", "[...]"}));
   EXPECT_EQ(renewed({"[...]", "gone", "[...]"}, real), (Lines{"[...]", "gone", "[...]"}));
 }
 

@@ -47,8 +47,8 @@ TEST(CommfuseSimMap, TheShippedSweepMapsSequenceRanksAndLinkBandwidth) {
 
 TEST(CommfuseSimMap, ACrossoverThatItTellsIsOne) {
   // At the told bandwidth the two take the same to 3 %, though its neighbours are apart by more on either side.
-  const std::string point = "commfuse-sim run --ranks 8 --seq 2K --strategy ring_exchange,commfuse ";
-  const Outcome outcome = run_program(point + "--axis link_bandwidth=x0.5,x1 -o map");
+  const std::string point = "commfuse-sim run --ranks 4 --seq 1K --strategy ring_exchange,commfuse ";
+  const Outcome outcome = run_program(point + "--axis link_bandwidth=x0.25,x0.5 -o map");
   const std::string told = "ring_exchange below about x";
   const std::size_t at = outcome.out.find(told);
   ASSERT_NE(at, std::string::npos) << outcome.out;

@@ -108,16 +108,38 @@ Found find(const Piece& piece, const Lines& real, std::size_t from, bool measure
   return found;
 }
 
-/// The lines of `real` that a piece whose numbers have changed now is: from its first line to its last.
-std::optional<std::pair<std::size_t, std::size_t>> place(const Piece& piece, const Lines& real, std::size_t from) {
-  const auto seek = [&](const std::string& line, std::size_t at) {
-    while (at < real.size() && masked(real[at]) != masked(line)) {
-      ++at;
+/// The first line at or after `at` that is the same, or but for its numbers; `real.size()` where there is none.
+std::size_t seek(const std::string& line, const Lines& real, std::size_t at) {
+  for (const bool measured : {false, true}) {
+    for (std::size_t i = at; i < real.size(); ++i) {
+      if (same(line, real[i], measured)) {
+        return i;
+      }
     }
-    return at;
-  };
-  const std::size_t first = piece.at_start ? 0 : seek(piece.lines.front(), from);
-  const std::size_t last = piece.at_end ? real.size() - 1 : seek(piece.lines.back(), first);
+  }
+  return real.size();
+}
+
+/// The last line of as many paragraphs as the piece has.
+std::size_t end_of_paragraphs(const Piece& piece, const Lines& real, std::size_t first) {
+  auto blanks = std::ranges::count_if(piece.lines, [](const std::string& line) { return line.empty(); });
+  std::size_t last = first;
+  while (last + 1 < real.size() && (!real[last + 1].empty() || blanks-- > 0)) {
+    ++last;
+  }
+  return last;
+}
+
+/// The lines of `real` that a piece whose numbers have changed now is: from its first line to its last, or to the end
+/// of its paragraph where a blank line follows.
+std::optional<std::pair<std::size_t, std::size_t>> place(const Piece& piece, const Lines& real, std::size_t from) {
+  const std::size_t first = piece.at_start ? 0 : seek(piece.lines.front(), real, from);
+  if (first >= real.size()) {
+    return std::nullopt;
+  }
+  const std::size_t last = piece.at_end            ? real.size() - 1
+                           : piece.blank_after > 0 ? end_of_paragraphs(piece, real, first)
+                                                   : seek(piece.lines.back(), real, first);
   if (first > last || last >= real.size()) {
     return std::nullopt;
   }

@@ -285,7 +285,8 @@ TEST_F(TuneTest, where_nothing_but_gpus_strays_the_p99_is_that_of_step_tables) {
   point.strategies = strategies_for_steps();
   point.rank_sigma = 0.02;
   const double tables = to_seconds(step_percentiles(point, times).p99);
-  EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 1e-3);
+  // The tail takes a step as linear in how slow its GPU is, which hidden communication bends.
+  EXPECT_NEAR(to_seconds(tuning.tails->first.p99) / tables, 1.0, 2e-3);
 }
 
 TEST_F(TuneTest, plans_of_latent_attention_share_no_sequence) {
