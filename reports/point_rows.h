@@ -74,8 +74,8 @@ std::vector<std::string> unusual(const ResultRow& row);
 /// Every warning of the rows once, in their order, but those of memory.
 std::vector<std::string> warnings_of(Rows rows);
 
-/// What stands first wherever people read the rows: that some do not fit the memory (LargestNeed::sentence). Empty where
-/// all fit.
+/// What stands first wherever people read the rows: that some do not fit the memory (LargestNeed::sentence). Empty
+/// where all fit.
 std::string memory_sentence(Rows rows);
 
 /// Microseconds below 10 ms, milliseconds from there on, so that a block of one point reads in one unit.

@@ -304,10 +304,11 @@ TEST_F(Calibrate, AMessageFarAboveTheLinksOfTheBaseIsAFaultOfItsRow) {
                                "A,all_gather,8,67108864,104.5\nA,all_gather,8,67108864,200\n");
   const Machine machine = base();
   const Observations seen = read_observations({table}, std::nullopt, &machine);
-  EXPECT_EQ(seen.faults, (std::vector<std::string>{
-                             table.string() +
-                             ":2: all_gather of 67108864 bytes on 8 GPUs ran at 563 GB/s, above 1.25 times the links of "
-                             "h100-sxm, 450 GB/s; check its time, or name another --base"}));
+  EXPECT_EQ(
+      seen.faults,
+      (std::vector<std::string>{
+          table.string() + ":2: all_gather of 67108864 bytes on 8 GPUs ran at 563 GB/s, above 1.25 times the links of "
+                           "h100-sxm, 450 GB/s; check its time, or name another --base"}));
   EXPECT_EQ(seen.collectives.rows.size(), 2U);
   EXPECT_EQ(read_observations({table}, std::nullopt).faults.size(), 0U) << "without a base nothing is known";
   const fs::path printed = write("sendrecv.txt",
