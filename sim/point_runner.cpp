@@ -67,12 +67,13 @@ ResultRow row_of(const Point& point) {
   return row;
 }
 
-void put_schedule(ResultRow& row, Scope scope, const Strategy& strategy, const StrategyOptions& options) {
+void put_schedule(ResultRow& row, const std::vector<SiteKind>& kinds, const Strategy& strategy,
+                  const StrategyOptions& options) {
   row.strategy = strategy.name;
-  row.parameters = parameters_of(strategy, kinds_of(scope), options);
+  row.parameters = parameters_of(strategy, kinds, options);
   row.bound = strategy.bound;
   row.options = options;
-  row.relevant = relevant_options(strategy, kinds_of(scope), options);
+  row.relevant = relevant_options(strategy, kinds, options);
 }
 
 ResultRow row_of(const Point& point, const Prediction& prediction) {
@@ -89,11 +90,12 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   return row;
 }
 
-ResultRow infeasible_row(const Point& point, const Candidates& candidate, const std::string& reason) {
+ResultRow infeasible_row(const Point& point, const Candidates& candidate, const std::vector<SiteKind>& kinds,
+                         const std::string& reason) {
   ResultRow row = row_of(point);
   row.strategy = candidate.strategy->name;
   if (candidate.options.size() == 1) {
-    put_schedule(row, point.scope, *candidate.strategy, candidate.options.front());
+    put_schedule(row, kinds, *candidate.strategy, candidate.options.front());
   }
   row.reason = reason;
   return row;
@@ -136,10 +138,10 @@ PlayedRow run_candidate(const Point& point, const Candidates& candidate, Predict
     require_runnable(point);
     Prediction best = predictor.predict_best(point, *candidate.strategy, candidate.options);
     PlayedRow played = played_row(point, best, predictor);
-    put_schedule(played.row, point.scope, *best.strategy, best.options);
+    put_schedule(played.row, predictor.kinds(point.scope), *best.strategy, best.options);
     return played;
   } catch (const ConfigError& error) {
-    return {infeasible_row(point, candidate, error.what())};
+    return {infeasible_row(point, candidate, predictor.kinds(point.scope), error.what())};
   }
 }
 

@@ -56,8 +56,16 @@ void require_possible(const Point& point) {
   require_divisible(point.scope, point.model, point.load(), point.ranks);
 }
 
+const std::vector<SiteKind>& Predictor::kinds(Scope scope) {
+  std::vector<SiteKind>& known = kinds_[scope];
+  if (known.empty()) {
+    known = kinds_of(scope);
+  }
+  return known;
+}
+
 Prediction Predictor::predict(const Point& point, const Strategy& strategy, const StrategyOptions& options) {
-  if (const std::string refusal = refusal_of(strategy, kinds_of(point.scope), options, point.ranks); !refusal.empty()) {
+  if (const std::string refusal = refusal_of(strategy, kinds(point.scope), options, point.ranks); !refusal.empty()) {
     throw ConfigError(refusal);
   }
   const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
@@ -77,6 +85,7 @@ void Predictor::forget_schedules() {
   wirings_.clear();
   folded_wirings_.clear();
   cut_bounds_.clear();
+  last_cut_bound_ = nullptr;
 }
 
 std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Structure& structure) {
@@ -93,15 +102,17 @@ std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Struct
   return known->second.value;
 }
 
-void Predictor::hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes,
-                              Prediction& prediction) {
-  if (!std::isfinite(point.machine.link.capacity.value)) {
-    return;
+const CutBound& Predictor::cut_bound(const Point& point, const Structure& structure) {
+  const auto belongs = [&](const auto& kept) {
+    return kept.first.first == &structure && kept.first.second == point.machine.topology &&
+           kept.second.digest == structure.digest;
+  };
+  if (last_cut_bound_ != nullptr && belongs(*last_cut_bound_)) {
+    return last_cut_bound_->second.value;
   }
-  const Program& program = structure.program();
   const OnWires key{&structure, point.machine.topology};
   auto known = cut_bounds_.find(key);
-  if (known != cut_bounds_.end() && known->second.digest != structure.digest) {
+  if (known != cut_bounds_.end() && !belongs(*known)) {
     forget_schedules();
     known = cut_bounds_.end();
   }
@@ -109,9 +120,20 @@ void Predictor::hold_to_wires(const Point& point, const Structure& structure, co
     if (cut_bounds_.size() >= most_cut_bounds) {
       cut_bounds_.clear();
     }
-    known = cut_bounds_.emplace(key, Kept<CutBound>{structure.digest, CutBound(program, point.machine)}).first;
+    Kept<CutBound> kept{structure.digest, CutBound(structure.program(), point.machine)};
+    known = cut_bounds_.emplace(key, std::move(kept)).first;
   }
-  const Cut cut = known->second.value.at(program, sizes);
+  last_cut_bound_ = &*known;
+  return known->second.value;
+}
+
+void Predictor::hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes,
+                              Prediction& prediction) {
+  if (!std::isfinite(point.machine.link.capacity.value)) {
+    return;
+  }
+  const Program& program = structure.program();
+  const Cut cut = cut_bound(point, structure).at(program, sizes);
   require_above_cut(prediction.analysis.critical.makespan, cut);
   if (point.price.interference == Interference::dynamic) {  // Its bound is of transfers that are alone.
     prediction.link = std::max(prediction.link, least_time(cut));

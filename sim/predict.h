@@ -91,6 +91,9 @@ class Predictor {
  public:
   explicit Predictor(StructureCache& structures) : structures_(structures) {}
 
+  /// kinds_of(scope), worked out once.
+  const std::vector<SiteKind>& kinds(Scope scope);
+
   /// Throws ConfigError when the tokens do not divide into the blocks of this schedule. Requires a possible point.
   Prediction predict(const Point& point, const Strategy& strategy, const StrategyOptions& options);
 
@@ -138,10 +141,12 @@ class Predictor {
   /// Drops all that is kept of schedules: one has the address of another that is gone.
   void forget_schedules();
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
+  const CutBound& cut_bound(const Point& point, const Structure& structure);
   /// Aborts where the run, or one without compute, is faster than the wires allow.
   void hold_to_wires(const Point& point, const Structure& structure, const Sizes& sizes, Prediction& prediction);
   Prediction play(const Point& point, const Structure& structure, const Sizes& sizes, Flops flops);
   StructureCache& structures_;
+  std::map<Scope, std::vector<SiteKind>> kinds_;
   Replay replay_;
   Engine engine_;
   MonteCarlo monte_carlo_;
@@ -154,6 +159,7 @@ class Predictor {
   };
   std::map<OnWires, Kept<std::shared_ptr<const Wiring>>> wirings_;
   std::map<OnWires, Kept<CutBound>> cut_bounds_;
+  const std::pair<const OnWires, Kept<CutBound>>* last_cut_bound_ = nullptr;  ///< Points in a row share schedules.
   /// By wiring and the number of the first ranks; null: they do not stand for all.
   std::map<std::pair<const Wiring*, Rank>, std::shared_ptr<const Wiring>> folded_wirings_;
   Recorder recorder_;

@@ -316,12 +316,11 @@ void add_positions(const Program& program, const Pricer& pricer, const std::vect
 /// How long the device waits before an op that it has launched. GEMMs and memory-bound kernels were measured between
 /// nodes of a graph, so a stream adds to them. Calls of NCCL were measured in a stream one after another, and the
 /// fitted overhead of attention has what frameworks do around the kernel: both already contain the wait.
-Duration gap_before(const Shape& shape, const Accelerator& accelerator, Launch launch) {
+Duration gap_before(OpKind kind, const Accelerator& accelerator, Launch launch) {
   if (launch == Launch::graph) {
     return accelerator.graph_node_gap.value;
   }
-  const bool adds = std::holds_alternative<GemmShape>(shape) || std::holds_alternative<ElementwiseShape>(shape);
-  return adds ? accelerator.stream_gap.value : Duration::zero();
+  return kind == OpKind::gemm || kind == OpKind::elementwise ? accelerator.stream_gap.value : Duration::zero();
 }
 
 void add_issue_costs(const Program& program, const KernelParts& parts, const Machine& machine, Launch launch,
@@ -335,13 +334,14 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
     if (launch == Launch::stream) {
       costs.issue[op] = issue_cost(program, program.ops[op], machine);
     }
-    const Duration gap = gap_before(program.shapes[program.ops[op].shape], machine.accelerator, launch);
+    const Duration gap = gap_before(program.ops[op].kind, machine.accelerator, launch);
     costs.duration[op] += gap;
     costs.undisturbed[op] += gap;
-    for (std::vector<Duration>* times : {&costs.by_rank, &costs.undisturbed_by_rank}) {
-      for (std::size_t i = op; i < times->size(); i += ops) {  // of the ranks one after another
-        (*times)[i] += gap;
-      }
+    for (std::size_t i = op; i < costs.by_rank.size(); i += ops) {  // of the ranks one after another
+      costs.by_rank[i] += gap;
+    }
+    for (std::size_t i = op; i < costs.undisturbed_by_rank.size(); i += ops) {
+      costs.undisturbed_by_rank[i] += gap;
     }
   }
   if (launch == Launch::graph && ops > 0) {
@@ -501,7 +501,10 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   Duration products{};
   for (const Shape& shape : program.unfused) {
     const Duration whole = pricer.time(shape, machine.accelerator.sms);
-    costs.compute += gap_before(shape, machine.accelerator, options.launch) + whole;
+    const OpKind kind = std::holds_alternative<AttentionShape>(shape)     ? OpKind::attention
+                        : std::holds_alternative<ElementwiseShape>(shape) ? OpKind::elementwise
+                                                                          : OpKind::gemm;
+    costs.compute += gap_before(kind, machine.accelerator, options.launch) + whole;
     products += std::holds_alternative<GemmShape>(shape) ? whole : Duration{};
   }
   hold_to_whole(program, parts, products, costs);
