@@ -29,6 +29,19 @@ std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& prog
   return ops;
 }
 
+/// Whether a price of the program may hang on the parameter that is higher.
+bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised) {
+  if (!raised.products_of && !raised.of_attention) {
+    return true;
+  }
+  return std::ranges::any_of(program.shapes, [&](const Shape& shape) {
+    const auto* gemm = std::get_if<GemmShape>(&shape);
+    const auto* core = std::get_if<AttentionShape>(&shape);
+    return core != nullptr ? raised.of_attention || raised.products_of == core->dtype
+                           : gemm != nullptr && raised.products_of == point.price.products.value_or(gemm->dtype);
+  });
+}
+
 Costs with_longer(Costs costs, const std::vector<std::size_t>& ops, double share) {
   const auto lengthen = [share](Duration& time) {
     time += Duration{std::llround(static_cast<double>(time.count()) * share)};
@@ -76,6 +89,9 @@ Uncertainty Predictor::uncertainty(const Point& point, const Prediction& predict
     }
   };
   for (const RaisedMachine& raised : *point.raised) {
+    if (!may_feel(structure.program(), point, raised)) {
+      continue;
+    }
     const Costs other = static_costs(point, raised.machine, structure, sizes);
     if (!same(other, costs)) {
       doubt(raised.parameter, other);

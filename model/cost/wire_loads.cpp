@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
@@ -186,23 +185,19 @@ class SetMaker {
     return {static_cast<std::int32_t>(sent.buffer), sent.row.constant, sent.column.constant, sent.rows};
   }
 
-  /// To the first set that sends nothing so far yet.
+  /// To the first set that sends nothing so far yet: the n-th of its shift to the n-th set.
   void add_summed(std::size_t op, std::size_t first) {
-    const auto has = [&](const KernelSet& set) {
-      return std::ranges::any_of(set.ops, [&](std::size_t other) {
-        return in_kernel(other)->shift == in_kernel(op)->shift && in_kernel(other)->axis == in_kernel(op)->axis;
-      });
-    };
-    const auto open = std::find_if_not(sets_.begin() + static_cast<std::ptrdiff_t>(first), sets_.end(), has);
-    if (open == sets_.end()) {
-      sets_.push_back({{op}, false});
-    } else {
-      open->ops.push_back(op);
+    const ExchangeShape& exchange = *in_kernel(op);
+    const std::size_t set = first + of_shift_[{exchange.axis, exchange.shift}]++;
+    if (set == sets_.size()) {
+      sets_.push_back({{}, false});
     }
+    sets_[set].ops.push_back(op);
   }
 
   const Program& program_;
   std::map<BlockKey, std::vector<std::size_t>> senders_;
+  std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> of_shift_;  // how many are in sets
   std::vector<KernelSet> sets_;
 };
 
@@ -213,7 +208,11 @@ std::vector<KernelSet> kernel_sets_of(const Program& program) { return SetMaker(
 std::vector<double> crossings_of(const Program& program, const CountedWires& wires, const KernelSet& set) {
   const Rank ranks = program.mesh.ranks();
   std::vector<double> crossings(wires.count(), 0.0);
-  std::set<std::pair<std::size_t, Rank>> seen;  // wire, and whose block it carries
+  std::vector<bool> seen(wires.count() * static_cast<std::size_t>(ranks));  // by wire and whose block it carries
+  std::vector<bool> is_of_network;
+  for (std::size_t wire = 0; wire < wires.count(); ++wire) {
+    is_of_network.push_back(wires.is_of_network(wire));
+  }
   std::vector<CountedWires::Crossed> way;
   for (const std::size_t op : set.ops) {
     const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[op].shape]);
@@ -223,7 +222,10 @@ std::vector<double> crossings_of(const Program& program, const CountedWires& wir
       for (const auto& [wire, end] : way) {
         // In a node that stands for all, blocks are told apart by how far on from it their ranks are.
         const Rank whose = (set.gathers ? from : to) - end / wires.rows() * wires.rows();
-        if (!wires.is_of_network(wire) && seen.emplace(wire, (whose + ranks) % ranks).second) {
+        const std::size_t block =
+            wire * static_cast<std::size_t>(ranks) + static_cast<std::size_t>((whose + ranks) % ranks);
+        if (!is_of_network[wire] && !seen[block]) {
+          seen[block] = true;
           crossings[wire] += 1.0;
         }
       }

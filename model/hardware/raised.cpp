@@ -267,12 +267,30 @@ Machine raised(const Machine& machine, std::string_view name, double share) {
   return copy;
 }
 
+namespace {
+
+/// Of "accelerator.matrix_units.bf16.gemm.ramp" bf16.
+std::optional<DType> dtype_of_unit(std::string_view name) {
+  constexpr std::string_view units = "accelerator.matrix_units.";
+  if (!name.starts_with(units)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(units.size());
+  return dtype_named(name.substr(0, name.find('.')));
+}
+
+}  // namespace
+
 std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
   std::vector<RaisedMachine> all;
   const std::vector<NamedParameter> parameters = parameters_of(machine);
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     if (parameters[i].standard_error > 0.0) {
-      all.push_back({i, raised(machine, parameters[i].name, parameters[i].standard_error)});
+      const std::string& name = parameters[i].name;
+      all.push_back({.parameter = i,
+                     .machine = raised(machine, name, parameters[i].standard_error),
+                     .products_of = dtype_of_unit(name),
+                     .of_attention = name.starts_with("accelerator.attention.")});
     }
   }
   return all;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ Machine raised(const Machine& machine, std::string_view name, double share);
 struct RaisedMachine {
   std::size_t parameter = 0;  ///< Its place in parameters_of.
   Machine machine;
+  /// What alone feels it: products of one dtype, or attention. Otherwise anything may.
+  std::optional<DType> products_of{};
+  bool of_attention = false;
 };
 
 /// One a parameter that has an error.
