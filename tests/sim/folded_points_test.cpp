@@ -30,6 +30,11 @@ Machine cluster(const std::string& name, int nodes) {
   return load_machine(path);
 }
 
+Point point_on(const Machine& machine) {
+  const Transformer model = load_model("llama-3.1-70b");
+  return {.model = model, .machine = machine};
+}
+
 struct Both {
   Prediction folded;
   Prediction whole;
@@ -91,7 +96,7 @@ class FoldedPoints : public testing::TestWithParam<const char*> {};
 
 TEST_P(FoldedPoints, AreThoseOfAllRanksToThePicosecond) {
   for (const int nodes : {2, 4}) {
-    Point point{.model = load_model("llama-3.1-70b"), .machine = cluster(GetParam(), nodes)};
+    Point point = point_on(cluster(GetParam(), nodes));
     point.ranks = nodes * point.machine.gpus_per_node;
     if (point.ranks > 32) {
       continue;
@@ -121,7 +126,7 @@ TEST(FoldedPoints, OfDirectFormsAreThoseOfAllRanks) {
   StructureCache structures;
   Predictor predictor(structures);
   for (const std::int64_t seq : {4096, 6144, 16384}) {
-    Point point{.model = load_model("llama-3.1-70b"), .machine = cluster("dgx-h100-x2", 4)};
+    Point point = point_on(cluster("dgx-h100-x2", 4));
     point.ranks = 32;
     point.seq = seq;
     point.price.interference = Interference::dynamic;
