@@ -31,14 +31,22 @@ std::map<PricedShape, std::vector<std::size_t>> ops_by_shape(const Program& prog
 
 /// Whether a price of the program may hang on the parameter that is higher.
 bool may_feel(const Program& program, const Point& point, const RaisedMachine& raised) {
-  if (!raised.products_of && !raised.of_attention) {
+  if (raised.felt_by == FeltBy::anything) {
     return true;
   }
   return std::ranges::any_of(program.shapes, [&](const Shape& shape) {
     const auto* gemm = std::get_if<GemmShape>(&shape);
     const auto* core = std::get_if<AttentionShape>(&shape);
-    return core != nullptr ? raised.of_attention || raised.products_of == core->dtype
-                           : gemm != nullptr && raised.products_of == point.price.products.value_or(gemm->dtype);
+    switch (raised.felt_by) {
+      case FeltBy::anything: return true;
+      case FeltBy::products:
+        return core != nullptr ? raised.dtype == core->dtype
+                               : gemm != nullptr && raised.dtype == point.price.products.value_or(gemm->dtype);
+      case FeltBy::attention: return core != nullptr;
+      case FeltBy::collectives: return std::holds_alternative<CollectiveShape>(shape);
+      case FeltBy::exchanges: return std::holds_alternative<ExchangeShape>(shape);
+    }
+    return true;
   });
 }
 

@@ -269,9 +269,23 @@ Machine raised(const Machine& machine, std::string_view name, double share) {
 
 namespace {
 
+constexpr std::string_view units = "accelerator.matrix_units.";
+
+FeltBy who_feels(std::string_view name) {
+  if (name.starts_with(units)) {
+    return FeltBy::products;
+  }
+  if (name.starts_with("accelerator.attention.")) {
+    return FeltBy::attention;
+  }
+  if (name.starts_with("link.collective.") || name.starts_with("network.collective.")) {
+    return FeltBy::collectives;
+  }
+  return name.starts_with("link.peer.") ? FeltBy::exchanges : FeltBy::anything;
+}
+
 /// Of "accelerator.matrix_units.bf16.gemm.ramp" bf16.
 std::optional<DType> dtype_of_unit(std::string_view name) {
-  constexpr std::string_view units = "accelerator.matrix_units.";
   if (!name.starts_with(units)) {
     return std::nullopt;
   }
@@ -289,8 +303,8 @@ std::vector<RaisedMachine> raised_by_error(const Machine& machine) {
       const std::string& name = parameters[i].name;
       all.push_back({.parameter = i,
                      .machine = raised(machine, name, parameters[i].standard_error),
-                     .products_of = dtype_of_unit(name),
-                     .of_attention = name.starts_with("accelerator.attention.")});
+                     .felt_by = who_feels(name),
+                     .dtype = dtype_of_unit(name)});
     }
   }
   return all;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,13 +29,21 @@ std::vector<NamedParameter> parameters_of(const Machine& machine);
 /// Aborts where there is none.
 Machine raised(const Machine& machine, std::string_view name, double share);
 
+/// What alone can hang on a parameter; what tells nothing of itself may be anything.
+enum class FeltBy : std::uint8_t {
+  anything,
+  products,   ///< Of one dtype, attention's among them.
+  attention,  ///< By one kernel.
+  collectives,
+  exchanges,  ///< Inside a node.
+};
+
 /// One parameter higher by its own standard error.
 struct RaisedMachine {
   std::size_t parameter = 0;  ///< Its place in parameters_of.
   Machine machine;
-  /// What alone feels it: products of one dtype, or attention. Otherwise anything may.
-  std::optional<DType> products_of{};
-  bool of_attention = false;
+  FeltBy felt_by = FeltBy::anything;
+  std::optional<DType> dtype{};  ///< Of products.
 };
 
 /// One a parameter that has an error.
