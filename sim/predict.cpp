@@ -118,7 +118,7 @@ const CutBound& Predictor::cut_bound(const Point& point, const Structure& struct
   }
   if (known == cut_bounds_.end()) {
     if (cut_bounds_.size() >= most_cut_bounds) {
-      cut_bounds_.clear();
+      forget_schedules();
     }
     Kept<CutBound> kept{structure.digest, CutBound(structure.program(), point.machine)};
     known = cut_bounds_.emplace(key, std::move(kept)).first;

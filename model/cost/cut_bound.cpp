@@ -59,6 +59,23 @@ Part part_of(const Program& program, const CollectiveShape& shape, Rank rank, in
   return part;
 }
 
+/// Calls `exchange` or `collective` with the op, its shape and the rank, for the first `rows` ranks that take part in a
+/// transfer of bytes.
+template <class OnExchange, class OnCollective>
+void each_transfer(const Program& program, Rank rows, const OnExchange& exchange, const OnCollective& collective) {
+  for (const Op& op : program.ops) {
+    const auto* sent = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+    const auto* shared = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
+    const bool sends = sent != nullptr && sent->sends && sent->shift != 0 && !is_credit(*sent);
+    for (Rank rank = 0; rank < rows && (sends || shared != nullptr); ++rank) {
+      if (!op.where.holds(program.mesh.coordinates(rank))) {
+        continue;
+      }
+      sends ? exchange(op, *sent, rank) : collective(op, *shared, rank);
+    }
+  }
+}
+
 /// Loads by wire and shape.
 class LoadsMaker {
  public:
@@ -69,21 +86,13 @@ class LoadsMaker {
         loads_(wires_.count() * program.shapes.size(), 0.0) {}
 
   void add_all() {
-    for (const Op& op : program_.ops) {
-      const Shape& shape = program_.shapes[op.shape];
-      const auto* exchange = std::get_if<ExchangeShape>(&shape);
-      const auto* collective = std::get_if<CollectiveShape>(&shape);
-      for (Rank rank = 0; rank < wires_.rows() && (exchange != nullptr || collective != nullptr); ++rank) {
-        if (!op.where.holds(program_.mesh.coordinates(rank))) {
-          continue;
-        }
-        if (collective != nullptr) {
-          add(op, *collective, rank);
-        } else if (exchange->sends && exchange->shift != 0 && !is_credit(*exchange) && !is_in_kernel(program_, op)) {
-          add(op, *exchange, rank);
-        }
+    const auto add_exchange = [this](const Op& op, const ExchangeShape& exchange, Rank rank) {
+      if (!is_in_kernel(program_, op)) {
+        add(op, exchange, rank);
       }
-    }
+    };
+    const auto add_collective = [this](const Op& op, const CollectiveShape& shape, Rank rank) { add(op, shape, rank); };
+    each_transfer(program_, wires_.rows(), add_exchange, add_collective);
     for (const KernelSet& set : kernel_sets_of(program_)) {
       const std::vector<double> crossings = crossings_of(program_, wires_, set);
       for (std::size_t wire = 0; wire < crossings.size(); ++wire) {
@@ -171,27 +180,19 @@ void CutBound::add_ports(const Program& program, const Machine& machine) {
   const auto ranks = static_cast<std::size_t>(program.mesh.ranks());
   const std::size_t shapes = program.shapes.size();
   std::array<std::vector<double>, 2> loads{std::vector<double>(ranks * shapes), std::vector<double>(ranks * shapes)};
-  for (const Op& op : program.ops) {
-    const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
-    const auto* collective = std::get_if<CollectiveShape>(&program.shapes[op.shape]);
-    const bool moves = exchange != nullptr && exchange->sends && exchange->shift != 0 && !is_credit(*exchange);
-    for (Rank rank = 0; rank < program.mesh.ranks() && (moves || collective != nullptr); ++rank) {
-      if (!op.where.holds(program.mesh.coordinates(rank))) {
-        continue;
-      }
-      const auto add = [&](bool inwards, Rank at, double load) {
-        loads[inwards ? 1 : 0][static_cast<std::size_t>(at) * shapes + op.shape] += load;
-      };
-      if (collective != nullptr) {
-        const Part part = part_of(program, *collective, rank, machine.gpus_per_node);
-        add(false, rank, part.out ? part.port : 0.0);
-        add(true, rank, part.in ? part.port : 0.0);
-      } else {  // In a kernel too: what one end sends once the other one receives from all.
-        add(false, rank, 1.0);
-        add(true, target_of(program, *exchange, rank), 1.0);
-      }
-    }
-  }
+  const auto add = [&](bool inwards, const Op& op, Rank rank, double load) {
+    loads[inwards ? 1 : 0][static_cast<std::size_t>(rank) * shapes + op.shape] += load;
+  };
+  const auto add_exchange = [&](const Op& op, const ExchangeShape& exchange, Rank rank) {
+    add(false, op, rank, 1.0);  // In a kernel too: what one end sends once the other one receives from all.
+    add(true, op, target_of(program, exchange, rank), 1.0);
+  };
+  const auto add_collective = [&](const Op& op, const CollectiveShape& collective, Rank rank) {
+    const Part part = part_of(program, collective, rank, machine.gpus_per_node);
+    add(false, op, rank, part.out ? part.port : 0.0);
+    add(true, op, rank, part.in ? part.port : 0.0);
+  };
+  each_transfer(program, program.mesh.ranks(), add_exchange, add_collective);
   const double capacity = machine.link.capacity.value;
   for (const bool inwards : {false, true}) {
     for (std::size_t rank = 0; rank < ranks; ++rank) {

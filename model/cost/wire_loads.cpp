@@ -15,19 +15,10 @@ namespace commfuse {
 
 namespace {
 
-/// Whether a shift along the axis takes the GPU `step` further on to where it takes a GPU, `step` further on.
-bool repeats_every(const Mesh& mesh, int axis, int step) {
-  const int stride = mesh.stride(axis);
-  const int block = stride * mesh.axes[static_cast<std::size_t>(axis)].extent;
-  return step % block == 0 || (block == mesh.ranks() && step % stride == 0);
-}
-
-bool repeats_every(const Program& program, int step) {
-  return program.mesh.ranks() % step == 0 && std::ranges::all_of(program.ops, [&](const Op& op) {
-           const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
-           return exchange == nullptr ||
-                  (op.where.relation == Relation::always && repeats_every(program.mesh, exchange->axis, step));
-         });
+/// Whether the first ranks of a node do what all others do, seen from their own place.
+bool repeats_every(const Program& program, int gpus_per_node) {
+  return program.mesh.ranks() % gpus_per_node == 0 && folded(program.mesh, gpus_per_node) &&
+         std::ranges::all_of(program.ops, [](const Op& op) { return op.where.relation == Relation::always; });
 }
 
 std::string_view word_for(VertexKind kind) {
@@ -142,7 +133,7 @@ std::string CountedWires::name(std::size_t wire) const {
 
 namespace {
 
-/// Of what a transfer sends: enough to tell blocks apart before they are compared.
+/// Parts of a sent region by which ops are sorted before their regions are compared.
 using BlockKey = std::tuple<std::int32_t, std::int32_t, std::int32_t, std::int32_t>;
 
 /// Sets of transfers that send the same block, and the others in order.
@@ -152,18 +143,20 @@ class SetMaker {
     for (std::size_t op = 0; op < program.ops.size(); ++op) {
       const ExchangeShape* exchange = in_kernel(op);
       if (exchange != nullptr && exchange->sends && exchange->shift != 0 && !is_credit(*exchange)) {
-        senders_[key_of(op)].push_back(op);
+        add_to_equals(op);
       }
     }
   }
 
   std::vector<KernelSet> sets() {
     std::vector<std::size_t> summed;
-    for (const auto& [key, ops] : senders_) {
-      if (ops.size() > 1) {
-        sets_.push_back({ops, true});
-      } else {
-        summed.push_back(ops.front());
+    for (const auto& [key, groups] : senders_) {
+      for (const std::vector<std::size_t>& ops : groups) {
+        if (ops.size() > 1) {
+          sets_.push_back({ops, true});
+        } else {
+          summed.push_back(ops.front());
+        }
       }
     }
     std::ranges::sort(summed);
@@ -180,9 +173,22 @@ class SetMaker {
     return is_there ? std::get_if<ExchangeShape>(&program_.shapes[program_.ops[op].shape]) : nullptr;
   }
 
-  [[nodiscard]] BlockKey key_of(std::size_t op) const {
-    const Region& sent = program_.regions_of(program_.inputs_of(program_.ops[op]).front()).front();
-    return {static_cast<std::int32_t>(sent.buffer), sent.row.constant, sent.column.constant, sent.rows};
+  [[nodiscard]] const Region& sent(std::size_t op) const {
+    return program_.regions_of(program_.inputs_of(program_.ops[op]).front()).front();
+  }
+
+  /// Puts the op among those that send the same region.
+  void add_to_equals(std::size_t op) {
+    const Region& region = sent(op);
+    auto& groups =
+        senders_[{static_cast<std::int32_t>(region.buffer), region.row.constant, region.column.constant, region.rows}];
+    const auto equal =
+        std::ranges::find_if(groups, [&](const std::vector<std::size_t>& ops) { return sent(ops.front()) == region; });
+    if (equal == groups.end()) {
+      groups.push_back({op});
+    } else {
+      equal->push_back(op);
+    }
   }
 
   /// To the first set that sends nothing so far yet: the n-th of its shift to the n-th set.
@@ -196,7 +202,7 @@ class SetMaker {
   }
 
   const Program& program_;
-  std::map<BlockKey, std::vector<std::size_t>> senders_;
+  std::map<BlockKey, std::vector<std::vector<std::size_t>>> senders_;
   std::map<std::pair<std::int8_t, std::int32_t>, std::size_t> of_shift_;  // how many are in sets
   std::vector<KernelSet> sets_;
 };

@@ -37,7 +37,7 @@ void put(double number, Bytes& size) { size = {std::llround(number)}; }
 struct Slot {
   std::string name;
   double start = 0.0;
-  double most = 0.0;
+  double upper = 0.0;
   std::function<void(double)> put;
   std::function<void(const FittedParameter&)> conclude;
 };
@@ -68,7 +68,7 @@ class Slots {
     rate.value.value = std::min(rate.value.value, most_.value);
     add(name, rate);
     if (rate.value.value > 0.0) {
-      slots_.back().most = std::min(slots_.back().most, most_.value);
+      slots_.back().upper = std::min(slots_.back().upper, most_.value);
     }
   }
 
@@ -127,7 +127,7 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   std::vector<FitParameter> parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const double start = slots[i].start;
-    parameters.push_back({slots[i].name, start, start / widest, slots[i].most});
+    parameters.push_back({slots[i].name, start, start / widest, slots[i].upper});
   }
   const double pull = residual_of_a_row / options.prior_spread;
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
@@ -152,9 +152,9 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
   report.spread = 1.4826 * quantile(std::move(sizes), 0.5);
   for (std::size_t i = 0; i < slots.size(); ++i) {
     FittedParameter& one = report.parameters[i];
-    one.held = one.undecided && one.value >= options.most.value * (1.0 - 1e-9);
-    one.undecided = one.undecided && !one.held;
-    one.standard_error = one.held ? report.spread : one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
+    one.at_capacity = one.undecided && one.value >= options.most.value * (1.0 - 1e-9);
+    one.undecided = one.undecided && !one.at_capacity;
+    one.standard_error = one.at_capacity ? report.spread : one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
     slots[i].conclude(one);
   }
   return report;

@@ -42,7 +42,7 @@ std::string summary_of(const calibrate::FittedPart& part) {
     text += names.empty() ? "" : fmt::format("    {}: {}\n", words, names);
   };
   add_names("the rows leave open", &FittedParameter::undecided);
-  add_names("held to the nominal_rate of the link, which the rows would exceed", &FittedParameter::held);
+  add_names("held to the nominal_rate of the link, which the rows would exceed", &FittedParameter::at_capacity);
   return text + calibrate::residual_plot(part.residuals);
 }
 
