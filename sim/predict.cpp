@@ -88,6 +88,17 @@ void Predictor::forget_schedules() {
   last_cut_bound_ = nullptr;
 }
 
+Wiring Predictor::whole_wiring(const Point& point, const Program& program) {
+  const std::shared_ptr<const Topology>& topology = point.machine.topology;
+  if (topology == nullptr) {
+    return wiring_of(program, point.machine);
+  }
+  if (!routes_ || &routes_->topology() != topology.get()) {
+    routes_.emplace(topology);
+  }
+  return wiring_of(program, point.machine, *routes_);
+}
+
 std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Structure& structure) {
   const OnWires key{&structure, point.machine.topology};
   auto known = wirings_.find(key);
@@ -96,7 +107,7 @@ std::shared_ptr<const Wiring> Predictor::wiring(const Point& point, const Struct
     known = wirings_.end();
   }
   if (known == wirings_.end()) {
-    auto wiring = std::make_shared<const Wiring>(narrowest_links(wiring_of(structure.program(), point.machine)));
+    auto wiring = std::make_shared<const Wiring>(narrowest_links(whole_wiring(point, structure.program())));
     known = wirings_.emplace(key, Kept<std::shared_ptr<const Wiring>>{structure.digest, std::move(wiring)}).first;
   }
   return known->second.value;
@@ -143,7 +154,8 @@ void Predictor::hold_to_wires(const Point& point, const Structure& structure, co
 
 void Predictor::price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes) {
   if (point.price.interference == Interference::dynamic) {
-    priced.fluid = price_fluid(structure.program(), sizes, point.machine, point.price.launch, wiring(point, structure));
+    priced.fluid = price_fluid(structure.program(), structure.meetings, sizes, point.machine, point.price.launch,
+                               wiring(point, structure));
     priced.costs = priced.fluid->costs;
     priced.options.fluid = &*priced.fluid;
   } else {

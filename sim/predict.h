@@ -140,6 +140,7 @@ class Predictor {
   void fold(Priced& priced, const Point& point, const Structure& structure);
   /// Drops all that is kept of schedules: one has the address of another that is gone.
   void forget_schedules();
+  Wiring whole_wiring(const Point& point, const Program& program);
   std::shared_ptr<const Wiring> wiring(const Point& point, const Structure& structure);
   const CutBound& cut_bound(const Point& point, const Structure& structure);
   /// Aborts where the run, or one without compute, is faster than the wires allow.
@@ -157,6 +158,7 @@ class Predictor {
     std::string digest;  ///< Of the schedule that it belongs to.
     T value;
   };
+  std::optional<KnownRoutes> routes_;  ///< Of the wires that were asked for last.
   std::map<OnWires, Kept<std::shared_ptr<const Wiring>>> wirings_;
   std::map<OnWires, Kept<CutBound>> cut_bounds_;
   const std::pair<const OnWires, Kept<CutBound>>* last_cut_bound_ = nullptr;  ///< Points in a row share schedules.

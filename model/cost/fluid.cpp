@@ -2,11 +2,13 @@
 #include "model/cost/fluid.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "model/check.h"
+#include "model/cost/contention.h"
 #include "model/cost/op_time.h"
 #include "model/cost/wires.h"
 #include "model/schedule/matching.h"
@@ -24,36 +26,36 @@ using Move = std::pair<std::int8_t, std::int32_t>;
 
 class WiringMaker {
  public:
-  WiringMaker(const Program& program, const Machine& machine, Forwarding forwarding)
-      : program_(program), machine_(machine), topology_(machine.topology.get()), forwarding_(forwarding) {
+  /// `routes`: null where they are worked out here.
+  WiringMaker(const Program& program, const Machine& machine, Forwarding forwarding, KnownRoutes* routes)
+      : program_(program),
+        machine_(machine),
+        topology_(machine.topology.get()),
+        forwarding_(forwarding),
+        known_routes_(routes) {
     wiring_.ranks = static_cast<std::size_t>(program.mesh.ranks());
     ports_ = topology_ == nullptr ? 0 : 2 * topology_->edges.size();
     wiring_.capacity.assign(ports_ + 4 * wiring_.ranks, 0.0);
-    for (std::size_t i = 0; topology_ != nullptr && i < topology_->edges.size(); ++i) {
-      const Edge& edge = topology_->edges[i];
-      name_edge(edge.a, edge.b, 2 * i);
-      name_edge(edge.b, edge.a, 2 * i + 1);
-    }
   }
 
   Wiring make() {
     number_moves();
+    if (moves_.size() < 2) {
+      known_routes_ = nullptr;  // of so few of them it takes less to look for each
+    } else if (topology_ != nullptr && known_routes_ == nullptr) {
+      known_routes_ = &own_routes_.emplace(machine_.topology);
+    }
     wiring_.paths.resize(moves_.size() * wiring_.ranks);
     for (Rank rank = 0; rank < program_.mesh.ranks(); ++rank) {
-      add_paths_from(rank);
+      for (std::size_t move = 0; move < moves_.size(); ++move) {
+        const Rank target = program_.mesh.shifted(rank, moves_[move].first, moves_[move].second);
+        wiring_.paths[move * wiring_.ranks + static_cast<std::size_t>(rank)] = path_of(rank, target);
+      }
     }
     return std::move(wiring_);
   }
 
  private:
-  /// Of parallel wires routes take the one of least latency, the first on ties.
-  void name_edge(int from, int to, std::size_t link) {
-    const auto [known, added] = link_between_.try_emplace({from, to}, link);
-    if (!added && topology_->edges[link / 2].latency < topology_->edges[known->second / 2].latency) {
-      known->second = link;
-    }
-  }
-
   void number_moves() {
     std::map<Move, std::int32_t> known;
     for (std::size_t op = 0; op < program_.ops.size(); ++op) {
@@ -72,40 +74,45 @@ class WiringMaker {
     }
   }
 
-  void add_paths_from(Rank rank) {
-    std::vector<std::optional<Route>> all;
-    if (topology_ != nullptr && moves_.size() > 1) {
-      all = routes_from(*topology_, rank);
+  /// The links between two ranks.
+  std::span<const int> route(Rank from, Rank to) {
+    if (topology_ == nullptr) {
+      return {};
     }
-    for (std::size_t move = 0; move < moves_.size(); ++move) {
-      const Rank target = program_.mesh.shifted(rank, moves_[move].first, moves_[move].second);
-      std::optional<Route> route;
-      if (topology_ != nullptr) {
-        route = all.empty() ? route_between(*topology_, rank, target) : all[static_cast<std::size_t>(target)];
-        check(route.has_value(), "the GPUs of a machine reach each other");
-      }
-      wiring_.paths[move * wiring_.ranks + static_cast<std::size_t>(rank)] = path_of(rank, target, route);
+    if (known_routes_ != nullptr) {
+      return known_routes_->links(from, to);
     }
+    std::optional<Route> route = route_between(*topology_, from, to);
+    check(route.has_value(), "the GPUs of a machine reach each other");
+    links_ = std::move(route->links);
+    return links_;
   }
 
-  WirePath path_of(Rank from, Rank to, const std::optional<Route>& route) {
+  [[nodiscard]] double rate_of(int link) const {
+    return topology_->edges[static_cast<std::size_t>(link / 2)].rate.value;
+  }
+
+  WirePath path_of(Rank from, Rank to) {
     const PeerParameters& peer = peer_between(machine_, from, to);
     const double rate = peer.rate.value.value;
     const bool across = from / machine_.gpus_per_node != to / machine_.gpus_per_node;
     WirePath path{peer.latency.value, static_cast<std::uint32_t>(wiring_.stages.size())};
     open_stage(rate);
     add_link(port(from, across, 0), std::max(rate, peer.aggregate_rate.value.value));
-    for (int hop = 0; route && hop < route->hops(); ++hop) {
-      const auto at = static_cast<std::size_t>(hop);
-      const std::size_t link = link_between_.at({route->vertices[at], route->vertices[at + 1]});
-      const double wire = std::max(rate, rate * (topology_->edges[link / 2].rate.value / route->rate.value));
+    const std::span<const int> links = route(from, to);
+    double slowest = std::numeric_limits<double>::infinity();
+    for (const int link : links) {
+      slowest = std::min(slowest, rate_of(link));
+    }
+    for (std::size_t hop = 0; hop < links.size(); ++hop) {
+      const double wire = std::max(rate, rate * (rate_of(links[hop]) / slowest));
       if (forwarding_ == Forwarding::store_and_forward) {
         if (hop > 0) {
           open_stage(wire);
         }
         set_cap(wire);
       }
-      add_link(link, wire);
+      add_link(static_cast<std::size_t>(links[hop]), wire);
     }
     add_link(port(to, across, 1), std::max(rate, peer.aggregate_rate.value.value));
     path.stages = static_cast<std::uint32_t>(wiring_.stages.size()) - path.first_stage;
@@ -156,8 +163,10 @@ class WiringMaker {
   const Machine& machine_;
   const Topology* topology_;
   Forwarding forwarding_;
-  std::size_t ports_ = 0;  // the first link that is a port
-  std::map<std::pair<int, int>, std::size_t> link_between_;
+  KnownRoutes* known_routes_;
+  std::optional<KnownRoutes> own_routes_;
+  std::vector<int> links_;  // of the route that was asked for last
+  std::size_t ports_ = 0;   // the first link that is a port
   std::vector<Move> moves_;
   Wiring wiring_;
 };
@@ -210,16 +219,21 @@ std::vector<double> ratios(const Costs& alone, const Costs& beside) {
 }  // namespace
 
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding) {
-  return WiringMaker(program, machine, forwarding).make();
+  return WiringMaker(program, machine, forwarding, nullptr).make();
 }
 
-Fluid price_fluid(const Program& program, const Sizes& sizes, const Machine& machine, Launch launch,
-                  std::shared_ptr<const Wiring> wiring) {
+Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes) {
+  check(&routes.topology() == machine.topology.get(), "routes are those of the machine");
+  return WiringMaker(program, machine, Forwarding::cut_through, &routes).make();
+}
+
+Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
+                  const Machine& machine, Launch launch, std::shared_ptr<const Wiring> wiring) {
   check(wiring->move_of_op.size() == program.ops.size(), "wiring belongs to the program");
   Fluid fluid;
-  std::vector<Meetings> meetings(program.ops.size());
+  std::vector<Meetings> beside_all = contenders_of(meetings);
   const PriceOptions options{.interference = Interference::constant, .launch = launch};
-  fluid.costs = price_alone(program, meetings, sizes, machine, options);
+  fluid.costs = price_alone(program, beside_all, sizes, machine, options);
   bool exchanges = false;
   bool collectives = false;
   for (const Op& op : program.ops) {
@@ -232,11 +246,11 @@ Fluid price_fluid(const Program& program, const Sizes& sizes, const Machine& mac
     if ((exchange && !exchanges) || (collective && !collectives)) {
       continue;
     }
-    for (Meetings& met : meetings) {
+    for (Meetings& met : beside_all) {
       met.exchange = exchange;
       met.collective = collective;
     }
-    fluid.speeds[beside] = ratios(fluid.costs, price_alone(program, meetings, sizes, machine, options));
+    fluid.speeds[beside] = ratios(fluid.costs, price_alone(program, beside_all, sizes, machine, options));
   }
   price_stages(program, sizes, *wiring, fluid.costs);
   fluid.wiring = std::move(wiring);

@@ -66,6 +66,8 @@ struct Wiring {
 
 /// Depends on the structure of a program, not on sizes. Rank r runs on GPU r. Requires GPUs that reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
+/// The same, from routes of the machine's topology that are kept for further programs.
+Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);
 
 struct Fluid {
   Costs costs;  ///< Of ops that run alone.
@@ -84,8 +86,10 @@ struct Fluid {
   }
 };
 
-/// Of the price options only the launch counts. Requires wiring of this program and machine.
-Fluid price_fluid(const Program& program, const Sizes& sizes, const Machine& machine, Launch launch,
-                  std::shared_ptr<const Wiring> wiring);
+/// Of the price options only the launch counts, and of the meetings who contends with a collective: that is settled
+/// before the run, since collectives hold no links (contention.h). Requires meetings_of(program), and wiring of this
+/// program and machine.
+Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
+                  const Machine& machine, Launch launch, std::shared_ptr<const Wiring> wiring);
 
 }  // namespace commfuse

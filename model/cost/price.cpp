@@ -7,6 +7,7 @@
 #include "model/check.h"
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
+#include "model/cost/contention.h"
 #include "model/cost/cut_bound.h"
 #include "model/cost/gemm.h"
 #include "model/cost/group.h"
@@ -70,6 +71,14 @@ class Pricer {
 
   [[nodiscard]] Duration time(const Shape& shape, int sms) const {
     return std::visit([&](const auto& one) { return of(one, sms); }, shape);
+  }
+
+  /// The part of a transfer's time in which it needs no wire; nothing of other ops.
+  [[nodiscard]] Duration latency(const Shape& shape) const {
+    if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      return of(*collective, Bytes{});
+    }
+    return std::holds_alternative<ExchangeShape>(shape) ? p2p_time(machine_.link, Bytes{}) : Duration{};
   }
 
   /// On a lane of kind kernel; what is added up is added in passing.
@@ -151,7 +160,10 @@ class Pricer {
   }
 
   [[nodiscard]] Duration of(const CollectiveShape& collective, int) const {
-    const Bytes bytes = load_of(collective, sizes_);
+    return of(collective, load_of(collective, sizes_));
+  }
+
+  [[nodiscard]] Duration of(const CollectiveShape& collective, Bytes bytes) const {
     const Group group = group_on_axis(program_.mesh, collective.axis, machine_);
     switch (collective.kind) {
       case CollectiveKind::all_gather: return group.all_gather(bytes);
@@ -510,6 +522,13 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
   hold_to_whole(program, parts, products, costs);
   alone ? price_exchanges_alone(program, sizes, machine, costs)
         : price_exchanges(program, meetings, sizes, machine, costs);
+  if (contend(meetings)) {
+    std::vector<Duration> latency;
+    for (const Op& op : program.ops) {
+      latency.push_back(pricer.latency(program.shapes[op.shape]));
+    }
+    add_contention(program, meetings, machine, latency, costs);
+  }
   add_positions(program, pricer, meetings, machine, options.interference, costs);
   add_issue_costs(program, parts, machine, options.launch, costs);
   return costs;
@@ -520,7 +539,7 @@ Costs priced(const Program& program, const std::vector<Meetings>& meetings, cons
 Costs price(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes, const Machine& machine,
             const PriceOptions& options) {
   return options.interference == Interference::dynamic
-             ? price_alone(program, std::vector<Meetings>(meetings.size()), sizes, machine, options)
+             ? price_alone(program, contenders_of(meetings), sizes, machine, options)
              : priced(program, meetings, sizes, machine, options, false);
 }
 

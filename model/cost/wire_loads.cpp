@@ -42,11 +42,7 @@ bool is_of_network(VertexKind kind) {
 }  // namespace
 
 CountedWires::CountedWires(const Program& program, const Machine& machine)
-    : segments_(machine.segments != nullptr
-                    ? machine.segments
-                    : std::make_shared<const Segments>(segments_of(*machine.topology, machine.gpus_per_node))),
-      topology_(*machine.topology),
-      gpus_per_node_(machine.gpus_per_node) {
+    : segments_(segments_of(machine)), topology_(*machine.topology), gpus_per_node_(machine.gpus_per_node) {
   const Rank ranks = program.mesh.ranks();
   rows_ = ranks;
   if (repeats_every(program, gpus_per_node_)) {

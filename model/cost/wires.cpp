@@ -57,7 +57,10 @@ bool nodes_repeat(const Program& program, const Machine& machine) {
 class Shares {
  public:
   Shares(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine)
-      : program_(program), machine_(machine), segments_(segments()), rates_(segment_rates(*segments_, machine)) {
+      : program_(program),
+        machine_(machine),
+        segments_(segments_of(machine)),
+        rates_(segment_rates(*segments_, machine)) {
     number_moves();
     const Rank ranks = program.mesh.ranks();
     rows_ = repeats() ? machine.gpus_per_node : ranks;
@@ -88,16 +91,6 @@ class Shares {
     friend bool operator==(const Move&, const Move&) = default;
   };
   using Company = std::vector<std::size_t>;  // moves: its own, then those beside it in order
-
-  [[nodiscard]] std::shared_ptr<const Segments> segments() const {
-    if (machine_.segments != nullptr) {
-      return machine_.segments;
-    }
-    Topology ports{.gpus = total_gpus(machine_), .vertices = {}, .edges = {}};
-    ports.vertices.resize(static_cast<std::size_t>(ports.gpus));
-    return std::make_shared<const Segments>(
-        segments_of(machine_.topology != nullptr ? *machine_.topology : ports, machine_.gpus_per_node));
-  }
 
   void number_moves() {
     for (std::size_t op = 0; op < program_.ops.size(); ++op) {

@@ -132,6 +132,27 @@ std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_
   return ways.reach(gpu_b) ? std::optional(ways.to(gpu_b)) : std::nullopt;
 }
 
+KnownRoutes::KnownRoutes(std::shared_ptr<const Topology> topology)
+    : topology_(std::move(topology)), rows_(static_cast<std::size_t>(topology_->gpus)) {}
+
+std::span<const int> KnownRoutes::links(int from, int to) {
+  Row& row = rows_[static_cast<std::size_t>(from)];
+  if (row.first.empty()) {
+    for (const std::optional<Route>& route : routes_from(*topology_, from)) {
+      row.first.push_back(static_cast<std::uint32_t>(row.links.size()));
+      if (route) {
+        row.links.insert(row.links.end(), route->links.begin(), route->links.end());
+      }
+    }
+    row.first.push_back(static_cast<std::uint32_t>(row.links.size()));
+  }
+  const auto place = static_cast<std::size_t>(to);
+  const std::span<const int> links =
+      std::span(row.links).subspan(row.first[place], row.first[place + 1] - row.first[place]);
+  check(!links.empty(), "the GPUs of a machine reach each other");
+  return links;
+}
+
 std::optional<int> unreachable_gpu(const Topology& topology) {
   const Ways ways(topology, 0);
   for (int gpu = 1; gpu < topology.gpus; ++gpu) {

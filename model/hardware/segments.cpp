@@ -157,6 +157,16 @@ Segments segments_of(const Topology& topology, int gpus_per_node) {
   return SegmentsMaker(topology, gpus_per_node).make();
 }
 
+std::shared_ptr<const Segments> segments_of(const Machine& machine) {
+  if (machine.segments != nullptr) {
+    return machine.segments;
+  }
+  Topology ports{.gpus = total_gpus(machine), .vertices = {}, .edges = {}};
+  ports.vertices.resize(static_cast<std::size_t>(ports.gpus));
+  return std::make_shared<const Segments>(
+      segments_of(machine.topology != nullptr ? *machine.topology : ports, machine.gpus_per_node));
+}
+
 std::vector<double> segment_rates(const Segments& segments, const Machine& machine) {
   RatesMaker maker(segments, machine);
   const int gpus = segments.gpus_per_node;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -56,6 +57,9 @@ struct Segments {
 /// Of a topology of equal nodes; ways across nodes are those from the first node to the second, which stand for all.
 /// One without edges has ports alone. Requires GPUs that reach each other.
 Segments segments_of(const Topology& topology, int gpus_per_node);
+
+/// The machine's own; of one that has none, of its topology, and without that of ports alone.
+std::shared_ptr<const Segments> segments_of(const Machine& machine);
 
 /// Bytes a second that each kind of segment carries (Segments::kind), all transfers together: of a link the data
 /// sheet's rate, as much of it as a peer's measured rate is of the slowest link on its way; of a port what all peers

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -107,6 +109,24 @@ std::optional<Route> route_between(const Topology& topology, int gpu_a, int gpu_
 
 /// From one GPU to each, by GPU; nothing for itself and for those that cannot be reached.
 std::vector<std::optional<Route>> routes_from(const Topology& topology, int gpu);
+
+/// The links of routes, kept: those of a GPU to all others are worked out when one of them is first asked for.
+class KnownRoutes {
+ public:
+  explicit KnownRoutes(std::shared_ptr<const Topology> topology);
+
+  /// Links as route_between has them, of GPUs that reach each other. Valid until the next call.
+  [[nodiscard]] std::span<const int> links(int from, int to);
+  [[nodiscard]] const Topology& topology() const { return *topology_; }
+
+ private:
+  struct Row {
+    std::vector<std::uint32_t> first;  // by GPU, and the end
+    std::vector<int> links;
+  };
+  std::shared_ptr<const Topology> topology_;
+  std::vector<Row> rows_;  // by GPU; without entries: not known
+};
 
 /// The lowest GPU that GPU 0 cannot reach.
 std::optional<int> unreachable_gpu(const Topology& topology);

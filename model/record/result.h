@@ -18,7 +18,7 @@
 namespace commfuse {
 
 /// Results change only together with this number.
-inline constexpr int model_version = 7;
+inline constexpr int model_version = 8;
 inline constexpr std::string_view result_schema = "commfuse.result/1";
 
 struct ResultRow {

@@ -107,6 +107,7 @@ std::vector<Meetings> meetings_of(const Program& program, const Order& order) {
     }
   }
   add_rivals(program, order, meetings);
+  add_contenders(program, order, meetings);
   return meetings;
 }
 

@@ -45,11 +45,13 @@ bool exchange_holds_sms(LaneKind lane);
 
 /// What may run at the same time as an op, because neither is ordered before the other. Of a compute op which kinds of
 /// communication hold SMs meanwhile (exchanges on lanes of kind copy or kernel do
-/// not); of an exchange that sends, of every other lane the send that goes beside it.
+/// not); of an exchange that sends, of every other lane the send that goes beside it (`rivals`), and the collectives
+/// beside it; of a collective, the sends and collectives of other lanes beside it (`contenders`).
 struct Meetings {
   bool exchange = false;
   bool collective = false;
   std::vector<OpId> rivals;
+  std::vector<OpId> contenders;
 };
 
 /// By op.

@@ -19,12 +19,15 @@ bool sends(const Program& program, OpId op) {
   return exchange != nullptr && exchange->sends;
 }
 
-/// Of the lanes that have any, in order.
-std::vector<Ops> sends_by_lane(const Program& program, const Order& order) {
+bool is_collective(const Program& program, OpId op) { return program.ops[position(op)].kind == OpKind::collective; }
+
+/// The ops of each lane of which `chosen` holds, in order, of the lanes that have any.
+template <class Chosen>
+std::vector<Ops> by_lane(const Program& program, const Order& order, const Chosen& chosen) {
   std::vector<Ops> lanes;
   for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
     Ops ops;
-    std::ranges::copy_if(order.on_lane(lane), std::back_inserter(ops), [&](OpId op) { return sends(program, op); });
+    std::ranges::copy_if(order.on_lane(lane), std::back_inserter(ops), chosen);
     if (!ops.empty()) {
       lanes.push_back(std::move(ops));
     }
@@ -95,7 +98,7 @@ class TwoLanes {
 }  // namespace
 
 void add_rivals(const Program& program, const Order& order, std::vector<Meetings>& meetings) {
-  const std::vector<Ops> lanes = sends_by_lane(program, order);
+  const std::vector<Ops> lanes = by_lane(program, order, [&](OpId op) { return sends(program, op); });
   if (lanes.size() < 2) {
     return;
   }
@@ -109,6 +112,25 @@ void add_rivals(const Program& program, const Order& order, std::vector<Meetings
         if (const std::optional<OpId> rival = two.abreast(own[place], place)) {
           meetings[position(own[place])].rivals.push_back(*rival);
         }
+      }
+    }
+  }
+}
+
+void add_contenders(const Program& program, const Order& order, std::vector<Meetings>& meetings) {
+  const auto is_transfer = [&](OpId op) {
+    return is_collective(program, op) ||
+           (sends(program, op) && program.lanes[program.ops[position(op)].lane].kind != LaneKind::kernel);
+  };
+  if (std::ranges::none_of(program.ops, [](const Op& op) { return op.kind == OpKind::collective; })) {
+    return;
+  }
+  const std::vector<Ops> lanes = by_lane(program, order, is_transfer);
+  for (const Ops& own : lanes) {
+    for (const Ops& other : lanes) {
+      for (std::size_t i = 0; &other != &own && i < own.size(); ++i) {
+        std::ranges::copy_if(beside(order, own[i], other), std::back_inserter(meetings[position(own[i])].contenders),
+                             [&](OpId op) { return is_collective(program, own[i]) || is_collective(program, op); });
       }
     }
   }

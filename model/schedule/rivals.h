@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which exchanges may share the wires, because they are on different lanes and neither is ordered before the other.
+// Which transfers may share the wires, because they are on different lanes and neither is ordered before the other.
 #pragma once
 
 #include <vector>
@@ -13,5 +13,10 @@ namespace commfuse {
 /// beside the second. A lane that has fewer of them is done by then and has no rival. O(exchanges x lanes x log ops);
 /// O(ops) where one lane has all exchanges. Requires one entry an op.
 void add_rivals(const Program& program, const Order& order, std::vector<Meetings>& meetings);
+
+/// Fills in `contenders`, lane by lane in order: of sends and collectives that may be under way at the same time, all
+/// pairs in which one is a collective. O(ops) where no lane has collectives or only one lane has any transfers.
+/// Requires one entry an op.
+void add_contenders(const Program& program, const Order& order, std::vector<Meetings>& meetings);
 
 }  // namespace commfuse

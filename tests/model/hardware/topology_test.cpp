@@ -79,6 +79,20 @@ TEST(RouteBetween, there_may_be_none) {
   EXPECT_EQ(routes[2]->vertices, (Path{0, 3, 2}));
 }
 
+TEST(KnownRoutes, have_the_links_of_routes_in_any_order_of_asking) {
+  const auto tree = std::make_shared<const Topology>(build_topology(test::pcie_tree()));
+  KnownRoutes known(tree);
+  EXPECT_EQ(&known.topology(), tree.get());
+  for (const int from : {3, 0, 3, 7, 1}) {
+    for (int to = 7; to >= 0; --to) {
+      if (to != from) {
+        const std::span<const int> links = known.links(from, to);
+        EXPECT_EQ(Path(links.begin(), links.end()), route_between(*tree, from, to)->links) << from << ' ' << to;
+      }
+    }
+  }
+}
+
 TEST(BuildTopology, an_nvswitch_gives_any_pair_two_hops_at_the_whole_rate) {
   const Topology topology = build_topology({.gpus_per_node = 8, .gpu_rate = gigabytes(450), .hop_latency = 300ns});
   EXPECT_EQ(topology.vertices.size(), 9u);

@@ -211,5 +211,52 @@ TEST(Rivals, OfOneLaneAreNone) {
   }
 }
 
+//   comm     |x0 |x1 |x2 |x3 |          x3 waits for the all-reduce
+//   comm1    |all-reduce |
+TEST(Contenders, AreTheSendsBesideACollective) {
+  Sketch sketch;
+  const OpId x0 = sketch.exchange();
+  const OpId reduced = sketch.all_reduce(1, {x0});
+  const OpId x1 = sketch.exchange();
+  const OpId x2 = sketch.exchange();
+  const OpId x3 = sketch.exchange({reduced});
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(reduced)].contenders, (Ops{x1, x2}));
+  EXPECT_EQ(meetings[position(x0)].contenders, Ops{});
+  EXPECT_EQ(meetings[position(x1)].contenders, Ops{reduced});
+  EXPECT_EQ(meetings[position(x2)].contenders, Ops{reduced});
+  EXPECT_EQ(meetings[position(x3)].contenders, Ops{});
+}
+
+TEST(Contenders, AreCollectivesOfOtherLanesToo) {
+  Sketch sketch;
+  const OpId one = sketch.all_reduce(0);
+  const OpId two = sketch.all_reduce(1);
+  const OpId three = sketch.all_reduce(0);
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(one)].contenders, Ops{two});
+  EXPECT_EQ(meetings[position(two)].contenders, (Ops{one, three}));
+  EXPECT_EQ(meetings[position(three)].contenders, Ops{two});
+}
+
+// Exchanges share the wires by `rivals`, and what moves inside a kernel holds none.
+TEST(Contenders, AreNoneWithoutACollective) {
+  Sketch sketch;
+  sketch.exchange({}, 0);
+  sketch.exchange({}, 1);
+  const Program exchanges = sketch.build();
+  Sketch kernel;
+  kernel.exchange_on({LaneKind::kernel, 0});
+  kernel.all_reduce(0);
+  const Program beside_a_kernel = kernel.build();
+  for (const Program* program : {&exchanges, &beside_a_kernel}) {
+    for (const Meetings& met : meetings_of(*program, Order(*program, 0))) {
+      EXPECT_TRUE(met.contenders.empty());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace commfuse

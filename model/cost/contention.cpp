@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/cost/contention.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "model/hardware/segments.h"
+
+namespace commfuse {
+
+namespace {
+
+/// From every rank that the predicate admits to the one `shift` further on the axis.
+struct Move {
+  std::int8_t axis = 0;
+  std::int32_t shift = 0;
+  Predicate where{};
+  friend bool operator==(const Move&, const Move&) = default;
+};
+
+std::optional<Move> move_of(const Program& program, const Op& op) {
+  const Shape& shape = program.shapes[op.shape];
+  if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+    return Move{exchange->axis, exchange->shift, op.where};
+  }
+  if (const auto* collective = std::get_if<CollectiveShape>(&shape)) {
+    return Move{collective->axis, 1, op.where};
+  }
+  return std::nullopt;
+}
+
+/// Which transfers of a program cross the same wires.
+class SharedWires {
+ public:
+  SharedWires(const Program& program, const Machine& machine)
+      : program_(program), machine_(machine), segments_(segments_of(machine)) {
+    for (const Op& op : program.ops) {
+      const std::optional<Move> move = move_of(program, op);
+      const auto known = move ? std::ranges::find(moves_, *move) : moves_.end();
+      move_of_op_.push_back(static_cast<std::size_t>(known - moves_.begin()));
+      if (move && known == moves_.end()) {
+        moves_.push_back(*move);
+        crossed_.push_back(crossed_by(*move));
+      }
+    }
+  }
+
+  /// Requires transfers.
+  [[nodiscard]] bool meet(std::size_t op, std::size_t other) const {
+    const std::vector<bool>& one = crossed_[move_of_op_[op]];
+    const std::vector<bool>& two = crossed_[move_of_op_[other]];
+    for (std::size_t segment = 0; segment < one.size(); ++segment) {
+      if (one[segment] && two[segment]) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+ private:
+  [[nodiscard]] std::vector<bool> crossed_by(const Move& move) const {
+    const int step = machine_.gpus_per_node;
+    const Rank ranks = program_.mesh.ranks();
+    std::vector<bool> crossed(
+        static_cast<std::size_t>(segments_->of_fabric + (ranks + step - 1) / step * segments_->of_a_node));
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      const Rank to = program_.mesh.shifted(rank, move.axis, move.shift);
+      if (to == rank || !move.where.holds(program_.mesh.coordinates(rank))) {
+        continue;
+      }
+      for (const Segments::Crossing& crossing : segments_->way(rank, to)) {
+        crossed[segments_->number(crossing, rank / step, to / step)] = true;
+      }
+    }
+    return crossed;
+  }
+
+  const Program& program_;
+  const Machine& machine_;
+  std::shared_ptr<const Segments> segments_;
+  std::vector<Move> moves_;
+  std::vector<std::size_t> move_of_op_;
+  std::vector<std::vector<bool>> crossed_;  // by move and segment
+};
+
+/// How long an op is held up; `times`: what all ops take.
+template <class Times>
+Duration held_up(const Program& program, std::size_t op, const std::vector<OpId>& contenders,
+                 const std::vector<Duration>& latency, const Times& times) {
+  const auto moving = [&](std::size_t one) { return std::max(Duration::zero(), times(one) - latency[one]); };
+  Duration all{};
+  for (std::size_t first = 0; first < contenders.size();) {
+    const std::uint16_t lane = program.ops[position(contenders[first])].lane;
+    Duration of_lane{};
+    std::size_t next = first;
+    for (; next < contenders.size() && program.ops[position(contenders[next])].lane == lane; ++next) {
+      of_lane += moving(position(contenders[next]));
+    }
+    all += std::min(moving(op), of_lane);
+    first = next;
+  }
+  return all;
+}
+
+}  // namespace
+
+bool contend(const std::vector<Meetings>& meetings) {
+  return std::ranges::any_of(meetings, [](const Meetings& met) { return !met.contenders.empty(); });
+}
+
+std::vector<Meetings> contenders_of(const std::vector<Meetings>& meetings) {
+  std::vector<Meetings> result(meetings.size());
+  for (std::size_t op = 0; op < meetings.size(); ++op) {
+    result[op].contenders = meetings[op].contenders;
+  }
+  return result;
+}
+
+void add_contention(const Program& program, const std::vector<Meetings>& meetings, const Machine& machine,
+                    const std::vector<Duration>& latency, Costs& costs) {
+  const SharedWires wires(program, machine);
+  const std::size_t ops = program.ops.size();
+  const Costs before = costs;
+  for (std::size_t op = 0; op < ops; ++op) {
+    std::vector<OpId> contenders;
+    std::ranges::copy_if(meetings[op].contenders, std::back_inserter(contenders),
+                         [&](OpId other) { return wires.meet(op, position(other)); });
+    if (contenders.empty()) {
+      continue;
+    }
+    const auto of_all = [&](std::size_t one) { return before.duration[one]; };
+    costs.duration[op] += held_up(program, op, contenders, latency, of_all);
+    costs.undisturbed[op] = costs.duration[op];
+    for (std::size_t row = 0; row < costs.by_rank.size(); row += ops) {
+      const auto of_rank = [&](std::size_t one) { return before.by_rank[row + one]; };
+      costs.by_rank[row + op] += held_up(program, op, contenders, latency, of_rank);
+    }
+  }
+}
+
+}  // namespace commfuse

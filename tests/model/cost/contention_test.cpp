@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A collective and the exchanges beside it take the wires from each other.
+#include "model/cost/contention.h"
+
+#include <gtest/gtest.h>
+
+#include "model/config/catalogue.h"
+#include "model/cost/communication.h"
+#include "model/cost/fluid.h"
+#include "model/cost/price.h"
+#include "model/schedule/builder.h"
+
+namespace commfuse {
+namespace {
+
+Machine machine(const char* file) { return load_machine(std::string{COMMFUSE_SOURCE_DIR "/configs/"} + file); }
+
+/// Exchanges of `rows` rows on lane 0 along one axis, and an all-gather on lane 1 along one axis.
+struct Beside {
+  Beside(const Machine& on, const Mesh& mesh, int exchanges, std::int64_t rows, std::int8_t axis = 0,
+         std::int8_t gathered = 0)
+      : machine(on) {
+    ProgramBuilder builder("beside", mesh);
+    const std::int32_t members = mesh.axes[static_cast<std::size_t>(gathered)].extent;
+    const Extent block{builder.dimension("block", 1), 1};
+    const Extent sent{builder.dimension("sent", 1), 1};
+    const Extent all{builder.dimension("rows", members), members};
+    const BufferId shard = builder.buffer("shard", BufferRole::scratch, {all.dimension, 1}, block, DType::bf16);
+    const BufferId whole = builder.buffer("whole", BufferRole::scratch, all, block, DType::bf16);
+    const BufferId from = builder.buffer("from", BufferRole::scratch, sent, block, DType::bf16);
+    const BufferId to = builder.buffer("to", BufferRole::scratch, sent, block, DType::bf16);
+    for (int i = 0; i < exchanges; ++i) {
+      builder.exchange({.lane = {LaneKind::comm, 0},
+                        .axis = axis,
+                        .shift = 1,
+                        .send = {builder.whole(from)},
+                        .receive = {builder.whole(to)}});
+    }
+    builder.collective({.lane = {LaneKind::comm, 1},
+                        .kind = CollectiveKind::all_gather,
+                        .axis = gathered,
+                        .in = {builder.whole(shard)},
+                        .out = {builder.whole(whole)}});
+    program = std::move(builder).build();
+    const std::array<Quantity, 3> quantities{{{"block", 4096}, {"sent", rows}, {"rows", members * 1024}}};
+    sizes = bind_sizes(program, quantities);
+    meetings = meetings_of(program, Order(program, 0));
+  }
+
+  [[nodiscard]] Costs costs(bool beside = true) const {
+    return price(program, beside ? meetings : std::vector<Meetings>(meetings.size()), sizes, machine,
+                 {.launch = Launch::graph});
+  }
+  [[nodiscard]] std::size_t collective() const { return program.ops.size() - 1; }
+
+  Machine machine;
+  Program program;
+  Sizes sizes;
+  std::vector<Meetings> meetings;
+};
+
+Mesh ring(std::int32_t ranks) { return Mesh{{{"tp", ranks}}}; }
+
+// Both are held up for as long as the shorter of the two needs the port.
+TEST(Contention, HoldsUpBothByTheShorterOne) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  for (const std::int64_t rows : {256, 1 << 20}) {
+    const Beside one(h100, ring(8), 1, rows);
+    const Costs alone = one.costs(false);
+    const Costs both = one.costs();
+    const Duration gap = h100.accelerator.graph_node_gap.value;
+    const Duration exchange = alone.duration[0] - gap - p2p_time(h100.link, Bytes{});
+    const Duration gather = alone.duration[1] - gap - all_gather_time(h100.link.collective, 8, Bytes{});
+    EXPECT_EQ(exchange < gather, rows == 256);
+    const Duration shorter = std::min(exchange, gather);
+    EXPECT_EQ(both.duration[0], alone.duration[0] + shorter);
+    EXPECT_EQ(both.duration[1], alone.duration[1] + shorter);
+    EXPECT_EQ(both.undisturbed[0], both.duration[0]);
+    EXPECT_EQ(both.undisturbed[1], both.duration[1]);
+  }
+}
+
+TEST(Contention, OfSendsOneAfterAnotherAddsUp) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Beside three(h100, ring(8), 3, 256);
+  const Costs alone = three.costs(false);
+  const Costs both = three.costs();
+  const Duration lost = both.duration[0] - alone.duration[0];
+  EXPECT_GT(lost, Duration{});
+  EXPECT_EQ(both.duration[three.collective()] - alone.duration[three.collective()], 3 * lost);
+}
+
+// The engine shares wires among exchanges itself; a collective holds none of its links.
+TEST(Contention, IsTheSameForTheEngine) {
+  const Machine h100 = machine("hardware/h100-sxm.yaml");
+  const Beside one(h100, ring(8), 2, 4096);
+  const Fluid fluid = price_fluid(one.program, one.meetings, one.sizes, h100, Launch::graph,
+                                  std::make_shared<const Wiring>(wiring_of(one.program, h100)));
+  EXPECT_EQ(fluid.costs.duration, one.costs().duration);
+}
+
+// Two axes: one inside the nodes, one across. A gather inside a node does not cross the wires of sends between nodes.
+TEST(Contention, IsAmongThoseOnTheSameWires) {
+  const Machine cluster = machine("clusters/dgx-h100-x2.yaml");
+  const Mesh nested{{{"node", 2}, {"gpu", 8}}};
+  const auto differs = [&](std::int8_t axis, std::int8_t gathered) {
+    const Beside one(cluster, nested, 1, 4096, axis, gathered);
+    const Costs alone = one.costs(false);
+    const Costs both = one.costs();
+    const bool exchange = both.of(0, 0) != alone.of(0, 0);
+    EXPECT_EQ(both.of(0, 1) != alone.of(0, 1), exchange);
+    return exchange;
+  };
+  EXPECT_FALSE(differs(0, 1));
+  EXPECT_FALSE(differs(1, 0));
+  EXPECT_TRUE(differs(0, 0));
+  EXPECT_TRUE(differs(1, 1));
+}
+
+}  // namespace
+}  // namespace commfuse
