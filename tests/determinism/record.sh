@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Writes down what commfuse-sim answers, one file a question, so that a change that should change nothing can be compared
-# with the build before it: the answers to commands.txt, the digests of all schedules of two to sixteen ranks, a store as
+# with the build before it: the answers to commands.txt, the digests of all schedules of two to eight ranks, a store as
 # rows, and what every shipped file gives.
 #   usage: record.sh PROGRAM FOLDER     then: diff -r FOLDER_BEFORE FOLDER_AFTER
 set -euo pipefail
@@ -34,14 +34,15 @@ done <"$here/commands.txt"
 
 for scope in qkv out_proj gate_up down attention mlp layer qkv_backward out_proj_backward gate_up_backward \
   down_backward mlp_ar ulysses fsdp_gate_up data_parallel; do
-  record "digests-$scope" run --scope "$scope" --hardware dgx-h100-x2 --axis ranks=2,4,8,16 --seq 8K --strategy all \
+  record "digests-$scope" run --scope "$scope" --hardware dgx-h100-x2 --axis ranks=2,4,8 --seq 8K --strategy all \
     --variants all --uncertainty off -o csv
 done
 
 record store-made sweep configs/sweeps/crossover.yaml --out "$scratch/store"
 record store-rows results "$scratch/store" -o csv
 record store-best best "$scratch/store" -o csv
-record store-report report "$scratch/store" -o json
+record store-report report "$scratch/store" --out "$scratch/report.html"
+cat "$scratch/report.html" >>"$folder/store-report"
 
 for file in configs/hardware/*.yaml configs/clusters/*.yaml; do
   name=$(basename "$file" .yaml)
@@ -51,7 +52,7 @@ done
 for file in configs/models/*.yaml; do
   name=$(basename "$file" .yaml)
   record "show-$name" config show --model "$file"
-  record "model-$name" run --scope prefill --model "$file" --seq 2K -o json
+  record "model-$name" run --scope prefill --ranks 1 --model "$file" --seq 2K -o json
 done
 for file in configs/jitter/*.yaml configs/faults/*.yaml; do
   kind=$(basename "$(dirname "$file")")
