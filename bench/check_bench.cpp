@@ -6,10 +6,10 @@
 
 #include <string>
 
-#include "model/schedule/check_program.h"
-#include "model/schedule/order.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/text.h"
+#include "model/program/order.h"
+#include "model/program_text/text.h"
+#include "model/proof/check_program.h"
+#include "model/strategies/scope.h"
 
 namespace commfuse {
 namespace {

@@ -5,7 +5,7 @@
 #include <benchmark/benchmark.h>
 
 #include "model/config/catalogue.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/strategies.h"
 #include "sim/step/step.h"
 
 namespace commfuse {

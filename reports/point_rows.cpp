@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "model/analysis/memory.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 
 namespace commfuse::reports {
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 #include "reports/atomic_file.h"
 #include "reports/trace_flows.h"
 #include "reports/trace_label.h"

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "model/cost/shape_sizes.h"
-#include "model/schedule/matching.h"
+#include "model/program/matching.h"
 
 namespace commfuse::reports {
 

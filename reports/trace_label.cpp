@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 
 namespace commfuse::reports {
 

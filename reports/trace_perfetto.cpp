@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/cost/shape_sizes.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 #include "reports/atomic_file.h"
 #include "reports/export/op_totals.h"
 #include "reports/trace_flows.h"

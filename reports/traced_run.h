@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "model/analysis/critical_path.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 #include "model/record/recorder.h"
 #include "model/record/result.h"
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
 
 namespace commfuse::reports {
 

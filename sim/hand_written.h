@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/schedule/load_schedule.h"
+#include "model/program_text/load_schedule.h"
 #include "sim/structure.h"
 
 namespace commfuse {

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/schedule/check_program.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
+#include "model/proof/check_program.h"
 
 namespace commfuse {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/cost/draw_keys.h"
-#include "model/schedule/order.h"
-#include "model/schedule/scope.h"
+#include "model/program/order.h"
+#include "model/strategies/scope.h"
 #include "sim/engine/plan.h"
 #include "sim/replay/tape.h"
 

@@ -9,9 +9,9 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "model/program/lower.h"
+#include "model/program/sizes.h"
 #include "model/record/recorder.h"
-#include "model/schedule/lower.h"
-#include "model/schedule/sizes.h"
 #include "validate/reference/arithmetic.h"
 #include "validate/reference/matrix.h"
 

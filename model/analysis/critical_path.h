@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/cost/costs.h"
+#include "model/program/lower.h"
 #include "model/record/recorder.h"
-#include "model/schedule/lower.h"
 
 namespace commfuse {
 

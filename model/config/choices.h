@@ -10,7 +10,7 @@
 #include "model/check.h"
 #include "model/cost/price.h"
 #include "model/record/evaluator.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/strategies.h"
 #include "model/workload/transformer.h"
 
 namespace commfuse {

@@ -18,7 +18,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/dtype.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "model/workload/training_plan.h"
 
 namespace commfuse {

@@ -6,7 +6,7 @@
 
 #include "model/cost/costs.h"
 #include "model/hardware/machine.h"
-#include "model/schedule/order.h"
+#include "model/program/order.h"
 
 namespace commfuse {
 

@@ -5,7 +5,7 @@
 #include <compare>
 #include <vector>
 
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 #include "model/units.h"
 
 namespace commfuse {

@@ -11,7 +11,7 @@
 #include "model/check.h"
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wire_loads.h"
-#include "model/schedule/matching.h"
+#include "model/program/matching.h"
 
 namespace commfuse {
 

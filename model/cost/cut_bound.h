@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/hardware/machine.h"
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 #include "model/units.h"
 
 namespace commfuse {

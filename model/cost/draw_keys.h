@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/cost/jitter.h"
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 
 namespace commfuse {
 

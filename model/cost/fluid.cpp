@@ -11,7 +11,7 @@
 #include "model/cost/contention.h"
 #include "model/cost/op_time.h"
 #include "model/cost/wires.h"
-#include "model/schedule/matching.h"
+#include "model/program/matching.h"
 
 namespace commfuse {
 

@@ -12,7 +12,7 @@
 #include "model/cost/costs.h"
 #include "model/cost/price.h"
 #include "model/hardware/machine.h"
-#include "model/schedule/sizes.h"
+#include "model/program/sizes.h"
 
 namespace commfuse {
 

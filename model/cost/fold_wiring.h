@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "model/cost/fluid.h"
-#include "model/schedule/mesh.h"
+#include "model/program/mesh.h"
 
 namespace commfuse {
 

@@ -8,7 +8,7 @@
 
 #include "model/cost/communication.h"
 #include "model/hardware/machine.h"
-#include "model/schedule/mesh.h"
+#include "model/program/mesh.h"
 #include "model/units.h"
 
 namespace commfuse {

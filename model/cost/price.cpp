@@ -15,8 +15,8 @@
 #include "model/cost/op_time.h"
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wires.h"
-#include "model/schedule/lower.h"
-#include "model/schedule/matching.h"
+#include "model/program/lower.h"
+#include "model/program/matching.h"
 
 namespace commfuse {
 

@@ -10,8 +10,8 @@
 
 #include "model/dtype.h"
 #include "model/hardware/machine.h"
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 
 namespace commfuse {
 

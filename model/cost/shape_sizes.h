@@ -4,8 +4,8 @@
 
 #include "model/cost/attention.h"
 #include "model/cost/gemm.h"
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 
 namespace commfuse {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/schedule/matching.h"
+#include "model/program/matching.h"
 
 namespace commfuse {
 

@@ -11,7 +11,7 @@
 
 #include "model/hardware/machine.h"
 #include "model/hardware/segments.h"
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 
 namespace commfuse {
 

@@ -11,7 +11,7 @@
 
 #include "model/cost/communication.h"
 #include "model/hardware/segments.h"
-#include "model/schedule/matching.h"
+#include "model/program/matching.h"
 
 namespace commfuse {
 

@@ -6,8 +6,8 @@
 
 #include "model/cost/costs.h"
 #include "model/hardware/machine.h"
-#include "model/schedule/order.h"
-#include "model/schedule/sizes.h"
+#include "model/program/order.h"
+#include "model/program/sizes.h"
 
 namespace commfuse {
 

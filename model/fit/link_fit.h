@@ -11,7 +11,7 @@
 
 #include "model/fit/robust_fit.h"
 #include "model/hardware/link.h"
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 
 namespace commfuse {
 

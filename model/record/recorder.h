@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 #include "model/units.h"
 
 namespace commfuse {

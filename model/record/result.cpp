@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 
 namespace commfuse {
 

@@ -12,7 +12,7 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/analysis/tails.h"
-#include "model/schedule/options.h"
+#include "model/strategies/options.h"
 #include "model/units.h"
 
 namespace commfuse {

@@ -16,7 +16,7 @@
 #include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
-#include "model/schedule/index_text.h"
+#include "model/program_text/index_text.h"
 
 namespace commfuse {
 

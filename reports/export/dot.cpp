@@ -7,7 +7,7 @@
 #include <iterator>
 #include <vector>
 
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 #include "reports/trace_label.h"
 
 namespace commfuse::reports {

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "model/schedule/lower.h"
+#include "model/program/lower.h"
 
 namespace commfuse::reports {
 

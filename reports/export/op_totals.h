@@ -2,8 +2,8 @@
 // What an op does and moves at one point: for readers that price it themselves.
 #pragma once
 
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 #include "model/units.h"
 
 namespace commfuse::reports {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/config/yaml_document.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 
 namespace commfuse::reports {
 

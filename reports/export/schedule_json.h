@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 
 namespace commfuse::reports {
 

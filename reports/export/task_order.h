@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "model/schedule/lower.h"
-#include "model/schedule/order.h"
+#include "model/program/lower.h"
+#include "model/program/order.h"
 
 namespace commfuse::reports {
 

@@ -10,7 +10,7 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/check.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"
 #include "reports/point_rows.h"

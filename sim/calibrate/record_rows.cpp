@@ -10,7 +10,7 @@
 #include "model/analysis/percentiles.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 #include "sim/calibrate/observations.h"
 #include "sim/score/row.h"
 

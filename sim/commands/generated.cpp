@@ -7,7 +7,7 @@
 
 #include "model/config/ranges.h"
 #include "model/config_error.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/setting_flags.h"
 

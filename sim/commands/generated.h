@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 
 namespace CLI {
 class App;

@@ -10,8 +10,8 @@
 
 #include "model/config_error.h"
 #include "model/cost/price.h"
-#include "model/schedule/check_program.h"
-#include "model/schedule/load_schedule.h"
+#include "model/program_text/load_schedule.h"
+#include "model/proof/check_program.h"
 #include "reports/trace_label.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/grid.h"

@@ -16,7 +16,7 @@
 
 #include "model/config/command_line.h"
 #include "model/config/ranges.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/strategies.h"
 #include "reports/atomic_file.h"
 #include "reports/rows.h"
 #include "sim/commands/commands.h"

@@ -10,8 +10,8 @@
 
 #include "model/config/command_line.h"
 #include "model/config/files.h"
-#include "model/schedule/check_program.h"
-#include "model/schedule/load_schedule.h"
+#include "model/program_text/load_schedule.h"
+#include "model/proof/check_program.h"
 #include "sim/commands/generated.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"

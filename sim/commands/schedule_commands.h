@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "model/config/field.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 
 namespace CLI {
 class App;

@@ -17,7 +17,7 @@
 #include "model/config/ranges.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 #include "reports/atomic_file.h"
 #include "reports/export/chakra.h"
 #include "reports/export/dot.h"

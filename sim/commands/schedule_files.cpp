@@ -9,7 +9,7 @@
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
-#include "model/schedule/check_program.h"
+#include "model/proof/check_program.h"
 
 namespace commfuse::sim {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/schedule/findings.h"
+#include "model/proof/findings.h"
 #include "sim/hand_written.h"
 
 namespace CLI {

@@ -9,9 +9,9 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
-#include "model/schedule/index.h"
-#include "model/schedule/order.h"
-#include "model/schedule/text.h"
+#include "model/program/index.h"
+#include "model/program/order.h"
+#include "model/program_text/text.h"
 
 namespace commfuse {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "model/schedule/mesh.h"
+#include "model/program/mesh.h"
 #include "model/units.h"
 
 namespace commfuse {

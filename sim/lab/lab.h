@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "model/cost/costs.h"
+#include "model/program/program.h"
 #include "model/record/evaluator.h"
-#include "model/schedule/program.h"
 #include "model/units.h"
 #include "sim/replay/monte_carlo.h"
 

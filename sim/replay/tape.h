@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "model/schedule/lower.h"
+#include "model/program/lower.h"
 
 namespace commfuse {
 

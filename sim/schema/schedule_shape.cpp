@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Schedules written by hand; model/schedule/parse.cpp and parse_ops.cpp read them.
+// Schedules written by hand; model/program_text/parse.cpp and parse_ops.cpp read them.
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "model/dtype.h"
-#include "model/schedule/words.h"
+#include "model/program/words.h"
 #include "sim/schema/shape.h"
 
 namespace commfuse::schema {

@@ -2,7 +2,7 @@
 // Tables that set one product with serial communication against the same work overlapped.
 //
 // The overlapped kernels are other people's: what a model of schedules can know of them is the bound of fused kernels
-// (model/schedule/fused_kernel.cpp), and what their code costs beyond it is one constant an implementation, fitted on
+// (model/strategies/fused_kernel.cpp), and what their code costs beyond it is one constant an implementation, fitted on
 // one row, which is not scored.
 #include <fmt/format.h>
 

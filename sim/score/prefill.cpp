@@ -4,7 +4,7 @@
 //
 // A layer is its products, its attention and its memory-bound kernels under tensor parallelism without sequence
 // parallelism, with an all-reduce and a norm behind the attention block and behind the MLP. The weave is that of
-// model/schedule/tokenweave.cpp, played here over the blocks of a whole model.
+// model/strategies/tokenweave.cpp, played here over the blocks of a whole model.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/fit/holdout.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/strategies.h"
 #include "sim/score/machine_column.h"
 #include "sim/score/model_column.h"
 #include "sim/score/step_case.h"

@@ -8,7 +8,7 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/math/functions.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/strategies.h"
 #include "model/workload/memory.h"
 
 namespace commfuse {

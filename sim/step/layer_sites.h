@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "model/workload/training_plan.h"
 #include "model/workload/transformer.h"
 

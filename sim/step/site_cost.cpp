@@ -3,7 +3,7 @@
 // Megatron-LM runs them.
 #include <algorithm>
 
-#include "model/schedule/strategies.h"
+#include "model/strategies/strategies.h"
 #include "sim/step/layer_cost.h"
 
 namespace commfuse {

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "model/workload/training_plan.h"
 #include "sim/predict.h"
 

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "tests/cli/program.h"
 
 namespace commfuse::test {

@@ -18,7 +18,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
-#include "model/schedule/load_schedule.h"
+#include "model/program_text/load_schedule.h"
 #include "sim/engine/load_faults.h"
 #include "sim/lab/lab.h"
 #include "tests/cli/program.h"

@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/program_text/text.h"
 #include "model/record/result.h"
-#include "model/schedule/text.h"
 #include "tests/cli/program.h"
 #include "tests/own_folder.h"
 

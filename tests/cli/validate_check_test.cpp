@@ -8,7 +8,7 @@
 #include <sstream>
 #include <string>
 
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "tests/cli/program.h"
 #include "validate/reference/check_point.h"
 

@@ -10,8 +10,8 @@
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
 #include "model/hardware/machine.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 #include "sim/step/site_times.h"
 
 namespace commfuse::laws {

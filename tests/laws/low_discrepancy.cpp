@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <array>
 
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 #include "tests/laws/generator.h"
 
 namespace commfuse::laws {

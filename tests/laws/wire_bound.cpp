@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/cost/shape_sizes.h"
-#include "model/schedule/matching.h"
+#include "model/program/matching.h"
 
 namespace commfuse::laws {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "model/hardware/machine.h"
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 
 namespace commfuse::laws {
 

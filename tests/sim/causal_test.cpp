@@ -9,7 +9,7 @@
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/cost/communication.h"
-#include "model/schedule/lower.h"
+#include "model/program/lower.h"
 #include "sim/predict.h"
 #include "tests/sim/played.h"
 

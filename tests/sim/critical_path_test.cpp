@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "model/cost/jitter_sampler.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 #include "sim/engine/engine.h"
 
 namespace commfuse {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "tests/sim/played.h"
 
 namespace commfuse::test {

@@ -8,9 +8,9 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
-#include "model/schedule/check_program.h"
-#include "model/schedule/text.h"
-#include "model/schedule/work.h"
+#include "model/program/work.h"
+#include "model/program_text/text.h"
+#include "model/proof/check_program.h"
 #include "sim/grid.h"
 #include "sim/predict.h"
 #include "tests/schedule_damage.h"

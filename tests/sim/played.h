@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "model/analysis/breakdown.h"
-#include "model/schedule/generate.h"
+#include "model/strategies/generate.h"
 #include "sim/engine/engine.h"
 
 namespace commfuse::test {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "model/cost/costs.h"
-#include "model/schedule/builder.h"
-#include "model/schedule/deadlock.h"
-#include "model/schedule/matching.h"
+#include "model/program/builder.h"
+#include "model/program/matching.h"
+#include "model/proof/deadlock.h"
 
 namespace commfuse::test {
 

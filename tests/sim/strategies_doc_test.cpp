@@ -7,7 +7,7 @@
 #include <iterator>
 #include <string>
 
-#include "model/schedule/strategies.h"
+#include "model/strategies/strategies.h"
 
 namespace commfuse {
 namespace {

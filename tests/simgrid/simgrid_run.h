@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "model/cost/fluid.h"
-#include "model/schedule/lower.h"
-#include "model/schedule/sizes.h"
+#include "model/program/lower.h"
+#include "model/program/sizes.h"
 
 namespace commfuse::test {
 

@@ -14,7 +14,7 @@
 
 #include "model/check.h"
 #include "model/config/catalogue.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "tests/model/hardware/made_links.h"
 #include "tests/sim/engine/flows.h"
 #include "tests/sim/random_program.h"

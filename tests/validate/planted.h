@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 
-#include "model/schedule/check_program.h"
-#include "model/schedule/mutate.h"
+#include "model/proof/check_program.h"
+#include "model/proof/mutate.h"
 #include "validate/executor.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/collective.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "model/schedule/builder.h"
+#include "model/program/builder.h"
 
 namespace commfuse::validate::test {
 

@@ -7,7 +7,7 @@
 #include <array>
 
 #include "model/analysis/percentiles.h"
-#include "model/schedule/lower.h"
+#include "model/program/lower.h"
 #include "validate/measure/protocol.h"
 #include "validate/reference/data.h"
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/schedule/builder.h"
-#include "model/schedule/text.h"
+#include "model/program/builder.h"
+#include "model/program_text/text.h"
 
 namespace commfuse::validate {
 

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "model/cost/gemm.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 #include "model/record/recorder.h"
 #include "model/record/run_record.h"
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
 
 namespace commfuse::validate {
 

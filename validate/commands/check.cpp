@@ -16,7 +16,7 @@
 #include "model/config/ranges.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/gpu.h"
 #include "validate/cpu/cpu_executor.h"

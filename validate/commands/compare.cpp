@@ -10,7 +10,7 @@
 #include "model/config/quantity.h"
 #include "model/config/suggest.h"
 #include "model/config_error.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 #include "reports/atomic_file.h"
 #include "reports/trace.h"
 #include "validate/commands/commands.h"

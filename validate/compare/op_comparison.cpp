@@ -5,8 +5,8 @@
 #include <map>
 
 #include "model/check.h"
-#include "model/schedule/matching.h"
-#include "model/schedule/text.h"
+#include "model/program/matching.h"
+#include "model/program_text/text.h"
 
 namespace commfuse::validate {
 

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "model/program/lower.h"
 #include "model/record/recorder.h"
-#include "model/schedule/lower.h"
 #include "validate/cpu/wall_clock.h"
 
 namespace commfuse::validate {

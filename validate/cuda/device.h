@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "model/schedule/lower.h"
-#include "model/schedule/sizes.h"
+#include "model/program/lower.h"
+#include "model/program/sizes.h"
 #include "validate/cuda/driver.h"
 #include "validate/cuda/panels.h"
 #include "validate/reference/matrix.h"

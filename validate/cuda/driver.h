@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/dtype.h"
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 #include "model/units.h"
 #include "validate/pace.h"
 #include "validate/reference/arithmetic.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "model/schedule/lower.h"
+#include "model/program/lower.h"
 
 namespace commfuse::validate {
 

@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "model/cost/shape_sizes.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 
 namespace commfuse::validate {
 

@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 #include "model/record/run_record.h"
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
 
 namespace commfuse::validate {
 

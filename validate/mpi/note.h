@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "model/process/world.h"
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 #include "validate/reference/matrix.h"
 
 namespace commfuse::validate {

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 #include "validate/reference/arithmetic.h"
 #include "validate/reference/matrix.h"
 

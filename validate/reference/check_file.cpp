@@ -9,7 +9,7 @@
 #include <string>
 
 #include "model/config_error.h"
-#include "model/schedule/matching.h"
+#include "model/program/matching.h"
 #include "validate/reference/attention.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/rounding.h"

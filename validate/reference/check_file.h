@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "model/schedule/load_schedule.h"
-#include "model/schedule/sizes.h"
+#include "model/program/sizes.h"
+#include "model/program_text/load_schedule.h"
 
 namespace commfuse::validate {
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/schedule/check_program.h"
-#include "model/schedule/scope.h"
+#include "model/proof/check_program.h"
+#include "model/strategies/scope.h"
 #include "validate/reference/check_file.h"
 
 namespace commfuse::validate {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "model/schedule/generate.h"
-#include "model/schedule/load_schedule.h"
-#include "model/schedule/strategies.h"
+#include "model/program_text/load_schedule.h"
+#include "model/strategies/generate.h"
+#include "model/strategies/strategies.h"
 #include "validate/reference/verify.h"
 
 namespace commfuse::validate {

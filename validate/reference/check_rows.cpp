@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/columns.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/work.h"
+#include "model/program/work.h"
+#include "model/strategies/scope.h"
 
 namespace commfuse::validate {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "model/schedule/program.h"
+#include "model/program/program.h"
 #include "validate/reference/matrix.h"
 
 namespace commfuse::validate {

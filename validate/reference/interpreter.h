@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "model/schedule/lower.h"
-#include "model/schedule/sizes.h"
+#include "model/program/lower.h"
+#include "model/program/sizes.h"
 #include "validate/reference/iteration.h"
 #include "validate/reference/matrix.h"
 #include "validate/reference/memory.h"

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "model/schedule/lower.h"
-#include "model/schedule/sizes.h"
+#include "model/program/lower.h"
+#include "model/program/sizes.h"
 #include "validate/executor.h"
 #include "validate/reference/memory.h"
 

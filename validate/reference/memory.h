@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/schedule/lower.h"
-#include "model/schedule/sizes.h"
+#include "model/program/lower.h"
+#include "model/program/sizes.h"
 #include "validate/reference/matrix.h"
 
 namespace commfuse::validate {

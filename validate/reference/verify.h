@@ -6,8 +6,8 @@
 #include <memory>
 #include <optional>
 
-#include "model/schedule/program.h"
-#include "model/schedule/sizes.h"
+#include "model/program/program.h"
+#include "model/program/sizes.h"
 #include "validate/executor.h"
 
 namespace commfuse::validate {

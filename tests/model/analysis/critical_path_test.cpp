@@ -8,8 +8,8 @@
 #include <memory>
 #include <utility>
 
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 
 namespace commfuse {
 namespace {

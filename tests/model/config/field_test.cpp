@@ -11,8 +11,8 @@
 #include "model/config/choices.h"
 #include "model/config/suggest.h"
 #include "model/dtype.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 
 namespace commfuse {
 namespace {

@@ -9,7 +9,7 @@
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
 #include "model/cost/price.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 
 namespace commfuse {
 namespace {

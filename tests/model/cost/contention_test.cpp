@@ -8,7 +8,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/fluid.h"
 #include "model/cost/price.h"
-#include "model/schedule/builder.h"
+#include "model/program/builder.h"
 
 namespace commfuse {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "model/cost/wire_loads.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "tests/model/hardware/made_links.h"
 
 namespace commfuse {

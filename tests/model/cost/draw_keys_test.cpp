@@ -7,9 +7,9 @@
 #include <string>
 #include <utility>
 
-#include "model/schedule/generate.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/generate.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 
 namespace commfuse {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 
 namespace commfuse {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "model/cost/jitter_sampler.h"
 #include "model/random/philox.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 
 namespace commfuse {
 namespace {

@@ -8,7 +8,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/gemm.h"
 #include "model/cost/memory_bound.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 
 namespace commfuse {
 namespace {

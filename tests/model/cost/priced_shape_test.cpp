@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "model/config/catalogue.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 
 namespace commfuse {
 namespace {

@@ -8,7 +8,7 @@
 #include "model/cost/communication.h"
 #include "model/cost/price.h"
 #include "model/hardware/topology.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 
 namespace commfuse {
 namespace {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "model/schedule/builder.h"
-#include "model/schedule/scope.h"
+#include "model/program/builder.h"
+#include "model/strategies/scope.h"
 #include "reports/export/tasks.h"
 #include "tests/sim/played.h"
 

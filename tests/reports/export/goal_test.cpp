@@ -11,7 +11,7 @@
 #include <iterator>
 
 #include "model/config_error.h"
-#include "model/schedule/check_program.h"
+#include "model/proof/check_program.h"
 #include "tests/reports/export/exported.h"
 #include "tests/reports/export/goal_reader.h"
 

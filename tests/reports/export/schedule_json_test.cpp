@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
 #include "tests/reports/export/exported.h"
 
 namespace commfuse::test {

@@ -9,8 +9,8 @@
 
 #include "model/cost/fluid.h"
 #include "model/hardware/machine.h"
-#include "model/schedule/builder.h"
-#include "model/schedule/sizes.h"
+#include "model/program/builder.h"
+#include "model/program/sizes.h"
 #include "sim/engine/engine.h"
 
 namespace commfuse::test {

@@ -8,7 +8,7 @@
 #include "model/config/catalogue.h"
 #include "model/cost/communication.h"
 #include "model/cost/fluid.h"
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "sim/engine/engine.h"
 #include "tests/sim/engine/hand.h"
 

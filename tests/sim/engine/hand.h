@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/schedule/builder.h"
+#include "model/program/builder.h"
 
 namespace commfuse::test {
 

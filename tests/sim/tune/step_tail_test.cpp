@@ -14,8 +14,8 @@
 
 #include "model/analysis/percentiles.h"
 #include "model/cost/jitter_sampler.h"
-#include "model/schedule/scope.h"
-#include "model/schedule/strategies.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
 #include "sim/engine/engine.h"
 #include "sim/step/group_link.h"
 

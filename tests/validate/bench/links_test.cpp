@@ -13,7 +13,7 @@
 #include <string>
 #include <tuple>
 
-#include "model/schedule/lower.h"
+#include "model/program/lower.h"
 #include "validate/bench/bench.h"
 #include "validate/cpu/cpu_executor.h"
 

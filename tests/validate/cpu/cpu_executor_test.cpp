@@ -14,10 +14,10 @@
 #include <string_view>
 #include <vector>
 
-#include "model/schedule/builder.h"
-#include "model/schedule/check_program.h"
-#include "model/schedule/generate.h"
-#include "model/schedule/mutate.h"
+#include "model/program/builder.h"
+#include "model/proof/check_program.h"
+#include "model/proof/mutate.h"
+#include "model/strategies/generate.h"
 #include "tests/validate/planted.h"
 #include "tests/validate/reference/matrices.h"
 #include "tests/validate/shift.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "model/schedule/builder.h"
+#include "model/program/builder.h"
 #include "tests/validate/cuda/fake_driver.h"
 #include "tests/validate/planted.h"
 #include "tests/validate/reference/matrices.h"

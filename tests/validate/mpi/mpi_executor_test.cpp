@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/schedule/builder.h"
+#include "model/program/builder.h"
 #include "tests/validate/mpi/threads_world.h"
 #include "tests/validate/planted.h"
 #include "tests/validate/reference/matrices.h"

@@ -8,7 +8,7 @@
 #include <bit>
 #include <limits>
 
-#include "model/schedule/scope.h"
+#include "model/strategies/scope.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/reference/collective.h"
 #include "validate/reference/random.h"

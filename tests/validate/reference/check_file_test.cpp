@@ -7,8 +7,8 @@
 #include <string>
 
 #include "model/config_error.h"
-#include "model/schedule/check_program.h"
-#include "model/schedule/text.h"
+#include "model/program_text/text.h"
+#include "model/proof/check_program.h"
 #include "tests/schedule_damage.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/check_rows.h"

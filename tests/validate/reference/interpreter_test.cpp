@@ -7,7 +7,7 @@
 #include <cmath>
 #include <string>
 
-#include "model/schedule/builder.h"
+#include "model/program/builder.h"
 #include "tests/validate/reference/matrices.h"
 
 namespace commfuse::validate {

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <memory>
 
-#include "model/schedule/program.h"
-#include "model/schedule/scope.h"
+#include "model/program/program.h"
+#include "model/strategies/scope.h"
 #include "validate/reference/check_point.h"
 #include "validate/reference/matrix.h"
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "model/schedule/check_program.h"
-#include "model/schedule/mutate.h"
-#include "model/schedule/scope.h"
+#include "model/proof/check_program.h"
+#include "model/proof/mutate.h"
+#include "model/strategies/scope.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/reference/interpreter.h"
 

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/program/index.h"
+
+#include "model/check.h"
+
+namespace commfuse {
+
+Index along(const Mesh& mesh, int axis, std::int32_t offset, std::int32_t scale) {
+  const auto place = static_cast<std::size_t>(axis);
+  check(place < mesh.axes.size(), "an index names an axis of the mesh");
+  const std::int32_t extent = mesh.axes[place].extent;
+  Index index;
+  index.terms[place] = {scale, wrapped(offset, extent)};
+  return index;
+}
+
+Index operator+(Index index, const Index& other) {
+  index.constant += other.constant;
+  for (std::size_t axis = 0; axis < index.terms.size(); ++axis) {
+    if (other.terms[axis].scale != 0) {
+      check(index.terms[axis].scale == 0, "an index has one term an axis");
+      index.terms[axis] = other.terms[axis];
+    }
+  }
+  return index;
+}
+
+bool Predicate::holds(const Coordinates& here) const {
+  const std::int32_t coordinate = here[static_cast<std::size_t>(axis)];
+  switch (relation) {
+    case Relation::always: return true;
+    case Relation::equal: return coordinate == value;
+    case Relation::not_equal: return coordinate != value;
+    case Relation::less: return coordinate < value;
+    case Relation::at_least: return coordinate >= value;
+  }
+  return true;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What depends on the rank: constant + sum of scale * ((sign * coordinate + offset) mod extent), one term per axis.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "model/program/mesh.h"
+
+namespace commfuse {
+
+/// number mod extent, inside [0, extent). Mostly it is there, or one extent away, and to look is faster than to divide.
+constexpr std::int32_t wrapped(std::int32_t number, std::int32_t extent) {
+  const std::int32_t near = number < 0 ? number + extent : number;
+  if (near >= 0 && near < extent) {
+    return near;
+  }
+  const std::int32_t rest = number % extent;
+  return rest < 0 ? rest + extent : rest;
+}
+
+/// scale * ((sign * coordinate + offset) mod extent). The offset is kept inside [0, extent), the sign is 1 or -1. Large
+/// programs are mostly made of these, so the two share a number.
+class IndexTerm {
+ public:
+  constexpr IndexTerm() = default;
+  constexpr IndexTerm(std::int32_t factor, std::int32_t offset, int sign = 1)
+      : scale(factor), start_(sign < 0 ? ~offset : offset) {}
+
+  [[nodiscard]] constexpr std::int32_t offset() const { return start_ < 0 ? ~start_ : start_; }
+  [[nodiscard]] constexpr int sign() const { return start_ < 0 ? -1 : 1; }
+  friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
+
+  std::int32_t scale = 0;  // 0: no term for this axis
+
+ private:
+  std::int32_t start_ = 0;  // the offset; its complement where the sign is -1
+};
+
+/// A position in whole blocks, the same formula on every rank.
+struct Index {
+  std::int32_t constant = 0;
+  std::array<IndexTerm, max_axes> terms{};
+
+  // NOLINTNEXTLINE(google-explicit-constructor,hicpp-explicit-conversions): a plain number is the commonest index
+  constexpr Index(std::int32_t value = 0) : constant(value) {}
+
+  /// The same on every rank.
+  [[nodiscard]] constexpr bool fixed() const { return (terms[0].scale | terms[1].scale | terms[2].scale) == 0; }
+  [[nodiscard]] std::int32_t at(const Mesh& mesh, const Coordinates& here) const {
+    if (fixed()) {
+      return constant;
+    }
+    std::int32_t value = constant;
+    for (std::size_t axis = 0; axis < mesh.axes.size(); ++axis) {
+      const IndexTerm& term = terms[axis];
+      if (term.scale != 0) {
+        const std::int32_t extent = mesh.axes[axis].extent;
+        value += term.scale * wrapped(term.sign() * here[axis] + term.offset(), extent);
+      }
+    }
+    return value;
+  }
+
+  friend bool operator==(const Index&, const Index&) = default;
+  friend constexpr Index operator+(Index index, std::int32_t more) {
+    index.constant += more;
+    return index;
+  }
+  friend constexpr Index operator*(Index index, std::int32_t factor) {
+    if (factor == 1) {
+      return index;
+    }
+    index.constant *= factor;
+    for (IndexTerm& term : index.terms) {
+      term.scale *= factor;
+    }
+    return index;
+  }
+  friend constexpr Index operator-(std::int32_t minuend, const Index& index) { return index * -1 + minuend; }
+};
+
+/// scale * ((coordinate + offset) mod extent) on one axis, the offset brought into [0, extent).
+Index along(const Mesh& mesh, int axis, std::int32_t offset = 0, std::int32_t scale = 1);
+/// The sum of indices that have their terms on different axes: 8*node + tp.
+Index operator+(Index index, const Index& other);
+
+/// Where an op takes part: a comparison of one coordinate. `always` compares nothing.
+enum class Relation : std::uint8_t { always, equal, not_equal, less, at_least };
+struct Predicate {
+  Relation relation = Relation::always;
+  std::int8_t axis = 0;
+  std::int32_t value = 0;
+  [[nodiscard]] bool holds(const Coordinates& here) const;
+  friend bool operator==(const Predicate&, const Predicate&) = default;
+};
+
+}  // namespace commfuse

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one lowering: a Program becomes one command list a rank. Interpreter, simulators and executors all run this.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/program/matching.h"
+#include "model/program/program.h"
+
+namespace commfuse {
+
+/// A region on one rank, its indices worked out. In blocks.
+struct Rectangle {
+  BufferId buffer{};
+  std::int32_t row = 0;
+  std::int32_t column = 0;
+  std::int32_t rows = 0;
+  std::int32_t columns = 0;
+  friend bool operator==(const Rectangle&, const Rectangle&) = default;
+};
+
+/// One op on one rank, with nothing left to work out. Lists are run by list position; `waits` are positions too.
+struct Command {
+  OpId op{};
+  OpKind kind = OpKind::gemm;
+  Purpose purpose = Purpose::essential;
+  std::uint16_t lane = 0;
+  std::uint32_t shape = 0;
+  std::vector<std::int32_t> waits;              // positions in the same list, all earlier
+  std::vector<std::vector<Rectangle>> inputs;   // stacked by rows
+  std::vector<std::vector<Rectangle>> outputs;  // stacked by rows
+  std::vector<std::int32_t> positions;  // attention: the block row of its sequence each region of queries begins at
+  Rank target = -1;                     // exchange: whom it sends to; -1: this half is absent
+  Rank source = -1;                     // exchange: whom it receives from; -1: this half is absent
+  OpId target_op{-1};                   // the target's op whose receive half takes this send
+  OpId source_op{-1};                   // the source's op whose send half fills this receive
+  std::vector<Rank> group;              // collective: its members, by coordinate
+};
+
+/// What all ranks' lists share. Simulators walk this without spelling the lists out.
+struct Lowered {
+  std::shared_ptr<const Program> program{};
+  Matching matching;
+
+  [[nodiscard]] bool takes_part(Rank rank, OpId op) const {
+    return matching.uniform || program->ops[position(op)].where.holds(program->mesh.coordinates(rank));
+  }
+};
+
+/// Aborts when sends and receives do not match: check(program) first. `matching` is that of the program, where it is
+/// known already.
+Lowered lower(std::shared_ptr<const Program> program);
+Lowered lower(std::shared_ptr<const Program> program, Matching matching);
+
+/// The commands of one rank, in issue order.
+std::vector<Command> commands_of(const Lowered& lowered, Rank rank);
+
+Rectangle rectangle_of(const Program& program, const Region& region, const Coordinates& here);
+
+/// The block row of its sequence that each region of an attention's queries begins at.
+std::vector<std::int32_t> positions_at(const Program& program, const Op& attention, const Coordinates& here);
+
+}  // namespace commfuse

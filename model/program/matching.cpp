@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/program/matching.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace commfuse {
+
+namespace {
+
+/// One half of an exchange. On a channel the k-th send meets the k-th receive.
+struct Half {
+  std::array<std::int32_t, 3> channel{};  // lane, axis, shift where all ranks are alike; lane, source, target otherwise
+  std::size_t place = 0;                  // in the matching's tables
+  friend bool operator<(const Half& a, const Half& b) {
+    return a.channel != b.channel ? a.channel < b.channel : a.place < b.place;
+  }
+};
+using Halves = std::vector<Half>;
+
+const ExchangeShape* exchange_of(const Program& program, const Op& op) {
+  return std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+}
+
+bool same_load(const ExchangeShape& a, const ExchangeShape& b) {
+  return a.rows == b.rows && a.columns == b.columns && a.wire == b.wire;
+}
+
+/// A schedule often comes in order.
+void put_in_order(Halves& halves) {
+  if (!std::is_sorted(halves.begin(), halves.end())) {
+    std::sort(halves.begin(), halves.end());
+  }
+}
+
+/// `where` says which channel, for messages.
+template <class Where>
+void pair_up(const Program& program, Halves& sends, Halves& receives, const Where& where, Matching& matching) {
+  put_in_order(sends);
+  put_in_order(receives);
+  const auto op_at = [&](std::size_t place) {
+    return OpId{static_cast<std::int32_t>(matching.uniform ? place : place % matching.ops)};
+  };
+  const auto words = [&](const Half& half) { return op_in_words(program, op_at(half.place)); };
+  auto send = sends.begin();
+  auto receive = receives.begin();
+  while (send != sends.end() || receive != receives.end()) {
+    const bool sending = receive == receives.end() || (send != sends.end() && send->channel <= receive->channel);
+    const auto channel = sending ? send->channel : receive->channel;
+    const auto sends_more = [&] { return send != sends.end() && send->channel == channel; };
+    const auto receives_more = [&] { return receive != receives.end() && receive->channel == channel; };
+    for (; sends_more() && receives_more(); ++send, ++receive) {
+      const ExchangeShape& sent = *exchange_of(program, program.ops[position(op_at(send->place))]);
+      const ExchangeShape& received = *exchange_of(program, program.ops[position(op_at(receive->place))]);
+      if (!same_load(sent, received) || sent.protocol != received.protocol) {
+        matching.problems.push_back(
+            fmt::format("{} and {} meet {} but do not {}", words(*send), words(*receive), where(channel),
+                        same_load(sent, received) ? "follow the same protocol" : "carry the same extents"));
+      }
+      matching.receive_of_send[send->place] = static_cast<std::int32_t>(position(op_at(receive->place)));
+      matching.send_of_receive[receive->place] = static_cast<std::int32_t>(position(op_at(send->place)));
+    }
+    for (; sends_more(); ++send) {
+      matching.problems.push_back(fmt::format("the send of {} {} meets no receive", words(*send), where(channel)));
+    }
+    for (; receives_more(); ++receive) {
+      matching.problems.push_back(fmt::format("the receive of {} {} meets no send", words(*receive), where(channel)));
+    }
+  }
+}
+
+std::string lane_in_words(const Program& program, std::int32_t lane) {
+  constexpr std::array<const char*, 5> names{"compute", "aux", "comm", "copy", "kernel"};
+  const Lane& named = program.lanes[static_cast<std::size_t>(lane)];
+  return fmt::format("{}{}", names[static_cast<std::size_t>(named.kind)],
+                     named.number == 0 ? "" : std::to_string(named.number));
+}
+
+bool has_one_half(const Shape& shape) {
+  const auto* exchange = std::get_if<ExchangeShape>(&shape);
+  return exchange != nullptr && exchange->sends != exchange->receives;
+}
+
+/// All ranks run all ops: channels are told apart by lane, axis and shift.
+void match_uniform(const Program& program, Matching& matching) {
+  if (std::none_of(program.shapes.begin(), program.shapes.end(), has_one_half)) {
+    // Of every channel the k-th send and the k-th receive are halves of one op.
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      const ExchangeShape* exchange = exchange_of(program, program.ops[op]);
+      if (exchange != nullptr && exchange->sends) {
+        matching.receive_of_send[op] = matching.send_of_receive[op] = static_cast<std::int32_t>(op);
+      }
+    }
+    return;
+  }
+  Halves sends;
+  Halves receives;
+  sends.reserve(program.ops.size());
+  receives.reserve(program.ops.size());
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    if (const ExchangeShape* exchange = exchange_of(program, program.ops[op])) {
+      const std::int32_t axis = exchange->shift == 0 ? -1 : exchange->axis;
+      const Half half{{program.ops[op].lane, axis, exchange->shift}, op};
+      if (exchange->sends) {
+        sends.push_back(half);
+      }
+      if (exchange->receives) {
+        receives.push_back(half);
+      }
+    }
+  }
+  const auto where = [&](const auto& channel) {
+    const Rank to = channel[1] < 0 ? Rank{0} : program.mesh.shifted(Rank{0}, channel[1], channel[2]);
+    return fmt::format("on lane {} by shift {} (rank 0 to rank {}, and likewise on every rank)",
+                       lane_in_words(program, channel[0]), channel[2], to);
+  };
+  pair_up(program, sends, receives, where, matching);
+}
+
+void match_by_rank(const Program& program, Matching& matching) {
+  Halves sends;
+  Halves receives;
+  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+    const Coordinates here = program.mesh.coordinates(rank);
+    for (std::size_t op = 0; op < program.ops.size(); ++op) {
+      const ExchangeShape* exchange = exchange_of(program, program.ops[op]);
+      if (exchange == nullptr || !program.ops[op].where.holds(here)) {
+        continue;
+      }
+      const std::size_t place = static_cast<std::size_t>(rank) * matching.ops + op;
+      if (exchange->sends) {
+        sends.push_back({{program.ops[op].lane, rank, target_of(program, *exchange, rank)}, place});
+      }
+      if (exchange->receives) {
+        receives.push_back({{program.ops[op].lane, source_of(program, *exchange, rank), rank}, place});
+      }
+    }
+  }
+  const auto where = [&](const auto& channel) {
+    return fmt::format("on lane {} from rank {} to rank {}", lane_in_words(program, channel[0]), channel[1],
+                       channel[2]);
+  };
+  pair_up(program, sends, receives, where, matching);
+}
+
+/// "rank 0 joins, rank 1 does not", of the first group.
+std::string who_joins(const Program& program, const Op& op, const CollectiveShape& collective) {
+  std::optional<Rank> joins;
+  std::optional<Rank> stays;
+  const std::int32_t extent = program.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+  for (std::int32_t i = extent; i-- > 0;) {
+    const Rank rank = program.mesh.member(Rank{0}, collective.axis, i);
+    (op.where.holds(program.mesh.coordinates(rank)) ? joins : stays) = rank;
+  }
+  return fmt::format("rank {} does, rank {} does not", *joins, *stays);
+}
+
+/// A collective's group joins as a whole or not at all.
+void match_collectives(const Program& program, Matching& matching) {
+  if (matching.uniform) {
+    return;
+  }
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    const auto* collective = std::get_if<CollectiveShape>(&program.shapes[program.ops[op].shape]);
+    if (collective != nullptr && splits_groups(program, program.ops[op], *collective)) {
+      matching.problems.push_back(fmt::format(
+          "only some ranks of its group join {}: {}; a collective needs all ranks along its axis",
+          op_in_words(program, OpId{static_cast<std::int32_t>(op)}), who_joins(program, program.ops[op], *collective)));
+    }
+  }
+}
+
+}  // namespace
+
+Matching match(const Program& program) {
+  Matching matching;
+  matching.ops = program.ops.size();
+  for (const Op& op : program.ops) {
+    matching.uniform = matching.uniform && op.where.relation == Relation::always;
+  }
+  const std::size_t entries =
+      matching.uniform ? matching.ops : matching.ops * static_cast<std::size_t>(program.mesh.ranks());
+  matching.receive_of_send.assign(entries, -1);
+  matching.send_of_receive.assign(entries, -1);
+  matching.uniform ? match_uniform(program, matching) : match_by_rank(program, matching);
+  match_collectives(program, matching);
+  return matching;
+}
+
+bool splits_groups(const Program& program, const Op& op, const CollectiveShape& collective) {
+  if (op.where.relation == Relation::always || op.where.axis != collective.axis) {
+    return false;
+  }
+  const std::int32_t extent = program.mesh.axes[static_cast<std::size_t>(collective.axis)].extent;
+  std::int32_t joining = 0;
+  for (std::int32_t i = 0; i < extent; ++i) {
+    const Rank rank = program.mesh.member(Rank{0}, collective.axis, i);
+    joining += op.where.holds(program.mesh.coordinates(rank)) ? 1 : 0;
+  }
+  return joining > 0 && joining < extent;
+}
+
+Rank target_of(const Program& program, const ExchangeShape& exchange, Rank rank) {
+  return program.mesh.shifted(rank, exchange.axis, exchange.shift);
+}
+
+Rank source_of(const Program& program, const ExchangeShape& exchange, Rank rank) {
+  return program.mesh.shifted(rank, exchange.axis, -exchange.shift);
+}
+
+std::string op_in_words(const Program& program, OpId op) {
+  constexpr std::array<const char*, 5> names{"gemm", "attention", "elementwise", "exchange", "collective"};
+  return fmt::format("op {} ({})", position(op), names[static_cast<std::size_t>(program.ops[position(op)].kind)]);
+}
+
+}  // namespace commfuse

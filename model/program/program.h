@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Program: one schedule as plain data, written once for all ranks. Generators make it, check() proves it, one
+// lowering hands it to simulators and executors; nobody downstream knows which generator made it.
+//
+// Positions and extents are whole blocks of named dimensions, not elements: the structure of a schedule is built,
+// checked and digested once, and a point only says how many elements a block has (Sizes).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/dtype.h"
+#include "model/program/index.h"
+#include "model/program/mesh.h"
+
+namespace commfuse {
+
+enum class DimensionId : std::int32_t {};
+enum class TensorId : std::int32_t {};
+enum class BufferId : std::int32_t {};
+enum class OpId : std::int32_t {};
+inline constexpr TensorId no_tensor{-1};
+
+template <class Id>
+constexpr std::size_t position(Id id) {
+  return static_cast<std::size_t>(id);
+}
+
+/// A named quantity of the problem (tokens, hidden, ffn) that the schedule cuts into `blocks` equal parts.
+struct Dimension {
+  std::string name;
+  std::int32_t blocks = 1;
+  friend bool operator==(const Dimension&, const Dimension&) = default;
+};
+
+/// So many blocks of a dimension.
+struct Extent {
+  DimensionId dimension{};
+  std::int32_t blocks = 0;
+  friend bool operator==(const Extent&, const Extent&) = default;
+};
+
+enum class Function : std::uint8_t {
+  add,       // sum of all inputs; adds up partial results
+  copy,      // one input, as it is
+  swiglu,    // columns are pairs of blocks (gate, up): silu(gate) * up
+  gelu,      // element by element
+  norm,      // root-mean-square norm of every row; a row's columns are one block
+  residual,  // sum of two tensors, element by element
+  zero,      // no input: the empty sum, to which partial results are added; defines no tensor
+};
+
+/// How many inputs an op of this function has; an add has any number.
+constexpr std::size_t inputs_of(Function function) {
+  return function == Function::residual ? 2 : function == Function::zero ? 0 : 1;
+}
+
+/// A tensor of the unfused operation, whole, as if one rank held it all. How it is defined is what check() proves.
+struct Tensor {
+  enum class Definition : std::uint8_t { input, product, function, attention };
+  std::string name;
+  Extent rows;
+  Extent columns;
+  DType dtype = DType::bf16;
+  Definition definition = Definition::input;
+  TensorId a = no_tensor;  // product: op(a) x op(b); function: of a; attention: of a, whose columns hold q, k and v
+  TensorId b = no_tensor;  // product; function residual: a + b
+  Function function = Function::copy;
+  bool causal = false;       // attention
+  bool transpose_a = false;  // product: op(a) is a transposed
+  bool transpose_b = false;  // product: op(b) is b transposed
+  friend bool operator==(const Tensor&, const Tensor&) = default;
+};
+
+/// What the product of `a` and another tensor sums over; its blocks are the contributions to a block of the product.
+constexpr Extent contraction_of(const Tensor& product, const Tensor& a) {
+  return product.transpose_a ? a.rows : a.columns;
+}
+
+enum class BufferRole : std::uint8_t { input, weight, output, scratch };
+
+/// Memory of every rank.
+struct Buffer {
+  std::string name;
+  BufferRole role = BufferRole::scratch;
+  Extent rows;
+  Extent columns;
+  DType dtype = DType::bf16;
+  friend bool operator==(const Buffer&, const Buffer&) = default;
+};
+
+/// A rectangle of a buffer, in blocks.
+struct Region {
+  BufferId buffer{};
+  Index row;
+  Index column;
+  std::int32_t rows = 0;
+  std::int32_t columns = 0;
+  friend bool operator==(const Region&, const Region&) = default;
+};
+
+/// What a region holds before the first op (initial) or must hold after the last (final): the tensor's rectangle of
+/// the same extents that begins at (row, column).
+struct Content {
+  Region here;
+  TensorId tensor{};
+  Index row;
+  Index column;
+  friend bool operator==(const Content&, const Content&) = default;
+};
+
+/// An in-order queue on a rank. Every rank also has a `host` lane, which no op names: it issues the ops in program
+/// order, one issue cost after another.
+enum class LaneKind : std::uint8_t {
+  compute,
+  aux,     // small kernels
+  comm,    // communication by SMs
+  copy,    // copy engines: exchanges on it hold no SMs
+  kernel,  // what a running product kernel moves and adds up itself, at its bound: no launch, no latency, no SMs
+};
+struct Lane {
+  LaneKind kind = LaneKind::compute;
+  std::uint16_t number = 0;
+  friend bool operator==(const Lane&, const Lane&) = default;
+};
+
+/// What an op is for, which decides where its time is booked.
+enum class Purpose : std::uint8_t {
+  essential,      // compute of the unfused operator, however cut
+  local,          // made by the strategy: adds, packs, shuffles, copies
+  communication,  // exchanges and collectives
+};
+
+enum class OpKind : std::uint8_t { gemm, attention, elementwise, exchange, collective };
+
+/// out (m x n) = or += op(a) (m x k) x op(b) (k x n). A factor that is transposed lies in memory the other way round: a
+/// as k x m, b as n x k. The product may be one of the equal parts, one after another in program
+/// order, of one kernel of `kernel_m` rows: then it takes its share of that kernel's time, and only the first part is
+/// launched.
+struct GemmShape {
+  Extent m, n, k;
+  bool accumulate = false;
+  DType dtype = DType::bf16;  // of the factors
+  DType accumulator = DType::fp32;
+  Extent kernel_m;  // a multiple of m; 0 blocks: the product is a kernel of its own
+  bool transpose_a = false;
+  bool transpose_b = false;
+  std::optional<DType> out;  // of the output, where it differs from the factors: fp32 gradients
+  friend bool operator==(const GemmShape&, const GemmShape&) = default;
+};
+
+/// softmax(q k^T / sqrt(head)) v for `queries` rows against `keys` rows. One block of `qkv` columns holds the q, k and
+/// v of a rank's heads and becomes one block of `columns`. Rows are tokens, sequence-major: row = position * batch +
+/// sequence, where `batch` and `head` are dimensions of one block that hold the number of sequences and the size of a
+/// head. The keys are block rows 0, 1, 2 and so on of the sequence; Op::positions says where the queries stand, and
+/// with a causal mask a query sees the keys up to its own.
+struct AttentionShape {
+  Extent queries, keys, columns, qkv;
+  DimensionId batch{};
+  DimensionId head{};
+  bool causal = false;
+  DType dtype = DType::bf16;
+  friend bool operator==(const AttentionShape&, const AttentionShape&) = default;
+};
+
+/// `inputs` rectangles of rows x columns in, one out (swiglu: the input has twice the columns).
+struct ElementwiseShape {
+  Function function = Function::add;
+  std::int32_t inputs = 1;
+  Extent rows, columns;
+  DType dtype = DType::bf16;
+  friend bool operator==(const ElementwiseShape&, const ElementwiseShape&) = default;
+};
+
+/// Who must be ready before a half of an exchange moves data.
+enum class Protocol : std::uint8_t {
+  rendezvous,  // both ends: each half starts when both are posted, and both ops last until it is over
+  push,        // the sender: it writes to the receiver's memory as soon as it is posted; the receive waits for that
+  pull,        // both ends, but the sender only shows that its data are there, and goes on; the receiver fetches them
+};
+
+/// Sends to coordinate + shift, receives from coordinate - shift, along one axis; either half may be absent.
+struct ExchangeShape {
+  std::int8_t axis = 0;
+  bool sends = true;
+  bool receives = true;
+  Protocol protocol = Protocol::rendezvous;
+  std::int32_t shift = 1;  // inside [0, extent)
+  Extent rows, columns;    // of what one half carries; no blocks: a credit
+  DType wire = DType::bf16;
+  friend bool operator==(const ExchangeShape&, const ExchangeShape&) = default;
+};
+
+/// A push of nothing: it tells the target that the source got this far, as that its memory may be written or read.
+constexpr bool is_credit(const ExchangeShape& exchange) { return exchange.rows.blocks == 0; }
+
+enum class CollectiveKind : std::uint8_t { all_gather, reduce_scatter, all_reduce, all_to_all };
+
+/// Over the ranks that differ only in their coordinate on `axis`. rows x columns is the larger of input and output.
+struct CollectiveShape {
+  CollectiveKind kind = CollectiveKind::all_gather;
+  std::int8_t axis = 0;
+  Extent rows, columns;
+  DType wire = DType::bf16;
+  friend bool operator==(const CollectiveShape&, const CollectiveShape&) = default;
+};
+
+/// What pricing looks at; ops of one shape cost the same (under a causal mask also the positions matter).
+using Shape = std::variant<GemmShape, AttentionShape, ElementwiseShape, ExchangeShape, CollectiveShape>;
+
+/// A run of a pool of the program.
+struct Slice {
+  std::uint32_t first = 0;
+  std::uint32_t count = 0;
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// A flat record; its lists lie in the program's pools. Inputs by kind: gemm a, b; elementwise its inputs; exchange
+/// what is sent; collective what is given; attention the rows of the queries and those of the keys, both of q, k and v.
+/// Outputs: one operand (an exchange that only sends has none). A credit has neither.
+struct Op {
+  OpKind kind = OpKind::gemm;
+  Purpose purpose = Purpose::essential;
+  std::uint16_t lane = 0;   // into Program::lanes
+  std::uint32_t shape = 0;  // into Program::shapes
+  Slice waits;              // of Program::waits: earlier ops of the same rank
+  Slice inputs;             // of Program::operands
+  Slice outputs;            // of Program::operands
+  Slice positions;          // of Program::positions: of an attention one a region of queries, or none; see positions_of
+  Predicate where;
+  friend bool operator==(const Op&, const Op&) = default;
+};
+
+struct Program {
+  std::string name;
+  Mesh mesh;
+  std::vector<Dimension> dimensions;
+  std::vector<Tensor> tensors;
+  std::vector<Buffer> buffers;
+  std::vector<Content> initial;
+  std::vector<Content> final;
+  std::vector<Lane> lanes;
+  std::vector<Op> ops;
+  std::vector<Shape> shapes;
+  std::vector<Shape> unfused;  // the essential compute of one rank, uncut: what `compute` is priced from
+
+  std::vector<OpId> waits;       // pool
+  std::vector<Slice> operands;   // pool: each a list of regions stacked by rows
+  std::vector<Region> regions;   // pool; operands may share them
+  std::vector<Index> positions;  // pool: block rows of a sequence
+
+  [[nodiscard]] std::span<const OpId> waits_of(const Op& op) const {
+    return std::span(waits).subspan(op.waits.first, op.waits.count);
+  }
+  [[nodiscard]] std::span<const Slice> inputs_of(const Op& op) const {
+    return std::span(operands).subspan(op.inputs.first, op.inputs.count);
+  }
+  [[nodiscard]] std::span<const Slice> outputs_of(const Op& op) const {
+    return std::span(operands).subspan(op.outputs.first, op.outputs.count);
+  }
+  /// Which block row of its sequence each region of an attention's queries begins at. None stands for the usual case:
+  /// the queries are block rows 0, 1, 2 and so on.
+  [[nodiscard]] std::span<const Index> positions_of(const Op& op) const {
+    return std::span(positions).subspan(op.positions.first, op.positions.count);
+  }
+  /// The regions of one operand, top to bottom.
+  [[nodiscard]] std::span<const Region> regions_of(Slice operand) const {
+    return std::span(regions).subspan(operand.first, operand.count);
+  }
+
+  friend bool operator==(const Program&, const Program&) = default;
+};
+
+}  // namespace commfuse

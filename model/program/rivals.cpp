@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/program/rivals.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace commfuse {
+
+namespace {
+
+using Ops = std::vector<OpId>;
+
+bool sends(const Program& program, OpId op) {
+  const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[program.ops[position(op)].shape]);
+  return exchange != nullptr && exchange->sends;
+}
+
+bool is_collective(const Program& program, OpId op) { return program.ops[position(op)].kind == OpKind::collective; }
+
+/// The ops of each lane of which `chosen` holds, in order, of the lanes that have any.
+template <class Chosen>
+std::vector<Ops> by_lane(const Program& program, const Order& order, const Chosen& chosen) {
+  std::vector<Ops> lanes;
+  for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
+    Ops ops;
+    std::ranges::copy_if(order.on_lane(lane), std::back_inserter(ops), chosen);
+    if (!ops.empty()) {
+      lanes.push_back(std::move(ops));
+    }
+  }
+  return lanes;
+}
+
+/// Of a lane's ops those that may run beside `op`: along a lane come first the ops that end before it, then those that
+/// run beside it, then those that start after it.
+std::span<const OpId> beside(const Order& order, OpId op, const Ops& ops) {
+  const auto first = std::partition_point(ops.begin(), ops.end(), [&](OpId other) { return order.before(other, op); });
+  const auto last = std::partition_point(first, ops.end(), [&](OpId other) { return !order.before(op, other); });
+  return {first, last};
+}
+
+/// The sends of two lanes, and where those began to run beside each other.
+class TwoLanes {
+ public:
+  TwoLanes(const Order& order, const Ops& own, const Ops& other)
+      : order_(order), own_(own), other_(other), begins_(other.size(), unknown) {}
+
+  /// The send of the other lane that goes beside `op`, the own send at `place`; nothing where none does. Both lanes are
+  /// counted from where they began to run beside each other.
+  std::optional<OpId> abreast(OpId op, std::size_t place) {
+    const std::span<const OpId> met = beside(order_, op, other_);
+    if (met.empty()) {
+      return std::nullopt;
+    }
+    const auto first = static_cast<std::size_t>(met.data() - other_.data());
+    const std::size_t begin = begin_of(first);
+    const std::size_t wanted = std::max(first, begin + place - place_of_first(other_[begin], own_));
+    return wanted < first + met.size() ? std::optional(other_[wanted]) : std::nullopt;
+  }
+
+ private:
+  static constexpr std::size_t unknown = std::numeric_limits<std::size_t>::max();
+
+  [[nodiscard]] std::size_t place_of_first(OpId beside_it, const Ops& ops) const {
+    return static_cast<std::size_t>(beside(order_, beside_it, ops).data() - ops.data());
+  }
+
+  /// Where the run of sends began that the other lane's send at `place` is a part of. Every place is walked over once.
+  std::size_t begin_of(std::size_t place) {
+    std::size_t begin = place;
+    walked_.clear();
+    while (begins_[begin] == unknown) {
+      walked_.push_back(begin);
+      const std::size_t before = place_of_first(own_[place_of_first(other_[begin], own_)], other_);
+      if (before == begin) {
+        begins_[begin] = begin;
+      }
+      begin = before;
+    }
+    begin = begins_[begin];
+    for (const std::size_t there : walked_) {
+      begins_[there] = begin;
+    }
+    return begin;
+  }
+
+  const Order& order_;
+  const Ops& own_;
+  const Ops& other_;
+  std::vector<std::size_t> begins_;  // by place on the other lane
+  std::vector<std::size_t> walked_;
+};
+
+}  // namespace
+
+void add_rivals(const Program& program, const Order& order, std::vector<Meetings>& meetings) {
+  const std::vector<Ops> lanes = by_lane(program, order, [&](OpId op) { return sends(program, op); });
+  if (lanes.size() < 2) {
+    return;
+  }
+  for (const Ops& own : lanes) {
+    for (const Ops& other : lanes) {
+      if (&other == &own) {
+        continue;
+      }
+      TwoLanes two(order, own, other);
+      for (std::size_t place = 0; place < own.size(); ++place) {
+        if (const std::optional<OpId> rival = two.abreast(own[place], place)) {
+          meetings[position(own[place])].rivals.push_back(*rival);
+        }
+      }
+    }
+  }
+}
+
+void add_contenders(const Program& program, const Order& order, std::vector<Meetings>& meetings) {
+  const auto is_transfer = [&](OpId op) {
+    return is_collective(program, op) ||
+           (sends(program, op) && program.lanes[program.ops[position(op)].lane].kind != LaneKind::kernel);
+  };
+  if (std::ranges::none_of(program.ops, [](const Op& op) { return op.kind == OpKind::collective; })) {
+    return;
+  }
+  const std::vector<Ops> lanes = by_lane(program, order, is_transfer);
+  for (const Ops& own : lanes) {
+    for (const Ops& other : lanes) {
+      for (std::size_t i = 0; &other != &own && i < own.size(); ++i) {
+        std::ranges::copy_if(beside(order, own[i], other), std::back_inserter(meetings[position(own[i])].contenders),
+                             [&](OpId op) { return is_collective(program, own[i]) || is_collective(program, op); });
+      }
+    }
+  }
+}
+
+}  // namespace commfuse

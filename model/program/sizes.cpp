@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/program/sizes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/check.h"
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+/// The nearest multiples of `blocks` on both sides, as a remedy.
+std::string remedy(std::int64_t elements, std::int64_t blocks) {
+  const std::int64_t below = elements / blocks * blocks;
+  if (below <= 0) {
+    return fmt::format("choose {} or a multiple of it", blocks);
+  }
+  return fmt::format("choose a multiple of {}, such as {} or {}", blocks, below, below + blocks);
+}
+
+/// Attention of all queries is one kernel that runs over whole sequences; a slice of them is whole positions of each.
+void require_whole_positions(const Program& program, const Sizes& sizes) {
+  for (const Shape& shape : program.shapes) {
+    const auto* attention = std::get_if<AttentionShape>(&shape);
+    if (attention == nullptr || attention->queries == attention->keys) {
+      continue;
+    }
+    const std::int64_t batch = sizes.elements({attention->batch, 1});
+    const std::int64_t tokens = sizes.elements({attention->queries.dimension, 1});
+    if (tokens % batch != 0) {
+      const std::int32_t blocks = program.dimensions[position(attention->queries.dimension)].blocks;
+      throw ConfigError(fmt::format("a sequence of {} cannot be cut into {} equal slices of queries, as {} does; {}",
+                                    tokens * blocks / batch, blocks, program.name,
+                                    remedy(tokens * blocks / batch, blocks)));
+    }
+  }
+}
+
+}  // namespace
+
+Sizes bind_sizes(const Program& program, std::span<const Quantity> quantities) {
+  Sizes sizes;
+  for (const Dimension& dimension : program.dimensions) {
+    const auto found = std::find_if(quantities.begin(), quantities.end(),
+                                    [&](const Quantity& quantity) { return quantity.dimension == dimension.name; });
+    check(found != quantities.end(), "every dimension of a program is given a size");
+    if (found->elements <= 0 || found->elements % dimension.blocks != 0) {
+      throw ConfigError(fmt::format("{} {} cannot be cut into {} equal blocks, as {} does; {}", found->elements,
+                                    dimension.name, dimension.blocks, program.name,
+                                    remedy(found->elements, dimension.blocks)));
+    }
+    sizes.block.push_back(found->elements / dimension.blocks);
+  }
+  require_whole_positions(program, sizes);
+  return sizes;
+}
+
+Bytes bytes_per_rank(const Program& program, const Sizes& sizes) {
+  Bytes total;
+  for (const Buffer& buffer : program.buffers) {
+    total += Bytes{sizes.elements(buffer.rows) * sizes.elements(buffer.columns) * bytes_of(buffer.dtype)};
+  }
+  return total;
+}
+
+}  // namespace commfuse

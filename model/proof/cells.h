@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank's memory as a row of cells, one a block: buffer after buffer, each row by row.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/program/program.h"
+
+namespace commfuse {
+
+using Cell = std::int32_t;
+
+/// The cells of a region on one rank: rows of cells side by side, each row `width` behind the one before.
+struct CellBlock {
+  Cell first = 0;
+  std::int32_t width = 0;
+  std::int32_t rows = 0;
+  std::int32_t columns = 0;
+
+  /// Calls `visit` with every cell, row by row.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    Cell row = first;
+    for (std::int32_t i = 0; i < rows; ++i, row += width) {
+      for (std::int32_t j = 0; j < columns; ++j) {
+        visit(row + j);
+      }
+    }
+  }
+};
+
+class CellMap {
+ public:
+  /// Keeps a reference to the program.
+  explicit CellMap(const Program& program);
+
+  /// Cells of one rank.
+  [[nodiscard]] Cell count() const { return count_; }
+  /// Requires the region inside its buffer.
+  [[nodiscard]] CellBlock block_of(const Region& region, const Coordinates& here) const {
+    const Grid& grid = grids_[position(region.buffer)];
+    const Cell row = region.row.at(program_.mesh, here) * grid.width;
+    return {grid.first + row + region.column.at(program_.mesh, here), grid.width, region.rows, region.columns};
+  }
+  /// Calls `visit` with a region's cells row by row.
+  template <class Visit>
+  void for_each(const Region& region, const Coordinates& here, const Visit& visit) const {
+    block_of(region, here).for_each(visit);
+  }
+  /// "row 2 of gathered", "row 2, column 1 of gate_up".
+  [[nodiscard]] std::string in_words(Cell cell) const;
+
+ private:
+  /// A buffer's rows lie one after another.
+  struct Grid {
+    Cell first = 0;
+    std::int32_t width = 1;  // of a row
+  };
+
+  const Program& program_;
+  std::vector<Grid> grids_;  // by buffer
+  Cell count_ = 0;
+};
+
+/// Where all regions of a program lie on one rank, worked out once, since operands share regions.
+class RankCells {
+ public:
+  RankCells(const Program& program, const CellMap& cells, const Coordinates& here);
+
+  /// The cell of an operand that is a single one; else -1.
+  [[nodiscard]] Cell only_cell(Slice operand) const {
+    const CellBlock& block = blocks_[operand.first];
+    return operand.count == 1 && block.rows == 1 && block.columns == 1 ? block.first : -1;
+  }
+
+  /// Calls `visit` with the cells of an operand, from the top row of its stack to the bottom.
+  template <class Visit>
+  void for_each(Slice operand, const Visit& visit) const {
+    const CellBlock* block = blocks_.data() + operand.first;
+    if (operand.count == 1 && block->rows == 1 && block->columns == 1) {  // as most
+      visit(block->first);
+      return;
+    }
+    for (const CellBlock* end = block + operand.count; block != end; ++block) {
+      block->for_each(visit);
+    }
+  }
+
+ private:
+  std::vector<CellBlock> blocks_;  // by region
+};
+
+}  // namespace commfuse

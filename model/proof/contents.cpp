@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/proof/contents.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/program/lower.h"
+#include "model/program/matching.h"
+#include "model/proof/meaning.h"
+#include "model/proof/other_ranks.h"
+
+namespace commfuse {
+
+namespace {
+
+class Contents {
+ public:
+  /// With a symmetry and the cells of rank 0, which go together, rank 0 stands for all ranks.
+  Contents(const Program& program, const CellMap& cells, const RankCells* first, const Symmetry* symmetry, Sums& sums,
+           Findings& findings, Trace* trace)
+      : program_(program),
+        cells_(cells),
+        first_(first),
+        symmetry_(symmetry),
+        sums_(sums),
+        findings_(findings),
+        meaning_(program, symmetry, sums, findings),
+        trace_(trace),
+        ranks_(symmetry == nullptr ? program.mesh.ranks() : 1),
+        memory_(static_cast<std::size_t>(cells.count()) * static_cast<std::size_t>(ranks_)) {
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      here_.push_back(program.mesh.coordinates(rank));
+    }
+    if (trace_ != nullptr) {
+      trace_->ops = program.ops.size();
+      trace_->ranks = here_.size();
+      trace_->values.resize(2 * trace_->ranks * trace_->ops);
+    }
+  }
+
+  /// Both iterations, from the initial contents.
+  /// False when rank 0 cannot stand for all.
+  bool run(const std::vector<Event>& events) {
+    place_initial();
+    run(events, 0);
+    // What an op reads, another wrote before it in the same iteration or was there from the start (check_hazards). So a
+    // second iteration does the same as a first that went well and left alone what was there.
+    if (trace_ != nullptr || !findings_.empty() || !holds_initial()) {
+      run(events, 1);
+    }
+    return !undecided_;
+  }
+
+ private:
+  void place_initial() {
+    for_each_content(program_.initial, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
+      Value& held = at(rank, cell);
+      if (held != nothing && held != value) {
+        findings_.add(FindingKind::contents, about(program_.initial, content), [&] {
+          return fmt::format("rank {} would hold both {} and {} in {} before the first op", rank, meaning_.words(held),
+                             meaning_.words(value), cells_.in_words(cell));
+        });
+      }
+      held = value;
+    });
+  }
+
+  bool holds_initial() {
+    bool all = true;
+    for_each_content(program_.initial, [&](Rank rank, const Content&, Cell cell, const Value& value) {
+      all = all && at(rank, cell) == value;
+    });
+    return all;
+  }
+
+  void run(const std::vector<Event>& events, std::size_t iteration) {
+    iteration_ = iteration;
+    meaning_.begin(iteration);
+    for (const Event& event : events) {
+      switch (event.kind) {
+        case Event::Kind::computed: compute(event.rank, event.op); break;
+        case Event::Kind::sent: symmetry_ == nullptr ? send(event) : arrive(event); break;
+        case Event::Kind::credited: break;
+        case Event::Kind::collected:
+          symmetry_ == nullptr ? collect(event.rank, event.op) : collect_on_first(event.op);
+          break;
+      }
+    }
+    compare_final();
+  }
+
+  [[nodiscard]] const Op& record(OpId op) const { return program_.ops[position(op)]; }
+
+  Value& at(Rank rank, Cell cell) {
+    return memory_[static_cast<std::size_t>(rank) * static_cast<std::size_t>(cells_.count()) +
+                   static_cast<std::size_t>(cell)];
+  }
+  [[nodiscard]] const Coordinates& here(Rank rank) const { return here_[static_cast<std::size_t>(rank)]; }
+
+  // --- memory ------------------------------------------------------------------------------------------------------
+
+  OpValues* traced(Rank rank, OpId op) {
+    return trace_ == nullptr
+               ? nullptr
+               : &trace_->values[(iteration_ * trace_->ranks + static_cast<std::size_t>(rank)) * trace_->ops +
+                                 position(op)];
+  }
+
+  template <class Visit>
+  void for_each_cell(Rank rank, Slice operand, const Visit& visit) const {
+    if (first_ != nullptr) {
+      first_->for_each(operand, visit);
+      return;
+    }
+    for (const Region& region : program_.regions_of(operand)) {
+      cells_.for_each(region, here(rank), visit);
+    }
+  }
+
+  /// Into `values`, in place of what is there.
+  void read(Rank rank, OpId op, Slice operand, Values& values) {
+    values.clear();
+    for_each_cell(rank, operand, [&](Cell cell) { values.push_back(at(rank, cell)); });
+    if (OpValues* kept = traced(rank, op)) {
+      kept->inputs.push_back(values);
+    }
+  }
+  Values read(Rank rank, OpId op, Slice operand) {
+    Values values;
+    read(rank, op, operand, values);
+    return values;
+  }
+
+  void write(Rank rank, OpId op, const Values& values) {
+    const Value* value = values.begin();
+    for_each_cell(rank, program_.outputs_of(record(op)).front(), [&](Cell cell) { at(rank, cell) = *value++; });
+    if (OpValues* kept = traced(rank, op)) {
+      kept->output = values;
+    }
+  }
+
+  /// visit(rank, content, cell, value that belongs there)
+  template <class Visit>
+  void for_each_content(const std::vector<Content>& contents, const Visit& visit) {
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      for (const Content& content : contents) {
+        const std::int32_t row = content.row.at(program_.mesh, here(rank));
+        const std::int32_t column = content.column.at(program_.mesh, here(rank));
+        Value value{content.tensor, row, column, meaning_.complete(content.tensor)};
+        cells_.for_each(content.here, here(rank), [&](Cell cell) {
+          visit(rank, content, cell, value);
+          if (++value.column == column + content.here.columns) {
+            value.column = column;
+            ++value.row;
+          }
+        });
+      }
+    }
+  }
+
+  [[nodiscard]] std::int32_t about(const std::vector<Content>& contents, const Content& content) const {
+    const auto before = &contents == &program_.final ? program_.initial.size() : 0U;
+    return -1 - static_cast<std::int32_t>(before + static_cast<std::size_t>(&content - contents.data()));
+  }
+
+  void compare_final() {
+    for_each_content(program_.final, [&](Rank rank, const Content& content, Cell cell, const Value& value) {
+      const Value& held = at(rank, cell);
+      if (held == value) {
+        return;
+      }
+      findings_.add(FindingKind::contents, about(program_.final, content), [&] {
+        return fmt::format("{}rank {} ends with {} in {}, where {} belongs", meaning_.when(), rank,
+                           meaning_.words(held), cells_.in_words(cell), meaning_.words(value));
+      });
+    });
+  }
+
+  // --- ops -----------------------------------------------------------------------------------------------------------
+
+  void compute(Rank rank, OpId op) {
+    const Shape& shape = program_.shapes[record(op).shape];
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      multiply(rank, op, *gemm);
+    } else if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+      map(rank, op, *elementwise);
+    } else {
+      attend(rank, op, std::get<AttentionShape>(shape));
+    }
+  }
+
+  /// The cell of rank 0 that is all of an operand, where it stands for all ranks and nobody asks for a trace.
+  [[nodiscard]] Cell only_cell(Slice operand) const { return first_ == nullptr ? -1 : first_->only_cell(operand); }
+
+  void multiply(Rank rank, OpId op, const GemmShape& shape) {
+    const auto operands = program_.inputs_of(record(op));
+    const Cell a = only_cell(operands[0]);
+    const Cell b = only_cell(operands[1]);
+    const Cell out = only_cell(program_.outputs_of(record(op)).front());
+    if (a >= 0 && b >= 0 && out >= 0 && !shape.accumulate) {  // as most
+      at(0, out) = meaning_.multiply({rank, op}, shape, at(0, a), at(0, b));
+      return;
+    }
+    read(rank, op, operands[0], taken_[0]);
+    read(rank, op, operands[1], taken_[1]);
+    taken_[2].clear();
+    if (shape.accumulate) {
+      read(rank, op, program_.outputs_of(record(op)).front(), taken_[2]);
+    }
+    meaning_.multiply({rank, op}, shape, taken_[0], taken_[1], taken_[2], made_);
+    write(rank, op, made_);
+  }
+
+  void map(Rank rank, OpId op, const ElementwiseShape& shape) {
+    std::vector<Values> inputs;
+    inputs.reserve(program_.inputs_of(record(op)).size());
+    for (const Slice operand : program_.inputs_of(record(op))) {
+      inputs.push_back(read(rank, op, operand));
+    }
+    write(rank, op, meaning_.map({rank, op}, shape, inputs));
+  }
+
+  void attend(Rank rank, OpId op, const AttentionShape& shape) {
+    const auto operands = program_.inputs_of(record(op));
+    const Values queries = read(rank, op, operands[0]);
+    const Values keys = read(rank, op, operands[1]);
+    const std::vector<std::int32_t> first = positions_at(program_, record(op), here(rank));
+    const auto regions = program_.regions_of(operands[0]);
+    std::vector<std::int32_t> rows;
+    for (std::size_t region = 0; region < regions.size(); ++region) {
+      for (std::int32_t row = 0; row < regions[region].rows; ++row) {
+        rows.push_back(first[region] + row);
+      }
+    }
+    const Values out = meaning_.attend({rank, op}, shape, rows, queries, keys);
+    undecided_ = undecided_ || (symmetry_ != nullptr && !other_ranks_attend(operands[1], queries, out));
+    write(rank, op, out);
+  }
+
+  void send(const Event& event) {
+    read(event.rank, event.op, program_.inputs_of(record(event.op)).front(), taken_[0]);
+    write(event.target, event.target_op, taken_[0]);
+  }
+
+  /// `first` is the member at coordinate 0.
+  void collect(Rank first, OpId op) {
+    const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
+    const std::int32_t extent = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
+    std::vector<Values> given;
+    given.reserve(static_cast<std::size_t>(extent));
+    for (std::int32_t i = 0; i < extent; ++i) {
+      given.push_back(read(program_.mesh.member(first, shape.axis, i), op, program_.inputs_of(record(op)).front()));
+    }
+    Values total;  // what every member gets the same of, once
+    const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
+    if (shape.kind == CollectiveKind::all_gather) {
+      total = stacked(given);
+    } else if (reduces) {
+      total = meaning_.reduced({first, op}, given);
+    }
+    const std::size_t part = given[0].size() / static_cast<std::size_t>(extent);
+    for (std::int32_t i = 0; i < extent; ++i) {
+      const auto from = static_cast<std::ptrdiff_t>(static_cast<std::size_t>(i) * part);
+      Values taken;
+      if (shape.kind == CollectiveKind::reduce_scatter) {
+        taken.insert(taken.end(), total.begin() + from, total.begin() + from + static_cast<std::ptrdiff_t>(part));
+      } else if (shape.kind == CollectiveKind::all_to_all) {
+        for (const Values& source : given) {
+          taken.insert(taken.end(), source.begin() + from, source.begin() + from + static_cast<std::ptrdiff_t>(part));
+        }
+      } else {
+        taken = total;
+      }
+      write(program_.mesh.member(first, shape.axis, i), op, taken);
+    }
+  }
+
+  static Values stacked(const std::vector<Values>& given) {
+    Values all;
+    for (const Values& part : given) {
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+
+  // --- where rank 0 stands for all ---------------------------------------------------------------------------------
+
+  /// What rank 0 attends to says what other ranks do: key i is row i on every rank, and if a mask hides other keys
+  /// there than here, none is wrong.
+  [[nodiscard]] bool other_ranks_attend(Slice keys, const Values& queries, const Values& out) const {
+    const Rotation moves = *symmetry_->rows_inside(program_.regions_of(keys));
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      const TensorId tensor = queries[i].tensor;
+      if (static_cast<std::int32_t>(tensor) >= 0 &&
+          (symmetry_->of(tensor).rows.rotation != moves || (meaning_.rows_move(tensor) && is_wrong(out[i])))) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// What the rank that sends to rank 0 sends.
+  void arrive(const Event& event) {
+    const auto& exchange = std::get<ExchangeShape>(program_.shapes[record(event.op).shape]);
+    const Slice sent = program_.inputs_of(record(event.op)).front();
+    const auto axis = static_cast<std::size_t>(int{exchange.axis});
+    Turn source{};
+    source[axis] = exchange.shift == 0 ? 0 : program_.mesh.axes[axis].extent - exchange.shift;
+    const Cell from = only_cell(sent);
+    const Cell to = only_cell(program_.outputs_of(record(event.target_op)).front());
+    if (from >= 0 && to >= 0) {  // as most; nothing moves inside a single cell
+      at(0, to) = moved(program_, *symmetry_, sums_, at(0, from), source);
+      return;
+    }
+    read(0, event.op, sent, taken_[0]);
+    OtherRanks(program_, *symmetry_, sums_, sent).hold(taken_[0], exchange.rows.blocks, source, made_);
+    write(0, event.target_op, made_);
+  }
+
+  /// What rank 0 gets of a collective, where it is the member at coordinate 0.
+  void collect_on_first(OpId op) {
+    const auto& shape = std::get<CollectiveShape>(program_.shapes[record(op).shape]);
+    const Slice in = program_.inputs_of(record(op)).front();
+    std::vector<Turn> members(
+        static_cast<std::size_t>(program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent));
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      members[i][static_cast<std::size_t>(shape.axis)] = static_cast<std::int32_t>(i);
+    }
+    const bool part = shape.kind != CollectiveKind::all_reduce;  // of the larger of input and output
+    const std::int32_t rows = shape.rows.blocks / (part ? static_cast<std::int32_t>(members.size()) : 1);
+    const Values held = read(0, op, in);
+    OtherRanks others(program_, *symmetry_, sums_, in);
+    std::vector<Values> given;
+    given.reserve(members.size());
+    for (const Turn& member : members) {
+      others.hold(held, rows, member, given.emplace_back());
+    }
+    const bool reduces = shape.kind == CollectiveKind::reduce_scatter || shape.kind == CollectiveKind::all_reduce;
+    write(0, op, reduces ? meaning_.reduced({0, op}, given) : stacked(given));
+  }
+
+  const Program& program_;
+  const CellMap& cells_;
+  const RankCells* first_;
+  const Symmetry* symmetry_;
+  Sums& sums_;
+  Findings& findings_;
+  Meaning meaning_;
+  Trace* trace_;
+  Rank ranks_;
+  std::vector<Value> memory_;  // by rank and cell
+  std::vector<Coordinates> here_;
+  std::array<Values, 3> taken_;  // room to work in: what an op takes in
+  Values made_;                  // and what it puts out
+  std::size_t iteration_ = 0;
+  bool undecided_ = false;
+};
+
+}  // namespace
+
+void check_contents(const Program& program, const CellMap& cells, const std::vector<Event>& events, Sums& sums,
+                    Findings& findings, Trace* trace) {
+  Contents(program, cells, nullptr, nullptr, sums, findings, trace).run(events);
+}
+
+bool check_contents(const Program& program, const CellMap& cells, const RankCells& first,
+                    const std::vector<Event>& events, const Symmetry& symmetry, Sums& sums, Findings& findings) {
+  return Contents(program, cells, &first, &symmetry, sums, findings, nullptr).run(events);
+}
+
+}  // namespace commfuse

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/proof/effort.h"
+
+#include <algorithm>
+
+namespace commfuse {
+
+namespace {
+
+constexpr std::int64_t most = std::int64_t{1} << 62U;
+constexpr std::int64_t of_an_op = 8;         // that no operand adds to
+constexpr std::int64_t of_a_member = 16;     // of a collective, the same
+constexpr std::int64_t tensors_a_block = 8;  // that are gone through while a block is looked at
+constexpr std::int64_t of_a_term = 6;        // of a sum: which blocks it has counted is looked up
+
+std::int64_t plus(std::int64_t a, std::int64_t b) { return a > most - b ? most : a + b; }
+std::int64_t times(std::int64_t a, std::int64_t b) { return a != 0 && b > most / a ? most : a * b; }
+
+class Effort {
+ public:
+  Effort(const Program& program, Ranks ranks)
+      : program_(program),
+        ranks_(ranks),
+        lanes_(1 + static_cast<std::int64_t>(program.lanes.size())),
+        naming_(1 + static_cast<std::int64_t>(program.tensors.size()) / tensors_a_block) {}
+
+  [[nodiscard]] std::int64_t of_memory() const {
+    std::int64_t all = 0;
+    for (const Buffer& buffer : program_.buffers) {
+      all = plus(all, times(lanes_, times(buffer.rows.blocks, buffer.columns.blocks)));
+    }
+    for (const auto* contents : {&program_.initial, &program_.final}) {
+      for (const Content& content : *contents) {
+        all = plus(all, times(content.here.rows, content.here.columns));
+      }
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::int64_t of(const Op& op) const {
+    std::int64_t all = plus(of_an_op, of_work(op));
+    for (const Slice operand : program_.inputs_of(op)) {
+      all = plus(all, blocks(operand));
+    }
+    for (const Slice operand : program_.outputs_of(op)) {
+      all = plus(all, times(lanes_, blocks(operand)));
+    }
+    return all;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t blocks(Slice operand) const {
+    std::int64_t all = 0;
+    for (const Region& region : program_.regions_of(operand)) {
+      all = plus(all, times(region.rows, region.columns));
+    }
+    return all;
+  }
+
+  /// Beside the blocks of its operands.
+  [[nodiscard]] std::int64_t of_work(const Op& op) const {
+    const Shape& shape = program_.shapes[op.shape];
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      return times(times(gemm->m.blocks, gemm->n.blocks), plus(times(of_a_term, gemm->k.blocks), naming_));
+    }
+    if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
+      return times(times(attention->queries.blocks, attention->qkv.blocks), plus(attention->keys.blocks, naming_));
+    }
+    if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+      const std::int64_t terms = elementwise->function == Function::add ? elementwise->inputs : 0;
+      return times(times(elementwise->rows.blocks, elementwise->columns.blocks),
+                   plus(times(of_a_term, terms), naming_));
+    }
+    const auto* collective = std::get_if<CollectiveShape>(&shape);
+    return collective != nullptr && ranks_ == Ranks::first ? of_members(*collective) : 0;
+  }
+
+  /// Of an all-reduce every member gives all blocks, of the others its part of them.
+  [[nodiscard]] std::int64_t of_members(const CollectiveShape& shape) const {
+    const std::int64_t members = program_.mesh.axes[static_cast<std::size_t>(shape.axis)].extent;
+    const std::int64_t given = times(shape.rows.blocks, shape.columns.blocks);
+    const std::int64_t terms = shape.kind == CollectiveKind::all_reduce ? times(members, given) : given;
+    return plus(times(members, of_a_member), times(of_a_term, terms));
+  }
+
+  const Program& program_;
+  Ranks ranks_;
+  std::int64_t lanes_;   // that a block may be held by, and its writer
+  std::int64_t naming_;  // to find the tensor that an op makes
+};
+
+}  // namespace
+
+std::int64_t effort_of(const Program& program, Ranks ranks) {
+  const Effort effort(program, ranks);
+  std::int64_t all = effort.of_memory();
+  for (const Op& op : program.ops) {
+    all = plus(all, effort.of(op));
+  }
+  return all;
+}
+
+bool all_ranks_within(const Program& program, std::int64_t effort) {
+  return effort_of(program, Ranks::all) <= effort / program.mesh.ranks();
+}
+
+}  // namespace commfuse

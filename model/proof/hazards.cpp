@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/proof/hazards.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "model/program/matching.h"
+#include "model/program/order.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr OpId nobody{-1};
+constexpr OpId there_before{-2};  // there before the first op
+
+/// Goes through one rank's ops in program order, which respects its local order. If no hazard came before, then
+/// whoever is ordered after a cell's last writer is ordered after all that touched the cell before that writer; so the
+/// last writer and the readers since are all that must be kept, of each lane the last.
+class RankHazards {
+ public:
+  /// `mine`: the cells of this rank.
+  RankHazards(const Program& program, const CellMap& cells, const RankCells& mine, const Order& order, Rank rank,
+              Findings& findings)
+      : program_(program),
+        names_(cells),
+        order_(order),
+        rank_(rank),
+        here_(program.mesh.coordinates(rank)),
+        cells_(mine),
+        findings_(findings),
+        lanes_(program.lanes.size()),
+        touched_by_(static_cast<std::size_t>(cells.count()) * (1 + lanes_), -1) {
+    for (const Content& content : program.initial) {
+      cells.for_each(content.here, here_,
+                     [&](Cell cell) { *touched_by(cell) = static_cast<std::int32_t>(there_before); });
+    }
+  }
+
+  void visit(OpId id) {
+    const Op& op = program_.ops[position(id)];
+    finished_ = order_.finished(id);
+    place_ = order_.place(id);
+    bool accumulates = false;
+    if (op.kind == OpKind::elementwise || op.kind == OpKind::collective) {
+      read_perhaps_in_place(id, op);
+    } else {
+      accumulates = op.kind == OpKind::gemm && std::get<GemmShape>(program_.shapes[op.shape]).accumulate;
+      for (const Slice operand : program_.inputs_of(op)) {
+        cells_.for_each(operand, [&](Cell cell) {
+          read(id, cell);
+          touched_by(cell)[1 + op.lane] = place_;
+        });
+      }
+    }
+    for (const Slice operand : program_.outputs_of(op)) {
+      cells_.for_each(operand, [&](Cell cell) {
+        if (accumulates) {
+          read(id, cell);
+        }
+        write(id, cell);
+      });
+    }
+  }
+
+ private:
+  /// The last writer of a cell; behind it, of each lane, where on it the last reader since stands, -1 for none.
+  std::int32_t* touched_by(Cell cell) { return touched_by_.data() + static_cast<std::size_t>(cell) * (1 + lanes_); }
+
+  void read_perhaps_in_place(OpId id, const Op& op) {
+    written_.clear();
+    for (const Slice operand : program_.outputs_of(op)) {
+      cells_.for_each(operand, [&](Cell cell) { written_.push_back(cell); });
+    }
+    for (const Slice operand : program_.inputs_of(op)) {
+      touched_.clear();
+      cells_.for_each(operand, [&](Cell cell) { touched_.push_back(cell); });
+      const bool in_place = may_replace(op);
+      for (const Cell cell : touched_) {
+        read(id, cell);
+        if (!in_place || !is_written(cell)) {
+          touched_by(cell)[1 + op.lane] = place_;
+        }
+      }
+    }
+  }
+
+  /// True when the op, elementwise or collective, may write what it reads from `touched_` into `written_`.
+  [[nodiscard]] bool may_replace(const Op& op) const {
+    if (op.kind == OpKind::elementwise) {
+      return touched_ == written_;
+    }
+    const auto* collective = std::get_if<CollectiveShape>(&program_.shapes[op.shape]);
+    if (collective == nullptr || collective->kind == CollectiveKind::all_to_all) {
+      return false;
+    }
+    if (collective->kind == CollectiveKind::all_reduce) {
+      return touched_ == written_;
+    }
+    const auto place = static_cast<std::size_t>(here_[static_cast<std::size_t>(collective->axis)]);
+    return collective->kind == CollectiveKind::all_gather ? is_part(touched_, written_, place)
+                                                          : is_part(written_, touched_, place);
+  }
+
+  /// Whether `part` is the one at `place` among the equal parts of `whole`.
+  static bool is_part(const std::vector<Cell>& part, const std::vector<Cell>& whole, std::size_t place) {
+    const std::size_t own = place * part.size();
+    return own + part.size() <= whole.size() &&
+           std::equal(part.begin(), part.end(), whole.begin() + static_cast<std::ptrdiff_t>(own));
+  }
+
+  /// Whether the op in hand, which works in place, writes a cell of `touched_`: a reduce-scatter leaves others be.
+  [[nodiscard]] bool is_written(Cell cell) const {
+    return touched_.size() <= written_.size() || std::find(written_.begin(), written_.end(), cell) != written_.end();
+  }
+
+  /// Whether another op has ended before the one in hand starts.
+  [[nodiscard]] bool ended(OpId op) const { return order_.place(op) < finished_[order_.lane(op)]; }
+
+  void read(OpId op, Cell cell) {
+    const OpId writer{*touched_by(cell)};
+    if (writer != there_before && writer != op && (writer == nobody || !ended(writer))) {
+      misread(op, cell, writer);
+    }
+  }
+
+  // What is found is kept out of the way: calls are so much shorter where nothing is.
+
+  [[gnu::noinline]] void misread(OpId op, Cell cell, OpId writer) {
+    if (writer == nobody) {
+      unwritten(op, cell);
+    } else {
+      clash(op, cell, "reads", writer, "writing");
+    }
+  }
+
+  void write(OpId op, Cell cell) {
+    std::int32_t* touched = touched_by(cell);
+    const OpId writer{*touched};
+    if (writer == op) {
+      alone(op, cell, "writes {} twice");
+    } else if (writer >= OpId{0} && !ended(writer)) {
+      clash(op, cell, "writes", writer, "writing");
+    }
+    *touched = static_cast<std::int32_t>(op);
+    for (std::size_t lane = 0; lane < lanes_; ++lane) {
+      const std::int32_t reader = std::exchange(*++touched, -1);
+      if (reader >= finished_[lane]) {
+        read_meanwhile(op, cell, order_.on_lane(lane)[static_cast<std::size_t>(reader)]);
+      }
+    }
+  }
+
+  [[gnu::noinline]] void read_meanwhile(OpId op, Cell cell, OpId reader) {
+    if (reader == op) {
+      alone(op, cell, "reads and writes {} at once");
+    } else {
+      clash(op, cell, "writes", reader, "reading");
+    }
+  }
+
+  void unwritten(OpId op, Cell cell) {
+    findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
+      return fmt::format("{} on rank {} reads {}, which nothing has written", op_in_words(program_, op), rank_,
+                         names_.in_words(cell));
+    });
+  }
+
+  [[gnu::noinline]] void clash(OpId op, Cell cell, std::string_view does, OpId other, std::string_view doing) {
+    findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
+      return fmt::format("{} on rank {} {} {} while {} may still be {} it", op_in_words(program_, op), rank_, does,
+                         names_.in_words(cell), op_in_words(program_, other), doing);
+    });
+  }
+
+  [[gnu::noinline]] void alone(OpId op, Cell cell, const char* does) {
+    findings_.add(FindingKind::hazard, static_cast<std::int32_t>(op), [&] {
+      return fmt::format("{} on rank {} {}", op_in_words(program_, op), rank_,
+                         fmt::format(fmt::runtime(does), names_.in_words(cell)));
+    });
+  }
+
+  const Program& program_;
+  const CellMap& names_;
+  const Order& order_;
+  Rank rank_;
+  Coordinates here_;
+  const RankCells& cells_;
+  Findings& findings_;
+  std::size_t lanes_;
+  std::vector<std::int32_t> touched_by_;    // see touched_by()
+  std::vector<Cell> touched_;               // of the operand in hand
+  std::vector<Cell> written_;               // of the op in hand
+  const std::int32_t* finished_ = nullptr;  // of the op in hand: see Order
+  std::int32_t place_ = 0;                  // the same
+};
+
+bool same_on_all_ranks(const Program& program) {
+  return std::all_of(program.ops.begin(), program.ops.end(),
+                     [](const Op& op) { return op.where.relation == Relation::always; });
+}
+
+void check_rank(const Program& program, const CellMap& cells, const RankCells& mine, const Order& order, Rank rank,
+                Findings& findings) {
+  RankHazards hazards(program, cells, mine, order, rank, findings);
+  for (std::size_t op = 0; op < program.ops.size(); ++op) {
+    const OpId id{static_cast<std::int32_t>(op)};
+    if (order.takes_part(id)) {
+      hazards.visit(id);
+    }
+  }
+}
+
+}  // namespace
+
+void check_hazards(const Program& program, const CellMap& cells, Findings& findings) {
+  const bool shared = same_on_all_ranks(program);
+  Order order(program, 0);
+  for (Rank rank = 0; rank < program.mesh.ranks(); ++rank) {
+    if (!shared && rank > 0) {
+      order = Order(program, rank);
+    }
+    check_rank(program, cells, RankCells(program, cells, program.mesh.coordinates(rank)), order, rank, findings);
+  }
+}
+
+void check_hazards(const Program& program, const CellMap& cells, const RankCells& first, Findings& findings) {
+  check_rank(program, cells, first, Order(program, 0), 0, findings);
+}
+
+}  // namespace commfuse

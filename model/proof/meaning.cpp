@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums, elementwise functions and attention; products have a file of their own.
+#include "model/proof/meaning.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace commfuse {
+
+Meaning::Meaning(const Program& program, const Symmetry* symmetry, Sums& sums, Findings& findings)
+    : program_(program), symmetry_(symmetry), sums_(sums), findings_(findings) {
+  for (const Tensor& tensor : program.tensors) {
+    complete_.push_back(sums.range(0, contributions(program, tensor)));
+  }
+}
+
+Value Meaning::united(Where where, Value value) {
+  const Sums::Union all = sums_.unite(parts_);
+  if (all.twice) {
+    return wrong(where, [&] {
+      const Tensor& tensor = program_.tensors[position(value.tensor)];
+      const std::string block = words({value.tensor, value.row, value.column, complete_[position(value.tensor)]});
+      return tensor.definition == Tensor::Definition::product
+                 ? fmt::format("counts contribution {} to {} twice", *all.twice, block)
+                 : fmt::format("counts {} twice", block);
+    });
+  }
+  value.sum = all.sum;
+  return value;
+}
+
+Value Meaning::sum(Where where, std::span<const Value> values) {
+  parts_.clear();
+  const auto first = std::find_if(values.begin(), values.end(), [](const Value& value) { return value != zero_value; });
+  for (auto value = first; value != values.end(); ++value) {
+    if (is_wrong(*value)) {
+      return wrong_value;
+    }
+    if (*value == zero_value) {
+      continue;
+    }
+    if (value->tensor == no_tensor || value->tensor != first->tensor || value->row != first->row ||
+        value->column != first->column) {
+      return wrong(where, [&] { return fmt::format("adds {} to {}", words(*value), words(*first)); });
+    }
+    parts_.push_back(value->sum);
+  }
+  return first == values.end() ? zero_value : united(where, *first);
+}
+
+Values Meaning::reduced(Where where, const std::vector<Values>& given) {
+  Values total;
+  std::vector<Value> column(given.size());
+  for (std::size_t i = 0; i < given[0].size(); ++i) {
+    for (std::size_t member = 0; member < given.size(); ++member) {
+      column[member] = given[member][i];
+    }
+    total.push_back(sum(where, column));
+  }
+  return total;
+}
+
+Values Meaning::map(Where where, const ElementwiseShape& shape, const std::vector<Values>& inputs) {
+  const std::size_t width = shape.function == Function::swiglu ? 2 : 1;
+  const auto count = static_cast<std::size_t>(shape.rows.blocks) * static_cast<std::size_t>(shape.columns.blocks);
+  Values out;
+  std::vector<Value> column;
+  out.reserve(count);
+  column.reserve(inputs.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    switch (shape.function) {
+      case Function::copy: out.push_back(inputs[0][i]); break;
+      case Function::add:
+        column.clear();
+        for (const Values& input : inputs) {
+          column.push_back(input[i]);
+        }
+        out.push_back(sum(where, column));
+        break;
+      case Function::swiglu:  // a row of the input is twice as wide: block i of the output takes blocks 2i and 2i + 1
+      case Function::gelu:
+      case Function::norm:
+        out.push_back(apply(where, shape.function, std::span(inputs[0]).subspan(width * i, width)));
+        break;
+      case Function::residual: out.push_back(add_residual(where, inputs[0][i], inputs[1][i])); break;
+      case Function::zero: out.push_back(zero_value); break;
+    }
+  }
+  return out;
+}
+
+Value Meaning::apply(Where where, Function function, std::span<const Value> of) {
+  for (const Value& value : of) {
+    if (is_wrong(value)) {
+      return wrong_value;
+    }
+    if (!complete(value)) {
+      return wrong(where, [&] {
+        return fmt::format("applies a nonlinear function to {}, which is not complete", words(value));
+      });
+    }
+  }
+  const auto width = static_cast<std::int32_t>(of.size());
+  const bool pair = width == 1 || (of[1].tensor == of[0].tensor && of[1].row == of[0].row &&
+                                   of[1].column == of[0].column + 1 && of[0].column % 2 == 0);
+  if (!pair) {
+    return wrong(where, [&] { return fmt::format("pairs {} with {} as gate and up", words(of[0]), words(of[1])); });
+  }
+  for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
+    const Tensor& tensor = program_.tensors[i];
+    if (tensor.definition == Tensor::Definition::function && tensor.a == of[0].tensor && tensor.function == function) {
+      return {TensorId{static_cast<std::int32_t>(i)}, of[0].row, of[0].column / width, complete_[i]};
+    }
+  }
+  return wrong(where,
+               [&] { return fmt::format("applies to {} a function that the operation does not", words(of[0])); });
+}
+
+Value Meaning::add_residual(Where where, const Value& a, const Value& b) {
+  if (is_wrong(a) || is_wrong(b)) {
+    return wrong_value;
+  }
+  for (const Value& value : {a, b}) {
+    if (!complete(value)) {
+      return wrong(where, [&] { return fmt::format("adds {}, which is not complete", words(value)); });
+    }
+  }
+  for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
+    const Tensor& tensor = program_.tensors[i];
+    const bool of_both =
+        (tensor.a == a.tensor && tensor.b == b.tensor) || (tensor.a == b.tensor && tensor.b == a.tensor);
+    if (tensor.definition == Tensor::Definition::function && tensor.function == Function::residual && of_both &&
+        a.row == b.row && a.column == b.column) {
+      return {TensorId{static_cast<std::int32_t>(i)}, a.row, a.column, complete_[i]};
+    }
+  }
+  return wrong(where, [&] { return fmt::format("adds {} to {}, which the operation does not", words(b), words(a)); });
+}
+
+Values Meaning::attend(Where where, const AttentionShape& shape, std::span<const std::int32_t> rows,
+                       const Values& queries, const Values& keys) {
+  const auto width = static_cast<std::size_t>(shape.qkv.blocks);
+  Values out;
+  out.reserve(queries.size());
+  for (const std::int32_t row : rows) {
+    for (std::size_t column = 0; column < width; ++column) {
+      std::vector<Value> seen;
+      for (std::size_t key = column; key < keys.size(); key += width) {
+        seen.push_back(keys[key]);
+      }
+      out.push_back(attended(where, queries[out.size()], row, seen, shape.causal));
+    }
+  }
+  return out;
+}
+
+Value Meaning::attended(Where where, const Value& query, std::int32_t row, std::vector<Value>& keys, bool causal) {
+  const bool all = !causal || rows_move(query.tensor);  // where they move, other ranks' queries see other keys
+  if (!all) {
+    keys.resize(static_cast<std::size_t>(row) + 1);
+  }
+  if (is_wrong(query) || std::any_of(keys.begin(), keys.end(), is_wrong)) {
+    return wrong_value;
+  }
+  if (!complete(query)) {
+    return wrong(where, [&] { return fmt::format("attends with {}, which is not complete", words(query)); });
+  }
+  if (query.row != row) {
+    return wrong(where, [&] { return fmt::format("attends with {} as with row {}", words(query), row); });
+  }
+  const auto rows = static_cast<std::size_t>(program_.tensors[position(query.tensor)].rows.blocks);
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const Value wanted{query.tensor, static_cast<std::int32_t>(i), query.column, query.sum};
+    if (i >= rows || keys[i] != wanted) {
+      return wrong(where,
+                   [&] { return fmt::format("attends with {} to {} as key row {}", words(query), words(keys[i]), i); });
+    }
+  }
+  if (all && keys.size() < rows) {
+    return wrong(where, [&] { return fmt::format("attends with {} without key rows {}", words(query), keys.size()); });
+  }
+  for (std::size_t i = 0; i < program_.tensors.size(); ++i) {
+    const Tensor& tensor = program_.tensors[i];
+    if (tensor.definition == Tensor::Definition::attention && tensor.a == query.tensor && tensor.causal == causal) {
+      return {TensorId{static_cast<std::int32_t>(i)}, query.row, query.column, complete_[i]};
+    }
+  }
+  return wrong(where, [&] { return fmt::format("attends with {}, which the operation does not", words(query)); });
+}
+
+}  // namespace commfuse

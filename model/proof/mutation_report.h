@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What becomes of every single mutation of schedules: the proof of the proof. A mutant that passes check_program() and
+// cannot be shown to do the same as the original has survived, and nothing may.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/proof/mutate.h"
+
+namespace commfuse {
+
+enum class Fate : std::uint8_t {
+  caught,      // by check_program()
+  equivalent,  // proved to do the same
+  survived,
+};
+
+std::string_view name_of(Fate fate);
+
+struct MutantResult {
+  std::string schedule;  // name of the program
+  std::int32_t ranks = 0;
+  MutationKind kind = MutationKind::shift;
+  std::string mutation;  // "op 3 (exchange): shift 2 instead of 1"
+  Fate fate = Fate::survived;
+  std::string_view why;  // caught: kind of finding; equivalent: kind of proof; survived: empty
+  std::string finding;   // caught: the first sentence
+};
+
+struct MutationReport {
+  using Outcome = std::pair<Fate, std::string_view>;  // fate and why
+
+  std::int64_t schedules = 0;
+  std::map<MutationKind, std::map<Outcome, std::int64_t>> counts;
+  std::vector<MutantResult> listed;  // in the order of schedules and ops
+
+  /// Over all kinds of mutation.
+  [[nodiscard]] std::int64_t count(Fate fate) const;
+  [[nodiscard]] std::int64_t count(MutationKind kind, Fate fate) const;
+  MutationReport& operator+=(MutationReport&& other);
+};
+
+/// All single mutations of one schedule, one at a time. `list` says which fates are listed one by one. Requires a
+/// program that passed check_program().
+MutationReport mutate(const Program& program, const std::function<bool(Fate)>& list);
+
+}  // namespace commfuse

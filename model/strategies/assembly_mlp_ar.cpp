@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// MLPs under tensor parallelism without sequence parallelism: every rank holds all tokens, normed, and the stream they
+// were normed from; the sum of the ranks' contributions is added to the stream and normed for the next.
+#include "model/check.h"
+#include "model/strategies/assembly.h"
+
+namespace commfuse {
+
+void Assembly::add_mlp_ar(const OperationStage& stage, bool last) {
+  check(stage.activation.has_value(), "an MLP has an activation");
+  const DType dtype = options_.dtype;
+  const Extent hidden{builder_.dimension(stage.contraction, 1), 1};
+  const DimensionId ffn = builder_.dimension(stage.columns, ranks_);
+  const Extent own_up{ffn, stage.columns_per_rank};
+  const Extent own{ffn, 1};
+  const auto held = [&](const std::string& name, BufferRole role) {
+    return builder_.buffer(name, role, tokens_, hidden, dtype);
+  };
+  if (made_.tensor == no_tensor) {
+    begin_with({builder_.input_tensor("stream", tokens_, hidden, dtype), held("stream", BufferRole::input)}, 0, 0);
+    made_ = {builder_.input_tensor("x", tokens_, hidden, dtype), held("x", BufferRole::input)};
+    builder_.initially(builder_.whole(made_.buffer), made_.tensor, 0, 0);
+  }
+  const TensorId w_up =
+      builder_.input_tensor(stage.name + ".up.weight", hidden, {ffn, ranks_ * stage.columns_per_rank}, dtype);
+  const TensorId up = builder_.product_tensor(stage.name + ".up", made_.tensor, w_up);
+  const TensorId activated = builder_.function_tensor(stage.name + ".activated", *stage.activation, up);
+  const TensorId w_down = builder_.input_tensor(stage.name + ".down.weight", {ffn, ranks_}, hidden, dtype);
+  const TensorId down = builder_.product_tensor(stage.name + ".down", activated, w_down);
+  const TensorId added = builder_.function_tensor(stage.name + ".added", Function::residual, down, stream_.tensor);
+  const TensorId normed = builder_.function_tensor(stage.name + ".normed", Function::norm, added);
+
+  Stage site = this->site(stage, made_.buffer,
+                          builder_.buffer(stage.name + ".up.weight", BufferRole::weight, hidden, own_up, dtype),
+                          held(stage.name, last ? BufferRole::output : BufferRole::scratch));
+  site.down = builder_.buffer(stage.name + ".down.weight", BufferRole::weight, own, hidden, dtype);
+  site.stream = stream_.buffer;
+  site.added = held(stage.name + ".added", BufferRole::scratch);
+  site.activation = *stage.activation;
+  builder_.initially(builder_.whole(site.weight), w_up, 0, this->own(stage.columns_per_rank));
+  builder_.initially(builder_.whole(site.down), w_down, this->own(), 0);
+  done_ = strategy_.mlp_ar(site, options_);
+
+  builder_.unfused(GemmShape{.m = tokens_, .n = own_up, .k = hidden, .dtype = dtype});
+  builder_.unfused(ElementwiseShape{.function = *stage.activation, .rows = tokens_, .columns = own, .dtype = dtype});
+  builder_.unfused(GemmShape{.m = tokens_, .n = hidden, .k = own, .dtype = dtype});
+  builder_.unfused(ElementwiseShape{
+      .function = Function::residual, .inputs = 2, .rows = tokens_, .columns = hidden, .dtype = dtype});
+  builder_.unfused(ElementwiseShape{.function = Function::norm, .rows = tokens_, .columns = hidden, .dtype = dtype});
+  made_ = {normed, site.output};
+  stream_ = {added, site.added};
+  if (last) {
+    builder_.finally(builder_.whole(made_.buffer), made_.tensor, 0, 0);
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// PyTorch async-TP (torch/distributed/_symmetric_memory: _pipelined_multi_all_gather_and_consume and
+// _pipelined_produce_and_all2all): every rank puts its own shard into symmetric memory, and copy engines pull it from
+// there, one peer after another; the pulls and the products alternate between two streams. 4 ranks, seen from rank r;
+// m is the copy into symmetric memory, + the sum of the N partial products:
+//
+//   ag_gemm   compute  |m|x[r]    |x[r+1]   |x[r+2]   |x[r+3] |
+//             copy       |<- r+1  |<- r+2   |<- r+3   |           the pull of x[r+3] follows the product of x[r+1]
+//
+//   gemm_rs   compute  |p[r+1]   |p[r+2]   |p[r+3]    |p[r]     |+|
+//             copy               |<- r-1   |<- r-2    |<- r-3   |    p[r+3] follows the first pull: one buffer a stream
+//
+// Product c, pull p, sum s: makespan m + c + (N-1) max(c, p) for ag_gemm; c + (N-1) max(c, p) + s for gemm_rs, and
+// min(c, p) more for an odd N > 1, where the own product stands behind the last pull on its stream.
+//
+// "cp" of different streams cannot overlap, says the source, so they share a lane; that lane's kind costs no SMs. Its
+// barriers are what makes a pull wait for its source here: a pull starts when both ranks are ready for it. Products of
+// the two streams do not run at the same time here.
+#include "model/strategies/strategies.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr Lane copy_engine{LaneKind::copy, 0};
+
+}  // namespace
+
+Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const auto product = [&](std::int32_t step, const Region& shard, const std::vector<OpId>& waits) {
+    return builder.gemm({.a = {shard},
+                         .b = {builder.whole(stage.weight)},
+                         .out = {builder.rows_of(stage.output, along(builder.mesh(), stage.axis, step))},
+                         .waits = waits});
+  };
+  if (stage.ranks == 1) {
+    return {product(0, builder.whole(stage.input), stage.ready)};
+  }
+  const BufferId symmetric = stage.scratch("symmetric", 1, stage.input);
+  const BufferId gathered = stage.scratch("gathered", stage.ranks - 1, stage.input);
+  const OpId put = builder.elementwise({.function = Function::copy,
+                                        .inputs = {{builder.whole(stage.input)}},
+                                        .out = {builder.whole(symmetric)},
+                                        .waits = stage.ready});
+  std::vector<OpId> products{product(0, builder.whole(stage.input), {})};
+  for (std::int32_t step = 1; step < stage.ranks; ++step) {
+    const Region pulled = builder.rows_of(gathered, step - 1);
+    const OpId pull = builder.exchange({.lane = copy_engine,
+                                        .axis = stage.axis,
+                                        .shift = -step,
+                                        .send = {builder.whole(symmetric)},
+                                        .receive = {pulled},
+                                        .wire = options.dtype,
+                                        .waits = {step == 1 ? put : products[static_cast<std::size_t>(step) - 2]}});
+    products.push_back(product(step, pulled, {pull}));
+  }
+  return {products.back()};
+}
+
+Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const std::int32_t ranks = stage.ranks;
+  const auto product = [&](std::int32_t step, const Region& out, const std::vector<OpId>& waits) {
+    const Index shard = along(builder.mesh(), stage.axis, step);
+    return builder.gemm(
+        {.a = {builder.rows_of(stage.input, shard)}, .b = {builder.whole(stage.weight)}, .out = {out}, .waits = waits});
+  };
+  if (ranks == 1) {
+    return {product(0, builder.whole(stage.output), stage.ready)};
+  }
+  const BufferId symmetric = stage.scratch("symmetric", 2, stage.output);  // one slot a stream
+  const BufferId pulled = stage.scratch("pulled", ranks - 1, stage.output);
+  const BufferId own = stage.scratch("own", 1, stage.output);
+  std::vector<Operand> parts;
+  std::vector<OpId> pulls;
+  /// The pull of two steps before, which the stream of this step does first.
+  const auto stream = [&](std::int32_t step) {
+    return step < 3 ? std::vector<OpId>{} : std::vector{pulls[static_cast<std::size_t>(step) - 3]};
+  };
+  for (std::int32_t step = 1; step < ranks; ++step) {
+    const Region slot = builder.rows_of(symmetric, step % 2);
+    const OpId produced = product(step, slot, step == 1 ? stage.ready : stream(step));
+    parts.push_back({builder.rows_of(pulled, step - 1)});
+    pulls.push_back(builder.exchange({.lane = copy_engine,
+                                      .axis = stage.axis,
+                                      .shift = step,
+                                      .send = {slot},
+                                      .receive = parts.back(),
+                                      .wire = options.dtype,
+                                      .waits = {produced}}));
+  }
+  // The own product is on the stream of the even steps.
+  product(0, builder.whole(own), stream(ranks % 2 == 0 ? ranks : ranks + 1));
+  parts.push_back({builder.whole(own)});
+  return {builder.elementwise(
+      {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};
+}
+
+}  // namespace commfuse

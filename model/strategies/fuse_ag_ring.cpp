@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// FuseAG, ring form (CommFuse Alg 1, Fig 6): a rank multiplies the shard it holds while that same shard moves on.
+//
+//            step 0     step 1     step 2     step 3          (4 ranks, seen from rank r)
+//   compute  shard r    shard r-1  shard r-2  shard r-3
+//   comm     r   ->     r-1 ->     r-2 ->     idle
+//
+// Per rank N products and N-1 transfers of one shard. Product c, transfer p: makespan c + (N-1) max(c, p).
+//
+// In m parts a shard: 1 + (N-1) m products, (N-1) m transfers, makespan max(N c, (N-1) p + c/m). Both ways round, each
+// on lanes of its own (method.md 1.6):
+//
+//   halves   compute  r | first half of r-1, second half of r+1 | r-2, r+2 | ...   2 (N-1) transfers of half a shard
+//            c + (N-1) max(c, p/2)
+//   shards   compute  r | r-1 | r+1 | r-2 | r+2 ...                                  N-1 transfers, floor(N/2) one way
+//            max(N c, p + (N-1) c, A p + (N-2A+1) c) with A = floor(N/2)
+#include "model/strategies/fuse_ag.h"
+#include "model/strategies/strategies.h"
+
+namespace commfuse {
+
+namespace {
+
+/// One block of every shard, where a rank's own is given: that of the rank `steps` further along the ring.
+Region further(Region own, const Stage& stage, std::int32_t steps) {
+  IndexTerm& term = own.row.terms[static_cast<std::size_t>(stage.axis)];
+  term = {term.scale, wrapped(steps, stage.ranks)};
+  return own;
+}
+
+/// What goes on along one chain.
+struct Chain {
+  ExchangeSpec exchange;  // its last; what that received goes on next, and their lane keeps them in order
+  Region own;             // what the rank's own block gives
+};
+
+Chain start_of(const Way& way, const Stage& stage, const StrategyOptions& options, BufferId gathered,
+               CommLanes& lanes) {
+  const std::uint16_t lane = lanes.of(way.chain);
+  return {.exchange = {.lane = {LaneKind::comm, lane},
+                       .axis = stage.axis,
+                       .shift = way.shift,
+                       .send = Operand(stage.rows_of(stage.input, way.block)),
+                       .receive = Operand(stage.rows_of(gathered, 0)),
+                       .wire = options.dtype,
+                       .waits = lanes.first_waits(lane, stage)},
+          .own = stage.rows_of(stage.output, stage.shard(0) + way.block)};
+}
+
+}  // namespace
+
+Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const BufferId gathered =
+      stage.ranks > 1 ? stage.scratch("gathered", (stage.ranks - 1) * stage.cuts, stage.input) : stage.input;
+  const std::vector<Track> tracks = tracks_of(stage, options.directions);
+  std::vector<Chain> chains(static_cast<std::size_t>(chains_of(tracks)));
+  std::int32_t row = 0;
+  CommLanes lanes(options.lanes);
+  builder.expect(std::int64_t{2} * stage.ranks * chains_of(tracks));
+  return multiply_what_comes(stage, options.group, [&](std::int32_t step, Pieces& pieces) {
+    for (const Track& track : tracks) {
+      if (step > track.reach) {
+        continue;
+      }
+      Piece& piece = pieces.emplace_back();
+      for (const Way& way : track.ways) {
+        Chain& chain = chains[static_cast<std::size_t>(way.chain)];
+        ExchangeSpec& exchange = chain.exchange;
+        if (step == 1) {
+          chain = start_of(way, stage, options, gathered, lanes);
+        } else {
+          exchange.send.front() = exchange.receive.front();
+          exchange.waits.clear();
+        }
+        exchange.receive.front().row.constant = stage.grain * row++;
+        const OpId arrived = builder.exchange(exchange);
+        stack(piece.rows, exchange.receive.front());
+        stack(piece.results, further(chain.own, stage, -way.shift * step));
+        piece.arrived.push_back({arrived, exchange.lane.number});
+      }
+    }
+  });
+}
+
+}  // namespace commfuse

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// FuseRS over the shards of a weight's gradient: dw = dy^T x sums over the tokens of all ranks. Every rank makes its
+// part of one shard after the other, the own one last, and each goes on its way under the next. dx follows and hides
+// what is left, as does the next layer if that is not enough. p[j] is the rank's part of shard j of dw, m[j] a running
+// sum:
+//
+//            step 0     step 1     step 2     step 3                          (4 ranks, seen from rank r)
+//   compute  p[r-1]     p[r-2]     p[r-3]     p[r]       dx ....       (ring; direct: p[r+1], p[r+2], p[r+3], p[r])
+//   aux                 +          +          +
+//   comm     idle       m[r-1] ->  m[r-2] ->  m[r-3] ->
+//
+// The direct form adds up all parts at the end, on the aux lane. Product c, transfer p, add a, dx d: the ring with its
+// adds on aux has dw at E(N-1), E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a; makespan max(N c + d, E(N-1)). Adds on
+// the compute lane cost time between the products, and the last comes after dx.
+#include "model/strategies/fuse_steps.h"
+#include "model/strategies/strategies.h"
+#include "model/strategies/weight_shards.h"
+
+namespace commfuse {
+
+Done fuse_gradient_rs(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const WeightShards weight(stage);
+  ScatterSteps scatter(stage, options, stage.gradient, ScatterSteps::Room::two);
+  for (std::int32_t step = 0; step < stage.ranks; ++step) {
+    const Index shard = scatter.shard(step, weight.width());
+    scatter.take(step, builder.gemm({.a = {weight.columns_of_shard(stage.input, shard)},
+                                     .b = {builder.whole(stage.saved)},
+                                     .out = {scatter.place(step)},
+                                     .waits = step == 0 ? stage.ready : scatter.free(step),
+                                     .transpose_a = true}));
+  }
+  const OpId done = builder.gemm(
+      {.a = {builder.whole(stage.input)}, .b = {builder.whole(stage.weight)}, .out = {builder.whole(stage.output)}});
+  scatter.finish(LaneKind::aux);
+  return {done};
+}
+
+}  // namespace commfuse

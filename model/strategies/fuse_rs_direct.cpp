@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// FuseRS, direct form with N buffers (CommFuse Fig 9b): every partial product goes straight to the rank that owns it,
+// while the next one is computed; the owner sums its N buffers at the end.
+//
+//            step 0     step 1       step 2       step 3          (4 ranks, seen from rank r)
+//   compute  p[r+1]     p[r+2]       p[r+3]       p[r]   sum
+//   comm     idle       p[r+1] ->    p[r+2] ->    p[r+3] ->
+//
+// Product c, transfer p, sum s: makespan c + (N-1) max(c, p) + s (method.md 1.6).
+//
+// N products, N-1 transfers, one add. On L lanes transfer i starts when product i and transfer i-L have ended. With m
+// parts a shard 1 + (N-1) m products, (N-1) m transfers, makespan max(N c, (N-1) p + c/m) + s. Groups multiply g shards
+// at once, then what is left over, then the own shard.
+//
+// Summed on arrival, what came in under a product is added up after it, or as soon as it is there on a lane of its own;
+// N-2 adds from 3 ranks on, the last one with the own product (aux lane; in[i] comes during step i+1):
+//
+//   aux                            in[0]+in[1]  ...      +in[2]+p[r]
+#include <algorithm>
+
+#include "model/strategies/rings.h"
+#include "model/strategies/strategies.h"
+
+namespace commfuse {
+
+namespace {
+
+class DirectSum {
+ public:
+  DirectSum(const Stage& stage, const StrategyOptions& options)
+      : stage_(stage),
+        builder_(stage.builder),
+        options_(options),
+        peers_(stage.ranks - 1),
+        // One that is being computed and one on each lane, in whole groups and at least two of these.
+        slots_(((std::max(options.lanes, options.group) - 1) / options.group + 2) * options.group),
+        partial_(stage.scratch("partial", slots_ * stage.cuts, stage.output)),
+        inbox_(stage.scratch("inbox", peers_ * stage.cuts, stage.output)),  // one slot a sender
+        own_(stage.scratch("own", stage.cuts, stage.output)),
+        lanes_(options.lanes) {}
+
+  Done run() {
+    for (std::int32_t step = 0; step < peers_; ++step) {
+      const bool starts_group = step % options_.group == 0;
+      for (std::int32_t part = 0; part < stage_.cuts; ++part) {
+        if (starts_group) {
+          product_ = multiply(step, std::min(step + options_.group, peers_), part);
+        }
+        send(step, part);
+      }
+      if (starts_group && options_.sum == Sum::arrival && step > summed_) {
+        add_up(step, {}, stage_.rows_of(inbox_, 0, stage_.cuts));
+      }
+    }
+    product_ = stage_.multiply({.a = {stage_.rows_of(stage_.input, stage_.shard(0), stage_.cuts)},
+                                .b = {builder_.whole(stage_.weight)},
+                                .out = {builder_.whole(own_)}});
+    return {add_up(peers_, {builder_.whole(own_)}, builder_.whole(stage_.output))};
+  }
+
+ private:
+  [[nodiscard]] Flight& sent(std::int32_t step, std::int32_t part) {
+    return sent_[static_cast<std::size_t>(step) * static_cast<std::size_t>(stage_.cuts) +
+                 static_cast<std::size_t>(part)];
+  }
+  [[nodiscard]] Region slot(std::int32_t step, std::int32_t part) const {
+    return stage_.rows_of(partial_, step % slots_ * stage_.cuts + part);
+  }
+
+  /// One part for the owners of steps first to end - 1.
+  OpId multiply(std::int32_t first, std::int32_t end, std::int32_t part) {
+    Operand input;
+    Operand results;
+    std::vector<Flight> in_slots;
+    for (std::int32_t step = first; step < end; ++step) {
+      stack(input, stage_.rows_of(stage_.input, stage_.shard(1 + step) + part));
+      stack(results, slot(step, part));
+      if (step >= slots_) {
+        in_slots.push_back(sent(step - slots_, part));
+      }
+    }
+    const bool very_first = first == 0 && part == 0;
+    return stage_.multiply({.a = input,
+                            .b = {builder_.whole(stage_.weight)},
+                            .out = results,
+                            .waits = very_first ? Waits(stage_.ready) : landed(in_slots)});
+  }
+
+  void send(std::int32_t step, std::int32_t part) {
+    const std::uint16_t lane = lanes_.of(step);
+    // The lane's transfer before may have waited for the same product.
+    const bool waited = step - options_.lanes >= step / options_.group * options_.group;
+    const OpId exchange = builder_.exchange({.lane = {LaneKind::comm, lane},
+                                             .axis = stage_.axis,
+                                             .shift = step + 1,
+                                             .send = {slot(step, part)},
+                                             .receive = {stage_.rows_of(inbox_, step * stage_.cuts + part)},
+                                             .wire = options_.dtype,
+                                             .waits = waited ? std::vector<OpId>{} : std::vector{product_}});
+    sent_.push_back({exchange, lane});
+  }
+
+  /// The sum so far, which lies in the first slot of the inbox, the slots after it up to `end`, and `own`.
+  OpId add_up(std::int32_t end, const Operand& own, const Region& out) {
+    std::vector<Operand> inputs{{stage_.rows_of(inbox_, 0, stage_.cuts)}};
+    std::vector<Flight> arrivals;
+    for (std::int32_t step = summed_; step < end; ++step) {
+      inputs.push_back({stage_.rows_of(inbox_, step * stage_.cuts, stage_.cuts)});
+    }
+    for (std::int32_t step = summed_ == 1 ? 0 : summed_; step < end; ++step) {
+      arrivals.push_back(sent(step, stage_.cuts - 1));
+    }
+    summed_ = end;
+    Waits waits = landed(arrivals);
+    const LaneKind lane = options_.sum == Sum::arrival ? options_.add_lane : LaneKind::compute;
+    if (!own.empty()) {
+      inputs.push_back(own);
+      if (lane != LaneKind::compute) {
+        waits.push_back(product_);
+      }
+    }
+    return builder_.elementwise(
+        {.lane = {lane, 0}, .function = Function::add, .inputs = inputs, .out = {out}, .waits = waits});
+  }
+
+  const Stage& stage_;
+  ProgramBuilder& builder_;
+  const StrategyOptions& options_;
+  std::int32_t peers_;
+  std::int32_t slots_;
+  BufferId partial_;
+  BufferId inbox_;
+  BufferId own_;
+  CommLanes lanes_;
+  std::vector<Flight> sent_;  // by step and part
+  std::int32_t summed_ = 1;   // slots of the inbox in the sum so far
+  OpId product_{};
+};
+
+}  // namespace
+
+Done fuse_rs_direct(const Stage& stage, const StrategyOptions& options) {
+  return stage.ranks == 1 ? multiply_alone(stage) : DirectSum(stage, options).run();
+}
+
+}  // namespace commfuse

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// FuseRS, ring-accumulate form (CommFuse Alg 2, Fig 7): running sums travel round the ring, each rank adds its
+// partial product to the sum that has just come in; the own shard comes last.
+//
+//            step 0     step 1       step 2       step 3          (4 ranks, seen from rank r)
+//   compute  p[r-1]     p[r-2] +     p[r-3] +     p[r] +          + adds what came in during the step
+//   comm     idle       m[r-1] ->    m[r-2] ->    m[r-3] ->
+//
+// Product c, transfer p, add a: makespan c + (N-1) (max(c, p) + a) with the add on the compute lane; with the add on
+// its own lane E(0) = c, E(i) = max((i+1) c, E(i-1) + p) + a, makespan E(N-1) (method.md 1.6).
+//
+// N products, N-1 transfers, N-1 adds. Parts of shards and rings both ways are FuseAG's (fuse_ag_ring.cpp) run
+// backwards: with m parts m times as many transfers, adds and products, the own shard's product excepted; halves: two
+// transfers a step, makespan c + (N-1) (max(c, p/2) + a); shards: one add less, the last one of three. Groups multiply
+// g shards at once, then what is left over, then the own shard; sums still travel and are added one by one.
+#include <algorithm>
+#include <functional>
+
+#include "model/strategies/rings.h"
+#include "model/strategies/strategies.h"
+
+namespace commfuse {
+
+namespace {
+
+/// A partial product for what is `distance` transfers further along a track. At distance 0, the own shard, tracks end:
+/// where whole shards come both ways, two of them in the same rows.
+struct Partial {
+  std::int32_t distance = 0;
+  std::vector<Track> tracks;
+  [[nodiscard]] const Track& track() const { return tracks.front(); }
+  [[nodiscard]] bool own() const { return distance == 0; }
+  [[nodiscard]] bool first() const { return distance == track().reach; }  // nothing comes in to be added to
+};
+
+/// FuseAG's order backwards.
+std::vector<Partial> partials_of(const std::vector<Track>& tracks) {
+  std::vector<Partial> partials;
+  const std::vector<Track> backwards(tracks.rbegin(), tracks.rend());
+  for (std::int32_t distance = tracks.front().reach; distance >= 0; --distance) {
+    for (const Track& track : backwards) {
+      const bool same_rows = !partials.empty() && partials.back().own() &&
+                             partials.back().track().ways.front().block == track.ways.front().block;
+      if (same_rows) {
+        partials.back().tracks.push_back(track);
+      } else if (distance <= track.reach) {
+        partials.push_back({distance, {track}});
+      }
+    }
+  }
+  return partials;
+}
+
+class RingSum {
+ public:
+  RingSum(const Stage& stage, const StrategyOptions& options)
+      : stage_(stage),
+        options_(options),
+        tracks_(tracks_of(stage, options.directions)),
+        partials_(partials_of(tracks_)),
+        own_(static_cast<std::size_t>(std::find_if(partials_.begin(), partials_.end(), std::mem_fn(&Partial::own)) -
+                                      partials_.begin())),
+        slots_(2 * std::max(static_cast<std::size_t>(options.group), tracks_.size())),
+        // Two slots each are enough: a step sends from one and receives into the other.
+        sum_(stage.scratch("sum", 2 * chains_of(tracks_), stage.output)),
+        partial_(stage.scratch("partial", static_cast<std::int32_t>(slots_) * blocks(), stage.output)),
+        lanes_(options.lanes),
+        summed_(static_cast<std::size_t>(chains_of(tracks_))),
+        added_(partials_.size(), nothing) {}
+
+  Done run() {
+    std::size_t multiplied = 0;
+    for (std::size_t i = 0; i < partials_.size(); ++i) {
+      const std::vector<Flight> brought = receive(partials_[i]);
+      if (i == multiplied) {
+        multiplied = multiply(i);
+      }
+      const OpId summed = partials_[i].first() ? product_ : add(i, brought);
+      for_each_way(partials_[i], [&](const Track&, const Way& way) { summed_[at(way)] = summed; });
+    }
+    return {added_.back()};
+  }
+
+ private:
+  static constexpr OpId nothing{-1};
+  static std::size_t at(const Way& way) { return static_cast<std::size_t>(way.chain); }
+  template <class Visit>
+  static void for_each_way(const Partial& partial, const Visit& visit) {
+    for (const Track& track : partial.tracks) {
+      for (const Way& way : track.ways) {
+        visit(track, way);
+      }
+    }
+  }
+
+  /// Of a partial product.
+  [[nodiscard]] std::int32_t blocks() const { return static_cast<std::int32_t>(tracks_.front().ways.size()); }
+  [[nodiscard]] Region slot(std::size_t i) const {
+    return stage_.rows_of(partial_, static_cast<std::int32_t>(i % slots_) * blocks(), blocks());
+  }
+  [[nodiscard]] Region sum(const Track& track, const Way& way, std::int32_t distance) const {
+    return stage_.rows_of(sum_, (track.reach - distance) % 2 * chains_of(tracks_) + way.chain);
+  }
+  [[nodiscard]] Operand sums(const Track& track, std::int32_t distance) const {
+    Operand rows;
+    for (const Way& way : track.ways) {
+      stack(rows, sum(track, way, distance));
+    }
+    return rows;
+  }
+  /// Rows of the shards that the ways lead to, from where their first one lies.
+  [[nodiscard]] Operand rows(BufferId buffer, const Partial& partial) const {
+    Operand rows;
+    for (const Way& way : partial.track().ways) {
+      const Index shard = buffer == stage_.input ? stage_.shard(way.shift * partial.distance) : Index{0};
+      stack(rows, stage_.rows_of(buffer, shard + way.block));
+    }
+    return rows;
+  }
+
+  /// The running sums that a partial product is added to.
+  std::vector<Flight> receive(const Partial& partial) {
+    std::vector<Flight> flights;
+    if (partial.first()) {
+      return flights;
+    }
+    for_each_way(partial, [&](const Track& track, const Way& way) {
+      const std::uint16_t lane = lanes_.of(way.chain);
+      const OpId exchange = stage_.builder.exchange({.lane = {LaneKind::comm, lane},
+                                                     .axis = stage_.axis,
+                                                     .shift = way.shift,
+                                                     .send = {sum(track, way, partial.distance + 1)},
+                                                     .receive = {sum(track, way, partial.distance)},
+                                                     .wire = options_.dtype,
+                                                     .waits = {summed_[at(way)]}});
+      flights.push_back({exchange, lane});
+    });
+    return flights;
+  }
+
+  /// The group of partial products that begins here, or all of the own shard. Returns the one after them.
+  std::size_t multiply(std::size_t first) {
+    const std::size_t end =
+        first == own_ ? partials_.size() : std::min(own_, first + static_cast<std::size_t>(options_.group));
+    Operand input;
+    Operand results;
+    std::vector<OpId> waits = first == 0 ? stage_.ready : std::vector<OpId>{};
+    for (std::size_t i = first; i < end; ++i) {
+      stack(input, rows(stage_.input, partials_[i]));
+      stack(results, partials_[i].first() ? sums(partials_[i].track(), partials_[i].distance) : Operand{slot(i)});
+      // On its own lane the add of the slot's last use may still be reading it.
+      if (options_.add_lane == LaneKind::aux && i >= slots_ && added_[i - slots_] != nothing) {
+        waits = {added_[i - slots_]};
+      }
+    }
+    product_ =
+        stage_.multiply({.a = input, .b = {stage_.builder.whole(stage_.weight)}, .out = results, .waits = waits});
+    return end;
+  }
+
+  OpId add(std::size_t i, const std::vector<Flight>& brought) {
+    const Partial& partial = partials_[i];
+    std::vector<Operand> inputs;
+    for (const Track& track : partial.tracks) {
+      inputs.push_back(sums(track, partial.distance));
+    }
+    inputs.push_back({slot(i)});
+    Waits waits = landed(brought);
+    if (options_.add_lane == LaneKind::aux) {
+      waits.push_back(product_);
+    }
+    added_[i] = stage_.builder.elementwise(
+        {.lane = {options_.add_lane, 0},
+         .function = Function::add,
+         .inputs = inputs,
+         .out = partial.own() ? rows(stage_.output, partial) : sums(partial.track(), partial.distance),
+         .waits = waits});
+    return added_[i];
+  }
+
+  const Stage& stage_;
+  const StrategyOptions& options_;
+  std::vector<Track> tracks_;
+  std::vector<Partial> partials_;
+  std::size_t own_;    // the first of the own shard
+  std::size_t slots_;  // for partial products
+  BufferId sum_;
+  BufferId partial_;
+  CommLanes lanes_;
+  std::vector<OpId> summed_;  // by chain: made the sum that goes on next
+  std::vector<OpId> added_;   // by partial product
+  OpId product_{};
+};
+
+}  // namespace
+
+Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options) {
+  return stage.ranks == 1 ? multiply_alone(stage) : RingSum(stage, options).run();
+}
+
+}  // namespace commfuse

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bound of kernels that communicate themselves (Flux, TileLink, cuBLASMp): one product kernel a site, whose tiles
+// are loaded from, or stored to, other ranks while it runs. It is no implementation. The product loses nothing by being
+// cut: every part takes its share of the whole kernel. What the kernel moves goes straight to where it belongs at the
+// fastest rate there is, without launch, latency or SMs, and sums are added up in passing. 4 ranks, seen from rank r;
+// each shard consists of m blocks (sub_slices) that move and are multiplied one by one:
+//
+//   ag_gemm   compute  |x[r]    :x[r-1]  :x[r-2]  :x[r-3] |
+//             kernel   |-> r+1  |-> r+2  |-> r+3  |
+//
+//   gemm_rs   compute  |p[r+1]  :p[r+2]  :p[r+3]  :p[r]    |
+//             kernel    |-> r+1  |-> r+2  |-> r+3  |
+//
+// Kernel C, transfers of the N-1 shards together T: makespan max(C, T + C/(N m)), and C for one rank.
+#include "model/strategies/partials_to_owners.h"
+#include "model/strategies/strategies.h"
+
+namespace commfuse {
+
+namespace {
+
+constexpr Lane in_kernel{LaneKind::kernel, 0};
+
+}  // namespace
+
+Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const std::int32_t ranks = stage.ranks;
+  const std::int32_t cuts = stage.cuts;
+  const BufferId gathered = ranks > 1 ? stage.scratch("gathered", (ranks - 1) * cuts, stage.input) : stage.input;
+  const auto multiply = [&](std::int32_t step, std::int32_t block, const Region& held,
+                            const std::vector<OpId>& arrived) {
+    const Index shard = along(builder.mesh(), stage.axis, -step, cuts);
+    return builder.gemm({.a = {held},
+                         .b = {builder.whole(stage.weight)},
+                         .out = {builder.rows_of(stage.output, shard + block)},
+                         .waits = arrived,
+                         .kernel_rows = ranks * cuts});
+  };
+  OpId last{};
+  for (std::int32_t block = 0; block < cuts; ++block) {
+    last = multiply(0, block, builder.rows_of(stage.input, block), stage.ready);
+  }
+  for (std::int32_t step = 1; step < ranks; ++step) {
+    for (std::int32_t block = 0; block < cuts; ++block) {
+      const Region received = builder.rows_of(gathered, (step - 1) * cuts + block);
+      const OpId arrived = builder.exchange({.lane = in_kernel,
+                                             .axis = stage.axis,
+                                             .shift = step,
+                                             .send = {builder.rows_of(stage.input, block)},
+                                             .receive = {received},
+                                             .wire = options.dtype,
+                                             .waits = step + block == 1 ? stage.ready : std::vector<OpId>{}});
+      last = multiply(step, block, received, {arrived});
+    }
+  }
+  return {last};
+}
+
+Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+  return partials_to_owners(stage, options, {.transfers = in_kernel, .sum = in_kernel, .one_kernel = true});
+}
+
+}  // namespace commfuse

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/strategies/scope.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+
+namespace {
+
+OperationStage stage_of(SiteName site, bool gated_mlp) {
+  const std::string name{name_of(site)};
+  switch (site) {
+    case SiteName::qkv: return {.name = name, .kind = SiteKind::ag_gemm, .contraction = "hidden", .columns = "qkv"};
+    case SiteName::out_proj:
+      return {.name = name, .kind = SiteKind::gemm_rs, .contraction = "attention", .columns = "hidden"};
+    case SiteName::gate_up:
+      return {.name = name,
+              .kind = SiteKind::ag_gemm,
+              .contraction = "hidden",
+              .columns = "ffn",
+              .columns_per_rank = gated_mlp ? 2 : 1};
+    case SiteName::down: return {.name = name, .kind = SiteKind::gemm_rs, .contraction = "ffn", .columns = "hidden"};
+  }
+  return {};
+}
+
+OperationStage reduced_mlp(const char* name, bool gated_mlp) {
+  return {.name = name,
+          .kind = SiteKind::mlp_ar,
+          .contraction = "hidden",
+          .columns = "ffn",
+          .columns_per_rank = gated_mlp ? 2 : 1,
+          .activation = gated_mlp ? Function::swiglu : Function::gelu};
+}
+
+/// Up and down, then back.
+Operation data_parallel_mlp() {
+  const auto layer = [](const char* name, SiteKind kind, const char* contraction, const char* columns) {
+    return OperationStage{
+        .name = name, .kind = kind, .contraction = contraction, .columns = columns, .contraction_is_cut = true};
+  };
+  return {
+      "data_parallel",
+      {layer("up", SiteKind::weight_ag_gemm, "hidden", "ffn"), layer("down", SiteKind::weight_ag_gemm, "ffn", "hidden"),
+       layer("down_backward", SiteKind::gradient_rs, "ffn", "hidden"),
+       layer("up_backward", SiteKind::gradient_rs, "hidden", "ffn")}};
+}
+
+/// Sites are products of dense layers with plain attention.
+void require_dense(Scope scope, const Transformer& model) {
+  for (const SiteName site : sites_of(scope)) {
+    const bool is_mlp = site == SiteName::gate_up || site == SiteName::down;
+    if (is_mlp ? model.experts.has_value() : model.latent.has_value()) {
+      throw ConfigError(fmt::format("scope {} needs {}, and {} has {}; choose another scope or a dense model",
+                                    name_of(scope), is_mlp ? "a plain MLP" : "plain attention", model.name,
+                                    is_mlp ? "experts" : "latent attention"));
+    }
+  }
+}
+
+SiteKind backward_of(SiteKind kind) {
+  return kind == SiteKind::ag_gemm ? SiteKind::ag_gemm_backward : SiteKind::gemm_rs_backward;
+}
+
+}  // namespace
+
+std::string_view name_of(Scope scope) {
+  switch (scope) {
+    case Scope::qkv: return "qkv";
+    case Scope::out_proj: return "out_proj";
+    case Scope::gate_up: return "gate_up";
+    case Scope::down: return "down";
+    case Scope::attention: return "attention";
+    case Scope::mlp: return "mlp";
+    case Scope::layer: return "layer";
+    case Scope::mlp_ar: return "mlp_ar";
+    case Scope::qkv_backward: return "qkv_backward";
+    case Scope::out_proj_backward: return "out_proj_backward";
+    case Scope::gate_up_backward: return "gate_up_backward";
+    case Scope::down_backward: return "down_backward";
+    case Scope::ulysses: return "ulysses";
+    case Scope::fsdp_gate_up: return "fsdp_gate_up";
+    case Scope::data_parallel: return "data_parallel";
+  }
+  return "";
+}
+
+std::optional<Scope> scope_named(std::string_view name) {
+  for (const Scope scope : all_scopes) {
+    if (name_of(scope) == name) {
+      return scope;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<SiteName> sites_of(Scope scope) {
+  switch (scope) {
+    case Scope::qkv:
+    case Scope::qkv_backward: return {SiteName::qkv};
+    case Scope::out_proj:
+    case Scope::out_proj_backward: return {SiteName::out_proj};
+    case Scope::gate_up:
+    case Scope::gate_up_backward:
+    case Scope::fsdp_gate_up: return {SiteName::gate_up};
+    case Scope::down:
+    case Scope::down_backward:
+    case Scope::data_parallel: return {SiteName::down};
+    case Scope::attention:
+    case Scope::ulysses: return {SiteName::qkv, SiteName::out_proj};
+    case Scope::mlp: return {SiteName::gate_up, SiteName::down};
+    case Scope::layer: return {SiteName::qkv, SiteName::out_proj, SiteName::gate_up, SiteName::down};
+    case Scope::mlp_ar: return {SiteName::gate_up, SiteName::down, SiteName::gate_up, SiteName::down};
+  }
+  return {};
+}
+
+Operation operation_of(Scope scope, bool gated_mlp) {
+  if (scope == Scope::data_parallel) {
+    return data_parallel_mlp();
+  }
+  Operation operation{.name = std::string{name_of(scope)}, .stages = {}};
+  if (scope == Scope::mlp_ar) {
+    operation.stages = {reduced_mlp("mlp1", gated_mlp), reduced_mlp("mlp2", gated_mlp)};
+    return operation;
+  }
+  const bool chained = sites_of(scope).size() > 1;
+  for (const SiteName site : sites_of(scope)) {
+    OperationStage stage = stage_of(site, gated_mlp);
+    if (chained && site == SiteName::gate_up) {
+      stage.activation = gated_mlp ? Function::swiglu : Function::gelu;
+    }
+    if (chained && site == SiteName::out_proj) {
+      stage.kind = SiteKind::attention_rs;
+    }
+    if (is_backward(scope)) {
+      stage.kind = backward_of(stage.kind);
+    }
+    if (scope == Scope::fsdp_gate_up) {
+      stage.kind = SiteKind::weight_ag_gemm;
+    }
+    if (scope == Scope::layer) {
+      stage.norm = stage.kind == SiteKind::ag_gemm;
+      stage.residual = !stage.norm;
+    }
+    if (scope == Scope::ulysses) {
+      stage.kind = site == SiteName::qkv ? SiteKind::gemm_a2a : SiteKind::attention_a2a;
+    }
+    operation.stages.push_back(stage);
+  }
+  return operation;
+}
+
+std::vector<SiteKind> kinds_of(const Operation& operation) {
+  std::vector<SiteKind> kinds;
+  for (const OperationStage& stage : operation.stages) {
+    kinds.push_back(stage.kind);
+  }
+  return kinds;
+}
+
+std::vector<SiteKind> kinds_of(Scope scope) { return kinds_of(operation_of(scope, true)); }
+
+bool is_backward(Scope scope) {
+  return scope == Scope::qkv_backward || scope == Scope::out_proj_backward || scope == Scope::gate_up_backward ||
+         scope == Scope::down_backward;
+}
+
+bool has_attention(Scope scope) {
+  return scope == Scope::attention || scope == Scope::layer || scope == Scope::ulysses;
+}
+
+std::vector<Quantity> quantities_of(const Transformer& model, const Load& load) {
+  return {{"tokens", load.tokens()},
+          {"batch", load.batch},
+          {"hidden", model.hidden},
+          {"qkv", (model.heads + 2 * model.kv_heads) * model.head_dim},
+          {"attention", model.heads * model.head_dim},
+          {"head", model.head_dim},
+          {"ffn", model.ffn}};
+}
+
+Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
+  Flops total;
+  for (const SiteName site : sites_of(scope)) {
+    total += flops_of(site_of(model, site, load.tokens()));
+  }
+  if (is_backward(scope)) {
+    total += total;
+  }
+  if (scope == Scope::data_parallel) {
+    total = Flops{6.0 * total.count};  // up and down have the same; forward one product each, backward two
+  }
+  if (has_attention(scope)) {
+    const auto width = static_cast<double>(model.heads * model.head_dim);
+    total += Flops{2.0 * static_cast<double>(load.tokens()) * static_cast<double>(load.seq) * width};
+  }
+  return total;
+}
+
+void require_divisible(Scope scope, const Transformer& model, const Load& load, int ranks) {
+  require_dense(scope, model);
+  for (const SiteName site : sites_of(scope)) {
+    require_divisible(model, site, load.tokens(), ranks);
+  }
+  if (scope == Scope::data_parallel) {
+    require_divisible_hidden(model, ranks);
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backward passes without overlap, in the order in which Megatron-Core has them:
+//
+//   ag_gemm_backward   comm     |ag x|        |rs dx|            compute  |    |dx partial|     |dw|
+//   gemm_rs_backward   comm     |ag dy|                          compute  |     |dx|dw|
+//
+// Makespans: the gather, which falls away where x was saved gathered, c, the scatter, w; and the gather, c, w. Of one
+// rank c and w.
+#include "model/strategies/strategies.h"
+#include "model/strategies/whole_backward.h"
+
+namespace commfuse {
+
+Done serial_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
+  return whole_ag_gemm_backward(stage, options, false);
+}
+
+Done serial_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const BufferId dy = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);
+  const OpId gathered = builder.collective({.kind = CollectiveKind::all_gather,
+                                            .axis = stage.axis,
+                                            .in = {builder.whole(stage.input)},
+                                            .out = {builder.whole(dy)},
+                                            .wire = options.dtype,
+                                            .waits = stage.ready});
+  const OpId product = builder.gemm({.a = {builder.whole(dy)},
+                                     .b = {builder.whole(stage.weight)},
+                                     .out = {builder.whole(stage.output)},
+                                     .waits = {gathered},
+                                     .transpose_b = true});
+  builder.gemm({.a = {builder.whole(stage.saved)},
+                .b = {builder.whole(dy)},
+                .out = {builder.whole(stage.gradient)},
+                .transpose_a = true});
+  return {product};
+}
+
+}  // namespace commfuse

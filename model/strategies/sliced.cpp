@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data slicing: every rank's shard is cut into k slices; slice i of all ranks is gathered, or scattered, under the
+// product of a neighbouring slice. Communicate-first for ag_gemm and compute-first for gemm_rs, as Ascend CoC
+// (COCParallel) and Megatron's pipelined chunks do it. k = 4:
+//
+//   ag_gemm   comm     |ag0|ag1|ag2|ag3|
+//             compute      |y0 |y1 |y2 |y3 |          ag0 is the head
+//
+//   gemm_rs   compute  |y0 |y1 |y2 |y3 |
+//             comm         |rs0|rs1|rs2|rs3|          rs3 is the tail
+//
+//   mlp_ar    compute  |up |act|d0 |d1 |d2 |d3 |           |r|n|    only the second product is sliced; the slices of
+//             comm                   |ar0|ar1|ar2|ar3|            all tokens lie together
+//
+// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r (method.md 1.6). One
+// rank has nothing to hide: its product is whole.
+//
+// A slice holds rows of every shard. `strided` products read and write them where they lie. `copied` ones work on rows
+// that lie together, as CoC does: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather),
+// after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter), one copy more, unless k = 1.
+#include "model/strategies/mlp_block.h"
+#include "model/strategies/rings.h"
+#include "model/strategies/slices.h"
+#include "model/strategies/strategies.h"
+
+namespace commfuse {
+
+namespace {
+
+/// Not where attention makes the rows as products ask for them.
+bool copies(const Stage& stage, const StrategyOptions& options) {
+  return options.shuffles == Shuffles::copied && options.slices > 1 && !stage.attend;
+}
+
+}  // namespace
+
+Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const std::int32_t tokens = stage.ranks * stage.cuts;
+  const BufferId gathered = stage.scratch("gathered", tokens, stage.input);
+  const BufferId shuffled = copies(stage, options) ? stage.scratch("shuffled", tokens, stage.output) : stage.output;
+  Done done{gather_ahead(stage, options, gathered, [&](std::int32_t i, OpId arrived) {
+    return builder.gemm(
+        {.a = slice(stage, gathered, i),
+         .b = {builder.whole(stage.weight)},
+         .out = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.output, i),
+         .waits = {arrived}});
+  })};
+  if (copies(stage, options)) {
+    done = {builder.elementwise(
+        {.function = Function::copy, .inputs = {{builder.whole(shuffled)}}, .out = all_slices(stage, stage.output)})};
+  }
+  return done;
+}
+
+Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const std::int32_t tokens = stage.ranks * stage.cuts;
+  const BufferId partial = stage.scratch("partial", tokens, stage.output);
+  const BufferId shuffled = copies(stage, options) ? stage.scratch("shuffled", tokens, stage.input) : stage.input;
+  std::vector<OpId> ready = stage.ready;
+  if (copies(stage, options)) {
+    ready = {builder.elementwise({.function = Function::copy,
+                                  .inputs = {all_slices(stage, stage.input)},
+                                  .out = {builder.whole(shuffled)},
+                                  .waits = stage.ready})};
+  }
+  Done done;
+  for (std::int32_t i = 0; i < stage.cuts; ++i) {
+    const OpId product = stage.multiply(
+        {.a = copies(stage, options) ? slice(stage, shuffled, i) : slice_of_all_shards(stage, stage.input, i),
+         .b = {builder.whole(stage.weight)},
+         .out = slice(stage, partial, i),
+         .waits = i == 0 ? ready : std::vector<OpId>{}});
+    done = {builder.collective({.kind = CollectiveKind::reduce_scatter,
+                                .axis = stage.axis,
+                                .in = slice(stage, partial, i),
+                                .out = {stage.rows_of(stage.output, i)},
+                                .wire = options.dtype,
+                                .waits = {product}})};
+  }
+  return done;
+}
+
+Done sliced_mlp_ar(const Stage& stage, const StrategyOptions& options) {
+  ProgramBuilder& builder = stage.builder;
+  const std::int32_t tokens = stage.ranks * stage.cuts;
+  const MlpBlock block(stage);
+  if (stage.ranks == 1) {
+    return block.alone();
+  }
+  const BufferId reduced = stage.scratch("reduced", tokens, stage.output);
+  block.activate(0, tokens, stage.ready);
+  std::vector<OpId> summed;
+  for (std::int32_t i = 0; i < stage.cuts; ++i) {
+    const std::int32_t first = i * stage.ranks;
+    const OpId multiplied = block.multiply(first, stage.ranks);
+    summed = {builder.collective({.kind = CollectiveKind::all_reduce,
+                                  .axis = stage.axis,
+                                  .in = {block.partial(first, stage.ranks)},
+                                  .out = {builder.rows_of(reduced, first, stage.ranks)},
+                                  .wire = options.dtype,
+                                  .waits = {multiplied}})};
+  }
+  return {block.add_and_norm({LaneKind::compute, 0}, builder.whole(reduced), 0, builder.whole(stage.output), summed)};
+}
+
+}  // namespace commfuse

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backward passes as Ascend CoC and Megatron-Core overlap them. The column-parallel one is not sliced: its two
+// products hide the two collectives. In the row-parallel one the gather is sliced as in the forward pass, k = 4:
+//
+//   ag_gemm_backward   comm     |ag x      |rs dx     |
+//                      compute  |dx partial|dw        |
+//
+//   gemm_rs_backward   comm     |ag0|ag1|ag2|ag3|
+//                      compute      |dx0|dx1|dx2|dx3|dw            |          ag0 is the head
+//
+// With products c and w, gather g, scatter r: makespan max(c, g) + max(w, r); g falls away where x was saved gathered.
+// With r = T_coll(V/k) and c' one slice's product: makespan c' + (k-1) max(c', r) + r + w. Of one rank
+// the whole products, c + w.
+//
+// The gradient of the row-parallel weight is one product of all tokens in the order in which they were gathered, slice
+// after slice, so it reads x in strides.
+#include "model/strategies/slices.h"
+#include "model/strategies/strategies.h"
+#include "model/strategies/whole_backward.h"
+
+namespace commfuse {
+
+Done sliced_ag_gemm_backward(const Stage& stage, const StrategyOptions& options) {
+  return whole_ag_gemm_backward(stage, options, true);
+}
+
+Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return backward_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const BufferId dy = stage.scratch("gathered", stage.ranks * stage.cuts, stage.input);  // slice after slice
+  const OpId product = gather_ahead(stage, options, dy, [&](std::int32_t i, OpId arrived) {
+    return builder.gemm({.a = slice(stage, dy, i),
+                         .b = {builder.whole(stage.weight)},
+                         .out = slice_of_all_shards(stage, stage.output, i),
+                         .waits = {arrived},
+                         .transpose_b = true});
+  });
+  builder.gemm({.a = all_slices(stage, stage.saved),
+                .b = {builder.whole(dy)},
+                .out = {builder.whole(stage.gradient)},
+                .transpose_a = true});
+  return {product};
+}
+
+}  // namespace commfuse

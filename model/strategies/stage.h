@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// One place of overlap inside a program under construction: what a generator is given and what it gives back.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/program/builder.h"
+
+namespace commfuse {
+
+/// The axes of a mesh that shards are spread over: one ring, or nested rings with a second axis across nodes. The
+/// ranks' shards lie in the order of coordinate, or of extent(inner) * outer coordinate + inner coordinate.
+struct ShardAxes {
+  int inner = 0;
+  std::optional<int> outer;
+
+  [[nodiscard]] std::int32_t ranks(const Mesh& mesh) const;
+  /// `scale` times the place of the rank that is `steps` further along the inner ring and `nodes` along the outer one.
+  [[nodiscard]] Index place(const Mesh& mesh, std::int32_t scale, std::int32_t steps = 0, std::int32_t nodes = 0) const;
+};
+
+/// Makes rows of a stage's input, as an operand asks for them.
+using MakeRows = std::function<OpId(const Operand& rows)>;
+
+/// The buffers of one site. Rows are tokens; `cuts` of them make one rank's shard.
+///
+///   ag_gemm        input: own shard (cuts x K)          output: all tokens (ranks*cuts) x own columns
+///   gemm_rs        input: all tokens x own share of K   output: own shard (cuts x columns), complete sums
+///   attention_rs   as gemm_rs; its input is made by `attend`
+///   gemm_a2a       input: own shard                     output: all tokens x own columns; weight: all columns
+///   attention_a2a  input: all tokens x own share of K, made by `attend`
+///                                                       output: own shard; weight: all of K
+///   mlp_ar         input: all tokens x K, normed        output: all tokens x K, normed, for the MLP behind
+///
+/// Backward, of a product y = x w: the input is dy, the output dx, `saved` is x and `gradient` dw.
+///
+///   ag_gemm_backward   input: all tokens x own columns   output: own shard x K, complete sums
+///                      saved: own shard x K, or all tokens where x was saved gathered   gradient: K x own columns
+///   gemm_rs_backward   input: own shard x columns        output: all tokens x own share of K
+///                      saved: all tokens x own share of K                gradient: own share of K x columns
+///
+/// Under data parallelism every rank has tokens of its own, and weights lie transposed, as torch.nn.Linear keeps them:
+/// in `cuts` slices of their columns, each in one shard a rank.
+///
+///   weight_ag_gemm     input: own tokens x K                output: own tokens x columns
+///                      weight: columns x K, of which the own shards are there
+///   gradient_rs        input: own tokens x columns (dy)     output: own tokens x K (dx)
+///                      weight: columns x K     saved: own tokens x K (x)
+///                      gradient: own shards of columns x K, complete sums over the tokens of all ranks
+struct Stage {
+  ProgramBuilder& builder;
+  std::string name;          // of the site; prefixes the buffers a generator adds
+  int axis = 0;              // of the ring, of the inner one where two are nested
+  std::optional<int> outer;  // of the outer ring where two are nested
+  std::int32_t ranks = 1;    // on these axes
+  std::int32_t cuts = 1;
+  std::int32_t grain = 1;  // blocks of a cut: 2 where it is two mirrored halves (TokenOrder)
+  BufferId input{};
+  BufferId weight{};
+  BufferId output{};
+  BufferId saved{};         // backward: by the forward pass
+  BufferId gradient{};      // backward: of the weight
+  std::vector<OpId> ready;  // ops after which the input is there; empty when it is there from the start
+  // mlp_ar alone: `weight` makes its first product.
+  BufferId down{};    // the weight of its second product
+  BufferId stream{};  // all tokens x K: what that product is added to
+  BufferId added{};   // all tokens x K: the stream behind it; a strategy may fill only the rows that it reads again
+  Function activation = Function::copy;
+  MakeRows attend;  // attention by query slice: the core, once for every row of the input; waits by itself
+
+  /// `count` cuts of a buffer from cut `first` on, over all its columns.
+  [[nodiscard]] Region rows_of(BufferId buffer, const Index& first, std::int32_t count = 1) const;
+  /// A buffer of so many cuts as wide as `like`, named after the site.
+  [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, BufferId like) const;
+  [[nodiscard]] BufferId scratch(const std::string& what, std::int32_t count, Extent columns, DType dtype) const;
+  /// A product of rows of the input, after the core that makes them where there is one.
+  OpId multiply(const GemmSpec& spec) const;
+  /// First row, among those of all tokens, of the shard that is `steps` further along the ring and `nodes` further
+  /// along the outer one.
+  [[nodiscard]] Index shard(std::int32_t steps, std::int32_t nodes = 0) const;
+};
+
+/// Cut i of every rank's shard, in a buffer where the shards lie one after another.
+Operand slice_of_all_shards(const Stage& stage, BufferId buffer, std::int32_t i);
+
+/// Ops after which the output is complete.
+using Done = std::vector<OpId>;
+
+}  // namespace commfuse

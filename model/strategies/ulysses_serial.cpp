@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serial Ulysses: nothing overlaps.
+//
+//   gemm_a2a        compute  |== qkv ==|
+//                   comm                |== all-to-all ==|
+//
+//   attention_a2a   compute  |== attention ==|                     |== out-proj ==|
+//                   comm                      |== all-to-all ==|
+//
+// Makespan of both C + 2 T_coll, of one rank C.
+#include "model/strategies/rings.h"
+#include "model/strategies/strategies.h"
+#include "model/strategies/ulysses.h"
+
+namespace commfuse {
+
+Done serial_gemm_a2a(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).columns, options.dtype);
+  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
+                                     .b = {builder.whole(stage.weight)},
+                                     .out = {builder.whole(own)},
+                                     .waits = stage.ready});
+  return {builder.collective({.kind = CollectiveKind::all_to_all,
+                              .axis = stage.axis,
+                              .in = by_head_group(stage, own, 0, stage.cuts),
+                              .out = {builder.whole(stage.output)},
+                              .wire = options.dtype,
+                              .waits = {product}})};
+}
+
+Done serial_attention_a2a(const Stage& stage, const StrategyOptions& options) {
+  if (stage.ranks == 1) {
+    return multiply_alone(stage);
+  }
+  ProgramBuilder& builder = stage.builder;
+  const BufferId own = stage.scratch("own", stage.cuts, builder.buffer_of(stage.weight).rows, options.dtype);
+  const Operand all{builder.whole(stage.input)};
+  const OpId returned = builder.collective({.kind = CollectiveKind::all_to_all,
+                                            .axis = stage.axis,
+                                            .in = all,
+                                            .out = by_head_group(stage, own, 0, stage.cuts),
+                                            .wire = options.dtype,
+                                            .waits = attended(stage, all, true)});
+  return {builder.gemm({.a = {builder.whole(own)},
+                        .b = {builder.whole(stage.weight)},
+                        .out = {builder.whole(stage.output)},
+                        .waits = {returned}})};
+}
+
+}  // namespace commfuse

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/strategies/weight_shards.h"
+
+namespace commfuse {
+
+WeightShards::WeightShards(const Stage& stage)
+    : stage_(stage), width_(stage.builder.buffer_of(stage.weight).rows.blocks / (stage.ranks * stage.cuts)) {}
+
+Index WeightShards::place(std::int32_t i, std::int32_t behind) const {
+  return along(stage_.builder.mesh(), stage_.axis, -behind, width_) + i * stage_.ranks * width_;
+}
+
+Region WeightShards::shard(std::int32_t i, std::int32_t behind) const {
+  return stage_.builder.rows_of(stage_.weight, place(i, behind), width_);
+}
+
+Region WeightShards::slice(std::int32_t i) const {
+  return stage_.builder.rows_of(stage_.weight, i * stage_.ranks * width_, stage_.ranks * width_);
+}
+
+Region WeightShards::columns_of_slice(BufferId tokens, std::int32_t i) const {
+  return {tokens, 0, i * stage_.ranks * width_, stage_.builder.buffer_of(tokens).rows.blocks, stage_.ranks * width_};
+}
+
+Region WeightShards::columns_of_shard(BufferId tokens, const Index& place) const {
+  return {tokens, 0, place, stage_.builder.buffer_of(tokens).rows.blocks, width_};
+}
+
+Done weight_product_alone(const Stage& stage) {
+  ProgramBuilder& builder = stage.builder;
+  return {builder.gemm({.a = {builder.whole(stage.input)},
+                        .b = {builder.whole(stage.weight)},
+                        .out = {builder.whole(stage.output)},
+                        .waits = stage.ready,
+                        .transpose_b = true})};
+}
+
+Done weight_gradient_alone(const Stage& stage) {
+  ProgramBuilder& builder = stage.builder;
+  const OpId product = builder.gemm({.a = {builder.whole(stage.input)},
+                                     .b = {builder.whole(stage.weight)},
+                                     .out = {builder.whole(stage.output)},
+                                     .waits = stage.ready});
+  builder.gemm({.a = {builder.whole(stage.input)},
+                .b = {builder.whole(stage.saved)},
+                .out = {builder.whole(stage.gradient)},
+                .transpose_a = true});
+  return {product};
+}
+
+}  // namespace commfuse

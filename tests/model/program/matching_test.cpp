@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/program/matching.h"
+
+#include <gtest/gtest.h>
+
+#include "model/program/builder.h"
+
+namespace commfuse {
+namespace {
+
+using Problems = std::vector<std::string>;
+
+/// Exchanges of rows of one buffer on a mesh of choice.
+class Sketch {
+ public:
+  explicit Sketch(Mesh mesh) : builder_("sketch", std::move(mesh)) {}
+
+  struct What {
+    bool sends = true;
+    bool receives = true;
+    std::int32_t shift = 1;
+    std::int32_t rows = 1;
+    std::uint16_t lane = 0;
+    int axis = 0;
+    DType wire = DType::bf16;
+  };
+  OpId exchange(const What& what) {
+    const Operand all{builder_.rows_of(buffer_, 0, what.rows)};
+    return builder_.exchange({.lane = {LaneKind::comm, what.lane},
+                              .axis = what.axis,
+                              .shift = what.shift,
+                              .send = what.sends ? all : Operand{},
+                              .receive = what.receives ? all : Operand{},
+                              .wire = what.wire});
+  }
+  OpId all_reduce(int axis) {
+    const Operand all{builder_.whole(buffer_)};
+    return builder_.collective({.kind = CollectiveKind::all_reduce, .axis = axis, .in = all, .out = all});
+  }
+  void only_where(OpId op, const Predicate& where) { builder_.only_where(op, where); }
+  Program build() { return std::move(builder_).build(); }
+
+ private:
+  ProgramBuilder builder_;
+  Extent rows_{builder_.dimension("rows", 2), 2};
+  Extent columns_{builder_.dimension("columns", 1), 1};
+  BufferId buffer_ = builder_.buffer("x", BufferRole::scratch, rows_, columns_, DType::bf16);
+};
+
+const Mesh four{{{"tp", 4}}};
+const Mesh two_by_two{{{"node", 2}, {"tp", 2}}};
+
+TEST(Matching, AnExchangeOfBothHalvesMeetsItselfOnTheNeighbours) {
+  Sketch sketch(four);
+  const OpId op = sketch.exchange({});
+  const Program program = sketch.build();
+  const Matching matching = match(program);
+  EXPECT_TRUE(matching.uniform);
+  EXPECT_EQ(matching.problems, Problems{});
+  EXPECT_EQ(matching.receiver(2, op), 0);
+  EXPECT_EQ(matching.sender(2, op), 0);
+}
+
+// op 0 sends, op 1 sends, op 2 receives, op 3 receives: first with first, second with second.
+TEST(Matching, PairsTheKthSendWithTheKthReceive) {
+  Sketch sketch(four);
+  const OpId first = sketch.exchange({.receives = false});
+  const OpId second = sketch.exchange({.receives = false});
+  sketch.exchange({.sends = false});
+  sketch.exchange({.sends = false});
+  const Matching matching = match(sketch.build());
+  EXPECT_EQ(matching.problems, Problems{});
+  EXPECT_EQ(matching.receive_of_send, (std::vector<std::int32_t>{2, 3, -1, -1}));
+  EXPECT_EQ(matching.send_of_receive, (std::vector<std::int32_t>{-1, -1, 0, 1}));
+  EXPECT_EQ(matching.receiver(3, first), 2);
+  EXPECT_EQ(matching.receiver(0, second), 3);
+}
+
+TEST(Matching, KeepsLanesAndShiftsApart) {
+  Sketch sketch(four);
+  sketch.exchange({.receives = false, .lane = 1});
+  sketch.exchange({.sends = false, .lane = 2});
+  EXPECT_EQ(match(sketch.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm1 by shift 1 (rank 0 to "
+                                                      "rank 1, and likewise on every rank) meets no receive",
+                                                      "the receive of op 1 (exchange) on lane comm2 by shift 1 (rank 0 "
+                                                      "to rank 1, and likewise on every rank) meets no send"}));
+
+  Sketch other(four);
+  other.exchange({.receives = false, .shift = 1});
+  other.exchange({.sends = false, .shift = 2});
+  EXPECT_EQ(match(other.build()).problems, (Problems{"the send of op 0 (exchange) on lane comm by shift 1 (rank 0 to "
+                                                     "rank 1, and likewise on every rank) meets no receive",
+                                                     "the receive of op 1 (exchange) on lane comm by shift 2 (rank 0 "
+                                                     "to rank 2, and likewise on every rank) meets no send"}));
+}
+
+TEST(Matching, KeepsAxesApart) {
+  Sketch sketch(two_by_two);
+  sketch.exchange({.receives = false, .axis = 0});
+  sketch.exchange({.sends = false, .axis = 1});
+  EXPECT_EQ(match(sketch.build()).problems.size(), 2U);
+}
+
+TEST(Matching, HalvesThatMeetCarryTheSame) {
+  Sketch sketch(four);
+  sketch.exchange({.receives = false, .rows = 1});
+  sketch.exchange({.sends = false, .rows = 2});
+  EXPECT_EQ(match(sketch.build()).problems,
+            (Problems{"op 0 (exchange) and op 1 (exchange) meet on lane comm by shift 1 (rank 0 to rank 1, and "
+                      "likewise on every rank) but do not carry the same "
+                      "extents"}));
+
+  Sketch other(four);
+  other.exchange({.receives = false, .wire = DType::bf16});
+  other.exchange({.sends = false, .wire = DType::fp8});
+  EXPECT_EQ(match(other.build()).problems.size(), 1U);
+}
+
+// 4 ranks in a line: ranks 0, 1, 2 send on, ranks 1, 2, 3 receive.
+TEST(Matching, WithPredicatesEveryRankHasItsOwnPartners) {
+  Sketch sketch(four);
+  const OpId send = sketch.exchange({.receives = false});
+  const OpId receive = sketch.exchange({.sends = false});
+  sketch.only_where(send, {Relation::less, 0, 3});
+  sketch.only_where(receive, {Relation::at_least, 0, 1});
+  const Matching matching = match(sketch.build());
+  EXPECT_FALSE(matching.uniform);
+  EXPECT_EQ(matching.problems, Problems{});
+  EXPECT_EQ(matching.receiver(0, send), 1);
+  EXPECT_EQ(matching.receiver(2, send), 1);
+  EXPECT_EQ(matching.receiver(3, send), -1);
+  EXPECT_EQ(matching.sender(0, receive), -1);
+  EXPECT_EQ(matching.sender(3, receive), 0);
+}
+
+TEST(Matching, NamesTheRanksOfAHalfThatNothingMeets) {
+  Sketch sketch(four);
+  const OpId send = sketch.exchange({.receives = false});
+  const OpId receive = sketch.exchange({.sends = false});
+  sketch.only_where(send, {Relation::less, 0, 3});
+  sketch.only_where(receive, {Relation::at_least, 0, 2});
+  EXPECT_EQ(match(sketch.build()).problems,
+            (Problems{"the send of op 0 (exchange) on lane comm from rank 0 to rank 1 meets no receive"}));
+}
+
+// A shift of 0 sends to oneself, along whichever axis.
+TEST(Matching, OneselfIsTheSameNeighbourOnEveryAxis) {
+  Sketch sketch(two_by_two);
+  sketch.exchange({.receives = false, .shift = 0, .axis = 0});
+  sketch.exchange({.sends = false, .shift = 0, .axis = 1});
+  const Matching matching = match(sketch.build());
+  EXPECT_EQ(matching.problems, Problems{});
+  EXPECT_EQ(matching.receive_of_send, (std::vector<std::int32_t>{1, -1}));
+}
+
+TEST(Matching, ACollectiveNeedsItsWholeGroup) {
+  Sketch sketch(two_by_two);
+  const OpId within_nodes = sketch.all_reduce(1);
+  sketch.only_where(within_nodes, {Relation::equal, 0, 1});  // one node as a whole
+  EXPECT_EQ(match(sketch.build()).problems, Problems{});
+
+  Sketch other(two_by_two);
+  other.only_where(other.all_reduce(1), {Relation::equal, 1, 0});  // half of every node
+  EXPECT_EQ(match(other.build()).problems,
+            (Problems{"only some ranks of its group join op 0 (collective): rank 0 does, rank 1 does not; a collective "
+                      "needs all ranks along its axis"}));
+}
+
+TEST(Matching, PartnersStandAShiftAwayInBothDirections) {
+  Sketch sketch(two_by_two);
+  const OpId op = sketch.exchange({.shift = 1, .axis = 0});
+  const Program program = sketch.build();
+  const auto& exchange = std::get<ExchangeShape>(program.shapes[program.ops[position(op)].shape]);
+  EXPECT_EQ(target_of(program, exchange, 1), 3);  // node 0, tp 1 -> node 1, tp 1
+  EXPECT_EQ(source_of(program, exchange, 1), 3);  // of two nodes, the other one
+  EXPECT_EQ(op_in_words(program, op), "op 0 (exchange)");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/program/order.h"
+
+#include <gtest/gtest.h>
+
+#include "model/program/builder.h"
+
+namespace commfuse {
+namespace {
+
+/// Copies on lanes of choice and exchanges on comm, in two blocks of memory; only their order matters here.
+class Sketch {
+ public:
+  OpId copy(LaneKind lane, const std::vector<OpId>& waits = {}) {
+    return builder_.elementwise({.lane = {lane, 0},
+                                 .function = Function::copy,
+                                 .inputs = {{builder_.rows_of(buffer_, 0)}},
+                                 .out = {builder_.rows_of(buffer_, 1)},
+                                 .waits = waits});
+  }
+  OpId exchange(const std::vector<OpId>& waits = {}, std::uint16_t lane = 0, std::int32_t shift = 1) {
+    return builder_.exchange({.lane = {LaneKind::comm, lane},
+                              .shift = shift,
+                              .send = {builder_.rows_of(buffer_, 0)},
+                              .receive = {builder_.rows_of(buffer_, 1)},
+                              .waits = waits});
+  }
+  OpId exchange_on(Lane lane) {
+    return builder_.exchange(
+        {.lane = lane, .send = {builder_.rows_of(buffer_, 0)}, .receive = {builder_.rows_of(buffer_, 1)}});
+  }
+  OpId all_reduce(std::uint16_t lane, const std::vector<OpId>& waits = {}) {
+    return builder_.collective({.lane = {LaneKind::comm, lane},
+                                .kind = CollectiveKind::all_reduce,
+                                .in = {builder_.whole(buffer_)},
+                                .out = {builder_.whole(buffer_)},
+                                .waits = waits});
+  }
+  void only_on_rank(OpId op, Rank rank) { builder_.only_where(op, {Relation::equal, 0, rank}); }
+  Program build() { return std::move(builder_).build(); }
+
+ private:
+  ProgramBuilder builder_{"sketch", Mesh{{{"tp", 4}}}};
+  Extent rows_{builder_.dimension("rows", 2), 2};
+  Extent columns_{builder_.dimension("columns", 1), 1};
+  BufferId buffer_ = builder_.buffer("x", BufferRole::scratch, rows_, columns_, DType::bf16);
+};
+
+//   compute   a --- b
+//                    \.
+//   aux               c --- d        b, c and d wait as drawn
+TEST(Order, IsTransitiveOverWaitsAndLanes) {
+  Sketch sketch;
+  const OpId a = sketch.copy(LaneKind::compute);
+  const OpId b = sketch.copy(LaneKind::compute);
+  const OpId c = sketch.copy(LaneKind::aux, {b});
+  const OpId d = sketch.copy(LaneKind::aux);
+  const Program program = sketch.build();
+  const Order order(program, 0);
+  EXPECT_TRUE(order.before(a, b));
+  EXPECT_TRUE(order.before(b, c));
+  EXPECT_TRUE(order.before(a, c));  // through b
+  EXPECT_TRUE(order.before(a, d));  // through b and c
+  EXPECT_FALSE(order.before(b, a));
+  EXPECT_FALSE(order.before(a, a));
+}
+
+TEST(Order, SaysNothingAboutOpsOnLanesThatDoNotWait) {
+  Sketch sketch;
+  const OpId a = sketch.copy(LaneKind::compute);
+  const OpId b = sketch.exchange();
+  const Program program = sketch.build();
+  const Order order(program, 0);
+  EXPECT_FALSE(order.before(a, b));
+  EXPECT_FALSE(order.before(b, a));
+}
+
+TEST(Order, CountsWhatHasEndedOnEachLane) {
+  Sketch sketch;
+  sketch.exchange();                      // comm 0
+  const OpId second = sketch.exchange();  // comm 1
+  sketch.exchange();                      // comm 2
+  const OpId last = sketch.copy(LaneKind::compute, {second});
+  const Program program = sketch.build();
+  const Order order(program, 0);
+  EXPECT_EQ(order.finished(last, program.ops[position(second)].lane), 2);
+  EXPECT_EQ(order.finished(last, program.ops[position(last)].lane), 0);
+  EXPECT_EQ(order.on_lane(program.ops[position(second)].lane).size(), 3U);
+}
+
+TEST(Order, LeavesOutOpsThatDoNotTakePart) {
+  Sketch sketch;
+  const OpId a = sketch.copy(LaneKind::compute);
+  const OpId b = sketch.copy(LaneKind::aux, {a});
+  const OpId c = sketch.copy(LaneKind::copy, {b});
+  sketch.only_on_rank(b, 1);
+  const Program program = sketch.build();
+  EXPECT_TRUE(Order(program, 1).before(a, c));   // a, b, c
+  EXPECT_FALSE(Order(program, 0).before(a, c));  // without b nothing ties c to a
+  EXPECT_FALSE(Order(program, 0).takes_part(b));
+}
+
+//   comm     |x0 |x1 |            x1 waits for g0; g1 waits for x0
+//   compute  |g0 |g1 |g2 |
+TEST(Meetings, AreWhatTheOrderLeavesOpen) {
+  Sketch sketch;
+  const OpId x0 = sketch.exchange();
+  const OpId g0 = sketch.copy(LaneKind::compute);
+  const OpId x1 = sketch.exchange({g0});
+  const OpId g1 = sketch.copy(LaneKind::compute, {x0});
+  const OpId g2 = sketch.copy(LaneKind::compute, {x1});
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_TRUE(meetings[position(g0)].exchange);   // x0 may run beside it
+  EXPECT_TRUE(meetings[position(g1)].exchange);   // x1 may
+  EXPECT_FALSE(meetings[position(g2)].exchange);  // both have ended
+  EXPECT_FALSE(meetings[position(g0)].collective);
+  EXPECT_FALSE(meetings[position(x0)].exchange);  // not asked for communication itself
+}
+
+TEST(Meetings, LeaveOutExchangesThatHoldNoSms) {
+  const auto meets_one = [](Lane lane) {
+    Sketch sketch;
+    sketch.exchange_on(lane);
+    sketch.copy(LaneKind::compute);
+    const Program program = sketch.build();
+    return meetings_of(program, Order(program, 0)).back().exchange;
+  };
+  EXPECT_TRUE(meets_one({LaneKind::comm, 0}));
+  EXPECT_TRUE(meets_one({LaneKind::comm, 3}));
+  EXPECT_FALSE(meets_one({LaneKind::copy, 0}));
+  EXPECT_FALSE(meets_one({LaneKind::kernel, 0}));
+}
+
+TEST(Meetings, TellExchangesFromCollectives) {
+  Sketch sketch;
+  sketch.all_reduce(1);
+  const OpId beside_one = sketch.copy(LaneKind::compute);
+  sketch.exchange();
+  const OpId beside_both = sketch.copy(LaneKind::aux);
+  const OpId after = sketch.all_reduce(2, {beside_one});
+  const OpId behind = sketch.copy(LaneKind::copy, {after});
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_TRUE(meetings[position(beside_one)].collective);
+  EXPECT_TRUE(meetings[position(beside_one)].exchange);
+  EXPECT_TRUE(meetings[position(beside_both)].collective);
+  EXPECT_TRUE(meetings[position(beside_both)].exchange);
+  EXPECT_TRUE(meetings[position(behind)].collective);  // the first all-reduce, on another lane
+}
+
+using Ops = std::vector<OpId>;
+
+//   comm     |x0 ->1 |x1 ->2 |          x1 waits for y0
+//   comm1    |y0 ->2 |y1 ->2 |
+TEST(Rivals, StandAbreastOnOtherLanes) {
+  Sketch sketch;
+  const OpId x0 = sketch.exchange({}, 0, 1);
+  const OpId y0 = sketch.exchange({}, 1, 2);
+  const OpId x1 = sketch.exchange({y0}, 0, 2);
+  const OpId y1 = sketch.exchange({}, 1, 2);
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(x0)].rivals, Ops{y0});
+  EXPECT_EQ(meetings[position(x1)].rivals, Ops{y1});
+  EXPECT_EQ(meetings[position(y0)].rivals, Ops{x0});
+  EXPECT_EQ(meetings[position(y1)].rivals, Ops{x1});
+}
+
+//   comm     |x0|x1|x2|
+//   comm1    |y0|                        done when x1 is under way
+TEST(Rivals, AreGoneWithALaneThatIsDone) {
+  Sketch sketch;
+  const OpId x0 = sketch.exchange({}, 0, 1);
+  const OpId y0 = sketch.exchange({}, 1, 2);
+  const OpId x1 = sketch.exchange({}, 0, 2);
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(x0)].rivals, Ops{y0});
+  EXPECT_EQ(meetings[position(y0)].rivals, Ops{x0});
+  EXPECT_EQ(meetings[position(x1)].rivals, Ops{});
+}
+
+//   comm     |x0|x1|x2|
+//   comm1       |y0|y1|y2|               each y waits for its x
+TEST(Rivals, OfALaneThatFollowsAreOneBehind) {
+  Sketch sketch;
+  Ops x;
+  Ops y;
+  for (int i = 0; i < 3; ++i) {
+    x.push_back(sketch.exchange({}, 0, 1));
+    y.push_back(sketch.exchange({x.back()}, 1, 2));
+  }
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(x[0])].rivals, Ops{});
+  EXPECT_EQ(meetings[position(x[1])].rivals, Ops{y[0]});
+  EXPECT_EQ(meetings[position(x[2])].rivals, Ops{y[1]});
+  EXPECT_EQ(meetings[position(y[1])].rivals, Ops{x[2]});
+  EXPECT_EQ(meetings[position(y[2])].rivals, Ops{});
+}
+
+TEST(Rivals, OfOneLaneAreNone) {
+  Sketch sketch;
+  sketch.exchange();
+  sketch.copy(LaneKind::compute);
+  sketch.exchange({}, 0, 2);
+  const Program program = sketch.build();
+  for (const Meetings& met : meetings_of(program, Order(program, 0))) {
+    EXPECT_TRUE(met.rivals.empty());
+  }
+}
+
+//   comm     |x0 |x1 |x2 |x3 |          x3 waits for the all-reduce
+//   comm1    |all-reduce |
+TEST(Contenders, AreTheSendsBesideACollective) {
+  Sketch sketch;
+  const OpId x0 = sketch.exchange();
+  const OpId reduced = sketch.all_reduce(1, {x0});
+  const OpId x1 = sketch.exchange();
+  const OpId x2 = sketch.exchange();
+  const OpId x3 = sketch.exchange({reduced});
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(reduced)].contenders, (Ops{x1, x2}));
+  EXPECT_EQ(meetings[position(x0)].contenders, Ops{});
+  EXPECT_EQ(meetings[position(x1)].contenders, Ops{reduced});
+  EXPECT_EQ(meetings[position(x2)].contenders, Ops{reduced});
+  EXPECT_EQ(meetings[position(x3)].contenders, Ops{});
+}
+
+TEST(Contenders, AreCollectivesOfOtherLanesToo) {
+  Sketch sketch;
+  const OpId one = sketch.all_reduce(0);
+  const OpId two = sketch.all_reduce(1);
+  const OpId three = sketch.all_reduce(0);
+  const Program program = sketch.build();
+  const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
+  EXPECT_EQ(meetings[position(one)].contenders, Ops{two});
+  EXPECT_EQ(meetings[position(two)].contenders, (Ops{one, three}));
+  EXPECT_EQ(meetings[position(three)].contenders, Ops{two});
+}
+
+// Exchanges share the wires by `rivals`, and what moves inside a kernel holds none.
+TEST(Contenders, AreNoneWithoutACollective) {
+  Sketch sketch;
+  sketch.exchange({}, 0);
+  sketch.exchange({}, 1);
+  const Program exchanges = sketch.build();
+  Sketch kernel;
+  kernel.exchange_on({LaneKind::kernel, 0});
+  kernel.all_reduce(0);
+  const Program beside_a_kernel = kernel.build();
+  for (const Program* program : {&exchanges, &beside_a_kernel}) {
+    for (const Meetings& met : meetings_of(*program, Order(*program, 0))) {
+      EXPECT_TRUE(met.contenders.empty());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

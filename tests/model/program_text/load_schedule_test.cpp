@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Schedules from files. tests/model/program_text/text_mistakes_test.cpp has the mistakes inside them.
+#include "model/program_text/load_schedule.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "model/config_error.h"
+#include "model/program_text/yaml_tree.h"
+
+namespace commfuse {
+namespace {
+
+std::string message_of(const std::string& name) {
+  try {
+    load_schedule(name);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no mistake found";
+}
+
+TEST(LoadSchedule, ANameIsOneOfTheConfigFolderAndAPathIsAPath) {
+  setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1);
+  const ScheduleFile by_name = load_schedule("doubling");
+  const ScheduleFile by_path = load_schedule(COMMFUSE_SOURCE_DIR "/configs/schedules/doubling.yaml");
+  EXPECT_EQ(by_name.program, by_path.program);
+  EXPECT_EQ(by_name.name(), "doubling.yaml");
+  EXPECT_EQ(message_of("doublin").substr(0, 58), "unknown schedule 'doublin'; did you mean 'doubling'? known");
+  unsetenv("COMMFUSE_CONFIG_DIR");
+}
+
+TEST(LoadSchedule, WhatCannotBeReadIsSaid) {
+  const std::string remedy = ": this file cannot be read; give the path of a schedule in YAML";
+  EXPECT_EQ(message_of("absent.yaml"), "absent.yaml" + remedy);
+  EXPECT_EQ(message_of(COMMFUSE_SOURCE_DIR "/"), COMMFUSE_SOURCE_DIR "/" + remedy);
+}
+
+TEST(LoadSchedule, AFileOfMoreThanAMegabyteIsRefusedWithoutReadingItAll) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "commfuse-large.yaml";
+  std::ofstream(path) << std::string(2 * text::most_bytes, '#');
+  EXPECT_EQ(message_of(path.string()),
+            path.string() + ":1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace commfuse

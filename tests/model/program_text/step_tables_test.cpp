@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// The step tables of method.md, sections 1.1 to 1.3, for N = 4, come out of the lowered programs. The golden texts were
+// checked by hand, cell by cell, against those tables:
+//   fuse_ag_ring    Fig 6: x[0..3] are a, b, c, d; every rank's "computed / sent on / received"
+//   fuse_ag_direct  not in the paper: the products of Fig 6 in the same steps, but every rank sends its own shard only,
+//                   by shift 1, 2, 3
+//   fuse_rs_ring    Fig 7, whose slices are numbered from 1: down[3]{0} is a4, and m3 = d3 + a3 is down[2]{0,3}
+//   attention_by_query  1.4: the table of 1.3 with a core before every partial product; attended[j,r] is what rank r's
+//                   heads make of query slice j, p0[1] is out_proj[1]{0}; before it the gather of fuse_ag_direct
+//   attention_zigzag    the same, where slice j is blocks j and 7-j of eight
+//   fuse_a2a        1.5: q[s,j] is head group j of the tokens of rank s; attention as in 1.4, each slice to its owner,
+//   who
+//                   adds up head groups r, r-1, r-2, r-3
+//   fuse_rs_direct  Fig 9b: p0[1] is down[1]{0}; the table's row "end" is the add in step 3
+// The rivals' against the order of their sources, which their files name:
+//   looped_einsum_ag, _rs            as FuseAG's and FuseRS' rings, but zeros move in step 0
+//   async_tp_ag, _rs                 pulls from r+1, r+2, r+3, and from r-1, r-2, r-3
+//   ring_exchange_ag, _pairs, _rs    FuseAG's ring; two shards by shift 2; FuseRS direct
+// and those of the options, which are not in the paper, against the pictures of their generators:
+//   *_parts         two parts a shard, the own shard's product in one piece
+//   *_halves        2i is the first half of shard i, which comes from the rank before, 2i+1 comes from the one after
+//   *_shards        two steps: shard r-1 and r+1, then r-2; sums the other way about, the last one of three
+//   *_groups        own | 1 | 2, 3 and 1, 2 | 3 | own
+//   *_nested        two nodes of two: ranks 0, 1 and 2, 3; x[0] crosses to rank 2 once, and its sum crosses back once
+//   fuse_rs_arrival down[0] on rank 0 has {2,3} before {1} and the own {0} are there
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "model/program_text/step_table.h"
+#include "model/strategies/generate.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
+#include "tests/model/strategies/golden_text.h"
+
+namespace commfuse {
+namespace {
+
+std::string table_of(Scope scope, const char* strategy, const StrategyOptions& options, std::int32_t ranks) {
+  return step_table(generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), options));
+}
+
+std::string fused(Scope scope, Form form) {
+  StrategyOptions options;
+  options.form = form;
+  return table_of(scope, "commfuse", options, 4);
+}
+
+TEST(StepTables, FuseAgRingDoesWhatFigure6Shows) {
+  const std::string table = fused(Scope::qkv, Form::ring);
+  EXPECT_EQ(table, golden_text("fuse_ag_ring.txt", table));
+}
+
+TEST(StepTables, FuseAgDirectComputesAsFigure6AndSendsOnlyOwnShards) {
+  const std::string table = fused(Scope::qkv, Form::direct);
+  EXPECT_EQ(table, golden_text("fuse_ag_direct.txt", table));
+}
+
+TEST(StepTables, FuseRsRingDoesWhatFigure7Shows) {
+  const std::string table = fused(Scope::down, Form::ring);
+  EXPECT_EQ(table, golden_text("fuse_rs_ring.txt", table));
+}
+
+TEST(StepTables, FuseRsDirectDoesWhatFigure9bShows) {
+  const std::string table = fused(Scope::down, Form::direct);
+  EXPECT_EQ(table, golden_text("fuse_rs_direct.txt", table));
+}
+
+TEST(StepTables, LoopedEinsumMovesOneShardAStepAndZerosFirstWhereItScatters) {
+  const std::string gather = table_of(Scope::qkv, "looped_einsum", {}, 4);
+  EXPECT_EQ(gather, golden_text("looped_einsum_ag.txt", gather));
+  const std::string scatter = table_of(Scope::down, "looped_einsum", {}, 4);
+  EXPECT_EQ(scatter, golden_text("looped_einsum_rs.txt", scatter));
+}
+
+TEST(StepTables, AsyncTpPullsFromOnePeerAfterAnother) {
+  const std::string gather = table_of(Scope::qkv, "async_tp", {}, 4);
+  EXPECT_EQ(gather, golden_text("async_tp_ag.txt", gather));
+  const std::string scatter = table_of(Scope::down, "async_tp", {}, 4);
+  EXPECT_EQ(scatter, golden_text("async_tp_rs.txt", scatter));
+}
+
+TEST(StepTables, RingExchangePassesShardsOnOneByOneOrInPairs) {
+  const std::string gather = table_of(Scope::qkv, "ring_exchange", {}, 4);
+  EXPECT_EQ(gather, golden_text("ring_exchange_ag.txt", gather));
+  StrategyOptions options;
+  options.group = 2;
+  const std::string pairs = table_of(Scope::qkv, "ring_exchange", options, 4);
+  EXPECT_EQ(pairs, golden_text("ring_exchange_pairs.txt", pairs));
+  const std::string scatter = table_of(Scope::down, "ring_exchange", {}, 4);
+  EXPECT_EQ(scatter, golden_text("ring_exchange_rs.txt", scatter));
+}
+
+TEST(StepTables, AttentionByQueryTakesTheOwnSliceLast) {
+  const std::string table =
+      table_of(Scope::attention, "commfuse", {.form = Form::direct, .attention = AttentionCut::by_query}, 4);
+  EXPECT_EQ(table, golden_text("attention_by_query.txt", table));
+}
+
+TEST(StepTables, ZigZagAttentionTakesASliceAndItsMirrorImage) {
+  const std::string table =
+      table_of(Scope::attention, "commfuse", {.form = Form::direct, .attention = AttentionCut::zigzag}, 4);
+  EXPECT_EQ(table, golden_text("attention_zigzag.txt", table));
+}
+
+TEST(StepTables, FuseAllToAllGivesEachRankItsHeadsAndThenItsTokens) {
+  const std::string table = table_of(Scope::ulysses, "commfuse", {.attention = AttentionCut::by_query}, 4);
+  EXPECT_EQ(table, golden_text("fuse_a2a.txt", table));
+}
+
+/// On four ranks, nested ones where the options say so.
+void expect_table(const char* name, Scope scope, const StrategyOptions& options) {
+  const std::string table = step_table(generate(operation_of(scope, true), 4, *find_strategy("commfuse"), options));
+  EXPECT_EQ(table, golden_text(name, table));
+}
+
+TEST(StepTables, FuseAgInPartsSendsAndMultipliesPartByPart) {
+  expect_table("fuse_ag_parts.txt", Scope::qkv, {.sub_slices = 2});
+}
+
+TEST(StepTables, FuseAgInHalvesMultipliesWhatCameFromBothSidesTogether) {
+  expect_table("fuse_ag_halves.txt", Scope::qkv, {.lanes = 2, .directions = Directions::halves});
+}
+
+TEST(StepTables, FuseAgInWholeShardsBothWaysBringsTwoAStep) {
+  expect_table("fuse_ag_shards.txt", Scope::qkv, {.lanes = 2, .directions = Directions::shards});
+}
+
+TEST(StepTables, FuseAgInGroupsMultipliesTheOwnShardAloneAndThenTheShortGroup) {
+  expect_table("fuse_ag_groups.txt", Scope::qkv, {.group = 2});
+}
+
+TEST(StepTables, FuseAgInNestedRingsCrossesIntoEveryNodeOnce) {
+  expect_table("fuse_ag_nested.txt", Scope::qkv, {.inner = 2});
+}
+
+TEST(StepTables, FuseRsInHalvesAddsWhatCameFromBothSidesTogether) {
+  expect_table("fuse_rs_halves.txt", Scope::down, {.lanes = 2, .directions = Directions::halves});
+}
+
+TEST(StepTables, FuseRsInWholeShardsBothWaysEndsInAnAddOfThree) {
+  expect_table("fuse_rs_shards.txt", Scope::down, {.lanes = 2, .directions = Directions::shards});
+}
+
+TEST(StepTables, FuseRsInGroupsMultipliesAtOnceWhatItAddsOneByOne) {
+  expect_table("fuse_rs_groups.txt", Scope::down, {.add_lane = LaneKind::aux, .group = 2});
+}
+
+TEST(StepTables, FuseRsDirectOnArrivalAddsWhileItComputes) {
+  expect_table("fuse_rs_arrival.txt", Scope::down,
+               {.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival, .lanes = 3});
+}
+
+TEST(StepTables, FuseRsInNestedRingsCrossesOutOfEveryNodeOnce) {
+  expect_table("fuse_rs_nested.txt", Scope::down, {.inner = 2});
+}
+
+TEST(StepTables, SlicedGathersTheNextSliceUnderTheProductOfThisOne) {
+  StrategyOptions options;
+  options.slices = 2;
+  EXPECT_EQ(table_of(Scope::qkv, "sliced", options, 2),
+            "sliced (k=2) qkv, 2 ranks\n"
+            "\n"
+            "step 0\n"
+            "  rank 0: all_gather x[0] into x[0], x[2]\n"
+            "  rank 1: all_gather x[2] into x[0], x[2]\n"
+            "\n"
+            "step 1\n"
+            "  rank 0: all_gather x[1] into x[1], x[3]; compute qkv[0,0], qkv[2,0]\n"
+            "  rank 1: all_gather x[3] into x[1], x[3]; compute qkv[0,1], qkv[2,1]\n"
+            "\n"
+            "step 2\n"
+            "  rank 0: compute qkv[1,0], qkv[3,0]\n"
+            "  rank 1: compute qkv[1,1], qkv[3,1]\n");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,617 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every mistake a schedule file can hold, with its whole message: a sentence with its place, and the remedy.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/program_text/text.h"
+
+namespace commfuse {
+namespace {
+
+/// Written by hand, without what may be left out; every test below breaks it in one way.
+const std::string ring = R"(schema: commfuse.schedule/1
+name: two-step ring
+mesh: {tp: 4}
+dimensions: {tokens: 4, hidden: 1, ffn: 4}
+tensors:
+  x: {rows: tokens*4, columns: hidden*1, dtype: bf16}
+  w: {rows: hidden*1, columns: ffn*4, dtype: bf16}
+  y: {product: [x, w]}
+buffers:
+  shard: {role: input, rows: tokens*1, columns: hidden*1, dtype: bf16}
+  weight: {role: weight, rows: hidden*1, columns: ffn*1, dtype: bf16}
+  inbox: {role: scratch, rows: tokens*4, columns: hidden*1, dtype: bf16}
+  out: {role: output, rows: tokens*4, columns: ffn*1, dtype: bf16}
+  wide: {role: scratch, rows: tokens*4, columns: ffn*2, dtype: bf16}
+initial:
+  - {here: shard, tensor: x, row: tp}
+  - {here: weight, tensor: w, column: tp}
+final:
+  - {here: out, tensor: y, column: tp}
+unfused:
+  - gemm: {m: tokens*4, n: ffn*1, k: hidden*1, dtype: bf16}
+ops:
+  - {id: 0, op: exchange, axis: tp, shift: 1, send: shard, receive: "inbox[0]"}
+  - {id: 1, op: gemm, a: shard, b: weight, out: "out[tp]"}
+  - {id: 2, op: gemm, a: "inbox[0]", b: weight, out: "out[(tp-1)%4]", waits: [0]}
+  - {id: 3, op: elementwise, function: add, in: ["inbox[0]", "inbox[1]"], out: "inbox[2]"}
+  - {id: 4, op: collective, kind: all_gather, axis: tp, in: shard, out: inbox}
+)";
+
+std::string message_of(const std::string& text) {
+  try {
+    parse_program(text, "ring.yaml");
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "no mistake found";
+}
+
+std::string with(std::string text, std::string_view right, std::string_view wrong) {
+  const std::size_t at = text.find(right);
+  EXPECT_NE(at, std::string::npos) << right;
+  return text.replace(at, right.size(), wrong);
+}
+
+struct Mistake {
+  std::string_view right;  // its first occurrence in `ring`
+  std::string_view wrong;  // what stands there instead
+  std::string_view message;
+};
+
+void expect_messages(const std::vector<Mistake>& mistakes) {
+  for (const Mistake& mistake : mistakes) {
+    EXPECT_EQ(message_of(with(ring, mistake.right, mistake.wrong)), mistake.message) << mistake.wrong;
+  }
+}
+
+TEST(ScheduleTextMistakes, ThereAreNoneToBeginWith) { EXPECT_EQ(message_of(ring), "no mistake found"); }
+
+/// One rank that attends to two blocks of tokens.
+constexpr std::string_view attending = R"(schema: commfuse.schedule/1
+name: attending
+mesh: {tp: 1}
+dimensions: {tokens: 2, batch: 1, qkv: 1, heads: 1, head: 1}
+tensors:
+  qkv: {rows: tokens*2, columns: qkv*1, dtype: bf16}
+  y: {attention: qkv, columns: heads*1, causal: true}
+  z: {residual: [y, y]}
+buffers:
+  in: {role: input, rows: tokens*2, columns: qkv*1, dtype: bf16}
+  out: {role: output, rows: tokens*2, columns: heads*1, dtype: bf16}
+initial:
+  - {here: "in", tensor: qkv}
+final:
+  - {here: "out", tensor: y}
+unfused:
+  - {attention: {queries: tokens*2, keys: tokens*2, columns: heads*1, qkv: qkv*1, batch: batch, head: head, causal: true, dtype: bf16}}
+ops:
+  - {id: 0, op: attention, batch: batch, head: head, causal: true, in: ["in", "in"], out: "out"}
+)";
+
+TEST(ScheduleTextMistakes, OfAttentionAndResiduals) {
+  EXPECT_EQ(message_of(std::string{attending}), "no mistake found");
+  const std::vector<Mistake> mistakes{
+      {"in: [\"in\", \"in\"]", "in: [\"in\"]",
+       "ring.yaml:19:72: attention takes the rows of the queries and those of the keys, not 1 inputs; write in: "
+       "[\"qkv\", \"qkv\"]"},
+      {"op: attention, batch: batch", "op: attention, batch: batches",
+       "ring.yaml:19:35: 'batches' is none of the dimensions; did you mean 'batch'?"},
+      {"op: attention, batch: batch", "op: attention, batch: tokens",
+       "ring.yaml:19:35: attention takes a size from 'tokens', which is cut into 2 blocks; give it one"},
+      {"batch: batch, head: head, causal: true, dtype", "batch: batch, head: tokens, causal: true, dtype",
+       "ring.yaml:17:103: attention takes a size from 'tokens', which is cut into 2 blocks; give it one"},
+      {"out: \"out\"", "out: \"out[0]\"",
+       "ring.yaml:19:91: the rows of out are tokens*1, but the rows of the queries are tokens*2; make them equal"},
+      {"causal: true, in: [", "causal: true, positions: [\"0\", \"1\"], in: [",
+       "ring.yaml:19:79: there are 2 positions, but the queries are a stack of 1; write one for each region, as in "
+       "positions: [\"2*tp\"], or leave them out"},
+      {"causal: true, in: [", "causal: true, positions: 0, in: [",
+       "ring.yaml:19:79: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
+      {"causal: true, in: [", "causal: true, positions: [\"1\"], in: [",
+       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are 1 to 2; give all keys that they see"},
+      {"causal: true, in: [", "causal: true, positions: [\"-1\"], in: [",
+       "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are -1 to 0; give all keys that they see"},
+      {"causal: true, in: [", "causal: true, positions: [\"pt\"], in: [",
+       "ring.yaml:19:81: there is no axis 'pt'; did you mean 'tp'?"},
+      {"in: [\"in\", \"in\"]", "in: [\"in\", \"in[0]\"]",
+       "ring.yaml:19:73: the rows of the queries are tokens*2, but those of the keys only tokens*1; give all keys that "
+       "the queries see"},
+      {"z: {residual: [y, y]}", "z: {residual: [y]}",
+       "ring.yaml:8:17: a residual adds two tensors, not 1; write residual: [x, y]"},
+      {"z: {residual: [y, y]}", "z: {residual: [y, qkv]}",
+       "ring.yaml:8:21: 'y' and 'qkv' have different extents; a residual adds equal ones"},
+      {"y: {attention: qkv, columns: heads*1", "y: {attention: qkv, columns: tokens*2",
+       "ring.yaml:7:32: attention keeps the blocks of its columns, but 'qkv' has qkv*1; give it as many"},
+  };
+  for (const Mistake& mistake : mistakes) {
+    EXPECT_EQ(message_of(with(std::string{attending}, mistake.right, mistake.wrong)), mistake.message) << mistake.wrong;
+  }
+}
+
+TEST(ScheduleTextMistakes, OfTheHead) {
+  expect_messages({
+      {"schema: commfuse.schedule/1", "schema: commfuse.schedule/2",
+       "ring.yaml:1:9: 'commfuse.schedule/2' is not what this version reads; write commfuse.schedule/1"},
+      {"name: two-step ring", "nmae: two-step ring",
+       "ring.yaml:1:1: key 'name' is missing; add it, as in name: \"my ring\"\n"
+       "ring.yaml:2:1: unknown key 'nmae'; did you mean 'name'?"},
+      {"name: two-step ring", "name: \"two\\tsteps\"",
+       "ring.yaml:2:7: a name is one line of plain text; leave control characters out"},
+      {"name: two-step ring", "name: Jos\xe9", "ring.yaml:2:7: a name is not UTF-8; save the file as UTF-8"},
+      {"name: two-step ring", "name: \"\"", "ring.yaml:2:7: a name has 1 to 200 bytes, not 0; write a shorter one"},
+      {"name: two-step ring",
+       "name:", "ring.yaml:2:1: there is nothing where a single value is expected; write one word, number or text"},
+      {"name: two-step ring", "name: a\nname: b",
+       "ring.yaml:3:1: key 'name' was already given in line 2; keep one of them"},
+      {"name: two-step ring", "name: &a x",
+       "ring.yaml:2:7: anchors and aliases are not read; write the value out in full"},
+      {"name: two-step ring", "name: *a",
+       "ring.yaml:2:7: not valid YAML (the referenced anchor is not defined); correct it there"},
+      {"name: two-step ring", "name: !!str x", "ring.yaml:2:7: tags such as !!int are not read; leave the tag out"},
+      {"name: two-step ring", "name: [a",
+       "ring.yaml:3:5: not valid YAML (end of sequence flow not found); correct it there"},
+      {"name: two-step ring", "name: a\n---\nb: c",
+       "ring.yaml:4:1: a second document begins; keep one document a file"},
+      {"mesh: {tp: 4}", "mesh: {}", "ring.yaml:3:7: a mesh has 1 to 3 axes, not 0; write them as in {node: 2, tp: 8}"},
+      {"mesh: {tp: 4}", "mesh: 4",
+       "ring.yaml:3:7: there is a single value where a map is expected; write key: value, or {} for none"},
+      {"mesh: {tp: 4}", "mesh: {a: 1, b: 1, c: 1, d: 1}",
+       "ring.yaml:3:7: a mesh has 1 to 3 axes, not 4; write them as in {node: 2, tp: 8}"},
+      {"mesh: {tp: 4}", "mesh: {tp: 0}", "ring.yaml:3:12: '0' is no whole number from 1 to 1048576; write one"},
+      {"mesh: {tp: 4}", "mesh: {tp: 1048577}",
+       "ring.yaml:3:12: '1048577' is no whole number from 1 to 1048576; write one"},
+      {"mesh: {tp: 4}", "mesh: {node: 2048, tp: 1024}",
+       "ring.yaml:3:7: the mesh has 2097152 ranks; choose at most 1048576"},
+      {"mesh: {tp: 4}", "mesh: {t-p: 4}",
+       "ring.yaml:3:8: 't-p' is no name; write letters, digits, '_' and '.', a letter first, at most 100"},
+      {"mesh: {tp: 4}", "mesh: {tp: 04}", "ring.yaml:3:12: '04' is no whole number from 1 to 1048576; write one"},
+      {"schema: commfuse.schedule/1", "name: x",
+       "ring.yaml:2:1: key 'name' was already given in line 1; keep one of them"},
+      {"final:", "fnal:",
+       "ring.yaml:1:1: key 'final' is missing; add it, as in final: []\n"
+       "ring.yaml:18:1: unknown key 'fnal'; did you mean 'final'?"},
+      {"unfused:", "more: 1\nunfused:",
+       "ring.yaml:20:1: unknown key 'more'; known keys: schema, name, mesh, dimensions, tensors, buffers, initial, "
+       "final, unfused, ops"},
+      {"ops:", "waits: 1\nops:",
+       "ring.yaml:22:1: unknown key 'waits'; known keys: schema, name, mesh, dimensions, tensors, buffers, initial, "
+       "final, unfused, ops"},
+      {"initial:", "initial: {}\nfinall:", "ring.yaml:16:1: unknown key 'finall'; did you mean 'final'?"},
+      {"tensors:", "x: [1, {a: b}]\ntensors:",
+       "ring.yaml:5:1: unknown key 'x'; known keys: schema, name, mesh, dimensions, tensors, buffers, initial, final, "
+       "unfused, ops"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfDimensionsTensorsAndBuffers) {
+  expect_messages({
+      {"tokens: 4,", "tokens: 0,", "ring.yaml:4:22: '0' is no whole number from 1 to 16777216; write one"},
+      {"tokens: 4,", "tokens: 16777217,",
+       "ring.yaml:4:22: '16777217' is no whole number from 1 to 16777216; write one"},
+      {"tokens: 4,", "tokens: 4.5,", "ring.yaml:4:22: '4.5' is no whole number from 1 to 16777216; write one"},
+      {"tokens: 4,", "tokens: 4, tokens: 4,",
+       "ring.yaml:4:25: key 'tokens' was already given in line 4; keep one of them"},
+      {"tokens: 4,", "token: 4,",
+       "ring.yaml:6:13: there is no dimension 'tokens'; did you mean 'token'?\n"
+       "ring.yaml:10:30: there is no dimension 'tokens'; did you mean 'token'?\n"
+       "ring.yaml:12:32: there is no dimension 'tokens'; did you mean 'token'?\n"
+       "ring.yaml:13:29: there is no dimension 'tokens'; did you mean 'token'?\n"
+       "ring.yaml:14:31: there is no dimension 'tokens'; did you mean 'token'?"},
+      {"x: {rows: tokens*4,", "x: {rows: tokens*0,",
+       "ring.yaml:6:20: this is no number of blocks; write one from 1 to 16777216"},
+      {"x: {rows: tokens*4,", "x: {rows: tokens,",
+       "ring.yaml:6:19: the text ends where '*' is expected; say how many blocks, as in tokens*4"},
+      {"x: {rows: tokens*4,", "x: {rows: token*4,",
+       "ring.yaml:6:13: there is no dimension 'token'; did you mean 'tokens'?"},
+      {"x: {rows: tokens*4,", "x: {rows: 4*tokens,",
+       "ring.yaml:6:13: there is '4' where a dimension is expected; write an extent as in tokens*4"},
+      {"x: {rows: tokens*4,", "x: {rows: tokens*4*2,",
+       "ring.yaml:6:21: there is '*' where the end is expected; write an extent as in tokens*4"},
+      {"x: {rows: tokens*4,", "x: {", "ring.yaml:6:6: key 'rows' is missing; add it, as in rows: tokens*4"},
+      {"x: {rows: tokens*4,", "x: {row: tokens*4,",
+       "ring.yaml:6:6: key 'rows' is missing; add it, as in rows: tokens*4\n"
+       "ring.yaml:6:7: unknown key 'row'; did you mean 'rows'?"},
+      {"hidden*1, dtype: bf16}", "hidden*1, dtype: bf8}",
+       "ring.yaml:6:49: 'bf8' is none of the dtypes; known dtypes: bf16, fp16, fp32, fp8"},
+      {"y: {product: [x, w]}", "y: {product: [w, x]}",
+       "ring.yaml:8:20: 'x' has rows tokens*4, but 'w' has columns ffn*4; make them equal"},
+      {"y: {product: [x, w]}", "y: {product: [x]}",
+       "ring.yaml:8:16: a product has two factors, not 1; write product: [x, w]"},
+      {"y: {product: [x, w]}", "y: {product: [x, v]}",
+       "ring.yaml:8:20: 'v' is none of the tensors above; known tensors above: w, x"},
+      {"y: {product: [x, w]}", "y: {swiglu: x}",
+       "ring.yaml:8:15: swiglu pairs column blocks, but 'x' has hidden*1; give it an even number"},
+      {"y: {product: [x, w]}", "y: {product: [x, w], gelu: x}",
+       "ring.yaml:8:24: a tensor is defined in one way; keep one of product, attention, add, copy, swiglu, gelu, norm, "
+       "residual"},
+      {"y: {product: [x, w]}", "y: {product: [x, w], rows: tokens*2}",
+       "ring.yaml:8:30: its definition gives rows tokens*4; write rows: tokens*4 or leave rows out"},
+      {"y: {product: [x, w]}", "y: {product: [x, w], transpose_a: true}",
+       "ring.yaml:8:20: 'w' has rows hidden*1, but 'x' has rows tokens*4; make them equal"},
+      {"y: {product: [x, w]}", "y: {product: [x, w], transpose_b: true}",
+       "ring.yaml:8:20: 'w' has columns ffn*4, but 'x' has columns hidden*1; make them equal"},
+      {"y: {product: [x, w]}", "y: {gelu: x, transpose_b: true}",
+       "ring.yaml:8:29: only a product transposes what it is of; leave transpose_b out"},
+      {"y: {product: [x, w]}", "y: {product: [x, w], dtype: fp16}",
+       "ring.yaml:8:31: its definition gives dtype bf16; write dtype: bf16 or leave dtype out"},
+      {"y: {product: [x, w]}", "y: {product: [y, w]}",
+       "ring.yaml:8:17: 'y' is none of the tensors above; known tensors above: w, x"},
+      {"role: input", "role: inptu", "ring.yaml:10:17: 'inptu' is none of the roles; did you mean 'input'?"},
+      {"inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777216",
+       "ring.yaml:12:3: with this buffer a rank holds 16777218 blocks; stay within 16777216\n"
+       "ring.yaml:13:3: with this buffer a rank holds 16777222 blocks; stay within 16777216\n"
+       "ring.yaml:14:3: with this buffer a rank holds 16777230 blocks; stay within 16777216"},
+      {"out: {role: output, rows: tokens*4, columns: ffn*1",
+       "out: {role: output, rows: tokens*16777216, columns: ffn*16777216",
+       "ring.yaml:13:3: with this buffer a rank holds 281474976710662 blocks; stay within 16777216\n"
+       "ring.yaml:14:3: with this buffer a rank holds 281474976710670 blocks; stay within 16777216"},
+      {"y: {product: [x, w]}", "y: {product: [x, w]}\n  z: {gelu: v}\n  v: {copy: z}",
+       "ring.yaml:9:13: 'v' is none of the tensors above; known tensors above: w, x, y"},
+      {"inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777202",
+       "ring.yaml:27:73: the rows of out are tokens*16777202, but the rows of in are tokens*1; the first must be 4 "
+       "times the second"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfContentsAndUnfusedWork) {
+  expect_messages({
+      {"here: shard", "here: shrad", "ring.yaml:16:12: there is no buffer 'shrad'; did you mean 'shard'?"},
+      {"here: shard", "here: weight",
+       "ring.yaml:16:12: 'weight' and tensor 'x' are cut from different dimensions; use the same for both"},
+      {"here: out", "here: \"out[0 +: 5]\"",
+       "ring.yaml:19:22: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
+      {"here: out, tensor: y", "here: out, tensor: z",
+       "ring.yaml:19:25: 'z' is none of the tensors; known tensors: w, x, y"},
+      {"tensor: x, row: tp", "tensor: x, row: 4",
+       "ring.yaml:16:35: tensor 'x' has block rows 0 to 3, this begins at 4 and takes 1; stay inside"},
+      {"tensor: x, row: tp", "tensor: x, row: pt", "ring.yaml:16:35: there is no axis 'pt'; did you mean 'tp'?"},
+      {"- gemm: {m", "- gem: {m", "ring.yaml:21:5: 'gem' is none of the kinds of unfused work; did you mean 'gemm'?"},
+      {"- gemm: {m: tokens*4,", "- {gemm: {m: tokens*4, n: ffn*1, k: hidden*1, dtype: bf16}, add: {}}\n  - gemm: {",
+       "ring.yaml:21:5: an unfused work has one kind, not 2; write gemm: {...} or swiglu: {...}\n"
+       "ring.yaml:22:11: key 'm' is missing; add it, as in m: tokens*4"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfIdsAndKindsOfOps) {
+  expect_messages({
+      {"id: 1,", "id: 2,", "ring.yaml:24:10: the ids of ops count 0, 1, 2 and so on; write id: 1"},
+      {"id: 1,", "", "ring.yaml:24:5: key 'id' is missing; add it, as in id: 1"},
+      {"op: exchange", "op: exchagne", "ring.yaml:23:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
+      {"op: exchange", "op: broadcast",
+       "ring.yaml:23:17: 'broadcast' is none of the op kinds; known op kinds: gemm, attention, elementwise, exchange, "
+       "collective"},
+      {"op: exchange,", "", "ring.yaml:23:5: key 'op' is missing; add it, as in op: gemm"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfExchanges) {
+  expect_messages({
+      {"send: shard,", "sends: shard,", "ring.yaml:23:47: unknown key 'sends'; did you mean 'send'?"},
+      {"send: shard, receive: \"inbox[0]\"", "wire: bf16",
+       "ring.yaml:23:5: this exchange neither sends nor receives; add send, receive or both"},
+      {"shift: 1,", "shift: 1, protocol: shove,",
+       "ring.yaml:23:57: 'shove' is none of the protocols; known protocols: rendezvous, push, pull"},
+      {"shift: 1,", "shift: 1, credit: both,", "ring.yaml:23:67: a credit is a push of nothing; leave send out"},
+      {"send: shard, receive: \"inbox[0]\"", "protocol: push, credit: send",
+       "ring.yaml:23:57: a credit is a push of nothing; leave protocol out"},
+      {"send: shard, receive: \"inbox[0]\"", "credit: neither",
+       "ring.yaml:23:55: 'neither' is none of the halves; known halves: send, receive, both"},
+      {"receive: \"inbox[0]\"", "receive: \"inbox[0 +: 2]\"",
+       "ring.yaml:23:69: the rows of receive are tokens*2, but the rows of send are tokens*1; make them equal"},
+      {"receive: \"inbox[0]\"", "receive: weight",
+       "ring.yaml:23:69: the rows of receive are hidden*1, but the rows of send are tokens*1; make them equal"},
+      {"axis: tp, shift", "axis: dp, shift", "ring.yaml:23:33: 'dp' is none of the axes; did you mean 'tp'?"},
+      {"shift: 1,", "", "ring.yaml:23:5: key 'shift' is missing; add it, as in shift: 1"},
+      {"shift: 1,", "shift: one,", "ring.yaml:23:44: 'one' is no whole number from -268435456 to 268435456; write one"},
+      {"shift: 1,", "shift: 1, wire: bf17,", "ring.yaml:23:53: 'bf17' is none of the dtypes; did you mean 'bf16'?"},
+      {"send: shard,", "send: \"shard; inbox[0, 0 +: 1]; out[0]\",",
+       "ring.yaml:23:79: 'shard' and 'out' are cut from different dimensions; stack only what fits"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfLanesAndPurposes) {
+  expect_messages({
+      {"shift: 1,", "shift: 1, lane: comm0,",
+       "ring.yaml:23:57: '0' is no number of a lane; write comm or comm1 to comm255"},
+      {"shift: 1,", "shift: 1, lane: cmm2,", "ring.yaml:23:53: there is no lane 'cmm2'; did you mean 'comm'?"},
+      {"shift: 1,", "shift: 1, lane: comm256,",
+       "ring.yaml:23:57: '256' is no number of a lane; write comm or comm1 to comm255"},
+      {"shift: 1,", "shift: 1, purpose: essential,",
+       "ring.yaml:23:56: exchanges and collectives are communication; leave purpose out"},
+      {"op: gemm,", "op: gemm, purpose: communication,",
+       "ring.yaml:24:32: only exchanges and collectives are communication; write essential or local, or leave purpose "
+       "out"},
+      {"op: gemm,", "op: gemm, purpose: esential,",
+       "ring.yaml:24:32: 'esential' is none of the purposes; did you mean 'essential'?"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfConditions) {
+  expect_messages({
+      {"shift: 1,", "shift: 1, where: \"tp < 5\",",
+       "ring.yaml:23:60: this is no coordinate of axis 'tp'; write one from 0 to 4"},
+      {"shift: 1,", "shift: 1, where: \"tp ~ 2\",",
+       "ring.yaml:23:58: there is '~' where a relation is expected; write =, !=, < or >="},
+      {"shift: 1,", "shift: 1, where: \"node < 2\",", "ring.yaml:23:55: there is no axis 'node'; known axes: tp"},
+      {"shift: 1,", "shift: 1, where: \"tp < 2 3\",",
+       "ring.yaml:23:62: there is '3' where the end is expected; write one comparison, as in tp < 3"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfProducts) {
+  expect_messages({
+      {"op: gemm,", "op: gemm, accumulate: yes,",
+       "ring.yaml:24:35: 'yes' is neither true nor false; write one of them"},
+      {"op: gemm,", "op: gemm, shift: 1,",
+       "ring.yaml:24:23: unknown key 'shift'; known keys: id, op, lane, purpose, where, waits, accumulate, "
+       "accumulator, transpose_a, transpose_b, kernel_m, a, b, out"},
+      {"op: gemm,", "op: gemm, kernel_m: hidden*4,",
+       "ring.yaml:24:33: the kernel has hidden*4, but its part has tokens*1; a kernel has equal parts"},
+      {"op: gemm,", "op: gemm, transpose_a: true,",
+       "ring.yaml:24:55: the rows of b are hidden*1, but the rows of a are tokens*1; make them equal"},
+      {"op: gemm,", "op: gemm, transpose_b: true,",
+       "ring.yaml:24:55: the columns of b are ffn*1, but the columns of a are hidden*1; make them equal"},
+      {"op: gemm,", "op: gemm, transpose_b: yes,",
+       "ring.yaml:24:36: 'yes' is neither true nor false; write one of them"},
+      {"a: shard, b: weight", "a: weight, b: weight",
+       "ring.yaml:24:37: the rows of b are hidden*1, but the columns of a are ffn*1; make them equal"},
+      {"a: shard, b: weight", "a: shard", "ring.yaml:24:5: key 'b' is missing; add it, as in b: \"w\""},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfElementwiseOps) {
+  expect_messages({
+      {"function: add", "function: zero", "ring.yaml:26:50: zero takes no input; leave in out"},
+      {"function: add", "function: sum",
+       "ring.yaml:26:40: 'sum' is none of the functions; known functions: add, copy, swiglu, gelu, norm, "
+       "residual, zero"},
+      {"function: add", "function: copy", "ring.yaml:26:50: copy takes one input, not 2; write in: \"a\""},
+      {"in: [\"inbox[0]\", \"inbox[1]\"]", "in: []",
+       "ring.yaml:26:49: add takes one input or more, not 0; write in: [\"a\", \"b\"]"},
+      {"in: [\"inbox[0]\", \"inbox[1]\"]", "in: [\"inbox[0]\", \"inbox[1 +: 2]\"]",
+       "ring.yaml:26:62: the rows of this input are tokens*2, but the rows of out are tokens*1; make them equal"},
+      {"in: [\"inbox[0]\", \"inbox[1]\"]", "in: weight",
+       "ring.yaml:26:49: the rows of this input are hidden*1, but the rows of out are tokens*1; make them equal"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfWaits) {
+  expect_messages({
+      {"waits: [0]", "waits: [2]",
+       "ring.yaml:25:79: op 2 waits for op 2, which is not earlier; wait for ops 0 to 1, or change the order"},
+      {"waits: [0]", "waits: [7]",
+       "ring.yaml:25:79: op 2 waits for op 7, which is not earlier; wait for ops 0 to 1, or change the order"},
+      {"waits: [0]", "waits: 0",
+       "ring.yaml:25:78: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
+      {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is no whole number from 0 to 268435456; write one"},
+      {"receive: \"inbox[0]\"", "receive: \"inbox[0]\", waits: [0]",
+       "ring.yaml:23:89: op 0 is the first and can wait for none; leave waits out"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfCollectives) {
+  expect_messages({
+      {"kind: all_gather", "kind: allgather",
+       "ring.yaml:27:35: 'allgather' is none of the collectives; did you mean 'all_gather'?"},
+      {"kind: all_gather", "kind: reduce_scatter",
+       "ring.yaml:27:77: the rows of in are tokens*1, but the rows of out are tokens*4; the first must be 4 times the "
+       "second"},
+      {"kind: all_gather", "kind: all_reduce",
+       "ring.yaml:27:73: the rows of out are tokens*4, but the rows of in are tokens*1; make them equal"},
+      {"in: shard, out: inbox", "in: shard, out: \"inbox[0 +: 3]\"",
+       "ring.yaml:27:73: the rows of out are tokens*3, but the rows of in are tokens*1; the first must be 4 times the "
+       "second"},
+  });
+}
+
+TEST(ScheduleTextMistakes, StackedRegionsFitTogetherAndTheirOp) {
+  expect_messages({
+      {"out: \"out[tp]\"", "out: \"out[tp+1]; weight\"",
+       "ring.yaml:24:61: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
+      {"out: \"out[tp]\"", "out: \"out[tp]; weight\"",
+       "ring.yaml:24:59: 'out' and 'weight' are cut from different dimensions; stack only what fits"},
+      {"out: \"out[tp]\"", "out: \"out[2 +: 2]\"",
+       "ring.yaml:24:49: the rows of out are tokens*2, but the rows of a are tokens*1; make them equal"},
+      {"out: \"out[tp]\"", "out: \"inbox[1]\"",
+       "ring.yaml:24:49: the columns of out are hidden*1, but the columns of b are ffn*1; make them equal"},
+      {"out: \"out[tp]\"", "out: out",
+       "ring.yaml:24:49: the rows of out are tokens*4, but the rows of a are tokens*1; make them equal"},
+      {"out: \"out[tp]\"", "out: \"wide[0, 0]; wide[1]\"",
+       "ring.yaml:24:62: this is 2 block columns wide and the region before it 1; make them equal"},
+  });
+}
+
+TEST(ScheduleTextMistakes, InsideRegionsPointAtTheLetter) {
+  expect_messages({
+      {"out: \"out[tp]\"", "out: \"out[(tp+1)]\"",
+       "ring.yaml:24:60: there is ']' where '%' is expected; wrap the coordinate, as in (tp+1)%4"},
+      {"out: \"out[tp]\"", "out: \"out[(tp+1)%5]\"", "ring.yaml:24:61: axis 'tp' has 4 coordinates; write %4"},
+      {"out: \"out[tp]\"", "out: \"out[(tp+1)%4\"",
+       "ring.yaml:24:62: the text ends where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
+      {"out: \"out[tp]\"", "out: \"out[(tp+tp)%4]\"",
+       "ring.yaml:24:58: there is 't' where a number is expected; write one axis between parentheses, as in (tp+1)%4"},
+      {"out: \"out[tp]\"", "out: \"out[tp+tp]\"",
+       "ring.yaml:24:57: axis 'tp' is here a second time; an index has one term with 'tp'"},
+      {"out: \"out[tp]\"", "out: \"out[(((tp))))]\"",
+       "ring.yaml:24:56: there is '(' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
+      {"out: \"out[tp]\"", "out: \"out[tp +:]\"",
+       "ring.yaml:24:59: there is ']' where a number of rows is expected; write how many blocks, as in +: 2"},
+      {"out: \"out[tp]\"", "out: \"out[]\"",
+       "ring.yaml:24:54: there is ']' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
+      {"out: \"out[tp]\"", "out: \"out[tp] y\"",
+       "ring.yaml:24:58: there is 'y' where the end is expected; separate stacked regions by ';'"},
+      {"out: \"out[tp]\"", "out: \"out[tp*8]\"",
+       "ring.yaml:24:56: there is '*' where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
+      {"out: \"out[tp]\"", "out: \"out[tp];\"",
+       "ring.yaml:24:58: the text ends where a buffer is expected; write a region as in x, x[tp] or x[0 +: 2, 1]"},
+      {"out: \"out[tp]\"", "out: \"\"",
+       "ring.yaml:24:50: the text ends where a buffer is expected; write a region as in x, x[tp] or x[0 +: 2, 1]"},
+      {"out: \"out[tp]\"", "out: [\"out[tp]\"]",
+       "ring.yaml:24:49: there is a list where a single value is expected; write one word, number or text"},
+      {"out: \"out[tp]\"", "out: \"öut[tp]\"",
+       "ring.yaml:24:50: there is 'ö' where a buffer is expected; write a region as in x, x[tp] or x[0 +: 2, 1]"},
+      {"out: \"out[tp]\"", "out: \"out[ü]\"",
+       "ring.yaml:24:54: there is 'ü' where an axis or a number is expected; write an index as in (tp+1)%4 or 2*tp"},
+      {"out: \"out[tp]\"", "out: \"out[0 +: 1; out[1]\"",
+       "ring.yaml:24:60: there is ';' where ']' is expected; write a region as in x[tp] or x[0 +: 2, 1]"},
+      {"out: \"out[tp]\"", "out: \"out[(1)]\"",
+       "ring.yaml:24:56: there is ')' where an axis is expected; write numbers alone without parentheses"},
+      {"out: \"out[tp]\"", "out: \"out[tp%3]\"", "ring.yaml:24:57: axis 'tp' has 4 coordinates; write %4"},
+      {"out: \"out[tp]\"", "out: \"out[-tp%]\"", "ring.yaml:24:58: axis 'tp' has 4 coordinates; write %4"},
+  });
+}
+
+TEST(ScheduleTextMistakes, NumbersInRegionsStayInside) {
+  expect_messages({
+      {"out: \"out[tp]\"", "out: \"out[0*tp]\"",
+       "ring.yaml:24:54: a factor of 0 is no use here; write one from 1 to 89478485"},
+      {"out: \"out[tp]\"", "out: \"out[tp +: 5]\"",
+       "ring.yaml:24:60: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
+      {"out: \"out[tp]\"", "out: \"out[4]\"",
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes 4; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[-1]\"",
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes -1; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[3 +: 2]\"",
+       "ring.yaml:24:54: 'out' has block rows 0 to 3, this takes 3 to 4; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[0, 1]\"",
+       "ring.yaml:24:57: 'out' has block columns 0 to 0, this takes 1; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[99999999999]\"",
+       "ring.yaml:24:54: this number is too large; stay within 268435456"},
+      {"out: \"out[tp]\"", "out: \"o\\u0075t[4]\"",
+       "ring.yaml:24:49: 'out' has block rows 0 to 3, this takes 4; stay inside"},
+      {"out: \"out[tp]\"", "out: \"out[300000000 - 5]\"",
+       "ring.yaml:24:54: this number is too large; stay within 268435456"},
+      {"out: \"out[tp]\"", "out: \"out[268435456 + 268435456]\"",
+       "ring.yaml:24:54: this index is too large; stay within 268435456"},
+      {"out: \"out[tp]\"", "out: \"out[268435456*tp]\"",
+       "ring.yaml:24:54: a factor of 268435456 is no use here; write one from 1 to 89478485"},
+  });
+}
+
+TEST(ScheduleTextMistakes, OfTheFileAsAWhole) {
+  EXPECT_EQ(message_of(""), "ring.yaml:1:1: the file is empty; write 'key: value' lines");
+  EXPECT_EQ(message_of("- ring\n"), "ring.yaml:1:1: the top of the file is no map; write 'key: value' lines");
+  EXPECT_EQ(message_of(std::string((1U << 20U) + 1, '#')),
+            "ring.yaml:1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
+  // yaml-cpp takes 0x04 for the end of the file.
+  EXPECT_EQ(message_of(ring + "x\x04"), "ring.yaml:28:2: control character 0x04; write plain text in UTF-8");
+  EXPECT_EQ(message_of(std::string("a\0b", 3)), "ring.yaml:1:2: control character 0x00; write plain text in UTF-8");
+  EXPECT_EQ(message_of(std::string(5000, '[')).substr(0, 10), "ring.yaml:");
+}
+
+TEST(ScheduleTextMistakes, AStackHasAnEnd) {
+  const std::string tall =
+      with(ring, "inbox: {role: scratch, rows: tokens*4", "inbox: {role: scratch, rows: tokens*16777202");
+  EXPECT_EQ(message_of(with(tall, "in: shard, out: inbox", "in: shard, out: \"inbox; inbox\"")),
+            "ring.yaml:27:81: the stack grows above 16777216 block rows; cut it into fewer");
+}
+
+TEST(ScheduleTextMistakes, AreShownTogetherInOrderOfPlace) {
+  const std::string text =
+      with(with(with(ring, "op: gemm", "op: gem"), "here: out", "here: uot"), "waits: [0]", "wait: [0]");
+  EXPECT_EQ(message_of(text),
+            "ring.yaml:19:12: there is no buffer 'uot'; did you mean 'out'?\n"
+            "ring.yaml:24:17: 'gem' is none of the op kinds; did you mean 'gemm'?\n"
+            "ring.yaml:25:71: unknown key 'wait'; did you mean 'waits'?");
+}
+
+TEST(ScheduleTextMistakes, DoNotHideBehindEachOther) {
+  const std::string text = with(ring, "x: {rows: tokens*4", "x: {rows: tokens*0");  // y = x w is not complained about
+  EXPECT_EQ(message_of(text), "ring.yaml:6:20: this is no number of blocks; write one from 1 to 16777216");
+}
+
+TEST(ScheduleTextMistakes, EndAfterTwenty) {
+  std::string text = ring;
+  for (int op = 5; op < 35; ++op) {
+    text += "  - {id: " + std::to_string(op) + ", op: gem}\n";
+  }
+  const std::string message = message_of(text);
+  EXPECT_EQ(std::count(message.begin(), message.end(), '\n'), 20);
+  EXPECT_NE(message.find("ring.yaml:47:18: 'gem' is none"), std::string::npos);  // lines 28 to 47
+  EXPECT_EQ(message.find("ring.yaml:48"), std::string::npos);
+  EXPECT_TRUE(message.ends_with("\nring.yaml: there may be more mistakes; mend these first"));
+}
+
+/// A small generator of our own, the same on every machine.
+struct Dice {
+  std::uint32_t state = 1;
+  std::size_t below(std::size_t bound) {
+    state = state * 1664525U + 1013904223U;
+    return (state >> 8U) % bound;
+  }
+};
+
+// Whatever a stranger writes, it is a program that reads back, or a message: never an abort.
+TEST(ScheduleTextMistakes, NoDamageToAFileGoesDeeperThanAMessage) {
+  constexpr std::string_view letters = "{}[]()\"':,;%*+-<>=#&!|? \n\t0123456789xtp_.\xc3";
+  Dice dice;
+  int read = 0;
+  for (int round = 0; round < 4000; ++round) {
+    std::string text = ring;
+    for (std::size_t blow = dice.below(3) + 1; blow > 0; --blow) {
+      const std::size_t at = dice.below(text.size());
+      switch (dice.below(4)) {
+        case 0: text.erase(at, dice.below(8)); break;
+        case 1: text.insert(at, 1, letters[dice.below(letters.size())]); break;
+        case 2: text[at] = letters[dice.below(letters.size())]; break;
+        default: text.insert(at, text.substr(dice.below(text.size()), dice.below(30))); break;
+      }
+    }
+    try {
+      const Program program = parse_program(text, "ring.yaml");
+      EXPECT_EQ(parse_program(to_text(program), "again.yaml"), program) << text;
+      ++read;
+    } catch (const ConfigError& error) {
+      EXPECT_EQ(std::string_view{error.what()}.substr(0, 10), "ring.yaml:") << text;
+    }
+  }
+  EXPECT_GT(read, 50);
+  EXPECT_LT(read, 3000);
+}
+
+/// So many blocks of a buffer, and ops on all of them.
+std::string copies(int blocks, int ops) {
+  std::string text = fmt::format(
+      "schema: commfuse.schedule/1\nname: copies\nmesh: {{tp: 8}}\ndimensions: {{tokens: {0}, hidden: 1}}\n"
+      "tensors: {{}}\nbuffers:\n  x: {{rows: tokens*{0}, columns: hidden*1}}\n"
+      "  y: {{rows: tokens*{0}, columns: hidden*1}}\ninitial: []\nfinal: []\nunfused: []\nops:\n",
+      blocks);
+  for (int op = 0; op < ops; ++op) {
+    text += fmt::format("  - {{id: {}, op: exchange, shift: 1, send: x, receive: y}}\n", op);
+  }
+  return text;
+}
+
+TEST(ScheduleTextMistakes, AFewOpsOnVeryManyBlocksAreRefusedBeforeTheProof) {
+  const std::string refused =
+      "ring.yaml:13:3: a rank goes through more than 134217728 blocks, counted again for every op and by what it "
+      "multiplies; cut the dimensions into fewer, or take fewer ops";
+  EXPECT_EQ(message_of(copies(8'000'000, 50)), refused);
+  EXPECT_EQ(message_of(copies(8'000'000, 3)), "no mistake found");
+}
+
+TEST(ScheduleTextMistakes, AProductOfVeryManyBlocksIsRefusedBeforeTheProof) {
+  std::string text = with(ring, "tokens: 4, hidden: 1, ffn: 4", "tokens: 4, hidden: 1, ffn: 4, m: 512, n: 512, k: 512");
+  text = with(text, "  wide:",
+              "  p: {rows: m*512, columns: k*512}\n  q: {rows: k*512, columns: n*512}\n"
+              "  r: {rows: m*512, columns: n*512}\n  wide:");
+  EXPECT_EQ(message_of(text), "no mistake found");
+  EXPECT_NE(message_of(text + "  - {id: 5, op: gemm, a: p, b: q, out: r}\n").find("goes through more than"),
+            std::string::npos);
+}
+
+TEST(ScheduleTextMistakes, NoBeginningOfAFileGoesDeeperThanAMessage) {
+  for (std::size_t length = 0; length < ring.size(); ++length) {
+    EXPECT_NE(message_of(ring.substr(0, length)), "") << length;
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

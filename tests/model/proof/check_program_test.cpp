@@ -1,0 +1,906 @@
+// SPDX-License-Identifier: Apache-2.0
+// Right programs pass; of every kind of mistake one small program and the whole sentence it is answered with.
+#include "model/proof/check_program.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/program/builder.h"
+#include "model/strategies/generate.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
+#include "tests/slow_build.h"
+
+namespace commfuse {
+namespace {
+
+constexpr Lane comm{LaneKind::comm, 0};
+constexpr Lane copy_lane{LaneKind::copy, 0};
+
+/// Two ranks, on which nothing happens yet. x is 2 x 1: rank r holds row r. y = a b, where a is 2 x 2 and b is 2 x 1:
+/// rank r holds column r of a and row r of b.
+struct Small {
+  ProgramBuilder builder{"small", Mesh{{{"tp", 2}}}};
+  DimensionId tokens = builder.dimension("tokens", 2);
+  DimensionId hidden = builder.dimension("hidden", 1);
+  DimensionId inner = builder.dimension("inner", 2);
+  TensorId x = builder.input_tensor("x", {tokens, 2}, {hidden, 1}, DType::bf16);
+  TensorId a = builder.input_tensor("a", {tokens, 2}, {inner, 2}, DType::bf16);
+  TensorId b = builder.input_tensor("b", {inner, 2}, {hidden, 1}, DType::bf16);
+  TensorId y = builder.product_tensor("y", a, b);
+  BufferId own = input("own", 1, hidden, x, along(builder.mesh(), 0), 0);
+  BufferId left = input("left", 2, inner, a, 0, along(builder.mesh(), 0));
+  BufferId right = right_factor();
+  BufferId room = scratch("room", 2);
+  BufferId more = scratch("more", 2);
+
+  BufferId input(const char* name, std::int32_t rows, DimensionId columns, TensorId tensor, Index row, Index column) {
+    const BufferId id = builder.buffer(name, BufferRole::input, {tokens, rows}, {columns, 1}, DType::bf16);
+    builder.initially(builder.whole(id), tensor, row, column);
+    return id;
+  }
+  BufferId right_factor() {
+    const BufferId id = builder.buffer("right", BufferRole::weight, {inner, 1}, {hidden, 1}, DType::bf16);
+    builder.initially(builder.whole(id), b, along(builder.mesh(), 0), 0);
+    return id;
+  }
+  BufferId scratch(const char* name, std::int32_t rows) {
+    return builder.buffer(name, BufferRole::scratch, {tokens, rows}, {hidden, 1}, DType::bf16);
+  }
+
+  Region row(BufferId buffer, Index at) const { return builder.rows_of(buffer, at); }
+  OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {},
+            Lane lane = {LaneKind::compute, 0}) {
+    return builder.elementwise(
+        {.lane = lane, .function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
+  }
+  OpId add(const std::vector<Operand>& inputs, const Region& to) {
+    return builder.elementwise({.function = Function::add, .inputs = inputs, .out = {to}});
+  }
+  OpId zero(const Region& to) { return builder.elementwise({.function = Function::zero, .out = {to}}); }
+  OpId multiply(Index shard, const Region& to, bool accumulate = false) {
+    return builder.gemm({.a = {row(left, shard)}, .b = {builder.whole(right)}, .out = {to}, .accumulate = accumulate});
+  }
+  OpId exchange(Operand send, Operand receive, const std::vector<OpId>& waits = {}, std::int32_t shift = 1) {
+    return builder.exchange(
+        {.lane = comm, .shift = shift, .send = std::move(send), .receive = std::move(receive), .waits = waits});
+  }
+  OpId collect(CollectiveKind kind, Operand in, Operand out, const std::vector<OpId>& waits = {}) {
+    return builder.collective({.kind = kind, .in = std::move(in), .out = std::move(out), .waits = waits});
+  }
+  Program build() { return std::move(builder).build(); }
+};
+
+std::vector<std::string> sentences(const Program& program) {
+  std::vector<std::string> found;
+  for (const Finding& finding : check_program(program).findings) {
+    found.push_back(fmt::format("{}: {}", name_of(finding.kind), finding.sentence));
+  }
+  return found;
+}
+
+using Sentences = std::vector<std::string>;
+
+// --- what is right passes -------------------------------------------------------------------------------------------
+
+void every_schedule_passes(const Mesh& mesh, int axis) {
+  for (const Scope scope : all_scopes) {
+    for (const bool gated : {true, false}) {
+      for (const Strategy& strategy : strategies()) {
+        const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(axis)].extent;
+        for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(scope), ranks)) {
+          const Program program = generate(operation_of(scope, gated), mesh, axis, strategy, options);
+          EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << mesh.ranks() << " ranks";
+        }
+      }
+    }
+  }
+}
+
+TEST(CheckProgram, PassesEveryScheduleOfEveryScopeOnOneToNineRanksAndOnSixteen) {
+  for (const std::int32_t ranks : slow_build ? std::vector{1, 2, 3, 4} : std::vector{1, 2, 3, 4, 5, 6, 7, 8, 9, 16}) {
+    every_schedule_passes(Mesh{{{"tp", ranks}}}, 0);
+  }
+}
+
+TEST(CheckProgram, PassesEveryProvedScheduleOfTheProductSites) {
+  for (const Scope scope : {Scope::qkv, Scope::down, Scope::mlp}) {
+    const Operation operation = operation_of(scope, true);
+    for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
+      for (const Strategy& strategy : strategies()) {
+        for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(operation), ranks)) {
+          const Program program = generate(operation, ranks, strategy, options);
+          EXPECT_EQ(sentences(program), Sentences{}) << program.name << ", " << ranks << " ranks";
+        }
+      }
+    }
+  }
+}
+
+TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
+  // On the other axis all ranks hold the same.
+  every_schedule_passes(Mesh{{{"dp", 2}, {"tp", 4}}}, 1);
+  every_schedule_passes(Mesh{{{"tp", 3}, {"dp", 2}}}, 0);
+}
+
+TEST(CheckProgram, Passes256RanksOfFuseRs) {
+  const Strategy& commfuse = *find_strategy("commfuse");
+  for (const StrategyOptions& options : distinct(commfuse, kinds_of(Scope::down), commfuse.variants({}), 256)) {
+    const Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 256}}}, 0, commfuse, options);
+    EXPECT_TRUE(check_program(program).ok());
+  }
+}
+
+TEST(CheckProgram, PassesAnAllReduceOfPartialProducts) {
+  Small small;
+  const OpId first = small.multiply(0, small.row(small.room, 0));
+  const OpId second = small.multiply(1, small.row(small.room, 1));
+  small.collect(CollectiveKind::all_reduce, {small.builder.whole(small.room)}, {small.builder.whole(small.more)},
+                {first, second});
+  small.builder.finally(small.builder.whole(small.more), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, PassesAnAllToAllThatTransposesAcrossRanks) {
+  // Rank r gives x[r] twice; block i of what it gives goes to rank i.
+  Small small;
+  small.collect(CollectiveKind::all_to_all, {small.row(small.own, 0), small.row(small.own, 0)},
+                {small.builder.whole(small.more)});
+  small.builder.finally(small.builder.whole(small.more), small.x, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, PassesAnAllGatherInPlaceWhenTheInputIsTheOwnPartOfTheOutput) {
+  Small small;
+  const Region part = small.row(small.room, along(small.builder.mesh(), 0));
+  const OpId placed = small.copy(small.row(small.own, 0), part);
+  small.collect(CollectiveKind::all_gather, {part}, {small.builder.whole(small.room)}, {placed});
+  small.builder.finally(small.builder.whole(small.room), small.x, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, PassesAProductThatAccumulatesWhatCameIn) {
+  // The ring whose product adds to the sum just received (method.md 1.6): slow, but right.
+  Small small;
+  const OpId first = small.multiply(along(small.builder.mesh(), 0, 1), small.row(small.room, 0));
+  const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {first});
+  small.builder.gemm({.a = {small.row(small.left, along(small.builder.mesh(), 0))},
+                      .b = {small.builder.whole(small.right)},
+                      .out = {small.row(small.room, 1)},
+                      .accumulate = true,
+                      .waits = {moved}});
+  small.builder.finally(small.row(small.room, 1), small.y, along(small.builder.mesh(), 0), 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, PassesHalvesOfAnExchangeThatOnlySomeRanksTakePartIn) {
+  // Rank 0 sends, rank 1 receives: two ops, one rank each.
+  Small small;
+  const OpId sends = small.exchange({small.row(small.own, 0)}, {});
+  const OpId receives = small.exchange({}, {small.row(small.room, 0)});
+  Program program = small.build();
+  program.ops[position(sends)].where = {Relation::equal, 0, 0};
+  program.ops[position(receives)].where = {Relation::equal, 0, 1};
+  EXPECT_EQ(sentences(program), Sentences{});
+}
+
+// --- bounds ---------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsARegionThatLeavesItsBufferOnOneRank) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, along(small.builder.mesh(), 0) + 1));
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"bounds: op 0 (elementwise) on rank 1 leaves room, which has 2 x 1 blocks: its region has 1 x 1 "
+                      "from (2, 0)"});
+}
+
+TEST(CheckProgram, FindsThatRanksWhichDifferAreTooManyToLookAt) {
+  ProgramBuilder builder{"many", Mesh{{{"tp", 1 << 20}}}};
+  const DimensionId rows = builder.dimension("rows", 1);
+  const BufferId own = builder.buffer("own", BufferRole::input, {rows, 1}, {rows, 1}, DType::bf16);
+  for (int i = 0; i < 20; ++i) {
+    const OpId sends = builder.exchange({.send = {builder.whole(own)}});
+    builder.only_where(sends, {Relation::equal, 0, 0});
+  }
+  EXPECT_EQ(sentences(std::move(builder).build()),
+            Sentences{"bounds: the ops of all ranks go through more than 134217728 blocks; cut the dimensions into "
+                      "fewer, or take fewer ranks"});
+}
+
+TEST(CheckProgram, FindsAWaitForALaterOp) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own, 0), small.row(small.room, 1), {OpId{0}});
+  Program program = small.build();
+  program.waits[0] = OpId{1};
+  EXPECT_EQ(sentences(program), Sentences{"bounds: op 1 (elementwise) waits for op 1, which is not earlier"});
+}
+
+TEST(CheckProgram, FindsAStackedOperandThatDoesNotFitItsShape) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  Program program = small.build();
+  program.regions[0].rows = 2;
+  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (elementwise) do not fit its shape"});
+}
+
+TEST(CheckProgram, FindsAnExchangeThatDoesNothing) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {});
+  Program program = small.build();
+  std::get<ExchangeShape>(program.shapes[0]).sends = false;
+  program.ops[0].inputs.count = 0;
+  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (exchange) do not fit its shape"});
+}
+
+TEST(CheckProgram, FindsIdsOfNothing) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  Program program = small.build();
+  program.regions[0].buffer = BufferId{99};
+  EXPECT_EQ(sentences(program),
+            Sentences{"bounds: op 0 (elementwise) refers to a lane, shape, operand, buffer or axis that is not there"});
+  program = Small{}.build();
+  program.initial[0].tensor = TensorId{99};
+  EXPECT_EQ(sentences(program),
+            Sentences{"bounds: an initial or final content refers to a buffer or tensor that is not there"});
+}
+
+TEST(CheckProgram, FindsAContentOutsideItsTensor) {
+  Small small;
+  small.builder.finally(small.builder.whole(small.room), small.x, 1, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{"bounds: the final content of room lies outside tensor x"});
+}
+
+// --- matching -------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsASendThatNothingReceives) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {});
+  EXPECT_EQ(sentences(small.build()), Sentences{"unmatched: the send of op 0 (exchange) on lane comm by shift 1 (rank "
+                                                "0 to rank 1, and likewise on every rank) meets no receive"});
+}
+
+TEST(CheckProgram, FindsACollectiveThatOnlySomeOfItsGroupJoin) {
+  Small small;
+  const OpId gather =
+      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
+  Program program = small.build();
+  program.ops[position(gather)].where = {Relation::equal, 0, 0};
+  EXPECT_EQ(sentences(program),
+            Sentences{"collective_order: only some ranks of its group join op 0 (collective): rank 0 "
+                      "does, rank 1 does not; a collective needs all ranks along its axis"});
+}
+
+TEST(CheckProgram, ACollectiveWhosePredicateIsAlwaysTrueSplitsNoGroup) {
+  Small small;
+  const OpId gather =
+      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
+  Program program = small.build();
+  program.ops[position(gather)].where = {Relation::at_least, 0, 0};
+  EXPECT_EQ(sentences(program), Sentences{});
+}
+
+// --- deadlock -------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsARingInWhichAllSendBeforeTheyReceive) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {});
+  small.exchange({}, {small.row(small.room, 0)});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
+                      "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 0"});
+}
+
+TEST(CheckProgram, FindsACollectiveBehindAnExchangeThatWaitsForIt) {
+  // Rank 0 gathers first and sends then, rank 1 receives first: crossed.
+  Small small;
+  const OpId receives = small.exchange({}, {small.row(small.more, 0)});
+  const OpId gather =
+      small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {small.builder.whole(small.room)});
+  const OpId sends = small.exchange({small.row(small.own, 0)}, {});
+  Program program = small.build();
+  program.ops[position(receives)].where = {Relation::equal, 0, 1};
+  program.ops[position(sends)].where = {Relation::equal, 0, 0};
+  ASSERT_EQ(gather, OpId{1});
+  EXPECT_EQ(sentences(program),
+            Sentences{"deadlock: nothing moves on: rank 0 in op 1 (collective) waits for op 1 (collective) of rank 1; "
+                      "rank 1 in op 0 (exchange) waits for op 2 (exchange) of rank 0"});
+}
+
+TEST(CheckProgram, NamesFourStuckRanksAndCountsTheOthers) {
+  ProgramBuilder builder("ring", Mesh{{{"tp", 6}}});
+  const Extent one{builder.dimension("tokens", 1), 1};
+  const BufferId from = builder.buffer("from", BufferRole::scratch, one, one, DType::bf16);
+  const BufferId to = builder.buffer("to", BufferRole::scratch, one, one, DType::bf16);
+  builder.exchange({.send = {builder.whole(from)}, .receive = {}, .waits = {}});
+  builder.exchange({.send = {}, .receive = {builder.whole(to)}, .waits = {}});
+  EXPECT_EQ(sentences(std::move(builder).build()),
+            Sentences{"deadlock: nothing moves on: rank 0 in op 0 (exchange) waits for op 1 (exchange) of rank 1; "
+                      "rank 1 in op 0 (exchange) waits for op 1 (exchange) of rank 2; "
+                      "rank 2 in op 0 (exchange) waits for op 1 (exchange) of rank 3; "
+                      "rank 3 in op 0 (exchange) waits for op 1 (exchange) of rank 4; and 2 more ranks"});
+}
+
+// --- hazards --------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsAReadOfWhatNothingHasWritten) {
+  Small small;
+  small.copy(small.row(small.room, 1), small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 0 (elementwise) on rank 0 reads row 1 of room, which nothing has written"});
+}
+
+TEST(CheckProgram, FindsAnAccumulationOntoWhatNothingHasWritten) {
+  Small small;
+  small.multiply(0, small.row(small.room, 0), true);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 0 (gemm) on rank 0 reads row 0 of room, which nothing has written"});
+}
+
+TEST(CheckProgram, FindsAReadBesideTheWrite) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {small.row(small.room, 0)});
+  small.copy(small.row(small.room, 0), small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 reads row 0 of room while op 0 "
+                                                "(exchange) may still be writing it"});
+}
+
+TEST(CheckProgram, FindsAnOverwriteBesideTheRead) {
+  Small small;
+  const OpId filled = small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.exchange({small.row(small.room, 0)}, {small.row(small.more, 0)}, {filled});
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 2 (elementwise) on rank 0 writes row 0 of room while op 1 "
+                                                "(exchange) may still be reading it"});
+}
+
+TEST(CheckProgram, FindsTwoWritesAtOnce) {
+  Small small;
+  small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.copy(small.row(small.own, 0), small.row(small.room, 0), {}, copy_lane);
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 1 (elementwise) on rank 0 writes row 0 of room while op 0 "
+                                                "(elementwise) may still be writing it"});
+}
+
+TEST(CheckProgram, FindsAnExchangeThatReceivesIntoWhatItSends) {
+  Small small;
+  small.exchange({small.row(small.own, 0)}, {small.row(small.own, 0)});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 0 (exchange) on rank 0 reads and writes row 0 of own at once"});
+}
+
+TEST(CheckProgram, FindsAnInPlaceAllGatherFromAnotherPart) {
+  Small small;
+  const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
+  const OpId placed = small.copy(small.row(small.own, 0), other);
+  small.collect(CollectiveKind::all_gather, {other}, {small.builder.whole(small.room)}, {placed});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 1 (collective) on rank 0 reads and writes row 1 of room at once"});
+}
+
+TEST(CheckProgram, SumsMayBeTakenInPlace) {
+  Small reduced;
+  const OpId all = reduced.multiply(0, reduced.row(reduced.room, 0));
+  reduced.collect(CollectiveKind::all_reduce, {reduced.row(reduced.room, 0)}, {reduced.row(reduced.room, 0)}, {all});
+  EXPECT_EQ(sentences(reduced.build()), Sentences{});
+  Small scattered;
+  std::vector<OpId> made;
+  for (std::int32_t i = 0; i < 2; ++i) {
+    made.push_back(scattered.multiply(i, scattered.row(scattered.room, i)));
+  }
+  const Region own = scattered.row(scattered.room, along(scattered.builder.mesh(), 0));
+  scattered.collect(CollectiveKind::reduce_scatter, {scattered.builder.whole(scattered.room)}, {own}, made);
+  EXPECT_EQ(sentences(scattered.build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsAReduceScatterIntoAnotherPartOfItsInput) {
+  Small small;
+  std::vector<OpId> made;
+  for (std::int32_t i = 0; i < 2; ++i) {
+    made.push_back(small.multiply(i, small.row(small.room, i)));
+  }
+  const Region other = small.row(small.room, along(small.builder.mesh(), 0, 1));
+  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {other}, made);
+  EXPECT_EQ(sentences(small.build()).front(),
+            "hazard: op 2 (collective) on rank 0 reads and writes row 1 of room at once");
+}
+
+TEST(CheckProgram, WhatAReduceScatterInPlaceStillReadsIsNotOverwritten) {
+  Small small;
+  std::vector<OpId> made;
+  for (std::int32_t i = 0; i < 2; ++i) {
+    made.push_back(small.multiply(i, small.row(small.room, i)));
+  }
+  const Region own = small.row(small.room, along(small.builder.mesh(), 0));
+  small.collect(CollectiveKind::reduce_scatter, {small.builder.whole(small.room)}, {own}, made);
+  small.copy(small.row(small.own, 0), small.row(small.room, along(small.builder.mesh(), 0, 1)), made, copy_lane);
+  EXPECT_EQ(
+      sentences(small.build()).front(),
+      "hazard: op 3 (elementwise) on rank 0 writes row 1 of room while op 2 (collective) may still be reading it");
+}
+
+TEST(CheckProgram, FindsAnOperandThatIsWrittenTwiceByOneOp) {
+  Small small;
+  small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)},
+                {small.row(small.room, 0), small.row(small.room, 0)});
+  EXPECT_EQ(sentences(small.build()), Sentences{"hazard: op 0 (collective) on rank 0 writes row 0 of room twice"});
+}
+
+TEST(CheckProgram, FindsAnElementwiseOpThatShiftsInPlace) {
+  Small small;
+  const BufferId three = small.scratch("three", 3);
+  const Region low{three, 0, 0, 2, 1};
+  const Region high{three, 1, 0, 2, 1};
+  small.collect(CollectiveKind::all_gather, {small.row(small.own, 0)}, {low});
+  small.copy(low, high, {OpId{0}});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"hazard: op 1 (elementwise) on rank 0 reads and writes row 1 of three at once"});
+}
+
+TEST(CheckProgram, ListsOneFindingOfAKindForEachOpAndCountsItsOtherRanks) {
+  Small small;
+  small.copy(small.row(small.room, 1), small.row(small.more, 0));
+  const CheckReport report = check_program(small.build());
+  EXPECT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.more, 1);
+}
+
+TEST(CheckProgram, ListsTwentyFindings) {
+  Small small;
+  for (int i = 0; i < 15; ++i) {
+    small.copy(small.row(small.room, 1), small.row(small.more, 0));
+    small.copy(small.row(small.room, 0), small.row(small.more, 1));
+  }
+  const CheckReport report = check_program(small.build());
+  EXPECT_EQ(report.findings.size(), 20U);
+  EXPECT_EQ(report.more, 40);
+}
+
+// --- contents -------------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, FindsAMissingContribution) {
+  Small small;
+  small.multiply(0, small.row(small.room, 0));
+  small.builder.finally(small.row(small.room, 0), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 0 ends with y[0]{0} in row 0 of room, where y[0] belongs"});
+}
+
+TEST(CheckProgram, FindsAFinalContentThatIsNotThere) {
+  Small small;
+  small.builder.finally(small.row(small.room, 1), small.x, 1, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 0 ends with nothing in row 1 of room, where x[1] belongs"});
+}
+
+TEST(CheckProgram, FindsAContributionCountedTwice) {
+  Small small;
+  small.multiply(0, small.row(small.room, 0));
+  small.add({{small.row(small.room, 0)}, {small.row(small.room, 0)}}, small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: op 1 (elementwise) on rank 0 counts contribution 0 to y[0] twice"});
+}
+
+TEST(CheckProgram, FindsAnInputAddedToItself) {
+  Small small;
+  small.add({{small.row(small.own, 0)}, {small.row(small.own, 0)}}, small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 0 (elementwise) on rank 0 counts x[0] twice"});
+}
+
+TEST(CheckProgram, FindsASumOfDifferentBlocks) {
+  Small small;
+  small.multiply(0, small.row(small.room, 0));
+  small.multiply(1, small.row(small.room, 1));
+  small.add({{small.row(small.room, 0)}, {small.row(small.room, 1)}}, small.row(small.more, 0));
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 2 (elementwise) on rank 0 adds y[1]{0} to y[0]{0}"});
+}
+
+TEST(CheckProgram, FindsFactorsOfDifferentContractionBlocks) {
+  // Rank r multiplies column r of a by the row of b that it has just received, which is the neighbour's.
+  Small small;
+  const BufferId theirs =
+      small.builder.buffer("theirs", BufferRole::scratch, {small.inner, 1}, {small.hidden, 1}, DType::bf16);
+  const OpId moved = small.exchange({small.builder.whole(small.right)}, {small.builder.whole(theirs)});
+  small.builder.gemm({.a = {small.row(small.left, 0)},
+                      .b = {small.builder.whole(theirs)},
+                      .out = {small.row(small.room, 0)},
+                      .waits = {moved}});
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 1 (gemm) on rank 1 multiplies a[0,1] by b[0], which are "
+                                                "different blocks of the contraction"});
+}
+
+TEST(CheckProgram, FindsAProductThatTheOperationDoesNotHave) {
+  Small small;
+  const TensorId c = small.builder.input_tensor("c", {small.inner, 2}, {small.hidden, 1}, DType::bf16);
+  const BufferId other =
+      small.builder.buffer("other", BufferRole::weight, {small.inner, 1}, {small.hidden, 1}, DType::bf16);
+  small.builder.initially(small.builder.whole(other), c, along(small.builder.mesh(), 0), 0);
+  small.builder.gemm(
+      {.a = {small.row(small.left, 1)}, .b = {small.builder.whole(other)}, .out = {small.row(small.room, 0)}});
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: op 0 (gemm) on rank 0 multiplies a[1,0] by c[0], which is no "
+                      "product of the operation"});
+}
+
+TEST(CheckProgram, FindsACollectiveThatReducesDifferentBlocks) {
+  Small small;
+  const OpId made = small.multiply(along(small.builder.mesh(), 0), small.row(small.room, 0));
+  small.collect(CollectiveKind::all_reduce, {small.row(small.room, 0)}, {small.row(small.more, 0)}, {made});
+  EXPECT_EQ(sentences(small.build()), Sentences{"contents: op 1 (collective) on rank 0 adds y[1]{1} to y[0]{0}"});
+}
+
+TEST(CheckProgram, FindsAResultThatOnlyTheFirstIterationGetsRight) {
+  // The neighbour's x replaces the own one: the second time round it goes back.
+  Small small;
+  const OpId kept = small.copy(small.row(small.own, 0), small.row(small.room, 0));
+  small.exchange({small.row(small.room, 0)}, {small.row(small.own, 0)}, {kept});
+  small.builder.finally(small.row(small.own, 0), small.x, along(small.builder.mesh(), 0, 1), 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: in a second iteration, rank 0 ends with x[0] in row 0 of own, where x[1] belongs"});
+}
+
+TEST(CheckProgram, FindsTwoInitialContentsInOnePlace) {
+  Small small;
+  small.builder.initially(small.row(small.own, 0), small.x, 0, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 1 would hold both x[1] and x[0] in row 0 of own before the first op"});
+}
+
+TEST(CheckProgram, PassesSumsThatBeginAsZeros) {
+  // Each rank's zeros go to the other, which adds its partial product of row 0; both partial sums are added up.
+  Small small;
+  const OpId zero = small.zero(small.row(small.room, 0));
+  const OpId moved = small.exchange({small.row(small.room, 0)}, {small.row(small.room, 1)}, {zero});
+  const OpId made = small.multiply(0, small.row(small.more, 0));
+  const OpId added = small.builder.elementwise({.function = Function::add,
+                                                .inputs = {{small.row(small.room, 1)}, {small.row(small.more, 0)}},
+                                                .out = {small.row(small.more, 1)},
+                                                .waits = {moved, made}});
+  small.collect(CollectiveKind::all_reduce, {small.row(small.more, 1)}, {small.row(small.more, 0)}, {added});
+  small.builder.finally(small.row(small.more, 0), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsZerosWhereAResultBelongs) {
+  Small small;
+  small.zero(small.row(small.room, 0));
+  small.add({{small.row(small.room, 0)}, {small.row(small.room, 0)}}, small.row(small.more, 0));
+  small.builder.finally(small.row(small.more, 0), small.y, 0, 0);
+  EXPECT_EQ(sentences(small.build()),
+            Sentences{"contents: rank 0 ends with zeros in row 0 of more, where y[0] belongs"});
+}
+
+/// One rank that holds all of a and b, in two blocks of the contraction: y = a b, z = gelu(y), v = swiglu(a).
+struct Nonlinear {
+  ProgramBuilder builder{"nonlinear", Mesh{{{"tp", 1}}}};
+  DimensionId tokens = builder.dimension("tokens", 1);
+  DimensionId inner = builder.dimension("inner", 2);
+  TensorId a = builder.input_tensor("a", {tokens, 1}, {inner, 2}, DType::bf16);
+  TensorId b = builder.input_tensor("b", {inner, 2}, {inner, 2}, DType::bf16);
+  TensorId y = builder.product_tensor("y", a, b);
+  TensorId z = builder.function_tensor("z", Function::gelu, y);
+  TensorId v = builder.function_tensor("v", Function::swiglu, a);
+  BufferId held_a = buffer("held_a", {tokens, 1}, {inner, 2});
+  BufferId held_b = buffer("held_b", {inner, 2}, {inner, 2});
+  BufferId room = buffer("room", {tokens, 1}, {inner, 2});
+  BufferId out = buffer("out", {tokens, 1}, {inner, 2});
+
+  Nonlinear() {
+    builder.initially(builder.whole(held_a), a, 0, 0);
+    builder.initially(builder.whole(held_b), b, 0, 0);
+  }
+  BufferId buffer(const char* name, Extent rows, Extent columns) {
+    return builder.buffer(name, BufferRole::scratch, rows, columns, DType::bf16);
+  }
+  /// Some of the contraction blocks, from `first`, for both columns of y.
+  OpId multiply(std::int32_t first, std::int32_t blocks, bool accumulate = false) {
+    return builder.gemm({.a = {Region{held_a, 0, first, 1, blocks}},
+                         .b = {Region{held_b, first, 0, blocks, 2}},
+                         .out = {builder.whole(room)},
+                         .accumulate = accumulate});
+  }
+  OpId apply(Function function, const Operand& in, const Region& to) {
+    return builder.elementwise({.function = function, .inputs = {in}, .out = {to}});
+  }
+  Program build() { return std::move(builder).build(); }
+};
+
+TEST(CheckProgram, PassesANonlinearFunctionOfASumMadeInTwoSteps) {
+  Nonlinear one;
+  one.multiply(0, 1);
+  one.multiply(1, 1, true);
+  one.apply(Function::gelu, {one.builder.whole(one.room)}, one.builder.whole(one.out));
+  one.builder.finally(one.builder.whole(one.out), one.z, 0, 0);
+  EXPECT_EQ(sentences(one.build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsANonlinearFunctionOfAPartialSum) {
+  Nonlinear one;
+  one.multiply(1, 1);
+  one.apply(Function::gelu, {one.builder.whole(one.room)}, one.builder.whole(one.out));
+  EXPECT_EQ(sentences(one.build()), Sentences{"contents: op 1 (elementwise) on rank 0 applies a nonlinear function to "
+                                              "y[:,0]{1}, which is not complete"});
+}
+
+TEST(CheckProgram, FindsAFunctionThatTheOperationDoesNotApply) {
+  Nonlinear one;
+  one.apply(Function::gelu, {one.builder.whole(one.held_a)}, one.builder.whole(one.out));
+  EXPECT_EQ(sentences(one.build()),
+            Sentences{"contents: op 0 (elementwise) on rank 0 applies to a[:,0] a function that "
+                      "the operation does not"});
+}
+
+TEST(CheckProgram, FindsGateAndUpInTheWrongOrder) {
+  Nonlinear one;
+  one.apply(Function::copy, {Region{one.held_a, 0, 1, 1, 1}}, Region{one.room, 0, 0, 1, 1});
+  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 1, 1, 1});
+  one.apply(Function::swiglu, {one.builder.whole(one.room)}, Region{one.out, 0, 0, 1, 1});
+  EXPECT_EQ(sentences(one.build()),
+            Sentences{"contents: op 2 (elementwise) on rank 0 pairs a[:,1] with a[:,0] as gate and up"});
+}
+
+TEST(CheckProgram, FindsAFactorThatIsAPartialSum) {
+  Nonlinear one;
+  one.multiply(0, 1);
+  one.builder.gemm(
+      {.a = {one.builder.whole(one.room)}, .b = {one.builder.whole(one.held_b)}, .out = {one.builder.whole(one.out)}});
+  EXPECT_EQ(sentences(one.build()),
+            Sentences{"contents: op 1 (gemm) on rank 0 multiplies y[:,0]{0}, which is not complete"});
+}
+
+TEST(CheckProgram, FindsABlockThatIsMultipliedTwice) {
+  // The second block of the left factor is the first again.
+  Nonlinear one;
+  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 0, 1, 1});
+  one.apply(Function::copy, {Region{one.held_a, 0, 0, 1, 1}}, Region{one.room, 0, 1, 1, 1});
+  one.builder.gemm(
+      {.a = {one.builder.whole(one.room)}, .b = {one.builder.whole(one.held_b)}, .out = {one.builder.whole(one.out)}});
+  EXPECT_EQ(sentences(one.build()), Sentences{"contents: op 2 (gemm) on rank 0 multiplies a[:,0] by b[1,0], which are "
+                                              "different blocks of the contraction"});
+}
+
+/// One rank, two blocks of tokens, q, k and v of one block of heads.
+struct Attending {
+  explicit Attending(bool causal_tensor = true) {
+    const TensorId qkv = builder.input_tensor("qkv", tokens, columns, DType::bf16);
+    const TensorId attended = builder.attention_tensor("attended", qkv, heads, causal_tensor);
+    builder.initially(builder.whole(in), qkv, 0, 0);
+    builder.finally(builder.whole(out), attended, 0, 0);
+  }
+  /// Query rows from `row`, which say that they stand there.
+  Attending& attend(std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
+    return attend_as(row, row, rows, keys, causal);
+  }
+  /// Query rows from `row`, which say that they stand at `as`.
+  Attending& attend_as(Index as, std::int32_t row, std::int32_t rows, const Operand& keys, bool causal = true) {
+    builder.attention({.queries = {builder.rows_of(in, row, rows)},
+                       .keys = keys,
+                       .out = {builder.rows_of(out, row, rows)},
+                       .positions = {as},
+                       .batch = batch,
+                       .head = head,
+                       .causal = causal});
+    return *this;
+  }
+  [[nodiscard]] Operand all() const { return {builder.whole(in)}; }
+  [[nodiscard]] Region row(std::int32_t at) const { return builder.rows_of(in, at); }
+  std::vector<std::string> found() { return sentences(std::move(builder).build()); }
+
+  ProgramBuilder builder{"attending", Mesh{{{"tp", 1}}}};
+  Extent tokens{builder.dimension("tokens", 2), 2};
+  Extent columns{builder.dimension("qkv", 1), 1};
+  Extent heads{builder.dimension("attention", 1), 1};
+  DimensionId batch = builder.dimension("batch", 1);
+  DimensionId head = builder.dimension("head", 1);
+  BufferId in = builder.buffer("qkv", BufferRole::input, tokens, columns, DType::bf16);
+  BufferId out = builder.buffer("out", BufferRole::output, tokens, heads, DType::bf16);
+};
+
+TEST(CheckProgram, AttentionOfAllRowsOrOfOneQueryBlockAfterTheOtherIsRight) {
+  Attending whole;
+  EXPECT_EQ(whole.attend(0, 2, whole.all()).found(), Sentences{});
+  Attending sliced;  // with a causal mask the first block of queries needs no later key
+  EXPECT_EQ(sliced.attend(0, 1, {sliced.row(0)}).attend(1, 1, sliced.all()).found(), Sentences{});
+  Attending unmasked(false);
+  EXPECT_EQ(unmasked.attend(0, 1, unmasked.all(), false).attend(1, 1, unmasked.all(), false).found(), Sentences{});
+}
+
+TEST(CheckProgram, MaskedKeysAreNotLookedAt) {
+  Attending one;
+  EXPECT_EQ(one.attend(0, 1, {one.row(0), one.row(0)}).attend(1, 1, one.all()).found(), Sentences{});
+}
+
+TEST(CheckProgram, FindsAttentionThatMissesKeys) {
+  Attending full(false);
+  EXPECT_EQ(full.attend(0, 1, {full.row(0)}, false).attend(1, 1, full.all(), false).found(),
+            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] without key rows 1",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
+}
+
+TEST(CheckProgram, FindsKeysThatAreNotThoseOfTheirRow) {
+  Attending swapped;
+  EXPECT_EQ(swapped.attend(0, 2, {swapped.row(1), swapped.row(0)}).found(),
+            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 0",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
+  Attending twice(false);
+  EXPECT_EQ(twice.attend(0, 2, {twice.row(0), twice.row(1), twice.row(1)}, false).found().front(),
+            "contents: op 0 (attention) on rank 0 attends with qkv[0] to qkv[1] as key row 2");
+}
+
+TEST(CheckProgram, FindsQueriesThatStandElsewhere) {
+  Attending late;
+  EXPECT_EQ(late.attend(0, 1, late.all()).attend_as(0, 1, 1, late.all()).found(),
+            (Sentences{"contents: op 1 (attention) on rank 0 attends with qkv[1] as with row 0",
+                       "contents: rank 0 ends with a wrong value in row 1 of out, where attended[1] belongs"}));
+}
+
+TEST(CheckProgram, FindsQueriesBeyondTheKeysOnAnyRank) {
+  Attending late;
+  EXPECT_EQ(late.attend(0, 1, late.all()).attend(1, 1, {late.row(0)}).found(),
+            Sentences{"bounds: op 1 (attention) on rank 0 has queries of block row 1, but its keys are 0"});
+  Attending early;
+  EXPECT_EQ(early.attend_as(-1, 0, 1, early.all()).found(),
+            Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row -1, but its keys are 0 to 1"});
+  Attending unsaid;  // without positions the queries are rows 0 and 1
+  unsaid.builder.attention({.queries = unsaid.all(),
+                            .keys = {unsaid.row(0)},
+                            .out = {unsaid.builder.whole(unsaid.out)},
+                            .batch = unsaid.batch,
+                            .head = unsaid.head});
+  EXPECT_EQ(unsaid.found(),
+            Sentences{"bounds: op 0 (attention) on rank 0 has queries of block row 1, but its keys are 0"});
+}
+
+TEST(CheckProgram, FindsPositionsThatDoNotBelongToTheirQueries) {
+  Attending one;
+  one.attend(0, 1, one.all()).attend(1, 1, one.all());
+  Program program = std::move(one.builder).build();
+  program.ops[1].positions.count = 2;
+  EXPECT_EQ(sentences(program),
+            Sentences{"bounds: op 1 (attention) refers to a lane, shape, operand, buffer or axis that is not there"});
+}
+
+TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
+  Attending full(false);
+  EXPECT_EQ(full.attend(0, 2, full.all(), true).found(),
+            (Sentences{"contents: op 0 (attention) on rank 0 attends with qkv[0], which the operation does not",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where attended[0] belongs"}));
+}
+
+TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromTheSameDimensionsEverywhere) {
+  Program program = generate(operation_of(Scope::attention, true), Mesh{{{"tp", 2}}}, 0, *find_strategy("serial"), {});
+  for (Shape& shape : program.unfused) {
+    if (auto* attention = std::get_if<AttentionShape>(&shape)) {
+      std::swap(attention->batch, attention->head);
+    }
+  }
+  const CheckReport report = check_program(program);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].kind, FindingKind::bounds);
+  EXPECT_EQ(report.findings[0].sentence,
+            "attention into attention takes q, k and v, sequences or heads from one dimension here and from another "
+            "there");
+}
+
+// --- transposed factors
+// ---------------------------------------------------------------------------------------------
+
+/// One rank with two blocks of tokens: dw = x^T dy sums over them.
+struct Gradient {
+  ProgramBuilder builder{"gradient", Mesh{{{"tp", 1}}}};
+  Extent tokens{builder.dimension("tokens", 2), 2};
+  Extent hidden{builder.dimension("hidden", 1), 1};
+  Extent ffn{builder.dimension("ffn", 1), 1};
+  BufferId x = input("x", hidden);
+  BufferId dy = input("dy", ffn);
+  TensorId dw = builder.product_tensor("dw", TensorId{0}, TensorId{1}, {.transpose_a = true, .dtype = DType::fp32});
+  BufferId out = builder.buffer("out", BufferRole::output, hidden, ffn, DType::fp32);
+  BufferId turned = builder.buffer("turned", BufferRole::scratch, ffn, hidden, DType::fp32);
+
+  BufferId input(const char* name, Extent columns) {
+    const TensorId tensor = builder.input_tensor(name, tokens, columns, DType::bf16);
+    const BufferId id = builder.buffer(name, BufferRole::input, tokens, columns, DType::bf16);
+    builder.initially(builder.whole(id), tensor, 0, 0);
+    return id;
+  }
+  Gradient& multiply(const Operand& a, const Operand& b, BufferId to, bool accumulate = false) {
+    builder.gemm({.a = a, .b = b, .out = {builder.whole(to)}, .accumulate = accumulate, .transpose_a = true});
+    return *this;
+  }
+  Operand x_row(std::int32_t row) const { return {builder.rows_of(x, row)}; }
+  Operand dy_row(std::int32_t row) const { return {builder.rows_of(dy, row)}; }
+  Program build() {
+    builder.finally(builder.whole(out), dw, 0, 0);
+    return std::move(builder).build();
+  }
+};
+
+TEST(CheckProgram, AGradientSumsOverTheRowsOfBothFactorsAtOnceOrBlockByBlock) {
+  Gradient whole;
+  EXPECT_EQ(
+      sentences(whole.multiply({whole.builder.whole(whole.x)}, {whole.builder.whole(whole.dy)}, whole.out).build()),
+      Sentences{});
+  Gradient blocks;
+  blocks.multiply(blocks.x_row(1), blocks.dy_row(1), blocks.out);
+  EXPECT_EQ(sentences(blocks.multiply(blocks.x_row(0), blocks.dy_row(0), blocks.out, true).build()), Sentences{});
+}
+
+TEST(CheckProgram, FindsAGradientOfDifferentTokens) {
+  Gradient crossed;
+  EXPECT_EQ(sentences(crossed.multiply(crossed.x_row(0), crossed.dy_row(1), crossed.out).build()),
+            (Sentences{"contents: op 0 (gemm) on rank 0 multiplies x[0]^T by dy[1], which are different blocks of the "
+                       "contraction",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
+}
+
+TEST(CheckProgram, FindsAGradientThatMissesTokensOrCountsThemTwice) {
+  Gradient half;
+  EXPECT_EQ(sentences(half.multiply(half.x_row(1), half.dy_row(1), half.out).build()),
+            (Sentences{"contents: rank 0 ends with dw[0]{1} in row 0 of out, where dw[0] belongs"}));
+  Gradient twice;
+  twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out);
+  EXPECT_EQ(sentences(twice.multiply(twice.x_row(1), twice.dy_row(1), twice.out, true).build()),
+            (Sentences{"contents: op 1 (gemm) on rank 0 counts contribution 1 to dw[0] twice",
+                       "contents: rank 0 ends with a wrong value in row 0 of out, where dw[0] belongs"}));
+}
+
+TEST(CheckProgram, FindsTheTransposeOfAProduct) {
+  Gradient turned;
+  turned.multiply({turned.builder.whole(turned.x)}, {turned.builder.whole(turned.dy)}, turned.out);
+  EXPECT_EQ(
+      sentences(
+          turned.multiply({turned.builder.whole(turned.dy)}, {turned.builder.whole(turned.x)}, turned.turned).build()),
+      Sentences{"contents: op 1 (gemm) on rank 0 multiplies dy[0]^T by x[0], which is no product of the operation"});
+}
+
+TEST(CheckProgram, FindsOperandsThatFitOnlyTransposed) {
+  Gradient gradient;
+  gradient.multiply({gradient.builder.whole(gradient.x)}, {gradient.builder.whole(gradient.dy)}, gradient.out);
+  Program program = gradient.build();
+  std::get<GemmShape>(program.shapes[0]).transpose_a = false;
+  EXPECT_EQ(sentences(program), Sentences{"bounds: the operands of op 0 (gemm) do not fit its shape"});
+}
+
+TEST(CheckProgram, FindsATensorWhoseFactorsFitOnlyTransposed) {
+  Gradient gradient;
+  Program program = gradient.build();
+  program.tensors.back().transpose_a = false;
+  EXPECT_EQ(sentences(program), Sentences{"bounds: tensor dw is not well defined"});
+}
+
+/// What proving a generated schedule is refused with; empty where it is proved.
+std::string refusal(Scope scope, std::int32_t ranks, const char* strategy, const StrategyOptions& options) {
+  try {
+    const Program program = generate(operation_of(scope, true), ranks, *find_strategy(strategy), options);
+    return prove_generated(program).report.ok() ? "" : "wrong";
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+}
+
+TEST(ProveGenerated, WhatIsTooMuchToProveIsRefusedAndNotFoundWrong) {
+  const StrategyOptions balanced{.slices = 1, .attention = AttentionCut::zigzag};
+  EXPECT_EQ(refusal(Scope::attention, 64, "sliced", balanced), "");
+  EXPECT_EQ(refusal(Scope::attention, 512, "sliced", balanced),
+            "sliced (k=1, zig-zag) attention on 512 ranks is too much to prove, more than 134217728 blocks; choose "
+            "fewer ranks");
+  EXPECT_EQ(refusal(Scope::data_parallel, 1024, "sliced", {.slices = 8}),
+            "sliced (k=8) data_parallel on 1024 ranks is too much to prove, more than 536870912 blocks; choose fewer "
+            "ranks");
+}
+
+TEST(ProveGenerated, WhatIsTooLargeToHoldIsRefused) {
+  EXPECT_EQ(refusal(Scope::attention, 1024, "commfuse",
+                    {.sub_slices = 4, .form = Form::ring, .lanes = 2, .attention = AttentionCut::zigzag}),
+            "commfuse (ring, m=4, 2 lanes, zig-zag) attention on 1024 ranks takes more than 2097152 pieces of buffers; "
+            "choose fewer ranks");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pushes and pulls reach into memory that no op of its owner holds: what orders them, and what is said when nothing
+// does.
+#include "model/proof/remote_hazards.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/program/builder.h"
+#include "model/proof/check_program.h"
+
+namespace commfuse {
+namespace {
+
+/// A ring of `ranks`: x is cut into as many rows, rank r holds row r and ends with all of them, in `all`.
+struct Ring {
+  explicit Ring(std::int32_t ranks)
+      : builder("ring", Mesh{{{"tp", ranks}}}),
+        tokens(builder.dimension("tokens", ranks)),
+        hidden(builder.dimension("hidden", 1)),
+        x(builder.input_tensor("x", {tokens, ranks}, {hidden, 1}, DType::bf16)),
+        own(builder.buffer("own", BufferRole::input, {tokens, 1}, {hidden, 1}, DType::bf16)),
+        all(builder.buffer("all", BufferRole::output, {tokens, ranks}, {hidden, 1}, DType::bf16)) {
+    builder.initially(builder.whole(own), x, along(builder.mesh(), 0), 0);
+    builder.finally(builder.whole(all), x, 0, 0);
+  }
+
+  Region row(std::int32_t step) { return builder.rows_of(all, along(builder.mesh(), 0, step)); }
+  OpId copy_own() {
+    return builder.elementwise({.function = Function::copy, .inputs = {{builder.whole(own)}}, .out = {row(0)}});
+  }
+  /// Step 0 passes on the own row, step 1 what came in step 0, and so on.
+  OpId pass_on(std::int32_t step, Protocol protocol, OpId after) {
+    return builder.exchange(
+        {.send = {row(-step)}, .receive = {row(-step - 1)}, .protocol = protocol, .waits = {after}});
+  }
+
+  ProgramBuilder builder;
+  DimensionId tokens, hidden;
+  TensorId x;
+  BufferId own, all;
+};
+
+std::vector<std::string> sentences(const CheckReport& report) {
+  std::vector<std::string> all;
+  for (const Finding& finding : report.findings) {
+    all.push_back(finding.sentence);
+  }
+  return all;
+}
+
+/// What one rank's proof finds, all ranks' finds too.
+std::vector<std::string> check_both_ways(const Program& program) {
+  const CheckReport every = check_every_rank(program);
+  const std::optional<CheckReport> one = check_one_rank(program);
+  EXPECT_TRUE(one.has_value());
+  EXPECT_TRUE(!one || one->ok() == every.ok());
+  return sentences(every);
+}
+
+Program ring(std::int32_t ranks, Protocol protocol, bool credit) {
+  Ring ring(ranks);
+  OpId last = ring.copy_own();
+  for (std::int32_t step = 0; step + 1 < ranks; ++step) {
+    last = ring.pass_on(step, protocol, last);
+  }
+  if (credit) {
+    ring.builder.credit({.shift = -1, .waits = {last}});
+  }
+  return std::move(ring.builder).build();
+}
+
+TEST(RemoteHazards, ARingOfPushesMayRunIntoTheNextIterationUnlessACreditEndsIt) {
+  EXPECT_EQ(check_both_ways(ring(4, Protocol::push, true)), std::vector<std::string>{});
+  const std::vector<std::string> found = check_both_ways(ring(4, Protocol::push, false));
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(
+      found.front(),
+      "op 2 (exchange) on rank 3 of the next iteration writes row 2 of all of rank 0 while op 3 (exchange) on rank 0 "
+      "may still be reading it; order them by a credit");
+}
+
+TEST(RemoteHazards, ByRendezvousTheSameRingNeedsNone) {
+  EXPECT_EQ(check_both_ways(ring(4, Protocol::rendezvous, false)), std::vector<std::string>{});
+}
+
+TEST(RemoteHazards, WhatIsPulledMayNotBeOverwrittenBeforeThePullerSaysSo) {
+  // The copy of the next iteration overwrites row r of rank r, which its neighbour may still be pulling.
+  const std::vector<std::string> found = check_both_ways(ring(2, Protocol::pull, false));
+  ASSERT_FALSE(found.empty());
+  EXPECT_EQ(
+      found.front(),
+      "op 0 (elementwise) on rank 0 of the next iteration writes row 0 of all of rank 0 while op 1 (exchange) on rank "
+      "1 may still be reading it; order them by a credit");
+  EXPECT_EQ(check_both_ways(ring(2, Protocol::pull, true)), std::vector<std::string>{});
+  EXPECT_EQ(check_both_ways(ring(5, Protocol::pull, true)), std::vector<std::string>{});
+}
+
+TEST(RemoteHazards, ACreditInTheWrongDirectionOrdersNothing) {
+  Ring wrong(3);
+  OpId last = wrong.copy_own();
+  last = wrong.pass_on(0, Protocol::push, last);
+  last = wrong.pass_on(1, Protocol::push, last);
+  wrong.builder.credit({.shift = 1, .waits = {last}});
+  // Round a ring of three the credits of two iterations do come by, but a step late.
+  EXPECT_FALSE(check_both_ways(std::move(wrong.builder).build()).empty());
+}
+
+TEST(RemoteHazards, ACreditThatDoesNotWaitForTheReaderOrdersNothing) {
+  Ring early(3);
+  const OpId copied = early.copy_own();
+  early.pass_on(1, Protocol::push, early.pass_on(0, Protocol::push, copied));
+  early.builder.credit({.lane = {LaneKind::comm, 1}, .shift = -1, .waits = {copied}});
+  EXPECT_FALSE(check_both_ways(std::move(early.builder).build()).empty());
+}
+
+TEST(RemoteHazards, APushIntoMemoryInUseIsFoundWithinAnIteration) {
+  // Two ranks; the second push comes into the row that the receiver still copies from, unless a credit holds it back.
+  for (const bool credit : {false, true}) {
+    ProgramBuilder builder("slot", Mesh{{{"tp", 2}}});
+    const DimensionId tokens = builder.dimension("tokens", 4);
+    const DimensionId hidden = builder.dimension("hidden", 1);
+    const TensorId x = builder.input_tensor("x", {tokens, 4}, {hidden, 1}, DType::bf16);
+    const BufferId own = builder.buffer("own", BufferRole::input, {tokens, 2}, {hidden, 1}, DType::bf16);
+    const BufferId room = builder.buffer("room", BufferRole::scratch, {tokens, 1}, {hidden, 1}, DType::bf16);
+    const BufferId out = builder.buffer("out", BufferRole::output, {tokens, 2}, {hidden, 1}, DType::bf16);
+    builder.initially(builder.whole(own), x, along(builder.mesh(), 0) * 2, 0);
+    builder.finally(builder.whole(out), x, along(builder.mesh(), 0, 1) * 2, 0);
+    std::vector<OpId> waits;
+    for (std::int32_t step = 0; step < 2; ++step) {
+      const OpId arrived = builder.exchange({.send = {builder.rows_of(own, step)},
+                                             .receive = {builder.whole(room)},
+                                             .protocol = Protocol::push,
+                                             .waits = waits});
+      const OpId copied = builder.elementwise({.function = Function::copy,
+                                               .inputs = {{builder.whole(room)}},
+                                               .out = {builder.rows_of(out, step)},
+                                               .waits = {arrived}});
+      waits = {copied};
+      if (credit) {
+        waits = {builder.credit({.lane = {LaneKind::comm, 1}, .shift = 1, .waits = {copied}})};
+      }
+    }
+    const std::vector<std::string> found = check_both_ways(std::move(builder).build());
+    EXPECT_EQ(found.empty(), credit) << (found.empty() ? "" : found.front());
+  }
+}
+
+TEST(RemoteHazards, OnlyProgramsThatReachOutAreLookedAt) {
+  EXPECT_TRUE(accesses_remotely(ring(2, Protocol::push, false)));
+  EXPECT_TRUE(accesses_remotely(ring(2, Protocol::pull, false)));
+  EXPECT_FALSE(accesses_remotely(ring(2, Protocol::rendezvous, true)));
+}
+
+TEST(RemoteHazards, AProgramTooLargeToLookAtIsNotCalledRight) {
+  // Two iterations of 513 ops, each with a clock of 512 ranks x 2 lanes, fit; eight times the ranks do not.
+  EXPECT_TRUE(check_program(ring(512, Protocol::push, true)).ok());
+  const std::optional<CheckReport> report = check_one_rank(ring(4096, Protocol::push, true));
+  ASSERT_TRUE(report && !report->ok());
+  EXPECT_EQ(report->findings.front().sentence,
+            "4097 ops on 4096 ranks are too many to prove pushes and pulls among them; use fewer ranks");
+}
+
+}  // namespace
+}  // namespace commfuse

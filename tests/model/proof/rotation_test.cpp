@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/proof/rotation.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <vector>
+
+#include "model/proof/sums.h"
+
+namespace commfuse {
+namespace {
+
+const Mesh four{{{"tp", 4}}};
+const Mesh two_by_three{{{"node", 2}, {"tp", 3}}};
+
+/// Where blocks 0, 1, 2 and so on come to.
+std::vector<std::int32_t> moved(const Mesh& mesh, const Direction& direction, const Turn& turn) {
+  std::vector<std::int32_t> places;
+  for (std::int32_t block = 0; block < direction.blocks; ++block) {
+    places.push_back(direction.rotation.at(mesh, block, turn));
+  }
+  return places;
+}
+
+TEST(Rotation, MovesShardsToTheNextRank) {
+  EXPECT_EQ(moved(four, {4, {{1}}}, {1}), (std::vector{1, 2, 3, 0}));
+  EXPECT_EQ(moved(four, {8, {{2}}}, {1}), (std::vector{2, 3, 4, 5, 6, 7, 0, 1}));
+  EXPECT_EQ(moved(four, {4, {{1}}}, {3}), (std::vector{3, 0, 1, 2}));
+}
+
+TEST(Rotation, MovesTheOtherWayWhereTheStepIsNegative) {
+  EXPECT_EQ(moved(four, {4, {{-1}}}, {1}), (std::vector{3, 0, 1, 2}));
+}
+
+TEST(Rotation, MovesEachPeriodInItself) {
+  EXPECT_EQ(moved(four, {8, {{1}}}, {1}), (std::vector{1, 2, 3, 0, 5, 6, 7, 4}));
+}
+
+TEST(Rotation, MovesOneDigitAnAxis) {
+  // Rows 3*node+tp: node swaps the halves, tp turns each.
+  const Direction rows{6, {{3, 1}}};
+  EXPECT_EQ(moved(two_by_three, rows, {1, 0}), (std::vector{3, 4, 5, 0, 1, 2}));
+  EXPECT_EQ(moved(two_by_three, rows, {0, 1}), (std::vector{1, 2, 0, 4, 5, 3}));
+  EXPECT_EQ(moved(two_by_three, rows, {1, 2}), (std::vector{5, 3, 4, 2, 0, 1}));
+}
+
+TEST(Rotation, IsUndoneByTheInverseTurn) {
+  const Direction rows{12, {{6, 2}}};
+  const Turn turn{1, 2};
+  for (std::int32_t block = 0; block < rows.blocks; ++block) {
+    const std::int32_t there = rows.rotation.at(two_by_three, block, turn);
+    EXPECT_EQ(rows.rotation.at(two_by_three, there, inverse(two_by_three, turn)), block);
+  }
+}
+
+TEST(Direction, IsMovedOnlyByStepsThatFillItWithWholePeriods) {
+  EXPECT_TRUE((Direction{8, {}}.move(four, 0, 1)));
+  EXPECT_TRUE((Direction{8, {}}.move(four, 0, -2)));
+  EXPECT_FALSE((Direction{8, {}}.move(four, 0, 3)));
+  EXPECT_FALSE((Direction{6, {}}.move(four, 0, 1)));
+}
+
+TEST(Direction, IsMovedByOneStepAnAxis) {
+  Direction rows{8, {}};
+  EXPECT_TRUE(rows.move(four, 0, 2));
+  EXPECT_TRUE(rows.move(four, 0, 2));
+  EXPECT_FALSE(rows.move(four, 0, 1));
+  EXPECT_FALSE(rows.move(four, 0, -2));
+}
+
+TEST(Direction, IsMovedByAxesWhoseDigitsLieApart) {
+  Direction rows{12, {}};
+  EXPECT_TRUE(rows.move(two_by_three, 1, 2));
+  EXPECT_FALSE((Direction{rows}.move(two_by_three, 0, 2)));
+  EXPECT_FALSE((Direction{rows}.move(two_by_three, 0, 3)));
+  EXPECT_TRUE((Direction{rows}.move(two_by_three, 0, 1)));
+  EXPECT_TRUE((Direction{rows}.move(two_by_three, 0, 6)));
+}
+
+TEST(Direction, OfTwoRanksMovesUpAndDownAlike) {
+  Direction rows{2, {}};
+  EXPECT_TRUE(rows.move(Mesh{{{"tp", 2}}}, 0, -1));
+  EXPECT_EQ(rows.rotation.step[0], 1);
+}
+
+Index term(std::int32_t constant, std::int32_t scale, std::int32_t offset, int sign = 1) {
+  Index index(constant);
+  index.terms[0] = {scale, offset, sign};
+  return index;
+}
+
+TEST(RotationInside, OfASpanThatATermChoosesIsNone) {
+  const Direction rows{8, {{2}}};
+  EXPECT_EQ(rotation_inside(four, {term(0, 2, 3), 2}, rows), Rotation{});
+  EXPECT_EQ(rotation_inside(four, {term(1, 2, 0), 1}, rows), Rotation{});
+  EXPECT_EQ(rotation_inside(four, {term(6, -2, 0), 2}, {8, {{-2}}}), Rotation{});     // 6 - 2 tp
+  EXPECT_EQ(rotation_inside(four, {term(0, 2, 0, -1), 2}, {8, {{-2}}}), Rotation{});  // 2 ((-tp) mod 4)
+  EXPECT_EQ(rotation_inside(four, {term(6, -2, 1, -1), 2}, rows), Rotation{});        // 6 - 2 ((1-tp) mod 4)
+}
+
+TEST(RotationInside, OfTheWholeIsThatOfTheDirection) {
+  const Direction rows{8, {{1}}};
+  EXPECT_EQ(rotation_inside(four, {0, 8}, rows), rows.rotation);
+  EXPECT_EQ(rotation_inside(four, {4, 4}, rows), rows.rotation);  // one of two periods
+}
+
+TEST(RotationInside, DoesNotExistWhereTheSpanIsNotRankZerosTurned) {
+  const Direction rows{8, {{2}}};
+  EXPECT_EQ(rotation_inside(four, {0, 2}, rows), std::nullopt);                 // the same on all ranks
+  EXPECT_EQ(rotation_inside(four, {term(0, 1, 0), 1}, rows), std::nullopt);     // another scale
+  EXPECT_EQ(rotation_inside(four, {term(1, 2, 0), 2}, rows), std::nullopt);     // across two units
+  EXPECT_EQ(rotation_inside(four, {term(2, 2, 0), 2}, rows), std::nullopt);     // leaves the buffer on rank 3
+  EXPECT_EQ(rotation_inside(four, {term(-2, 2, 0), 2}, rows), std::nullopt);    // and on rank 0
+  EXPECT_EQ(rotation_inside(four, {2, 6}, rows), std::nullopt);                 // no whole period
+  EXPECT_EQ(rotation_inside(four, {term(0, 2, 0), 2}, {8, {}}), std::nullopt);  // does not move
+  EXPECT_EQ(rotation_inside(four, {0, 9}, {8, {}}), std::nullopt);
+}
+
+/// On every rank: inside the direction, and block i of the span is what rank 0's block comes to that moves to i.
+bool turns(const Mesh& mesh, const Span& span, const Direction& direction, const Rotation& inside) {
+  const std::int32_t start = span.first.at(mesh, {});
+  for (Rank rank = 0; rank < mesh.ranks(); ++rank) {
+    const Turn turn = mesh.coordinates(rank);
+    const std::int32_t here = span.first.at(mesh, turn);
+    if (here < 0 || here + span.count > direction.blocks) {
+      return false;
+    }
+    for (std::int32_t i = 0; i < span.count; ++i) {
+      const std::int32_t to = inside.at(mesh, i, turn);
+      if (to < 0 || to >= span.count || here + to != direction.rotation.at(mesh, start + i, turn)) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// Every direction of so many blocks that two axes can move.
+std::vector<Direction> directions(const Mesh& mesh, std::int32_t blocks) {
+  std::vector<Direction> all;
+  for (std::int32_t first = -blocks; first <= blocks; ++first) {
+    for (std::int32_t second = -blocks; second <= blocks; ++second) {
+      Direction direction{blocks, {}};
+      if ((first == 0 || direction.move(mesh, 0, first)) &&
+          (second == 0 || mesh.axes.size() == 1 || direction.move(mesh, 1, second))) {
+        all.push_back(direction);
+      }
+    }
+  }
+  return all;
+}
+
+/// Constants from -1 to 12, scales that divide into 12, offsets from 0 to 2, both signs, one or two terms.
+constexpr int formulas = 14 * 9 * 3 * 2 * 9;
+Index index_of(int formula, const Mesh& mesh) {
+  constexpr std::array<std::int32_t, 9> scales{-6, -3, -2, -1, 0, 1, 2, 3, 6};
+  const auto next = [&formula](int count) {
+    const int digit = formula % count;
+    formula /= count;
+    return digit;
+  };
+  Index index(next(14) - 1);
+  index.terms[0] = {scales[static_cast<std::size_t>(next(9))], next(3), static_cast<std::int8_t>(2 * next(2) - 1)};
+  if (mesh.axes.size() > 1) {
+    const auto sign = -index.terms[0].sign();
+    index.terms[1] = {scales[static_cast<std::size_t>(next(9))], 1, sign};
+  }
+  return index;
+}
+
+TEST(RotationInside, IsRightForEverySmallIndexThatItIsGivenFor) {
+  std::int64_t given = 0;
+  for (const Mesh& mesh : {Mesh{{{"tp", 3}}}, Mesh{{{"tp", 2}}}, two_by_three, Mesh{{{"a", 2}, {"b", 2}}}}) {
+    for (const std::int32_t blocks : {1, 2, 4, 6, 12}) {
+      for (const Direction& direction : directions(mesh, blocks)) {
+        for (int formula = 0; formula < formulas; ++formula) {
+          const Index first = index_of(formula, mesh);
+          for (const std::int32_t count : {1, 2, 3, 4, 6, 12}) {
+            if (const auto inside = rotation_inside(mesh, {first, count}, direction)) {
+              ++given;
+              ASSERT_TRUE(turns(mesh, {first, count}, direction, *inside)) << formula << ", " << count;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(given, 1000);
+}
+
+/// A set of blocks 0 to 11, a bit each, made and moved with Sums and block by block.
+TEST(Sums, MoveAsTheirBlocksDo) {
+  for (const std::int32_t period : {2, 3, 4, 6, 12}) {
+    Sums sums;
+    const auto sum_of = [&](unsigned bits) {
+      std::vector<SumId> parts;
+      for (std::int32_t block = 0; block < 12; ++block) {
+        if ((bits >> static_cast<unsigned>(block) & 1U) != 0) {
+          parts.push_back(sums.range(block, block + 1));
+        }
+      }
+      return sums.unite(parts).sum;
+    };
+    for (std::int32_t by = 0; by < period; ++by) {
+      const Cycle cycle{period, by};
+      for (unsigned bits = 1; bits < 4096; ++bits) {
+        unsigned there = 0;
+        for (std::int32_t block = 0; block < 12; ++block) {
+          there |= (bits >> static_cast<unsigned>(block) & 1U) << static_cast<unsigned>(cycle.at(block));
+        }
+        ASSERT_EQ(sums.moved(sum_of(bits), cycle), sum_of(there)) << bits << " by " << by << " of " << period;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,727 @@
+// SPDX-License-Identifier: Apache-2.0
+// The proof on one rank says what the proof on every rank says; and it is used, but only where it may be.
+#include "model/proof/symmetry.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/program/builder.h"
+#include "model/program_text/text.h"
+#include "model/proof/check_program.h"
+#include "model/proof/mutate.h"
+#include "model/strategies/generate.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
+#include "tests/slow_build.h"
+
+namespace commfuse {
+namespace {
+
+/// "right" or the first finding's kind; "not symmetric" when rank 0 does not stand for all.
+std::string verdict(const std::optional<CheckReport>& report) {
+  return !report ? "not symmetric" : report->ok() ? "right" : std::string{name_of(report->findings.front().kind)};
+}
+std::string on_one_rank(const Program& program) { return verdict(check_one_rank(program)); }
+std::string on_every_rank(const Program& program) { return verdict(check_every_rank(program)); }
+
+std::string where(const Program& program) { return fmt::format("{}, {} ranks", program.name, program.mesh.ranks()); }
+
+bool any(Scope, const StrategyOptions&) { return true; }
+/// Nothing cut or shared out twice.
+bool plain(Scope, const StrategyOptions& options) {
+  return options.lanes == 1 && options.directions == Directions::one && options.group == 1 && options.sub_slices == 1 &&
+         options.sum == Sum::end && options.attention == AttentionCut::whole;
+}
+bool of_short_chains(Scope scope, const StrategyOptions&) { return !has_attention(scope); }
+
+/// Shows `visit` the schedules that are proved and `wanted(scope, options)`.
+template <class Visit>
+void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
+                       bool (*wanted)(Scope, const StrategyOptions&) = any, bool gated = true) {
+  for (const Scope scope : all_scopes) {
+    for (const Strategy& strategy : strategies()) {
+      const std::int32_t ranks = mesh.axes[static_cast<std::size_t>(axis)].extent;
+      for (const StrategyOptions& options : schedules_to_prove(strategy, kinds_of(scope), ranks)) {
+        if (wanted(scope, options)) {
+          visit(generate(operation_of(scope, gated), mesh, axis, strategy, options));
+        }
+      }
+    }
+  }
+}
+
+/// Rings inside nodes and between them: rows by 3*node+tp.
+template <class Visit>
+void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
+  const Strategy& commfuse = *find_strategy("commfuse");
+  for (const Scope scope : {Scope::gate_up, Scope::down, Scope::mlp}) {
+    for (const StrategyOptions& options : schedules_to_prove(commfuse, kinds_of(scope), ranks)) {
+      if (options.inner > 1 && mesh_of(ranks, options).axes.size() == 2) {
+        visit(generate(operation_of(scope, true), ranks, commfuse, options));
+      }
+    }
+  }
+}
+
+// --- every schedule ------------------------------------------------------------------------------------------------
+
+/// Under a causal mask, slices of queries that all ranks have need not be other ranks' slices, turned.
+bool cuts_what_all_ranks_have(const Program& program) {
+  const auto has = [&](const char* words) { return program.name.find(words) != std::string::npos; };
+  return has("zig-zag") || (has("sliced") && has("by query"));
+}
+void expect_seen(const Program& program) {
+  const std::string verdict = on_one_rank(program);
+  EXPECT_TRUE(verdict == "right" || (verdict == "not symmetric" && cuts_what_all_ranks_have(program)))
+      << where(program) << ": " << verdict;
+}
+
+TEST(Symmetry, IsSeenInEveryScheduleSoThatOneRankIsEnough) {
+  for (std::int32_t ranks = 1; ranks <= 8; ++ranks) {
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, any, true);
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, expect_seen, plain, false);
+  }
+}
+
+TEST(Symmetry, IsSeenAlongEitherAxisOfATwoAxisMesh) {
+  for_each_schedule(Mesh{{{"dp", 2}, {"tp", 4}}}, 1, expect_seen);
+  for_each_schedule(Mesh{{{"tp", 3}, {"dp", 2}}}, 0, expect_seen);
+}
+
+TEST(Symmetry, IsSeenInRingsNestedInNodes) {
+  int seen = 0;
+  for (const std::int32_t ranks : {4, 6, 8, 9}) {
+    for_each_nested_schedule(ranks, [&](const Program& program) {
+      ++seen;
+      EXPECT_EQ(on_one_rank(program), "right") << where(program);
+    });
+  }
+  EXPECT_GT(seen, 0);
+}
+
+TEST(Symmetry, OfEveryMutationThatHasItGivesTheVerdictOfEveryRank) {
+  std::map<std::string, int> seen;
+  const auto compare = [&](const Program& program) {
+    for (const Mutation& mutation : mutations_of(program)) {
+      const std::string verdict = on_one_rank(mutation.program);
+      ++seen[verdict];
+      if (verdict != "not symmetric") {
+        EXPECT_EQ(verdict, on_every_rank(mutation.program)) << where(program) << ", " << mutation.description;
+      }
+    }
+  };
+  for (std::int32_t ranks = 2; ranks <= (slow_build ? 3 : 5); ++ranks) {
+    for_each_schedule(Mesh{{{"tp", ranks}}}, 0, compare, plain);
+  }
+  for_each_schedule(Mesh{{{"tp", 3}}}, 0, compare, of_short_chains);
+  for_each_nested_schedule(4, compare);
+  if (!slow_build) {
+    for_each_nested_schedule(6, compare);
+  }
+  for (const char* verdict : {"not symmetric", "right", "hazard", "contents"}) {
+    EXPECT_GT(seen[verdict], 10) << verdict;
+  }
+}
+
+/// Changes programs at random, in ways that may keep them symmetric or right.
+class Changes {
+ public:
+  explicit Changes(Program program, std::uint32_t seed) : program_(unshared(std::move(program))), random_(seed) {}
+
+  Program after(int changes) && {
+    for (int i = 0; i < changes; ++i) {
+      change();
+    }
+    return std::move(program_);
+  }
+
+ private:
+  int below(std::size_t count) { return static_cast<int>(random_() % count); }
+  template <class T>
+  T& one_of(std::vector<T>& list) {
+    return list[static_cast<std::size_t>(below(list.size()))];
+  }
+
+  void change() {
+    Region& region = one_of(program_.regions);
+    std::vector<Content>& contents = below(2) == 0 ? program_.initial : program_.final;
+    Content& content = one_of(contents);
+    switch (below(9)) {
+      case 0: index(below(2) == 0 ? region.row : region.column); break;
+      case 1: index(below(2) == 0 ? content.row : content.column); break;
+      case 2: index(below(2) == 0 ? content.here.row : content.here.column); break;
+      case 3: everywhere(region.buffer); break;
+      case 4: std::swap(region.row, one_of(program_.regions).row); break;
+      case 5: shape(one_of(program_.shapes)); break;
+      case 6: (below(2) == 0 ? one_of(program_.buffers).rows : one_of(program_.buffers).columns).blocks += 1; break;
+      case 7: one_of(program_.tensors).causal = below(2) == 0; break;
+      case 8: one_of(program_.ops).waits.count = 0; break;
+      default: break;
+    }
+  }
+
+  void index(Index& index) {
+    const auto axis = static_cast<std::size_t>(below(program_.mesh.axes.size()));
+    IndexTerm& term = index.terms[axis];
+    const std::int32_t extent = program_.mesh.axes[axis].extent;
+    switch (below(5)) {
+      case 0: index.constant += 2 * below(2) - 1; break;
+      case 1: term.scale = below(4); break;
+      case 2: term = {term.scale, term.offset(), -term.sign()}; break;
+      case 3: term = {term.scale, below(static_cast<std::size_t>(extent)), term.sign()}; break;
+      case 4: upside_down(index, axis); break;
+      default: break;
+    }
+  }
+
+  /// The same places, the last rank's first: a scale of the other sign, from the top.
+  void upside_down(Index& index, std::size_t axis) const {
+    IndexTerm& term = index.terms[axis];
+    const std::int32_t far = term.scale * (program_.mesh.axes[axis].extent - 1);
+    term.scale = -term.scale;
+    index.constant += far;
+  }
+
+  /// One change of all rows of a buffer keeps most programs symmetric.
+  void everywhere(BufferId buffer) {
+    const auto axis = static_cast<std::size_t>(below(program_.mesh.axes.size()));
+    const int kind = below(3);
+    const auto change = [&](Region& region) {
+      IndexTerm& term = region.row.terms[axis];
+      if (region.buffer != buffer || term.scale == 0) {
+        return;
+      }
+      switch (kind) {
+        case 0: term = {term.scale, (term.offset() + 1) % program_.mesh.axes[axis].extent, term.sign()}; break;
+        case 1: term = {term.scale, term.offset(), -term.sign()}; break;
+        default: upside_down(region.row, axis); break;
+      }
+    };
+    for (Region& region : program_.regions) {
+      change(region);
+    }
+    for (auto* contents : {&program_.initial, &program_.final}) {
+      for (Content& content : *contents) {
+        change(content.here);
+      }
+    }
+  }
+
+  void shape(Shape& shape) {
+    if (auto* exchange = std::get_if<ExchangeShape>(&shape)) {
+      exchange->shift =
+          below(static_cast<std::size_t>(program_.mesh.axes[static_cast<std::size_t>(exchange->axis)].extent));
+    } else if (auto* collective = std::get_if<CollectiveShape>(&shape)) {
+      collective->kind = static_cast<CollectiveKind>(below(4));
+    } else if (auto* gemm = std::get_if<GemmShape>(&shape)) {
+      (below(2) == 0 ? gemm->accumulate : gemm->transpose_a) ^= true;
+    } else if (auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+      elementwise->function = static_cast<Function>(below(6));
+    }
+  }
+
+  Program program_;
+  std::mt19937 random_;
+};
+
+TEST(Symmetry, OfProgramsChangedAtRandomGivesTheVerdictOfEveryRank) {
+  std::map<std::string, int> seen;
+  std::uint32_t seed = 0;
+  const auto compare = [&](const Program& program) {
+    for (int changes = 0; changes < 30; ++changes) {
+      const Program changed = Changes(program, ++seed).after(1 + changes % 3);
+      const std::string verdict = on_one_rank(changed);
+      ++seen[verdict];
+      if (verdict != "not symmetric") {
+        EXPECT_EQ(verdict, on_every_rank(changed)) << "seed " << seed << "\n" << to_text(changed);
+      }
+    }
+  };
+  for (const Mesh& mesh : {Mesh{{{"tp", 2}}}, Mesh{{{"tp", 3}}}, Mesh{{{"tp", 4}}}, Mesh{{{"tp", 3}, {"dp", 2}}}}) {
+    for_each_schedule(mesh, 0, compare, plain);
+  }
+  for (const char* verdict : {"not symmetric", "right", "hazard", "contents"}) {
+    EXPECT_GT(seen[verdict], 10) << verdict;
+  }
+}
+
+// --- by hand -------------------------------------------------------------------------------------------------------
+
+/// x is a shard of one block a rank on a mesh; rank r has its own in `own`.
+struct Shards {
+  explicit Shards(const Mesh& mesh, const Index& mine) : builder("shards", mesh) {
+    builder.initially(builder.whole(own), x, mine, 0);
+  }
+  BufferId room(const char* name, std::int32_t rows) {
+    return builder.buffer(name, BufferRole::scratch, {tokens, rows}, hidden, DType::bf16);
+  }
+  OpId copy(const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
+    return builder.elementwise({.function = Function::copy, .inputs = {{from}}, .out = {to}, .waits = waits});
+  }
+  OpId gather(int axis, const Region& from, const Region& to, const std::vector<OpId>& waits = {}) {
+    return builder.collective(
+        {.kind = CollectiveKind::all_gather, .axis = axis, .in = {from}, .out = {to}, .waits = waits});
+  }
+  Program build() { return std::move(builder).build(); }
+
+  ProgramBuilder builder;
+  std::int32_t ranks = builder.mesh().ranks();
+  DimensionId tokens = builder.dimension("tokens", ranks);
+  Extent hidden{builder.dimension("hidden", 1), 1};
+  TensorId x = builder.input_tensor("x", {tokens, ranks}, hidden, DType::bf16);
+  BufferId own = builder.buffer("own", BufferRole::input, {tokens, 1}, hidden, DType::bf16);
+};
+
+const Mesh three{{{"tp", 3}}};
+
+TEST(Symmetry, HoldsOfShardsThatGoAgainstTheRanks) {
+  // Rank r has x[2-r] and gathers them: the last row first.
+  Index mine(2);
+  mine.terms[0].scale = -1;
+  Shards shards(three, mine);
+  const BufferId all = shards.room("all", 3);
+  for (std::int32_t step = 0; step < 3; ++step) {
+    Index row(2);
+    row.terms[0] = {-1, step};
+    shards.builder.exchange({.shift = (3 - step) % 3,
+                             .send = {shards.builder.whole(shards.own)},
+                             .receive = {shards.builder.rows_of(all, row)}});
+  }
+  shards.builder.finally(shards.builder.whole(all), shards.x, 0, 0);
+  EXPECT_EQ(on_one_rank(shards.build()), "right");
+}
+
+TEST(Symmetry, OfARingThatSendsBeforeItReceivesIsADeadlockOfRankZeroWithItself) {
+  Shards shards(three, along(three, 0));
+  const BufferId next = shards.room("next", 1);
+  shards.builder.exchange({.send = {shards.builder.whole(shards.own)}, .receive = {}, .waits = {}});
+  shards.builder.exchange({.send = {}, .receive = {shards.builder.whole(next)}, .waits = {}});
+  const Program program = shards.build();
+  EXPECT_EQ(on_one_rank(program), "deadlock");
+  EXPECT_EQ(on_every_rank(program), "deadlock");
+}
+
+/// Shards by 3*node+tp, gathered first among the three ranks of a node, then between the two nodes.
+Program gathered_in_two_steps(bool nodes_first) {
+  const Mesh mesh{{{"node", 2}, {"tp", 3}}};
+  Index mine = along(mesh, 1);
+  mine.terms[0].scale = 3;
+  Shards shards(mesh, mine);
+  ProgramBuilder& builder = shards.builder;
+  const BufferId near = shards.room("near", nodes_first ? 2 : 3);
+  const BufferId all = shards.room("all", 6);
+  const OpId first = shards.gather(nodes_first ? 0 : 1, builder.whole(shards.own), builder.whole(near));
+  shards.gather(nodes_first ? 1 : 0, builder.whole(near), builder.whole(all), {first});
+  if (nodes_first) {  // rows 2*tp+node
+    for (std::int32_t row = 0; row < 6; ++row) {
+      builder.finally(builder.rows_of(all, row), shards.x, row % 2 * 3 + row / 2, 0);
+    }
+  } else {
+    builder.finally(builder.whole(all), shards.x, 0, 0);
+  }
+  return shards.build();
+}
+
+TEST(Symmetry, HoldsOfShardsOnTwoAxes) { EXPECT_EQ(on_one_rank(gathered_in_two_steps(false)), "right"); }
+
+TEST(Symmetry, IsNotSeenWhereSingleRowsOfWhatMovesAreFixed) {
+  EXPECT_EQ(on_one_rank(gathered_in_two_steps(true)), "not symmetric");
+  EXPECT_TRUE(check_program(gathered_in_two_steps(true)).ok());
+}
+
+/// Rank r puts its shard where an index says and gathers there, in place.
+Program gathered_at(const Index& place, const Predicate& where = {}) {
+  Shards shards(three, along(three, 0));
+  const BufferId all = shards.room("all", 3);
+  const OpId placed = shards.copy(shards.builder.whole(shards.own), shards.builder.rows_of(all, place));
+  shards.builder.only_where(placed, where);
+  shards.gather(0, shards.builder.rows_of(all, along(three, 0)), shards.builder.whole(all), {placed});
+  shards.builder.finally(shards.builder.whole(all), shards.x, 0, 0);
+  return shards.build();
+}
+
+TEST(Symmetry, IsNotSeenInWhatIsRightOnRankZeroOnly) {
+  EXPECT_EQ(on_one_rank(gathered_at(along(three, 0))), "right");
+  for (const auto& [what, program] : {
+           std::pair{"a constant", gathered_at(0)},
+           std::pair{"a place that leaves the buffer on rank 2", gathered_at(along(three, 0, 1) + -1)},
+           std::pair{"another scale", gathered_at(along(three, 0, 0, 2))},
+           std::pair{"the other way round", gathered_at([] {
+                       Index back;
+                       back.terms[0] = {1, 0, -1};
+                       return back;
+                     }())},
+           std::pair{"a predicate", gathered_at(along(three, 0), {Relation::equal, 0, 0})},
+       }) {
+    EXPECT_EQ(on_one_rank(program), "not symmetric") << what;
+    EXPECT_FALSE(check_program(program).ok()) << what;
+  }
+}
+
+TEST(Symmetry, IsNotSeenWhereARegionReachesIntoTheNextRanksUnit) {
+  // Shards of two blocks; rank 0 reads rows 1 and 2, so rank 2 would read rows 5 and 6 of six.
+  ProgramBuilder builder("reaching", three);
+  const DimensionId tokens = builder.dimension("tokens", 6);
+  const Extent hidden{builder.dimension("hidden", 1), 1};
+  const TensorId x = builder.input_tensor("x", {tokens, 6}, hidden, DType::bf16);
+  const BufferId all = builder.buffer("all", BufferRole::input, {tokens, 6}, hidden, DType::bf16);
+  const BufferId two = builder.buffer("two", BufferRole::output, {tokens, 2}, hidden, DType::bf16);
+  builder.initially(builder.whole(all), x, 0, 0);
+  const Index own = along(three, 0, 0, 2);
+  builder.elementwise(
+      {.function = Function::copy, .inputs = {{builder.rows_of(all, own, 2)}}, .out = {builder.whole(two)}});
+  builder.finally(builder.whole(two), x, own, 0);
+  Program program = std::move(builder).build();
+  EXPECT_EQ(on_one_rank(program), "right");
+  program.regions[0].row.constant = 1;
+  program.final[0].row.constant = 1;
+  EXPECT_EQ(on_one_rank(program), "not symmetric");
+  EXPECT_EQ(on_every_rank(program), "bounds");
+}
+
+/// Three ranks that all hold a (3 x 3) and b (3 x 3), of which there are y = a b, z = gelu(a) and attended(a).
+struct Alike {
+  ProgramBuilder builder{"alike", three};
+  Extent tokens{builder.dimension("tokens", 3), 3};
+  DimensionId one = builder.dimension("one", 1);
+  TensorId a = builder.input_tensor("a", tokens, tokens, DType::bf16);
+  TensorId b = builder.input_tensor("b", tokens, tokens, DType::bf16);
+  TensorId y = builder.product_tensor("y", a, b);
+  TensorId z = builder.function_tensor("z", Function::gelu, a);
+  TensorId attended = builder.attention_tensor("attended", a, tokens, false);
+  BufferId left = holding(a);
+  BufferId right = holding(b);
+  BufferId room = builder.buffer("room", BufferRole::scratch, tokens, tokens, DType::bf16);
+  BufferId out = builder.buffer("out", BufferRole::output, tokens, tokens, DType::bf16);
+
+  BufferId holding(TensorId tensor) {
+    const BufferId id = builder.buffer("held", BufferRole::input, tokens, tokens, DType::bf16);
+    builder.initially(builder.whole(id), tensor, 0, 0);
+    return id;
+  }
+  /// All rows, from the rank's own on: in order on rank 0 only.
+  [[nodiscard]] Operand turned(BufferId buffer) const {
+    return {builder.rows_of(buffer, along(three, 0, 0)), builder.rows_of(buffer, along(three, 0, 1)),
+            builder.rows_of(buffer, along(three, 0, 2))};
+  }
+  [[nodiscard]] Operand whole(BufferId buffer) const { return {builder.whole(buffer)}; }
+  OpId copy(Operand from, Operand to) {
+    return builder.elementwise({.function = Function::copy, .inputs = {std::move(from)}, .out = std::move(to)});
+  }
+  /// The rank's own column of a, so that columns of a move with the ranks.
+  [[nodiscard]] Region own_column() const { return {left, 0, along(three, 0), 3, 1}; }
+  /// The rank's own contribution to all of y, in `room`.
+  OpId contribution() {
+    return builder.gemm({.a = {own_column()}, .b = {builder.rows_of(right, along(three, 0))}, .out = whole(room)});
+  }
+  Program ends_with(TensorId tensor) {
+    builder.finally(builder.whole(out), tensor, 0, 0);
+    return std::move(builder).build();
+  }
+};
+
+TEST(Symmetry, HoldsOfColumnsThatMoveToTheNextRank) {
+  Alike it;
+  const Extent one_column{it.tokens.dimension, 1};
+  const BufferId column = it.builder.buffer("column", BufferRole::output, it.tokens, one_column, DType::bf16);
+  it.builder.exchange({.shift = 1, .send = {it.own_column()}, .receive = it.whole(column)});
+  it.builder.finally(it.builder.whole(column), it.a, 0, along(three, 0, -1));
+  EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
+}
+
+TEST(Symmetry, HoldsOfAWholeWhoseRowsAndColumnsMove) {
+  Alike it;
+  it.contribution();
+  const BufferId row = it.builder.buffer("row", BufferRole::scratch, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
+  it.copy({it.builder.rows_of(it.left, along(three, 0))}, it.whole(row));
+  it.builder.exchange({.shift = 1, .send = it.whole(it.left), .receive = it.whole(it.out)});
+  EXPECT_EQ(on_one_rank(it.ends_with(it.a)), "right");
+}
+
+TEST(Symmetry, HoldsOfAnAllReduceOfWhatRanksContribute) {
+  Alike it;
+  const OpId partial = it.contribution();
+  it.builder.collective(
+      {.kind = CollectiveKind::all_reduce, .in = it.whole(it.room), .out = it.whole(it.out), .waits = {partial}});
+  EXPECT_EQ(on_one_rank(it.ends_with(it.y)), "right");
+}
+
+TEST(Symmetry, HoldsOfAnAllToAllThatGivesEachRankItsRow) {
+  // Rank r gets row r of a from everybody, three times the same.
+  Alike it;
+  it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
+  const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
+  it.builder.elementwise({.function = Function::copy,
+                          .inputs = {{it.builder.rows_of(it.out, along(three, 0, 2))}},
+                          .out = it.whole(row),
+                          .waits = {OpId{0}}});
+  it.builder.finally(it.builder.whole(row), it.a, along(three, 0), 0);
+  EXPECT_EQ(on_one_rank(std::move(it.builder).build()), "right");
+}
+
+Program copies_out_of_step() {
+  Alike it;
+  it.copy(it.whole(it.left), it.turned(it.out));
+  return it.ends_with(it.a);
+}
+Program applies_out_of_step() {
+  Alike it;
+  it.builder.elementwise({.function = Function::gelu, .inputs = {it.turned(it.left)}, .out = it.whole(it.out)});
+  return it.ends_with(it.z);
+}
+Program multiplies_rows_out_of_step() {
+  Alike it;
+  it.builder.gemm({.a = it.turned(it.left), .b = it.whole(it.right), .out = it.whole(it.out)});
+  return it.ends_with(it.y);
+}
+Program contracts_out_of_step() {
+  Alike it;
+  it.contribution();
+  it.builder.gemm({.a = it.whole(it.left), .b = it.turned(it.right), .out = it.whole(it.out)});
+  return it.ends_with(it.y);
+}
+Program attends_out_of_step() {
+  Alike it;
+  it.builder.attention({.queries = it.turned(it.left),
+                        .keys = it.whole(it.left),
+                        .out = it.whole(it.out),
+                        .batch = it.one,
+                        .head = it.one,
+                        .causal = false});
+  return it.ends_with(it.attended);
+}
+Program exchanges_out_of_step() {
+  Alike it;
+  it.builder.exchange({.shift = 1, .send = it.whole(it.left), .receive = it.turned(it.out)});
+  return it.ends_with(it.a);
+}
+Program gathers_out_of_step() {
+  Alike it;
+  it.builder.collective({.kind = CollectiveKind::all_gather,
+                         .in = {it.builder.rows_of(it.left, along(three, 0))},
+                         .out = it.turned(it.out)});
+  return it.ends_with(it.a);
+}
+Program reduces_out_of_step() {
+  Alike it;
+  const OpId partial = it.contribution();
+  it.builder.collective(
+      {.kind = CollectiveKind::all_reduce, .in = it.whole(it.room), .out = it.turned(it.out), .waits = {partial}});
+  return it.ends_with(it.y);
+}
+Program scatters_out_of_step() {
+  // Rank r gets row r, rank 0 the right one.
+  Alike it;
+  const OpId partial = it.contribution();
+  const Region row = it.builder.rows_of(it.out, 0);
+  it.builder.collective(
+      {.kind = CollectiveKind::reduce_scatter, .in = it.whole(it.room), .out = {row}, .waits = {partial}});
+  it.builder.finally(row, it.y, 0, 0);
+  return std::move(it.builder).build();
+}
+Program scatters_in_another_order() {
+  // Of four ranks, each with a column of a and a row of b, 0 and 1 get their rows of y, 2 and 3 each other's.
+  const Mesh four{{{"tp", 4}}};
+  ProgramBuilder builder("another order", four);
+  const Extent all{builder.dimension("tokens", 4), 4};
+  const Extent one{all.dimension, 1};
+  const TensorId a = builder.input_tensor("a", all, all, DType::bf16);
+  const TensorId b = builder.input_tensor("b", all, all, DType::bf16);
+  const BufferId left = builder.buffer("left", BufferRole::input, all, one, DType::bf16);
+  const BufferId right = builder.buffer("right", BufferRole::input, one, all, DType::bf16);
+  const BufferId room = builder.buffer("room", BufferRole::scratch, all, all, DType::bf16);
+  const BufferId out = builder.buffer("out", BufferRole::output, one, all, DType::bf16);
+  builder.initially(builder.whole(left), a, 0, along(four, 0));
+  builder.initially(builder.whole(right), b, along(four, 0), 0);
+  const OpId partial =
+      builder.gemm({.a = {builder.whole(left)}, .b = {builder.whole(right)}, .out = {builder.whole(room)}});
+  builder.collective(
+      {.kind = CollectiveKind::reduce_scatter,
+       .in = {builder.rows_of(room, 0), builder.rows_of(room, 1), builder.rows_of(room, 3), builder.rows_of(room, 2)},
+       .out = {builder.whole(out)},
+       .waits = {partial}});
+  builder.finally(builder.whole(out), builder.product_tensor("y", a, b), along(four, 0), 0);
+  return std::move(builder).build();
+}
+Program shuffles_out_of_step() {
+  // Rank r gets row r three times.
+  Alike it;
+  it.builder.collective({.kind = CollectiveKind::all_to_all, .in = it.whole(it.left), .out = it.whole(it.out)});
+  for (std::int32_t row = 0; row < 3; ++row) {
+    it.builder.finally(it.builder.rows_of(it.out, row), it.a, 0, 0);
+  }
+  return std::move(it.builder).build();
+}
+Program labels_columns_out_of_step() {
+  // Everybody has a; rank r takes column r for column 0.
+  Alike it;
+  const BufferId column =
+      it.builder.buffer("column", BufferRole::output, it.tokens, {it.tokens.dimension, 1}, DType::bf16);
+  it.copy({it.own_column()}, it.whole(column));
+  it.builder.finally(it.builder.whole(column), it.a, 0, 0);
+  return std::move(it.builder).build();
+}
+Program labels_rows_out_of_step() {
+  Alike it;
+  const BufferId row = it.builder.buffer("row", BufferRole::output, {it.tokens.dimension, 1}, it.tokens, DType::bf16);
+  it.copy({it.builder.rows_of(it.left, along(three, 0))}, it.whole(row));
+  it.builder.finally(it.builder.whole(row), it.a, 0, 0);
+  return std::move(it.builder).build();
+}
+
+TEST(Symmetry, IsNotSeenWhereOperandsMoveOutOfStep) {
+  // Each is right on rank 0 and wrong on the others.
+  for (const auto& [what, program] : {
+           std::pair{"copy", copies_out_of_step()},
+           std::pair{"function", applies_out_of_step()},
+           std::pair{"product, rows", multiplies_rows_out_of_step()},
+           std::pair{"product, contraction", contracts_out_of_step()},
+           std::pair{"attention", attends_out_of_step()},
+           std::pair{"exchange", exchanges_out_of_step()},
+           std::pair{"all-gather", gathers_out_of_step()},
+           std::pair{"all-reduce", reduces_out_of_step()},
+           std::pair{"reduce-scatter", scatters_out_of_step()},
+           std::pair{"reduce-scatter, order", scatters_in_another_order()},
+           std::pair{"all-to-all", shuffles_out_of_step()},
+           std::pair{"columns of labels", labels_columns_out_of_step()},
+           std::pair{"rows of labels", labels_rows_out_of_step()},
+       }) {
+    EXPECT_EQ(on_one_rank(program), "not symmetric") << what;
+    const CheckReport report = check_program(program);
+    ASSERT_FALSE(report.ok()) << what;
+    EXPECT_EQ(report.findings.front().kind, FindingKind::contents) << what;
+    EXPECT_EQ(report.findings.front().sentence.find("rank 0"), std::string::npos) << report.findings.front().sentence;
+  }
+}
+
+TEST(Symmetry, IsNotSeenWherePiecesOfRowsReachAcrossTwoPeriods) {
+  // Six columns, two for each rank: r and 3+r. The third piece has columns 2 and 3.
+  const auto with_pieces_of = [](std::int32_t width) {
+    Shards shards(three, along(three, 0));
+    ProgramBuilder& builder = shards.builder;
+    const Extent six{builder.dimension("wide", 6), 6};
+    const Extent one_row{shards.tokens, 1};
+    const TensorId v = builder.input_tensor("v", {shards.tokens, 3}, six, DType::bf16);
+    const BufferId row = builder.buffer("row", BufferRole::input, one_row, six, DType::bf16);
+    const BufferId own = builder.buffer("mine", BufferRole::scratch, one_row, {six.dimension, 1}, DType::bf16);
+    const BufferId all =
+        builder.buffer("all", BufferRole::scratch, {shards.tokens, 3}, {six.dimension, width}, DType::bf16);
+    builder.initially(builder.whole(row), v, along(three, 0), 0);
+    shards.copy({row, 0, along(three, 0), 1, 1}, builder.whole(own));
+    builder.collective({.kind = CollectiveKind::all_to_all,
+                        .in = {{row, 0, 0, 1, width}, {row, 0, 1, 1, width}, {row, 0, 2, 1, width}},
+                        .out = {builder.whole(all)}});
+    return shards.build();
+  };
+  EXPECT_EQ(on_one_rank(with_pieces_of(1)), "right");
+  EXPECT_EQ(on_one_rank(with_pieces_of(2)), "not symmetric");
+}
+
+// --- attention -----------------------------------------------------------------------------------------------------
+
+/// Each of three ranks attends with its own row of x to all rows, under a causal mask.
+struct Attending {
+  ProgramBuilder builder{"attending", three};
+  Extent tokens{builder.dimension("tokens", 3), 3};
+  Extent one{tokens.dimension, 1};
+  Extent qkv{builder.dimension("qkv", 1), 1};
+  Extent heads{builder.dimension("attention", 1), 1};
+  DimensionId batch = builder.dimension("batch", 1);
+  DimensionId head = builder.dimension("head", 1);
+  TensorId x = builder.input_tensor("x", tokens, qkv, DType::bf16);
+  TensorId attended = builder.attention_tensor("attended", x, heads, true);
+  BufferId in = builder.buffer("in", BufferRole::input, tokens, qkv, DType::bf16);
+  BufferId keys = builder.buffer("keys", BufferRole::scratch, tokens, qkv, DType::bf16);
+  BufferId out = builder.buffer("out", BufferRole::output, tokens, heads, DType::bf16);
+  Index own = along(three, 0);
+
+  Attending() { builder.initially(builder.whole(in), x, 0, 0); }
+  void attend(Operand seen, Operand to, Operand queries, std::vector<Index> positions) {
+    builder.attention({.queries = std::move(queries),
+                       .keys = std::move(seen),
+                       .out = std::move(to),
+                       .positions = std::move(positions),
+                       .batch = batch,
+                       .head = head,
+                       .causal = true});
+  }
+  Program ends_with_own_row() {
+    builder.finally(builder.rows_of(out, own), attended, own, 0);
+    return std::move(builder).build();
+  }
+};
+
+TEST(Symmetry, HoldsOfAttentionWithOwnRowsToAll) {
+  Attending it;
+  it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own)}, {it.builder.rows_of(it.in, it.own)},
+            {it.own});
+  EXPECT_EQ(on_one_rank(it.ends_with_own_row()), "right");
+}
+
+TEST(Symmetry, IsNotSeenWhereQueriesStandElsewhereOnOtherRanks) {
+  Attending it;
+  it.attend({it.builder.whole(it.in)}, {it.builder.rows_of(it.out, it.own)}, {it.builder.rows_of(it.in, it.own)}, {0});
+  const Program program = it.ends_with_own_row();
+  EXPECT_EQ(on_one_rank(program), "not symmetric");
+  EXPECT_EQ(on_every_rank(program), "contents");
+}
+
+TEST(Symmetry, IsNotSeenWhereAMaskHidesFromRankZeroWhatOtherRanksGetWrong) {
+  // Where the row before its own belongs, each rank has the one after: rank 0 sees only its own.
+  Attending it;
+  for (std::int32_t row = 0; row < 3; ++row) {
+    it.builder.elementwise({.function = Function::copy,
+                            .inputs = {{it.builder.rows_of(it.in, along(three, 0, row == 2 ? 1 : row))}},
+                            .out = {it.builder.rows_of(it.keys, along(three, 0, row))}});
+  }
+  it.attend({it.builder.whole(it.keys)}, {it.builder.rows_of(it.out, it.own)}, {it.builder.rows_of(it.in, it.own)},
+            {it.own});
+  const Program program = it.ends_with_own_row();
+  EXPECT_EQ(on_one_rank(program), "not symmetric");
+  EXPECT_EQ(on_every_rank(program), "contents");
+}
+
+TEST(Symmetry, IsNotSeenWhereKeysMoveOutOfStepWithTheSequence) {
+  // From the own row on: in order on rank 0 only.
+  Attending it;
+  const auto turned = [&](BufferId buffer) {
+    return Operand{it.builder.rows_of(buffer, along(three, 0, 0)), it.builder.rows_of(buffer, along(three, 0, 1)),
+                   it.builder.rows_of(buffer, along(three, 0, 2))};
+  };
+  it.attend(turned(it.in), turned(it.out), turned(it.in), {});
+  const Program program = it.ends_with_own_row();
+  EXPECT_EQ(on_one_rank(program), "not symmetric");
+  EXPECT_EQ(on_every_rank(program), "contents");
+}
+
+// --- what it is for ------------------------------------------------------------------------------------------------
+
+TEST(CheckProgram, Passes65536RanksOfFuseAgAndFuseRs) {
+  const Strategy& commfuse = *find_strategy("commfuse");
+  for (const Scope scope : {Scope::gate_up, Scope::down}) {
+    for (const Form form : {Form::ring, Form::direct}) {
+      const Program program = generate(operation_of(scope, true), Mesh{{{"tp", 65536}}}, 0, commfuse, {.form = form});
+      EXPECT_TRUE(check_program(program).ok()) << program.name;
+    }
+  }
+}
+
+TEST(CheckProgram, FindsOnRankZeroWhatIsWrongOnMoreRanksThanItCanHold) {
+  const Strategy& commfuse = *find_strategy("commfuse");
+  Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 16384}}}, 0, commfuse, {});
+  program.ops[1].waits.count = 0;  // sends the first partial product while it may still be computed
+  const CheckReport report = check_program(program);
+  ASSERT_EQ(report.findings.size(), 1U);
+  EXPECT_EQ(report.findings[0].sentence,
+            "op 1 (exchange) on rank 0 reads row 0 of down.sum while op 0 (gemm) may still be writing it");
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// The schedules of the backward passes: proved on many rank counts, read beside their pictures, and every small mistake
+// in them found.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "model/program_text/step_table.h"
+#include "tests/model/strategies/golden_text.h"
+#include "tests/model/strategies/schedules_of_scope.h"
+
+namespace commfuse {
+namespace {
+
+constexpr std::array backward_scopes{Scope::qkv_backward, Scope::out_proj_backward, Scope::gate_up_backward,
+                                     Scope::down_backward};
+
+TEST(Backward, HasTheseSchedules) {
+  EXPECT_EQ(names(schedules_of(Scope::gate_up_backward, 4)),
+            (std::vector<std::string>{
+                "serial gate_up_backward", "serial (x saved) gate_up_backward", "sliced gate_up_backward",
+                "sliced (x saved) gate_up_backward", "commfuse (ring) gate_up_backward",
+                "commfuse (ring, x saved) gate_up_backward", "commfuse (ring, add on aux) gate_up_backward",
+                "commfuse (ring, add on aux, x saved) gate_up_backward", "commfuse (direct) gate_up_backward",
+                "commfuse (direct, x saved) gate_up_backward"}));
+  EXPECT_EQ(
+      names(schedules_of(Scope::down_backward, 4)),
+      (std::vector<std::string>{"serial down_backward", "sliced (k=1) down_backward", "sliced (k=2) down_backward",
+                                "sliced (k=4) down_backward", "sliced (k=8) down_backward",
+                                "commfuse (ring) down_backward", "commfuse (ring, dw by shard) down_backward",
+                                "commfuse (direct) down_backward", "commfuse (direct, dw by shard) down_backward"}));
+}
+
+TEST(Backward, EveryScheduleIsProvedAndReadsBack) { expect_proved_and_read_back(backward_scopes); }
+
+// Step tables for N = 4; the golden texts were checked by hand, cell by cell, against the pictures of
+// fuse_ag_gemm_backward.cpp and fuse_gemm_rs_backward.cpp.
+std::string fused(Scope scope, const StrategyOptions& options) {
+  return step_table(generate(operation_of(scope, true), 4, *find_strategy("commfuse"), options));
+}
+
+TEST(Backward, ColumnRingTakesTurnsWithItsGatherAndLeavesTheLastStepToTheGradient) {
+  const std::string table = fused(Scope::qkv_backward, {});
+  EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring.txt", table));
+}
+
+TEST(Backward, ColumnRingWithAddsOnAuxGathersFirstAndScattersUnderTheGradient) {
+  const std::string table = fused(Scope::qkv_backward, {.add_lane = LaneKind::aux});
+  EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_ring_aux.txt", table));
+}
+
+TEST(Backward, ColumnDirectGathersFirstAndScattersUnderTheGradient) {
+  const std::string table = fused(Scope::qkv_backward, {.form = Form::direct});
+  EXPECT_EQ(table, golden_text("fuse_ag_gemm_backward_direct.txt", table));
+}
+
+TEST(Backward, RowRingGathersUnderTheProductsAndTakesTheGradientAtTheEnd) {
+  const std::string table = fused(Scope::down_backward, {});
+  EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring.txt", table));
+}
+
+TEST(Backward, RowRingFeedsTwoProductsWithEveryShardThatComes) {
+  const std::string table = fused(Scope::down_backward, {.sum = Sum::arrival});
+  EXPECT_EQ(table, golden_text("fuse_gemm_rs_backward_ring_by_shard.txt", table));
+}
+
+TEST(Backward, EverySmallMistakeIsCaughtOrProvedToBeNone) {
+  expect_no_mutant_survives(std::array{Scope::gate_up_backward, Scope::down_backward});
+}
+
+}  // namespace
+}  // namespace commfuse

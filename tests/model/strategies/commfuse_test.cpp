@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options of CommFuse: which matter together, what they are called, how many ops they make.
+#include "model/strategies/commfuse.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "model/strategies/generate.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/strategies.h"
+
+namespace commfuse {
+namespace {
+
+constexpr std::array ag_gemm{SiteKind::ag_gemm};
+constexpr std::array gemm_rs{SiteKind::gemm_rs};
+constexpr std::array both{SiteKind::ag_gemm, SiteKind::gemm_rs};
+
+const Strategy& commfuse() { return *find_strategy("commfuse"); }
+
+StrategyOptions settled(const StrategyOptions& options, std::int32_t ranks) {
+  return canonical(commfuse(), both, options, ranks);
+}
+
+TEST(CommfuseOptions, ThatMakeNoDifferenceArePutBack) {
+  // Groups move whole shards; the direct form has no directions; nested rings have nothing but where they add.
+  EXPECT_EQ(settled({.sub_slices = 4, .group = 2}, 8), (StrategyOptions{.group = 2}));
+  EXPECT_EQ(settled({.form = Form::direct, .directions = Directions::halves, .inner = 4}, 8),
+            (StrategyOptions{.form = Form::direct}));
+  EXPECT_EQ(settled({.sub_slices = 2, .lanes = 2, .directions = Directions::halves, .group = 3, .inner = 4}, 8),
+            (StrategyOptions{.inner = 4}));
+  // The lane of adds matters where there are some while it runs; of one chain all transfers wait for each other.
+  EXPECT_EQ(settled({.form = Form::direct, .add_lane = LaneKind::aux}, 8), (StrategyOptions{.form = Form::direct}));
+  EXPECT_EQ(settled({.sum = Sum::arrival, .lanes = 7}, 8), StrategyOptions{});
+  const StrategyOptions adds{.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival};
+  EXPECT_EQ(canonical(commfuse(), gemm_rs, adds, 8), adds);
+  EXPECT_EQ(canonical(commfuse(), ag_gemm, adds, 8), (StrategyOptions{.form = Form::direct}));
+}
+
+TEST(CommfuseOptions, CountsAreNoLargerThanTheRanksCanUse) {
+  EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 8).lanes, 7);
+  EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 2).lanes, 1);
+  EXPECT_EQ(settled({.form = Form::direct, .lanes = fused::all_lanes}, 512).lanes, fused::most_lanes);
+  EXPECT_EQ(settled({.sub_slices = 2, .lanes = 9, .directions = Directions::halves}, 8).lanes, 4);
+  EXPECT_EQ(settled({.group = 9}, 4).group, 3);
+  EXPECT_EQ(settled({.group = 9}, 1).group, 1);
+  EXPECT_EQ(settled({.inner = 8}, 8), StrategyOptions{});  // one node: a flat ring
+}
+
+TEST(CommfuseOptions, AreNamedByWhatDiffersFromThePlainForm) {
+  const auto name = [](const StrategyOptions& options) { return commfuse().describe(options); };
+  EXPECT_EQ(name({}), "ring");
+  EXPECT_EQ(name({.add_lane = LaneKind::aux}), "ring, add on aux");
+  EXPECT_EQ(name({.form = Form::direct}), "direct");
+  EXPECT_EQ(name({.sub_slices = 2, .lanes = 4, .directions = Directions::halves}),
+            "ring both ways, halves, m=2, 4 lanes");
+  EXPECT_EQ(name({.form = Form::direct, .add_lane = LaneKind::aux, .sum = Sum::arrival, .lanes = 7, .group = 3}),
+            "direct, g=3, 7 lanes, sum on arrival, add on aux");
+  EXPECT_EQ(name({.form = Form::direct, .lanes = fused::all_lanes}), "direct, a lane a peer");
+  EXPECT_EQ(name({.add_lane = LaneKind::aux, .inner = 8}), "nested rings of 8, add on aux");
+}
+
+TEST(CommfuseOptions, NodesAreOfEqualSize) {
+  const auto why_not = [](std::int32_t inner, std::int32_t ranks, Form form = Form::ring) {
+    return refusal_of(commfuse(), both, {.form = form, .inner = inner}, ranks);
+  };
+  EXPECT_EQ(why_not(4, 8), "");
+  EXPECT_EQ(why_not(8, 8), "");
+  EXPECT_EQ(why_not(3, 8), "an inner ring of 3 does not divide 8 ranks; choose 2 or 4");
+  EXPECT_EQ(why_not(5, 7), "an inner ring of 5 does not divide 7 ranks; choose 1 or 7");
+  EXPECT_EQ(why_not(8, 4), "an inner ring of 8 does not divide 4 ranks; choose 4");
+  EXPECT_EQ(why_not(3, 8, Form::direct), "");  // not asked
+}
+
+TEST(CommfuseOptions, WhatIsTriedAgreesWithWhatIsFixed) {
+  StrategyOptions base;
+  base.sub_slices = 4;
+  for (const StrategyOptions& options : commfuse().variants(base, {Option::sub_slices})) {
+    EXPECT_EQ(options.sub_slices, 4);
+    EXPECT_EQ(options.group, 1);  // a group would have no parts
+    EXPECT_EQ(options.inner, 1);
+  }
+  base = {.form = Form::direct, .lanes = 3};
+  const auto tried = distinct(commfuse(), both, commfuse().variants(base, {Option::form, Option::lanes}), 8);
+  EXPECT_GE(tried.size(), 3U);
+  for (const StrategyOptions& options : tried) {
+    EXPECT_EQ(options.form, Form::direct);
+    EXPECT_EQ(options.lanes, 3);
+  }
+}
+
+TEST(CommfuseOptions, FewAreTriedAndManyProvedEachOnce) {
+  EXPECT_LE(schedules_to_try(commfuse(), both, 16).size(), 12U);
+  EXPECT_EQ(schedules_to_prove(commfuse(), ag_gemm, 16).size(), 36U);
+  EXPECT_EQ(schedules_to_prove(commfuse(), gemm_rs, 16).size(), 63U);
+  // Fewer ranks tell fewer schedules apart.
+  EXPECT_LT(schedules_to_prove(commfuse(), gemm_rs, 2).size(), 50U);
+  for (const std::int32_t ranks : {1, 2, 3, 4, 5, 7, 8, 16}) {
+    const auto all = schedules_to_prove(commfuse(), both, ranks);
+    for (auto one = all.begin(); one != all.end(); ++one) {
+      EXPECT_EQ(canonical(commfuse(), both, *one, ranks), *one);
+      EXPECT_EQ(std::count(all.begin(), all.end(), *one), 1);
+      EXPECT_EQ(refusal_of(commfuse(), both, *one, ranks), "");
+    }
+  }
+}
+
+// --- ops per rank: O(ranks) ------------------------------------------------------------------------------------------
+
+struct Counts {
+  std::int32_t products = 0;
+  std::int32_t transfers = 0;
+  std::int32_t adds = 0;
+  friend bool operator==(const Counts&, const Counts&) = default;
+};
+void PrintTo(const Counts& counts, std::ostream* out) {
+  *out << counts.products << " products, " << counts.transfers << " transfers, " << counts.adds << " adds";
+}
+
+Counts counts_of(Scope scope, std::int32_t ranks, const StrategyOptions& options) {
+  Counts counts;
+  for (const Op& op : generate(operation_of(scope, true), ranks, commfuse(), options).ops) {
+    counts.products += op.kind == OpKind::gemm ? 1 : 0;
+    counts.transfers += op.kind == OpKind::exchange ? 1 : 0;
+    counts.adds += op.kind == OpKind::elementwise ? 1 : 0;
+  }
+  return counts;
+}
+Counts gather(std::int32_t ranks, const StrategyOptions& options) { return counts_of(Scope::qkv, ranks, options); }
+Counts scatter(std::int32_t ranks, const StrategyOptions& options) { return counts_of(Scope::down, ranks, options); }
+
+TEST(CommfuseOps, OfRingsGrowWithTheRanksAndTheParts) {
+  for (const std::int32_t n : {2, 3, 8, 64, 100}) {
+    EXPECT_EQ(gather(n, {}), (Counts{n, n - 1, 0}));
+    EXPECT_EQ(gather(n, {.sub_slices = 4}), (Counts{1 + 4 * (n - 1), 4 * (n - 1), 0}));
+    EXPECT_EQ(gather(n, {.directions = Directions::halves}), (Counts{n, 2 * (n - 1), 0}));
+    EXPECT_EQ(gather(n, {.directions = Directions::shards}), (Counts{n, n - 1, 0}));
+    EXPECT_EQ(scatter(n, {}), (Counts{n, n - 1, n - 1}));
+    EXPECT_EQ(scatter(n, {.sub_slices = 4}), (Counts{1 + 4 * (n - 1), 4 * (n - 1), 4 * (n - 1)}));
+    EXPECT_EQ(scatter(n, {.directions = Directions::halves}), (Counts{n, 2 * (n - 1), n - 1}));
+    EXPECT_EQ(scatter(n, {.directions = Directions::shards}), (Counts{n, n - 1, n == 2 ? 1 : n - 2}));
+  }
+}
+
+TEST(CommfuseOps, OfDirectFormsGrowWithTheRanksAndTheParts) {
+  const StrategyOptions on_arrival{.form = Form::direct, .sum = Sum::arrival, .lanes = fused::all_lanes};
+  for (const std::int32_t n : {2, 3, 8, 64, 100}) {
+    EXPECT_EQ(gather(n, {.form = Form::direct, .lanes = fused::all_lanes}), (Counts{n, n - 1, 0}));
+    EXPECT_EQ(gather(n, {.sub_slices = 2, .form = Form::direct}), (Counts{1 + 2 * (n - 1), 2 * (n - 1), 0}));
+    EXPECT_EQ(scatter(n, {.form = Form::direct}), (Counts{n, n - 1, 1}));
+    EXPECT_EQ(scatter(n, on_arrival), (Counts{n, n - 1, std::max(1, n - 2)}));
+  }
+}
+
+TEST(CommfuseOps, OfGroupsAreFewerProducts) {
+  const auto products = [](std::int32_t n, std::int32_t g) { return 1 + (n - 1 + g - 1) / g; };
+  for (const std::int32_t n : {2, 3, 8, 64, 100}) {
+    for (const std::int32_t g : {2, 3, 7}) {
+      EXPECT_EQ(gather(n, {.group = g}), (Counts{products(n, g), n - 1, 0}));
+      EXPECT_EQ(scatter(n, {.form = Form::direct, .group = g}), (Counts{products(n, g), n - 1, 1}));
+      EXPECT_EQ(scatter(n, {.group = g}), (Counts{products(n, g), n - 1, n - 1}));
+    }
+  }
+}
+
+TEST(CommfuseOps, OfNestedRingsCrossOncePerNode) {
+  for (const auto& [nodes, inner] : {std::pair{2, 2}, {2, 8}, {8, 8}, {3, 5}}) {
+    const std::int32_t n = nodes * inner;
+    const std::int32_t transfers = nodes * (inner - 1) + nodes - 1;
+    EXPECT_EQ(gather(n, {.inner = inner}), (Counts{n, transfers, 0}));
+    EXPECT_EQ(scatter(n, {.inner = inner}), (Counts{n, transfers, nodes * (inner - 1)}));
+    const Program program = generate(operation_of(Scope::down, true), n, commfuse(), {.inner = inner});
+    EXPECT_EQ(program.mesh, (Mesh{{{"node", nodes}, {"tp", inner}}}));
+    EXPECT_EQ(std::count_if(program.ops.begin(), program.ops.end(),
+                            [&](const Op& op) {
+                              const auto* exchange = std::get_if<ExchangeShape>(&program.shapes[op.shape]);
+                              return exchange != nullptr && exchange->axis == 0;
+                            }),
+              nodes - 1);
+  }
+}
+
+TEST(CommfuseOps, OfOneRankAreOneProduct) {
+  for (const StrategyOptions& options : schedules_to_prove(commfuse(), both, 1)) {
+    EXPECT_EQ(gather(1, options), (Counts{1, 0, 0}));
+    EXPECT_EQ(scatter(1, options), (Counts{1, 0, 0}));
+  }
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where shards lie on nested rings, and the indices of two terms that say so.
+#include <gtest/gtest.h>
+
+#include "model/proof/check_program.h"
+#include "model/strategies/generate.h"
+#include "model/strategies/scope.h"
+#include "model/strategies/stage.h"
+
+namespace commfuse {
+namespace {
+
+const Mesh two_nodes_of_three{{{"node", 2}, {"tp", 3}}};
+
+TEST(Index, OfTwoTermsAddsWhatStandsOnDifferentAxes) {
+  const Index sum = along(two_nodes_of_three, 0, 1, 30) + along(two_nodes_of_three, 1, -1, 10) + 5;
+  EXPECT_EQ(sum.at(two_nodes_of_three, {0, 0}), 30 + 20 + 5);
+  EXPECT_EQ(sum.at(two_nodes_of_three, {1, 1}), 0 + 0 + 5);
+  EXPECT_DEATH(static_cast<void>(along(two_nodes_of_three, 0) + along(two_nodes_of_three, 0)),
+               "an index has one term an axis");
+}
+
+TEST(ShardAxes, NumberRanksAsTheMeshDoes) {
+  const ShardAxes nested{.inner = 1, .outer = 0};
+  EXPECT_EQ(nested.ranks(two_nodes_of_three), 6);
+  for (Rank rank = 0; rank < 6; ++rank) {
+    const Coordinates here = two_nodes_of_three.coordinates(rank);
+    EXPECT_EQ(nested.place(two_nodes_of_three, 1).at(two_nodes_of_three, here), rank);
+    EXPECT_EQ(nested.place(two_nodes_of_three, 4).at(two_nodes_of_three, here), 4 * rank);
+    // One place back in the node, one node on.
+    EXPECT_EQ(nested.place(two_nodes_of_three, 1, -1, 1).at(two_nodes_of_three, here),
+              (here[0] + 1) % 2 * 3 + (here[1] + 2) % 3);
+  }
+}
+
+TEST(ShardAxes, OfAFlatRingRepeatAlongTheOtherAxis) {
+  const ShardAxes flat{.inner = 0, .outer = {}};
+  EXPECT_EQ(flat.ranks(two_nodes_of_three), 2);
+  EXPECT_EQ(flat.place(two_nodes_of_three, 1), along(two_nodes_of_three, 0));
+}
+
+TEST(NestedRings, AreProvedForNodesOfAllSizes) {
+  for (const Scope scope : all_scopes) {
+    if (!applies(*find_strategy("commfuse"), kinds_of(scope))) {
+      continue;
+    }
+    for (const auto& [nodes, inner] : {std::pair{2, 2}, {3, 2}, {2, 3}, {5, 3}, {4, 4}, {2, 8}}) {
+      for (const LaneKind add_lane : {LaneKind::compute, LaneKind::aux}) {
+        const Program program = generate(operation_of(scope, true), nodes * inner, *find_strategy("commfuse"),
+                                         {.add_lane = add_lane, .inner = inner});
+        EXPECT_TRUE(check_program(program).ok()) << program.name << ", " << nodes << " nodes";
+      }
+    }
+  }
+}
+
+TEST(NestedRings, AreForTheRingFormOnly) {
+  const Program program =
+      generate(operation_of(Scope::qkv, true), 8, *find_strategy("commfuse"), {.form = Form::direct, .inner = 4});
+  EXPECT_EQ(program.mesh, (Mesh{{{"tp", 8}}}));
+  EXPECT_EQ(generate(operation_of(Scope::qkv, true), 8, *find_strategy("sliced"), {.inner = 4}).mesh.axes.size(), 1U);
+}
+
+}  // namespace
+}  // namespace commfuse

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/strategies/scope.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "model/config_error.h"
+
+namespace commfuse {
+namespace {
+
+// Llama-3.1-70B: hidden 8192, ffn 28672, 64 heads, 8 kv heads of 128.
+const Transformer llama{.name = "llama",
+                        .layers = 80,
+                        .hidden = 8192,
+                        .ffn = 28672,
+                        .heads = 64,
+                        .kv_heads = 8,
+                        .head_dim = 128,
+                        .vocab = 128256,
+                        .gated_mlp = true};
+
+Program program_of(Scope scope, std::int32_t ranks, const char* strategy = "serial") {
+  return generate(operation_of(scope, true), Mesh{{{"tp", ranks}}}, 0, *find_strategy(strategy), {});
+}
+
+/// The unfused products of a scope on one rank, m x n x k in elements.
+std::vector<std::array<std::int64_t, 3>> products(Scope scope, std::int32_t ranks, std::int64_t tokens) {
+  const Program program = program_of(scope, ranks);
+  const Sizes sizes = bind_sizes(program, quantities_of(llama, {.seq = tokens}));
+  std::vector<std::array<std::int64_t, 3>> result;
+  for (const Shape& shape : program.unfused) {
+    if (const auto* gemm = std::get_if<GemmShape>(&shape)) {
+      result.push_back({sizes.elements(gemm->m), sizes.elements(gemm->n), sizes.elements(gemm->k)});
+    }
+  }
+  return result;
+}
+
+TEST(Scope, EveryRankMultipliesAllTokensByItsShareOfTheWeights) {
+  using Products = std::vector<std::array<std::int64_t, 3>>;
+  EXPECT_EQ(products(Scope::qkv, 8, 4096), (Products{{4096, 10240 / 8, 8192}}));  // (64 + 2 x 8) x 128 columns
+  EXPECT_EQ(products(Scope::out_proj, 8, 4096), (Products{{4096, 8192, 8192 / 8}}));
+  EXPECT_EQ(products(Scope::gate_up, 8, 4096), (Products{{4096, 2 * 28672 / 8, 8192}}));
+  EXPECT_EQ(products(Scope::down, 8, 4096), (Products{{4096, 8192, 28672 / 8}}));
+  EXPECT_EQ(products(Scope::mlp, 8, 4096), (Products{{4096, 2 * 28672 / 8, 8192}, {4096, 8192, 28672 / 8}}));
+}
+
+/// Causal attention of all heads: half of 4 x tokens x seq x 8192.
+double attention_flops(Scope scope) { return has_attention(scope) ? 2.0 * 4096 * 4096 * 8192 : 0.0; }
+
+TEST(Scope, FlopsAreThoseOfTheProductsOnAllRanksAndOfCausalAttention) {
+  // 2 x 4096 x 8192 x 57344 + 2 x 4096 x 28672 x 8192 = 3.848e12 + 1.924e12.
+  EXPECT_EQ(flops_of(Scope::mlp, llama, {.seq = 4096}).count, 2.0 * 4096 * 8192 * 57344 + 2.0 * 4096 * 28672 * 8192);
+  for (const Scope scope : all_scopes) {
+    double on_all_ranks = attention_flops(scope);
+    for (const auto& [m, n, k] : products(scope, 4, 4096)) {
+      on_all_ranks += 4.0 * 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    }
+    EXPECT_EQ(flops_of(scope, llama, {.seq = 4096}).count, on_all_ranks) << name_of(scope);
+  }
+}
+
+TEST(Scope, AllStrategiesCutTheSameWork) {
+  for (const Scope scope : all_scopes) {
+    for (const Strategy& strategy : strategies()) {
+      if (!applies(strategy, kinds_of(scope))) {
+        continue;
+      }
+      const Program program = program_of(scope, 4, std::string{strategy.name}.c_str());
+      const Sizes sizes = bind_sizes(program, quantities_of(llama, {.seq = 4096}));
+      double flops = attention_flops(scope) / 4;
+      for (const Op& op : program.ops) {
+        if (const auto* gemm = std::get_if<GemmShape>(&program.shapes[op.shape])) {
+          flops += 2.0 * static_cast<double>(sizes.elements(gemm->m)) * static_cast<double>(sizes.elements(gemm->n)) *
+                   static_cast<double>(sizes.elements(gemm->k));
+        }
+      }
+      EXPECT_EQ(4 * flops, flops_of(scope, llama, {.seq = 4096}).count) << strategy.name << " " << name_of(scope);
+    }
+  }
+}
+
+TEST(Scope, BatchesShareTheTokensButNotTheirAttention) {
+  // Four sequences of 1024 are the products of one of 4096, and a quarter of its attention.
+  const Flops one = flops_of(Scope::attention, llama, {.seq = 4096});
+  const Flops four = flops_of(Scope::attention, llama, {.batch = 4, .seq = 1024});
+  EXPECT_EQ(one.count - four.count, 0.75 * attention_flops(Scope::attention));
+}
+
+TEST(Scope, ALayerIsNormedTwiceAndAddedTwice) {
+  std::vector<Function> functions;
+  std::size_t attentions = 0;
+  for (const Shape& shape : program_of(Scope::layer, 4).unfused) {
+    attentions += std::holds_alternative<AttentionShape>(shape) ? 1U : 0U;
+    if (const auto* elementwise = std::get_if<ElementwiseShape>(&shape)) {
+      functions.push_back(elementwise->function);
+    }
+  }
+  EXPECT_EQ(attentions, 1U);
+  EXPECT_EQ(functions,
+            (std::vector{Function::norm, Function::residual, Function::norm, Function::swiglu, Function::residual}));
+}
+
+std::string refusal(Scope scope, int ranks) {
+  try {
+    require_divisible(scope, llama, {.seq = 840}, ranks);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Scope, WhatCannotBeSplitIsAUsersMistakeAlsoBackwardAndUnderDataParallelism) {
+  const std::string ffn = " ffn columns of llama cannot be split over 3 ranks; choose ranks that divide ffn (28672): ";
+  for (const Scope scope : {Scope::gate_up_backward, Scope::down_backward, Scope::fsdp_gate_up, Scope::data_parallel}) {
+    EXPECT_EQ(refusal(scope, 8), "accepted");
+    EXPECT_EQ(refusal(scope, 3).rfind("28672" + ffn, 0), 0U) << refusal(scope, 3);
+  }
+  EXPECT_EQ(refusal(Scope::fsdp_gate_up, 7), "accepted");
+  EXPECT_EQ(refusal(Scope::data_parallel, 7),
+            "8192 hidden columns of llama cannot be split over 7 ranks; choose ranks that divide hidden (8192): 1, 2, "
+            "4, 8, 16, 32, 64, 128, 256, 512, 1024");
+}
+
+TEST(Scope, BackwardIsTwiceForwardAndATrainingStepThreeTimes) {
+  const auto flops = [](Scope scope) { return flops_of(scope, llama, {.seq = 4096}).count; };
+  EXPECT_EQ(flops(Scope::qkv_backward), 2 * flops(Scope::qkv));
+  EXPECT_EQ(flops(Scope::out_proj_backward), 2 * flops(Scope::out_proj));
+  EXPECT_EQ(flops(Scope::gate_up_backward), 2 * flops(Scope::gate_up));
+  EXPECT_EQ(flops(Scope::down_backward), 2 * flops(Scope::down));
+  EXPECT_EQ(flops(Scope::fsdp_gate_up), flops(Scope::gate_up));
+  EXPECT_EQ(flops(Scope::data_parallel), 3 * 2 * flops(Scope::down));
+}
+
+TEST(Scope, TokensThatDoNotDivideIntoTheBlocksAreAUsersMistake) {
+  StrategyOptions options;
+  options.slices = 8;
+  const Program program =
+      generate(operation_of(Scope::gate_up, true), Mesh{{{"tp", 8}}}, 0, *find_strategy("sliced"), options);
+  try {
+    bind_sizes(program, quantities_of(llama, {.seq = 1000}));
+    FAIL() << "1000 tokens were cut into 64 blocks";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "1000 tokens cannot be cut into 64 equal blocks, as sliced (k=8) gate_up does; choose a multiple of "
+                 "64, such as 960 or 1024");
+  }
+}
+
+TEST(Scope, NamesAreReadBack) {
+  for (const Scope scope : all_scopes) {
+    EXPECT_EQ(scope_named(name_of(scope)), scope);
+  }
+  EXPECT_EQ(scope_named("mpl"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace commfuse
