@@ -14,8 +14,8 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "model/config/files.h"
 #include "model/config_error.h"
+#include "model/text/files.h"
 
 namespace fs = std::filesystem;
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/point_rows.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "model/analysis/memory.h"
-#include "model/config/quantity.h"
 #include "model/record/result.h"
+#include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/json_rows.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/check.h"
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/columns.h"
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/point_rows.h"
 #include "reports/rows.h"

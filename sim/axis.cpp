@@ -8,10 +8,10 @@
 #include <optional>
 
 #include "model/config/bandwidth_choice.h"
-#include "model/config/quantity.h"
-#include "model/config/ranges.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -7,13 +7,13 @@
 #include <functional>
 #include <utility>
 
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/program/work.h"
 #include "model/program_text/text.h"
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "sim/grid.h"
 #include "sim/predict.h"
 

@@ -12,11 +12,11 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/analysis/uncertainty.h"
+#include "model/config/evaluator.h"
 #include "model/cost/cut_bound.h"
 #include "model/cost/price.h"
 #include "model/hardware/machine.h"
 #include "model/hardware/raised.h"
-#include "model/record/evaluator.h"
 #include "model/workload/transformer.h"
 #include "sim/engine/engine.h"
 #include "sim/hand_written.h"

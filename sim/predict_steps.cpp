@@ -16,11 +16,11 @@
 #include "model/check.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
-#include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "model/cost/group.h"
 #include "model/hardware/raised.h"
 #include "model/record/result.h"
+#include "model/text/quantity.h"
 #include "sim/step/step.h"
 #include "sim/step/step_uncertainty.h"
 

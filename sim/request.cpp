@@ -9,9 +9,9 @@
 #include "model/config/bandwidth_choice.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
-#include "model/config/quantity.h"
-#include "model/config/ranges.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
 #include "sim/engine/load_faults.h"
 
 namespace commfuse {

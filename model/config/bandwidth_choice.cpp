@@ -7,9 +7,9 @@
 
 #include "model/check.h"
 #include "model/config/catalogue.h"
-#include "model/config/quantity.h"
 #include "model/config_error.h"
 #include "model/hardware/link_rates.h"
+#include "model/text/quantity.h"
 
 namespace commfuse {
 

@@ -9,8 +9,8 @@
 #include <span>
 #include <system_error>
 
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/config/evaluator.h"
 #include "model/cost/price.h"
-#include "model/record/evaluator.h"
 #include "model/strategies/strategies.h"
 #include "model/workload/transformer.h"
 

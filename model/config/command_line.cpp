@@ -11,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "model/config/plain_text.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 #include "model/wrapped.h"
 
 namespace commfuse {

@@ -11,14 +11,14 @@
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/choices.h"
-#include "model/config/misread.h"
-#include "model/config/plain_text.h"
-#include "model/config/quantity.h"
-#include "model/config/ranges.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/dtype.h"
 #include "model/strategies/scope.h"
+#include "model/text/misread.h"
+#include "model/text/plain_text.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
 #include "model/workload/training_plan.h"
 
 namespace commfuse {

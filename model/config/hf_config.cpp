@@ -15,12 +15,12 @@
 #include <string_view>
 #include <utility>
 
-#include "model/config/files.h"
 #include "model/config/load_model.h"
-#include "model/config/plain_text.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
+#include "model/text/files.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "model/config/catalogue.h"
-#include "model/config/files.h"
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
+#include "model/text/files.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -8,14 +8,14 @@
 #include <utility>
 
 #include "model/config/catalogue.h"
-#include "model/config/files.h"
 #include "model/config/machine_wires.h"
-#include "model/config/quantity.h"
 #include "model/config/read_fit_scope.h"
 #include "model/config/read_link.h"
-#include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
+#include "model/text/files.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -10,8 +10,8 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/hf_config.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 #include "model/workload/layers.h"
 #include "model/workload/parameters.h"
 

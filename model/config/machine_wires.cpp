@@ -10,10 +10,10 @@
 #include <string_view>
 #include <utility>
 
-#include "model/config/files.h"
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
-#include "model/config/topology_file.h"
+#include "model/formats/topology_file.h"
+#include "model/text/files.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

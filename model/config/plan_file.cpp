@@ -10,12 +10,12 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/config/misread.h"
-#include "model/config/plain_text.h"
 #include "model/config/plan_field.h"
-#include "model/config/quantity.h"
 #include "model/config/resolver.h"
-#include "model/config/suggest.h"
+#include "model/text/misread.h"
+#include "model/text/plain_text.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

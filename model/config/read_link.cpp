@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "model/config/read_fit_scope.h"
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -10,8 +10,8 @@
 #include <map>
 #include <utility>
 
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "model/check.h"
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 
 namespace commfuse {
 

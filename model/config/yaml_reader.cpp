@@ -10,13 +10,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "model/config/files.h"
-#include "model/config/misread.h"
-#include "model/config/plain_text.h"
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
-#include "model/config/yaml_document.h"
 #include "model/config_error.h"
+#include "model/text/files.h"
+#include "model/text/misread.h"
+#include "model/text/plain_text.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
+#include "model/text/yaml_document.h"
 
 namespace commfuse {
 

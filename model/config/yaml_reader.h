@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "model/config/yaml_document.h"
 #include "model/hardware/parameter.h"
+#include "model/text/yaml_document.h"
 #include "model/units.h"
 
 namespace commfuse {

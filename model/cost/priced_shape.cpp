@@ -7,8 +7,8 @@
 #include <map>
 #include <utility>
 
-#include "model/config/quantity.h"
 #include "model/cost/shape_sizes.h"
+#include "model/text/quantity.h"
 
 namespace commfuse {
 

@@ -11,8 +11,8 @@
 #include <system_error>
 
 #include "model/build_info.h"
-#include "model/config/quantity.h"
 #include "model/process/module/mpi_module.h"
+#include "model/text/quantity.h"
 
 namespace commfuse {
 

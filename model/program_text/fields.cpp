@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::text {
 

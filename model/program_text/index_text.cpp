@@ -8,10 +8,10 @@
 #include <optional>
 #include <tuple>
 
-#include "model/config/suggest.h"
 #include "model/program/words.h"
 #include "model/program_text/text.h"
 #include "model/program_text/text_cursor.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::text {
 

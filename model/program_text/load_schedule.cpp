@@ -8,10 +8,10 @@
 #include <system_error>
 
 #include "model/config/catalogue.h"
-#include "model/config/files.h"
 #include "model/config_error.h"
 #include "model/program_text/text.h"
 #include "model/program_text/yaml_tree.h"
+#include "model/text/files.h"
 
 namespace commfuse {
 

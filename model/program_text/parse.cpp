@@ -9,8 +9,6 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/config/plain_text.h"
-#include "model/config/suggest.h"
 #include "model/program/builder.h"
 #include "model/program/words.h"
 #include "model/program_text/fields.h"
@@ -19,6 +17,8 @@
 #include "model/program_text/text.h"
 #include "model/program_text/yaml_tree.h"
 #include "model/proof/effort.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::text {
 

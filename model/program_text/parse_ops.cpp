@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <utility>
 
-#include "model/config/suggest.h"
 #include "model/program_text/text.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::text {
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "model/config/suggest.h"
 #include "model/program_text/index_text.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::text {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "model/config/yaml_document.h"
 #include "model/config_error.h"
+#include "model/text/yaml_document.h"
 
 namespace commfuse::text {
 

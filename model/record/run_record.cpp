@@ -11,12 +11,12 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "model/config/files.h"
-#include "model/config/plain_text.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
 #include "model/program_text/index_text.h"
+#include "model/text/files.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

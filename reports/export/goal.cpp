@@ -5,8 +5,8 @@
 
 #include <iterator>
 
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::reports {
 

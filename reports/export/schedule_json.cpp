@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "model/config/yaml_document.h"
 #include "model/program_text/text.h"
+#include "model/text/yaml_document.h"
 
 namespace commfuse::reports {
 

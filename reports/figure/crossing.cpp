@@ -9,8 +9,8 @@
 #include <map>
 #include <vector>
 
-#include "model/config/quantity.h"
 #include "model/math/functions.h"
+#include "model/text/quantity.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
 #include "reports/figure/line_styles.h"

@@ -10,7 +10,7 @@
 #include <map>
 #include <vector>
 
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 #include "reports/figure/spread.h"
 #include "reports/figure/wording.h"
 #include "reports/point_rows.h"

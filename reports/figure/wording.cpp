@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 #include "reports/trace_label.h"
 
 namespace commfuse::reports {

@@ -8,7 +8,7 @@
 #include <iterator>
 #include <set>
 
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 #include "reports/comparison.h"
 #include "reports/crossover.h"
 #include "reports/figure/crossing.h"

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 #include "reports/figure/wording.h"
 #include "reports/html/blocks.h"
 #include "reports/html/points.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "model/config/quantity.h"
 #include "model/math/functions.h"
+#include "model/text/quantity.h"
 #include "reports/plan/plan_words.h"
 
 namespace commfuse::reports {

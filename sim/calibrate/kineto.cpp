@@ -15,11 +15,11 @@
 #include <tuple>
 #include <utility>
 
-#include "model/config/files.h"
 #include "model/config_error.h"
-#include "model/fit/measured_time.h"
+#include "model/formats/measured_time.h"
 #include "model/json_budget.h"
 #include "model/json_characters.h"
+#include "model/text/files.h"
 #include "sim/score/row.h"
 
 namespace commfuse::calibrate {

@@ -8,12 +8,12 @@
 #include <string_view>
 #include <utility>
 
-#include "model/config/files.h"
-#include "model/config/plain_text.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
-#include "model/fit/nccl_tests.h"
 #include "model/fit/parameter_yaml.h"
+#include "model/formats/nccl_tests.h"
+#include "model/text/files.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 #include "sim/calibrate/kineto.h"
 #include "sim/score/kinds.h"
 #include "sim/score/layer_columns.h"

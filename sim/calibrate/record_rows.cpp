@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "model/analysis/percentiles.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/program_text/text.h"
+#include "model/text/suggest.h"
 #include "sim/calibrate/observations.h"
 #include "sim/score/row.h"
 

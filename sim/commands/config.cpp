@@ -8,8 +8,8 @@
 
 #include "model/config/command_line.h"
 #include "model/config/plan_field.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
 

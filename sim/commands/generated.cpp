@@ -5,9 +5,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "model/config/ranges.h"
 #include "model/config_error.h"
 #include "model/strategies/scope.h"
+#include "model/text/ranges.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/setting_flags.h"
 

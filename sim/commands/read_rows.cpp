@@ -12,8 +12,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "model/config/files.h"
 #include "model/config_error.h"
+#include "model/text/files.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/sweep_folder.h"
 #include "sim/sweep/result_store.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "model/config/command_line.h"
-#include "model/config/plain_text.h"
 #include "model/config/resolver.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
 #include "reports/atomic_file.h"
 #include "reports/html/report.h"
 #include "sim/commands/commands.h"

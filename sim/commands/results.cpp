@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "model/config/command_line.h"
-#include "model/config/ranges.h"
 #include "model/strategies/strategies.h"
+#include "model/text/ranges.h"
 #include "reports/atomic_file.h"
 #include "reports/rows.h"
 #include "sim/commands/commands.h"

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "model/config/command_line.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "reports/crossover.h"
 #include "reports/figure/breakdown.h"

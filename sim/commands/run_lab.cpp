@@ -10,8 +10,8 @@
 
 #include "model/config/choices.h"
 #include "model/config/command_line.h"
-#include "model/config/quantity.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
 #include "sim/commands/commands.h"
 #include "sim/engine/load_faults.h"
 #include "sim/lab/lab.h"

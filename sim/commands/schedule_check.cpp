@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "model/config/command_line.h"
-#include "model/config/files.h"
 #include "model/program_text/load_schedule.h"
 #include "model/proof/check_program.h"
+#include "model/text/files.h"
 #include "sim/commands/generated.h"
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"

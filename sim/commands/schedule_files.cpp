@@ -6,10 +6,10 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/proof/check_program.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::sim {
 

@@ -14,8 +14,8 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 #include "reports/accuracy.h"
 #include "reports/engine_agreement.h"
 #include "reports/score.h"

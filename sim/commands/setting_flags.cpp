@@ -6,9 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "model/config/ranges.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::sim {
 

@@ -15,9 +15,9 @@
 #include <system_error>
 #include <vector>
 
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "sim/sweep/result_store.h"
 

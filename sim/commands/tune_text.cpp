@@ -13,8 +13,8 @@
 #include <variant>
 #include <vector>
 
-#include "model/config/quantity.h"
 #include "model/record/result.h"
+#include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/layout_cells.h"

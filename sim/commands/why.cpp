@@ -15,9 +15,9 @@
 
 #include "model/check.h"
 #include "model/config/command_line.h"
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "reports/comparison.h"
 #include "reports/point_rows.h"
 #include "reports/why.h"

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "model/config/catalogue.h"
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -15,11 +15,11 @@
 #include "model/check.h"
 #include "model/config/field.h"
 #include "model/config/load_model.h"
-#include "model/config/quantity.h"
 #include "model/config/settings.h"
-#include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "sim/import/megatron_flags.h"
 #include "sim/import/shell_words.h"
 

@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::import {
 

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/cost/draw_keys.h"
 #include "model/cost/op_time.h"
@@ -18,6 +17,7 @@
 #include "model/record/recorder.h"
 #include "model/strategies/generate.h"
 #include "model/strategies/strategies.h"
+#include "model/text/suggest.h"
 #include "sim/engine/engine.h"
 #include "sim/replay/replay.h"
 

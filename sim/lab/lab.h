@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "model/config/evaluator.h"
 #include "model/cost/costs.h"
 #include "model/program/program.h"
-#include "model/record/evaluator.h"
 #include "model/units.h"
 #include "sim/replay/monte_carlo.h"
 

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "model/config/suggest.h"
 #include "model/config/yaml_reader.h"
+#include "model/text/suggest.h"
 #include "sim/lab/lab.h"
 
 namespace commfuse {

@@ -13,8 +13,8 @@
 #include "model/analysis/verdict.h"
 #include "model/check.h"
 #include "model/config/catalogue.h"
-#include "model/config/quantity.h"
 #include "model/config/resolver.h"
+#include "model/text/quantity.h"
 #include "sim/grid.h"
 
 namespace commfuse::score {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::score {
 

@@ -11,7 +11,7 @@
 #include <span>
 
 #include "model/config/catalogue.h"
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::score {
 

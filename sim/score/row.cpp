@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "model/config/suggest.h"
-#include "model/fit/measured_time.h"
+#include "model/formats/measured_time.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::score {
 

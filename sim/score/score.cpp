@@ -7,9 +7,9 @@
 #include <system_error>
 
 #include "model/config/catalogue.h"
-#include "model/config/files.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/files.h"
+#include "model/text/suggest.h"
 #include "sim/score/kinds.h"
 #include "sim/score/table.h"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "model/config/files.h"
 #include "model/config_error.h"
+#include "model/text/files.h"
 
 namespace commfuse::score {
 

@@ -8,9 +8,9 @@
 #include <optional>
 
 #include "model/check.h"
-#include "model/config/misread.h"
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
+#include "model/text/misread.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

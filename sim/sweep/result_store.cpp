@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "model/check.h"
-#include "model/config/quantity.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
 #include "sim/sweep/store_schema.h"
 
 namespace commfuse {

@@ -14,9 +14,9 @@
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/field.h"
-#include "model/config/plain_text.h"
-#include "model/config/suggest.h"
 #include "model/dtype.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

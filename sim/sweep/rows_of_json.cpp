@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "model/config/files.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/json_budget.h"
 #include "model/json_characters.h"
+#include "model/text/files.h"
+#include "model/text/suggest.h"
 #include "sim/sweep/row_check.h"
 
 namespace commfuse {

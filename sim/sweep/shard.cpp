@@ -10,8 +10,8 @@
 #include <optional>
 #include <vector>
 
-#include "model/config/quantity.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
 
 namespace commfuse {
 

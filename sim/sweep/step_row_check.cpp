@@ -10,7 +10,7 @@
 #include <variant>
 
 #include "model/config/bandwidth_choice.h"
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 #include "sim/sweep/row_check.h"
 
 namespace commfuse {

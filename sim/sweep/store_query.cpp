@@ -7,9 +7,9 @@
 #include <array>
 #include <utility>
 
-#include "model/config/plain_text.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 #include "sim/sweep/row_check.h"
 
 namespace commfuse {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
-#include "model/config/files.h"
 #include "model/config/yaml_reader.h"
 #include "model/sha256.h"
+#include "model/text/files.h"
 
 namespace commfuse {
 

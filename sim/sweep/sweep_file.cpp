@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <utility>
 
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -8,7 +8,7 @@
 #include "model/check.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 
 namespace commfuse::laws {
 

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "model/config/command_line.h"
-#include "model/config/quantity.h"
-#include "model/config/ranges.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/strategies/scope.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/gpu.h"
 #include "validate/cpu/cpu_executor.h"

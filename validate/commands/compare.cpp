@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "model/config/command_line.h"
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
 #include "model/program_text/text.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "reports/trace.h"
 #include "validate/commands/commands.h"

@@ -12,9 +12,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/cuda/nvml.h"
 #include "validate/mpi/crew.h"

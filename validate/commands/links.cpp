@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "model/config/command_line.h"
-#include "model/config/quantity.h"
-#include "model/config/ranges.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/commands/commands.h"

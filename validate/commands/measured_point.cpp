@@ -11,9 +11,9 @@
 
 #include "model/build_info.h"
 #include "model/config/catalogue.h"
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "validate/commands/real_variant.h"
 #include "validate/cpu/cpu_executor.h"

@@ -12,10 +12,10 @@
 
 #include "model/build_info.h"
 #include "model/config/command_line.h"
-#include "model/config/quantity.h"
-#include "model/config/ranges.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
 #include "sim/commands/setting_flags.h"
 #include "validate/commands/real_variant.h"
 #include "validate/cpu/cpu_executor.h"

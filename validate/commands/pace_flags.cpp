@@ -5,9 +5,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse::validate {
 

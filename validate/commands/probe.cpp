@@ -7,10 +7,10 @@
 #include <memory>
 
 #include "model/config/command_line.h"
-#include "model/config/files.h"
-#include "model/config/ranges.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/files.h"
+#include "model/text/ranges.h"
+#include "model/text/suggest.h"
 #include "reports/atomic_file.h"
 #include "validate/commands/commands.h"
 #include "validate/commands/gpu.h"

@@ -10,7 +10,7 @@
 
 #include "model/check.h"
 #include "model/config/command_line.h"
-#include "model/config/plain_text.h"
+#include "model/text/plain_text.h"
 #include "validate/executor.h"
 #include "validate/standing.h"
 

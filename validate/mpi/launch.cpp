@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "model/config/command_line.h"
-#include "model/config/plain_text.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
 #include "validate/tcp/rendezvous.h"
 #include "validate/tcp/tcp_world.h"
 

@@ -9,10 +9,10 @@
 #include <set>
 
 #include "model/config/choices.h"
-#include "model/config/suggest.h"
 #include "model/dtype.h"
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 namespace {

@@ -13,7 +13,7 @@
 
 #include "model/cost/communication.h"
 #include "model/fit/link_yaml.h"
-#include "model/fit/nccl_tests.h"
+#include "model/formats/nccl_tests.h"
 
 namespace commfuse {
 namespace {

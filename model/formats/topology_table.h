@@ -14,7 +14,7 @@
 #include <string_view>
 #include <vector>
 
-#include "model/config/yaml_document.h"
+#include "model/text/yaml_document.h"
 
 namespace commfuse {
 

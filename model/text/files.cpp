@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/files.h"
+#include "model/text/files.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "model/config/plain_text.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
 
 namespace commfuse {
 

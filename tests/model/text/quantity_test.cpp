@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/quantity.h"
+#include "model/text/quantity.h"
 
 #include <gtest/gtest.h>
 

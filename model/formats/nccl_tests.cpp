@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/fit/nccl_tests.h"
+#include "model/formats/nccl_tests.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "model/config/quantity.h"
 #include "model/config_error.h"
-#include "model/fit/measured_time.h"
+#include "model/formats/measured_time.h"
 #include "model/json_budget.h"
+#include "model/text/quantity.h"
 
 namespace commfuse {
 

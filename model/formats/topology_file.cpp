@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/topology_file.h"
+#include "model/formats/topology_file.h"
 
 #include <algorithm>
 
-#include "model/config/files.h"
+#include "model/text/files.h"
 
 namespace commfuse {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "model/config/plain_text.h"
+#include "model/text/plain_text.h"
 
 namespace commfuse {
 

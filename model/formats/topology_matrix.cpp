@@ -9,9 +9,9 @@
 #include <set>
 #include <utility>
 
-#include "model/config/topology_file.h"
-#include "model/config/topology_table.h"
 #include "model/config_error.h"
+#include "model/formats/topology_file.h"
+#include "model/formats/topology_table.h"
 
 namespace commfuse {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/plain_text.h"
+#include "model/text/plain_text.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/yaml_document.h"
+#include "model/text/yaml_document.h"
 
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
@@ -14,9 +14,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "model/config/plain_text.h"
-#include "model/config/suggest.h"
 #include "model/config_error.h"
+#include "model/text/plain_text.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

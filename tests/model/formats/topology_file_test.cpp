@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wires as NCCL and nvidia-smi print them. The files in tests/model/hardware/topologies are written after real ones,
 // with fewer and simpler parts.
-#include "model/config/topology_file.h"
+#include "model/formats/topology_file.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/fit/nccl_tests.h"
+#include "model/formats/nccl_tests.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

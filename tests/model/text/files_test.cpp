@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/files.h"
+#include "model/text/files.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/misread.h"
+#include "model/text/misread.h"
 
 #include <fmt/format.h>
 
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

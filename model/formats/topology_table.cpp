@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/topology_table.h"
+#include "model/formats/topology_table.h"
 
 #include <fmt/format.h>
 
@@ -7,10 +7,10 @@
 #include <array>
 #include <optional>
 
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
-#include "model/config/topology_file.h"
 #include "model/config_error.h"
+#include "model/formats/topology_file.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
 
 namespace commfuse {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/suggest.h"
+#include "model/text/suggest.h"
 
 #include <gtest/gtest.h>
 

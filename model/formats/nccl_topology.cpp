@@ -20,11 +20,11 @@
 #include <pugixml.hpp>
 #include <utility>
 
-#include "model/config/quantity.h"
-#include "model/config/suggest.h"
-#include "model/config/topology_file.h"
-#include "model/config/yaml_document.h"
 #include "model/config_error.h"
+#include "model/formats/topology_file.h"
+#include "model/text/quantity.h"
+#include "model/text/suggest.h"
+#include "model/text/yaml_document.h"
 
 namespace commfuse {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/config/ranges.h"
+#include "model/text/ranges.h"
 
 #include <gtest/gtest.h>
 
