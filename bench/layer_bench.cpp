@@ -6,7 +6,7 @@
 
 #include "bench/bars.h"
 #include "model/config/catalogue.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse::bench {
 namespace {

@@ -6,7 +6,7 @@
 #include "model/config/option_tree.h"
 #include "reports/pages.h"
 #include "sim/commands/commands.h"
-#include "sim/heap.h"
+#include "sim/point/heap.h"
 
 int main(int argc, char** argv) {
   commfuse::sim::use_large_pages();

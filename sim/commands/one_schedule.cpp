@@ -14,8 +14,8 @@
 #include "model/proof/check_program.h"
 #include "reports/trace_label.h"
 #include "sim/commands/schedule_commands.h"
-#include "sim/grid.h"
-#include "sim/request.h"
+#include "sim/point/grid.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 

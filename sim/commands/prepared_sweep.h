@@ -5,8 +5,8 @@
 #include <string>
 
 #include "sim/commands/setting_flags.h"
-#include "sim/request.h"
-#include "sim/sweep/point_list.h"
+#include "sim/point/point_list.h"
+#include "sim/point/request.h"
 #include "sim/sweep/result_store.h"
 #include "sim/sweep/sweep_file.h"
 

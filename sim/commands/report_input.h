@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "reports/html/report.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 

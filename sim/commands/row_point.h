@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/record/result.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 

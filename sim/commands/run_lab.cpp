@@ -15,7 +15,7 @@
 #include "sim/commands/commands.h"
 #include "sim/engine/load_faults.h"
 #include "sim/lab/lab.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/record/step_row.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 

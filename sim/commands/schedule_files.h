@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "model/proof/findings.h"
-#include "sim/hand_written.h"
+#include "sim/point/hand_written.h"
 
 namespace CLI {
 class App;

@@ -23,7 +23,7 @@
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
-#include "sim/parallel.h"
+#include "sim/point/parallel.h"
 
 namespace commfuse::sim {
 

@@ -17,7 +17,7 @@
 #include "sim/commands/schedule_commands.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 

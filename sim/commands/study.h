@@ -5,7 +5,7 @@
 #include <span>
 
 #include "reports/study.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 

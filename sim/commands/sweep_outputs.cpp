@@ -21,7 +21,7 @@
 #include "sim/commands/render.h"
 #include "sim/commands/report_input.h"
 #include "sim/commands/run_steps.h"
-#include "sim/sweep/point_list.h"
+#include "sim/point/point_list.h"
 
 namespace commfuse::sim {
 

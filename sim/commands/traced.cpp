@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "sim/structure.h"
+#include "sim/point/structure.h"
 
 namespace commfuse::sim {
 

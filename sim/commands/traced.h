@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reports/traced_run.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse::sim {
 

@@ -21,7 +21,7 @@
 #include "sim/commands/tune_files.h"
 #include "sim/commands/tune_text.h"
 #include "sim/commands/write_new.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 #include "sim/tune/wishes.h"
 
 namespace commfuse::sim {

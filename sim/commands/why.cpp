@@ -23,7 +23,7 @@
 #include "reports/why.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
-#include "sim/grid.h"
+#include "sim/point/grid.h"
 
 namespace commfuse::sim {
 

@@ -6,7 +6,7 @@
 #include "model/check.h"
 #include "model/math/functions.h"
 #include "sim/plan/kind_planner.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse {
 

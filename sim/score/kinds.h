@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 #include "sim/score/known_machines.h"
 #include "sim/score/table.h"
 #include "sim/score/tally.h"

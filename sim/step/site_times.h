@@ -10,7 +10,7 @@
 
 #include "model/strategies/scope.h"
 #include "model/workload/training_plan.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 

@@ -11,9 +11,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sim/parallel.h"
-#include "sim/point_runner.h"
-#include "sim/predict_steps.h"
+#include "sim/point/parallel.h"
+#include "sim/point/point_runner.h"
+#include "sim/step/predict_steps.h"
 
 namespace commfuse {
 

@@ -9,8 +9,8 @@
 #include <functional>
 #include <vector>
 
-#include "sim/request.h"
-#include "sim/sweep/point_list.h"
+#include "sim/point/point_list.h"
+#include "sim/point/request.h"
 #include "sim/sweep/result_store.h"
 #include "sim/sweep/store_row.h"
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/grid.h"
+#include "sim/point/grid.h"
 
 namespace commfuse {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/config/resolver.h"
-#include "sim/grid.h"
+#include "sim/point/grid.h"
 
 namespace commfuse {
 

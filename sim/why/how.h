@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 

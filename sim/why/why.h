@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/record/explanation.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 

@@ -59,7 +59,7 @@ TEST(House, ArrowsThatAreAllowed) {
   tree.write_including("sim/commfuse_sim.cpp", "<CLI/CLI.hpp>");
   tree.write_including("sim/commands/run.cpp", "\"reports/table.h\"");
   tree.write_including("validate/commands/check.cpp", "\"reports/table.h\"");
-  tree.write_including("validate/commands/compare.cpp", "\"sim/predict.h\"");
+  tree.write_including("validate/commands/compare.cpp", "\"sim/point/predict.h\"");
   tree.write_including("validate/cuda/stream.h", "<cuda_runtime.h>");
   tree.write_including("reports/table.cpp", "\"model/record/result_row.h\"");
   tree.write_including("tests/sim/engine_test.cpp", "\"validate/executor.h\"");

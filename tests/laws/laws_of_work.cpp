@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "sim/request.h"
+#include "sim/point/request.h"
 #include "tests/laws/law.h"
 
 namespace commfuse::laws {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "model/record/step_row.h"
-#include "sim/point_runner.h"
-#include "sim/predict_steps.h"
+#include "sim/point/point_runner.h"
+#include "sim/step/predict_steps.h"
 #include "tests/laws/setting.h"
 
 namespace commfuse::laws {

@@ -9,7 +9,7 @@
 
 #include "model/record/run_record.h"
 #include "sim/commands/setting_flags.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 #include "validate/commands/gpu.h"
 #include "validate/commands/pace_flags.h"
 #include "validate/measure/protocol.h"

@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "sim/request.h"
+#include "sim/point/request.h"
 #include "validate/measure/protocol.h"
 #include "validate/mpi/crew.h"
 #include "validate/pace.h"

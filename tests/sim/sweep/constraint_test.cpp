@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/sweep/constraint.h"
+#include "sim/point/constraint.h"
 
 #include <gtest/gtest.h>
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/config/resolver.h"
-#include "sim/grid.h"
+#include "sim/point/grid.h"
 #include "tests/validate/mpi/threads_world.h"
 
 namespace commfuse {

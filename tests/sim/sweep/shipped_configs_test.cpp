@@ -15,7 +15,7 @@
 #include "model/proof/check_program.h"
 #include "sim/engine/load_faults.h"
 #include "sim/lab/lab.h"
-#include "sim/sweep/point_list.h"
+#include "sim/point/point_list.h"
 #include "sim/sweep/sweep_file.h"
 
 namespace commfuse {

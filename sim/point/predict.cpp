@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules from files at points: what they agree with, how large they are, and that they are run like generated ones.
-#include "sim/hand_written.h"
+#include "sim/point/hand_written.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include "model/program/work.h"
 #include "model/program_text/text.h"
 #include "model/proof/check_program.h"
-#include "sim/grid.h"
-#include "sim/predict.h"
+#include "sim/point/grid.h"
+#include "sim/point/predict.h"
 #include "tests/schedule_damage.h"
 
 namespace commfuse {

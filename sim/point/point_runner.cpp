@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/point_runner.h"
+#include "sim/point/point_runner.h"
 
 #include <fmt/format.h>
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/math/functions.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 

@@ -15,8 +15,8 @@
 #include "model/config/resolver.h"
 #include "reports/rows.h"
 #include "reports/step_rows.h"
-#include "sim/grid.h"
-#include "sim/predict_steps.h"
+#include "sim/point/grid.h"
+#include "sim/step/predict_steps.h"
 
 namespace commfuse {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "model/config/catalogue.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/grid.h"
+#include "sim/point/grid.h"
 
 #include <fmt/format.h>
 #include <tbb/enumerable_thread_specific.h>
@@ -8,10 +8,10 @@
 #include <algorithm>
 
 #include "model/config_error.h"
-#include "sim/parallel.h"
-#include "sim/point_runner.h"
-#include "sim/predict_steps.h"
-#include "sim/sweep/point_list.h"
+#include "sim/point/parallel.h"
+#include "sim/point/point_list.h"
+#include "sim/point/point_runner.h"
+#include "sim/step/predict_steps.h"
 
 namespace commfuse {
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/grid.h"
+#include "sim/point/grid.h"
 
 namespace commfuse {
 

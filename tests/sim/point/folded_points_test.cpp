@@ -12,7 +12,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 namespace {

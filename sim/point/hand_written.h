@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/program_text/load_schedule.h"
-#include "sim/structure.h"
+#include "sim/point/structure.h"
 
 namespace commfuse {
 

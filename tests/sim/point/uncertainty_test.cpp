@@ -7,8 +7,8 @@
 #include "model/config/catalogue.h"
 #include "model/config/resolver.h"
 #include "model/math/functions.h"
-#include "sim/grid.h"
-#include "sim/predict.h"
+#include "sim/point/grid.h"
+#include "sim/point/predict.h"
 #include "sim/why/why.h"
 
 namespace commfuse {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/sweep/point_list.h"
+#include "sim/point/point_list.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/hand_written.h"
+#include "sim/point/hand_written.h"
 
 #include <fmt/format.h>
 
@@ -14,8 +14,8 @@
 #include "model/strategies/strategies.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
-#include "sim/grid.h"
-#include "sim/predict.h"
+#include "sim/point/grid.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 

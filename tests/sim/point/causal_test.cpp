@@ -10,7 +10,7 @@
 #include "model/config_error.h"
 #include "model/cost/communication.h"
 #include "model/program/lower.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 #include "tests/sim/played.h"
 
 namespace commfuse::test {

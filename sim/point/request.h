@@ -12,7 +12,7 @@
 
 #include "model/analysis/verdict.h"
 #include "model/config/settings.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/axis.h"
+#include "sim/point/axis.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/record/result.h"
-#include "sim/request.h"
+#include "sim/point/request.h"
 
 namespace commfuse {
 

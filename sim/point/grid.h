@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "model/record/result.h"
-#include "sim/axis.h"
-#include "sim/request.h"
-#include "sim/sweep/constraint.h"
+#include "sim/point/axis.h"
+#include "sim/point/constraint.h"
+#include "sim/point/request.h"
 
 namespace commfuse {
 

@@ -5,7 +5,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/hardware/link_rates.h"
-#include "sim/predict.h"
+#include "sim/point/predict.h"
 
 namespace commfuse {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/predict_steps.h"
+#include "sim/step/predict_steps.h"
 
 #include <fmt/format.h>
 

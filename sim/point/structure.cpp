@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/structure.h"
+#include "sim/point/structure.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sim/heap.h"
+#include "sim/point/heap.h"
 
 #include <cstdint>
 #include <cstdlib>

@@ -19,10 +19,10 @@
 #include "model/hardware/raised.h"
 #include "model/workload/transformer.h"
 #include "sim/engine/engine.h"
-#include "sim/hand_written.h"
+#include "sim/point/hand_written.h"
+#include "sim/point/structure.h"
 #include "sim/replay/monte_carlo.h"
 #include "sim/replay/replay.h"
-#include "sim/structure.h"
 
 namespace commfuse {
 
