@@ -16,8 +16,8 @@
 
 #include "model/program_text/text.h"
 #include "reports/atomic_file.h"
+#include "reports/export/trace_label.h"
 #include "reports/trace_flows.h"
-#include "reports/trace_label.h"
 #include "reports/trace_perfetto.h"
 
 namespace commfuse::reports {

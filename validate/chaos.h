@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "validate/reference/random.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 

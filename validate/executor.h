@@ -12,8 +12,8 @@
 #include "model/program/lower.h"
 #include "model/program/sizes.h"
 #include "model/record/recorder.h"
-#include "validate/reference/arithmetic.h"
-#include "validate/reference/matrix.h"
+#include "validate/values/arithmetic.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 

@@ -10,7 +10,7 @@
 
 #include "model/check.h"
 #include "reports/export/op_totals.h"
-#include "reports/trace_label.h"
+#include "reports/export/trace_label.h"
 
 namespace commfuse::reports {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "model/program_text/text.h"
-#include "reports/trace_label.h"
+#include "reports/export/trace_label.h"
 
 namespace commfuse::reports {
 

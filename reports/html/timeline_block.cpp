@@ -15,10 +15,10 @@
 #include "model/cost/shape_sizes.h"
 #include "model/program_text/text.h"
 #include "reports/export/op_totals.h"
+#include "reports/export/trace_label.h"
 #include "reports/figure/gantt.h"
 #include "reports/figure/wording.h"
 #include "reports/html/blocks.h"
-#include "reports/trace_label.h"
 
 namespace commfuse::reports {
 

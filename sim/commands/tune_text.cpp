@@ -17,8 +17,8 @@
 #include "model/text/quantity.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
+#include "reports/export/trace_label.h"
 #include "reports/layout_cells.h"
-#include "reports/trace_label.h"
 #include "sim/commands/tune_files.h"
 
 namespace commfuse::sim {

@@ -12,7 +12,7 @@
 #include "model/program/sizes.h"
 #include "validate/cuda/driver.h"
 #include "validate/cuda/panels.h"
-#include "validate/reference/matrix.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 

@@ -16,8 +16,8 @@
 #include "model/program/program.h"
 #include "model/units.h"
 #include "validate/pace.h"
-#include "validate/reference/arithmetic.h"
 #include "validate/reference/attention.h"
+#include "validate/values/arithmetic.h"
 
 namespace commfuse::validate {
 

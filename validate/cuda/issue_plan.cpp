@@ -7,8 +7,8 @@
 #include <string>
 
 #include "validate/executor.h"
-#include "validate/reference/random.h"
 #include "validate/standing.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 

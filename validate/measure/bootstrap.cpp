@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/check.h"
-#include "validate/reference/random.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 

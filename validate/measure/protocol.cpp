@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "model/check.h"
-#include "validate/reference/random.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 

@@ -11,7 +11,7 @@
 
 #include "model/process/world.h"
 #include "model/program/program.h"
-#include "validate/reference/matrix.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "model/check.h"
-#include "validate/reference/arithmetic.h"
+#include "validate/values/arithmetic.h"
 
 namespace commfuse::validate {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/program/program.h"
-#include "validate/reference/matrix.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 

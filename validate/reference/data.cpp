@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "model/check.h"
-#include "validate/reference/random.h"
 #include "validate/reference/rounding.h"
 #include "validate/reference/unfused.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 

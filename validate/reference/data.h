@@ -7,7 +7,7 @@
 
 #include "model/program/program.h"
 #include "model/program/sizes.h"
-#include "validate/reference/matrix.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 

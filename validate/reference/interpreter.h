@@ -10,8 +10,8 @@
 #include "model/program/lower.h"
 #include "model/program/sizes.h"
 #include "validate/reference/iteration.h"
-#include "validate/reference/matrix.h"
 #include "validate/reference/memory.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 

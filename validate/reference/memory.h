@@ -13,7 +13,7 @@
 
 #include "model/program/lower.h"
 #include "model/program/sizes.h"
-#include "validate/reference/matrix.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 

@@ -7,8 +7,8 @@
 
 #include "model/program/program.h"
 #include "model/program/sizes.h"
-#include "validate/reference/arithmetic.h"
-#include "validate/reference/matrix.h"
+#include "validate/values/arithmetic.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate {
 

@@ -24,8 +24,8 @@
 #include "validate/reference/collective.h"
 #include "validate/reference/data.h"
 #include "validate/reference/interpreter.h"
-#include "validate/reference/random.h"
 #include "validate/reference/verify.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 namespace {

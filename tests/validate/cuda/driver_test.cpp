@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/validate/cuda/on_device.h"
-#include "validate/reference/arithmetic.h"
+#include "validate/values/arithmetic.h"
 
 namespace commfuse::validate {
 namespace {

@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "validate/cuda/driver.h"
-#include "validate/reference/random.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate::test {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "tests/validate/cuda/on_device.h"
-#include "validate/reference/arithmetic.h"
 #include "validate/reference/attention.h"
 #include "validate/reference/data.h"
+#include "validate/values/arithmetic.h"
 
 namespace commfuse::validate {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "validate/cuda/load.h"
-#include "validate/reference/matrix.h"
-#include "validate/reference/random.h"
 #include "validate/reference/rounding.h"
+#include "validate/values/matrix.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate::test {
 

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "validate/reference/random.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate/reference/arithmetic.h"
+#include "validate/values/arithmetic.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "tests/validate/reference/matrices.h"
 #include "validate/reference/collective.h"
-#include "validate/reference/random.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 namespace {

@@ -11,7 +11,7 @@
 #include "model/strategies/scope.h"
 #include "tests/validate/reference/matrices.h"
 #include "validate/reference/collective.h"
-#include "validate/reference/random.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 namespace {

@@ -8,7 +8,7 @@
 #include "model/program/program.h"
 #include "model/strategies/scope.h"
 #include "validate/reference/check_point.h"
-#include "validate/reference/matrix.h"
+#include "validate/values/matrix.h"
 
 namespace commfuse::validate::test {
 

@@ -12,7 +12,7 @@
 #include <limits>
 #include <span>
 
-#include "validate/reference/random.h"
+#include "validate/values/random.h"
 
 namespace commfuse::validate {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "validate/reference/arithmetic.h"
+#include "validate/values/arithmetic.h"
 
 #include <Eigen/Core>
 #include <algorithm>
