@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "model/program/names.h"
 #include "model/program/order.h"
 #include "model/program_text/text.h"
 #include "model/proof/check_program.h"

@@ -33,7 +33,11 @@ add_custom_target(commfuse_page_files DEPENDS ${pages})
 add_dependencies(commfuse_pages commfuse_page_files)
 
 # Libraries and headers.
-set(libraries commfuse_options commfuse_md commfuse_model commfuse_sim commfuse_et_def commfuse_report_assets commfuse_reports)
+set(libraries commfuse_options commfuse_md commfuse_et_def commfuse_report_assets)
+foreach(top model sim reports)
+  get_property(rooms GLOBAL PROPERTY COMMFUSE_ROOMS_OF_${top})
+  list(APPEND libraries commfuse_${top} ${rooms})
+endforeach()
 foreach(library IN LISTS libraries)
   string(REPLACE "commfuse_" "" name ${library})
   set_target_properties(${library} PROPERTIES EXPORT_NAME ${name})

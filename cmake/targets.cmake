@@ -1,29 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-# A folder is a static library of all its .cpp files; its program is the main beside them and commands/*.cpp.
+# A room is a folder with a static library of its own; commfuse_<top folder> is all rooms of a top folder. A program is
+# the main in a top folder and its commands/*.cpp.
 
-# commfuse_library(<folder>): the target commfuse_<folder>, from every .cpp below the calling folder but the program's
-# and those of modules, which are loaded at run time.
-function(commfuse_library folder)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
-  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(commfuse_${folder}\\.cpp|commands/.*|.*/module/.*)$")
-  if(sources)
-    add_library(commfuse_${folder} STATIC ${sources})
-    target_link_libraries(commfuse_${folder} PUBLIC commfuse_options)
-  else()  # A folder with no source yet.
-    add_library(commfuse_${folder} INTERFACE)
-    target_link_libraries(commfuse_${folder} INTERFACE commfuse_options)
+# commfuse_room(<folder> [ROOMS <folders>...] [WITH <targets>...]): the room's target, from the .cpp of the folder itself
+# but a program's main. ROOMS are those whose headers it includes beside what they include; they come first, so that no
+# two rooms include each other. WITH are libraries of others.
+function(commfuse_room folder)
+  cmake_parse_arguments(PARSE_ARGV 1 room "" "" "ROOMS;WITH")
+  commfuse_target_of(${folder} target)
+  string(REGEX REPLACE "/.*" "" top ${folder})
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cpp")
+  list(FILTER sources EXCLUDE REGEX "/commfuse_${top}\\.cpp$")
+  add_library(${target} STATIC ${sources})
+  target_link_libraries(${target} PUBLIC commfuse_options fmt::fmt PRIVATE ${room_WITH})
+  foreach(other IN LISTS room_ROOMS)
+    commfuse_target_of(${other} needed)
+    if(NOT TARGET ${needed})
+      message(FATAL_ERROR "${folder} includes ${other}, which is no room before it")
+    endif()
+    target_link_libraries(${target} PUBLIC ${needed})
+  endforeach()
+  if(NOT TARGET commfuse_${top})
+    add_library(commfuse_${top} INTERFACE)
   endif()
+  target_link_libraries(commfuse_${top} INTERFACE ${target})
+  set_property(GLOBAL APPEND PROPERTY COMMFUSE_ROOMS_OF_${top} ${target})
 endfunction()
 
-# commfuse_link(<folder> [PUBLIC <targets>...] [PRIVATE <targets>...]): as target_link_libraries.
-function(commfuse_link folder)
-  cmake_parse_arguments(PARSE_ARGV 1 link "" "" "PUBLIC;PRIVATE")
-  get_target_property(type commfuse_${folder} TYPE)
-  if(type STREQUAL "INTERFACE_LIBRARY")
-    target_link_libraries(commfuse_${folder} INTERFACE ${link_PUBLIC})
-  else()
-    target_link_libraries(commfuse_${folder} PUBLIC ${link_PUBLIC} PRIVATE ${link_PRIVATE})
+# commfuse_target_of(<folder> <variable>): commfuse_model_cost of model/cost, commfuse_model_base of model.
+function(commfuse_target_of folder variable)
+  string(REPLACE "/" "_" name ${folder})
+  if(NOT folder MATCHES "/")
+    string(APPEND name "_base")
   endif()
+  set(${variable} commfuse_${name} PARENT_SCOPE)
 endfunction()
 
 # commfuse_program(<folder>): bin/commfuse-<folder>, when its main is there.

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "reports/atomic_file.h"
 #include "reports/export/trace_label.h"
 #include "reports/trace_flows.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/cost/shape_sizes.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "reports/atomic_file.h"
 #include "reports/export/op_totals.h"
 #include "reports/export/trace_label.h"

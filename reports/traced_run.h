@@ -7,8 +7,8 @@
 
 #include "model/analysis/critical_path.h"
 #include "model/program/program.h"
+#include "model/program/recorder.h"
 #include "model/program/sizes.h"
-#include "model/record/recorder.h"
 #include "model/record/result.h"
 
 namespace commfuse::reports {

@@ -10,8 +10,8 @@
 #include <string_view>
 
 #include "model/program/lower.h"
+#include "model/program/recorder.h"
 #include "model/program/sizes.h"
-#include "model/record/recorder.h"
 #include "validate/values/arithmetic.h"
 #include "validate/values/matrix.h"
 

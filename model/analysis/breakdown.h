@@ -3,7 +3,7 @@
 #pragma once
 
 #include "model/cost/costs.h"
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 
 namespace commfuse {
 

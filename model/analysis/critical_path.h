@@ -11,7 +11,7 @@
 
 #include "model/cost/costs.h"
 #include "model/program/lower.h"
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 
 namespace commfuse {
 

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "model/build_info.h"
-#include "model/process/module/mpi_module.h"
+#include "model/process/mpi_module.h"
 #include "model/text/quantity.h"
 
 namespace commfuse {

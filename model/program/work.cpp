@@ -8,7 +8,7 @@
 #include <numeric>
 #include <vector>
 
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 
 namespace commfuse {
 

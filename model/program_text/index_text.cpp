@@ -8,8 +8,8 @@
 #include <optional>
 #include <tuple>
 
+#include "model/program/names.h"
 #include "model/program/words.h"
-#include "model/program_text/text.h"
 #include "model/program_text/text_cursor.h"
 #include "model/text/suggest.h"
 

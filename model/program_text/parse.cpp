@@ -10,6 +10,7 @@
 
 #include "model/check.h"
 #include "model/program/builder.h"
+#include "model/program/names.h"
 #include "model/program/words.h"
 #include "model/program_text/fields.h"
 #include "model/program_text/index_text.h"

@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "model/text/suggest.h"
 
 namespace commfuse::text {

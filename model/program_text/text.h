@@ -15,7 +15,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "model/program/program.h"
 
@@ -33,19 +32,5 @@ std::string digest_of(const Program& program);
 /// for messages only. Throws ConfigError with one line a mistake, `path:line:col: sentence; remedy`. The result still
 /// has to pass check_program.
 Program parse_program(const std::string& text, const std::string& path);
-
-// The words of the text, by kind.
-std::string_view name_of(Function function);
-std::string_view name_of(BufferRole role);
-std::string_view name_of(LaneKind kind);
-std::string_view name_of(Purpose purpose);
-std::string_view name_of(OpKind kind);
-std::string_view name_of(CollectiveKind kind);
-/// "comm", "comm2".
-std::string name_of(Lane lane);
-/// "(tp+3)%4".
-std::string text_of(const Mesh& mesh, const Index& index);
-/// "y[(tp+3)%4 +: 2, 0]".
-std::string text_of(const Program& program, const Region& region);
 
 }  // namespace commfuse

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 #include "model/units.h"
 
 namespace commfuse {

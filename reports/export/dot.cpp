@@ -7,7 +7,7 @@
 #include <iterator>
 #include <vector>
 
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "reports/export/trace_label.h"
 
 namespace commfuse::reports {

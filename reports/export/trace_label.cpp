@@ -3,7 +3,7 @@
 
 #include <fmt/format.h>
 
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 
 namespace commfuse::reports {
 

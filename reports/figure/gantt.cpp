@@ -10,7 +10,7 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/check.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "reports/export/trace_label.h"
 #include "reports/figure/ticks.h"
 #include "reports/figure/wording.h"

@@ -13,7 +13,7 @@
 
 #include "model/check.h"
 #include "model/cost/shape_sizes.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "reports/export/op_totals.h"
 #include "reports/export/trace_label.h"
 #include "reports/figure/gantt.h"

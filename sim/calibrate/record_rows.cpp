@@ -9,7 +9,7 @@
 
 #include "model/analysis/percentiles.h"
 #include "model/config_error.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "model/text/suggest.h"
 #include "sim/calibrate/observations.h"
 #include "sim/score/row.h"

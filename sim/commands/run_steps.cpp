@@ -14,6 +14,7 @@
 #include "reports/crossover.h"
 #include "reports/step_rows.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/point/grid.h"
 #include "sim/step/predict_steps.h"
 
 namespace commfuse::sim {

@@ -10,8 +10,8 @@
 #include "model/check.h"
 #include "model/config_error.h"
 #include "model/program/index.h"
+#include "model/program/names.h"
 #include "model/program/order.h"
-#include "model/program_text/text.h"
 
 namespace commfuse {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "model/cost/costs.h"
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/faults.h"
 #include "sim/engine/fluid_run.h"

@@ -11,7 +11,6 @@
 #include "sim/point/parallel.h"
 #include "sim/point/point_list.h"
 #include "sim/point/point_runner.h"
-#include "sim/step/predict_steps.h"
 
 namespace commfuse {
 
@@ -99,6 +98,14 @@ Library library_of(const Grid& grid) {
     throw ConfigError(fmt::format("{}", fmt::join(mistakes, "\n")));
   }
   return library;
+}
+
+void require_whole_models(const std::vector<Settings>& points) {
+  for (const Settings& settings : points) {
+    if (!is_whole_model(settings)) {
+      throw ConfigError(fmt::format("scope {} beside a whole model; run them apart", settings.text("scope")));
+    }
+  }
 }
 
 bool plays_whole_models(const Grid& grid) {

@@ -33,6 +33,9 @@ Library library_of(const Grid& grid);
 /// Whether its points are whole models. Throws ConfigError where layers stand among them.
 bool plays_whole_models(const Grid& grid);
 
+/// Throws ConfigError where layers stand among whole models.
+void require_whole_models(const std::vector<Settings>& points);
+
 /// The points, in order. Throws ConfigError for more than a million before constraints, and where a constraint cannot
 /// be worked out.
 std::vector<Settings> points_of(const Grid& grid);

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "model/config_error.h"
+#include "model/program/names.h"
 #include "model/program/work.h"
-#include "model/program_text/text.h"
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
 #include "model/text/quantity.h"

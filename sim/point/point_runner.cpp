@@ -13,7 +13,7 @@
 #include "model/config/choices.h"
 #include "model/config_error.h"
 #include "model/cost/priced_shape.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 
 namespace commfuse {
 

@@ -9,7 +9,7 @@
 
 #include "model/cost/costs.h"
 #include "model/cost/jitter_sampler.h"
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 #include "sim/replay/tape.h"
 
 namespace commfuse {

@@ -390,14 +390,6 @@ StepRow row_of(const Settings& settings, const StepPoint& point, SiteTimes& time
 
 }  // namespace
 
-void require_whole_models(const std::vector<Settings>& points) {
-  for (const Settings& settings : points) {
-    if (!is_whole_model(settings)) {
-      throw ConfigError(fmt::format("scope {} beside a whole model; run them apart", settings.text("scope")));
-    }
-  }
-}
-
 StepPoints::StepPoints(const Library& library) : library_(library), sites_(std::make_unique<Sites>()) {}
 StepPoints::~StepPoints() = default;
 

@@ -10,9 +10,6 @@
 
 namespace commfuse {
 
-/// Throws ConfigError where layers stand among them.
-void require_whole_models(const std::vector<Settings>& points);
-
 /// Keeps what was played, so that points that share layer shapes play them once. For one thread.
 class StepPoints {
  public:

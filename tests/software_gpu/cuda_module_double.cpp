@@ -9,7 +9,7 @@
 
 #include "tests/validate/cuda/fake_driver.h"
 #include "validate/cuda/build_id.h"
-#include "validate/cuda/module/cuda_module.h"
+#include "validate/cuda/cuda_module.h"
 
 namespace commfuse::validate::test {
 

@@ -8,7 +8,7 @@
 
 #include "model/check.h"
 #include "model/program/builder.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 
 namespace commfuse::validate {
 

@@ -9,8 +9,8 @@
 
 #include "model/cost/gemm.h"
 #include "model/program/program.h"
+#include "model/program/recorder.h"
 #include "model/program/sizes.h"
-#include "model/record/recorder.h"
 #include "model/record/run_record.h"
 
 namespace commfuse::validate {

@@ -8,7 +8,7 @@
 
 #include "model/config/command_line.h"
 #include "model/config_error.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 #include "reports/atomic_file.h"

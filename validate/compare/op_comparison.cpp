@@ -6,7 +6,7 @@
 
 #include "model/check.h"
 #include "model/program/matching.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 
 namespace commfuse::validate {
 

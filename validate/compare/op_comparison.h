@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 
 namespace commfuse::validate {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "model/program/lower.h"
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 #include "validate/cpu/wall_clock.h"
 
 namespace commfuse::validate {

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 #include "model/units.h"
 #include "validate/pace.h"
 

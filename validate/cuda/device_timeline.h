@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 #include "validate/cuda/driver.h"
 
 namespace commfuse::validate {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "validate/cuda/module/cuda_module.h"
+#include "validate/cuda/cuda_module.h"
 
 namespace commfuse::validate {
 

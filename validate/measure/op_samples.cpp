@@ -9,7 +9,7 @@
 #include <variant>
 
 #include "model/cost/shape_sizes.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 
 namespace commfuse::validate {
 

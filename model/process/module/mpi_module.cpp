@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only source that knows MPI. Everything is nonblocking, so that a lost process never keeps another one waiting.
-#include "model/process/module/mpi_module.h"
+#include "model/process/mpi_module.h"
 
 #include <mpi.h>
 

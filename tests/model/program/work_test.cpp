@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 
+#include "model/program/names.h"
 #include "model/program_text/text.h"
 #include "model/strategies/scope.h"
 

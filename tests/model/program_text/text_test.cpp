@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/program_text/text.h"
+#include "model/program/names.h"
 
 #include <gtest/gtest.h>
 

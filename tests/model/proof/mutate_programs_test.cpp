@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/program/builder.h"
-#include "model/program_text/text.h"
+#include "model/program/names.h"
 #include "model/proof/check_program.h"
 #include "model/proof/mutation_report.h"
 #include "model/strategies/generate.h"

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/program/builder.h"
+#include "model/program/names.h"
 #include "model/program_text/text.h"
 #include "model/proof/check_program.h"
 #include "model/proof/mutate.h"

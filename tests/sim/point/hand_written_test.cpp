@@ -8,6 +8,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/program/names.h"
 #include "model/program/work.h"
 #include "model/program_text/text.h"
 #include "model/proof/check_program.h"

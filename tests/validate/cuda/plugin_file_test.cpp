@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "validate/cuda/module/cuda_module.h"
+#include "validate/cuda/cuda_module.h"
 
 namespace commfuse::validate {
 namespace {

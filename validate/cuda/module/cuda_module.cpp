@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The door, from inside.
-#include "validate/cuda/module/cuda_module.h"
+#include "validate/cuda/cuda_module.h"
 
 #include <cstdlib>
 #include <stdexcept>

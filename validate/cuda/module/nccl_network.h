@@ -4,8 +4,8 @@
 
 #include <memory>
 
+#include "validate/cuda/cuda_module.h"
 #include "validate/cuda/driver.h"
-#include "validate/cuda/module/cuda_module.h"
 #include "validate/cuda/module/nccl_device.h"
 #include "validate/cuda/module/nccl_library.h"
 

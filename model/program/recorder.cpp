@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "model/record/recorder.h"
+#include "model/program/recorder.h"
 
 #include <algorithm>
 #include <tuple>
