@@ -21,7 +21,7 @@ Program schedule_of(benchmark::State& state) {
   const Form form = state.range(1) == 0 ? Form::ring : Form::direct;
   const Mesh mesh{{{"tp", static_cast<std::int32_t>(state.range(2))}}};
   state.SetLabel((state.range(0) == 0 ? "FuseAG " : "FuseRS ") + std::string{name_of(form)});
-  return generate(operation_of(scope, true), mesh, 0, *find_strategy("commfuse"), {.form = form});
+  return generate(operation_of(scope, true), mesh, 0, commfuse_strategy, {.form = form});
 }
 
 void schedules(benchmark::internal::Benchmark* bench) {

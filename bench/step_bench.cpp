@@ -18,7 +18,7 @@ void predict_steps(benchmark::State& state) {
   point.plan = {.tensor = 8, .sequence_parallel = true, .pipeline = 8, .global_batch = 64, .seq = 2048};
   const Machine machine = resized(load_machine("dgx-a100-x2"), point.plan);
   point.machine = &machine;
-  point.strategies = {find_strategy("serial")};
+  point.strategies = {&serial_strategy};
   StructureCache structures;
   SiteTimes sites(structures, machine);
   std::int64_t number = 0;

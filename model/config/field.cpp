@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <system_error>
+#include <utility>
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/choices.h"
@@ -45,9 +46,9 @@ Words words() {
   return found;
 }
 
-template <Option option>
+template <std::size_t place>
 Words option_words() {
-  return words_of(option);
+  return words_of(option_table[place].option);
 }
 
 Words scope_names() {
@@ -70,7 +71,7 @@ constexpr std::string_view whole = "Whole models: scope step, prefill or decode"
 constexpr std::string_view which = "Which schedules";
 constexpr std::string_view how = "How it is played";
 
-constexpr std::array fields{
+constexpr std::array fields_before{
     Field{.key = "model",
           .flag = "model",
           .group = what,
@@ -285,102 +286,9 @@ constexpr std::array fields{
           .preset = "best",
           .example = "all",
           .choices = words<variants_choices>},
-    Field{.key = "strategy.slices",
-          .flag = "slices",
-          .group = which,
-          .doc = "sliced: this k, not the best of 2, 4, 8",
-          .example = "4",
-          .type = FieldType::count,
-          .most = kibi,
-          .unit = "slices"},
-    Field{.key = "strategy.sub_slices",
-          .flag = "sub-slices",
-          .group = which,
-          .doc = "Parts of a shard that move one by one",
-          .example = "2",
-          .type = FieldType::count,
-          .most = kibi,
-          .unit = "sub-slices"},
-    Field{.key = "strategy.form",
-          .flag = "form",
-          .group = which,
-          .doc = "commfuse: this form, not the better",
-          .example = "ring",
-          .choices = option_words<Option::form>,
-          .noun = "form",
-          .nouns = "forms"},
-    Field{.key = "strategy.add_lane",
-          .flag = "add-lane",
-          .group = which,
-          .doc = "commfuse ring: adds on this lane, not on the better",
-          .example = "aux",
-          .choices = option_words<Option::add_lane>,
-          .noun = "lane for adds",
-          .nouns = "lanes"},
-    Field{.key = "strategy.sum",
-          .flag = "sum",
-          .group = which,
-          .doc = "commfuse direct: add up at the end, or on arrival",
-          .example = "arrival",
-          .choices = option_words<Option::sum>,
-          .noun = "moment",
-          .nouns = "moments"},
-    Field{.key = "strategy.lanes",
-          .flag = "lanes",
-          .group = which,
-          .doc = "commfuse: communication lanes, where transfers need not wait for each other",
-          .example = "7",
-          .type = FieldType::count,
-          .most = kibi,
-          .unit = "lanes"},
-    Field{.key = "strategy.directions",
-          .flag = "directions",
-          .group = which,
-          .doc = "commfuse ring: one way, halves or shards both ways",
-          .example = "halves",
-          .choices = option_words<Option::directions>,
-          .noun = "direction",
-          .nouns = "directions"},
-    Field{.key = "strategy.group",
-          .flag = "group",
-          .group = which,
-          .doc = "Shards that one product takes together",
-          .example = "2",
-          .type = FieldType::count,
-          .most = kibi,
-          .unit = "steps"},
-    Field{.key = "strategy.inner",
-          .flag = "inner",
-          .group = which,
-          .doc = "commfuse: ranks of the inner of two nested rings",
-          .example = "8",
-          .type = FieldType::count,
-          .most = kibi,
-          .unit = "ranks"},
-    Field{.key = "strategy.attention",
-          .flag = "attention",
-          .group = which,
-          .doc = "The attention core: whole, by query slice, or balanced",
-          .example = "by_query",
-          .choices = option_words<Option::attention>,
-          .noun = "cut",
-          .nouns = "cuts"},
-    Field{.key = "strategy.shuffles",
-          .flag = "shuffles",
-          .group = which,
-          .doc = "sliced: read slices where they lie, or copied",
-          .example = "copied",
-          .choices = option_words<Option::shuffles>,
-          .noun = "way",
-          .nouns = "ways"},
-    Field{.key = "strategy.regather",
-          .flag = "regather",
-          .group = which,
-          .doc = "Backward: gather the input again, or save it",
-          .example = "saved",
-          .choices = option_words<Option::regather>,
-          .noun = "way",
-          .nouns = "ways"},
+};
+
+constexpr std::array fields_after{
     Field{.key = "interference",
           .flag = "interference",
           .group = how,
@@ -494,6 +402,33 @@ constexpr std::array fields{
           .growth = Growth::by_one,
           .of_point = false},
 };
+
+/// Of an option of schedules, by its place in their table.
+template <std::size_t place>
+constexpr Field option_field() {
+  constexpr const OptionEntry& entry = option_table[place];
+  Field field{
+      .key = entry.key, .flag = entry.flag, .group = which, .doc = entry.doc, .preset = {}, .example = entry.example};
+  if (is_count(entry.option)) {
+    field.type = FieldType::count;
+    field.most = kibi;
+    field.unit = entry.nouns;
+  } else {
+    field.choices = option_words<place>;
+    field.noun = entry.noun;
+    field.nouns = entry.nouns;
+  }
+  return field;
+}
+
+constexpr auto fields = []<std::size_t... place>(std::index_sequence<place...>) {
+  std::array<Field, fields_before.size() + option_count + fields_after.size()> all{};
+  auto next = std::copy(fields_before.begin(), fields_before.end(), all.begin());
+  ((*next++ = option_field<place>()), ...);
+  std::copy(fields_after.begin(), fields_after.end(), next);
+  return all;
+}
+(std::make_index_sequence<option_count>{});
 
 std::optional<std::string> mistake_in_count(const Field& field, std::string_view text) {
   const bool negative = text.substr(0, 1) == "-" && parse_count(text.substr(1));

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -185,7 +186,7 @@ constexpr auto put_low = put_end<which, &TimeRange::low>;
 template <Estimate Percentiles::*which>
 constexpr auto put_high = put_end<which, &TimeRange::high>;
 
-constexpr std::array columns{
+constexpr std::array columns_before{
     ResultColumn{"schema", "version of this row's form", ColumnType::text,
                  [](const Row&) -> Value { return std::string{result_schema}; }, nullptr},
     ResultColumn{"model_version", "version of the model behind the numbers", ColumnType::count,
@@ -215,28 +216,9 @@ constexpr std::array columns{
                  [](const Row& row) -> Value { return row.dtype; }, put_text<&Row::dtype>},
     ResultColumn{"strategy", "family of schedules", ColumnType::text,
                  [](const Row& row) -> Value { return row.strategy; }, put_text<&Row::strategy>},
-    ResultColumn{"slices", "sliced: k", ColumnType::count, option<Option::slices>, put_option<Option::slices>},
-    ResultColumn{"sub_slices", "commfuse: m", ColumnType::count, option<Option::sub_slices>,
-                 put_option<Option::sub_slices>},
-    ResultColumn{"form", "commfuse: ring or direct", ColumnType::text, option<Option::form>, put_option<Option::form>},
-    ResultColumn{"add_lane", "commfuse ring: where adds run", ColumnType::text, option<Option::add_lane>,
-                 put_option<Option::add_lane>},
-    ResultColumn{"sum", "commfuse direct: when the owner adds up", ColumnType::text, option<Option::sum>,
-                 put_option<Option::sum>},
-    ResultColumn{"lanes", "commfuse: communication lanes", ColumnType::count, option<Option::lanes>,
-                 put_option<Option::lanes>},
-    ResultColumn{"directions", "commfuse ring: ways round", ColumnType::text, option<Option::directions>,
-                 put_option<Option::directions>},
-    ResultColumn{"group", "commfuse: ring steps a product", ColumnType::count, option<Option::group>,
-                 put_option<Option::group>},
-    ResultColumn{"inner", "commfuse: ranks of the inner ring", ColumnType::count, option<Option::inner>,
-                 put_option<Option::inner>},
-    ResultColumn{"attention", "how the attention core is cut", ColumnType::text, option<Option::attention>,
-                 put_option<Option::attention>},
-    ResultColumn{"shuffles", "sliced: strided or copied slices", ColumnType::text, option<Option::shuffles>,
-                 put_option<Option::shuffles>},
-    ResultColumn{"regather", "backward: gathered again or saved", ColumnType::text, option<Option::regather>,
-                 put_option<Option::regather>},
+};
+
+constexpr std::array columns_after{
     ResultColumn{"status", "ok, or infeasible: no numbers follow", ColumnType::text,
                  [](const Row& row) -> Value { return std::string{row.feasible() ? "ok" : "infeasible"}; }, nullptr},
     ResultColumn{"reason", "why it is infeasible", ColumnType::text,
@@ -360,6 +342,23 @@ constexpr std::array columns{
                  [](const Row& row) -> Value { return unless_empty(row.schedule_sha256); },
                  put_text<&Row::schedule_sha256>},
 };
+
+/// Of an option of schedules, by its place in their table.
+template <std::size_t place>
+constexpr ResultColumn option_column() {
+  constexpr Option which = option_table[place].option;
+  return {name_of(which), option_table[place].column, is_count(which) ? ColumnType::count : ColumnType::text,
+          option<which>, put_option<which>};
+}
+
+constexpr auto columns = []<std::size_t... place>(std::index_sequence<place...>) {
+  std::array<ResultColumn, columns_before.size() + option_count + columns_after.size()> all{};
+  auto next = std::copy(columns_before.begin(), columns_before.end(), all.begin());
+  ((*next++ = option_column<place>()), ...);
+  std::copy(columns_after.begin(), columns_after.end(), next);
+  return all;
+}
+(std::make_index_sequence<option_count>{});
 
 }  // namespace
 

@@ -17,14 +17,13 @@
 // barriers are what makes a pull wait for its source here: a pull starts when both ranks are ready for it. Products of
 // the two streams do not run at the same time here.
 #include "model/strategies/strategies.h"
+#include "model/strategies/strategy_parts.h"
 
 namespace commfuse {
 
 namespace {
 
 constexpr Lane copy_engine{LaneKind::copy, 0};
-
-}  // namespace
 
 Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
@@ -96,5 +95,21 @@ Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   return {builder.elementwise(
       {.function = Function::add, .inputs = parts, .out = {builder.whole(stage.output)}, .waits = {pulls.back()}})};
 }
+
+}  // namespace
+
+constexpr Strategy async_tp_strategy{
+    .name = "async_tp",
+    .summary = "copy engines pull shards from symmetric memory, two streams take turns (PyTorch)",
+    .exposed = "what a pull is longer than a product; one more of the two when the ranks are odd",
+    .source = "PyTorch async-TP, torch.distributed._symmetric_memory",
+    .cuts = parts::one,
+    .ag_gemm = async_tp_ag_gemm,
+    .gemm_rs = async_tp_gemm_rs,
+    .relevant = parts::no_options,
+    .tried = parts::only,
+    .proved = parts::only_this,
+    .describe = parts::nothing,
+};
 
 }  // namespace commfuse

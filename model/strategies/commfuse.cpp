@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <array>
 
+#include "model/strategies/generators.h"
 #include "model/strategies/strategies.h"
+#include "model/strategies/strategy_parts.h"
 
-namespace commfuse::fused {
+namespace commfuse {
+
+namespace fused {
 
 namespace {
 
@@ -222,4 +226,76 @@ StrategyOptions capped(StrategyOptions options, std::int32_t ranks) {
   return options;
 }
 
-}  // namespace commfuse::fused
+}  // namespace fused
+
+namespace {
+
+/// At sites that have no more than two forms.
+OptionSet two_forms(SiteKind kind, const StrategyOptions& options) {
+  OptionSet set{Option::form};
+  const bool adds = kind == SiteKind::gemm_rs || kind == SiteKind::ag_gemm_backward || kind == SiteKind::gradient_rs;
+  if (adds && options.form == Form::ring) {
+    set.add(Option::add_lane);
+  }
+  if (kind == SiteKind::gemm_rs_backward) {
+    set.add(Option::sum);
+  }
+  return set;
+}
+
+/// Rings with either sum: it makes a difference to the gradients of row-parallel products.
+std::vector<StrategyOptions> in_both_sums(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
+  std::vector<StrategyOptions> all;
+  for (const StrategyOptions& one : candidates) {
+    const std::vector<StrategyOptions> sums =
+        one.form == Form::direct ? std::vector{one}
+                                 : expanded({one}, fixed, Option::sum, &StrategyOptions::sum, {Sum::end, Sum::arrival});
+    all.insert(all.end(), sums.begin(), sums.end());
+  }
+  return all;
+}
+
+/// The paper's presets, each with the attention core cut in every way and the gradients of a ring summed both ways.
+std::vector<StrategyOptions> fused_tried(const StrategyOptions& base, OptionSet fixed) {
+  return parts::in_all_cuts(in_both_sums(fused::tried(base, fixed), fixed), fixed);
+}
+std::vector<StrategyOptions> fused_proved(const StrategyOptions& base) {
+  return parts::in_all_cuts(in_both_sums(fused::proved(base), {}), {});
+}
+OptionSet fused_options(SiteKind kind, const StrategyOptions& options) {
+  const bool forward = kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs;
+  return forward ? fused::relevant(kind, options) : two_forms(kind, options);
+}
+constexpr OptionSet fused_uses() {
+  OptionSet set = fused::uses;
+  set.add(Option::regather);
+  set.add(Option::attention);
+  return set;
+}
+
+}  // namespace
+
+constexpr Strategy commfuse_strategy{
+    .name = "commfuse",
+    .summary = "ranks-1 point-to-point steps, each under one partial product (FuseAG, FuseRS, FuseA2A)",
+    .exposed = "nothing while a step is no longer than a partial product",
+    .source = "CommFuse, arXiv 2604.24013, algorithms 1, 2, 4 and 5",
+    .uses = fused_uses(),
+    .cuts = fused::cuts,
+    .ag_gemm = fused::ag_gemm,
+    .gemm_rs = fused::gemm_rs,
+    .ag_gemm_backward = fuse_ag_gemm_backward,
+    .gemm_rs_backward = fuse_gemm_rs_backward,
+    .gemm_a2a = fuse_gemm_a2a,
+    .attention_a2a = fuse_attention_a2a,
+    .weight_ag_gemm = fuse_weight_ag_gemm,
+    .gradient_rs = fuse_gradient_rs,
+    .relevant = parts::with_regather<fused_options>,
+    .tried = fused_tried,
+    .proved = parts::both_regathers<fused_proved>,
+    .describe = fused::describe,
+    .refusal = fused::refusal,
+    .capped = fused::capped,
+};
+
+}  // namespace commfuse

@@ -12,16 +12,17 @@
 //             kernel    |-> r+1  |-> r+2  |-> r+3  |
 //
 // Kernel C, transfers of the N-1 shards together T: makespan max(C, T + C/(N m)), and C for one rank.
+#include <fmt/format.h>
+
 #include "model/strategies/partials_to_owners.h"
 #include "model/strategies/strategies.h"
+#include "model/strategies/strategy_parts.h"
 
 namespace commfuse {
 
 namespace {
 
 constexpr Lane in_kernel{LaneKind::kernel, 0};
-
-}  // namespace
 
 Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
@@ -60,5 +61,33 @@ Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   return partials_to_owners(stage, options, {.transfers = in_kernel, .sum = in_kernel, .one_kernel = true});
 }
+
+std::int32_t sub_slices(const StrategyOptions& options) { return options.sub_slices; }
+OptionSet sub_slices_only(SiteKind, const StrategyOptions&) { return {Option::sub_slices}; }
+
+std::vector<StrategyOptions> sub_slice_counts(const StrategyOptions& base, OptionSet fixed) {
+  return expanded({base}, fixed, Option::sub_slices, &StrategyOptions::sub_slices, {8, 4, 2, 1});
+}
+std::vector<StrategyOptions> all_sub_slice_counts(const StrategyOptions& base) { return sub_slice_counts(base, {}); }
+
+std::string bound(const StrategyOptions& options) { return fmt::format("bound, m={}", options.sub_slices); }
+
+}  // namespace
+
+constexpr Strategy fused_kernel_strategy{
+    .name = "fused_kernel",
+    .summary = "bound: one kernel a site moves its own tiles; no implementation reaches it",
+    .exposed = "what all transfers together are longer than the kernel",
+    .source = "what Flux, TileLink and cuBLASMp work towards",
+    .bound = true,
+    .uses = {Option::sub_slices},
+    .cuts = sub_slices,
+    .ag_gemm = fused_kernel_ag_gemm,
+    .gemm_rs = fused_kernel_gemm_rs,
+    .relevant = sub_slices_only,
+    .tried = sub_slice_counts,
+    .proved = all_sub_slice_counts,
+    .describe = bound,
+};
 
 }  // namespace commfuse

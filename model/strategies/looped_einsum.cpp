@@ -15,8 +15,11 @@
 #include <algorithm>
 
 #include "model/strategies/strategies.h"
+#include "model/strategies/strategy_parts.h"
 
 namespace commfuse {
+
+namespace {
 
 Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
@@ -74,5 +77,21 @@ Done looped_einsum_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   }
   return {ended};
 }
+
+}  // namespace
+
+constexpr Strategy looped_einsum_strategy{
+    .name = "looped_einsum",
+    .summary = "a loop that moves a shard while it multiplies one, synchronised every iteration (XLA)",
+    .exposed = "what a transfer is longer than a product, every step; one transfer of zeros",
+    .source = "Wang et al., ASPLOS 2023; XLA windowed einsum",
+    .cuts = parts::one,
+    .ag_gemm = looped_einsum_ag_gemm,
+    .gemm_rs = looped_einsum_gemm_rs,
+    .relevant = parts::no_options,
+    .tried = parts::only,
+    .proved = parts::only_this,
+    .describe = parts::nothing,
+};
 
 }  // namespace commfuse

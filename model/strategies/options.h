@@ -6,8 +6,11 @@
 #include <compare>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "model/dtype.h"
@@ -48,6 +51,7 @@ struct StrategyOptions {
   friend auto operator<=>(const StrategyOptions&, const StrategyOptions&) = default;
 };
 
+/// As option_table.
 enum class Option : std::uint8_t {
   slices,
   sub_slices,
@@ -62,10 +66,6 @@ enum class Option : std::uint8_t {
   shuffles,
   regather,
 };
-
-inline constexpr std::array all_options{Option::slices, Option::sub_slices, Option::form,       Option::add_lane,
-                                        Option::sum,    Option::lanes,      Option::directions, Option::group,
-                                        Option::inner,  Option::attention,  Option::shuffles,   Option::regather};
 
 class OptionSet {
  public:
@@ -84,10 +84,184 @@ class OptionSet {
   std::uint32_t bits_ = 0;
 };
 
-/// "slices": strategy.slices among the settings, a column of results.
-std::string_view name_of(Option option);
+/// A word of an option, and what it means.
+template <class T>
+using OptionWord = std::pair<std::string_view, T>;
+template <class T, std::size_t count>
+using OptionWords = std::array<OptionWord<T>, count>;
+
+// The first of each is the default.
+inline constexpr OptionWords<Form, 2> form_words{{{"ring", Form::ring}, {"direct", Form::direct}}};
+inline constexpr OptionWords<LaneKind, 2> add_lane_words{{{"compute", LaneKind::compute}, {"aux", LaneKind::aux}}};
+inline constexpr OptionWords<Sum, 2> sum_words{{{"end", Sum::end}, {"arrival", Sum::arrival}}};
+inline constexpr OptionWords<Directions, 3> direction_words{
+    {{"one", Directions::one}, {"halves", Directions::halves}, {"shards", Directions::shards}}};
+inline constexpr OptionWords<AttentionCut, 3> attention_words{
+    {{"whole", AttentionCut::whole}, {"by_query", AttentionCut::by_query}, {"zigzag", AttentionCut::zigzag}}};
+inline constexpr OptionWords<Shuffles, 2> shuffle_words{{{"strided", Shuffles::strided}, {"copied", Shuffles::copied}}};
+inline constexpr OptionWords<Regather, 2> regather_words{{{"again", Regather::again}, {"saved", Regather::saved}}};
+
+/// A member of StrategyOptions that is one of these words.
+template <class T>
+struct WordOption {
+  T StrategyOptions::*member;
+  std::span<const OptionWord<T>> words;
+};
+using CountOption = std::int32_t StrategyOptions::*;
+
+/// Everything that is said of an option; settings, flags and columns of results follow from it.
+struct OptionEntry {
+  Option option;
+  std::string_view key;     ///< "strategy.slices" among the settings; the column of results is what follows the dot
+  std::string_view flag;    ///< "slices"
+  std::string_view doc;     ///< of the setting, one line
+  std::string_view column;  ///< of the column of results, one line
+  std::string_view example;
+  std::string_view noun, nouns;  ///< of a word; of a count its unit twice
+  std::variant<CountOption, WordOption<Form>, WordOption<LaneKind>, WordOption<Sum>, WordOption<Directions>,
+               WordOption<AttentionCut>, WordOption<Shuffles>, WordOption<Regather>>
+      value;
+};
+
+/// In the order of every listing.
+inline constexpr std::array option_table{
+    OptionEntry{.option = Option::slices,
+                .key = "strategy.slices",
+                .flag = "slices",
+                .doc = "sliced: this k, not the best of 2, 4, 8",
+                .column = "sliced: k",
+                .example = "4",
+                .noun = "slices",
+                .nouns = "slices",
+                .value = &StrategyOptions::slices},
+    OptionEntry{.option = Option::sub_slices,
+                .key = "strategy.sub_slices",
+                .flag = "sub-slices",
+                .doc = "Parts of a shard that move one by one",
+                .column = "commfuse: m",
+                .example = "2",
+                .noun = "sub-slices",
+                .nouns = "sub-slices",
+                .value = &StrategyOptions::sub_slices},
+    OptionEntry{.option = Option::form,
+                .key = "strategy.form",
+                .flag = "form",
+                .doc = "commfuse: this form, not the better",
+                .column = "commfuse: ring or direct",
+                .example = "ring",
+                .noun = "form",
+                .nouns = "forms",
+                .value = WordOption<Form>{&StrategyOptions::form, form_words}},
+    OptionEntry{.option = Option::add_lane,
+                .key = "strategy.add_lane",
+                .flag = "add-lane",
+                .doc = "commfuse ring: adds on this lane, not on the better",
+                .column = "commfuse ring: where adds run",
+                .example = "aux",
+                .noun = "lane for adds",
+                .nouns = "lanes",
+                .value = WordOption<LaneKind>{&StrategyOptions::add_lane, add_lane_words}},
+    OptionEntry{.option = Option::sum,
+                .key = "strategy.sum",
+                .flag = "sum",
+                .doc = "commfuse direct: add up at the end, or on arrival",
+                .column = "commfuse direct: when the owner adds up",
+                .example = "arrival",
+                .noun = "moment",
+                .nouns = "moments",
+                .value = WordOption<Sum>{&StrategyOptions::sum, sum_words}},
+    OptionEntry{.option = Option::lanes,
+                .key = "strategy.lanes",
+                .flag = "lanes",
+                .doc = "commfuse: communication lanes, where transfers need not wait for each other",
+                .column = "commfuse: communication lanes",
+                .example = "7",
+                .noun = "lanes",
+                .nouns = "lanes",
+                .value = &StrategyOptions::lanes},
+    OptionEntry{.option = Option::directions,
+                .key = "strategy.directions",
+                .flag = "directions",
+                .doc = "commfuse ring: one way, halves or shards both ways",
+                .column = "commfuse ring: ways round",
+                .example = "halves",
+                .noun = "direction",
+                .nouns = "directions",
+                .value = WordOption<Directions>{&StrategyOptions::directions, direction_words}},
+    OptionEntry{.option = Option::group,
+                .key = "strategy.group",
+                .flag = "group",
+                .doc = "Shards that one product takes together",
+                .column = "commfuse: ring steps a product",
+                .example = "2",
+                .noun = "steps",
+                .nouns = "steps",
+                .value = &StrategyOptions::group},
+    OptionEntry{.option = Option::inner,
+                .key = "strategy.inner",
+                .flag = "inner",
+                .doc = "commfuse: ranks of the inner of two nested rings",
+                .column = "commfuse: ranks of the inner ring",
+                .example = "8",
+                .noun = "ranks",
+                .nouns = "ranks",
+                .value = &StrategyOptions::inner},
+    OptionEntry{.option = Option::attention,
+                .key = "strategy.attention",
+                .flag = "attention",
+                .doc = "The attention core: whole, by query slice, or balanced",
+                .column = "how the attention core is cut",
+                .example = "by_query",
+                .noun = "cut",
+                .nouns = "cuts",
+                .value = WordOption<AttentionCut>{&StrategyOptions::attention, attention_words}},
+    OptionEntry{.option = Option::shuffles,
+                .key = "strategy.shuffles",
+                .flag = "shuffles",
+                .doc = "sliced: read slices where they lie, or copied",
+                .column = "sliced: strided or copied slices",
+                .example = "copied",
+                .noun = "way",
+                .nouns = "ways",
+                .value = WordOption<Shuffles>{&StrategyOptions::shuffles, shuffle_words}},
+    OptionEntry{.option = Option::regather,
+                .key = "strategy.regather",
+                .flag = "regather",
+                .doc = "Backward: gather the input again, or save it",
+                .column = "backward: gathered again or saved",
+                .example = "saved",
+                .noun = "way",
+                .nouns = "ways",
+                .value = WordOption<Regather>{&StrategyOptions::regather, regather_words}},
+};
+
+inline constexpr std::size_t option_count = option_table.size();
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < option_count; ++i) {
+        if (static_cast<std::size_t>(option_table[i].option) != i) {
+          return false;
+        }
+      }
+      return true;
+    }(),
+    "the table is in the order of Option");
+
+inline constexpr std::array<Option, option_count> all_options = [] {
+  std::array<Option, option_count> all{};
+  for (std::size_t i = 0; i < option_count; ++i) {
+    all[i] = option_table[i].option;
+  }
+  return all;
+}();
+
+constexpr const OptionEntry& entry_of(Option option) { return option_table[static_cast<std::size_t>(option)]; }
+/// "slices": a column of results.
+constexpr std::string_view name_of(Option option) {
+  return entry_of(option).key.substr(std::string_view("strategy.").size());
+}
 /// True for whole numbers, false for words.
-bool is_count(Option option);
+constexpr bool is_count(Option option) { return std::holds_alternative<CountOption>(entry_of(option).value); }
 /// The words of an option that is no count; the first is its default.
 std::vector<std::string_view> words_of(Option option);
 /// Its value: "4", "ring".

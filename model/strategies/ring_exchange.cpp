@@ -21,16 +21,17 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "model/strategies/partials_to_owners.h"
 #include "model/strategies/strategies.h"
+#include "model/strategies/strategy_parts.h"
 
 namespace commfuse {
 
 namespace {
 
 constexpr Lane copy_engine{LaneKind::copy, 0};
-
-}  // namespace
 
 Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
@@ -83,5 +84,35 @@ Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options) {
 Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options) {
   return partials_to_owners(stage, options, {.transfers = copy_engine});
 }
+
+OptionSet group_of_gather(SiteKind kind, const StrategyOptions&) {
+  return kind == SiteKind::ag_gemm ? OptionSet{Option::group} : OptionSet{};
+}
+
+std::vector<StrategyOptions> groups(const StrategyOptions& base, OptionSet fixed) {
+  return expanded({base}, fixed, Option::group, &StrategyOptions::group, {1, 2});
+}
+std::vector<StrategyOptions> all_groups(const StrategyOptions& base) {
+  return expanded({base}, {}, Option::group, &StrategyOptions::group, {1, 2, 3});
+}
+
+std::string group_in_words(const StrategyOptions& options) { return fmt::format("g={}", options.group); }
+
+}  // namespace
+
+constexpr Strategy ring_exchange_strategy{
+    .name = "ring_exchange",
+    .summary = "copy engines pass shards on, one or two a product (TransformerEngine)",
+    .exposed = "what a transfer is longer than a product; the first transfer when two go together",
+    .source = "TransformerEngine userbuffers, tp_comm_overlap method ring_exchange (g=2: aggregate)",
+    .uses = {Option::group},
+    .cuts = parts::one,
+    .ag_gemm = ring_exchange_ag_gemm,
+    .gemm_rs = ring_exchange_gemm_rs,
+    .relevant = group_of_gather,
+    .tried = groups,
+    .proved = all_groups,
+    .describe = group_in_words,
+};
 
 }  // namespace commfuse

@@ -11,11 +11,15 @@
 //             comm                                    |== all-reduce ==|            a activation, r residual, n norm
 //
 // Makespan C + T_coll (method.md 1.6), of one rank C.
+#include "model/strategies/generators.h"
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/rings.h"
 #include "model/strategies/strategies.h"
+#include "model/strategies/strategy_parts.h"
 
 namespace commfuse {
+
+namespace {
 
 Done serial_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
@@ -71,5 +75,29 @@ Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options) {
                                           .waits = {multiplied}});
   return {block.add_and_norm({LaneKind::compute, 0}, builder.whole(reduced), 0, builder.whole(stage.output), {summed})};
 }
+
+}  // namespace
+
+constexpr Strategy serial_strategy{
+    .name = "serial",
+    .summary = "the collective, then the product (or the reverse)",
+    .exposed = "the whole collective",
+    .source = "what every framework does without overlap",
+    .uses = {Option::regather},
+    .cuts = parts::one,
+    .ag_gemm = serial_ag_gemm,
+    .gemm_rs = serial_gemm_rs,
+    .mlp_ar = serial_mlp_ar,
+    .ag_gemm_backward = serial_ag_gemm_backward,
+    .gemm_rs_backward = serial_gemm_rs_backward,
+    .gemm_a2a = serial_gemm_a2a,
+    .attention_a2a = serial_attention_a2a,
+    .weight_ag_gemm = serial_weight_ag_gemm,
+    .gradient_rs = serial_gradient_rs,
+    .relevant = parts::with_regather<parts::no_options>,
+    .tried = parts::only,
+    .proved = parts::both_regathers<parts::only_this>,
+    .describe = parts::nothing,
+};
 
 }  // namespace commfuse

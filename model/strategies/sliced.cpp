@@ -18,10 +18,14 @@
 // A slice holds rows of every shard. `strided` products read and write them where they lie. `copied` ones work on rows
 // that lie together, as CoC does: before gemm_rs the whole input is shuffled into slices (shuffle_as_coc_all_gather),
 // after ag_gemm the whole output back into shards (shuffle_as_coc_reduce_scatter), one copy more, unless k = 1.
+#include <fmt/format.h>
+
+#include "model/strategies/generators.h"
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/rings.h"
 #include "model/strategies/slices.h"
 #include "model/strategies/strategies.h"
+#include "model/strategies/strategy_parts.h"
 
 namespace commfuse {
 
@@ -31,8 +35,6 @@ namespace {
 bool copies(const Stage& stage, const StrategyOptions& options) {
   return options.shuffles == Shuffles::copied && options.slices > 1 && !stage.attend;
 }
-
-}  // namespace
 
 Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options) {
   if (stage.ranks == 1) {
@@ -110,5 +112,55 @@ Done sliced_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   }
   return {block.add_and_norm({LaneKind::compute, 0}, builder.whole(reduced), 0, builder.whole(stage.output), summed)};
 }
+
+std::int32_t slices(const StrategyOptions& options) { return options.slices; }
+
+OptionSet slicing_options(SiteKind kind, const StrategyOptions& options) {
+  if (kind == SiteKind::ag_gemm_backward) {
+    return {};  // not sliced
+  }
+  const bool forward = kind == SiteKind::ag_gemm || kind == SiteKind::gemm_rs;
+  return forward && options.slices > 1 ? OptionSet{Option::slices, Option::shuffles} : OptionSet{Option::slices};
+}
+
+std::vector<StrategyOptions> slice_counts(const StrategyOptions& base, OptionSet fixed) {
+  // Every slice holds queries from all over the sequence: zig-zag would balance nothing.
+  return expanded(expanded({base}, fixed, Option::slices, &StrategyOptions::slices, {2, 4, 8}), fixed,
+                  Option::attention, &StrategyOptions::attention, {AttentionCut::whole, AttentionCut::by_query});
+}
+std::vector<StrategyOptions> all_slicings(const StrategyOptions& base) {
+  return parts::in_all_cuts(
+      expanded(expanded({base}, {}, Option::slices, &StrategyOptions::slices, {1, 2, 4, 8}), {}, Option::shuffles,
+               &StrategyOptions::shuffles, {Shuffles::strided, Shuffles::copied}),
+      {});
+}
+
+std::string slicing_in_words(const StrategyOptions& options) {
+  return fmt::format("k={}{}", options.slices, options.shuffles == Shuffles::copied ? ", copied" : "");
+}
+
+}  // namespace
+
+constexpr Strategy sliced_strategy{
+    .name = "sliced",
+    .summary = "k slices, the collective of one under the product of another (CoC, Megatron)",
+    .exposed = "the first gather or the last scatter, k latencies",
+    .source = "Ascend MindSpeed CoC (copied); Megatron-Core tp_comm_overlap, pipelined chunks (strided)",
+    .uses = {Option::slices, Option::shuffles, Option::regather, Option::attention},
+    .cuts = slices,
+    .ag_gemm = sliced_ag_gemm,
+    .gemm_rs = sliced_gemm_rs,
+    .mlp_ar = sliced_mlp_ar,
+    .ag_gemm_backward = sliced_ag_gemm_backward,
+    .gemm_rs_backward = sliced_gemm_rs_backward,
+    .gemm_a2a = sliced_gemm_a2a,
+    .attention_a2a = sliced_attention_a2a,
+    .weight_ag_gemm = sliced_weight_ag_gemm,
+    .gradient_rs = sliced_gradient_rs,
+    .relevant = parts::with_regather<slicing_options>,
+    .tried = slice_counts,
+    .proved = parts::both_regathers<all_slicings>,
+    .describe = slicing_in_words,
+};
 
 }  // namespace commfuse

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of strategies. A new one is one file with its generators, one declaration and one line in strategies.cpp.
+// What a strategy is, and the list of them.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,7 +54,41 @@ struct Strategy {
   }
 };
 
-std::span<const Strategy> strategies();
+// Each in a file of its own. A new one is that file, its declaration and its place in the list.
+extern const Strategy serial_strategy;
+extern const Strategy sliced_strategy;
+extern const Strategy looped_einsum_strategy;
+extern const Strategy async_tp_strategy;
+extern const Strategy ring_exchange_strategy;
+extern const Strategy tokenweave_strategy;
+extern const Strategy commfuse_strategy;
+extern const Strategy fused_kernel_strategy;
+
+/// In the order of every listing.
+inline constexpr std::array all_strategies{&serial_strategy,   &sliced_strategy,        &looped_einsum_strategy,
+                                           &async_tp_strategy, &ring_exchange_strategy, &tokenweave_strategy,
+                                           &commfuse_strategy, &fused_kernel_strategy};
+
+/// The same as a range of strategies.
+class Strategies {
+ public:
+  class Iterator {
+   public:
+    explicit Iterator(const Strategy* const* place) : place_(place) {}
+    const Strategy& operator*() const { return **place_; }
+    Iterator& operator++() {
+      ++place_;
+      return *this;
+    }
+    friend bool operator==(Iterator, Iterator) = default;
+
+   private:
+    const Strategy* const* place_;
+  };
+  [[nodiscard]] static Iterator begin() { return Iterator(all_strategies.data()); }
+  [[nodiscard]] static Iterator end() { return Iterator(all_strategies.data() + all_strategies.size()); }
+};
+inline Strategies strategies() { return {}; }
 
 /// nullptr when there is none of that name.
 const Strategy* find_strategy(std::string_view name);
@@ -85,46 +120,5 @@ std::vector<StrategyOptions> schedules_to_try(const Strategy& strategy, std::spa
 /// Every distinct schedule for these sites that is proved on so many ranks; none where the strategy does not apply.
 std::vector<StrategyOptions> schedules_to_prove(const Strategy& strategy, std::span<const SiteKind> kinds,
                                                 std::int32_t ranks, const StrategyOptions& base = {});
-
-// The generators, one file each.
-Done serial_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done serial_gemm_rs(const Stage& stage, const StrategyOptions& options);
-Done sliced_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done sliced_gemm_rs(const Stage& stage, const StrategyOptions& options);
-Done fuse_ag_ring(const Stage& stage, const StrategyOptions& options);
-Done fuse_ag_direct(const Stage& stage, const StrategyOptions& options);
-Done fuse_ag_nested(const Stage& stage, const StrategyOptions& options);
-Done fuse_rs_ring(const Stage& stage, const StrategyOptions& options);
-Done fuse_rs_direct(const Stage& stage, const StrategyOptions& options);
-Done serial_mlp_ar(const Stage& stage, const StrategyOptions& options);
-Done sliced_mlp_ar(const Stage& stage, const StrategyOptions& options);
-Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options);
-Done looped_einsum_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done looped_einsum_gemm_rs(const Stage& stage, const StrategyOptions& options);
-Done async_tp_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done async_tp_gemm_rs(const Stage& stage, const StrategyOptions& options);
-Done ring_exchange_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done ring_exchange_gemm_rs(const Stage& stage, const StrategyOptions& options);
-Done fused_kernel_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done fused_kernel_gemm_rs(const Stage& stage, const StrategyOptions& options);
-Done serial_ag_gemm_backward(const Stage& stage, const StrategyOptions& options);
-Done serial_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
-Done sliced_ag_gemm_backward(const Stage& stage, const StrategyOptions& options);
-Done sliced_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
-Done fuse_ag_gemm_backward(const Stage& stage, const StrategyOptions& options);
-Done fuse_gemm_rs_backward(const Stage& stage, const StrategyOptions& options);
-Done serial_gemm_a2a(const Stage& stage, const StrategyOptions& options);
-Done serial_attention_a2a(const Stage& stage, const StrategyOptions& options);
-Done sliced_gemm_a2a(const Stage& stage, const StrategyOptions& options);
-Done sliced_attention_a2a(const Stage& stage, const StrategyOptions& options);
-Done fuse_gemm_a2a(const Stage& stage, const StrategyOptions& options);
-Done fuse_attention_a2a(const Stage& stage, const StrategyOptions& options);
-Done serial_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done serial_gradient_rs(const Stage& stage, const StrategyOptions& options);
-Done sliced_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done sliced_gradient_rs(const Stage& stage, const StrategyOptions& options);
-Done fuse_weight_ag_gemm(const Stage& stage, const StrategyOptions& options);
-Done fuse_gradient_rs(const Stage& stage, const StrategyOptions& options);
-Done fuse_rs_nested(const Stage& stage, const StrategyOptions& options);
 
 }  // namespace commfuse

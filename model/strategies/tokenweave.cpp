@@ -14,8 +14,11 @@
 // collectives as this machine's.
 #include "model/strategies/mlp_block.h"
 #include "model/strategies/strategies.h"
+#include "model/strategies/strategy_parts.h"
 
 namespace commfuse {
+
+namespace {
 
 Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   ProgramBuilder& builder = stage.builder;
@@ -52,5 +55,22 @@ Done tokenweave_mlp_ar(const Stage& stage, const StrategyOptions& options) {
   }
   return done;
 }
+
+std::int32_t two(const StrategyOptions&) { return 2; }
+
+}  // namespace
+
+constexpr Strategy tokenweave_strategy{
+    .name = "tokenweave",
+    .summary = "two halves of the tokens, the all-reduce of one under the MLP of the other",
+    .exposed = "the all-reduce of the last half",
+    .source = "TokenWeave, arXiv 2505.11329",
+    .cuts = two,
+    .mlp_ar = tokenweave_mlp_ar,
+    .relevant = parts::no_options,
+    .tried = parts::only,
+    .proved = parts::only_this,
+    .describe = parts::nothing,
+};
 
 }  // namespace commfuse

@@ -106,9 +106,9 @@ std::string megatron_yaml(const PlanSpace& space, const TrainingPlan& plan) {
                    .ranks = static_cast<std::int32_t>(plan.tensor),
                    .tokens = plan.tokens_per_pass(),
                    .dtype = plan.dtype,
-                   .strategy = find_strategy("ring_exchange")};
+                   .strategy = &ring_exchange_strategy};
     const SiteTime ring = times.of(site);
-    site.strategy = find_strategy("sliced");
+    site.strategy = &sliced_strategy;
     text += knob_yaml(knob, ring, times.of(site), ctas);
   }
   for (const char* name : {"proj_dgrad", "fc2_dgrad"}) {
@@ -136,7 +136,7 @@ std::string mindspeed_arguments(const PlanSpace& space, const Tuning& tuning) {
                                     .ranks = static_cast<std::int32_t>(plan.tensor),
                                     .tokens = plan.tokens_per_pass(),
                                     .dtype = plan.dtype,
-                                    .strategy = find_strategy("sliced")});
+                                    .strategy = &sliced_strategy});
     by_parts[site.options.slices] += site.time;
   }
   const auto most = std::ranges::max_element(by_parts, {}, [](const auto& parts) { return parts.second; });

@@ -51,7 +51,7 @@ Program lab_program(const LabWorkload& lab) {
     case LabPattern::fuse_ag: break;
   }
   const Operation site{lab.name, {{.name = lab.name, .kind = SiteKind::ag_gemm, .contraction = "k", .columns = "n"}}};
-  return generate(site, Mesh{{{"rank", lab.ranks}}}, 0, *find_strategy("commfuse"), {.form = Form::ring});
+  return generate(site, Mesh{{{"rank", lab.ranks}}}, 0, commfuse_strategy, {.form = Form::ring});
 }
 
 namespace {

@@ -109,8 +109,6 @@ double confidence_of(const PlanFile& file, const RunSpread& spread) {
 
 }  // namespace
 
-std::vector<const Strategy*> only(std::string_view name) { return {find_strategy(name)}; }
-
 RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus, double tokens_per_second) {
   return {.tokens = file.tokens,
           .tokens_per_second = tokens_per_second,

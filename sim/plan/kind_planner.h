@@ -21,9 +21,6 @@ namespace commfuse {
 /// Behind every interval.
 inline constexpr std::size_t interval_draws = 2000;
 
-/// One strategy, by its name, at all sites.
-std::vector<const Strategy*> only(std::string_view name);
-
 /// What a plan's terms make of so many GPUs at such a rate.
 RunTerms terms_of(const PlanFile& file, const GpuOffer& offer, std::int64_t gpus, double tokens_per_second);
 

@@ -45,15 +45,15 @@ WhatIf WhatIfs::changed(std::string change, const TrainingPlan& layout, double s
 }
 
 void WhatIfs::add_schedules(std::vector<WhatIf>& found) {
-  const auto add = [&](std::string change, std::string_view strategy) {
-    if (const auto layout = planner_.search().fastest(answer_.gpus, only(strategy))) {
+  const auto add = [&](std::string change, const Strategy& strategy) {
+    if (const auto layout = planner_.search().fastest(answer_.gpus, {&strategy})) {
       found.push_back(changed(std::move(change), layout->plan, to_seconds(layout->step.time),
                               terms(layout->step.tokens_per_second)));
     }
   };
-  add("serial collectives", "serial");
-  add("data slicing (CoC)", "sliced");
-  add("CommFuse at every site", "commfuse");
+  add("serial collectives", serial_strategy);
+  add("data slicing (CoC)", sliced_strategy);
+  add("CommFuse at every site", commfuse_strategy);
 }
 
 double WhatIfs::rate_slowed(double slowdown) {

@@ -88,7 +88,7 @@ void require_whole_queries(const ScheduleFile& file) {
 void find_scope(HandWritten& schedule) {
   const Mesh mesh{{{"tp", schedule.ranks()}}};
   const auto does_the_work = [&](Scope scope, bool gated) {
-    return work_of(generate(operation_of(scope, gated), mesh, 0, *find_strategy("serial"), {})) == schedule.work;
+    return work_of(generate(operation_of(scope, gated), mesh, 0, serial_strategy, {})) == schedule.work;
   };
   for (const Scope scope : all_scopes) {
     const bool gated = does_the_work(scope, true);

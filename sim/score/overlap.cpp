@@ -69,8 +69,8 @@ Times ag_gemm(Context& context, const Machine& machine, int ranks, std::int64_t 
   const GemmSize size{.m = tokens, .n = columns, .k = contraction};
   const StrategyOptions fused{.sub_slices = 8};
   return {.product_us = to_microseconds(estimate_gemm(machine.accelerator, size, machine.accelerator.sms).time),
-          .serial_us = makespan_us(context.predictor.predict(point, *find_strategy("serial"), {})),
-          .overlapped_us = makespan_us(context.predictor.predict(point, *find_strategy("fused_kernel"), fused)) +
+          .serial_us = makespan_us(context.predictor.predict(point, serial_strategy, {})),
+          .overlapped_us = makespan_us(context.predictor.predict(point, fused_kernel_strategy, fused)) +
                            symmetric_memory.overhead_us};
 }
 

@@ -106,7 +106,7 @@ struct GptColumns {
                 .gradient_dtype = DType::fp16,
                 .overlap_gradients = false};
     one.framework = vtrain_framework();
-    one.strategy = find_strategy("serial");
+    one.strategy = &serial_strategy;
     one.gpus_differ = false;  // its times are sums, without any spread
     return one;
   }
@@ -242,7 +242,7 @@ void score_weak_scaling(const Table& table, Context& context, Tally& tally) {
     one.plan.data = row.count(table.column("dp"), most_gpus);
     one.plan.global_batch = row.count(table.column("batch"));
     one.plan.seq = seq;
-    one.strategy = find_strategy("sliced");
+    one.strategy = &sliced_strategy;
     const double tflops = row.amount(rate);
     if (!tally.takes(row, true)) {
       continue;
@@ -278,7 +278,7 @@ void score_llama_steps(const Table& table, Context& context, Tally& tally) {
     one.plan.data = std::max<std::int64_t>(1, gpus / (one.plan.tensor * one.plan.context * one.plan.pipeline));
     one.plan.global_batch = one.plan.data * row.count(table.column("batch_per_dp"));
     one.plan.seq = row.count(table.column("seq"));
-    one.strategy = find_strategy("serial");
+    one.strategy = &serial_strategy;
     const double tflops = row.amount(rate);
     const double measured_mfu = row.amount(mfu) / 100.0;
     if (!tally.takes(row, true)) {
@@ -339,7 +339,7 @@ class Recipes {
     if (recipe.why_not.empty()) {
       read_plan(row, recipe.step.plan);
       recipe.step.plan.dtype = is_bf16(row) ? DType::bf16 : DType::fp8;
-      recipe.step.strategy = find_strategy("sliced");
+      recipe.step.strategy = &sliced_strategy;
     }
     return recipe;
   }

@@ -171,7 +171,7 @@ std::vector<const Strategy*> strategies_of(const Settings& settings, const Train
                               : ("," + list + ",").find(fmt::format(",{},", strategy.name)) != std::string::npos;
     // Without a collective beside a product every strategy is the same.
     const bool differs =
-        plan.sequence_parallel || has_ulysses_sites(plan) || list != "all" || strategy.name == "serial";
+        plan.sequence_parallel || has_ulysses_sites(plan) || list != "all" || &strategy == &serial_strategy;
     if (is_named && differs) {
       chosen_ones.push_back(&strategy);
     }

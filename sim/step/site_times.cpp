@@ -130,7 +130,7 @@ std::vector<SampledSite> SiteTimes::sampled(const SitePoint& point, std::span<co
   std::vector<SampledSite> sampled;
   std::optional<Duration> least_p99;
   for (const Prediction& one : candidates) {
-    if (one.strategy->name == "serial" || !least_p99 || makespan(one) <= *least_p99) {
+    if (one.strategy == &serial_strategy || !least_p99 || makespan(one) <= *least_p99) {
       sampled.push_back({time_of(one), predictor_.sampled(at, one)});
       least_p99 = std::min(least_p99.value_or(Duration::max()), sampled.back().times.p99);
     }

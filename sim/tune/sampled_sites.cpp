@@ -88,7 +88,7 @@ class Chooser {
 
   static SampledSite serial_of(const std::vector<Candidate>& all) {
     const auto serial = std::find_if(
-        all.begin(), all.end(), [](const Candidate& one) { return one.sampled.schedule.strategy->name == "serial"; });
+        all.begin(), all.end(), [](const Candidate& one) { return one.sampled.schedule.strategy == &serial_strategy; });
     check(serial != all.end(), "serial is among the strategies");
     return serial->sampled;
   }

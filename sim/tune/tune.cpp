@@ -190,7 +190,7 @@ std::vector<TunedSite> tune_sites(const StepPoint& point, SiteTimes& times, Stru
   std::vector<TunedSite> sites;
   for (const LayerSite& of : layer_sites(*point.model, point.plan)) {
     SitePoint site = site_point(point.plan, of.shape, of.scope);
-    site.strategy = find_strategy("serial");
+    site.strategy = &serial_strategy;
     TunedSite tuned{.name = of.name, .scope = of.scope, .shape = of.shape, .serial = times.of(site)};
     tuned.best = times.fastest(site, all);
     tuned.calculon = calculon_forms(tuned.serial.compute, tuned.serial.time - tuned.serial.compute, point.plan.tensor);
@@ -231,7 +231,7 @@ Tuning tune(const PlanSpace& space, const TuneOptions& options) {
   tuning.best.resize(std::min(tuning.best.size(), options.keep));
   point.plan = tuning.best.front().plan;
   choose_single(point, times, tuning);
-  point.strategies = {find_strategy("serial")};
+  point.strategies = {&serial_strategy};
   tuning.serial = predict_step(point, times);
   point.strategies = strategies_for_steps();
   SiteTimes compute_alone(structures, *space.machine, SiteTimes::Counts::compute);

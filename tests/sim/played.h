@@ -36,7 +36,7 @@ struct ShardCosts {
 /// On a flat ring, or on nested ones where the options ask for them.
 inline Program one_site_of(SiteKind kind, std::int32_t ranks, const StrategyOptions& options) {
   const Operation operation{"site", {{.name = "site", .kind = kind, .contraction = "k", .columns = "n"}}};
-  return generate(operation, ranks, *find_strategy("commfuse"), options);
+  return generate(operation, ranks, commfuse_strategy, options);
 }
 
 inline Program one_site(const char* strategy, SiteKind kind, std::int32_t ranks, const StrategyOptions& options = {}) {

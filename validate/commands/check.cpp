@@ -96,7 +96,7 @@ std::vector<const Strategy*> strategies_of(const std::string& list) {
   }
   std::vector<const Strategy*> result;
   for (const std::size_t place : chosen("--strategy", list, names, "strategies")) {
-    result.push_back(&strategies()[place]);
+    result.push_back(all_strategies[place]);
   }
   return result;
 }

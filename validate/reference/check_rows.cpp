@@ -7,6 +7,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/columns.h"
@@ -20,7 +22,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct Column {
-  const char* name;
+  std::string_view name;
   Json (*value)(const CheckResult&);
 };
 
@@ -70,7 +72,7 @@ Json option(const CheckResult& result) {
   return is_count(which) ? Json(std::stoll(text)) : Json(text);
 }
 
-constexpr std::array columns{
+constexpr std::array columns_before{
     Column{"schema", [](const CheckResult&) { return Json("commfuse.check/1"); }},
     Column{"operation", [](const CheckResult& r) { return Json(operation_of(r)); }},
     Column{"ranks", [](const CheckResult& r) { return Json(r.point.ranks); }},
@@ -78,18 +80,9 @@ constexpr std::array columns{
     Column{"seed", [](const CheckResult& r) { return Json(r.point.seed); }},
     Column{"strategy", [](const CheckResult& r) { return Json(strategy_of(r)); }},
     Column{"file", [](const CheckResult& r) { return r.point.file ? Json(r.point.file->name()) : Json(); }},
-    Column{"slices", option<Option::slices>},
-    Column{"sub_slices", option<Option::sub_slices>},
-    Column{"form", option<Option::form>},
-    Column{"add_lane", option<Option::add_lane>},
-    Column{"sum", option<Option::sum>},
-    Column{"lanes", option<Option::lanes>},
-    Column{"directions", option<Option::directions>},
-    Column{"group", option<Option::group>},
-    Column{"inner", option<Option::inner>},
-    Column{"attention", option<Option::attention>},
-    Column{"shuffles", option<Option::shuffles>},
-    Column{"regather", option<Option::regather>},
+};
+
+constexpr std::array columns_after{
     Column{"ops", [](const CheckResult& r) { return Json(r.ops); }},
     Column{"ok", [](const CheckResult& r) { return Json(r.ok()); }},
     Column{"proved", [](const CheckResult& r) { return Json(r.findings.empty()); }},
@@ -107,6 +100,15 @@ constexpr std::array columns{
     Column{"same_order_elements", of_level<&Verdict::same_order, &Tally::elements>},
     Column{"same_order_wrong", of_level<&Verdict::same_order, &Tally::wrong>},
 };
+
+constexpr auto columns = []<std::size_t... place>(std::index_sequence<place...>) {
+  std::array<Column, columns_before.size() + option_count + columns_after.size()> all{};
+  auto next = std::copy(columns_before.begin(), columns_before.end(), all.begin());
+  ((*next++ = Column{name_of(all_options[place]), option<all_options[place]>}), ...);
+  std::copy(columns_after.begin(), columns_after.end(), next);
+  return all;
+}
+(std::make_index_sequence<option_count>{});
 
 std::string csv_cell(const Json& value) {
   if (!value.is_string()) {

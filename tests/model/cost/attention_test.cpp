@@ -142,7 +142,7 @@ TEST(AttentionTime, OfTheSlicesIsNoLessThanThatOfTheWhole) {
 struct Priced {
   Priced(std::int32_t ranks, AttentionCut cut, const Machine& machine, const PriceOptions& options = {},
          std::int64_t seq = 65536)
-      : program(generate(operation_of(Scope::attention, true), ranks, *find_strategy("commfuse"),
+      : program(generate(operation_of(Scope::attention, true), ranks, commfuse_strategy,
                          {.form = Form::direct, .attention = cut})),
         sizes(bind_sizes(program, quantities_of(llama(), {.batch = 2, .seq = seq}))),
         costs(price(program, meetings_of(program, Order(program, 0)), sizes, machine, options)) {}
@@ -250,7 +250,7 @@ TEST(PriceByQuery, AcrossNodesHasPairsAndPositions) {
   const Machine cluster = load_machine(COMMFUSE_SOURCE_DIR "/configs/clusters/dgx-h100-x2.yaml");
   Transformer model = llama();
   model.kv_heads = 16;
-  const Program program = generate(operation_of(Scope::attention, true), 16, *find_strategy("commfuse"),
+  const Program program = generate(operation_of(Scope::attention, true), 16, commfuse_strategy,
                                    {.form = Form::direct, .attention = AttentionCut::by_query});
   const Sizes sizes = bind_sizes(program, quantities_of(model, {.seq = 65536}));
   const Costs costs = price(program, meetings_of(program, Order(program, 0)), sizes, cluster, {});

@@ -91,7 +91,7 @@ TEST(CutBound, AKernelTakesWhatItsBusiestWireDoesAtItsRate) {
 TEST(CutBound, SumsInAKernelCrossOnce) {
   const Machine tree = wired(test::pcie_tree());
   const Program program =
-      generate(operation_of(Scope::down, false), 8, *find_strategy("fused_kernel"), {.sub_slices = 2});
+      generate(operation_of(Scope::down, false), 8, fused_kernel_strategy, {.sub_slices = 2});
   const std::vector<KernelSet> sets = kernel_sets_of(program);
   ASSERT_EQ(sets.size(), 2U);
   const CountedWires wires(program, tree);

@@ -26,7 +26,7 @@ Machine mesh_of_wires() {
 /// Gate and up of Llama-3.1-70B, 32K tokens.
 struct Priced {
   Priced(std::int32_t ranks, const StrategyOptions& options, const Machine& on, const PriceOptions& how = {})
-      : program(generate(operation_of(Scope::gate_up, true), ranks, *find_strategy("commfuse"), options)),
+      : program(generate(operation_of(Scope::gate_up, true), ranks, commfuse_strategy, options)),
         sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
                                                 {.seq = 32768}))),
         costs(price(program, meetings_of(program, Order(program, 0)), sizes, on, how)) {}
@@ -202,7 +202,7 @@ TEST(Wires, ThatAreSharedAreLeantOn) {
 }
 
 TEST(Wires, SixtyFourRanksOnSixtyThreeLanesArePricedAtOnce) {
-  const Program program = generate(operation_of(Scope::gate_up, true), 64, *find_strategy("commfuse"), direct(63));
+  const Program program = generate(operation_of(Scope::gate_up, true), 64, commfuse_strategy, direct(63));
   const std::vector<Meetings> meetings = meetings_of(program, Order(program, 0));
   for (std::size_t op = 0; op < program.ops.size(); ++op) {
     EXPECT_EQ(meetings[op].rivals.size(), program.ops[op].kind == OpKind::exchange ? 62U : 0U);

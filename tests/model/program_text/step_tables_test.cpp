@@ -110,7 +110,7 @@ TEST(StepTables, FuseAllToAllGivesEachRankItsHeadsAndThenItsTokens) {
 
 /// On four ranks, nested ones where the options say so.
 void expect_table(const char* name, Scope scope, const StrategyOptions& options) {
-  const std::string table = step_table(generate(operation_of(scope, true), 4, *find_strategy("commfuse"), options));
+  const std::string table = step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
   EXPECT_EQ(table, golden_text(name, table));
 }
 

@@ -96,7 +96,7 @@ TEST(ScheduleText, AScheduleAlongOneOfTwoAxesReadsBack) {
 //   comm     r  ->      idle
 //   compute  shard r    shard r-1
 TEST(ScheduleText, ReadsLikeTheFigure) {
-  const Program ring = generate({"qkv", {qkv}}, Mesh{{{"tp", 2}}}, 0, *find_strategy("commfuse"), {});
+  const Program ring = generate({"qkv", {qkv}}, Mesh{{{"tp", 2}}}, 0, commfuse_strategy, {});
   EXPECT_EQ(to_text(ring), R"(schema: commfuse.schedule/1
 name: "commfuse (ring) qkv"
 mesh: {tp: 2}

@@ -129,7 +129,7 @@ TEST(CheckProgram, PassesEveryScheduleAlongEitherAxisOfATwoAxisMesh) {
 }
 
 TEST(CheckProgram, Passes256RanksOfFuseRs) {
-  const Strategy& commfuse = *find_strategy("commfuse");
+  const Strategy& commfuse = commfuse_strategy;
   for (const StrategyOptions& options : distinct(commfuse, kinds_of(Scope::down), commfuse.variants({}), 256)) {
     const Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 256}}}, 0, commfuse, options);
     EXPECT_TRUE(check_program(program).ok());
@@ -774,7 +774,7 @@ TEST(CheckProgram, FindsAMaskThatTheOperationDoesNotHave) {
 }
 
 TEST(CheckProgram, AttentionTakesSequencesAndHeadsFromTheSameDimensionsEverywhere) {
-  Program program = generate(operation_of(Scope::attention, true), Mesh{{{"tp", 2}}}, 0, *find_strategy("serial"), {});
+  Program program = generate(operation_of(Scope::attention, true), Mesh{{{"tp", 2}}}, 0, serial_strategy, {});
   for (Shape& shape : program.unfused) {
     if (auto* attention = std::get_if<AttentionShape>(&shape)) {
       std::swap(attention->batch, attention->head);

@@ -85,8 +85,8 @@ TEST(Mutations, OfEveryProvedScheduleOfFourRanksAreCaughtOrProvedEquivalent) {
   MutationReport report;
   for (const Scope scope : {Scope::qkv, Scope::down}) {
     const Operation operation = operation_of(scope, true);
-    for (const StrategyOptions& options : schedules_to_prove(*find_strategy("commfuse"), kinds_of(operation), 4)) {
-      report += mutate(generate(operation, 4, *find_strategy("commfuse"), options),
+    for (const StrategyOptions& options : schedules_to_prove(commfuse_strategy, kinds_of(operation), 4)) {
+      report += mutate(generate(operation, 4, commfuse_strategy, options),
                        [](Fate fate) { return fate == Fate::survived; });
     }
   }

@@ -61,7 +61,7 @@ void for_each_schedule(const Mesh& mesh, int axis, const Visit& visit,
 /// Rings inside nodes and between them: rows by 3*node+tp.
 template <class Visit>
 void for_each_nested_schedule(std::int32_t ranks, const Visit& visit) {
-  const Strategy& commfuse = *find_strategy("commfuse");
+  const Strategy& commfuse = commfuse_strategy;
   for (const Scope scope : {Scope::gate_up, Scope::down, Scope::mlp}) {
     for (const StrategyOptions& options : schedules_to_prove(commfuse, kinds_of(scope), ranks)) {
       if (options.inner > 1 && mesh_of(ranks, options).axes.size() == 2) {
@@ -705,7 +705,7 @@ TEST(Symmetry, IsNotSeenWhereKeysMoveOutOfStepWithTheSequence) {
 // --- what it is for ------------------------------------------------------------------------------------------------
 
 TEST(CheckProgram, Passes65536RanksOfFuseAgAndFuseRs) {
-  const Strategy& commfuse = *find_strategy("commfuse");
+  const Strategy& commfuse = commfuse_strategy;
   for (const Scope scope : {Scope::gate_up, Scope::down}) {
     for (const Form form : {Form::ring, Form::direct}) {
       const Program program = generate(operation_of(scope, true), Mesh{{{"tp", 65536}}}, 0, commfuse, {.form = form});
@@ -715,7 +715,7 @@ TEST(CheckProgram, Passes65536RanksOfFuseAgAndFuseRs) {
 }
 
 TEST(CheckProgram, FindsOnRankZeroWhatIsWrongOnMoreRanksThanItCanHold) {
-  const Strategy& commfuse = *find_strategy("commfuse");
+  const Strategy& commfuse = commfuse_strategy;
   Program program = generate(operation_of(Scope::down, true), Mesh{{{"tp", 16384}}}, 0, commfuse, {});
   program.ops[1].waits.count = 0;  // sends the first partial product while it may still be computed
   const CheckReport report = check_program(program);

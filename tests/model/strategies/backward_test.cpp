@@ -38,7 +38,7 @@ TEST(Backward, EveryScheduleIsProvedAndReadsBack) { expect_proved_and_read_back(
 // Step tables for N = 4; the golden texts were checked by hand, cell by cell, against the pictures of
 // fuse_ag_gemm_backward.cpp and fuse_gemm_rs_backward.cpp.
 std::string fused(Scope scope, const StrategyOptions& options) {
-  return step_table(generate(operation_of(scope, true), 4, *find_strategy("commfuse"), options));
+  return step_table(generate(operation_of(scope, true), 4, commfuse_strategy, options));
 }
 
 TEST(Backward, ColumnRingTakesTurnsWithItsGatherAndLeavesTheLastStepToTheGradient) {

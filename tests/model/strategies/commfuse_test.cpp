@@ -18,7 +18,7 @@ constexpr std::array ag_gemm{SiteKind::ag_gemm};
 constexpr std::array gemm_rs{SiteKind::gemm_rs};
 constexpr std::array both{SiteKind::ag_gemm, SiteKind::gemm_rs};
 
-const Strategy& commfuse() { return *find_strategy("commfuse"); }
+const Strategy& commfuse() { return commfuse_strategy; }
 
 StrategyOptions settled(const StrategyOptions& options, std::int32_t ranks) {
   return canonical(commfuse(), both, options, ranks);

@@ -41,12 +41,12 @@ TEST(ShardAxes, OfAFlatRingRepeatAlongTheOtherAxis) {
 
 TEST(NestedRings, AreProvedForNodesOfAllSizes) {
   for (const Scope scope : all_scopes) {
-    if (!applies(*find_strategy("commfuse"), kinds_of(scope))) {
+    if (!applies(commfuse_strategy, kinds_of(scope))) {
       continue;
     }
     for (const auto& [nodes, inner] : {std::pair{2, 2}, {3, 2}, {2, 3}, {5, 3}, {4, 4}, {2, 8}}) {
       for (const LaneKind add_lane : {LaneKind::compute, LaneKind::aux}) {
-        const Program program = generate(operation_of(scope, true), nodes * inner, *find_strategy("commfuse"),
+        const Program program = generate(operation_of(scope, true), nodes * inner, commfuse_strategy,
                                          {.add_lane = add_lane, .inner = inner});
         EXPECT_TRUE(check_program(program).ok()) << program.name << ", " << nodes << " nodes";
       }
@@ -56,9 +56,9 @@ TEST(NestedRings, AreProvedForNodesOfAllSizes) {
 
 TEST(NestedRings, AreForTheRingFormOnly) {
   const Program program =
-      generate(operation_of(Scope::qkv, true), 8, *find_strategy("commfuse"), {.form = Form::direct, .inner = 4});
+      generate(operation_of(Scope::qkv, true), 8, commfuse_strategy, {.form = Form::direct, .inner = 4});
   EXPECT_EQ(program.mesh, (Mesh{{{"tp", 8}}}));
-  EXPECT_EQ(generate(operation_of(Scope::qkv, true), 8, *find_strategy("sliced"), {.inner = 4}).mesh.axes.size(), 1U);
+  EXPECT_EQ(generate(operation_of(Scope::qkv, true), 8, sliced_strategy, {.inner = 4}).mesh.axes.size(), 1U);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ TEST(ScheduleJson, IsReadBackAsTheSameProgram) {
 }
 
 TEST(ScheduleJson, HasTheKeysOfTheText) {
-  const Strategy& ring = *find_strategy("commfuse");
+  const Strategy& ring = commfuse_strategy;
   const Program program = generated(Scope::down, 4, ring, {});
   const auto json = nlohmann::ordered_json::parse(schedule_json(program));
   std::vector<std::string> keys;
@@ -44,7 +44,7 @@ TEST(ScheduleJson, HasTheKeysOfTheText) {
 }
 
 TEST(ScheduleJson, ANameMayHoldWhatJsonEscapes) {
-  Program program = generated(Scope::qkv, 2, *find_strategy("serial"), {});
+  Program program = generated(Scope::qkv, 2, serial_strategy, {});
   program.name = "a \"quoted\" \\ name with \u00e9 and true";
   EXPECT_EQ(parse_program(schedule_json(program), "schedule.json"), program);
   program.name = "12";  // a name, not a number
@@ -53,7 +53,7 @@ TEST(ScheduleJson, ANameMayHoldWhatJsonEscapes) {
 }
 
 TEST(ScheduleJson, AMistakeInJsonHasItsPlace) {
-  std::string text = schedule_json(generated(Scope::qkv, 2, *find_strategy("serial"), {}));
+  std::string text = schedule_json(generated(Scope::qkv, 2, serial_strategy, {}));
   const std::size_t at = text.find("\"op\":\"collective\"");
   ASSERT_NE(at, std::string::npos) << text;
   text.replace(at, 17, "\"op\":\"colective\"");

@@ -115,7 +115,7 @@ TEST(FluidMachine, TransfersBetweenTheRootsOfATreeShareTheirWire) {
 /// Interference as it turns out is never worse than wherever it may be.
 TEST(FluidMachine, DynamicIsBetweenNoneAndStatic) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
-  const Program made = generate(operation_of(Scope::mlp, true), 8, *find_strategy("commfuse"), {});
+  const Program made = generate(operation_of(Scope::mlp, true), 8, commfuse_strategy, {});
   const auto program = std::make_shared<const Program>(made);
   const Sizes sizes = bind_sizes(
       *program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"), {.seq = 32768}));

@@ -28,7 +28,7 @@ struct Causal {
 
   Causal(std::int32_t ranks, AttentionCut cut, Duration transfer)
       : program(std::make_shared<const Program>(
-            generate(operation_of(Scope::attention, true), ranks, *find_strategy("commfuse"), direct(cut)))),
+            generate(operation_of(Scope::attention, true), ranks, commfuse_strategy, direct(cut)))),
         costs(costs_of(*program, {.exchange = transfer})) {
     for (Rank rank = 0; rank < ranks; ++rank) {
       for (std::size_t op = 0; op < program->ops.size(); ++op) {
@@ -114,7 +114,7 @@ Point point(Scope scope, std::int32_t ranks, std::int64_t seq) {
 TEST(CausalSlices, ZigZagWinsWhereComputeIsLong) {
   StructureCache structures;
   Predictor predictor(structures);
-  const Strategy& commfuse = *find_strategy("commfuse");
+  const Strategy& commfuse = commfuse_strategy;
   for (const Scope scope : {Scope::attention, Scope::layer}) {
     for (const std::int32_t ranks : {2, 4, 8}) {
       const Point here = point(scope, ranks, 65536);
@@ -129,9 +129,9 @@ TEST(CausalSlices, ZigZagWinsWhereComputeIsLong) {
 TEST(CausalSlices, OfUlyssesAreNoLongerThanOneRanksTokens) {
   StructureCache structures;
   Predictor predictor(structures);
-  const Strategy& commfuse = *find_strategy("commfuse");
+  const Strategy& commfuse = commfuse_strategy;
   const Prediction fused = predictor.predict(point(Scope::ulysses, 8, 65536), commfuse, {});
-  const Prediction serial = predictor.predict(point(Scope::ulysses, 8, 65536), *find_strategy("serial"), {});
+  const Prediction serial = predictor.predict(point(Scope::ulysses, 8, 65536), serial_strategy, {});
   EXPECT_LT(fused.analysis.critical.makespan, serial.analysis.critical.makespan);
   EXPECT_EQ(fused.analysis.critical.compute, serial.analysis.critical.compute);
 }
@@ -153,7 +153,7 @@ TEST(Ulysses, MovesOneBlockOfHeadsAndTokensAStep) {
   StructureCache structures;
   Predictor predictor(structures);
   const Point here = point(Scope::ulysses, 8, 65536);
-  const Prediction fused = predictor.predict(here, *find_strategy("commfuse"), {});
+  const Prediction fused = predictor.predict(here, commfuse_strategy, {});
   const Program& program = fused.structure->program();
   const Sizes sizes = bind_sizes(program, quantities_of(here.model, here.load()));
   const Costs costs = price(program, fused.structure->meetings, sizes, here.machine, here.price);

@@ -220,7 +220,7 @@ TEST(ClosedForms, TokenWeaveHidesAllButTheLastAllReduce) {
                         {.gemm = c, .collective = r, .elementwise = a});
     const Duration alone = m + a + a;
     EXPECT_EQ(played.makespan(), ranks == 1 ? alone : m + std::max(m, f) + f);
-    const Played chain(generate(operation_of(Scope::mlp_ar, true), ranks, *find_strategy("tokenweave"), {}),
+    const Played chain(generate(operation_of(Scope::mlp_ar, true), ranks, tokenweave_strategy, {}),
                        {.gemm = c, .collective = r, .elementwise = a});
     EXPECT_EQ(chain.makespan(), ranks == 1 ? 2 * alone : m + 3 * std::max(m, f) + f);
   });

@@ -131,7 +131,7 @@ TEST(FoldedPoints, OfDirectFormsAreThoseOfAllRanks) {
     point.seq = seq;
     point.price.interference = Interference::dynamic;
     const StrategyOptions options{.form = Form::direct, .lanes = 4};
-    const std::optional<Both> it = both(predictor, point, *find_strategy("commfuse"), options);
+    const std::optional<Both> it = both(predictor, point, commfuse_strategy, options);
     ASSERT_TRUE(it);
     expect_same(*it, "seq " + std::to_string(seq));
   }

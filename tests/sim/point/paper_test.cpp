@@ -31,7 +31,7 @@ class PaperTable1 : public testing::Test {
 };
 
 TEST_F(PaperTable1, TheVanillaRowIsWhatWasFitted) {
-  const Prediction serial = predictor_.predict(point(), *find_strategy("serial"), {});
+  const Prediction serial = predictor_.predict(point(), serial_strategy, {});
   EXPECT_NEAR(to_seconds(serial.analysis.critical.makespan) * 1e3, 122.3, 0.1);
   EXPECT_NEAR(to_seconds(serial.analysis.critical.exposed) * 1e3, 43.8, 0.1);
 }
@@ -43,7 +43,7 @@ TEST_F(PaperTable1, SlicingByEightIsWithinTwoPercent) {
 }
 
 TEST_F(PaperTable1, CommFuseIsWithinThreePercent) {
-  EXPECT_NEAR(predicted("commfuse", find_strategy("commfuse")->variants({})) / 77.1, 1.0, 0.03);
+  EXPECT_NEAR(predicted("commfuse", commfuse_strategy.variants({})) / 77.1, 1.0, 0.03);
 }
 
 /// Table 3: as many tokens in sequences of 1K to 16K, so one piece of work and one prediction.

@@ -48,7 +48,7 @@ TEST(Uncertainty, AnErrorOfAParameterIsPlayedThrough) {
   EXPECT_EQ(std::get<std::size_t>(uncertainty.doubts.front().of), 7U);
   Point faster = point;
   faster.machine = point.raised->front().machine;
-  const Duration time = serial.predictor.predict(faster, *find_strategy("serial"), {}).analysis.critical.makespan;
+  const Duration time = serial.predictor.predict(faster, serial_strategy, {}).analysis.critical.makespan;
   EXPECT_EQ(uncertainty.doubts.front().effect,
             math::log(to_seconds(time) / to_seconds(serial.prediction.analysis.critical.makespan)));
   EXPECT_LT(uncertainty.doubts.front().effect, -0.01);

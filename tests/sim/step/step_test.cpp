@@ -461,7 +461,7 @@ TEST_F(StepTest, plays_the_projections_of_a_state_space_with_strategies) {
   const TrainingPlan plan{.tensor = 8, .sequence_parallel = true, .global_batch = 1, .seq = 8192};
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
-  StepPoint point{.model = &model, .machine = &machine, .plan = plan, .strategies = {find_strategy("serial")}};
+  StepPoint point{.model = &model, .machine = &machine, .plan = plan, .strategies = {&serial_strategy}};
   const Duration serial = predict_step(point, sites).time;
   point.strategies = strategies_for_steps();
   const Duration best = predict_step(point, sites).time;
@@ -539,7 +539,7 @@ TEST_F(StepTest, under_ulysses_plays_the_attention_block_of_a_rank_with_all_weig
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
   const TrainingPlan plan{.ulysses = 8, .global_batch = 2, .micro_batch = 2, .seq = 8192};
-  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {find_strategy("commfuse")}};
+  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {&commfuse_strategy}};
   const Duration played = predict_step(point, sites).time;
   EXPECT_EQ(sites.played(), 1);
   const SitePoint block{.model = &small,
@@ -547,7 +547,7 @@ TEST_F(StepTest, under_ulysses_plays_the_attention_block_of_a_rank_with_all_weig
                         .ranks = 8,
                         .tokens = 16384,
                         .batch = 2,
-                        .strategy = find_strategy("commfuse")};
+                        .strategy = &commfuse_strategy};
   EXPECT_GT(sites.of(block).time, Duration::zero());
   EXPECT_EQ(sites.played(), 1);  // known: it is what the step played
   point.strategies = strategies_for_steps();
@@ -563,9 +563,9 @@ TEST_F(StepTest, takes_the_gradients_of_inputs_apart_with_strategies_where_the_p
                           .seq = 8192};
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures_, machine);
-  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {find_strategy("serial")}};
+  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {&serial_strategy}};
   const Duration serial = predict_step(point, sites).time;
-  point.strategies = {find_strategy("commfuse")};
+  point.strategies = {&commfuse_strategy};
   EXPECT_LT(predict_step(point, sites).time, serial);
   // qkv: a product that contracts its 3 x 2048 columns and scatters; out_proj: one that gathers and has 2048 columns.
   const std::vector<LayerSite> all = layer_sites(small, plan);
@@ -583,7 +583,7 @@ TEST_F(StepTest, in_fp8_has_faster_products_and_sends_sixteen_bits) {
   SiteTimes sites(structures_, machine);
   const Transformer large = load_model("llama-3.1-70b");
   SitePoint site{.model = &large, .scope = Scope::gate_up, .ranks = 8, .tokens = 8192};
-  site.strategy = find_strategy("serial");
+  site.strategy = &serial_strategy;
   const SiteTime wide = sites.of(site);
   site.dtype = DType::fp8;
   const SiteTime narrow = sites.of(site);
@@ -691,14 +691,14 @@ TEST_F(StepTest, a_slow_gpu_slows_its_kernels_and_not_the_wires_in_a_step_as_in_
   const Machine machine = load_machine("a100-sxm-80");
   SiteTimes sites(structures, machine);
   SitePoint site{.model = &small, .scope = Scope::qkv, .ranks = 8, .tokens = 8192};
-  site.strategy = find_strategy("serial");
+  site.strategy = &serial_strategy;
   const SiteTime serial = sites.of(site);
   EXPECT_EQ(sites.slowed(site, serial, {.kernels = 2.0}), serial.time + serial.compute);
   EXPECT_EQ(sites.slowed(site, serial, {.collectives = 2.0}), 2 * serial.time - serial.compute);
   EXPECT_EQ(sites.slowed(site, serial, {}), serial.time);
   // In a step: what twice as slow kernels add is what the kernels took.
   TrainingPlan plan{.tensor = 8, .sequence_parallel = true, .global_batch = 1, .seq = 8192};
-  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {find_strategy("serial")}};
+  StepPoint point{.model = &small, .machine = &machine, .plan = plan, .strategies = {&serial_strategy}};
   const auto compute = [&](double slowdown) {
     point.slowdown = slowdown;
     return predict_step(point, sites).parts.compute;

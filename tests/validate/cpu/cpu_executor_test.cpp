@@ -328,7 +328,7 @@ TEST(Products, AFactorThatLiesTransposedOrInsideAWiderMatrixGivesTheSameBits) {
 
 TEST(Tags, AreFiniteAndHardlyEverEqual) {
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
-    const Program program = program_of({&operation_named("ag_gemm"), find_strategy("serial"), {.dtype = dtype}, 4, 1});
+    const Program program = program_of({&operation_named("ag_gemm"), &serial_strategy, {.dtype = dtype}, 4, 1});
     const Matrix<float> tags = input_data(program, checked_sizes(program)[1], DataKind::tags, 1)[0];
     std::vector<float> sorted(tags.values().begin(), tags.values().end());
     EXPECT_TRUE(std::ranges::all_of(sorted, [](float x) { return std::isfinite(x); }));

@@ -69,7 +69,7 @@ TEST_P(GpusOnEveryRankCount, EveryKindOfScheduleGivesTheInterpretersBits) {
 
 TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
   const CheckedOperation& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
-  const auto program = shared(program_of({&gemm_rs, find_strategy("serial"), {}, 4, 1}));
+  const auto program = shared(program_of({&gemm_rs, &serial_strategy, {}, 4, 1}));
   ASSERT_TRUE(has_collective_sums(*program));
   // The double rounds to bf16 at every hop, as NCCL does; held to the interpreter's bits it looks wrong.
   const Verdict by_bits = verified(program, {.orders = 2}, LaunchMode::stream);
@@ -84,7 +84,7 @@ TEST(NcclExecutor, SumsOfNcclAreRightThoughTheirBitsAreNotTheInterpreters) {
 
 TEST(NcclExecutor, SumsOfTwoRanksAreHeldToTheBits) {
   const CheckedOperation& gemm_rs = *std::ranges::find(checked_operations(), "gemm_rs", &CheckedOperation::name);
-  const auto program = shared(program_of({&gemm_rs, find_strategy("serial"), {}, 2, 1}));
+  const auto program = shared(program_of({&gemm_rs, &serial_strategy, {}, 2, 1}));
   const Verdict verdict = verified(program, {.orders = 2, .library_sums = true}, LaunchMode::stream);
   ASSERT_TRUE(verdict.same_order.has_value());
   EXPECT_TRUE(verdict.ok());
@@ -92,7 +92,7 @@ TEST(NcclExecutor, SumsOfTwoRanksAreHeldToTheBits) {
 
 TEST(NcclExecutor, GivesTheSameBitsBehindAGateAndByGraph) {
   const CheckedOperation& mlp = *std::ranges::find(checked_operations(), "mlp_swiglu", &CheckedOperation::name);
-  const auto program = shared(program_of({&mlp, find_strategy("commfuse"), {}, 4, 1}));
+  const auto program = shared(program_of({&mlp, &commfuse_strategy, {}, 4, 1}));
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::gated).ok());
   EXPECT_TRUE(verified(program, {.orders = 2}, LaunchMode::graph).ok());
 }

@@ -19,7 +19,7 @@ using namespace std::chrono_literals;
 class Counter final : public Executor {
  public:
   Counter(std::vector<int>& turns_taken, int id, int stuck_at = 1000)
-      : program_(program_of({&checked_operations()[0], find_strategy("serial"), {}, 2, 1})),
+      : program_(program_of({&checked_operations()[0], &serial_strategy, {}, 2, 1})),
         turns_taken_(turns_taken),
         id_(id),
         stuck_at_(stuck_at) {}

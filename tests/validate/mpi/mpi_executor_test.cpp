@@ -78,7 +78,7 @@ TEST_P(ProcessesOnEveryRankCount, EveryStrategyGivesTheInterpretersBits) {
 
 TEST(MpiExecutor, AllRanksTogetherCompareAsMuchAsThreadsDo) {
   const auto& operation = checked_operations().front();
-  const Program program = program_of({&operation, find_strategy("commfuse"), {}, 3, 1});
+  const Program program = program_of({&operation, &commfuse_strategy, {}, 3, 1});
   const Sizes sizes = checked_sizes(program)[0];
   std::int64_t elements = 0;
   for (const Buffer& buffer : program.buffers) {
@@ -349,7 +349,7 @@ TEST(MpiExecutor, CatchesPlantedMistakesOfEveryKind) {
   std::array<test::Caught, 5> kinds;
   for (const char* name : {"ag_gemm", "gemm_rs"}) {
     const CheckedOperation& operation = *std::ranges::find(checked_operations(), name, &CheckedOperation::name);
-    test::plant_in(program_of({&operation, find_strategy("commfuse"), {.slices = 2}, 3, 1}), is_caught, 20, kinds);
+    test::plant_in(program_of({&operation, &commfuse_strategy, {.slices = 2}, 3, 1}), is_caught, 20, kinds);
   }
   test::expect_caught(kinds, 1);
 }

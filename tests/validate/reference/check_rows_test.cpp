@@ -11,7 +11,7 @@ namespace {
 
 CheckResult right() {
   return {
-      .point = {&checked_operations()[0], find_strategy("sliced"), {.slices = 2}, 4, 7},
+      .point = {&checked_operations()[0], &sliced_strategy, {.slices = 2}, 4, 7},
       .parameters = "k=2",
       .ops = 4,
       .verdict = {

@@ -298,7 +298,7 @@ TEST(Interpreter, AMissingWaitShowsInSomeOrder) {
 }
 
 TEST(Interpreter, TheSameOrderGivesTheSameBitsAndOthersTooWhenTheProgramIsRight) {
-  const CheckPoint point{&checked_operations()[2], find_strategy("commfuse"), {}, 4, 1};
+  const CheckPoint point{&checked_operations()[2], &commfuse_strategy, {}, 4, 1};
   const auto program = shared(program_of(point));
   const Sizes sizes = checked_sizes(*program).front();
   const BufferId output = program->final.front().here.buffer;

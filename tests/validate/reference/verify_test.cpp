@@ -124,7 +124,7 @@ TEST_P(EveryRankCount, RowBackwardIsBitwiseTheUnfusedOperationWhereTheGradientIs
 
 TEST(Verify, ASumCutInTwoIsNotAskedForEqualBits) {
   // An accumulating product, an add, an all-reduce, a part of the contraction: each alone is enough.
-  const Program whole = program_of({&checked_operations()[0], find_strategy("serial"), {}, 4, 1});
+  const Program whole = program_of({&checked_operations()[0], &serial_strategy, {}, 4, 1});
   EXPECT_TRUE(cuts_no_sum(whole));
   const auto with = [&](const Shape& shape) {
     Program program = whole;
@@ -160,14 +160,14 @@ TEST(Verify, WrongBitsFailThePoint) {
 
 TEST(Verify, TheBoundIsNotSoWideThatNothingCouldMissIt) {
   for (const DType dtype : {DType::bf16, DType::fp16, DType::fp32}) {
-    const CheckPoint point{&checked_operations()[0], find_strategy("commfuse"), {.dtype = dtype}, 4, 1};
+    const CheckPoint point{&checked_operations()[0], &commfuse_strategy, {.dtype = dtype}, 4, 1};
     EXPECT_GT(check_point(point).verdict.bound.worst, 0.1) << name_of(dtype);
   }
 }
 
 TEST(Verify, ReduceScatterOnRandomDataDependsOnTheOrderOfTheSum) {
   // Why level T2 is asked of all-gather only: the ring takes the partial sums in another order on every rank.
-  const CheckPoint point{&checked_operations()[1], find_strategy("commfuse"), {.dtype = DType::bf16}, 8, 1};
+  const CheckPoint point{&checked_operations()[1], &commfuse_strategy, {.dtype = DType::bf16}, 8, 1};
   const auto program = shared(program_of(point));
   EXPECT_GT(verify_bitwise(program, checked_sizes(*program)[1], 3).wrong, 0);
 }
@@ -190,7 +190,7 @@ TEST(Verify, RanksOfAMeshOfTwoAxesRunSideBySide) {
 }
 
 TEST(Verify, AWrongPeerMakesWrongElements) {
-  Program program = program_of({&checked_operations()[0], find_strategy("commfuse"), {}, 4, 1});
+  Program program = program_of({&checked_operations()[0], &commfuse_strategy, {}, 4, 1});
   for (Shape& shape : program.shapes) {
     if (auto* exchange = std::get_if<ExchangeShape>(&shape)) {
       exchange->shift = 2;
@@ -207,7 +207,7 @@ TEST(Verify, AWrongPeerMakesWrongElements) {
 }
 
 TEST(Verify, WhatWasNeverWrittenIsInfinitelyFarOff) {
-  Program program = program_of({&checked_operations()[1], find_strategy("serial"), {}, 2, 1});
+  Program program = program_of({&checked_operations()[1], &serial_strategy, {}, 2, 1});
   program.ops.pop_back();
   const Verdict verdict = verify(shared(program), checked_sizes(program)[0], {});
   EXPECT_EQ(verdict.integers.wrong, verdict.integers.elements);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several strategies say of themselves.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/strategies/options.h"
+#include "model/workload/sites.h"
+
+namespace commfuse::parts {
+
+inline std::int32_t one(const StrategyOptions&) { return 1; }
+inline OptionSet no_options(SiteKind, const StrategyOptions&) { return {}; }
+inline std::string nothing(const StrategyOptions&) { return {}; }
+
+/// The backward pass of a column-parallel product needs its input gathered, whatever the strategy.
+template <OptionSet (*others)(SiteKind, const StrategyOptions&)>
+OptionSet with_regather(SiteKind kind, const StrategyOptions& options) {
+  OptionSet set = others(kind, options);
+  if (kind == SiteKind::ag_gemm_backward) {
+    set.add(Option::regather);
+  }
+  return set;
+}
+
+template <std::vector<StrategyOptions> (*others)(const StrategyOptions&)>
+std::vector<StrategyOptions> both_regathers(const StrategyOptions& base) {
+  return expanded(others(base), {}, Option::regather, &StrategyOptions::regather, {Regather::again, Regather::saved});
+}
+
+inline std::vector<StrategyOptions> only(const StrategyOptions& base, OptionSet) { return {base}; }
+inline std::vector<StrategyOptions> only_this(const StrategyOptions& base) { return {base}; }
+
+/// The same schedules, each with the attention core cut in every way.
+inline std::vector<StrategyOptions> in_all_cuts(const std::vector<StrategyOptions>& candidates, OptionSet fixed) {
+  return expanded(candidates, fixed, Option::attention, &StrategyOptions::attention,
+                  {AttentionCut::whole, AttentionCut::by_query, AttentionCut::zigzag});
+}
+
+}  // namespace commfuse::parts
