@@ -9,6 +9,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/machine_wires.h"
+#include "model/config/read_described.h"
 #include "model/config/read_fit_scope.h"
 #include "model/config/read_link.h"
 #include "model/config/yaml_reader.h"
@@ -21,12 +22,6 @@ namespace commfuse {
 
 namespace {
 
-constexpr Range<double> efficiency{0.001, 1.0};
-constexpr Range<double> loop_efficiency{0.001, 2.0};  // Clocks may rise above those the peak was stated for.
-constexpr Range<double> share{0.0, 1.0};
-constexpr Range<double> tile_width{0.0, 4096.0};
-constexpr Range<double> relative_cost{0.0, 100.0};
-constexpr Range<std::int64_t> sm_range{1, 4096};
 constexpr Range<std::int64_t> node_size_range{1, 1024};
 constexpr Range<std::int64_t> node_range{1, 4096};
 constexpr Range<std::int64_t> nic_range{1, 1024};
@@ -34,68 +29,24 @@ constexpr int most_gpus = 32768;
 constexpr std::string_view hardware_schema = "commfuse.hardware/1";
 constexpr std::string_view cluster_schema = "commfuse.cluster/1";
 
-void read_optional(YamlMap& map, std::string_view key, Range<double> range, Parameter<double>& parameter) {
-  if (map.optional_value(key)) {
-    parameter = map.number_parameter(key, range);
-  }
-}
-
 /// The ceiling that power sets: all three parameters, or none.
-void read_power(YamlMap& map, GemmParameters& gemm) {
-  constexpr std::array keys{"burst_efficiency", "sustained_share", "burst_time"};
-  if (std::any_of(keys.begin(), keys.end(), [&](const char* key) { return map.optional_value(key).has_value(); })) {
-    gemm.burst_efficiency = map.number_parameter("burst_efficiency", loop_efficiency);
-    gemm.sustained_share = map.number_parameter("sustained_share", efficiency);
-    gemm.burst_time = map.duration_parameter("burst_time");
+void require_whole_power(YamlMap map) {
+  const auto has = [&](const char* key) { return map.optional_value(key).has_value(); };
+  if (!has("burst_efficiency") && !has("sustained_share") && !has("burst_time")) {
+    return;
+  }
+  for (const char* key : {"burst_efficiency", "sustained_share", "burst_time"}) {
+    if (!has(key)) {
+      map.duration_parameter(key);  // says that it is missing
+    }
   }
 }
 
 GemmParameters read_gemm(YamlMap map) {
   GemmParameters gemm;
-  gemm.loop_efficiency = map.number_parameter("loop_efficiency", loop_efficiency);
-  gemm.hbm_efficiency = map.number_parameter("hbm_efficiency", efficiency);
-  gemm.cached_input_cost = map.number_parameter("cached_input_cost", relative_cost);
-  gemm.output_cost = map.number_parameter("output_cost", relative_cost);
-  gemm.ramp = map.duration_parameter("ramp");
-  gemm.wave_overhead = map.duration_parameter("wave_overhead");
-  gemm.split_overhead = map.duration_parameter("split_overhead");
-  read_optional(map, "tile_256x128", loop_efficiency, gemm.tile_256x128);
-  read_optional(map, "tile_64x256", loop_efficiency, gemm.tile_64x256);
-  read_optional(map, "tile_128x64", loop_efficiency, gemm.tile_128x64);
-  read_optional(map, "tile_64x64", loop_efficiency, gemm.tile_64x64);
-  read_optional(map, "wave_quantum", share, gemm.wave_quantum);
-  read_optional(map, "unhidden", share, gemm.unhidden);
-  read_optional(map, "join_cost", relative_cost, gemm.join_cost);
-  read_optional(map, "conversion_passes", relative_cost, gemm.conversion_passes);
-  read_power(map, gemm);
+  read_described(map, gemm);
+  require_whole_power(map);
   return gemm;
-}
-
-AttentionParameters read_attention(YamlMap map) {
-  AttentionParameters attention;
-  attention.overhead = map.duration_parameter("overhead");
-  attention.loop_efficiency = map.number_parameter("loop_efficiency", efficiency);
-  attention.exponentials = map.compute_rate_parameter("exponentials");
-  attention.masked_width = map.number_parameter("masked_width", tile_width);
-  attention.tile_overhead = map.duration_parameter("tile_overhead");
-  attention.query_cost = map.number_parameter("query_cost", relative_cost);
-  attention.key_cost = map.number_parameter("key_cost", relative_cost);
-  attention.imbalance = map.number_parameter("imbalance", relative_cost);
-  return attention;
-}
-
-FrameworkKernels read_framework_kernels(YamlMap map) {
-  FrameworkKernels kernels;
-  kernels.floor = map.duration_parameter("floor");
-  kernels.sum_efficiency = map.number_parameter("sum_efficiency", efficiency);
-  kernels.cached_saving = map.number_parameter("cached_saving", share);
-  kernels.norm_efficiency = map.number_parameter("norm_efficiency", efficiency);
-  kernels.norm_step = map.duration_parameter("norm_step");
-  kernels.activation_efficiency = map.number_parameter("activation_efficiency", efficiency);
-  kernels.activation_step = map.duration_parameter("activation_step");
-  kernels.rotation_efficiency = map.number_parameter("rotation_efficiency", efficiency);
-  kernels.rotation_step = map.duration_parameter("rotation_step");
-  return kernels;
 }
 
 void read_matrix_units(YamlMap map, Accelerator& accelerator) {
@@ -115,27 +66,9 @@ void read_matrix_units(YamlMap map, Accelerator& accelerator) {
 
 Accelerator read_accelerator(YamlMap map) {
   Accelerator accelerator;
-  accelerator.name = map.text("name");
-  accelerator.sms = static_cast<int>(map.count("sms", sm_range));
-  accelerator.hbm_bandwidth = map.bandwidth_parameter("hbm_bandwidth");
-  accelerator.hbm_capacity = map.size("hbm_capacity");
-  accelerator.l2_capacity = map.size("l2_capacity");
-  accelerator.memory_bound_efficiency = map.number_parameter("memory_bound_efficiency", efficiency);
-  accelerator.sm_bandwidth = map.bandwidth_parameter("sm_bandwidth");
-  accelerator.kernel_floor = map.duration_parameter("kernel_floor");
-  accelerator.launch_cost = map.duration_parameter("launch_cost");
-  accelerator.event_cost = map.duration_parameter("event_cost");
-  accelerator.graph_launch_cost = map.duration_parameter("graph_launch_cost");
-  accelerator.graph_node_gap = map.duration_parameter("graph_node_gap");
-  if (map.optional_value("stream_gap")) {
-    accelerator.stream_gap = map.duration_parameter("stream_gap");
-  }
+  read_described(map, accelerator);
   if (std::optional<YamlMap> attention = map.optional_map("attention")) {
-    accelerator.attention = read_attention(*attention);
     accelerator.attention_fit = read_fit_scope(*attention);
-  }
-  if (std::optional<YamlMap> kernels = map.optional_map("framework_kernels")) {
-    accelerator.framework_kernels = read_framework_kernels(*kernels);
   }
   read_matrix_units(map.map("matrix_units"), accelerator);
   return accelerator;

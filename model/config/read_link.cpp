@@ -7,7 +7,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "model/config/read_described.h"
 #include "model/config/read_fit_scope.h"
 #include "model/text/suggest.h"
 
@@ -23,32 +25,12 @@ constexpr double most_of_nvls = 7.0 / 8.0;   // Of eight ranks.
 
 PeerParameters read_peer(YamlMap map) {
   PeerParameters peer;
-  peer.latency = map.duration_parameter("latency");
-  peer.rate = map.bandwidth_parameter("rate");
-  peer.aggregate_rate = map.optional_value("aggregate_rate") ? map.bandwidth_parameter("aggregate_rate") : peer.rate;
-  peer.ctas = map.count_parameter("ctas", cta_range);
-  peer.issue_cost = map.duration_parameter("issue_cost");
-  if (std::optional<YamlMap> small = map.optional_map("small")) {
-    peer.small = SmallMessages{.up_to = small->size_parameter("up_to"),
-                               .latency = small->duration_parameter("latency"),
-                               .rate = small->bandwidth_parameter("rate")};
+  read_described(map, peer);
+  if (!map.optional_value("aggregate_rate")) {
+    peer.aggregate_rate = peer.rate;
   }
   peer.fit = read_fit_scope(map);
   return peer;
-}
-
-void read_latencies_and_rates(YamlMap map, ProtocolParameters& protocol) {
-  protocol.base_latency = map.duration_parameter("base_latency");
-  protocol.step_latency = map.duration_parameter("step_latency");
-  protocol.rate = map.bandwidth_parameter("rate");
-  protocol.own_copy_rate = map.bandwidth_parameter("own_copy_rate");
-}
-
-ProtocolParameters read_protocol(YamlMap map) {
-  ProtocolParameters protocol;
-  read_latencies_and_rates(map, protocol);
-  protocol.ramp_size = map.size_parameter("ramp_size");
-  return protocol;
 }
 
 template <class Kind>
@@ -93,14 +75,6 @@ NcclTuning read_tuning(YamlMap map) {
   return tuning;
 }
 
-SwitchParameters read_switch(YamlMap map) {
-  SwitchParameters nvls;
-  nvls.base_latency = map.duration_parameter("base_latency");
-  nvls.rate = map.bandwidth_parameter("rate");
-  nvls.ramp_size_per_rank = map.size_parameter("ramp_size_per_rank");
-  return nvls;
-}
-
 /// What NCCL's own estimate says: the prior.
 ProtocolParameters estimated(const NcclTuning& tuning, NcclKernel kernel) {
   const NcclEstimate estimate = nccl_estimate(tuning, kernel).value_or(NcclEstimate{.rate = tuning.channel_rate});
@@ -122,18 +96,18 @@ NcclKernels read_nccl(YamlMap map) {
     map.mistake("", "between nodes NCCL's estimate of LL depends on their number; write what ll takes");
   }
   if (std::optional<YamlMap> ll = map.optional_map("ll")) {
-    read_latencies_and_rates(*ll, nccl.ll);
+    read_described(*ll, nccl.ll, key_of_ramp);
     nccl.ll_fill = ll->size_parameter("fill_size");
   } else {
     nccl.ll = estimated(nccl.tuning, NcclKernel::ll);
   }
   if (std::optional<YamlMap> ll128 = map.optional_map("ll128")) {
-    nccl.ll128 = read_protocol(*ll128);
+    read_described(*ll128, nccl.ll128.emplace());
   } else if (nccl_estimate(nccl.tuning, NcclKernel::ll128)) {
     nccl.ll128 = estimated(nccl.tuning, NcclKernel::ll128);
   }
   if (std::optional<YamlMap> nvls = map.optional_map("nvls")) {
-    nccl.nvls = read_switch(*nvls);
+    read_described(*nvls, nccl.nvls.emplace());
   } else if (nccl_estimate(nccl.tuning, NcclKernel::nvls)) {
     const ProtocolParameters prior = estimated(nccl.tuning, NcclKernel::nvls);
     nccl.nvls = SwitchParameters{prior.base_latency, prior.rate, prior.ramp_size};
@@ -145,32 +119,9 @@ NcclKernels read_nccl(YamlMap map) {
 AllToAllParameters read_all_to_all(YamlMap map) {
   AllToAllParameters direct;
   direct.small_up_to = map.size_parameter("small_up_to");
-  read_latencies_and_rates(map.map("small"), direct.small);
-  direct.large = read_protocol(map.map("large"));
+  read_described(map.map("small"), direct.small, key_of_ramp);
+  read_described(map.map("large"), direct.large);
   return direct;
-}
-
-TreeProtocol read_tree_protocol(YamlMap map) {
-  TreeProtocol protocol;
-  protocol.base_latency = map.duration_parameter("base_latency");
-  protocol.level_latency = map.duration_parameter("level_latency");
-  protocol.rate = map.bandwidth_parameter("rate");
-  if (map.optional_value("two_nodes_rate")) {
-    protocol.two_nodes_rate = map.bandwidth_parameter("two_nodes_rate");
-  }
-  return protocol;
-}
-
-TreeParameters read_tree_parameters(YamlMap map) {
-  TreeParameters tree{read_tree_protocol(map)};
-  tree.ramp_size_per_rank = map.size_parameter("ramp_size_per_rank");
-  if (std::optional<YamlMap> ll = map.optional_map("ll")) {
-    tree.ll = read_tree_protocol(*ll);
-  }
-  if (std::optional<YamlMap> ll128 = map.optional_map("ll128")) {
-    tree.ll128 = read_tree_protocol(*ll128);
-  }
-  return tree;
 }
 
 }  // namespace
@@ -181,7 +132,7 @@ CollectiveParameters read_collective(YamlMap map) {
     collective.nccl = std::make_shared<const NcclKernels>(read_nccl(*nccl));
   }
   if (collective.nccl == nullptr || map.optional_value("base_latency")) {
-    static_cast<ProtocolParameters&>(collective) = read_protocol(map);
+    read_described(map, static_cast<ProtocolParameters&>(collective));
   } else {
     static_cast<ProtocolParameters&>(collective) = estimated(collective.nccl->tuning, NcclKernel::simple);
   }
@@ -189,7 +140,9 @@ CollectiveParameters read_collective(YamlMap map) {
     collective.all_to_all = std::make_shared<const AllToAllParameters>(read_all_to_all(*direct));
   }
   if (std::optional<YamlMap> tree = map.optional_map("tree")) {
-    collective.tree = std::make_shared<const TreeParameters>(read_tree_parameters(*tree));
+    TreeParameters read;
+    read_described(*tree, read);
+    collective.tree = std::make_shared<const TreeParameters>(std::move(read));
   }
   collective.ctas = map.count_parameter("ctas", cta_range);
   collective.issue_cost = map.duration_parameter("issue_cost");

@@ -15,6 +15,7 @@
 #include "model/cost/op_time.h"
 #include "model/cost/shape_sizes.h"
 #include "model/cost/wires.h"
+#include "model/hardware/described.h"
 #include "model/program/lower.h"
 #include "model/program/matching.h"
 
@@ -361,43 +362,20 @@ void add_issue_costs(const Program& program, const KernelParts& parts, const Mac
   }
 }
 
-// Structured bindings: a parameter added to one of these structs does not compile until it is named here.
-
-template <class Lean>
-void lean_on_protocol(const ProtocolParameters& protocol, const Lean& lean) {
-  const auto& [base, step, rate, copy, ramp] = protocol;
-  lean(base, step, rate, copy, ramp);
-}
-
-template <class Lean>
-void lean_on_tree(const TreeParameters& tree, const Lean& lean) {
-  lean(tree.ramp_size_per_rank);
-  const auto lean_on = [&](const TreeProtocol& protocol) {
-    const auto& [base, level, rate, two_nodes_rate] = protocol;
-    lean(base, level, rate);
-    if (two_nodes_rate) {
-      lean(*two_nodes_rate);
-    }
-  };
-  lean_on(tree);
-  for (const auto* other : {&tree.ll, &tree.ll128}) {
-    if (*other) {
-      lean_on(**other);
-    }
-  }
+/// On every parameter of a described struct.
+template <class S, class Lean>
+void lean_on(const S& described, const Lean& lean) {
+  each_parameter(described, NoNames{}, [&](NoNames, const auto& parameter) { lean(parameter); });
 }
 
 template <class Lean>
 void lean_on_nccl(const NcclKernels& nccl, bool is_all_reduce, const Lean& lean) {
   const auto& [tuning, ll, fill, ll128, nvls] = nccl;
-  lean_on_protocol(ll, lean);
+  lean_on(ll, lean);
   lean(fill);
-  if (ll128) {
-    lean_on_protocol(*ll128, lean);
-  }
-  if (nvls && is_all_reduce) {
-    const auto& [base, rate, ramp] = *nvls;
-    lean(base, rate, ramp);
+  lean_on(ll128, lean);
+  if (is_all_reduce) {
+    lean_on(nvls, lean);
   }
 }
 
@@ -405,21 +383,21 @@ template <class Lean>
 void lean_on_products(const Accelerator& accelerator, DType dtype, const Lean& lean) {
   const auto& [peak, parameters, fit] = accelerator.matrix_unit(dtype);
   lean(peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth, accelerator.kernel_floor);
-  const auto& [loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join, burst,
-               sustained, burst_time, conversion] = parameters;
-  lean(loop, hbm, input, output, ramp, wave, split, large, narrow, small, least, quantum, unhidden, join, burst,
-       sustained, burst_time);
-  if (conversion.value > 0.0) {
-    lean(conversion);
-  }
+  const Parameter<double>& conversion = parameters.conversion_passes;
+  each_parameter(parameters, NoNames{}, [&](NoNames, const auto& parameter) {
+    const bool is_idle = static_cast<const void*>(&parameter) == &conversion && conversion.value == 0.0;
+    if (!is_idle) {
+      lean(parameter);
+    }
+  });
 }
 
 template <class Lean>
 void lean_on_all_to_all(const AllToAllParameters& direct, const Lean& lean) {
   const auto& [up_to, small, large] = direct;
   lean(up_to);
-  lean_on_protocol(small, lean);
-  lean_on_protocol(large, lean);
+  lean_on(small, lean);
+  lean_on(large, lean);
 }
 
 /// On every kernel that some size would take.
@@ -442,12 +420,12 @@ void lean_on_collective(const Group& group, CollectiveKind kind, const Lean& lea
   }
   const bool climbs = is_all_reduce && nodes > 1 && collective.tree != nullptr;
   if (climbs) {
-    lean_on_tree(*collective.tree, lean);
+    lean_on(*collective.tree, lean);
   }
   if (climbs && !nccl_chooses_trees(collective)) {
     return;
   }
-  lean_on_protocol(collective, lean);
+  lean_on(static_cast<const ProtocolParameters&>(collective), lean);
   if (collective.nccl != nullptr) {
     lean_on_nccl(*collective.nccl, is_all_reduce, lean);
   }
@@ -585,9 +563,9 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
       lean_on_products(accelerator, core->dtype, lean);
       lean(accelerator.memory_bound_efficiency);
     } else if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
-      const auto& [overhead, loop, exponentials, width, tile, query, key, imbalance] = accelerator.attention;
       lean(accelerator.matrix_unit(attention->dtype).dense_peak, accelerator.hbm_bandwidth, accelerator.sm_bandwidth,
-           accelerator.kernel_floor, overhead, loop, exponentials, width, tile, query, key, imbalance);
+           accelerator.kernel_floor);
+      lean_on(accelerator.attention, lean);
     } else if (std::holds_alternative<ElementwiseShape>(shape)) {
       lean(accelerator.hbm_bandwidth, accelerator.memory_bound_efficiency, accelerator.sm_bandwidth,
            accelerator.kernel_floor);

@@ -3,9 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "model/fit/parameter_yaml.h"
+#include "model/hardware/described.h"
 #include "model/hardware/nccl_tuning.h"
 
 namespace commfuse {
@@ -18,14 +22,14 @@ class Lines {
   explicit Lines(int indent) : indent_(indent) {}
 
   template <class T>
-  void add(const char* key, const Parameter<T>& parameter) {
+  void add(std::string_view key, const Parameter<T>& parameter) {
     text_ += parameter_line(key, parameter, indent_);
   }
-  void add(const char* key, const std::string& value) {
+  void add(std::string_view key, const std::string& value) {
     text_ += fmt::format("{:{}}{}: {}\n", "", indent_, key, value);
   }
   template <class Inside>
-  void map(const char* key, const Inside& inside) {
+  void map(std::string_view key, const Inside& inside) {
     text_ += fmt::format("{:{}}{}:\n", "", indent_, key);
     indent_ += 2;
     inside();
@@ -39,16 +43,25 @@ class Lines {
   std::string text_;
 };
 
-void add_latencies_and_rates(Lines& lines, const ProtocolParameters& protocol) {
-  lines.add("base_latency", protocol.base_latency);
-  lines.add("step_latency", protocol.step_latency);
-  lines.add("rate", protocol.rate);
-  lines.add("own_copy_rate", protocol.own_copy_rate);
-}
-
-void add_protocol(Lines& lines, const ProtocolParameters& protocol) {
-  add_latencies_and_rates(lines, protocol);
-  lines.add("ramp_size", protocol.ramp_size);
+/// The entries of a described struct but for `without`, as far as they have a value.
+template <class S>
+void add_described(Lines& lines, const S& described, std::string_view without = {}) {
+  each_entry<S>([&](const auto& entry) {
+    using Member = typename std::remove_cvref_t<decltype(entry)>::Member;
+    const Member& member = described.*entry.member;
+    if (entry.key == without) {
+      return;
+    }
+    if constexpr (!is_optional<Member>) {
+      lines.add(entry.key, member);
+    } else if constexpr (is_parameter<typename Member::value_type>) {
+      if (member) {
+        lines.add(entry.key, *member);
+      }
+    } else if (member) {
+      lines.map(entry.key, [&] { add_described(lines, *member); });
+    }
+  });
 }
 
 void add_nccl(Lines& lines, const NcclKernels& nccl) {
@@ -68,38 +81,14 @@ void add_nccl(Lines& lines, const NcclKernels& nccl) {
     lines.add("tree_node_step", fmt::format("{} us", to_microseconds(nccl.tuning.tree_node_step)));
   }
   lines.map("ll", [&] {
-    add_latencies_and_rates(lines, nccl.ll);
+    add_described(lines, nccl.ll, key_of_ramp);
     lines.add("fill_size", nccl.ll_fill);
   });
   if (nccl.ll128) {
-    lines.map("ll128", [&] { add_protocol(lines, *nccl.ll128); });
+    lines.map("ll128", [&] { add_described(lines, *nccl.ll128); });
   }
   if (nccl.nvls) {
-    lines.map("nvls", [&] {
-      lines.add("base_latency", nccl.nvls->base_latency);
-      lines.add("rate", nccl.nvls->rate);
-      lines.add("ramp_size_per_rank", nccl.nvls->ramp_size_per_rank);
-    });
-  }
-}
-
-void add_tree_protocol(Lines& lines, const TreeProtocol& protocol) {
-  lines.add("base_latency", protocol.base_latency);
-  lines.add("level_latency", protocol.level_latency);
-  lines.add("rate", protocol.rate);
-  if (protocol.two_nodes_rate) {
-    lines.add("two_nodes_rate", *protocol.two_nodes_rate);
-  }
-}
-
-void add_tree(Lines& lines, const TreeParameters& tree) {
-  add_tree_protocol(lines, tree);
-  lines.add("ramp_size_per_rank", tree.ramp_size_per_rank);
-  if (tree.ll) {
-    lines.map("ll", [&] { add_tree_protocol(lines, *tree.ll); });
-  }
-  if (tree.ll128) {
-    lines.map("ll128", [&] { add_tree_protocol(lines, *tree.ll128); });
+    lines.map("nvls", [&] { add_described(lines, *nccl.nvls); });
   }
 }
 
@@ -107,24 +96,13 @@ void add_tree(Lines& lines, const TreeParameters& tree) {
 
 std::string peer_yaml(const PeerParameters& peer, int indent) {
   Lines lines(indent);
-  lines.add("latency", peer.latency);
-  lines.add("rate", peer.rate);
-  lines.add("aggregate_rate", peer.aggregate_rate);
-  lines.add("ctas", peer.ctas);
-  lines.add("issue_cost", peer.issue_cost);
-  if (peer.small) {
-    lines.map("small", [&] {
-      lines.add("up_to", peer.small->up_to);
-      lines.add("latency", peer.small->latency);
-      lines.add("rate", peer.small->rate);
-    });
-  }
+  add_described(lines, peer);
   return std::move(lines).text();
 }
 
 std::string collective_yaml(const CollectiveParameters& collective, int indent) {
   Lines lines(indent);
-  add_protocol(lines, collective);
+  add_described(lines, static_cast<const ProtocolParameters&>(collective));
   lines.add("ctas", collective.ctas);
   lines.add("issue_cost", collective.issue_cost);
   if (collective.nccl) {
@@ -133,12 +111,12 @@ std::string collective_yaml(const CollectiveParameters& collective, int indent) 
   if (collective.all_to_all) {
     lines.map("all_to_all", [&] {
       lines.add("small_up_to", collective.all_to_all->small_up_to);
-      lines.map("small", [&] { add_latencies_and_rates(lines, collective.all_to_all->small); });
-      lines.map("large", [&] { add_protocol(lines, collective.all_to_all->large); });
+      lines.map("small", [&] { add_described(lines, collective.all_to_all->small, key_of_ramp); });
+      lines.map("large", [&] { add_described(lines, collective.all_to_all->large); });
     });
   }
   if (collective.tree) {
-    lines.map("tree", [&] { add_tree(lines, *collective.tree); });
+    lines.map("tree", [&] { add_described(lines, *collective.tree); });
   }
   return std::move(lines).text();
 }

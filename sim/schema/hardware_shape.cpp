@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hardware and cluster files; model/config/load_machine.cpp reads them.
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "model/dtype.h"
+#include "model/hardware/described.h"
 #include "model/hardware/fit_scope.h"
 #include "sim/schema/shape.h"
 
@@ -31,54 +34,47 @@ ShapeKey fit_key() {
 
 ShapeKey known_as() { return optional({"known_as", list(text()), "Names by which measurements call it"}); }
 
-Shape gemm() {
-  return map({{"loop_efficiency", sourced(number(0.001, 2)), "Share of an SM's peak inside the k loop"},
-              {"hbm_efficiency", sourced(number(0.001, 1)), "Share of the HBM bandwidth at which weights stream in"},
-              {"cached_input_cost", sourced(number(0, 100)), "Time of an input byte that L2 holds, in weight bytes"},
-              {"output_cost", sourced(number(0, 100)), "Time of an output byte, in weight bytes"},
-              {"ramp", sourced(duration()), "Filling and draining the pipeline, once a product"},
-              {"wave_overhead", sourced(duration()), "Epilogue of a tile, once a wave"},
-              {"split_overhead", sourced(duration()), "Joining partial products where the k loop is split"},
-              optional({"tile_256x128", sourced(number(0.001, 2)), "Speed of this tile, relative to 128 x 128"}),
-              optional({"tile_64x256", sourced(number(0.001, 2)), "Speed of this tile, relative to 128 x 128"}),
-              optional({"tile_128x64", sourced(number(0.001, 2)), "Speed of this tile, relative to 128 x 128"}),
-              optional({"tile_64x64", sourced(number(0.001, 2)), "Speed of this tile, relative to 128 x 128"}),
-              optional({"wave_quantum", sourced(number(0, 1)), "1: a wave partly full takes as long as a full one"}),
-              optional({"unhidden", sourced(number(0, 1)), "How much of traffic or loops shows beside the greater"}),
-              optional({"join_cost", sourced(number(0, 100)), "Time of a byte of partial products, in weight bytes"}),
-              optional({"conversion_passes", sourced(number(0, 100)), "Passes over the input, to convert it"}),
-              optional({"burst_efficiency", sourced(number(0.001, 2)), "What power allows in a short product"}),
-              optional({"sustained_share", sourced(number(0.001, 1)), "What is left of that in one that lasts"}),
-              optional({"burst_time", sourced(duration()), "A product this long is half way between"})});
-}
+Shape shape_of(const Parameter<Duration>&, const auto&) { return sourced(duration()); }
+Shape shape_of(const Parameter<BytesPerSecond>&, const auto&) { return sourced(bandwidth()); }
+Shape shape_of(const Parameter<FlopsPerSecond>&, const auto&) { return sourced(compute_rate()); }
+Shape shape_of(const Parameter<Bytes>&, const auto&) { return sourced(size()); }
+Shape shape_of(const Parameter<double>&, const auto& entry) { return sourced(number(entry.least, entry.most)); }
+Shape shape_of(const Parameter<int>&, const auto& entry) { return sourced(count(entry.least, entry.most)); }
+Shape shape_of(const std::string&, const auto&) { return text(); }
+Shape shape_of(int, const auto& entry) { return count(entry.least, entry.most); }
+Shape shape_of(Bytes, const auto&) { return size(); }
 
-Shape attention() {
-  return map({{"overhead", sourced(duration()), "Once a call"},
-              {"loop_efficiency", sourced(number(0.001, 1)), "Share of the dense peak in both products of a tile"},
-              {"exponentials", sourced(compute_rate()), "Of the whole chip, beside the products"},
-              {"masked_width", sourced(number(0, 4096)), "Keys behind the diagonal that a causal query pays for"},
-              {"tile_overhead", sourced(duration()), "Of a tile of 128 queries of a head, once a wave"},
-              {"query_cost", sourced(number(0, 100)), "Time of a byte of queries and output, in HBM bytes"},
-              {"key_cost", sourced(number(0, 100)), "Time of a byte of keys and values, in HBM bytes"},
-              {"imbalance", sourced(number(0, 100)), "Share of the longest tile's time for which SMs idle"},
-              fit_key()});
-}
-
-Shape framework_kernels() {
-  return map({{"floor", sourced(duration()), "Of every kernel"},
-              {"sum_efficiency", sourced(number(0.001, 1)), "Of two tensors, a share of the HBM bandwidth"},
-              {"cached_saving", sourced(number(0, 1)), "Share of its time that a sum saves on what L2 holds"},
-              {"norm_efficiency", sourced(number(0.001, 1))},
-              {"norm_step", sourced(duration())},
-              {"activation_efficiency", sourced(number(0.001, 1))},
-              {"activation_step", sourced(duration())},
-              {"rotation_efficiency", sourced(number(0.001, 1)), "Rotary position embedding"},
-              {"rotation_step", sourced(duration())}});
+/// The keys of a described struct but for `without`.
+template <class S>
+std::vector<ShapeKey> keys_of(std::string_view without = {}) {
+  std::vector<ShapeKey> keys;
+  each_entry<S>([&](const auto& entry) {
+    using Member = typename std::remove_cvref_t<decltype(entry)>::Member;
+    if (entry.key == without) {
+      return;
+    }
+    ShapeKey key{std::string(entry.key), {}, std::string(entry.doc), entry.required && !is_optional<Member>};
+    if constexpr (is_optional<Member>) {
+      using Inside = typename Member::value_type;
+      if constexpr (HasDescription<Inside>) {
+        key.shape = map(keys_of<Inside>());
+      } else {
+        key.shape = shape_of(Inside{}, entry);
+      }
+    } else if constexpr (HasDescription<Member>) {
+      key.shape = map(keys_of<Member>());
+    } else {
+      key.shape = shape_of(Member{}, entry);
+    }
+    keys.push_back(std::move(key));
+  });
+  return keys;
 }
 
 Shape matrix_units() {
-  const Shape unit = map(
-      {{"dense_peak", sourced(compute_rate()), "Of the data sheet, without sparsity"}, {"gemm", gemm()}, fit_key()});
+  const Shape unit = map({{"dense_peak", sourced(compute_rate()), "Of the data sheet, without sparsity"},
+                          {"gemm", map(keys_of<GemmParameters>())},
+                          fit_key()});
   std::vector<ShapeKey> units;
   for (const DType dtype : all_dtypes) {
     units.push_back(optional({std::string(name_of(dtype)), unit}));
@@ -87,54 +83,19 @@ Shape matrix_units() {
 }
 
 Shape accelerator() {
-  return map({{"name", text()},
-              {"sms", count(1, 4096), "Streaming multiprocessors"},
-              {"hbm_bandwidth", sourced(bandwidth())},
-              {"hbm_capacity", size()},
-              {"l2_capacity", size()},
-              {"memory_bound_efficiency", sourced(number(0.001, 1)), "Share of the HBM bandwidth that kernels reach"},
-              {"sm_bandwidth", sourced(bandwidth()), "What one SM reads and writes at most"},
-              {"kernel_floor", sourced(duration()), "The least that a kernel takes"},
-              {"launch_cost", sourced(duration()), "Of the host, a kernel"},
-              {"event_cost", sourced(duration()), "Of the host, a wait of one lane for another"},
-              {"graph_launch_cost", sourced(duration()), "Of a whole CUDA graph"},
-              {"graph_node_gap", sourced(duration()), "Wait between nodes of a CUDA graph, beyond kernel_floor"},
-              optional({"stream_gap", sourced(duration()), "Wait before a kernel of a stream, beyond kernel_floor"}),
-              optional({"attention", attention()}),
-              optional({"framework_kernels", framework_kernels()}),
-              {"matrix_units", matrix_units(), "By dtype; at least one"}});
+  std::vector<ShapeKey> keys = keys_of<Accelerator>();
+  for (ShapeKey& key : keys) {
+    if (key.name == "attention") {
+      key.shape.keys.push_back(fit_key());
+    }
+  }
+  keys.push_back({"matrix_units", matrix_units(), "By dtype; at least one"});
+  return map(std::move(keys));
 }
 
-Shape peer() {
-  const Shape small =
-      map({{"up_to", sourced(size())}, {"latency", sourced(duration())}, {"rate", sourced(bandwidth())}});
-  return map({{"latency", sourced(duration()), "From both ends posted to the first byte; no launch in it"},
-              {"rate", sourced(bandwidth()), "What a single peer gets, one direction"},
-              optional({"aggregate_rate", sourced(bandwidth()), "What all peers of a rank get together"}),
-              {"ctas", sourced(count(0, 4096)), "SMs that the kernel holds; 0 for copy engines"},
-              {"issue_cost", sourced(duration()), "Of the host: a grouped send and receive"},
-              optional({"small", small, "Messages up to a size"}),
-              fit_key()});
-}
-
-std::vector<ShapeKey> latencies_and_rates() {
-  return {{"base_latency", sourced(duration()), "Once a call; no host issue in it"},
-          {"step_latency", sourced(duration()), "Once a step"},
-          {"rate", sourced(bandwidth()), "Wire bytes a rank sends a second, for very large sizes"},
-          {"own_copy_rate", sourced(bandwidth()), "Of a rank's own share, from input to output"}};
-}
-
-std::vector<ShapeKey> protocol_keys() {
-  return latencies_and_rates() + std::vector<ShapeKey>{{"ramp_size", sourced(size()),
-                                                        "Wire bytes whose time filling the pipeline costs at most"}};
-}
-
-ShapeKey ramp_per_rank() {
-  return {"ramp_size_per_rank", sourced(size()), "Of a rank's share: what filling the pipeline costs at most"};
-}
+Shape peer() { return map(keys_of<PeerParameters>() + std::vector<ShapeKey>{fit_key()}); }
 
 Shape nccl() {
-  const Shape nvls = map({{"base_latency", sourced(duration())}, {"rate", sourced(bandwidth())}, ramp_per_rank()});
   return map({{"generation", word({"volta", "ampere", "hopper", "blackwell"})},
               {"wire", word({"nvlink", "pcie", "network"})},
               {"channels", count(1, 64)},
@@ -144,31 +105,24 @@ Shape nccl() {
               optional({"amd_hosts", boolean()}),
               optional({"tree_step", duration()}),
               optional({"tree_node_step", duration()}),
-              optional({"ll", map(latencies_and_rates() + std::vector<ShapeKey>{{"fill_size", sourced(size())}})}),
-              optional({"ll128", map(protocol_keys())}),
-              optional({"nvls", nvls, "All-reduce by sums in the switch"})});
-}
-
-Shape tree() {
-  const std::vector<ShapeKey> protocol{{"base_latency", sourced(duration())},
-                                       {"level_latency", sourced(duration()), "Once a level of the tree"},
-                                       {"rate", sourced(bandwidth())},
-                                       optional({"two_nodes_rate", sourced(bandwidth())})};
-  return map(protocol + std::vector<ShapeKey>{ramp_per_rank(), optional({"ll", map(protocol)}),
-                                              optional({"ll128", map(protocol)})});
+              optional({"ll", map(keys_of<ProtocolParameters>(key_of_ramp) +
+                                  std::vector<ShapeKey>{{"fill_size", sourced(size())}})}),
+              optional({"ll128", map(keys_of<ProtocolParameters>())}),
+              optional({"nvls", map(keys_of<SwitchParameters>()), "All-reduce by sums in the switch"})});
 }
 
 /// Where NCCL's own estimate is the prior, what it estimates may be left out.
 Shape collective() {
-  const Shape all_to_all =
-      map({{"small_up_to", sourced(size())}, {"small", map(latencies_and_rates())}, {"large", map(protocol_keys())}});
+  const Shape all_to_all = map({{"small_up_to", sourced(size())},
+                                {"small", map(keys_of<ProtocolParameters>(key_of_ramp))},
+                                {"large", map(keys_of<ProtocolParameters>())}});
   std::vector<ShapeKey> keys;
-  for (ShapeKey& key : protocol_keys()) {
+  for (ShapeKey& key : keys_of<ProtocolParameters>()) {
     keys.push_back(optional(std::move(key)));
   }
   return map(std::move(keys) + std::vector<ShapeKey>{optional({"nccl", nccl(), "What NCCL's tuner knows"}),
                                                      optional({"all_to_all", all_to_all}),
-                                                     optional({"tree", tree()}),
+                                                     optional({"tree", map(keys_of<TreeParameters>())}),
                                                      {"ctas", sourced(count(0, 4096)), "SMs that the kernel holds"},
                                                      {"issue_cost", sourced(duration()), "Of the host, a call"},
                                                      fit_key()});

@@ -133,7 +133,21 @@ std::optional<std::string> breach(const File& file, std::string_view header, boo
   return std::nullopt;
 }
 
-void read_file(const fs::path& root, const File& file, std::vector<std::string>& found) {
+std::string folder_of(const std::string& path) { return fs::path(path).parent_path().generic_string(); }
+
+/// Where a folder first includes another one of a layer; by both folders. A program's main is in no folder.
+using Arrows = std::map<std::pair<std::string, std::string>, std::string>;
+
+void note_arrow(const File& file, const std::string& header, int number, Arrows& arrows) {
+  const bool is_main = starts_with_any(file.path, {"sim/commfuse_sim.", "validate/commfuse_validate."});
+  const std::string from = folder_of(file.path);
+  const std::string to = folder_of(header);
+  if (!is_main && from != to && contains(layers, file.folder) && contains(layers, header.substr(0, header.find('/')))) {
+    arrows.try_emplace({from, to}, file.path + ":" + std::to_string(number));
+  }
+}
+
+void read_file(const fs::path& root, const File& file, Arrows& arrows, std::vector<std::string>& found) {
   static const std::regex include(R"re(^\s*#\s*include\s*([<"])([^>"]+)[>"].*)re");
   std::ifstream in(root / file.path);
   bool has_spdx = false;
@@ -145,6 +159,7 @@ void read_file(const fs::path& root, const File& file, std::vector<std::string>&
     if (!file.is_code || !std::regex_match(line, match, include)) {
       continue;
     }
+    note_arrow(file, match[2].str(), number, arrows);
     if (const auto sentence = breach(file, match[2].str(), match[1] == "\"")) {
       found.push_back(file.path + ":" + std::to_string(number) + ": " + *sentence);
     }
@@ -246,13 +261,21 @@ void read_page(const fs::path& root, const std::string& folder, std::vector<std:
 std::vector<std::string> violations(const fs::path& root) {
   std::vector<std::string> found;
   Types types;
+  Arrows arrows;
   for (const auto& file : files_below(root)) {
-    read_file(root, file, found);
+    read_file(root, file, arrows, found);
     if (file.is_code && contains(layers, file.folder)) {
       read_types(root, file, types, found);
     }
     if (file.is_code && !may_call_libm(file)) {
       read_calls(root, file, found);
+    }
+  }
+  for (const auto& [folders, place] : arrows) {
+    const auto back = arrows.find({folders.second, folders.first});
+    if (folders.first < folders.second && back != arrows.end()) {
+      found.push_back(place + ": " + folders.first + " and " + folders.second +
+                      " include each other, the other way in " + back->second);
     }
   }
   return found;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the house that a machine can read off the sources: who includes whom, the SPDX line, that only
-// model/math computes transcendental functions, and that every folder says what lives there.
+// The rules of the house that a machine can read off the sources: who includes whom, that no two folders include each
+// other, the SPDX line, that only model/math computes transcendental functions, and that every folder says what lives
+// there.
 #pragma once
 
 #include <cstddef>

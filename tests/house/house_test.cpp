@@ -88,12 +88,22 @@ TEST(House, SimAndValidateDoNotKnowEachOther) {
                        "validate/cpu/cpu.cpp:2: validate may not include 'sim/engine/engine.h'"}));
 }
 
+TEST(House, NoTwoFoldersIncludeEachOther) {
+  const Tree tree;
+  tree.write_including("model/cost/price.cpp", "\"model/program/order.h\"");
+  tree.write_including("model/program/order.cpp", "\"model/cost/price.h\"");
+  tree.write_including("sim/commfuse_sim.cpp", "\"sim/commands/run.h\"");  // a main is in no folder
+  tree.write_including("sim/commands/run.cpp", "\"sim/heap.h\"");
+  EXPECT_EQ(violations(tree.root()), (Sentences{"model/cost/price.cpp:2: model/cost and model/program include each "
+                                                "other, the other way in model/program/order.cpp:2"}));
+}
+
 TEST(House, OnlyTheProgramsRenderReportsAndReportsKnowNoEngine) {
   const Tree tree;
   tree.write_including("reports/table.cpp", "\"sim/engine/engine.h\"");
-  tree.write_including("sim/engine/engine.cpp", "\"reports/table.h\"");
+  tree.write_including("sim/replay/replay.cpp", "\"reports/table.h\"");
   EXPECT_EQ(violations(tree.root()), (Sentences{"reports/table.cpp:2: reports may not include 'sim/engine/engine.h'",
-                                                "sim/engine/engine.cpp:2: sim may not include 'reports/table.h'"}));
+                                                "sim/replay/replay.cpp:2: sim may not include 'reports/table.h'"}));
 }
 
 TEST(House, HeavyLibrariesStayOutOfHeaders) {

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// Describes the parameters of machines. Hardware files are read and written by these entries, and the JSON Schema, the
+// list of uncertain parameters and the provenance of results follow. A new parameter is a member and an entry.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+
+#include "model/describe/describe.h"
+#include "model/hardware/accelerator.h"
+#include "model/hardware/link.h"
+
+namespace commfuse {
+
+inline constexpr double efficiency_least = 0.001;
+inline constexpr double clocks_most = 2.0;  // Clocks may rise above those that a peak was stated for.
+inline constexpr double relative_most = 100.0;
+inline constexpr double tile_width_most = 4096.0;
+inline constexpr double cta_most = 4096.0;
+inline constexpr double sm_most = 4096.0;
+
+template <>
+struct Described<GemmParameters> {
+  using G = GemmParameters;
+  static constexpr std::tuple entries{
+      entry("loop_efficiency", &G::loop_efficiency, "Share of an SM's peak inside the k loop")
+          .within(efficiency_least, clocks_most),
+      entry("hbm_efficiency", &G::hbm_efficiency, "Share of the HBM bandwidth at which weights stream in")
+          .within(efficiency_least, 1.0),
+      entry("cached_input_cost", &G::cached_input_cost, "Time of an input byte that L2 holds, in weight bytes")
+          .within(0.0, relative_most),
+      entry("output_cost", &G::output_cost, "Time of an output byte, in weight bytes").within(0.0, relative_most),
+      entry("ramp", &G::ramp, "Filling and draining the pipeline, once a product"),
+      entry("wave_overhead", &G::wave_overhead, "Epilogue of a tile, once a wave"),
+      entry("split_overhead", &G::split_overhead, "Joining partial products where the k loop is split"),
+      entry("tile_256x128", &G::tile_256x128, "Speed of this tile, relative to 128 x 128")
+          .optional()
+          .within(efficiency_least, clocks_most),
+      entry("tile_64x256", &G::tile_64x256, "Speed of this tile, relative to 128 x 128")
+          .optional()
+          .within(efficiency_least, clocks_most),
+      entry("tile_128x64", &G::tile_128x64, "Speed of this tile, relative to 128 x 128")
+          .optional()
+          .within(efficiency_least, clocks_most),
+      entry("tile_64x64", &G::tile_64x64, "Speed of this tile, relative to 128 x 128")
+          .optional()
+          .within(efficiency_least, clocks_most),
+      entry("wave_quantum", &G::wave_quantum, "1: a wave partly full takes as long as a full one")
+          .optional()
+          .within(0.0, 1.0),
+      entry("unhidden", &G::unhidden, "How much of traffic or loops shows beside the greater")
+          .optional()
+          .within(0.0, 1.0),
+      entry("join_cost", &G::join_cost, "Time of a byte of partial products, in weight bytes")
+          .optional()
+          .within(0.0, relative_most),
+      entry("burst_efficiency", &G::burst_efficiency, "What power allows in a short product")
+          .optional()
+          .within(efficiency_least, clocks_most),
+      entry("sustained_share", &G::sustained_share, "What is left of that in one that lasts")
+          .optional()
+          .within(efficiency_least, 1.0),
+      entry("burst_time", &G::burst_time, "A product this long is half way between").optional(),
+      entry("conversion_passes", &G::conversion_passes, "Passes over the input, to convert it")
+          .optional()
+          .within(0.0, relative_most)};
+};
+
+template <>
+struct Described<AttentionParameters> {
+  using A = AttentionParameters;
+  static constexpr std::tuple entries{
+      entry("overhead", &A::overhead, "Once a call"),
+      entry("loop_efficiency", &A::loop_efficiency, "Share of the dense peak in both products of a tile")
+          .within(efficiency_least, 1.0),
+      entry("exponentials", &A::exponentials, "Of the whole chip, beside the products"),
+      entry("masked_width", &A::masked_width, "Keys behind the diagonal that a causal query pays for")
+          .within(0.0, tile_width_most),
+      entry("tile_overhead", &A::tile_overhead, "Of a tile of 128 queries of a head, once a wave"),
+      entry("query_cost", &A::query_cost, "Time of a byte of queries and output, in HBM bytes")
+          .within(0.0, relative_most),
+      entry("key_cost", &A::key_cost, "Time of a byte of keys and values, in HBM bytes").within(0.0, relative_most),
+      entry("imbalance", &A::imbalance, "Share of the longest tile's time for which SMs idle")
+          .within(0.0, relative_most)};
+};
+
+template <>
+struct Described<FrameworkKernels> {
+  using F = FrameworkKernels;
+  static constexpr std::tuple entries{
+      entry("floor", &F::floor, "Of every kernel"),
+      entry("sum_efficiency", &F::sum_efficiency, "Of two tensors, a share of the HBM bandwidth")
+          .within(efficiency_least, 1.0),
+      entry("cached_saving", &F::cached_saving, "Share of its time that a sum saves on what L2 holds").within(0.0, 1.0),
+      entry("norm_efficiency", &F::norm_efficiency).within(efficiency_least, 1.0),
+      entry("norm_step", &F::norm_step),
+      entry("activation_efficiency", &F::activation_efficiency).within(efficiency_least, 1.0),
+      entry("activation_step", &F::activation_step),
+      entry("rotation_efficiency", &F::rotation_efficiency, "Rotary position embedding").within(efficiency_least, 1.0),
+      entry("rotation_step", &F::rotation_step)};
+};
+
+/// Matrix units are missing: they are indexed by dtype.
+template <>
+struct Described<Accelerator> {
+  using A = Accelerator;
+  static constexpr std::tuple entries{
+      entry("name", &A::name),
+      entry("sms", &A::sms, "Streaming multiprocessors").within(1.0, sm_most),
+      entry("hbm_bandwidth", &A::hbm_bandwidth),
+      entry("hbm_capacity", &A::hbm_capacity),
+      entry("l2_capacity", &A::l2_capacity),
+      entry("memory_bound_efficiency", &A::memory_bound_efficiency, "Share of the HBM bandwidth that kernels reach")
+          .within(efficiency_least, 1.0),
+      entry("sm_bandwidth", &A::sm_bandwidth, "What one SM reads and writes at most"),
+      entry("kernel_floor", &A::kernel_floor, "The least that a kernel takes"),
+      entry("launch_cost", &A::launch_cost, "Of the host, a kernel"),
+      entry("event_cost", &A::event_cost, "Of the host, a wait of one lane for another"),
+      entry("graph_launch_cost", &A::graph_launch_cost, "Of a whole CUDA graph"),
+      entry("graph_node_gap", &A::graph_node_gap, "Wait between nodes of a CUDA graph, beyond kernel_floor"),
+      entry("stream_gap", &A::stream_gap, "Wait before a kernel of a stream, beyond kernel_floor").optional(),
+      entry("attention", &A::attention).optional(),
+      entry("framework_kernels", &A::framework_kernels)};
+};
+
+template <>
+struct Described<SmallMessages> {
+  static constexpr std::tuple entries{entry("up_to", &SmallMessages::up_to), entry("latency", &SmallMessages::latency),
+                                      entry("rate", &SmallMessages::rate)};
+};
+
+template <>
+struct Described<PeerParameters> {
+  using P = PeerParameters;
+  static constexpr std::tuple entries{
+      entry("latency", &P::latency, "From both ends posted to the first byte; no launch in it"),
+      entry("rate", &P::rate, "What a single peer gets, one direction"),
+      entry("aggregate_rate", &P::aggregate_rate, "What all peers of a rank get together").optional(),
+      entry("ctas", &P::ctas, "SMs that the kernel holds; 0 for copy engines").within(0.0, cta_most),
+      entry("issue_cost", &P::issue_cost, "Of the host: a grouped send and receive"),
+      entry("small", &P::small, "Messages up to a size")};
+};
+
+template <>
+struct Described<ProtocolParameters> {
+  using P = ProtocolParameters;
+  static constexpr std::tuple entries{
+      entry("base_latency", &P::base_latency, "Once a call; no host issue in it"),
+      entry("step_latency", &P::step_latency, "Once a step"),
+      entry("rate", &P::rate, "Wire bytes a rank sends a second, for very large sizes"),
+      entry("own_copy_rate", &P::own_copy_rate, "Of a rank's own share, from input to output"),
+      entry("ramp_size", &P::ramp_size, "Wire bytes whose time filling the pipeline costs at most")};
+};
+/// LL has no pipeline to fill, so its maps lack this key.
+inline constexpr std::string_view key_of_ramp = "ramp_size";
+
+template <>
+struct Described<SwitchParameters> {
+  using S = SwitchParameters;
+  static constexpr std::tuple entries{entry("base_latency", &S::base_latency), entry("rate", &S::rate),
+                                      entry("ramp_size_per_rank", &S::ramp_size_per_rank,
+                                            "Of a rank's share: what filling the pipeline costs at most")};
+};
+
+template <>
+struct Described<TreeProtocol> {
+  using T = TreeProtocol;
+  static constexpr std::tuple entries{entry("base_latency", &T::base_latency),
+                                      entry("level_latency", &T::level_latency, "Once a level of the tree"),
+                                      entry("rate", &T::rate), entry("two_nodes_rate", &T::two_nodes_rate)};
+};
+
+template <>
+struct Described<TreeParameters> {
+  using T = TreeParameters;
+  static constexpr std::tuple entries{
+      BaseEntries<TreeProtocol>{},
+      entry("ramp_size_per_rank", &T::ramp_size_per_rank, "Of a rank's share: what filling the pipeline costs at most"),
+      entry("ll", &T::ll), entry("ll128", &T::ll128)};
+};
+
+template <class T>
+inline constexpr bool is_parameter = false;
+template <class T>
+inline constexpr bool is_parameter<Parameter<T>> = true;
+
+template <class M>
+inline constexpr bool is_map_of_parameters = HasDescription<M>;
+template <class M>
+inline constexpr bool is_map_of_parameters<std::optional<M>> = HasDescription<M>;
+
+template <class T>
+inline constexpr bool is_optional = false;
+template <class T>
+inline constexpr bool is_optional<std::optional<T>> = true;
+
+/// Takes the place of a name where nobody needs names.
+struct NoNames {};
+inline std::string name_below(const std::string& at, std::string_view key) { return at + std::string(key); }
+constexpr NoNames name_below(NoNames, std::string_view) { return {}; }
+
+/// Calls `visit(name, parameter)` for each parameter of a described struct and of the structs inside it, in the order
+/// of the entries. Names start with `at`, a std::string or NoNames.
+template <class S, class At, class Visit>
+void each_parameter(S& in, const At& at, const Visit& visit) {
+  using T = std::remove_const_t<S>;
+  if constexpr (is_parameter<T>) {
+    visit(at, in);
+  } else if constexpr (is_optional<T>) {
+    if (in) {
+      each_parameter(*in, at, visit);
+    }
+  } else if constexpr (HasDescription<T>) {
+    each_entry<T>([&](const auto& entry) {
+      using Member = typename std::remove_cvref_t<decltype(entry)>::Member;
+      const auto name = name_below(at, entry.key);
+      if constexpr (is_map_of_parameters<Member>) {
+        each_parameter(in.*entry.member, name_below(name, "."), visit);
+      } else {
+        each_parameter(in.*entry.member, name, visit);
+      }
+    });
+  }
+}
+
+/// Bytes of all described members. Equals the size of the struct when every member has an entry.
+template <class S>
+constexpr std::size_t described_size() {
+  std::size_t size = 0;
+  each_entry<S>([&](const auto& entry) { size += sizeof(typename std::remove_cvref_t<decltype(entry)>::Member); });
+  return size;
+}
+static_assert(described_size<GemmParameters>() == sizeof(GemmParameters));
+static_assert(described_size<AttentionParameters>() == sizeof(AttentionParameters));
+static_assert(described_size<FrameworkKernels>() == sizeof(FrameworkKernels));
+static_assert(described_size<SmallMessages>() == sizeof(SmallMessages));
+static_assert(described_size<PeerParameters>() + sizeof(FitScope) == sizeof(PeerParameters));
+static_assert(described_size<ProtocolParameters>() == sizeof(ProtocolParameters));
+static_assert(described_size<SwitchParameters>() == sizeof(SwitchParameters));
+static_assert(described_size<TreeParameters>() == sizeof(TreeParameters));
+
+}  // namespace commfuse
