@@ -29,23 +29,24 @@ constexpr int most_gpus = 32768;
 constexpr std::string_view hardware_schema = "commfuse.hardware/1";
 constexpr std::string_view cluster_schema = "commfuse.cluster/1";
 
-/// The ceiling that power sets: all three parameters, or none.
-void require_whole_power(YamlMap map) {
-  const auto has = [&](const char* key) { return map.optional_value(key).has_value(); };
-  if (!has("burst_efficiency") && !has("sustained_share") && !has("burst_time")) {
+/// Power sets a ceiling by three parameters; a file has all of them or none.
+void require_whole_power(YamlMap map, GemmParameters& gemm) {
+  constexpr std::array<std::string_view, 3> keys{"burst_efficiency", "sustained_share", "burst_time"};
+  const auto has = [&](std::string_view key) { return map.optional_value(key).has_value(); };
+  if (std::none_of(keys.begin(), keys.end(), has)) {
     return;
   }
-  for (const char* key : {"burst_efficiency", "sustained_share", "burst_time"}) {
-    if (!has(key)) {
-      map.duration_parameter(key);  // says that it is missing
+  each_entry<GemmParameters>([&](const auto& entry) {
+    if (std::find(keys.begin(), keys.end(), entry.key) != keys.end() && !has(entry.key)) {
+      read_value(map, entry, gemm.*entry.member);  // reports the missing key
     }
-  }
+  });
 }
 
 GemmParameters read_gemm(YamlMap map) {
   GemmParameters gemm;
   read_described(map, gemm);
-  require_whole_power(map);
+  require_whole_power(map, gemm);
   return gemm;
 }
 
