@@ -85,12 +85,16 @@ Meta read_meta(const Database& database) {
   return meta;
 }
 
-/// Throws ConfigError, before anything else is read, where its tables are not those of its version.
-StoreIdentity identity_in(const Database& database, int version) {
-  const std::optional<StoreKind> kind = kind_of_tables(database, version);
-  if (!kind) {
+/// Throws ConfigError, before anything else is read, where they are not those of its version.
+StoreTables tables_of(const Database& database, int version) {
+  std::optional<StoreTables> tables = tables_in(database, version);
+  if (!tables) {
     refuse_tables(database);
   }
+  return *std::move(tables);
+}
+
+StoreIdentity identity_in(const Database& database, StoreKind kind) {
   const Meta meta = read_meta(database);
   const auto text = [&](std::string_view name) -> const std::string& {
     const auto found = meta.find(name);
@@ -106,12 +110,12 @@ StoreIdentity identity_in(const Database& database, int version) {
     }
     return *value;
   };
-  if (text("kind") != word_of(*kind)) {
-    damaged(database.path(), fmt::format("its tables are of {}, and it says otherwise", word_of(*kind)));
+  if (text("kind") != word_of(kind)) {
+    damaged(database.path(), fmt::format("its tables are of {}, and it says otherwise", word_of(kind)));
   }
   const std::int64_t shards = count("shards", 1, most_shards);
   return {
-      .kind = *kind,
+      .kind = kind,
       .settings = text("settings"),
       .digest = text("config_sha256"),
       .model_version = static_cast<int>(count("model_version", 0, std::numeric_limits<int>::max())),
@@ -148,6 +152,16 @@ void require_same(const fs::path& path, const StoreIdentity& held, const StoreId
   }
 }
 
+/// Rows of two versions of the program do not go into one store.
+void require_own_columns(const fs::path& path, const StoreTables& tables) {
+  if (tables.columns != own_columns(tables.kind)) {
+    throw ConfigError(
+        fmt::format("{} has the columns of another version of commfuse; choose another folder, or add --force to "
+                    "replace its results",
+                    path.string()));
+  }
+}
+
 /// Texts that rows name by number.
 class Words {
  public:
@@ -168,9 +182,9 @@ class Words {
   std::map<std::int64_t, std::string> words_;
 };
 
-std::string selection_of(StoreKind kind) {
+std::string selection_of(const std::vector<HeldColumn>& columns) {
   std::string sql = "SELECT id, checksum";
-  for (const StoreColumn& column : store_columns(kind)) {
+  for (const HeldColumn& column : columns) {
     sql += fmt::format(", \"{}\"", column.name);
   }
   return sql + " FROM rows ORDER BY id";
@@ -219,14 +233,39 @@ struct StoreReader::State {
     if (version == 0) {
       throw ConfigError(fmt::format("{} is empty; run the sweep that fills it", path.string()));
     }
-    identity = identity_in(database, version);
+    StoreTables tables = tables_of(database, version);
+    columns = std::move(tables.columns);
+    identity = identity_in(database, tables.kind);
+    places = places_of(columns, identity.kind);
     words.emplace(database);
-    rows.emplace(database, selection_of(identity.kind));
+    rows.emplace(database, selection_of(columns));
     has_row = rows->step();
   }
 
+  /// By own column: its place among the columns of the file. Nothing where it was not written.
+  static std::vector<std::optional<std::size_t>> places_of(const std::vector<HeldColumn>& columns, StoreKind kind) {
+    std::vector<std::optional<std::size_t>> places;
+    for (const StoreColumn& own : store_columns(kind)) {
+      const auto held = std::find_if(columns.begin(), columns.end(),
+                                     [&](const HeldColumn& column) { return column.name == own.name; });
+      places.push_back(held == columns.end() ? std::nullopt
+                                             : std::optional(static_cast<std::size_t>(held - columns.begin())));
+    }
+    return places;
+  }
+
+  /// A value for each own column; what the file does not have is absent.
   StoreRow row() {
-    const std::span<const StoreColumn> columns = store_columns(identity.kind);
+    StoreRow held = held_row();
+    StoreRow values;
+    values.reserve(places.size());
+    for (const std::optional<std::size_t>& place : places) {
+      values.push_back(place ? std::move(held[*place]) : Value{});
+    }
+    return values;
+  }
+
+  StoreRow held_row() {
     StoreRow values;
     values.reserve(columns.size());
     for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -269,6 +308,8 @@ struct StoreReader::State {
 
   Database database;
   StoreIdentity identity;
+  std::vector<HeldColumn> columns;
+  std::vector<std::optional<std::size_t>> places;
   std::optional<Words> words;
   std::optional<Statement> rows;
   std::optional<StoreCounts> counts;
@@ -282,6 +323,7 @@ StoreReader::StoreReader(const fs::path& path, std::optional<StoreCounts> counts
 StoreReader::~StoreReader() = default;
 
 const StoreIdentity& StoreReader::identity() const { return state_->identity; }
+const std::vector<HeldColumn>& StoreReader::columns() const { return state_->columns; }
 const fs::path& StoreReader::path() const { return state_->database.path(); }
 
 const StoreCounts& StoreReader::counts() const {
@@ -320,11 +362,13 @@ struct StoreWriter::State {
     const int version = version_of(database);
     database.run("BEGIN IMMEDIATE");
     if (version == 0) {
-      migrate(database, identity.kind, version);
+      migrate(database, own_columns(identity.kind), version);
       write_meta(database, identity);
     } else {
-      require_same(path, identity_in(database, version), identity);
-      migrate(database, identity.kind, version);
+      const StoreTables tables = tables_of(database, version);
+      require_same(path, identity_in(database, tables.kind), identity);
+      require_own_columns(path, tables);
+      migrate(database, tables.columns, version);
       require_sound();
     }
     const Words known(database);
@@ -474,7 +518,7 @@ bool StoreWriter::is_in_place() const { return state_->database.is_in_place(); }
 
 TakenStore::TakenStore(const fs::path& path) : database_(taken(path)) {
   if (const int version = version_of(database_); version != 0) {
-    identity_in(database_, version);
+    identity_in(database_, tables_of(database_, version).kind);
   }
 }
 

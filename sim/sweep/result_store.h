@@ -60,6 +60,9 @@ class StoreReader {
   ~StoreReader();
 
   [[nodiscard]] const StoreIdentity& identity() const;
+  /// The columns of its rows in the file. next() gives the columns that this program knows; what the file lacks is
+  /// absent there.
+  [[nodiscard]] const std::vector<HeldColumn>& columns() const;
   [[nodiscard]] const std::filesystem::path& path() const;
   [[nodiscard]] const StoreCounts& counts() const;
   /// Points that it will hold.

@@ -11,6 +11,7 @@
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
 #include "sim/sweep/row_check.h"
+#include "sim/sweep/store_schema.h"
 
 namespace commfuse {
 
@@ -29,12 +30,12 @@ fs::path store_in(const fs::path& file_or_folder) {
   return fs::is_directory(file_or_folder, error) ? file_or_folder / "results.sqlite" : file_or_folder;
 }
 
-/// Proves every row before anything is said about one.
-StoreKind kind_of_sound(const fs::path& path) {
+/// Reads every row once, so that a damaged store is refused before anything is said about it.
+StoreTables tables_of_sound(const fs::path& path) {
   StoreReader reader(path);
   while (reader.next()) {
   }
-  return reader.identity().kind;
+  return {reader.identity().kind, reader.columns()};
 }
 
 std::string in_double_quotes(std::string_view name) { return fmt::format("\"{}\"", name); }
@@ -82,12 +83,15 @@ std::pair<std::string, bool> direction_of(const std::string& word) {
 
 }  // namespace
 
-StoreQuery::StoreQuery(const fs::path& file_or_folder)
-    : database_(store_in(file_or_folder), Database::Access::read), kind_(kind_of_sound(store_in(file_or_folder))) {
+StoreQuery::StoreQuery(const fs::path& file_or_folder) : database_(store_in(file_or_folder), Database::Access::read) {
+  const StoreTables tables = tables_of_sound(store_in(file_or_folder));
+  kind_ = tables.kind;
   columns_ = {"point", "place"};
   if (kind_ == StoreKind::layers) {
-    for (const ResultColumn& column : result_columns()) {
-      columns_.emplace_back(column.name);
+    for (const HeldColumn& column : tables.columns) {
+      if (column.name != causes_column) {
+        columns_.push_back(column.name);
+      }
     }
     return;
   }
@@ -230,7 +234,8 @@ std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& 
 
 std::vector<std::string> StoreQuery::differences(const fs::path& other, const std::string& by, const TakeRow& take) {
   require_column("--by", by);
-  if (kind_of_sound(store_in(other)) != kind_) {
+  const StoreTables others = tables_of_sound(store_in(other));
+  if (others.kind != kind_) {
     throw ConfigError(
         fmt::format("{} holds layers and {} whole models, or the other way round; compare stores of one kind",
                     database_.path().string(), store_in(other).string()));
@@ -239,7 +244,15 @@ std::vector<std::string> StoreQuery::differences(const fs::path& other, const st
   const std::string path = store_in(other).string();
   attach.bind(1, std::string_view(path));
   attach.finish();
+  const auto other_has = [&](const std::string& name) {
+    return kind_ == StoreKind::models ||
+           std::ranges::find(others.columns, name, &HeldColumn::name) != others.columns.end();
+  };
+  if (!other_has(by)) {
+    throw ConfigError(fmt::format("--by: {} has no column '{}'; choose another column", path, by));
+  }
   std::vector<std::string> key = asked();
+  std::erase_if(key, [&](const std::string& name) { return !other_has(name); });
   key.emplace_back("strategy");
   // Several rows of one strategy at a point are told apart by their order.
   const auto side = [&](const char* schema) {

@@ -25,7 +25,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::string_view causes_column = "p99_causes";
 constexpr std::array model_columns{StoreColumn{"status", StoreType::word}, StoreColumn{"reason", StoreType::text},
                                    StoreColumn{"cells", StoreType::text}};
 constexpr std::size_t cells_place = 2;

@@ -29,6 +29,16 @@ struct StoreColumn {
   StoreType type = StoreType::word;
 };
 
+/// The last column of layers: what made the p99, as JSON.
+inline constexpr std::string_view causes_column = "p99_causes";
+
+/// A column of a store as its file has it.
+struct HeldColumn {
+  std::string name;
+  StoreType type = StoreType::word;
+  friend bool operator==(const HeldColumn&, const HeldColumn&) = default;
+};
+
 /// Layers: result_columns(), then `p99_causes`, JSON. Whole models: `status`, `reason`, and `cells`, the row as JSON.
 std::span<const StoreColumn> store_columns(StoreKind kind);
 

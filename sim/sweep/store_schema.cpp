@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/sweep/result_store.h"
+#include "sim/sweep/row_check.h"
 
 namespace commfuse {
 
@@ -25,15 +26,27 @@ std::string_view sql_type(StoreType type) {
   return "";
 }
 
-/// What people ask: texts in place of their numbers.
-std::string view_of(StoreKind kind) {
+/// The text of a word column, for people who ask by SQL.
+std::string word_in_view(std::string_view column) {
+  return fmt::format("(SELECT text FROM texts WHERE texts.id = rows.\"{0}\") AS \"{0}\"", column);
+}
+
+std::string view_of(const std::vector<HeldColumn>& columns) {
   std::string sql = "CREATE VIEW results AS SELECT id / 4096 AS point, id % 4096 AS place";
-  for (const StoreColumn& column : store_columns(kind)) {
-    sql += column.type == StoreType::word
-               ? fmt::format(", (SELECT text FROM texts WHERE texts.id = rows.\"{0}\") AS \"{0}\"", column.name)
-               : fmt::format(", \"{}\"", column.name);
+  for (const HeldColumn& column : columns) {
+    sql += column.type == StoreType::word ? ", " + word_in_view(column.name) : fmt::format(", \"{}\"", column.name);
   }
   return sql + " FROM rows";
+}
+
+constexpr std::string_view rows_begin = "CREATE TABLE rows(id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL";
+
+std::string rows_of(const std::vector<HeldColumn>& columns) {
+  std::string rows(rows_begin);
+  for (const HeldColumn& column : columns) {
+    rows += fmt::format(", \"{}\" {}", column.name, sql_type(column.type));
+  }
+  return rows + ")";
 }
 
 /// A table or a view, as SQLite's own list of them has it.
@@ -44,19 +57,15 @@ struct Made {
 };
 
 /// Version 1: what a store is of, its rows, and the texts they name by number.
-std::vector<Made> tables(StoreKind kind) {
-  std::string rows = "CREATE TABLE rows(id INTEGER PRIMARY KEY, checksum INTEGER NOT NULL";
-  for (const StoreColumn& column : store_columns(kind)) {
-    rows += fmt::format(", \"{}\" {}", column.name, sql_type(column.type));
-  }
+std::vector<Made> tables(const std::vector<HeldColumn>& columns) {
   return {{"table", "meta", "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"},
           {"table", "texts", "CREATE TABLE texts(id INTEGER PRIMARY KEY, text TEXT NOT NULL)"},
-          {"table", "rows", rows + ")"},
-          {"view", "results", view_of(kind)}};
+          {"table", "rows", rows_of(columns)},
+          {"view", "results", view_of(columns)}};
 }
 
 /// Version 2: when it was worked on, for people.
-std::vector<Made> sessions(StoreKind /*kind*/) {
+std::vector<Made> sessions(const std::vector<HeldColumn>& /*columns*/) {
   return {{"table", "sessions",
            "CREATE TABLE sessions(id INTEGER PRIMARY KEY, started INTEGER NOT NULL, points INTEGER NOT NULL,"
            " seconds REAL)"}};
@@ -65,11 +74,11 @@ std::vector<Made> sessions(StoreKind /*kind*/) {
 constexpr std::array steps{tables, sessions};
 static_assert(steps.size() == store_version);
 
-/// What a store of a version has in all.
-std::vector<Made> made_by(StoreKind kind, int version) {
+/// Everything in a store of a version.
+std::vector<Made> made_by(const std::vector<HeldColumn>& columns, int version) {
   std::vector<Made> made;
   for (std::size_t step = 0; step < static_cast<std::size_t>(version); ++step) {
-    for (Made& one : steps[step](kind)) {
+    for (Made& one : steps[step](columns)) {
       made.push_back(std::move(one));
     }
   }
@@ -92,11 +101,59 @@ bool has_just(const Database& database, const std::vector<Made>& made) {
   return found == made.size();  // No name is there twice.
 }
 
+std::string sql_of(const Database& database, std::string_view name) {
+  Statement entry(database, "SELECT sql FROM sqlite_master WHERE name = ?");
+  entry.bind(1, name);
+  return entry.step() ? std::string(entry.text(0)) : std::string();
+}
+
+constexpr std::size_t most_columns = 1000;
+
+/// The columns of `rows`: `, "name" TYPE` again and again. What else stands there, has_just() finds.
+std::vector<HeldColumn> columns_in(std::string_view rows, std::string_view view) {
+  std::vector<HeldColumn> columns;
+  if (!rows.starts_with(rows_begin)) {
+    return columns;
+  }
+  rows.remove_prefix(rows_begin.size());
+  while (rows.starts_with(", \"") && columns.size() < most_columns) {
+    rows.remove_prefix(3);
+    const std::string name(rows.substr(0, rows.find('"')));
+    rows.remove_prefix(std::min(rows.size(), name.size() + 2));
+    if (!may_name_column(name)) {
+      return {};
+    }
+    const std::string_view type = rows.substr(0, rows.find_first_of(",)"));
+    rows.remove_prefix(type.size());
+    const bool is_word = view.find(word_in_view(name)) != std::string_view::npos;
+    columns.push_back({name, type == "TEXT"   ? StoreType::text
+                             : type == "REAL" ? StoreType::number
+                             : is_word        ? StoreType::word
+                                              : StoreType::count});
+  }
+  return columns;
+}
+
+/// Every version of the program writes these.
+constexpr std::array<std::string_view, 5> columns_of_layers{"model", "hardware", "strategy", "reason", "makespan_us"};
+
+bool has(const std::vector<HeldColumn>& columns, std::string_view name) {
+  return std::any_of(columns.begin(), columns.end(), [&](const HeldColumn& column) { return column.name == name; });
+}
+
 }  // namespace
 
-void migrate(Database& database, StoreKind kind, int version) {
+std::vector<HeldColumn> own_columns(StoreKind kind) {
+  std::vector<HeldColumn> columns;
+  for (const StoreColumn& column : store_columns(kind)) {
+    columns.push_back({std::string(column.name), column.type});
+  }
+  return columns;
+}
+
+void migrate(Database& database, const std::vector<HeldColumn>& columns, int version) {
   for (auto step = static_cast<std::size_t>(version); step < steps.size(); ++step) {
-    for (const Made& one : steps[step](kind)) {
+    for (const Made& one : steps[step](columns)) {
       database.run(one.sql);
     }
   }
@@ -105,13 +162,18 @@ void migrate(Database& database, StoreKind kind, int version) {
   }
 }
 
-std::optional<StoreKind> kind_of_tables(const Database& database, int version) {
-  for (const StoreKind kind : {StoreKind::layers, StoreKind::models}) {
-    if (has_just(database, made_by(kind, version))) {
-      return kind;
-    }
+std::optional<StoreTables> tables_in(const Database& database, int version) {
+  StoreTables tables{.columns = columns_in(sql_of(database, "rows"), sql_of(database, "results"))};
+  if (!has_just(database, made_by(tables.columns, version))) {
+    return std::nullopt;
   }
-  return std::nullopt;
+  if (tables.columns == own_columns(StoreKind::models)) {
+    tables.kind = StoreKind::models;
+    return tables;
+  }
+  const auto is_there = [&](std::string_view name) { return has(tables.columns, name); };
+  return std::all_of(columns_of_layers.begin(), columns_of_layers.end(), is_there) ? std::optional(tables)
+                                                                                   : std::nullopt;
 }
 
 std::string insertion_of(StoreKind kind) {

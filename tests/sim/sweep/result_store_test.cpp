@@ -12,7 +12,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/config/resolver.h"
@@ -423,6 +426,105 @@ TEST(ResultStore, OneWhoseSchemaIsNotOursIsRefusedAndKeepsItsRows) {
     Statement rows(database, "SELECT count(*) FROM rows");
     EXPECT_TRUE(rows.step() && rows.whole(0) > 0) << change;
   }
+}
+
+/// A store of one point by a version of the program that lacks one of today's columns and has two others.
+void fill_by_another_version(const std::string& path, std::string_view lacks, const std::vector<StoreRow>& rows) {
+  std::vector<HeldColumn> columns = own_columns(StoreKind::layers);
+  const auto place = std::ranges::find(columns, lacks, &HeldColumn::name) - columns.begin();
+  columns.erase(columns.begin() + place);
+  columns.insert(columns.begin() + 2, {"later", StoreType::word});
+  columns.push_back({"latest_us", StoreType::number});
+  Database database(path, Database::Access::write);
+  database.run("BEGIN");
+  migrate(database, columns, 0);
+  database.run(
+      "INSERT INTO meta VALUES('kind', 'layers'), ('settings', 'a sweep'), ('config_sha256', 'd1'), "
+      "('model_version', '1'), ('points', '3'), ('shard', '1'), ('shards', '1')");
+  std::map<std::string, std::int64_t> words;
+  std::string marks;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    marks += ", ?";
+  }
+  for (std::size_t at = 0; at < rows.size(); ++at) {
+    StoreRow row = rows[at];
+    row.erase(row.begin() + place);
+    row.insert(row.begin() + 2, Value{std::string("later")});
+    row.emplace_back(2.5);
+    Statement insert(database, "INSERT INTO rows VALUES(?, ?" + marks + ")");
+    insert.bind(1, static_cast<std::int64_t>(at));
+    insert.bind(2, std::int64_t{checksum_of(static_cast<std::int64_t>(at), row)});
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const auto parameter = static_cast<int>(i) + 3;
+      if (const auto* text = std::get_if<std::string>(&row[i]); text != nullptr && columns[i].type == StoreType::word) {
+        insert.bind(parameter, words.try_emplace(*text, std::ssize(words) + 1).first->second);
+      } else if (text != nullptr) {
+        insert.bind(parameter, std::string_view(*text));
+      } else if (const auto* count = std::get_if<std::int64_t>(&row[i])) {
+        insert.bind(parameter, *count);
+      } else if (const auto* number = std::get_if<double>(&row[i])) {
+        insert.bind(parameter, *number);
+      }
+    }
+    insert.finish();
+  }
+  for (const auto& [text, id] : words) {
+    Statement insert(database, "INSERT INTO texts VALUES(?, ?)");
+    insert.bind(1, id);
+    insert.bind(2, std::string_view(text));
+    insert.finish();
+  }
+  database.run("COMMIT");
+}
+
+TEST(ResultStore, ReadsColumnsOfOtherVersionsAsFarAsItKnowsThem) {
+  const OwnFolder folder;
+  const std::vector<StoreRow> rows = stored_rows();
+  const auto columns = store_columns(StoreKind::layers);
+  for (const std::string_view lacks : {"warnings", "win_probability", "regather"}) {
+    const std::string path = std::string(lacks) + ".sqlite";
+    fill_by_another_version(path, lacks, rows);
+    StoreReader reader(path);
+    const std::optional<StoredPoint> point = reader.next();
+    ASSERT_TRUE(point && point->rows.size() == rows.size());
+    for (std::size_t at = 0; at < rows.size(); ++at) {
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        EXPECT_EQ(point->rows[at][i], columns[i].name == lacks ? Value{} : rows[at][i]) << columns[i].name;
+      }
+      EXPECT_EQ(layer_row(point->rows[at], path).strategy, layer_row(rows[at], path).strategy);
+    }
+    std::vector<std::string> names = StoreQuery(path).columns();
+    EXPECT_EQ(names[4], "later");
+    EXPECT_EQ(std::ranges::count(names, lacks), 0);
+  }
+}
+
+// SQLite takes a quoted name that is no column for a text.
+TEST(ResultStore, ComparesStoresOfTwoVersionsByTheColumnsOfBoth) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  fill_by_another_version("b.sqlite", "regather", stored_rows());
+  fill_by_another_version("c.sqlite", "mfu", stored_rows());
+  std::size_t differences = 0;
+  const TakeRow take = [&](const auto&) { ++differences; };
+  StoreQuery("a.sqlite").differences("b.sqlite", "makespan_us", take);
+  EXPECT_EQ(differences, 0U);
+  EXPECT_EQ(refusal<ConfigError>([&] { StoreQuery("a.sqlite").differences("c.sqlite", "mfu", take); }),
+            "--by: c.sqlite has no column 'mfu'; choose another column");
+}
+
+TEST(ResultStore, AddsNoRowsToColumnsOfAnotherVersion) {
+  const OwnFolder folder;
+  fill_by_another_version("a.sqlite", "warnings", stored_rows());
+  EXPECT_EQ(refusal_of_writer("a.sqlite"),
+            "a.sqlite has the columns of another version of commfuse; choose another folder, or add --force to replace "
+            "its results");
+}
+
+TEST(ResultStore, RefusesRowsWithoutAColumnThatEveryVersionHas) {
+  const OwnFolder folder;
+  fill_by_another_version("a.sqlite", "strategy", stored_rows());
+  EXPECT_NE(refusal_of_reader("a.sqlite").find("nothing in it is believed"), std::string::npos);
 }
 
 TEST(ResultStore, TablesOfAnotherKindThanItSaysAreDamage) {
