@@ -406,7 +406,7 @@ constexpr std::array fields_after{
 /// Of an option of schedules, by its place in their table.
 template <std::size_t place>
 constexpr Field option_field() {
-  constexpr const OptionEntry& entry = option_table[place];
+  constexpr const DescribedOption& entry = option_table[place];
   Field field{
       .key = entry.key, .flag = entry.flag, .group = which, .doc = entry.doc, .preset = {}, .example = entry.example};
   if (is_count(entry.option)) {

@@ -179,14 +179,18 @@ void read_types(const fs::path& root, const File& file, Types& types, std::vecto
   static const std::regex defines(
       R"re(^(?:struct|class|enum class) (?:\[\[\w+\]\] )?(\w+)(?: final)?(?: : .*)? \{.*)re");
   std::ifstream in(root / file.path);
+  static const std::regex declares(R"re(^(?:struct|class) \w+;$)re");
   std::vector<std::string> inside;
+  bool declares_only = false;  // `namespace CLI {`, `class App;` and `}`
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     std::smatch match;
     if (std::regex_match(line, match, opens)) {
       inside.push_back(match[1].str());
-    } else if (!inside.empty() && std::regex_match(line, closes)) {
+      declares_only = true;
+    } else if (!inside.empty() && (std::regex_match(line, closes) || (declares_only && line == "}"))) {
       inside.pop_back();
+      declares_only = false;
     } else if (!inside.empty() && !contains(inside, "") && std::regex_match(line, match, defines)) {
       std::string name;
       for (const std::string& one : inside) {
@@ -199,6 +203,7 @@ void read_types(const fs::path& root, const File& file, Types& types, std::vecto
                         "; a linker takes them for one type");
       }
     }
+    declares_only = declares_only && (std::regex_match(line, opens) || std::regex_match(line, declares));
   }
 }
 

@@ -127,8 +127,13 @@ TEST(House, ATypeThatOthersSeeHasItsNameForItself) {
              begin +
                  "namespace {\nstruct Piece {\n};\n}  // namespace\nnamespace sim {\nclass Piece : X {\n"
                  "};\n}  // namespace sim\nclass Piece final : public X {\n};\n}  // namespace commfuse\n");
+  // Names of another library that are declared first do not hide what follows.
+  tree.write("sim/c.h",
+             "// SPDX-License-Identifier: Apache-2.0\nnamespace CLI {\nclass App;\n}\n\nnamespace commfuse "
+             "{\nstruct Piece {\n};\n}  // namespace commfuse\n");
   EXPECT_EQ(violations(tree.root()),
-            Sentences{"sim/b.cpp:11: commfuse::Piece is also in model/a.h; a linker takes them for one type"});
+            (Sentences{"sim/b.cpp:11: commfuse::Piece is also in model/a.h; a linker takes them for one type",
+                       "sim/c.h:7: commfuse::Piece is also in model/a.h; a linker takes them for one type"}));
 }
 
 TEST(House, CudaIsInvisibleOutsideItsFolder) {

@@ -90,8 +90,7 @@ TEST(CutBound, AKernelTakesWhatItsBusiestWireDoesAtItsRate) {
 // What is added up on its way crosses once too, the other way round.
 TEST(CutBound, SumsInAKernelCrossOnce) {
   const Machine tree = wired(test::pcie_tree());
-  const Program program =
-      generate(operation_of(Scope::down, false), 8, fused_kernel_strategy, {.sub_slices = 2});
+  const Program program = generate(operation_of(Scope::down, false), 8, fused_kernel_strategy, {.sub_slices = 2});
   const std::vector<KernelSet> sets = kernel_sets_of(program);
   ASSERT_EQ(sets.size(), 2U);
   const CountedWires wires(program, tree);

@@ -86,8 +86,8 @@ TEST(Mutations, OfEveryProvedScheduleOfFourRanksAreCaughtOrProvedEquivalent) {
   for (const Scope scope : {Scope::qkv, Scope::down}) {
     const Operation operation = operation_of(scope, true);
     for (const StrategyOptions& options : schedules_to_prove(commfuse_strategy, kinds_of(operation), 4)) {
-      report += mutate(generate(operation, 4, commfuse_strategy, options),
-                       [](Fate fate) { return fate == Fate::survived; });
+      report +=
+          mutate(generate(operation, 4, commfuse_strategy, options), [](Fate fate) { return fate == Fate::survived; });
     }
   }
   EXPECT_EQ(report.count(Fate::survived), 0);

@@ -62,8 +62,8 @@ TEST(DataParallel, GradientsAreKeptAndSentInFp32) {
 }
 
 TEST(DataParallel, TwoRanksGatherAndScatterUnderTheNeighbouringLayer) {
-  const std::string table = step_table(
-      generate(operation_of(Scope::data_parallel, true), 2, commfuse_strategy, {.add_lane = LaneKind::aux}));
+  const std::string table =
+      step_table(generate(operation_of(Scope::data_parallel, true), 2, commfuse_strategy, {.add_lane = LaneKind::aux}));
   EXPECT_EQ(table, golden_text("data_parallel_ring_aux.txt", table));
 }
 

@@ -137,8 +137,7 @@ TEST(Scope, BackwardIsTwiceForwardAndATrainingStepThreeTimes) {
 TEST(Scope, TokensThatDoNotDivideIntoTheBlocksAreAUsersMistake) {
   StrategyOptions options;
   options.slices = 8;
-  const Program program =
-      generate(operation_of(Scope::gate_up, true), Mesh{{{"tp", 8}}}, 0, sliced_strategy, options);
+  const Program program = generate(operation_of(Scope::gate_up, true), Mesh{{{"tp", 8}}}, 0, sliced_strategy, options);
   try {
     bind_sizes(program, quantities_of(llama, {.seq = 1000}));
     FAIL() << "1000 tokens were cut into 64 blocks";

@@ -84,8 +84,7 @@ bool is_caught(const Program& program, const Sizes& sizes, std::uint64_t seed) {
 TEST(VirtualExecutor, CatchesPlantedMistakesOfEveryKind) {
   std::array<test::Caught, 5> kinds;
   for (const char* name : {"ag_gemm", "gemm_rs"}) {
-    test::plant_in(program_of({&operation_named(name), &commfuse_strategy, {.slices = 2}, 3, 1}), is_caught, 20,
-                   kinds);
+    test::plant_in(program_of({&operation_named(name), &commfuse_strategy, {.slices = 2}, 3, 1}), is_caught, 20, kinds);
   }
   test::expect_caught(kinds, 1);
 }
