@@ -52,7 +52,7 @@ void require_place(const fs::path& path, const fs::path& target) {
 /// To open one waits for somebody who reads.
 void refuse_pipe(const fs::path& path) {
   if (is_named_pipe(path)) {
-    refuse(path, "it is a named pipe, which nobody may read; give a file, or /dev/stdout");
+    refuse(path, "named pipes are not supported; give a file, or /dev/stdout");
   }
 }
 

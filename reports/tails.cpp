@@ -89,8 +89,8 @@ std::string block(Rows rows) {
     causes += wrapped(causes_in_words(row, rows, unit), "    ", "      ");
   }
   return text + wrapped(tail_verdict(rows), "  ", "  ") +
-         "  Causes of the p99: the runs between p98.5 and p99.5 against the one in which\n"
-         "  nothing strays; shares of their critical paths' time (of the runs with any).\n" +
+         "  Causes of the p99: the runs between p98.5 and p99.5 against the one\n"
+         "  without jitter; shares of their critical paths' time (of the runs with any).\n" +
          causes;
 }
 

@@ -98,7 +98,7 @@ std::string hold_line(const Hold& hold) {
 
 std::string holds(const Explanation& explanation, std::size_t most) {
   constexpr double a_percent = 0.01;
-  std::string text = "\nWhat the time hangs on: a parameter 1% higher, or higher by its standard error\n";
+  std::string text = "\nSensitivity: a parameter 1% higher, or higher by its standard error\n";
   text += fmt::format("  {:>7}  {:>6}  {:>6}  {:<9}  {}\n", "+1%", "error", "effect", "from", "parameter");
   std::size_t shown = 0;
   for (const Hold& hold : explanation.holds) {

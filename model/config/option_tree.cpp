@@ -80,7 +80,7 @@ CommandEntry option_tree(CLI::App& app) { return entry_of(app, app, {app.get_nam
 void add_pages(CLI::App& app, int& status, const std::vector<std::string>& forms,
                std::function<std::string(const CommandEntry& program, const std::string& form)> render) {
   const auto chosen = std::make_shared<std::string>();
-  add_verb(app, "pages", "Manual page, shell completions and reference of this program",
+  add_verb(app, "pages", "Print the manual page, shell completions or reference",
            [&app, &status, chosen, forms, render = std::move(render)](CLI::App& verb) {
              verb.add_option("FORM", *chosen, fmt::format("{}", fmt::join(forms, ", ")))->required();
              verb.footer("Examples:\n  " + app.get_name() + " pages man | man -l -\n  source <(" + app.get_name() +

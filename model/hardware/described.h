@@ -34,9 +34,9 @@ struct Described<GemmParameters> {
       entry("cached_input_cost", &G::cached_input_cost, "Time of an input byte that L2 holds, in weight bytes")
           .within(0.0, relative_most),
       entry("output_cost", &G::output_cost, "Time of an output byte, in weight bytes").within(0.0, relative_most),
-      entry("ramp", &G::ramp, "Filling and draining the pipeline, once a product"),
-      entry("wave_overhead", &G::wave_overhead, "Epilogue of a tile, once a wave"),
-      entry("split_overhead", &G::split_overhead, "Joining partial products where the k loop is split"),
+      entry("ramp", &G::ramp, "Time to fill and drain the pipeline, once per GEMM"),
+      entry("wave_overhead", &G::wave_overhead, "Epilogue of a tile, once per wave"),
+      entry("split_overhead", &G::split_overhead, "Time to join partial results when the k loop is split"),
       entry("tile_256x128", &G::tile_256x128, "Speed of this tile, relative to 128 x 128")
           .optional()
           .within(efficiency_least, clocks_most),
@@ -55,17 +55,17 @@ struct Described<GemmParameters> {
       entry("unhidden", &G::unhidden, "How much of traffic or loops shows beside the greater")
           .optional()
           .within(0.0, 1.0),
-      entry("join_cost", &G::join_cost, "Time of a byte of partial products, in weight bytes")
+      entry("join_cost", &G::join_cost, "Time of a byte of partial results, in weight bytes")
           .optional()
           .within(0.0, relative_most),
-      entry("burst_efficiency", &G::burst_efficiency, "What power allows in a short product")
+      entry("burst_efficiency", &G::burst_efficiency, "Share of the peak that power allows in a short GEMM")
           .optional()
           .within(efficiency_least, clocks_most),
-      entry("sustained_share", &G::sustained_share, "What is left of that in one that lasts")
+      entry("sustained_share", &G::sustained_share, "Share of burst_efficiency that a long GEMM keeps")
           .optional()
           .within(efficiency_least, 1.0),
-      entry("burst_time", &G::burst_time, "A product this long is half way between").optional(),
-      entry("conversion_passes", &G::conversion_passes, "Passes over the input, to convert it")
+      entry("burst_time", &G::burst_time, "Duration of a GEMM half way between burst and sustained").optional(),
+      entry("conversion_passes", &G::conversion_passes, "Passes over the input to convert its dtype")
           .optional()
           .within(0.0, relative_most)};
 };
@@ -74,13 +74,13 @@ template <>
 struct Described<AttentionParameters> {
   using A = AttentionParameters;
   static constexpr std::tuple entries{
-      entry("overhead", &A::overhead, "Once a call"),
-      entry("loop_efficiency", &A::loop_efficiency, "Share of the dense peak in both products of a tile")
+      entry("overhead", &A::overhead, "Time per call"),
+      entry("loop_efficiency", &A::loop_efficiency, "Share of the dense peak in both GEMMs of a tile")
           .within(efficiency_least, 1.0),
-      entry("exponentials", &A::exponentials, "Of the whole chip, beside the products"),
+      entry("exponentials", &A::exponentials, "Exponentials per second of the whole chip"),
       entry("masked_width", &A::masked_width, "Keys behind the diagonal that a causal query pays for")
           .within(0.0, tile_width_most),
-      entry("tile_overhead", &A::tile_overhead, "Of a tile of 128 queries of a head, once a wave"),
+      entry("tile_overhead", &A::tile_overhead, "Time per tile of 128 queries of a head, once per wave"),
       entry("query_cost", &A::query_cost, "Time of a byte of queries and output, in HBM bytes")
           .within(0.0, relative_most),
       entry("key_cost", &A::key_cost, "Time of a byte of keys and values, in HBM bytes").within(0.0, relative_most),
@@ -92,8 +92,8 @@ template <>
 struct Described<FrameworkKernels> {
   using F = FrameworkKernels;
   static constexpr std::tuple entries{
-      entry("floor", &F::floor, "Of every kernel"),
-      entry("sum_efficiency", &F::sum_efficiency, "Of two tensors, a share of the HBM bandwidth")
+      entry("floor", &F::floor, "Time added to every kernel"),
+      entry("sum_efficiency", &F::sum_efficiency, "Share of the HBM bandwidth when adding two tensors")
           .within(efficiency_least, 1.0),
       entry("cached_saving", &F::cached_saving, "Share of its time that a sum saves on what L2 holds").within(0.0, 1.0),
       entry("norm_efficiency", &F::norm_efficiency).within(efficiency_least, 1.0),
@@ -116,12 +116,12 @@ struct Described<Accelerator> {
       entry("l2_capacity", &A::l2_capacity),
       entry("memory_bound_efficiency", &A::memory_bound_efficiency, "Share of the HBM bandwidth that kernels reach")
           .within(efficiency_least, 1.0),
-      entry("sm_bandwidth", &A::sm_bandwidth, "What one SM reads and writes at most"),
-      entry("kernel_floor", &A::kernel_floor, "The least that a kernel takes"),
-      entry("launch_cost", &A::launch_cost, "Of the host, a kernel"),
-      entry("event_cost", &A::event_cost, "Of the host, a wait of one lane for another"),
-      entry("graph_launch_cost", &A::graph_launch_cost, "Of a whole CUDA graph"),
-      entry("graph_node_gap", &A::graph_node_gap, "Wait between nodes of a CUDA graph, beyond kernel_floor"),
+      entry("sm_bandwidth", &A::sm_bandwidth, "HBM bandwidth of one SM"),
+      entry("kernel_floor", &A::kernel_floor, "Shortest time of any kernel"),
+      entry("launch_cost", &A::launch_cost, "Host time to launch one kernel"),
+      entry("event_cost", &A::event_cost, "Host time to make one lane wait for another"),
+      entry("graph_launch_cost", &A::graph_launch_cost, "Host time to launch a CUDA graph"),
+      entry("graph_node_gap", &A::graph_node_gap, "Wait between graph nodes, beyond kernel_floor"),
       entry("stream_gap", &A::stream_gap, "Wait before a kernel of a stream, beyond kernel_floor").optional(),
       entry("attention", &A::attention).optional(),
       entry("framework_kernels", &A::framework_kernels)};
@@ -138,10 +138,10 @@ struct Described<PeerParameters> {
   using P = PeerParameters;
   static constexpr std::tuple entries{
       entry("latency", &P::latency, "From both ends posted to the first byte; no launch in it"),
-      entry("rate", &P::rate, "What a single peer gets, one direction"),
-      entry("aggregate_rate", &P::aggregate_rate, "What all peers of a rank get together").optional(),
+      entry("rate", &P::rate, "Rate to a single peer, one direction"),
+      entry("aggregate_rate", &P::aggregate_rate, "Rate to all peers of a rank together").optional(),
       entry("ctas", &P::ctas, "SMs that the kernel holds; 0 for copy engines").within(0.0, cta_most),
-      entry("issue_cost", &P::issue_cost, "Of the host: a grouped send and receive"),
+      entry("issue_cost", &P::issue_cost, "Host time to issue one grouped send and receive"),
       entry("small", &P::small, "Messages up to a size")};
 };
 
@@ -149,10 +149,10 @@ template <>
 struct Described<ProtocolParameters> {
   using P = ProtocolParameters;
   static constexpr std::tuple entries{
-      entry("base_latency", &P::base_latency, "Once a call; no host issue in it"),
-      entry("step_latency", &P::step_latency, "Once a step"),
+      entry("base_latency", &P::base_latency, "Time per call, without host issue"),
+      entry("step_latency", &P::step_latency, "Time per step"),
       entry("rate", &P::rate, "Wire bytes a rank sends a second, for very large sizes"),
-      entry("own_copy_rate", &P::own_copy_rate, "Of a rank's own share, from input to output"),
+      entry("own_copy_rate", &P::own_copy_rate, "Rate of copying a rank's own share from input to output"),
       entry("ramp_size", &P::ramp_size, "Wire bytes whose time filling the pipeline costs at most")};
 };
 /// LL has no pipeline to fill, so its maps lack this key.
@@ -163,24 +163,24 @@ struct Described<SwitchParameters> {
   using S = SwitchParameters;
   static constexpr std::tuple entries{entry("base_latency", &S::base_latency), entry("rate", &S::rate),
                                       entry("ramp_size_per_rank", &S::ramp_size_per_rank,
-                                            "Of a rank's share: what filling the pipeline costs at most")};
+                                            "Bytes per rank whose time filling the pipeline costs at most")};
 };
 
 template <>
 struct Described<TreeProtocol> {
   using T = TreeProtocol;
   static constexpr std::tuple entries{entry("base_latency", &T::base_latency),
-                                      entry("level_latency", &T::level_latency, "Once a level of the tree"),
+                                      entry("level_latency", &T::level_latency, "Time per level of the tree"),
                                       entry("rate", &T::rate), entry("two_nodes_rate", &T::two_nodes_rate)};
 };
 
 template <>
 struct Described<TreeParameters> {
   using T = TreeParameters;
-  static constexpr std::tuple entries{
-      BaseEntries<TreeProtocol>{},
-      entry("ramp_size_per_rank", &T::ramp_size_per_rank, "Of a rank's share: what filling the pipeline costs at most"),
-      entry("ll", &T::ll), entry("ll128", &T::ll128)};
+  static constexpr std::tuple entries{BaseEntries<TreeProtocol>{},
+                                      entry("ramp_size_per_rank", &T::ramp_size_per_rank,
+                                            "Bytes per rank whose time filling the pipeline costs at most"),
+                                      entry("ll", &T::ll), entry("ll128", &T::ll128)};
 };
 
 template <class T>

@@ -26,7 +26,7 @@ struct ExplainedOp {
   Duration together{};
 };
 
-/// What the time hangs on: a parameter, or what the fit of a shape leaves.
+/// Sensitivity: a parameter, or what the fit of a shape leaves.
 struct Hold {
   std::string name;                      ///< "link.peer.rate"; of a shape "product 4K x 7K x 8K"
   std::optional<Provenance> provenance;  ///< Of a parameter.

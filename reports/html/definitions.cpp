@@ -52,7 +52,7 @@ constexpr std::array words{
 
 std::string_view meaning_of(Provenance kind) {
   switch (kind) {
-    case Provenance::prior: return "judgement, nothing measured behind it";
+    case Provenance::prior: return "assumed, nothing measured behind it";
     case Provenance::published: return "from a data sheet or a paper";
     case Provenance::fitted: return "fitted to a public table of measurements";
     case Provenance::measured: return "measured by commfuse on this hardware";

@@ -436,7 +436,7 @@ void Page::input_section() {
   section("inputs", "Inputs, and how sure they are");
   asked();
   html_ +=
-      "<h3>What the numbers lean on</h3>\n<p>Every parameter of the model says where it comes from. Numbers are "
+      "<h3>What the numbers depend on</h3>\n<p>Every parameter of the model says where it comes from. Numbers are "
       "predictions; "
       "they are as good as the weakest kind behind them.</p>\n";
   html_ += provenances_html(kinds_of(input_.rows));

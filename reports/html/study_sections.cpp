@@ -37,7 +37,7 @@ std::string hangs_on(const PointStudy& study, Charts& charts) {
   if (!study.explanation || !has_effects(*study.explanation)) {
     return quiet("No parameter behind these times has an error, so nothing says how sure they are.");
   }
-  return charts.add(tornado_figure(*study.explanation), "What the time hangs on") +
+  return charts.add(tornado_figure(*study.explanation), "Sensitivity of the time") +
          quiet("Each parameter, and what each fit leaves, one standard error up and down, everything else as it is.");
 }
 
@@ -55,7 +55,7 @@ std::string study_section(const PointStudy& study, Charts& charts) {
       section_head("point", "One point, taken apart") +
       quiet(escaped(fmt::format("{} {} on {}, {}.", row.model, row.scope, machine_in_words(row), point_of(row))));
   html += "<h3>What the time is made of</h3>\n" + charts.add(breakdown_figure(predicted), "What the time is made of");
-  html += "<h3>How it strays</h3>\n" + sampled(study, charts);
+  html += "<h3>Jitter</h3>\n" + sampled(study, charts);
   if (study.roofline && !study.roofline->products.empty()) {
     html += "<h3>Products under the roof</h3>\n" +
             charts.add(roofline_figure(*study.roofline), "Products under the roof") +

@@ -32,7 +32,7 @@ const std::vector<Section>& sections() {
                                         {"time-and-money", "Time and money", {"plan-days", "plan-pareto"}, {"answer"}},
                                         {"how", "How to run it", {}, {"layout", "schedules"}},
                                         {"what-if-section", "What if", {"plan-rates"}, {"what-if", "rates"}},
-                                        {"sure", "What it hangs on", {"plan-tornado"}, {"sensitivity", "doubts"}},
+                                        {"sure", "Sensitivity", {"plan-tornado"}, {"sensitivity", "doubts"}},
                                         {"all", "All numbers of GPUs", {}, {"counts"}},
                                         {"inputs-section", "Inputs", {}, {"inputs", "hardware"}},
                                         {"formulas", "How it is worked out", {}, {}},

@@ -112,7 +112,7 @@ PlanTable answer_table(const CapacityPlan& plan, const CapacityKind& kind, const
   add_run_rows(plan, run, table.rows);
   add_step_rows(plan, kind, run, table.rows);
   table.note = fmt::format(
-      "Nine in ten of {} draws lie between 5 % and 95 %. A step strays by {} (one standard error, "
+      "Nine in ten of {} draws lie between 5 % and 95 %. A step varies by {} (one standard error, "
       "of which the model's own is {}), prices and failures by what the plan says.",
       plan.draws, share_percent(kind.step_error), share_percent(plan.model_error));
   return table;
@@ -244,7 +244,7 @@ PlanTable sensitivity_table(const CapacityPlan& plan) {
   const std::string less = fmt::format("-{:.0f} %", 100.0 * plan.change);
   const std::string more = fmt::format("+{:.0f} %", 100.0 * plan.change);
   PlanTable table{.id = "sensitivity",
-                  .title = "What it hangs on: one input changed at a time",
+                  .title = "Sensitivity: one input changed at a time",
                   .columns = {{"input", true}, {"days " + less}, {"days " + more}, {"cost " + less}, {"cost " + more}}};
   for (const Sensitivity& one : plan.sensitivities) {
     table.rows.push_back(
@@ -280,7 +280,7 @@ void add_asked(const CapacityPlan& plan, std::vector<Row>& rows) {
   if (plan.budget) {
     rows.push_back({"budget", money(plan, *plan.budget)});
   }
-  rows.push_back({"wanted", fmt::format("kept with {:.0f} %", 100.0 * plan.asked_confidence)});
+  rows.push_back({"wanted", fmt::format("{:.0f} % chance of meeting it", 100.0 * plan.asked_confidence)});
   if (plan.p99_limit_s) {
     rows.push_back({"p99 of a step", fmt::format("at most {} s", step_seconds(*plan.p99_limit_s))});
   }

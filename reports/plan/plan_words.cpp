@@ -78,10 +78,9 @@ std::string against_kinds(const CapacityPlan& plan, const CapacityRun& run) {
 }
 
 std::string second_sentence(const CapacityPlan& plan, const CapacityRun& run) {
-  const char* limits =
-      plan.deadline_days ? (plan.budget ? "Deadline and budget are" : "The deadline is") : "The budget is";
-  return fmt::format("{} kept with {}; {}{}.", limits, likelihood(run.confidence), against_schedules(plan),
-                     against_kinds(plan, run));
+  const char* limits = plan.deadline_days ? (plan.budget ? "deadline and budget" : "the deadline") : "the budget";
+  return fmt::format("The chance of meeting {} is {}; {}{}.", limits, likelihood(run.confidence),
+                     against_schedules(plan), against_kinds(plan, run));
 }
 
 /// "This plan ties in cost with 128 and 256 h100 (within 1.7%); the tie is broken by fewer GPUs."; empty without ties.

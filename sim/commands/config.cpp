@@ -142,7 +142,7 @@ void add_explain(CLI::App& config, int& status) {
 }  // namespace
 
 void add_config(CLI::App& app, int& status) {
-  add_verb(app, "config", "Look at settings: show, explain", [&status](CLI::App& config) {
+  add_verb(app, "config", "Show or explain settings", [&status](CLI::App& config) {
     config.require_subcommand(1);
     add_show(config, status);
     add_explain(config, status);

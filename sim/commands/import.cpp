@@ -106,7 +106,7 @@ void add_megatron(CLI::App& import, int& status) {
 }  // namespace
 
 void add_import(CLI::App& app, int& status) {
-  add_verb(app, "import", "Files from what other programs were told: megatron", [&status](CLI::App& import) {
+  add_verb(app, "import", "Convert other tools' launch arguments: megatron", [&status](CLI::App& import) {
     import.require_subcommand(1);
     import.footer(
         "Others are read where they are wanted: a Hugging Face config.json is a --model,\n"

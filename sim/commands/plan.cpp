@@ -59,7 +59,7 @@ int run_plan(const PlanRequest& request) {
 }  // namespace
 
 void add_plan(CLI::App& app, int& status) {
-  add_verb(app, "plan", "GPUs, time and money that a training run needs", [&status](CLI::App& command) {
+  add_verb(app, "plan", "Plan the GPUs, time and money of a training run", [&status](CLI::App& command) {
     const auto request = std::make_shared<PlanRequest>();
     command.add_option("PLAN", request->file, "A plan file, such as configs/plans/train-70b.yaml")->required();
     command.add_option("-o,--output", request->format, "table, json, csv, markdown")

@@ -81,7 +81,7 @@ int write_report(ReportRequest request) {
 }  // namespace
 
 void add_report(CLI::App& app, int& status) {
-  add_verb(app, "report", "Write results as one page for people", [&status](CLI::App& command) {
+  add_verb(app, "report", "Write results as one HTML page", [&status](CLI::App& command) {
     const auto request = std::make_shared<ReportRequest>();
     command
         .add_option("RESULTS", request->file,

@@ -257,7 +257,7 @@ void add_query_flags(CLI::App& command, ResultsRequest& request) {
 }  // namespace
 
 void add_results(CLI::App& app, int& status) {
-  add_verb(app, "results", "Ask the store of a sweep", [&status](CLI::App& command) {
+  add_verb(app, "results", "Query the results of a sweep", [&status](CLI::App& command) {
     const auto request = std::make_shared<ResultsRequest>();
     add_query_flags(command, *request);
     command.footer(
@@ -271,7 +271,7 @@ void add_results(CLI::App& app, int& status) {
 }
 
 void add_best(CLI::App& app, int& status) {
-  add_verb(app, "best", "Which rows of a store win", [&status](CLI::App& command) {
+  add_verb(app, "best", "Show which rows of a store win", [&status](CLI::App& command) {
     const auto request = std::make_shared<ResultsRequest>();
     add_query_flags(command, *request);
     command.add_option("--by", request->by, "The least of this column wins; -mfu: the largest. Left open: the time")
@@ -290,7 +290,7 @@ void add_best(CLI::App& app, int& status) {
 }
 
 void add_diff(CLI::App& app, int& status) {
-  add_verb(app, "diff", "What changed between two stores", [&status](CLI::App& command) {
+  add_verb(app, "diff", "Show what changed between two stores", [&status](CLI::App& command) {
     const auto request = std::make_shared<ResultsRequest>();
     command.add_option("A", request->file, "A store, or the folder of a sweep: before")->required();
     command.add_option("B", request->other, "The same: after")->required();

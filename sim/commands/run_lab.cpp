@@ -49,7 +49,7 @@ std::string table(const LabWorkload& lab, const LabRun& run) {
                                  format_size(lab.chunk), format_bandwidth(lab.rate), format_duration(lab.latency));
   text += fmt::format("  messages   {:>14}\n  tiles      {:>14}\n", run.messages, run.tiles);
   text += fmt::format("  makespan   {:>14.3f} us\n", to_microseconds(run.makespan));
-  text += fmt::format("  played by  {:>14}{}\n", word_of(evaluator_choices, run.evaluator),
+  text += fmt::format("  evaluator  {:>14}{}\n", word_of(evaluator_choices, run.evaluator),
                       run.one_for_all ? ", one rank for all" : "");
   if (run.tails) {
     text += fmt::format("  {} runs under jitter, us      95% interval\n", run.tails->percentiles.samples);

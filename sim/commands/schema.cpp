@@ -313,7 +313,7 @@ void print_schema(const std::string& kind) {
 }  // namespace
 
 void add_schema(CLI::App& app, int& status) {
-  add_verb(app, "schema", "Print what YAML files may hold, as a JSON Schema", [&status](CLI::App& command) {
+  add_verb(app, "schema", "Print the JSON Schema of our YAML files", [&status](CLI::App& command) {
     const auto kind = std::make_shared<std::string>();
     command.add_option("KIND", *kind, fmt::format("{}; all of them", fmt::join(kind_names(), ", ")));
     command.footer(

@@ -182,7 +182,7 @@ CLI::Option* add_limit(CLI::App& command, const std::string& flag, std::optional
 }  // namespace
 
 void add_score(CLI::App& app, int& status) {
-  add_verb(app, "score", "Set predictions against tables of measurements", [&status](CLI::App& command) {
+  add_verb(app, "score", "Compare predictions with tables of measurements", [&status](CLI::App& command) {
     const auto request = std::make_shared<ScoreRequest>();
     CLI::Option* data =
         command.add_option("--data", request->data, "CSV tables, or folders of them; default: configs/published")

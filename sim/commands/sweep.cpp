@@ -37,7 +37,7 @@ void add_sweep(CLI::App& app, int& status) {
     command.footer(
         "The file holds settings, axes, constraints; flags add to it or take the place of\n"
         "what it says. A point that cannot be run becomes a row with its reason, and the\n"
-        "exit code is 3. Every point is stored in results.sqlite once it is played; the\n"
+        "exit code is 3. Every point is stored in results.sqlite when it is done; the\n"
         "same command goes on where an older one stopped. Under mpirun -np N processes\n"
         "share the points; docs/sweeps.md tells of clusters. Whole models (scope step,\n"
         "prefill, decode) leave no report.html.\n"

@@ -123,7 +123,7 @@ int run_tune(TuneRequest request) {
     options.monte_carlo.samples = settings.has("samples") ? options.monte_carlo.samples : usual_samples;
   }
   if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
-    throw ConfigError("--minimize p99: nothing strays under jitter none; choose another --jitter, or leave it out");
+    throw ConfigError("--minimize p99: jitter none has no percentiles; choose another --jitter, or leave it out");
   }
   const Tuning tuning = tune(space, options);
   const TuneHeading heading{.model = model.name,
@@ -146,43 +146,42 @@ int run_tune(TuneRequest request) {
 }  // namespace
 
 void add_tune(CLI::App& app, int& status) {
-  add_verb(
-      app, "tune", "The best plan to train a model, and the best schedule at every site", [&status](CLI::App& command) {
-        const auto request = std::make_shared<TuneRequest>();
-        add_setting_flags(command, request->settings, is_wanted);
-        const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
-          return command.add_option(flags, value, doc)
-              ->group("Tuning")
-              ->type_name(type)
-              ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-        };
-        add("--cluster", request->cluster, "As --hardware; a cluster's name needs no number of nodes", "NAME");
-        add("--gpus", request->gpus, "All of them; left out: those of the machine", "COUNT");
-        add("--minimize", request->minimize,
-            "mean of every site, or p99 of the step, which takes --jitter default where none is given", "WORD")
-            ->capture_default_str();
-        command.add_option("--keep", request->keep, "So many plans to tell of")
-            ->group("Tuning")
-            ->type_name("COUNT")
-            ->check(CLI::Range(1, 1000))
-            ->capture_default_str();
-        add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str();
-        add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER");
-        command.footer(
-            "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
-            "all others are free. A plan may need 90% of a GPU's memory. Without --jitter\n"
-            "nothing strays; with it, sites are chosen by samples, and steps wait for the\n"
-            "slowest GPU. docs/tuning.md says more.\n\n"
-            "Examples:\n"
-            "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 \\\n"
-            "    --seq 8192\n"
-            "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64\n"
-            "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 \\\n"
-            "    --seq 2K --out plan\n"
-            "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 4K \\\n"
-            "    --minimize p99");
-        command.callback([request, &status] { status = run_tune(*request); });
-      });
+  add_verb(app, "tune", "Find the best layout and schedules to train a model", [&status](CLI::App& command) {
+    const auto request = std::make_shared<TuneRequest>();
+    add_setting_flags(command, request->settings, is_wanted);
+    const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
+      return command.add_option(flags, value, doc)
+          ->group("Tuning")
+          ->type_name(type)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    };
+    add("--cluster", request->cluster, "As --hardware; a cluster's name needs no number of nodes", "NAME");
+    add("--gpus", request->gpus, "All of them; left out: those of the machine", "COUNT");
+    add("--minimize", request->minimize,
+        "mean of every site, or p99 of the step, which takes --jitter default where none is given", "WORD")
+        ->capture_default_str();
+    command.add_option("--keep", request->keep, "So many plans to tell of")
+        ->group("Tuning")
+        ->type_name("COUNT")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    add("-o,--output", request->format, "table, json", "FORMAT")->capture_default_str();
+    add("--out", request->out, "A folder for plan.yaml, a YAML a site, and tp_comm_overlap_cfg.yaml", "FOLDER");
+    command.footer(
+        "Degrees of parallelism, micro-batch, recomputation and ZeRO that are given stay;\n"
+        "all others are free. A plan may need 90% of a GPU's memory. Without --jitter\n"
+        "ops always take their time; with it, sites are chosen by samples, and steps wait\n"
+        "for the slowest GPU. docs/tuning.md says more.\n\n"
+        "Examples:\n"
+        "  commfuse-sim tune --model llama-3.1-405b --cluster dgx-h100 --gpus 1024 \\\n"
+        "    --seq 8192\n"
+        "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 8K --batch 64\n"
+        "  commfuse-sim tune --model gpt-3-175b --cluster dgx-a100 --gpus 512 --ranks 8 \\\n"
+        "    --seq 2K --out plan\n"
+        "  commfuse-sim tune --model llama-3.1-8b --hardware h100-sxm --seq 4K \\\n"
+        "    --minimize p99");
+    command.callback([request, &status] { status = run_tune(*request); });
+  });
 }
 
 }  // namespace commfuse::sim

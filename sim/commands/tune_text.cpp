@@ -49,8 +49,7 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
   if (heading.default_batch) {
     text += "Nobody chose a batch; this is the usual 4M tokens a step. --batch chooses.\n";
   }
-  return text + fmt::format("{} ways to spread it, {} fit the memory\n",
-                            format_count(static_cast<std::int64_t>(tuning.plans)),
+  return text + fmt::format("{} layouts, {} fit the memory\n", format_count(static_cast<std::int64_t>(tuning.plans)),
                             format_count(static_cast<std::int64_t>(tuning.fitting)));
 }
 
@@ -195,7 +194,7 @@ std::string choices(const TuneHeading& heading, const Tuning& tuning) {
   const bool by_p99 = heading.minimize == Minimize::p99;
   if (tuning.sites.empty() || !tuning.sites.front().sampled) {
     return "\n" + wrapped(
-                      "Minimised: the time of every site where nothing strays. --jitter default minimises its mean "
+                      "Minimised: the time of every site without jitter. --jitter default minimises its mean "
                       "under jitter, --minimize p99 the p99 of the step.",
                       "", "");
   }

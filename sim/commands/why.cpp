@@ -93,28 +93,27 @@ int why(const WhyRequest& request) {
 }  // namespace
 
 void add_why(CLI::App& app, int& status) {
-  add_verb(app, "why", "Take one prediction apart: what it is made of and what it hangs on",
-           [&status](CLI::App& command) {
-             const auto request = std::make_shared<WhyRequest>();
-             add_setting_flags(command, request->settings);
-             command.add_option("-o,--output", request->format, "text, json")
-                 ->group("Grid and output")
-                 ->type_name("FORMAT")
-                 ->capture_default_str()
-                 ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-             command.add_option("--most", request->most, "text: so many of the parameters that the time hangs on")
-                 ->group("Grid and output")
-                 ->type_name("COUNT")
-                 ->capture_default_str()
-                 ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-             command.footer(
-                 "Of several strategies the fastest is taken apart; --strategy chooses another.\n\n"
-                 "Examples:\n"
-                 "  commfuse-sim why --model llama-3.1-70b --hardware h100-sxm --seq 8K\n"
-                 "  commfuse-sim why --strategy serial --seq 8K --most 30\n"
-                 "  commfuse-sim why --strategy sliced --slices 8 -o json");
-             command.callback([request, &status] { status = why(*request); });
-           });
+  add_verb(app, "why", "Explain one prediction: costs, critical path, sensitivity", [&status](CLI::App& command) {
+    const auto request = std::make_shared<WhyRequest>();
+    add_setting_flags(command, request->settings);
+    command.add_option("-o,--output", request->format, "text, json")
+        ->group("Grid and output")
+        ->type_name("FORMAT")
+        ->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command.add_option("--most", request->most, "text: parameters to list, the most sensitive first")
+        ->group("Grid and output")
+        ->type_name("COUNT")
+        ->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    command.footer(
+        "Of several strategies the fastest is taken apart; --strategy chooses another.\n\n"
+        "Examples:\n"
+        "  commfuse-sim why --model llama-3.1-70b --hardware h100-sxm --seq 8K\n"
+        "  commfuse-sim why --strategy serial --seq 8K --most 30\n"
+        "  commfuse-sim why --strategy sliced --slices 8 -o json");
+    command.callback([request, &status] { status = why(*request); });
+  });
 }
 
 }  // namespace commfuse::sim

@@ -356,7 +356,8 @@ void pass_over(const YamlValue& value, YamlMap& root) {
 }
 
 constexpr auto overlap_of_step =
-    "userbuffers' ways of overlap are those of the forward pass; a whole step is played as sliced, by the best number "
+    "userbuffers' ways of overlap are those of the forward pass; a whole step is simulated as sliced, by the best "
+    "number "
     "of "
     "slices at every site";
 

@@ -110,8 +110,9 @@ void require_one_replica(const Settings& settings, const TrainingPlan& plan) {
 
 void require_no_faults(const Settings& settings, const Library& library) {
   if (library.faults(settings.text("faults"))) {
-    throw ConfigError(fmt::format("{}: whole models are played without faults; leave it out, or choose a layer's scope",
-                                  settings.at(*find_field("faults")).origin.where));
+    throw ConfigError(
+        fmt::format("{}: whole models are simulated without faults; leave it out, or choose a layer's scope",
+                    settings.at(*find_field("faults")).origin.where));
   }
 }
 

@@ -90,7 +90,8 @@ std::string how(const Point& point, const Structure& structure, const Sizes& siz
   }
   if (const auto* attention = std::get_if<AttentionShape>(&shape)) {
     const std::string_view kernel = point.price.attention == AttentionKernel::fused ? "fused" : "unfused";
-    return fmt::format("{}, {}", kernel, attention->causal ? "causal: the price hangs on where queries stand" : "full");
+    return fmt::format("{}, {}", kernel,
+                       attention->causal ? "causal: the price depends on the position of the queries" : "full");
   }
   if (const auto* exchange = std::get_if<ExchangeShape>(&shape)) {
     return of_exchange(machine, program.mesh.ranks(), load_of(*exchange, sizes));

@@ -48,7 +48,7 @@ TEST(CommfuseSimConfig, ExplainKnowsEverySetting) {
   }
   EXPECT_EQ(run_program("commfuse-sim config explain strategy.slices").out,
             "strategy.slices\n"
-            "  sliced: this k, not the best of 2, 4, 8\n\n"
+            "  sliced: number of slices k; default: the best of 2, 4, 8\n\n"
             "  value        a whole number of slices from 1 to 1K\n"
             "  default      left open\n"
             "  in a file    strategy: {slices: 4}\n"

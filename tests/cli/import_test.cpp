@@ -29,7 +29,7 @@ TEST(Import, AMegatronCommandLineBecomesAStepThatRuns) {
             "try: commfuse-sim run --config ./mine.run.yaml --hardware dgx-h100-x2\n");
   EXPECT_EQ(
       outcome.err,
-      "note: userbuffers' ways of overlap are those of the forward pass; a whole step is played as sliced, by the "
+      "note: userbuffers' ways of overlap are those of the forward pass; a whole step is simulated as sliced, by the "
       "best number of slices at every site\n"
       "note: most products of cfg.yaml are run as: --scope layer --strategy ring_exchange; without overlap: "
       "proj_fprop, fc2_fprop\n");

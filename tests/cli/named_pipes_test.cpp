@@ -39,14 +39,13 @@ TEST(NamedPipes, AreRefusedWhereAFileIsWritten) {
   ASSERT_EQ(mkfifo("pipe.json", 0600), 0);
   ASSERT_EQ(mkfifo("pipe.svg", 0600), 0);
   EXPECT_EQ(run_program("timeout 20 commfuse-sim run --figure pipe.svg").err,
-            "pipe.svg cannot be written: it is a named pipe, which nobody may read; give a file, or /dev/stdout\n");
+            "pipe.svg cannot be written: named pipes are not supported; give a file, or /dev/stdout\n");
   for (const char* command :
        {"commfuse-sim run --trace pipe.json", "commfuse-sim schedule export --strategy serial --out pipe.json",
         "commfuse-validate run --out pipe.json"}) {
     const Outcome outcome = run_program(std::string("timeout 20 ") + command);
     EXPECT_EQ(outcome.code, 2) << command;
-    EXPECT_EQ(outcome.err,
-              "pipe.json cannot be written: it is a named pipe, which nobody may read; give a file, or /dev/stdout\n")
+    EXPECT_EQ(outcome.err, "pipe.json cannot be written: named pipes are not supported; give a file, or /dev/stdout\n")
         << command;
     EXPECT_TRUE(std::filesystem::is_fifo("pipe.json")) << command;
   }

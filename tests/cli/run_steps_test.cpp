@@ -300,9 +300,9 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
         Mistake{"commfuse-sim run --scope step --pipeline 4 --batch 4",
                 "tensor x pipeline x data x context is 32 GPUs, and h100-sxm is one node of 8; choose a cluster"},
         Mistake{"commfuse-sim run --scope step --faults slow-rank",
-                "--faults: whole models are played without faults; leave it out, or choose a layer's scope\n"},
-        Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: whole models are played without"},
-        Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: whole models are played without"},
+                "--faults: whole models are simulated without faults; leave it out, or choose a layer's scope\n"},
+        Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: whole models are simulated without"},
+        Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: whole models are simulated without"},
         Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp has no use for parallel.pipeline"},
         Mistake{gpt + "--trace t.json", "--trace: a whole model has no such thing; leave it out"}}) {
     const Outcome run = run_program(mistake.arguments);

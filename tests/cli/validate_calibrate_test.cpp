@@ -82,7 +82,7 @@ TEST(ValidateRun, AMachineOfAnExecutorDoesTheRealThingAndSaysWhatItChose) {
   const Outcome run = run_program(
       "commfuse-validate run --hardware cpu --seq 16 --strategy serial --iterations 1 --warm-up 0 --out r.json");
   EXPECT_EQ(run.code, 0) << run.err;
-  EXPECT_NE(run.err.find("cpu does the real thing; what nobody chose: model gpt-2-xl, ranks 2, scope gate_up"),
+  EXPECT_NE(run.err.find("cpu runs in real time; settings at their defaults: model gpt-2-xl, ranks 2, scope gate_up"),
             std::string::npos)
       << run.err;
   EXPECT_EQ(load_run_record("r.json").compute, "real");

@@ -126,7 +126,7 @@ TEST(ValidateRun, RefusesWhatMakesNoSense) {
   EXPECT_EQ(refusal("run --compute real --link-bandwidth fast"),
             "--link-bandwidth: 'fast' is no bandwidth; write a number and a unit, as in '2 GB/s'\n");
   EXPECT_EQ(refusal("run --set jitter=default"),
-            "what is measured strays by itself: jitter and faults have to be none, and interference static or none\n");
+            "measured times vary by themselves: jitter and faults have to be none, and interference static or none\n");
   EXPECT_EQ(refusal("compare nowhere.json"),
             "nowhere.json: there is no such file; have it written by commfuse-validate run --out\n");
   EXPECT_EQ(refusal("compare r.json --iterations 3"),

@@ -293,7 +293,7 @@ TEST(Html, EveryWordIsDefinedOnceAndProvenanceIsNamed) {
     EXPECT_EQ(count(html, "id=\"def-" + std::string(word.id) + "\""), 1U);
     EXPECT_NE(html.find("href=\"#def-" + std::string(word.id) + "\""), std::string::npos) << word.id;
   }
-  EXPECT_NE(html.find("<dt>prior</dt><dd>judgement, nothing measured behind it; <strong>used here</strong></dd>"),
+  EXPECT_NE(html.find("<dt>prior</dt><dd>assumed, nothing measured behind it; <strong>used here</strong></dd>"),
             std::string::npos);
   EXPECT_NE(html.find("<dt>measured</dt><dd>measured by commfuse on this hardware; not used here</dd>"),
             std::string::npos);

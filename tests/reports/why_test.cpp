@@ -69,7 +69,7 @@ TEST(Why, TheTextGoesFromTheTimeToWhatItHangsOn) {
             "           tile 256 x 128, 14 waves, the last 58% full; power sets the time\n"
             "      2    200.0..300.0       500.0  exchange of 1 MiB\n"
             "\n"
-            "What the time hangs on: a parameter 1% higher, or higher by its standard error\n"
+            "Sensitivity: a parameter 1% higher, or higher by its standard error\n"
             "      +1%   error  effect  from       parameter\n"
             "   -0.25%   10.0%   -2.4%  published  hbm_bandwidth\n"
             "             5.0%   +1.2%  residual   product 8K x 7K x 8K\n"

@@ -55,30 +55,28 @@ int run(const BenchRequest& request, Launch& launch) {
 }  // namespace
 
 void add_bench(CLI::App& app, Launch& launch, int& status) {
-  add_verb(
-      app, "bench", "Time single ops: products, kernels, messages, and beside each other",
-      [&launch, &status](CLI::App& command) {
-        const auto request = std::make_shared<BenchRequest>();
-        add_micro_flags(command, request->arguments);
-        command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
-        command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
-        command.footer(
-            "Every op is a program of its own, which all ranks run at once. next and wake:\n"
-            "from an op's end until one that waited for it begins, on its lane and on another\n"
-            "one.\n"
-            "A record feeds commfuse-sim calibrate.\n\n"
-            "Examples:\n"
-            "  commfuse-validate bench --quick\n"
-            "  commfuse-validate bench --dtype bf16,fp32 --out bench.json\n"
-            "  mpirun -np 2 commfuse-validate bench --quick\n"
-            "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n\n"
-            "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
-            "wrong; 69 there is no GPU.");
-        command.callback([request, &command, &launch, &status] {
-          require_fitting_gpu_flags(command, request->arguments.executor);
-          status = run(*request, launch);
-        });
-      });
+  add_verb(app, "bench", "Time single ops: GEMMs, kernels, messages, and pairs", [&launch, &status](CLI::App& command) {
+    const auto request = std::make_shared<BenchRequest>();
+    add_micro_flags(command, request->arguments);
+    command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
+    command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
+    command.footer(
+        "Every op is a program of its own, which all ranks run at once. next and wake:\n"
+        "from an op's end until one that waited for it begins, on its lane and on another\n"
+        "one.\n"
+        "A record feeds commfuse-sim calibrate.\n\n"
+        "Examples:\n"
+        "  commfuse-validate bench --quick\n"
+        "  commfuse-validate bench --dtype bf16,fp32 --out bench.json\n"
+        "  mpirun -np 2 commfuse-validate bench --quick\n"
+        "  commfuse-sim calibrate --base cpu --name my-cpu bench.json\n\n"
+        "Exit codes: 0 done; 3 some ops could not be measured; 1 failed; 2 the input is\n"
+        "wrong; 69 there is no GPU.");
+    command.callback([request, &command, &launch, &status] {
+      require_fitting_gpu_flags(command, request->arguments.executor);
+      status = run(*request, launch);
+    });
+  });
 }
 
 }  // namespace commfuse::validate

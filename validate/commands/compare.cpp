@@ -170,8 +170,8 @@ int run(const CompareRequest& request) {
   const Evidence evidence = evidence_of(result.record);
   fmt::print("{}", as_json ? to_json(result.schedules, evidence) : to_table(result.schedules, evidence));
   if (!as_json && !result.record.noise.samples.empty()) {
-    fmt::print("Noise floor: {}; {} compute, played {:g} times slower.\n", in_words(result.record.noise, result.ranks),
-               result.record.compute, result.record.dilation);
+    fmt::print("Noise floor: {}; {} compute, emulated {:g} times slower.\n",
+               in_words(result.record.noise, result.ranks), result.record.compute, result.record.dilation);
   }
   for (const MeasuredRun& one : result.record.runs) {
     if (one.status == RunStatus::failed) {
@@ -188,7 +188,7 @@ int run(const CompareRequest& request) {
 }  // namespace
 
 void add_compare(CLI::App& app, int& status) {
-  add_verb(app, "compare", "Set what was predicted against what is measured", [&status](CLI::App& command) {
+  add_verb(app, "compare", "Compare predictions with measurements", [&status](CLI::App& command) {
     const auto request = std::make_shared<CompareRequest>();
     command
         .add_option("RECORD", request->record, "What was measured before: a file of run --out; else it is measured now")

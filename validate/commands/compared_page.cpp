@@ -49,8 +49,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const Compared& compar
   std::vector<std::pair<std::string, std::string>> facts{
       {"predicted on", compared.hardware},
       {"executor", fmt::format("{}, compute {}, links {}", record.executor, record.compute, record.links)},
-      {"played", record.dilation == 1.0 ? "in real time"
-                                        : fmt::format("{:g} times slower; times are divided by it", record.dilation)},
+      {"pace", record.dilation == 1.0 ? "in real time"
+                                      : fmt::format("{:g} times slower; times are divided by it", record.dilation)},
       {"processor", fmt::format("{}, {} cores", here.cpu, here.cores)},
       {"system", here.os},
       {"build", fmt::format("{}, {}, {} {}", here.build, here.compiler, record.version, record.git_revision)}};

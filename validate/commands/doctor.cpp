@@ -103,7 +103,7 @@ void print_diagnosis() {
 }  // namespace
 
 void add_doctor(CLI::App& app, int& status) {
-  add_verb(app, "doctor", "What can run here, and what is missing", [&status](CLI::App& command) {
+  add_verb(app, "doctor", "Show what can run here and what is missing", [&status](CLI::App& command) {
     command.footer(
         "Example:\n"
         "  commfuse-validate doctor\n\n"

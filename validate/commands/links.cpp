@@ -122,38 +122,35 @@ int run(const LinksRequest& request, Launch& launch) {
 }  // namespace
 
 void add_links(CLI::App& app, Launch& launch, int& status) {
-  add_verb(
-      app, "links", "Time every link and every rank by itself: which one is off",
-      [&launch, &status](CLI::App& command) {
-        const auto request = std::make_shared<LinksRequest>();
-        command.add_option("RECORD", request->record, "What was measured before: a file of links --out")
-            ->type_name("RECORD");
-        add_where_flags(command, request->arguments);
-        command
-            .add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
-            ->capture_default_str()
-            ->type_name("SIZES");
-        command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
-            ->capture_default_str()
-            ->type_name("PERCENT");
-        command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
-        command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
-        command.footer(
-            "Every ordered pair of ranks in turn sends from one to the other while all others\n"
-            "do nothing; then all ranks do the same product at once. Compared are links\n"
-            "inside hosts, links between hosts, and ranks, each with the median of its kind.\n"
-            "What is longer by more than the tolerance is off, if all of its 95 % interval\n"
-            "is. A rank most of whose links are off is named instead of the links.\n\n"
-            "Examples:\n"
-            "  commfuse-validate links --ranks 4\n"
-            "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"
-            "  commfuse-validate links links.json --tolerance 10\n\n"
-            "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
-        command.callback([request, &command, &launch, &status] {
-          require_fitting_gpu_flags(command, request->arguments.executor);
-          status = run(*request, launch);
-        });
-      });
+  add_verb(app, "links", "Time every link and rank, and name slow ones", [&launch, &status](CLI::App& command) {
+    const auto request = std::make_shared<LinksRequest>();
+    command.add_option("RECORD", request->record, "What was measured before: a file of links --out")
+        ->type_name("RECORD");
+    add_where_flags(command, request->arguments);
+    command.add_option("--bytes", request->sizes, "Sizes of transfers, between commas: one that latency decides first")
+        ->capture_default_str()
+        ->type_name("SIZES");
+    command.add_option("--tolerance", request->tolerance, "What takes so much longer than the others is off")
+        ->capture_default_str()
+        ->type_name("PERCENT");
+    command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
+    command.add_option("--out", request->out, "Write the record here, as JSON")->type_name("FILE");
+    command.footer(
+        "Every ordered pair of ranks in turn sends from one to the other while all others\n"
+        "do nothing; then all ranks do the same product at once. Compared are links\n"
+        "inside hosts, links between hosts, and ranks, each with the median of its kind.\n"
+        "What is longer by more than the tolerance is off, if all of its 95 % interval\n"
+        "is. A rank most of whose links are off is named instead of the links.\n\n"
+        "Examples:\n"
+        "  commfuse-validate links --ranks 4\n"
+        "  mpirun -np 8 --hostfile hosts commfuse-validate links --out links.json\n"
+        "  commfuse-validate links links.json --tolerance 10\n\n"
+        "Exit codes: 0 nothing is off; 4 something is; 1 failed; 2 the input is wrong.");
+    command.callback([request, &command, &launch, &status] {
+      require_fitting_gpu_flags(command, request->arguments.executor);
+      status = run(*request, launch);
+    });
+  });
 }
 
 }  // namespace commfuse::validate

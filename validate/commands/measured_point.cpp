@@ -186,7 +186,7 @@ void add_measure_flags(CLI::App& command, MeasureArguments& arguments) {
   add_gpu_flags(command, arguments.gpu, "On a GPU");
   command
       .add_option("--dilation", arguments.dilation,
-                  "So many times slower emulated ops are played, so that waking up hardly counts")
+                  "Slow-down factor of emulated ops, so that wake-up times hardly count")
       ->group(group)
       ->capture_default_str();
   command.add_option("--iterations", arguments.iterations, "Of every schedule, in turns in random order")
@@ -216,7 +216,7 @@ PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), 
   require_runnable(point_);
   if (point_.monte_carlo.jitter || point_.needs_engine()) {
     throw ConfigError(
-        "what is measured strays by itself: jitter and faults have to be none, and interference static or none");
+        "measured times vary by themselves: jitter and faults have to be none, and interference static or none");
   }
 }
 
@@ -269,7 +269,7 @@ Settings settings_of(const MeasureArguments& arguments) {
     }
   }
   if (!chosen.empty()) {
-    fmt::print(stderr, "{} does the real thing; what nobody chose: {}\n", settings.text("hardware"), text);
+    fmt::print(stderr, "{} runs in real time; settings at their defaults: {}\n", settings.text("hardware"), text);
   }
   return resolved(arguments, chosen);
 }

@@ -102,8 +102,7 @@ int run(const ProbeRequest& request) {
 
 void add_probe(CLI::App& app, int& status) {
   add_verb(
-      app, "probe", "Ask a GPU what launches, events, copies, products and attention cost there",
-      [&status](CLI::App& command) {
+      app, "probe", "Measure launches, events, copies, GEMMs and attention on a GPU", [&status](CLI::App& command) {
         const auto request = std::make_shared<ProbeRequest>();
         add_device_flag(command, request->gpu, "");
         command

@@ -104,32 +104,30 @@ int run(const RunRequest& request, Launch& launch) {
 }  // namespace
 
 void add_run(CLI::App& app, Launch& launch, int& status) {
-  add_verb(
-      app, "run", "Run schedules in real time, in turns, and record how long they take",
-      [&launch, &status](CLI::App& command) {
-        const auto request = std::make_shared<RunRequest>();
-        add_measure_flags(command, request->arguments);
-        command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
-        command.footer(
-            "The makespan of an iteration is the largest of all ranks. The interval is that\n"
-            "of the median, by order statistics.\n\n"
-            "Examples:\n"
-            "  commfuse-validate run --seq 8K --ranks 4 --strategy serial,commfuse\n"
-            "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
-            "  commfuse-validate run --compute real --link-bandwidth '1 GB/s' --ranks 2 \\\n"
-            "    --model gpt-2-xl --seq 128\n"
-            "  mpirun -np 2 commfuse-validate run --model gpt-2-xl --seq 128 \\\n"
-            "    --out record.json\n"
-            "  commfuse-validate run --executor cuda-virtual --hardware h200-sxm --ranks 8 \\\n"
-            "    --link-bandwidth '150 GB/s' --link-latency 8us --out record.json\n"
-            "  mpirun -np 8 commfuse-validate run --executor nccl --hardware h200-sxm\n\n"
-            "Exit codes: 0 done; 1 a schedule did not end, or was wrong; 2 the input is\n"
-            "wrong; 69 there is no GPU.");
-        command.callback([request, &command, &launch, &status] {
-          require_fitting_gpu_flags(command, request->arguments.executor);
-          status = run(*request, launch);
-        });
-      });
+  add_verb(app, "run", "Run schedules in real time and record their times", [&launch, &status](CLI::App& command) {
+    const auto request = std::make_shared<RunRequest>();
+    add_measure_flags(command, request->arguments);
+    command.add_option("-o,--output", request->format, "table; json: the record itself")->capture_default_str();
+    command.footer(
+        "The makespan of an iteration is the largest of all ranks. The interval is that\n"
+        "of the median, by order statistics.\n\n"
+        "Examples:\n"
+        "  commfuse-validate run --seq 8K --ranks 4 --strategy serial,commfuse\n"
+        "  commfuse-validate run --seq 8K --ranks 4 --out record.json\n"
+        "  commfuse-validate run --compute real --link-bandwidth '1 GB/s' --ranks 2 \\\n"
+        "    --model gpt-2-xl --seq 128\n"
+        "  mpirun -np 2 commfuse-validate run --model gpt-2-xl --seq 128 \\\n"
+        "    --out record.json\n"
+        "  commfuse-validate run --executor cuda-virtual --hardware h200-sxm --ranks 8 \\\n"
+        "    --link-bandwidth '150 GB/s' --link-latency 8us --out record.json\n"
+        "  mpirun -np 8 commfuse-validate run --executor nccl --hardware h200-sxm\n\n"
+        "Exit codes: 0 done; 1 a schedule did not end, or was wrong; 2 the input is\n"
+        "wrong; 69 there is no GPU.");
+    command.callback([request, &command, &launch, &status] {
+      require_fitting_gpu_flags(command, request->arguments.executor);
+      status = run(*request, launch);
+    });
+  });
 }
 
 }  // namespace commfuse::validate

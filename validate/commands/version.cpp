@@ -10,7 +10,7 @@
 namespace commfuse::validate {
 
 void add_version(CLI::App& app, int&) {
-  add_verb(app, "version", "Version, compiler, and what the build found", [](CLI::App& command) {
+  add_verb(app, "version", "Show version, compiler and detected libraries", [](CLI::App& command) {
     command.callback([] {
       const BuildInfo& info = build_info();
       fmt::print("commfuse-validate {} ({})\n", info.version, info.git_revision);

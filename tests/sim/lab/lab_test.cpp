@@ -97,7 +97,7 @@ TEST(Lab, MoreOpsThanThereIsMemoryForAreRefused) {
 
 TEST(Lab, MoreOpsThanCanBePlayedOneByOneAreRefused) {
   const std::string sentence =
-      "'fa': 262144 ranks that are played one by one have more than 17179869184 ops; choose fewer ranks, or let one "
+      "'fa': 262144 ranks that are simulated one by one have more than 17179869184 ops; choose fewer ranks, or let one "
       "rank stand for all";
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.symmetry = false}), sentence);
   EXPECT_EQ(refusal_of(lab("fa", 1 << 18), {.evaluator = Evaluator::engine}), sentence);
