@@ -544,7 +544,6 @@ std::array<bool, all_provenances.size()> leans_on(const Program& program, const 
       lean(aggregate);
     }
   };
-  // Structured bindings: a parameter added to one of these structs does not compile until it is named here.
   const Accelerator& accelerator = machine.accelerator;
   const bool communicates = std::ranges::any_of(program.shapes, [](const Shape& shape) {
     return std::holds_alternative<ExchangeShape>(shape) || std::holds_alternative<CollectiveShape>(shape);
