@@ -52,10 +52,10 @@ class SharedWires {
 
   /// Requires transfers.
   [[nodiscard]] bool meet(std::size_t op, std::size_t other) const {
-    const std::vector<bool>& one = crossed_[move_of_op_[op]];
-    const std::vector<bool>& two = crossed_[move_of_op_[other]];
-    for (std::size_t segment = 0; segment < one.size(); ++segment) {
-      if (one[segment] && two[segment]) {
+    const std::vector<bool>& by_op = crossed_[move_of_op_[op]];
+    const std::vector<bool>& by_other = crossed_[move_of_op_[other]];
+    for (std::size_t segment = 0; segment < by_op.size(); ++segment) {
+      if (by_op[segment] && by_other[segment]) {
         return true;
       }
     }
@@ -92,8 +92,10 @@ class SharedWires {
 template <class Times>
 Duration held_up(const Program& program, std::size_t op, const std::vector<OpId>& contenders,
                  const std::vector<Duration>& latency, const Times& times) {
-  const auto moving = [&](std::size_t one) { return std::max(Duration::zero(), times(one) - latency[one]); };
-  Duration all{};
+  const auto moving = [&](std::size_t transfer) {
+    return std::max(Duration::zero(), times(transfer) - latency[transfer]);
+  };
+  Duration delay{};
   for (std::size_t first = 0; first < contenders.size();) {
     const std::uint16_t lane = program.ops[position(contenders[first])].lane;
     Duration of_lane{};
@@ -101,10 +103,10 @@ Duration held_up(const Program& program, std::size_t op, const std::vector<OpId>
     for (; next < contenders.size() && program.ops[position(contenders[next])].lane == lane; ++next) {
       of_lane += moving(position(contenders[next]));
     }
-    all += std::min(moving(op), of_lane);
+    delay += std::min(moving(op), of_lane);
     first = next;
   }
-  return all;
+  return delay;
 }
 
 }  // namespace
@@ -133,11 +135,11 @@ void add_contention(const Program& program, const std::vector<Meetings>& meeting
     if (contenders.empty()) {
       continue;
     }
-    const auto of_all = [&](std::size_t one) { return before.duration[one]; };
+    const auto of_all = [&](std::size_t transfer) { return before.duration[transfer]; };
     costs.duration[op] += held_up(program, op, contenders, latency, of_all);
     costs.undisturbed[op] = costs.duration[op];
     for (std::size_t row = 0; row < costs.by_rank.size(); row += ops) {
-      const auto of_rank = [&](std::size_t one) { return before.by_rank[row + one]; };
+      const auto of_rank = [&](std::size_t transfer) { return before.by_rank[row + transfer]; };
       costs.by_rank[row + op] += held_up(program, op, contenders, latency, of_rank);
     }
   }

@@ -13,7 +13,7 @@ namespace commfuse {
 /// Whether any transfer stands beside a collective.
 bool contend(const std::vector<Meetings>& meetings);
 
-/// The same contenders, and nothing else.
+/// Copies of the meetings with their contenders alone.
 std::vector<Meetings> contenders_of(const std::vector<Meetings>& meetings);
 
 /// Lengthens every collective, and every exchange beside one, by what the other takes of the wires that both cross.

@@ -66,7 +66,7 @@ struct Wiring {
 
 /// Depends on the structure of a program, not on sizes. Rank r runs on GPU r. Requires GPUs that reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
-/// The same, from routes of the machine's topology that are kept for further programs.
+/// As above, with `routes` as a cache that later programs of the same machine share.
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);
 
 struct Fluid {
@@ -86,9 +86,9 @@ struct Fluid {
   }
 };
 
-/// Of the price options only the launch counts, and of the meetings who contends with a collective: that is settled
-/// before the run, since collectives hold no links (contention.h). Requires meetings_of(program), and wiring of this
-/// program and machine.
+/// Prices every op as if it ran alone, but for collectives and the transfers beside them: collectives hold no links, so
+/// their contention is priced before the run (contention.h). Requires meetings_of(program), and wiring of this program
+/// and machine.
 Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
                   const Machine& machine, Launch launch, std::shared_ptr<const Wiring> wiring);
 

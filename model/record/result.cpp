@@ -343,7 +343,7 @@ constexpr std::array columns_after{
                  put_text<&Row::schedule_sha256>},
 };
 
-/// Of an option of schedules, by its place in their table.
+/// The column of option_table[place].
 template <std::size_t place>
 constexpr ResultColumn option_column() {
   constexpr Option which = option_table[place].option;
@@ -351,14 +351,8 @@ constexpr ResultColumn option_column() {
           option<which>, put_option<which>};
 }
 
-constexpr auto columns = []<std::size_t... place>(std::index_sequence<place...>) {
-  std::array<ResultColumn, columns_before.size() + option_count + columns_after.size()> all{};
-  auto next = std::copy(columns_before.begin(), columns_before.end(), all.begin());
-  ((*next++ = option_column<place>()), ...);
-  std::copy(columns_after.begin(), columns_after.end(), next);
-  return all;
-}
-(std::make_index_sequence<option_count>{});
+constexpr auto columns = with_options(
+    columns_before, []<std::size_t place>() { return option_column<place>(); }, columns_after);
 
 }  // namespace
 

@@ -2,6 +2,7 @@
 // What selects one schedule of a strategy. One table of options serves settings, flags, result columns and tests.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "model/dtype.h"
+#include "model/enum_set.h"
 #include "model/program/program.h"
 
 namespace commfuse {
@@ -67,22 +69,7 @@ enum class Option : std::uint8_t {
   regather,
 };
 
-class OptionSet {
- public:
-  constexpr OptionSet(std::initializer_list<Option> options = {}) {
-    for (const Option option : options) {
-      bits_ |= bit(option);
-    }
-  }
-  [[nodiscard]] constexpr bool has(Option option) const { return (bits_ & bit(option)) != 0; }
-  constexpr void add(Option option) { bits_ |= bit(option); }
-  constexpr void drop(Option option) { bits_ &= ~bit(option); }
-  friend bool operator==(OptionSet, OptionSet) = default;
-
- private:
-  static constexpr std::uint32_t bit(Option option) { return std::uint32_t{1} << static_cast<unsigned>(option); }
-  std::uint32_t bits_ = 0;
-};
+using OptionSet = EnumSet<Option>;
 
 /// A word of an option, and what it means.
 template <class T>
@@ -260,6 +247,19 @@ constexpr const DescribedOption& entry_of(Option option) { return option_table[s
 constexpr std::string_view name_of(Option option) {
   return entry_of(option).key.substr(std::string_view("strategy.").size());
 }
+/// `before`, an entry per option in the table's order, then `after`; `make.template operator()<place>()` gives the
+/// entry of option_table[place].
+template <class Entry, std::size_t entries_before, std::size_t entries_after>
+constexpr auto with_options(const std::array<Entry, entries_before>& before, auto make,
+                            const std::array<Entry, entries_after>& after) {
+  std::array<Entry, entries_before + option_count + entries_after> entries{};
+  auto next = std::copy(before.begin(), before.end(), entries.begin());
+  [&]<std::size_t... place>(std::index_sequence<place...>) { ((*next++ = make.template operator()<place>()), ...); }
+  (std::make_index_sequence<option_count>{});
+  std::copy(after.begin(), after.end(), next);
+  return entries;
+}
+
 /// True for whole numbers, false for words.
 constexpr bool is_count(Option option) { return std::holds_alternative<CountOption>(entry_of(option).value); }
 /// The words of an option that is no count; the first is its default.

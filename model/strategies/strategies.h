@@ -69,7 +69,7 @@ inline constexpr std::array all_strategies{&serial_strategy,   &sliced_strategy,
                                            &async_tp_strategy, &ring_exchange_strategy, &tokenweave_strategy,
                                            &commfuse_strategy, &fused_kernel_strategy};
 
-/// The same as a range of strategies.
+/// all_strategies as a range of references.
 class Strategies {
  public:
   class Iterator {

@@ -101,14 +101,12 @@ constexpr std::array columns_after{
     Column{"same_order_wrong", of_level<&Verdict::same_order, &Tally::wrong>},
 };
 
-constexpr auto columns = []<std::size_t... place>(std::index_sequence<place...>) {
-  std::array<Column, columns_before.size() + option_count + columns_after.size()> all{};
-  auto next = std::copy(columns_before.begin(), columns_before.end(), all.begin());
-  ((*next++ = Column{name_of(all_options[place]), option<all_options[place]>}), ...);
-  std::copy(columns_after.begin(), columns_after.end(), next);
-  return all;
-}
-(std::make_index_sequence<option_count>{});
+constexpr auto columns = with_options(
+    columns_before,
+    []<std::size_t place>() {
+      return Column{name_of(all_options[place]), option<all_options[place]>};
+    },
+    columns_after);
 
 std::string csv_cell(const Json& value) {
   if (!value.is_string()) {
