@@ -9,6 +9,7 @@
 
 #include "model/check.h"
 #include "model/config/evaluator.h"
+#include "model/config/field.h"
 #include "model/cost/price.h"
 #include "model/strategies/strategies.h"
 #include "model/workload/transformer.h"
@@ -35,7 +36,8 @@ inline constexpr std::array switch_choices{Choice<bool>{"on", true}, Choice<bool
 inline constexpr std::array variants_choices{Choice<bool>{"best", false}, Choice<bool>{"all", true}};
 
 /// Scopes that are no program but composed of them (sim/step), beside all_scopes.
-inline constexpr std::array<std::string_view, 3> whole_model_scopes{"step", "prefill", "decode"};
+inline constexpr std::array whole_model_scopes{Choice<Use>{"step", Use::step}, Choice<Use>{"prefill", Use::prefill},
+                                               Choice<Use>{"decode", Use::decode}};
 
 /// Settings are checked where they are written, so the word is one of the table.
 template <class Table>

@@ -8,7 +8,6 @@
 #include <filesystem>
 #include <limits>
 #include <system_error>
-#include <utility>
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/choices.h"
@@ -39,11 +38,11 @@ Words names() {
 
 template <const auto& table>
 Words words() {
-  Words found;
+  Words all_words;
   for (const auto& [word, value] : table) {
-    found.push_back(word);
+    all_words.push_back(word);
   }
-  return found;
+  return all_words;
 }
 
 template <std::size_t place>
@@ -52,18 +51,22 @@ Words option_words() {
 }
 
 Words scope_names() {
-  Words found = names<all_scopes>();
-  found.insert(found.end(), whole_model_scopes.begin(), whole_model_scopes.end());
-  return found;
+  Words all_names = names<all_scopes>();
+  for (const auto& [name, use] : whole_model_scopes) {
+    all_names.push_back(name);
+  }
+  return all_names;
 }
 
 Words strategy_names() {
-  Words found{"all"};
+  Words all_names{"all"};
   for (const Strategy& strategy : strategies()) {
-    found.push_back(strategy.name);
+    all_names.push_back(strategy.name);
   }
-  return found;
+  return all_names;
 }
+
+using enum Use;
 
 constexpr std::int64_t kibi = 1024;
 constexpr std::string_view what = "What to simulate";
@@ -78,6 +81,7 @@ constexpr std::array fields_before{
           .doc = "Transformer model: a name in configs/models, or a path",
           .preset = "llama-3.1-70b",
           .example = "llama-3.1-70b",
+          .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
           .type = FieldType::name,
           .catalogue = Catalogue::models},
     Field{.key = "hardware",
@@ -86,6 +90,7 @@ constexpr std::array fields_before{
           .doc = "Machine: a name in configs/hardware or configs/clusters, or a path",
           .preset = "h100-sxm",
           .example = "h100-sxm",
+          .uses = {layer, step, prefill, decode, tune, measure, price},
           .type = FieldType::name,
           .catalogue = Catalogue::hardware},
     Field{.key = "link_bandwidth",
@@ -94,6 +99,7 @@ constexpr std::array fields_before{
           .doc = "Bandwidth inside a node: a factor (x2), or a rate (450GB/s)",
           .preset = "x1",
           .example = "x2",
+          .uses = {layer, step, prefill, decode, tune, measure, price},
           .type = FieldType::bandwidth},
     Field{.key = "network_bandwidth",
           .flag = "network-bandwidth",
@@ -101,6 +107,7 @@ constexpr std::array fields_before{
           .doc = "Bandwidth between nodes per GPU: a factor (x2), or a rate (50GB/s)",
           .preset = "x1",
           .example = "x2",
+          .uses = {layer, step, prefill, decode, tune, measure, price},
           .type = FieldType::bandwidth},
     Field{.key = "ranks",
           .flag = "ranks",
@@ -108,6 +115,7 @@ constexpr std::array fields_before{
           .doc = "Tensor-parallel ranks",
           .preset = "8",
           .example = "8",
+          .uses = {layer, step, prefill, decode, tune, plan, lab, measure, schedule},
           .type = FieldType::count,
           .most = kibi * kibi,
           .unit = "ranks",
@@ -118,6 +126,7 @@ constexpr std::array fields_before{
           .doc = "Sequence length in tokens; 32K is 32768",
           .preset = "4K",
           .example = "4K",
+          .uses = {layer, step, prefill, decode, tune, plan, measure, price},
           .type = FieldType::count,
           .most = kibi * kibi * kibi,
           .unit = "tokens"},
@@ -127,6 +136,7 @@ constexpr std::array fields_before{
           .doc = "Batch size in sequences",
           .preset = "1",
           .example = "1",
+          .uses = {layer, step, prefill, decode, tune, plan, measure, price},
           .type = FieldType::count,
           .most = kibi * kibi * kibi,
           .unit = "sequences"},
@@ -136,6 +146,7 @@ constexpr std::array fields_before{
           .doc = "Element type of tensors and messages",
           .preset = "bf16",
           .example = "bf16",
+          .uses = {layer, step, prefill, decode, tune, plan, measure, schedule},
           .choices = names<all_dtypes>,
           .noun = "dtype",
           .nouns = "dtypes"},
@@ -145,6 +156,7 @@ constexpr std::array fields_before{
           .doc = "One site of a layer, a chain of sites, or a whole model",
           .preset = "mlp",
           .example = "mlp",
+          .uses = {layer, step, prefill, decode, tune, measure, schedule},
           .choices = scope_names,
           .noun = "scope",
           .nouns = "scopes"},
@@ -154,6 +166,7 @@ constexpr std::array fields_before{
           .doc = "Split norms and residuals over tensor ranks by tokens",
           .preset = "on",
           .example = "on",
+          .uses = {step, prefill, decode, tune, plan},
           .choices = words<switch_choices>},
     Field{.key = "parallel.pipeline",
           .flag = "pipeline",
@@ -161,6 +174,7 @@ constexpr std::array fields_before{
           .doc = "Pipeline stages",
           .preset = "1",
           .example = "1",
+          .uses = {step, prefill, decode, tune, plan},
           .type = FieldType::count,
           .most = kibi,
           .unit = "stages",
@@ -171,6 +185,7 @@ constexpr std::array fields_before{
           .doc = "Model chunks per pipeline stage",
           .preset = "1",
           .example = "1",
+          .uses = {step, prefill, decode, tune, plan},
           .type = FieldType::count,
           .most = kibi,
           .unit = "pieces",
@@ -181,6 +196,7 @@ constexpr std::array fields_before{
           .doc = "Pipeline schedule; zero_bubble (ZB-H1) defers weight gradients",
           .preset = "1f1b",
           .example = "zero_bubble",
+          .uses = {step, prefill, decode, tune, plan},
           .choices = names<all_pipeline_schedules>,
           .noun = "pipeline schedule"},
     Field{.key = "parallel.data",
@@ -189,6 +205,7 @@ constexpr std::array fields_before{
           .doc = "Data-parallel replicas",
           .preset = "1",
           .example = "1",
+          .uses = {step, prefill, decode, tune, plan},
           .type = FieldType::count,
           .most = kibi * kibi,
           .unit = "replicas",
@@ -199,6 +216,7 @@ constexpr std::array fields_before{
           .doc = "Context-parallel ranks, each with a part of every sequence",
           .preset = "1",
           .example = "1",
+          .uses = {step, prefill, decode, tune, plan},
           .type = FieldType::count,
           .most = kibi,
           .unit = "ranks",
@@ -209,6 +227,7 @@ constexpr std::array fields_before{
           .doc = "Ulysses ranks: split by tokens, and by heads in attention",
           .preset = "1",
           .example = "1",
+          .uses = {step, prefill, decode, tune, plan},
           .type = FieldType::count,
           .most = kibi,
           .unit = "ranks",
@@ -219,6 +238,7 @@ constexpr std::array fields_before{
           .doc = "Expert-parallel ranks",
           .preset = "1",
           .example = "1",
+          .uses = {step, prefill, decode, tune, plan},
           .type = FieldType::count,
           .most = kibi,
           .unit = "ranks",
@@ -229,6 +249,7 @@ constexpr std::array fields_before{
           .doc = "ZeRO stage: 1 shards optimizer state, 2 also gradients, 3 also weights",
           .preset = "0",
           .example = "0",
+          .uses = {step, tune, plan},
           .type = FieldType::count,
           .least = 0,
           .most = 3,
@@ -240,6 +261,7 @@ constexpr std::array fields_before{
           .doc = "Micro-batch size in sequences; batch counts all replicas",
           .preset = "1",
           .example = "1",
+          .uses = {step, tune, plan},
           .type = FieldType::count,
           .most = kibi * kibi,
           .unit = "sequences",
@@ -250,6 +272,7 @@ constexpr std::array fields_before{
           .doc = "Activations that the backward pass recomputes",
           .preset = "none",
           .example = "none",
+          .uses = {step, tune, plan},
           .choices = names<all_recomputes>,
           .noun = "recomputation"},
     Field{.key = "step.optimizer",
@@ -258,6 +281,7 @@ constexpr std::array fields_before{
           .doc = "Optimizer whose state is held in memory",
           .preset = "adam",
           .example = "adam",
+          .uses = {step, tune, plan},
           .choices = names<all_optimizers>,
           .noun = "optimizer"},
     Field{.key = "step.latent_decode",
@@ -266,6 +290,7 @@ constexpr std::array fields_before{
           .doc = "Latent attention decodes compressed keys (absorb) or full (naive)",
           .preset = "absorb",
           .example = "naive",
+          .uses = {decode, tune},
           .choices = words<latent_decode_choices>,
           .noun = "way",
           .nouns = "ways"},
@@ -275,6 +300,7 @@ constexpr std::array fields_before{
           .doc = "Strategies to compare, separated by commas",
           .preset = "all",
           .example = "sliced,commfuse",
+          .uses = {layer, step, prefill, decode, tune, measure, schedule},
           .type = FieldType::choices,
           .choices = strategy_names,
           .noun = "strategy",
@@ -285,6 +311,7 @@ constexpr std::array fields_before{
           .doc = "best: one row per strategy; all: one row per schedule",
           .preset = "best",
           .example = "all",
+          .uses = {layer, measure, schedule},
           .choices = words<variants_choices>},
 };
 
@@ -295,6 +322,7 @@ constexpr std::array fields_after{
           .doc = "static: slowed by whatever could overlap; dynamic: by what does; none",
           .preset = "static",
           .example = "none",
+          .uses = {layer, measure, price},
           .choices = words<interference_choices>},
     Field{.key = "launch",
           .flag = "launch",
@@ -302,6 +330,7 @@ constexpr std::array fields_after{
           .doc = "stream: one launch per op; graph: one CUDA graph launch",
           .preset = "stream",
           .example = "graph",
+          .uses = {layer, step, prefill, decode, measure, price},
           .choices = words<launch_choices>},
     Field{.key = "attention_kernel",
           .flag = "attention-kernel",
@@ -309,6 +338,7 @@ constexpr std::array fields_after{
           .doc = "fused: one kernel; unfused: scores pass through memory",
           .preset = "fused",
           .example = "unfused",
+          .uses = {layer, measure, price},
           .choices = words<attention_choices>},
     Field{.key = "jitter",
           .flag = "jitter",
@@ -316,6 +346,7 @@ constexpr std::array fields_after{
           .doc = "Jitter of op times: a name in configs/jitter, or a path",
           .preset = "none",
           .example = "default",
+          .uses = {layer, step, prefill, decode, tune, plan, lab},
           .type = FieldType::name,
           .catalogue = Catalogue::jitter},
     Field{.key = "faults",
@@ -324,6 +355,7 @@ constexpr std::array fields_after{
           .doc = "Injected faults: a name in configs/faults, or a path",
           .preset = "none",
           .example = "slow-rank",
+          .uses = {layer, lab},
           .type = FieldType::name,
           .catalogue = Catalogue::faults},
     Field{.key = "samples",
@@ -331,6 +363,7 @@ constexpr std::array fields_after{
           .group = how,
           .doc = "Runs to sample under jitter; default 1000",
           .example = "10000",
+          .uses = {layer, step, prefill, decode, tune, lab},
           .type = FieldType::count,
           .most = 16 * kibi * kibi,
           .unit = "samples"},
@@ -340,6 +373,7 @@ constexpr std::array fields_after{
           .doc = "Random seed; equal seeds give equal results",
           .preset = "1",
           .example = "1",
+          .uses = {layer, step, prefill, decode, tune, plan, lab, measure},
           .type = FieldType::count,
           .least = 0,
           .most = kibi * kibi * kibi,
@@ -350,6 +384,7 @@ constexpr std::array fields_after{
           .doc = "on: standard errors and win probabilities; off: faster",
           .preset = "on",
           .example = "off",
+          .uses = {layer, step, prefill, decode, tune},
           .choices = words<switch_choices>},
     Field{.key = "verdict.difference",
           .flag = "verdict-difference",
@@ -357,6 +392,7 @@ constexpr std::array fields_after{
           .doc = "Smaller differences in time are ties",
           .preset = "2%",
           .example = "5%",
+          .uses = {layer, step, prefill, decode, tune, plan},
           .type = FieldType::share,
           .least = 0,
           .most = 100,
@@ -367,6 +403,7 @@ constexpr std::array fields_after{
           .doc = "Less probable wins are ties",
           .preset = "80%",
           .example = "95%",
+          .uses = {layer, step, prefill, decode, tune, plan},
           .type = FieldType::share,
           .least = 50,
           .most = 100,
@@ -377,6 +414,7 @@ constexpr std::array fields_after{
           .doc = "Evaluator of schedules; auto picks the cheapest that is exact",
           .preset = "auto",
           .example = "engine",
+          .uses = {layer, lab},
           .choices = words<evaluator_choices>,
           .noun = "evaluator",
           .nouns = "evaluators"},
@@ -386,6 +424,7 @@ constexpr std::array fields_after{
           .doc = "on: simulate one rank per class of equal ranks; off: all",
           .preset = "on",
           .example = "off",
+          .uses = {layer, lab},
           .choices = words<switch_choices>,
           .of_point = false},
     Field{.key = "threads",
@@ -395,6 +434,7 @@ constexpr std::array fields_after{
           .doc = "Threads; 0 uses all cores",
           .preset = "0",
           .example = "4",
+          .uses = {layer, step, prefill, decode, tune},
           .type = FieldType::count,
           .least = 0,
           .most = 4 * kibi,
@@ -403,12 +443,17 @@ constexpr std::array fields_after{
           .of_point = false},
 };
 
-/// Of an option of schedules, by its place in their table.
+/// The setting of option_table[place].
 template <std::size_t place>
 constexpr Field option_field() {
   constexpr const DescribedOption& entry = option_table[place];
-  Field field{
-      .key = entry.key, .flag = entry.flag, .group = which, .doc = entry.doc, .preset = {}, .example = entry.example};
+  Field field{.key = entry.key,
+              .flag = entry.flag,
+              .group = which,
+              .doc = entry.doc,
+              .preset = {},
+              .example = entry.example,
+              .uses = {layer, measure, schedule}};
   if (is_count(entry.option)) {
     field.type = FieldType::count;
     field.most = kibi;
@@ -421,14 +466,8 @@ constexpr Field option_field() {
   return field;
 }
 
-constexpr auto fields = []<std::size_t... place>(std::index_sequence<place...>) {
-  std::array<Field, fields_before.size() + option_count + fields_after.size()> all{};
-  auto next = std::copy(fields_before.begin(), fields_before.end(), all.begin());
-  ((*next++ = option_field<place>()), ...);
-  std::copy(fields_after.begin(), fields_after.end(), next);
-  return all;
-}
-(std::make_index_sequence<option_count>{});
+constexpr auto fields = with_options(
+    fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_after);
 
 std::optional<std::string> mistake_in_count(const Field& field, std::string_view text) {
   const bool negative = text.substr(0, 1) == "-" && parse_count(text.substr(1));

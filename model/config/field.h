@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
+#include "model/enum_set.h"
 
 namespace commfuse {
 
@@ -26,6 +27,21 @@ enum class FieldType : std::uint8_t {
 /// What `a..b` on an axis means where no step is given.
 enum class Growth : std::uint8_t { doubles, by_one };
 
+/// Work that takes settings.
+enum class Use : std::uint8_t {
+  layer,     ///< simulates a scope of one layer
+  step,      ///< simulates a training step of a whole model
+  prefill,   ///< simulates a prefill of a whole model
+  decode,    ///< simulates a decoding step of a whole model
+  tune,      ///< searches the best layout of a training step
+  plan,      ///< a plan file of a training run
+  lab,       ///< simulates a workload of configs/lab
+  measure,   ///< runs a scope of one layer on hardware
+  schedule,  ///< builds the schedules of a scope
+  price      ///< prices a schedule, beside building it
+};
+using Uses = EnumSet<Use>;
+
 struct Field {
   std::string_view key;      ///< "strategy.slices": nested maps in YAML
   std::string_view flag;     ///< "slices", without the dashes
@@ -34,6 +50,8 @@ struct Field {
   std::string_view doc;      ///< one line
   std::string_view preset;   ///< the default as people write it; empty: left open
   std::string_view example;  ///< a value
+
+  Uses uses;  ///< Work that takes the setting; other work refuses a value that is not the default.
 
   FieldType type = FieldType::choice;
   Catalogue catalogue = Catalogue::models;               ///< of a name

@@ -334,11 +334,7 @@ void require_a_step(YamlFile& file, const PlanFile& plan) {
 
 }  // namespace
 
-bool is_plan_setting(const Field& field) {
-  constexpr std::array<std::string_view, 7> alone{"model", "seq", "batch", "dtype", "ranks", "jitter", "seed"};
-  return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
-         field.key.starts_with("verdict.") || (field.key.starts_with("step.") && field.key != "step.latent_decode");
-}
+bool is_plan_setting(const Field& field) { return field.uses.has(Use::plan); }
 
 PlanFile load_plan(const std::string& path) {
   YamlFile file(path);

@@ -21,17 +21,14 @@ namespace commfuse::sim {
 
 namespace {
 
-constexpr std::array<std::string_view, 7> taken{"faults", "ranks",   "evaluator", "symmetry",
-                                                "jitter", "samples", "seed"};
-
 Settings lab_settings_of(const SettingArguments& arguments) {
   Settings settings = settings_of(arguments);
   for (const Field& field : run_fields()) {
     const Origin& origin = settings.at(field).origin;
     const bool asked = origin.source != Source::preset && origin.source != Source::environment;
-    if (asked && field.of_point && std::find(taken.begin(), taken.end(), field.key) == taken.end()) {
-      throw ConfigError(
-          fmt::format("{}: a lab workload has no such setting; leave it out, or run without the file", origin.where));
+    if (asked && field.of_point && !field.uses.has(Use::lab)) {
+      throw ConfigError(fmt::format("{}: a lab workload does not use this setting; remove it, or run without the file",
+                                    origin.where));
     }
   }
   if (!arguments.axes.empty()) {

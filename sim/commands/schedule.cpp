@@ -29,8 +29,6 @@ namespace {
 /// More than any parameter is capped by.
 constexpr std::int32_t most_ranks = 1 << 20;
 
-constexpr std::array<std::string_view, 3> schedule_settings{"model", "ranks", "scope"};
-
 /// The scopes that a strategy has schedules for.
 std::vector<Scope> scopes_of(const Strategy& strategy) {
   std::vector<Scope> scopes;
@@ -90,10 +88,7 @@ void list() {
 
 }  // namespace
 
-bool selects_a_schedule(const Field& field) {
-  return field.key.starts_with("strategy.") || field.key == "dtype" ||
-         std::find(schedule_settings.begin(), schedule_settings.end(), field.key) != schedule_settings.end();
-}
+bool selects_a_schedule(const Field& field) { return field.uses.has(Use::schedule); }
 
 void require_few_ranks(std::int32_t ranks, std::string_view use) {
   constexpr std::int32_t most = 4096;  // tags of exports then stay inside 31 bits

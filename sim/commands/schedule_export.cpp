@@ -178,11 +178,7 @@ int export_schedule(const ExportRequest& request) {
   return exit_code::done;
 }
 
-bool selects_or_prices(const Field& field) {
-  constexpr std::array<std::string_view, 8> prices{
-      "hardware", "link_bandwidth", "network_bandwidth", "batch", "seq", "interference", "launch", "attention_kernel"};
-  return selects_a_schedule(field) || std::find(prices.begin(), prices.end(), field.key) != prices.end();
-}
+bool selects_or_prices(const Field& field) { return selects_a_schedule(field) || field.uses.has(Use::price); }
 
 }  // namespace
 

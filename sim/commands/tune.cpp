@@ -41,25 +41,20 @@ struct TuneRequest {
   std::size_t keep = 5;
 };
 
-bool is_wanted(const Field& field) {
-  constexpr std::array<std::string_view, 11> alone{
-      "samples", "seed", "model", "hardware", "link_bandwidth", "network_bandwidth",
-      "ranks",   "seq",  "batch", "dtype",    "jitter"};
-  return std::find(alone.begin(), alone.end(), field.key) != alone.end() || field.key.starts_with("parallel.") ||
-         field.key.starts_with("step.") || field.key.starts_with("verdict.") || field.key == "uncertainty";
+/// Settings that tune chooses itself. They may stand in a file, since tune writes them into its own.
+constexpr std::array<std::string_view, 3> chosen_by_tune{"scope", "strategy.name", "threads"};
+
+bool is_chosen_by_tune(const Field& field) {
+  return std::find(chosen_by_tune.begin(), chosen_by_tune.end(), field.key) != chosen_by_tune.end();
 }
 
-/// A setting that is no flag of tune, from a file or --set, would change no plan. The name of a strategy stands in what
-/// tune itself writes.
-void require_wanted(const Settings& settings) {
-  constexpr std::array<std::string_view, 6> unwanted{"interference", "launch",    "attention_kernel",
-                                                     "faults",       "evaluator", "symmetry"};
+bool is_flag(const Field& field) { return field.uses.has(Use::tune) && !is_chosen_by_tune(field); }
+
+/// Refuses settings, from a file or --set, that would change no plan.
+void require_used(const Settings& settings) {
   for (const Field& field : run_fields()) {
-    const bool is_unwanted = std::find(unwanted.begin(), unwanted.end(), field.key) != unwanted.end() ||
-                             (field.key.starts_with("strategy.") && field.key != "strategy.name");
-    if (is_unwanted && settings.at(field).text != field.preset) {
-      throw ConfigError(
-          fmt::format("{}: tune has no use for {}; leave it out", settings.at(field).origin.where, field.key));
+    if (!field.uses.has(Use::tune) && settings.at(field).text != field.preset) {
+      throw ConfigError(fmt::format("{}: tune does not use {}; remove it", settings.at(field).origin.where, field.key));
     }
   }
 }
@@ -97,7 +92,7 @@ int run_tune(TuneRequest request) {
   constexpr std::array<std::string_view, 2> minimized{"mean", "p99"};
   require_word("--minimize", request.minimize, minimized, "choice");
   Settings settings = settings_of(request.settings);
-  require_wanted(settings);
+  require_used(settings);
   if (request.minimize == "p99" && !is_chosen(settings, "jitter")) {
     settings.put(*find_field("jitter"), {"default", {}});
   }
@@ -148,7 +143,7 @@ int run_tune(TuneRequest request) {
 void add_tune(CLI::App& app, int& status) {
   add_verb(app, "tune", "Find the best layout and schedules to train a model", [&status](CLI::App& command) {
     const auto request = std::make_shared<TuneRequest>();
-    add_setting_flags(command, request->settings, is_wanted);
+    add_setting_flags(command, request->settings, is_flag);
     const auto add = [&](const char* flags, std::string& value, const char* doc, const char* type) {
       return command.add_option(flags, value, doc)
           ->group("Tuning")

@@ -18,20 +18,39 @@ namespace commfuse {
 
 namespace {
 
-/// Throws ConfigError for whole models, and where a setting of theirs was chosen beside a layer.
+/// A scope of one layer, or the whole model of that name.
+Use use_of_scope(const Settings& settings) {
+  for (const auto& [name, use] : whole_model_scopes) {
+    if (name == settings.text("scope")) {
+      return use;
+    }
+  }
+  return Use::layer;
+}
+
+/// "scope step or decode", "a layer's scope": scopes that use the setting.
+std::string scopes_using(const Field& field) {
+  if (field.uses.has(Use::layer)) {
+    return "a layer's scope";
+  }
+  std::vector<std::string_view> names;
+  for (const auto& [name, use] : whole_model_scopes) {
+    if (field.uses.has(use)) {
+      names.push_back(name);
+    }
+  }
+  return fmt::format("scope {}", fmt::join(names, " or "));
+}
+
+/// Throws ConfigError for whole models, and for a setting that layers do not use.
 Scope layer_scope_of(const Settings& settings) {
   if (is_whole_model(settings)) {
     throw ConfigError(
-        fmt::format("scope {} is a whole model, which `commfuse-sim run` and `sweep` play; choose a layer's scope",
+        fmt::format("scope {} is a whole model, which only `commfuse-sim run` and `sweep` simulate; choose a layer's "
+                    "scope",
                     settings.text("scope")));
   }
-  for (const Field& field : run_fields()) {
-    const bool is_of_models = field.key.starts_with("parallel.") || field.key.starts_with("step.");
-    if (is_of_models && settings.at(field).text != field.preset) {
-      throw ConfigError(fmt::format("{}: scope {} has no use for {}; leave it out, or choose --scope step",
-                                    settings.at(field).origin.where, settings.text("scope"), field.key));
-    }
-  }
+  require_used_by_scope(settings);
   return *scope_named(settings.text("scope"));
 }
 
@@ -178,9 +197,17 @@ VerdictRule verdict_rule_of(const Settings& settings) {
   return {.difference = settings.share("verdict.difference"), .probability = settings.share("verdict.probability")};
 }
 
-bool is_whole_model(const Settings& settings) {
-  const std::string& scope = settings.text("scope");
-  return std::find(whole_model_scopes.begin(), whole_model_scopes.end(), scope) != whole_model_scopes.end();
+bool is_whole_model(const Settings& settings) { return use_of_scope(settings) != Use::layer; }
+
+void require_used_by_scope(const Settings& settings) {
+  const Use scope = use_of_scope(settings);
+  for (const Field& field : run_fields()) {
+    if (!field.uses.has(scope) && settings.at(field).text != field.preset) {
+      throw ConfigError(fmt::format("{}: scope {} does not use {}; remove it, or choose {}",
+                                    settings.at(field).origin.where, settings.text("scope"), field.key,
+                                    scopes_using(field)));
+    }
+  }
 }
 
 Point point_of(const Settings& settings, const Library& library) {

@@ -72,6 +72,10 @@ VerdictRule verdict_rule_of(const Settings& settings);
 /// Whether the scope is a training step, a prefill or a decoding step, which sim/step predicts and not a Point.
 bool is_whole_model(const Settings& settings);
 
+/// Throws ConfigError, with the place and the scopes that do use it, for a setting that is not at its default and that
+/// simulating the scope does not use.
+void require_used_by_scope(const Settings& settings);
+
 /// Throws ConfigError for a whole model. Requires that the library has loaded what the settings name. Whether the point
 /// is possible is not looked at.
 Point point_of(const Settings& settings, const Library& library);

@@ -108,45 +108,6 @@ void require_one_replica(const Settings& settings, const TrainingPlan& plan) {
   }
 }
 
-void require_no_faults(const Settings& settings, const Library& library) {
-  if (library.faults(settings.text("faults"))) {
-    throw ConfigError(
-        fmt::format("{}: whole models are simulated without faults; leave it out, or choose a layer's scope",
-                    settings.at(*find_field("faults")).origin.where));
-  }
-}
-
-/// Settings that would change nothing are mistakes: those of `keys` keep their presets.
-void require_unused(const Settings& settings, std::initializer_list<std::string_view> keys, std::string_view scopes) {
-  for (const std::string_view key : keys) {
-    const Field& field = *find_field(key);
-    if (settings.at(field).text != field.preset) {
-      throw ConfigError(fmt::format("{}: scope {} has no use for {}; leave it out, or choose {}",
-                                    settings.at(field).origin.where, settings.text("scope"), key, scopes));
-    }
-  }
-}
-
-void require_no_settings_of_other_scopes(const Settings& settings) {
-  if (is_inference(settings)) {
-    require_unused(settings, {"parallel.zero", "step.micro_batch", "step.recompute", "step.optimizer"}, "scope step");
-  }
-  if (settings.text("scope") != "decode") {
-    require_unused(settings, {"step.latent_decode"}, "scope decode");
-  }
-}
-
-/// Only the schedules of a layer are played with them.
-void require_no_settings_of_layers(const Settings& settings) {
-  require_unused(settings, {"interference", "attention_kernel", "evaluator", "symmetry"}, "a layer's scope");
-  for (const Field& field : run_fields()) {
-    if (field.key.starts_with("strategy.") && field.key != "strategy.name" && settings.at(field).text != field.preset) {
-      throw ConfigError(fmt::format("{}: whole models take the best schedule of a strategy at every site; leave {} out",
-                                    settings.at(field).origin.where, field.key));
-    }
-  }
-}
-
 /// Tokens that an inference takes or has in its cache are as many as those of a layer at the most.
 void require_few_tokens(const Settings& settings) {
   constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
@@ -399,9 +360,7 @@ std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   const TrainingPlan plan = plan_of(settings);
   require_one_replica(settings, plan);
   require_few_tokens(settings);
-  require_no_faults(settings, library_);
-  require_no_settings_of_layers(settings);
-  require_no_settings_of_other_scopes(settings);
+  require_used_by_scope(settings);
   const Launch launch = chosen(launch_choices, settings.text("launch"));
   SizedMachine& site = sites_->of(library_.machine(settings), plan, launch);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};

@@ -162,7 +162,7 @@ TEST_F(CommfuseSimSweepStep, TellsOfEveryPointWithASettingThatOnlyLayersHave) {
   const json rows = json::parse(outcome.out);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_TRUE(rows.front().contains("time_ms"));
-  EXPECT_NE(rows.back().at("reason").get<std::string>().find("scope step has no use for interference"),
+  EXPECT_NE(rows.back().at("reason").get<std::string>().find("scope step does not use interference"),
             std::string::npos);
 }
 
@@ -232,11 +232,11 @@ TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
   };
   for (const Ignored& ignored :
        {Ignored{"--interference none",
-                "--interference: scope step has no use for interference; leave it out, or choose "
+                "--interference: scope step does not use interference; remove it, or choose "
                 "a layer's scope\n"},
-        Ignored{"--attention-kernel unfused", "--attention-kernel: scope step has no use for attention_kernel;"},
-        Ignored{"--set evaluator=engine", "--set evaluator=engine: scope step has no use for evaluator;"},
-        Ignored{"--symmetry off", "--symmetry: scope step has no use for symmetry;"}}) {
+        Ignored{"--attention-kernel unfused", "--attention-kernel: scope step does not use attention_kernel;"},
+        Ignored{"--set evaluator=engine", "--set evaluator=engine: scope step does not use evaluator;"},
+        Ignored{"--symmetry off", "--symmetry: scope step does not use symmetry;"}}) {
     const Outcome run = run_program(std::string("commfuse-sim run --scope step ") + ignored.argument);
     EXPECT_EQ(run.code, 2) << ignored.argument;
     EXPECT_EQ(run.err.rfind(ignored.message, 0), 0U) << run.err;
@@ -245,7 +245,7 @@ TEST(CommfuseSimRunStep, RefusesSettingsThatOnlyTheScheduleOfALayerHas) {
   for (const std::string scope : {"prefill", "decode"}) {
     const Outcome run = run_program("commfuse-sim run --ranks 1 --interference none --scope " + scope);
     EXPECT_EQ(run.code, 2);
-    EXPECT_NE(run.err.find("scope " + scope + " has no use for interference"), std::string::npos) << run.err;
+    EXPECT_NE(run.err.find("scope " + scope + " does not use interference"), std::string::npos) << run.err;
   }
 }
 
@@ -255,11 +255,11 @@ TEST(CommfuseSimRunStep, RefusesSettingsOfTrainingWhereNothingIsTrained) {
       const Outcome run = run_program(fmt::format("commfuse-sim run --scope {} {}", scope, setting));
       EXPECT_EQ(run.code, 2) << scope << " " << setting;
       const std::string flag = setting.substr(0, setting.find(' '));
-      EXPECT_EQ(run.err.rfind(fmt::format("{}: scope {} has no use for ", flag, scope), 0), 0U) << run.err;
+      EXPECT_EQ(run.err.rfind(fmt::format("{}: scope {} does not use ", flag, scope), 0), 0U) << run.err;
     }
   }
   EXPECT_EQ(run_program("commfuse-sim run --scope prefill --latent-decode naive").err,
-            "--latent-decode: scope prefill has no use for step.latent_decode; leave it out, or choose scope decode\n");
+            "--latent-decode: scope prefill does not use step.latent_decode; remove it, or choose scope decode\n");
 }
 
 TEST(CommfuseSimRunStep, TakesSettingsOfLayersThatAreAtTheirDefaults) {
@@ -271,7 +271,7 @@ TEST(CommfuseSimRunStep, TakesSettingsOfLayersThatAreAtTheirDefaults) {
 
 TEST(CommfuseSimRunStep, RefusesAScheduleSettingOfADecodingStepOfOneRankToo) {
   EXPECT_EQ(run_program("commfuse-sim run --scope decode --ranks 1 --slices 4").err,
-            "--slices: whole models take the best schedule of a strategy at every site; leave strategy.slices out\n");
+            "--slices: scope decode does not use strategy.slices; remove it, or choose a layer's scope\n");
 }
 
 TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
@@ -296,14 +296,14 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
         Mistake{"commfuse-sim run --scope step --hardware dgx-h100-x2 --ranks 1M --pipeline 1K --data-parallel 1M "
                 "--context 1K --ulysses 1K",
                 "tensor x pipeline x data x context x ulysses is more than 1073741824 GPUs; choose fewer\n"},
-        Mistake{gpt + "--slices 4", "whole models take the best schedule of a strategy at every site"},
+        Mistake{gpt + "--slices 4", "does not use strategy.slices"},
         Mistake{"commfuse-sim run --scope step --pipeline 4 --batch 4",
                 "tensor x pipeline x data x context is 32 GPUs, and h100-sxm is one node of 8; choose a cluster"},
         Mistake{"commfuse-sim run --scope step --faults slow-rank",
-                "--faults: whole models are simulated without faults; leave it out, or choose a layer's scope\n"},
-        Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: whole models are simulated without"},
-        Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: whole models are simulated without"},
-        Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp has no use for parallel.pipeline"},
+                "--faults: scope step does not use faults; remove it, or choose a layer's scope\n"},
+        Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: scope prefill does not use faults"},
+        Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: scope decode does not use faults"},
+        Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp does not use parallel.pipeline"},
         Mistake{gpt + "--trace t.json", "--trace: a whole model has no such thing; leave it out"}}) {
     const Outcome run = run_program(mistake.arguments);
     EXPECT_EQ(run.code, 2) << mistake.arguments;

@@ -183,7 +183,7 @@ TEST(CommfuseSimRun, ALabWorkloadNamedByItsFileIsPlayed) {
   EXPECT_NE(sampled.out.find("too few samples"), std::string::npos) << sampled.out;  // for the p99.9
   const Outcome refused = run_program("commfuse-sim run " + fa + " --seq 8K");
   EXPECT_EQ(refused.code, 2);
-  EXPECT_EQ(refused.err, "--seq: a lab workload has no such setting; leave it out, or run without the file\n");
+  EXPECT_EQ(refused.err, "--seq: a lab workload does not use this setting; remove it, or run without the file\n");
 }
 
 TEST(CommfuseSimRun, AnExportTakesNoPricesThatChangeAtRunTime) {

@@ -157,8 +157,8 @@ TEST(CommfuseSimTune, RefusesSettingsThatWouldChangeNoPlan) {
                                     "evaluator=engine", "symmetry=off", "strategy.slices=4"}) {
     const Outcome outcome = run_program("commfuse-sim tune --model llama-3.1-8b --set " + setting);
     EXPECT_EQ(outcome.code, 2) << setting;
-    EXPECT_EQ(outcome.err, "--set " + setting + ": tune has no use for " + setting.substr(0, setting.find('=')) +
-                               "; leave it out\n");
+    EXPECT_EQ(outcome.err,
+              "--set " + setting + ": tune does not use " + setting.substr(0, setting.find('=')) + "; remove it\n");
   }
 }
 

@@ -40,7 +40,7 @@ void add_places(std::size_t machine, std::vector<Place>& places) {
       }
     }
   }
-  for (const std::string_view scope : whole_model_scopes) {
+  for (const auto& [scope, use] : whole_model_scopes) {
     for (const Strategy* strategy : strategies_for_steps()) {
       places.push_back({machine, std::string(scope), std::string(strategy->name)});
     }

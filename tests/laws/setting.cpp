@@ -58,8 +58,8 @@ Setting Setting::with(Edit edit) const {
 }
 
 bool is_whole_model(const Setting& setting) {
-  return std::find(whole_model_scopes.begin(), whole_model_scopes.end(), setting.text("scope")) !=
-         whole_model_scopes.end();
+  return std::any_of(whole_model_scopes.begin(), whole_model_scopes.end(),
+                     [&](const auto& scope) { return scope.first == setting.text("scope"); });
 }
 
 bool is_cluster(const Setting& setting) {

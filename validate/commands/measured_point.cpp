@@ -34,15 +34,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 4> real_poin
     {{"model", "gpt-2-xl"}, {"ranks", "2"}, {"seq", "256"}, {"scope", "gate_up"}}};
 constexpr std::int64_t most_bytes = std::int64_t{4} << 30U;
 
-/// Settings that are about predicting alone, or about whole models.
-bool is_measured(const Field& field) {
-  return field.of_point && !field.key.starts_with("parallel.") && !field.key.starts_with("step.") &&
-         field.key != "jitter" && field.key != "faults" && field.key != "uncertainty" && field.key != "samples" &&
-         field.key != "evaluator";
-}
-
 /// --link-bandwidth is of the links that are emulated; machines with other links are for predictions.
-bool has_flag(const Field& field) { return is_measured(field) && field.type != FieldType::bandwidth; }
+bool has_flag(const Field& field) { return field.uses.has(Use::measure) && field.type != FieldType::bandwidth; }
 
 int count_of(std::string_view flag, const std::string& text, int least) {
   constexpr int most = 1'000'000;
@@ -141,7 +134,7 @@ Variant emulated(const Point& point, const Prediction& prediction, const Costs& 
 Words words_of(const Settings& settings) {
   Words words;
   for (const Field& field : run_fields()) {
-    if (is_measured(field) && !field.key.starts_with("strategy.") && !settings.at(field).text.empty()) {
+    if (field.uses.has(Use::measure) && !field.key.starts_with("strategy.") && !settings.at(field).text.empty()) {
       words.emplace_back(field.key, settings.at(field).text);
     }
   }
