@@ -39,6 +39,8 @@ struct ResultsRequest {
   std::string per;
   std::int64_t limit = -1;
   bool bounds = false;
+  bool verify = false;
+  [[nodiscard]] Verify checks() const { return verify ? Verify::rows : Verify::nothing; }
   std::string format = "table";
   std::string out;
 };
@@ -64,28 +66,38 @@ std::string cell_of(const Value& value) {
   return text == nullptr ? "-" : *text;
 }
 
-/// Rows in columns as wide as what stands in them; numbers to the right.
-std::string aligned(const std::vector<std::string>& names, const std::vector<std::vector<Value>>& rows) {
+struct Cell {
+  std::string text;
+  bool is_text = true;  ///< Stands at the left; numbers stand at the right.
+};
+
+/// Columns as wide as their widest cell.
+std::string aligned(const std::vector<std::string_view>& names, const std::vector<std::vector<Cell>>& rows) {
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::size_t width = names[i].size();
-    for (const std::vector<Value>& row : rows) {
-      width = std::max(width, cell_of(row[i]).size());
+    for (const std::vector<Cell>& row : rows) {
+      width = std::max(width, row[i].text.size());
     }
     widths.push_back(width);
   }
   std::string text;
-  const auto add = [&](std::size_t i, const std::string& cell, bool is_text) {
-    text += is_text ? fmt::format("{:<{}}", cell, widths[i]) : fmt::format("{:>{}}", cell, widths[i]);
-    text.erase(i + 1 == names.size() ? text.find_last_not_of(' ') + 1 : text.size());
+  const auto add = [&](std::size_t i, std::string_view cell, bool is_text) {
+    const std::size_t blank = widths[i] - cell.size();
+    text.append(is_text ? 0 : blank, ' ');
+    text += cell;
+    text.append(is_text ? blank : 0, ' ');
+    if (i + 1 == names.size()) {
+      text.erase(text.find_last_not_of(' ') + 1);
+    }
     text += i + 1 == names.size() ? "\n" : "  ";
   };
   for (std::size_t i = 0; i < names.size(); ++i) {
-    add(i, names[i], rows.empty() || std::holds_alternative<std::string>(rows.front()[i]));
+    add(i, names[i], rows.empty() || rows.front()[i].is_text);
   }
-  for (const std::vector<Value>& row : rows) {
+  for (const std::vector<Cell>& row : rows) {
     for (std::size_t i = 0; i < names.size(); ++i) {
-      add(i, cell_of(row[i]), std::holds_alternative<std::string>(row[i]));
+      add(i, row[i].text, row[i].is_text);
     }
   }
   return text;
@@ -115,7 +127,10 @@ class RowWriter {
     if (format_ == "csv") {
       write(reports::csv_line(values));
     } else if (format_ == "table") {
-      rows_.emplace_back(values.begin(), values.end());
+      std::vector<Cell>& cells = rows_.emplace_back();
+      for (const Value& value : values) {
+        cells.push_back({cell_of(value), std::holds_alternative<std::string>(value)});
+      }
     } else {
       const std::string object = reports::json_object(names_, values);
       write(format_ == "jsonl" ? object + "\n" : (count_ == 1 ? "\n" : ",\n") + object);
@@ -124,7 +139,7 @@ class RowWriter {
 
   void end() {
     if (format_ == "table") {
-      write(aligned({names_.begin(), names_.end()}, rows_));
+      write(aligned(names_, rows_));
     }
     write(format_ == "json" ? "\n]\n" : "");
     if (file_) {
@@ -142,7 +157,7 @@ class RowWriter {
   std::string format_;
   std::unique_ptr<reports::AtomicFile> file_;
   std::vector<std::string_view> names_;
-  std::vector<std::vector<Value>> rows_;
+  std::vector<std::vector<Cell>> rows_;
   std::size_t count_ = 0;
 };
 
@@ -186,7 +201,7 @@ int print(const ResultsRequest& request, const std::vector<std::string>& names,
 }
 
 int show_results(const ResultsRequest& request) {
-  const StoreQuery store(request.file);
+  const StoreQuery store(request.file, request.checks());
   const Query query = query_of(request, store);
   print(request, query.columns.empty() ? store.columns() : query.columns,
         [&](const TakeRow& take) { store.run(query, take); });
@@ -205,7 +220,7 @@ std::vector<std::string> bounds() {
 }
 
 int show_best(const ResultsRequest& request) {
-  const StoreQuery store(request.file);
+  const StoreQuery store(request.file, request.checks());
   BestQuery best{.by = request.by.empty() ? store.time_column() : request.by,
                  .per = request.per.empty() ? store.asked() : words_in(request.per),
                  .without = {},
@@ -225,7 +240,7 @@ int show_best(const ResultsRequest& request) {
 }
 
 int show_differences(const ResultsRequest& request) {
-  StoreQuery store(request.file);
+  StoreQuery store(request.file, request.checks());
   std::vector<std::string> names = store.asked();
   names.insert(names.end(), {"strategy", "before", "after", "ratio"});
   const std::string by = request.by.empty() ? store.time_column() : request.by;
@@ -238,6 +253,7 @@ void add_output_flags(CLI::App& command, ResultsRequest& request) {
       ->type_name("FORMAT")
       ->capture_default_str();
   command.add_option("--out", request.out, "A file in place of stdout")->type_name("PATH");
+  command.add_flag("--verify", request.verify, "Check every row against its checksum first");
 }
 
 void add_query_flags(CLI::App& command, ResultsRequest& request) {
@@ -261,8 +277,7 @@ void add_results(CLI::App& app, int& status) {
     const auto request = std::make_shared<ResultsRequest>();
     add_query_flags(command, *request);
     command.footer(
-        "Columns are those of docs/metrics.md, and the number of the point. Every row is\n"
-        "proved by its checksum first.\n\n"
+        "Columns are those of docs/metrics.md, and the number of the point.\n\n"
         "Examples:\n"
         "  commfuse-sim results out/mine --where \"ranks = 8 AND mfu > 0.6\" --sort-by -mfu\n"
         "  commfuse-sim results out/mine --columns model,seq,strategy,mfu -o csv");

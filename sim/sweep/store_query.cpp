@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <compare>
+#include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "model/config_error.h"
@@ -19,6 +23,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// A column of table() that no column of results can be called.
+constexpr std::string_view number_of_row = "#row";
+
 constexpr std::array asked_of_layers{"model", "hardware", "link_bandwidth", "network_bandwidth", "scope", "ranks",
                                      "batch", "seq",      "dtype"};
 constexpr std::array asked_of_models{"model",       "hardware", "link_bandwidth", "network_bandwidth", "scope", "gpus",
@@ -30,10 +37,10 @@ fs::path store_in(const fs::path& file_or_folder) {
   return fs::is_directory(file_or_folder, error) ? file_or_folder / "results.sqlite" : file_or_folder;
 }
 
-/// Reads every row once, so that a damaged store is refused before anything is said about it.
-StoreTables tables_of_sound(const fs::path& path) {
+/// With `verify` reads every row, and so refuses a damaged store before anything is said about it.
+StoreTables tables_of(const fs::path& path, Verify verify) {
   StoreReader reader(path);
-  while (reader.next()) {
+  while (verify == Verify::rows && reader.next()) {
   }
   return {reader.identity().kind, reader.columns()};
 }
@@ -60,20 +67,99 @@ std::string plain(std::string_view text, const fs::path& store) {
   return std::string(text);
 }
 
-Value value_in(const Statement& statement, int column, const fs::path& store) {
-  switch (statement.type(column)) {
-    case Statement::Type::nothing: return {};
-    case Statement::Type::whole: return statement.whole(column);
-    case Statement::Type::number: return statement.number(column);
-    case Statement::Type::text: return plain(statement.text(column), store);
-  }
-  return {};
-}
-
 /// A condition beside another one.
 std::string others_than(const std::vector<std::string>& strategies) {
   return strategies.empty() ? "" : fmt::format(" AND strategy NOT IN ('{}')", fmt::join(strategies, "', '"));
 }
+
+/// As SQLite orders values: nothing, numbers, texts.
+std::partial_ordering order_of_values(const Value& a, const Value& b) {
+  const auto rank = [](const Value& value) {
+    return std::holds_alternative<std::monostate>(value) ? 0 : std::holds_alternative<std::string>(value) ? 2 : 1;
+  };
+  if (rank(a) != rank(b) || rank(a) == 0) {
+    return rank(a) <=> rank(b);
+  }
+  if (rank(a) == 2) {
+    return std::get<std::string>(a) <=> std::get<std::string>(b);
+  }
+  const auto* whole_a = std::get_if<std::int64_t>(&a);
+  const auto* whole_b = std::get_if<std::int64_t>(&b);
+  if (whole_a != nullptr && whole_b != nullptr) {
+    return *whole_a <=> *whole_b;
+  }
+  const auto number = [](const Value& value) {
+    const auto* whole = std::get_if<std::int64_t>(&value);
+    return whole != nullptr ? static_cast<double>(*whole) : std::get<double>(value);
+  };
+  return number(a) <=> number(b);
+}
+
+/// Appends what tells a value from every other one. 1 and 1.0 are one value, as in SQL.
+void append_key(const Statement& statement, int column, std::string& key) {
+  const auto append = [&key](char tag, auto bits) {
+    const std::size_t end = key.size();
+    key.resize(end + 1 + sizeof(bits));
+    key[end] = tag;
+    std::memcpy(key.data() + end + 1, &bits, sizeof(bits));
+  };
+  switch (statement.type(column)) {
+    case Statement::Type::nothing: key += 'n'; return;
+    case Statement::Type::whole: append('w', statement.whole(column)); return;
+    case Statement::Type::number: {
+      constexpr double beyond = 9.0e18;
+      const double number = statement.number(column);
+      const bool is_whole = number == std::trunc(number) && std::abs(number) < beyond;
+      is_whole ? append('w', static_cast<std::int64_t>(number)) : append('d', number);
+      return;
+    }
+    case Statement::Type::text: append('t', statement.text(column).size()); key += statement.text(column);
+  }
+}
+
+/// Of each group the row with the least value, or the largest, and the first of equals.
+class Winners {
+ public:
+  struct Row {
+    std::int64_t id = 0;
+    Value by;
+  };
+
+  explicit Winners(bool largest) : largest_(largest) {}
+
+  /// Rows come in the order of their numbers.
+  void add(const std::string& group, std::int64_t id, Value by) {
+    if (last_ == nullptr || group != *last_group_) {
+      const auto [entry, is_new] = rows_.try_emplace(group, Row{id, by});
+      last_ = &entry->second;
+      last_group_ = &entry->first;
+      if (is_new) {
+        return;
+      }
+    }
+    const auto order = order_of_values(by, last_->by);
+    if (largest_ ? order > 0 : order < 0) {
+      *last_ = {id, std::move(by)};
+    }
+  }
+
+  /// Their numbers, in order.
+  [[nodiscard]] std::vector<std::int64_t> ids() const {
+    std::vector<std::int64_t> ids;
+    ids.reserve(rows_.size());
+    for (const auto& [group, row] : rows_) {
+      ids.push_back(row.id);
+    }
+    std::sort(ids.begin(), ids.end());
+    return ids;
+  }
+
+ private:
+  bool largest_;
+  std::unordered_map<std::string, Row> rows_;
+  Row* last_ = nullptr;
+  const std::string* last_group_ = nullptr;
+};
 
 /// "-mfu": mfu, the largest first.
 std::pair<std::string, bool> direction_of(const std::string& word) {
@@ -83,8 +169,10 @@ std::pair<std::string, bool> direction_of(const std::string& word) {
 
 }  // namespace
 
-StoreQuery::StoreQuery(const fs::path& file_or_folder) : database_(store_in(file_or_folder), Database::Access::read) {
-  const StoreTables tables = tables_of_sound(store_in(file_or_folder));
+StoreQuery::StoreQuery(const fs::path& file_or_folder, Verify verify)
+    : database_(store_in(file_or_folder), Database::Access::read), verify_(verify) {
+  const StoreTables tables = tables_of(store_in(file_or_folder), verify);
+  database_.run("BEGIN");  // One view of it, and one lock for all statements.
   kind_ = tables.kind;
   columns_ = {"point", "place"};
   if (kind_ == StoreKind::layers) {
@@ -92,6 +180,13 @@ StoreQuery::StoreQuery(const fs::path& file_or_folder) : database_(store_in(file
       if (column.name != causes_column) {
         columns_.push_back(column.name);
       }
+      if (column.type == StoreType::word) {
+        words_.insert(column.name);
+      }
+    }
+    Statement texts(database_, "SELECT id, text FROM texts");
+    while (texts.step()) {
+      texts_.emplace(texts.whole(0), texts.text(1));
     }
     return;
   }
@@ -122,14 +217,52 @@ std::vector<std::string> StoreQuery::asked() const {
 std::string StoreQuery::time_column() const { return kind_ == StoreKind::layers ? "makespan_us" : "time_ms"; }
 
 std::string StoreQuery::table(const std::string& schema) const {
-  if (kind_ == StoreKind::layers) {
-    return fmt::format("{}.results", schema);
-  }
-  std::string sql = "SELECT point, place";
+  std::string sql =
+      fmt::format("SELECT id AS \"{}\", id / {} AS point, id % {} AS place", number_of_row, rows_a_point, rows_a_point);
   for (std::size_t i = 2; i < columns_.size(); ++i) {
-    sql += fmt::format(", json_extract(cells, '$.\"{0}\"') AS \"{0}\"", columns_[i]);
+    const std::string& name = columns_[i];
+    if (kind_ == StoreKind::models) {
+      sql += fmt::format(", json_extract(cells, '$.\"{0}\"') AS \"{0}\"", name);
+    } else if (words_.contains(name)) {
+      sql += fmt::format(", (SELECT text FROM {1}.texts WHERE texts.id = rows.\"{0}\") AS \"{0}\", \"{0}\" AS \"{2}\"",
+                         name, schema, held(name));
+    } else {
+      sql += fmt::format(", \"{}\"", name);
+    }
   }
-  return fmt::format("({} FROM {}.results)", sql, schema);
+  return fmt::format("({} FROM {}.rows)", sql, schema);
+}
+
+std::string StoreQuery::view(const std::string& schema) const {
+  return kind_ == StoreKind::layers ? fmt::format("{}.results", schema) : table(schema);
+}
+
+std::string StoreQuery::held(const std::string& name) const { return words_.contains(name) ? "#" + name : name; }
+
+std::string StoreQuery::all_held(const std::vector<std::string>& names) const {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "" : ", ") + in_double_quotes(held(name));
+  }
+  return text;
+}
+
+Value StoreQuery::value_in(const Statement& statement, int column, bool is_word) const {
+  switch (statement.type(column)) {
+    case Statement::Type::nothing: return {};
+    case Statement::Type::whole: break;
+    case Statement::Type::number: return statement.number(column);
+    case Statement::Type::text: return plain(statement.text(column), database_.path());
+  }
+  if (!is_word) {
+    return statement.whole(column);
+  }
+  const auto word = texts_.find(statement.whole(column));
+  if (word == texts_.end()) {
+    throw DamagedDatabase(fmt::format("{} is damaged (it lacks text {}); run the sweep anew into another folder",
+                                      database_.path().string(), statement.whole(column)));
+  }
+  return plain(word->second, database_.path());
 }
 
 void StoreQuery::require_column(std::string_view flag, const std::string& name) const {
@@ -147,7 +280,7 @@ std::string StoreQuery::order_of(const std::vector<std::string>& sort_by) const 
     require_column("--sort-by", name);
     order += fmt::format("{}{}, ", in_double_quotes(name), falls ? " DESC" : "");
   }
-  return order + "point, place";
+  return order + in_double_quotes(number_of_row);
 }
 
 /// A list of columns cannot close a parenthesis that it did not open, as an expression within parentheses can.
@@ -157,23 +290,11 @@ void StoreQuery::require_expression(const std::string& where) const {
   }
 }
 
-std::vector<std::string> StoreQuery::ask(const std::string& sql, const std::string& where, const TakeRow& take) const {
+template <class Ask>
+void StoreQuery::within_limits(const Ask& ask) const {
   try {
     database_.allow_queries_only();
-    Statement statement(database_, sql);
-    require_expression(where);
-    std::vector<std::string> names;
-    for (int column = 0; column < statement.columns(); ++column) {
-      names.push_back(statement.name(column));
-    }
-    std::vector<Value> values(names.size());
-    while (statement.step()) {
-      for (std::size_t i = 0; i < values.size(); ++i) {
-        values[i] = value_in(statement, static_cast<int>(i), database_.path());
-      }
-      take(values);
-    }
-    return names;
+    ask();
   } catch (const DatabaseError& error) {
     if (error.kind() == DatabaseError::Kind::endless) {
       throw ConfigError(
@@ -186,6 +307,26 @@ std::vector<std::string> StoreQuery::ask(const std::string& sql, const std::stri
     throw ConfigError(fmt::format(
         "--where: {}; write an expression of SQL over columns, as in \"ranks = 8 AND strategy = 'commfuse'\"",
         error.what()));
+  }
+}
+
+StoreQuery::Selected::Selected(const StoreQuery& query, const std::vector<std::string>& names)
+    : query_(query), values_(names.size()), is_word_(names.size()) {
+  std::transform(names.begin(), names.end(), is_word_.begin(),
+                 [&](const std::string& name) { return query.words_.contains(name); });
+}
+
+std::span<const Value> StoreQuery::Selected::row(const Statement& statement) {
+  for (std::size_t i = 0; i < values_.size(); ++i) {
+    values_[i] = query_.value_in(statement, static_cast<int>(i), is_word_[i]);
+  }
+  return values_;
+}
+
+void StoreQuery::take_all(Statement& statement, const std::vector<std::string>& names, const TakeRow& take) const {
+  Selected selected(*this, names);
+  while (statement.step()) {
+    take(selected.row(statement));
   }
 }
 
@@ -206,40 +347,115 @@ std::vector<std::string> StoreQuery::run(const Query& query, const TakeRow& take
     require_column("--columns", name);
   }
   const std::vector<std::string>& columns = query.columns.empty() ? columns_ : query.columns;
-  return ask(fmt::format("SELECT {} FROM {} WHERE ({}\n) ORDER BY {} LIMIT {}", joined(columns), table("main"),
-                         query.where.empty() ? "1" : query.where, order_of(query.sort_by), query.limit),
-             query.where, take);
+  const std::string order = order_of(query.sort_by);
+  within_limits([&] {
+    Statement statement(
+        database_, fmt::format("SELECT {} FROM {} WHERE ({}\n) ORDER BY {} LIMIT {}", all_held(columns), table("main"),
+                               query.where.empty() ? "1" : query.where, order, query.limit));
+    require_expression(query.where);
+    take_all(statement, columns, take);
+  });
+  return columns;
+}
+
+std::vector<std::int64_t> StoreQuery::winners(const BestQuery& query) const {
+  const auto [by, falls] = direction_of(query.by);
+  Statement statement(
+      database_,
+      fmt::format("SELECT \"{0}\", \"{1}\"{2}{3} FROM {4} WHERE ({5}\n){6} AND \"{1}\" IS NOT NULL ORDER BY \"{0}\"",
+                  number_of_row, by, query.per.empty() ? "" : ", ", all_held(query.per), table("main"),
+                  query.query.where.empty() ? "1" : query.query.where, others_than(query.without)));
+  require_expression(query.query.where);
+  Winners best(falls);
+  std::string group;
+  while (statement.step()) {
+    group.clear();
+    for (std::size_t i = 0; i < query.per.size(); ++i) {
+      append_key(statement, static_cast<int>(i) + 2, group);
+    }
+    best.add(group, statement.whole(0), value_in(statement, 1, false));
+  }
+  return best.ids();
+}
+
+void StoreQuery::sort(std::vector<std::int64_t>& ids, const std::vector<std::string>& sort_by) const {
+  if (sort_by.empty()) {
+    return;
+  }
+  std::vector<std::string> names;
+  std::vector<bool> falls;
+  for (const std::string& word : sort_by) {
+    const auto [name, largest_first] = direction_of(word);
+    names.push_back(name);
+    falls.push_back(largest_first);
+  }
+  struct Row {
+    std::int64_t id;
+    std::vector<Value> keys;
+  };
+  std::vector<Row> rows;
+  for_each_of(ids, names, [&](std::int64_t id, std::span<const Value> keys) {
+    rows.push_back({id, {keys.begin(), keys.end()}});
+  });
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (const auto order = order_of_values(a.keys[i], b.keys[i]); order != 0) {
+        return falls[i] ? order > 0 : order < 0;
+      }
+    }
+    return false;
+  });
+  std::transform(rows.begin(), rows.end(), ids.begin(), [](const Row& row) { return row.id; });
+}
+
+template <class Take>
+void StoreQuery::for_each_of(std::span<const std::int64_t> ids, const std::vector<std::string>& names,
+                             const Take& take) const {
+  Statement statement(database_,
+                      fmt::format("SELECT {} FROM {} WHERE \"{}\" = ?", all_held(names), table("main"), number_of_row));
+  Selected selected(*this, names);
+  for (const std::int64_t id : ids) {
+    statement.bind(1, id);
+    if (statement.step()) {
+      take(id, selected.row(statement));
+    }
+    statement.reset();
+  }
 }
 
 std::vector<std::string> StoreQuery::run(const BestQuery& query, const TakeRow& take) const {
   allow_steps_for(query.query.where);
-  const auto [by, falls] = direction_of(query.by);
-  require_column("--by", by);
+  require_column("--by", direction_of(query.by).first);
   for (const std::string& name : query.per) {
     require_column("--per", name);
   }
   for (const std::string& name : query.query.columns) {
     require_column("--columns", name);
   }
-  const std::string groups = query.per.empty() ? "" : fmt::format("PARTITION BY {} ", joined(query.per));
+  for (const std::string& word : query.query.sort_by) {
+    require_column("--sort-by", direction_of(word).first);
+  }
   const std::vector<std::string>& columns = query.query.columns.empty() ? columns_ : query.query.columns;
-  return ask(
-      fmt::format("SELECT {0} FROM (SELECT *, row_number() OVER ({1}ORDER BY \"{2}\"{3}, point, place) AS rank_in_group"
-                  " FROM {4} WHERE ({5}\n){8} AND \"{2}\" IS NOT NULL) WHERE rank_in_group = 1 ORDER BY {6} LIMIT {7}",
-                  joined(columns), groups, by, falls ? " DESC" : "", table("main"),
-                  query.query.where.empty() ? "1" : query.query.where, order_of(query.query.sort_by), query.query.limit,
-                  others_than(query.without)),
-      query.query.where, take);
+  within_limits([&] {
+    std::vector<std::int64_t> ids = winners(query);
+    sort(ids, query.query.sort_by);
+    if (query.query.limit >= 0 && static_cast<std::size_t>(query.query.limit) < ids.size()) {
+      ids.resize(static_cast<std::size_t>(query.query.limit));
+    }
+    for_each_of(ids, columns, [&](std::int64_t, std::span<const Value> values) { take(values); });
+  });
+  return columns;
 }
 
 std::vector<std::string> StoreQuery::differences(const fs::path& other, const std::string& by, const TakeRow& take) {
   require_column("--by", by);
-  const StoreTables others = tables_of_sound(store_in(other));
+  const StoreTables others = tables_of(store_in(other), verify_);
   if (others.kind != kind_) {
     throw ConfigError(
         fmt::format("{} holds layers and {} whole models, or the other way round; compare stores of one kind",
                     database_.path().string(), store_in(other).string()));
   }
+  database_.run("COMMIT");  // Nothing is attached inside a transaction.
   Statement attach(database_, "ATTACH ? AS other");
   const std::string path = store_in(other).string();
   attach.bind(1, std::string_view(path));
@@ -259,7 +475,7 @@ std::vector<std::string> StoreQuery::differences(const fs::path& other, const st
     return fmt::format(
         "(SELECT {0}, \"{1}\" AS value, row_number() OVER (PARTITION BY {0} ORDER BY point, place) AS turn"
         " FROM {2})",
-        joined(key), by, table(schema));
+        joined(key), by, view(schema));
   };
   std::string same = "a.turn = b.turn";
   for (const std::string& name : key) {
@@ -272,13 +488,19 @@ std::vector<std::string> StoreQuery::differences(const fs::path& other, const st
     }
     return names;
   };
-  return ask(
-      fmt::format("SELECT * FROM (SELECT {0}a.value AS before, b.value AS after, b.value * 1.0 / a.value AS ratio"
-                  " FROM {2} AS a LEFT JOIN {3} AS b ON {4} WHERE a.value IS NOT b.value"
-                  " UNION ALL SELECT {1}NULL, b.value, NULL FROM {3} AS b LEFT JOIN {2} AS a ON {4}"
-                  " WHERE a.turn IS NULL) ORDER BY abs(ratio - 1) DESC",
-                  with("a"), with("b"), side("main"), side("other"), same),
-      "", take);
+  std::vector<std::string> names = key;
+  names.insert(names.end(), {"before", "after", "ratio"});
+  within_limits([&] {
+    Statement statement(
+        database_,
+        fmt::format("SELECT * FROM (SELECT {0}a.value AS before, b.value AS after, b.value * 1.0 / a.value AS ratio"
+                    " FROM {2} AS a LEFT JOIN {3} AS b ON {4} WHERE a.value IS NOT b.value"
+                    " UNION ALL SELECT {1}NULL, b.value, NULL FROM {3} AS b LEFT JOIN {2} AS a ON {4}"
+                    " WHERE a.turn IS NULL) ORDER BY abs(ratio - 1) DESC",
+                    with("a"), with("b"), side("main"), side("other"), same));
+    take_all(statement, names, take);
+  });
+  return names;
 }
 
 }  // namespace commfuse

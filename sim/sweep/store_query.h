@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions to stores, in SQL on their view `results`; nothing that is asked can change them.
+// Queries of stores. Nothing that is asked can change them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "sim/sweep/result_store.h"
@@ -29,12 +31,15 @@ struct BestQuery {
   Query query;                       ///< Where: before groups are made. The rest: of what comes out.
 };
 
+/// Whether rows are compared with their checksums before anything is said about them: some 3 us a row.
+enum class Verify : std::uint8_t { nothing, rows };
+
 using TakeRow = std::function<void(std::span<const Value>)>;
 
 /// A store, or the one in a folder. Throws as StoreReader does.
 class StoreQuery {
  public:
-  explicit StoreQuery(const std::filesystem::path& file_or_folder);
+  explicit StoreQuery(const std::filesystem::path& file_or_folder, Verify verify = Verify::nothing);
 
   [[nodiscard]] StoreKind kind() const { return kind_; }
   /// Names: `point` and `place`, then those of results.
@@ -54,17 +59,48 @@ class StoreQuery {
   std::vector<std::string> differences(const std::filesystem::path& other, const std::string& by, const TakeRow& take);
 
  private:
-  /// `where`: what of the SQL the user wrote.
-  std::vector<std::string> ask(const std::string& sql, const std::string& where, const TakeRow& take) const;
+  /// Runs `ask`. Throws ConfigError for --where, the part of the SQL that users write, where SQLite refuses it.
+  template <class Ask>
+  void within_limits(const Ask& ask) const;
+  /// The rows of a statement whose columns are held().
+  void take_all(Statement& statement, const std::vector<std::string>& names, const TakeRow& take) const;
+  /// The columns of rows with these numbers; calls take(number, values).
+  template <class Take>
+  void for_each_of(std::span<const std::int64_t> ids, const std::vector<std::string>& names, const Take& take) const;
+  /// Numbers of the winning rows, in order.
+  [[nodiscard]] std::vector<std::int64_t> winners(const BestQuery& query) const;
+  void sort(std::vector<std::int64_t>& ids, const std::vector<std::string>& sort_by) const;
   void require_expression(const std::string& where) const;
   void allow_steps_for(const std::string& where) const;
+  /// A subquery: the number of each row, the columns, and behind a # those whose texts the file holds by number.
   [[nodiscard]] std::string table(const std::string& schema) const;
+  /// All columns as texts and numbers, whichever columns that store has.
+  [[nodiscard]] std::string view(const std::string& schema) const;
+  /// The column of table() that costs no look-up: the number of a text where the file has numbers.
+  [[nodiscard]] std::string held(const std::string& name) const;
+  [[nodiscard]] std::string all_held(const std::vector<std::string>& names) const;
+  /// `is_word`: whether the file has the number of a text in this column.
+  [[nodiscard]] Value value_in(const Statement& statement, int column, bool is_word) const;
+  /// The values of columns that a statement selects as they are held().
+  class Selected {
+   public:
+    Selected(const StoreQuery& query, const std::vector<std::string>& names);
+    std::span<const Value> row(const Statement& statement);
+
+   private:
+    const StoreQuery& query_;
+    std::vector<Value> values_;
+    std::vector<bool> is_word_;
+  };
   void require_column(std::string_view flag, const std::string& name) const;
   [[nodiscard]] std::string order_of(const std::vector<std::string>& sort_by) const;
 
   Database database_;
+  Verify verify_;
   StoreKind kind_ = StoreKind::layers;
   std::vector<std::string> columns_;
+  std::unordered_set<std::string> words_;                  ///< Columns whose texts the file holds by number.
+  std::unordered_map<std::int64_t, std::string> texts_{};  ///< By number.
 };
 
 }  // namespace commfuse

@@ -14,8 +14,10 @@
 #include <fstream>
 #include <map>
 #include <optional>
+#include <random>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "model/config/resolver.h"
@@ -394,6 +396,103 @@ TEST(ResultStore, AValueThatWasChangedIsFoundByItsChecksum) {
     }
     const std::string sentence = refusal_of_reader<DamagedDatabase>("a.sqlite");
     EXPECT_NE(sentence.find("a.sqlite is damaged (the row of point "), std::string::npos) << change << sentence;
+    EXPECT_EQ(refusal<DamagedDatabase>([] { StoreQuery("a.sqlite", Verify::rows); }), sentence);
+    EXPECT_EQ(refusal<std::exception>([] { StoreQuery("a.sqlite"); }), "");
+  }
+}
+
+TEST(ResultStore, ATextThatIsMissingIsSaidWhereItIsAskedFor) {
+  const OwnFolder folder;
+  fill("a.sqlite", {0});
+  Database("a.sqlite", Database::Access::write).run("DELETE FROM texts WHERE text = 'llama-3.1-8b'");
+  const auto ask = [](const char* column) {
+    return refusal<DamagedDatabase>(
+        [&] { StoreQuery("a.sqlite").run(Query{.columns = {column}}, [](std::span<const Value>) {}); });
+  };
+  EXPECT_NE(ask("model").find("a.sqlite is damaged (it lacks text "), std::string::npos) << ask("model");
+  EXPECT_EQ(ask("strategy"), "");
+}
+
+/// A store whose rows differ in a few columns, each with few values.
+void fill_at_random(const std::string& path, std::mt19937& dice) {
+  const auto columns = store_columns(StoreKind::layers);
+  const auto place_of = [&](std::string_view name) {
+    return std::ranges::find(columns, name, &StoreColumn::name) - columns.begin();
+  };
+  const auto one_of = [&](const std::vector<Value>& values) { return values[dice() % values.size()]; };
+  const StoreRow row = row_with("batch", std::int64_t{1});
+  StoreWriter store(path, identity(12));
+  for (std::size_t point = 0; point < 12; ++point) {
+    std::vector<StoreRow> rows(1 + dice() % 4, row);
+    for (StoreRow& values : rows) {
+      values[static_cast<std::size_t>(place_of("makespan_us"))] = one_of({1.5, 2.0, 3.25, Value{}});
+      values[static_cast<std::size_t>(place_of("win_probability"))] = one_of({0.0, 1.0, Value{}});
+      values[static_cast<std::size_t>(place_of("seq"))] = one_of({std::int64_t{1024}, std::int64_t{2048}});
+      values[static_cast<std::size_t>(place_of("strategy"))] =
+          one_of({std::string("serial"), std::string("commfuse"), std::string("async_tp")});
+    }
+    store.add(point, rows);
+  }
+  store.commit();
+}
+
+std::vector<std::vector<Value>> rows_of(const auto& query, const StoreQuery& store) {
+  std::vector<std::vector<Value>> rows;
+  store.run(query, [&](std::span<const Value> row) { rows.emplace_back(row.begin(), row.end()); });
+  return rows;
+}
+
+TEST(ResultStore, TheBestOfEachGroupIsTheOneThatLookingAtEveryRowFinds) {
+  std::mt19937 dice(20261126);
+  for (int turn = 0; turn < 20; ++turn) {
+    const OwnFolder folder;
+    fill_at_random("a.sqlite", dice);
+    const StoreQuery store("a.sqlite");
+    const auto place_of = [&](std::string_view name) {
+      return static_cast<std::size_t>(std::ranges::find(store.columns(), name) - store.columns().begin());
+    };
+    for (const std::string by : {"makespan_us", "win_probability", "strategy", "point", "warnings"}) {
+      for (const std::vector<std::string>& per : {std::vector<std::string>{},
+                                                  {"seq"},
+                                                  {"strategy", "makespan_us"},
+                                                  {"point"},
+                                                  {"model", "win_probability"}}) {
+        for (const bool falls : {false, true}) {
+          std::map<std::vector<Value>, std::vector<Value>> best;
+          for (const std::vector<Value>& row : rows_of(Query{}, store)) {
+            std::vector<Value> group;
+            for (const std::string& name : per) {
+              group.push_back(row[place_of(name)]);
+            }
+            const Value& value = row[place_of(by)];
+            if (std::holds_alternative<std::monostate>(value)) {
+              continue;
+            }
+            const auto [entry, is_new] = best.try_emplace(group, row);
+            const Value& known = entry->second[place_of(by)];
+            if (!is_new && (falls ? known < value : value < known)) {
+              entry->second = row;
+            }
+          }
+          std::vector<std::vector<Value>> expected;
+          for (const auto& [group, row] : best) {
+            expected.push_back(row);
+          }
+          std::ranges::sort(expected);  // Their first columns are the point and the place.
+          const BestQuery query{.by = (falls ? "-" : "") + by, .per = per};
+          EXPECT_EQ(rows_of(query, store), expected) << by << " " << falls << " " << turn;
+          BestQuery sorted = query;
+          sorted.query.sort_by = {"-makespan_us", "strategy"};
+          sorted.query.limit = 3;
+          std::ranges::stable_sort(expected, [&](const auto& a, const auto& b) {
+            const auto& [time_a, time_b] = std::tie(a[place_of("makespan_us")], b[place_of("makespan_us")]);
+            return time_a != time_b ? time_b < time_a : a[place_of("strategy")] < b[place_of("strategy")];
+          });
+          expected.resize(std::min<std::size_t>(expected.size(), 3));
+          EXPECT_EQ(rows_of(sorted, store), expected) << by << " " << falls << " " << turn;
+        }
+      }
+    }
   }
 }
 
