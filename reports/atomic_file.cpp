@@ -45,7 +45,7 @@ void require_place(const fs::path& path, const fs::path& target) {
     refuse(path, fmt::format("there is no folder {}; create it or choose another path", folder.string()));
   }
   if (!fs::is_directory(folder, ignored)) {
-    refuse(path, fmt::format("{} is no folder; choose another path", folder.string()));
+    refuse(path, fmt::format("{} is not a folder; choose another path", folder.string()));
   }
 }
 

@@ -24,7 +24,7 @@ constexpr std::string_view heading =
     "Written by `commfuse-sim score --dynamic -o markdown`, without any table of measurements. By default a kernel is\n"
     "slowed by whatever may run beside it, at prices that stay fixed (`--interference static`); the dynamic engine "
     "finds\n"
-    "out what does run beside it. Both play the MLP of Llama-3.1-70B on every machine of `configs/hardware` and\n"
+    "out what does run beside it. Both simulate the MLP of Llama-3.1-70B on every machine of `configs/hardware` and\n"
     "`configs/clusters`, on 4, 8 and 16 ranks where it has them, over 2K, 8K and 32K tokens, by the fastest form of "
     "every\n"
     "strategy. A difference is |static / dynamic - 1| of a time, in %. A point has a winner where the\n"

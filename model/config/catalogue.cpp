@@ -82,7 +82,7 @@ fs::path config_directory() {
   if (chosen != nullptr && *chosen != '\0') {
     if (!is_folder(chosen)) {
       throw ConfigError(
-          fmt::format("COMMFUSE_CONFIG_DIR is {}, which is no folder; set it to the folder that holds models/ "
+          fmt::format("COMMFUSE_CONFIG_DIR is {}, which is not a folder; set it to the folder that holds models/ "
                       "and hardware/, or unset it",
                       in_quotes(chosen)));
     }

@@ -505,7 +505,7 @@ std::optional<std::string> mistake_in_word(const Field& field, std::string_view 
   if (std::find(known.begin(), known.end(), word) != known.end()) {
     return std::nullopt;
   }
-  return fmt::format("{} is no {}; {}", in_quotes(word), field.noun, remedy_for(word, known, field.nouns));
+  return fmt::format("unknown {} {}; {}", field.noun, in_quotes(word), remedy_for(word, known, field.nouns));
 }
 
 std::optional<std::string> mistake_in_words(const Field& field, std::string_view text) {
@@ -521,7 +521,7 @@ std::optional<std::string> mistake_in_words(const Field& field, std::string_view
   }
   const std::string_view every = field.choices().front();
   if (given.size() > 1 && std::find(given.begin(), given.end(), every) != given.end()) {
-    return fmt::format("'{}' stands alone; write it alone, or leave it out", every);
+    return fmt::format("'{}' cannot be combined with other values; write it alone", every);
   }
   return std::nullopt;
 }

@@ -56,7 +56,7 @@ struct Field {
   FieldType type = FieldType::choice;
   Catalogue catalogue = Catalogue::models;               ///< of a name
   std::vector<std::string_view> (*choices)() = nullptr;  ///< of a choice
-  std::string_view noun = "choice", nouns = "choices";   ///< of a choice: "'fp64' is no dtype; known dtypes: ..."
+  std::string_view noun = "choice", nouns = "choices";   ///< of a choice: "unknown dtype 'fp64'; known dtypes: ..."
   std::int64_t least = 1, most = 1;                      ///< of a count; of a share in percent
   std::string_view unit;                                 ///< of a count, in words: "tokens"; may be empty
   Growth growth = Growth::doubles;                       ///< of a count

@@ -123,7 +123,7 @@ Json parse(const std::string& path) {
     refuse(path, "a number is out of range; correct it, or fetch the file again");
   }
   if (!json.is_object()) {
-    refuse(path, "the top of the file is no object; give a config.json of a model");
+    refuse(path, "the top of the file is not an object; give a config.json of a model");
   }
   return json;
 }

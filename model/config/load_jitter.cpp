@@ -39,7 +39,7 @@ double ratio_of(std::string_view text, const std::string& place) {
                                   place, in_quotes(text)));
   }
   if (*ratio < ratio_range.least || *ratio > ratio_range.most) {
-    throw ConfigError(fmt::format("{}: {} is no likely ratio of times; choose {} to {}", place, in_quotes(text),
+    throw ConfigError(fmt::format("{}: {} is not a plausible ratio of times; choose {} to {}", place, in_quotes(text),
                                   ratio_range.least, ratio_range.most));
   }
   return *ratio;

@@ -88,7 +88,7 @@ void read_known_as(YamlMap map, std::vector<std::string>& known_as) {
     }
   }
   if (items.empty() || known_as.size() < items.size()) {
-    map.mistake("known_as", R"(known_as is a list of names; write them as in ["H100-SXM5-80GB"], or leave it out)");
+    map.mistake("known_as", R"(known_as is a list of names; write them as in ["H100-SXM5-80GB"], or remove it)");
   }
 }
 
@@ -132,7 +132,7 @@ void read_fabric(YamlMap map, Network& network) {
   const std::string word = map.text("fabric");
   const std::optional<FabricKind> kind = fabric_kind_named(word);
   if (!kind && !word.empty()) {
-    map.mistake("fabric", fmt::format("{} is no fabric; choose one_switch or rails", in_quotes(word)));
+    map.mistake("fabric", fmt::format("unknown fabric {}; choose one_switch or rails", in_quotes(word)));
   }
   network.fabric = kind.value_or(FabricKind::one_switch);
   if (network.fabric == FabricKind::rails) {
@@ -146,7 +146,7 @@ void read_groups(YamlMap map, Network& network) {
     int gpus = 0;
     const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), gpus);
     if (error != std::errc{} || end != key.data() + key.size() || gpus < 1) {
-      map.mistake(key, fmt::format("{} is no number of GPUs of a node; write as in 4", in_quotes(key)));
+      map.mistake(key, fmt::format("{} is not a number of GPUs of a node; write as in 4", in_quotes(key)));
     }
     network.groups[gpus] = read_collective(map.map(key));
   }

@@ -33,7 +33,7 @@ Norm read_norm(YamlMap& root) {
   }
   const std::string word = root.text("norm");
   if (word != "rms" && word != "layer") {
-    root.mistake("norm", fmt::format("{} is no norm; choose rms or layer", in_quotes(word)));
+    root.mistake("norm", fmt::format("unknown norm {}; choose rms or layer", in_quotes(word)));
   }
   return word == "layer" ? Norm::layer : Norm::rms;
 }
@@ -70,7 +70,7 @@ std::string read_pattern(YamlMap& map, const Transformer& model) {
     const bool is_known = std::string_view("M*-E").find(letter) != std::string_view::npos;
     if (!is_known || (letter == StateSpace::experts && !model.experts)) {
       map.mistake("pattern",
-                  fmt::format("{} is no layer{}; choose M (state space), * (attention), - (MLP){}",
+                  fmt::format("unknown layer {}{}; choose M (state space), * (attention), - (MLP){}",
                               in_quotes(std::string(1, letter)), is_known ? " of a model without experts" : "",
                               model.experts ? " or E (experts)" : ""));
       return pattern;

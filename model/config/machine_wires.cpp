@@ -28,7 +28,7 @@ NodeKind read_kind(YamlMap map) {
   const std::optional<NodeKind> kind = node_kind_named(word);
   if (!kind && !word.empty()) {
     map.mistake("kind",
-                fmt::format("{} is no topology; choose nvswitch, full_mesh, pcie_tree or ring", in_quotes(word)));
+                fmt::format("unknown topology {}; choose nvswitch, full_mesh, pcie_tree or ring", in_quotes(word)));
   }
   return kind.value_or(NodeKind::nvswitch);
 }

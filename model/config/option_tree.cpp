@@ -80,22 +80,22 @@ CommandEntry option_tree(CLI::App& app) { return entry_of(app, app, {app.get_nam
 void add_pages(CLI::App& app, int& status, const std::vector<std::string>& forms,
                std::function<std::string(const CommandEntry& program, const std::string& form)> render) {
   const auto chosen = std::make_shared<std::string>();
-  add_verb(app, "pages", "Print the manual page, shell completions or reference",
-           [&app, &status, chosen, forms, render = std::move(render)](CLI::App& verb) {
-             verb.add_option("FORM", *chosen, fmt::format("{}", fmt::join(forms, ", ")))->required();
-             verb.footer("Examples:\n  " + app.get_name() + " pages man | man -l -\n  source <(" + app.get_name() +
-                         " pages bash)");
-             verb.callback([&app, &status, chosen, forms, render] {
-               const std::string form = *chosen;  // reading the tree parses anew
-               if (std::find(forms.begin(), forms.end(), form) == forms.end()) {
-                 const std::vector<std::string_view> known(forms.begin(), forms.end());
-                 throw ConfigError(
-                     fmt::format("there is no form {}; {}", in_quotes(form), remedy_for(form, known, "forms")));
-               }
-               fmt::print("{}", render(option_tree(app), form));
-               status = exit_code::done;
-             });
-           });
+  add_verb(
+      app, "pages", "Print the manual page, shell completions or reference",
+      [&app, &status, chosen, forms, render = std::move(render)](CLI::App& verb) {
+        verb.add_option("FORM", *chosen, fmt::format("{}", fmt::join(forms, ", ")))->required();
+        verb.footer("Examples:\n  " + app.get_name() + " pages man | man -l -\n  source <(" + app.get_name() +
+                    " pages bash)");
+        verb.callback([&app, &status, chosen, forms, render] {
+          const std::string form = *chosen;  // reading the tree parses anew
+          if (std::find(forms.begin(), forms.end(), form) == forms.end()) {
+            const std::vector<std::string_view> known(forms.begin(), forms.end());
+            throw ConfigError(fmt::format("unknown form {}; {}", in_quotes(form), remedy_for(form, known, "forms")));
+          }
+          fmt::print("{}", render(option_tree(app), form));
+          status = exit_code::done;
+        });
+      });
 }
 
 }  // namespace commfuse

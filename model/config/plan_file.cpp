@@ -156,8 +156,7 @@ class PlanReader {
     } else if (!deadline.empty()) {
       span_of(deadline, start.has_value());
     } else if (start) {
-      top_.mistake("start",
-                   "'start' is given and no 'deadline'; add the day by which it must be done, or leave it out");
+      top_.mistake("start", "'start' is given and no 'deadline'; add the day by which it must be done, or remove it");
     }
     plan_.deadline_text = deadline;
   }
@@ -168,7 +167,7 @@ class PlanReader {
                    "'deadline' is a day and 'start' is missing; add the day on which training begins, as in \"start: "
                    "2026-12-01\"");
     } else if (*start >= day) {
-      top_.mistake("deadline", "'deadline' is no later than 'start'; choose a later day");
+      top_.mistake("deadline", "'deadline' is not after 'start'; choose a later day");
     } else {
       plan_.deadline = Seconds{day - *start};
     }
@@ -180,7 +179,7 @@ class PlanReader {
       top_.mistake("deadline", misread(deadline, "a span of time above 0, nor a day",
                                        "write one, as in \"deadline: 60 days\" or \"deadline: 2027-03-01\""));
     } else if (has_start) {
-      top_.mistake("start", "'start' is given and 'deadline' is no day; write the day, or leave 'start' out");
+      top_.mistake("start", "'start' is given and 'deadline' is not a day; write the day, or leave 'start' out");
     }
   }
 
@@ -304,7 +303,7 @@ void note_other_settings(YamlFile& file, const YamlValue& set, const std::string
     if (field != nullptr && find_plan_field("gpus.NAME." + key) != nullptr) {
       file.mistake(entry.place, fmt::format("'{}' belongs to a kind of GPUs; write it below 'gpus'", key));
     } else if (field != nullptr && !is_plan_setting(*field)) {
-      file.mistake(entry.place, fmt::format("'{}' means nothing to a plan; leave it out", key));
+      file.mistake(entry.place, fmt::format("a plan does not use '{}'; remove it", key));
     } else if (field == nullptr && is_group(key) && entry.value.kind() == YamlKind::map) {
       note_other_settings(file, entry.value, key + ".");
     }
@@ -346,7 +345,7 @@ PlanFile load_plan(const std::string& path) {
       note_other_settings(file, *set);
       resolver.read_map(file, *set);
     } else {
-      file.mistake(set->place(), "'set' is no map; write settings below it, as in \"set: {model: llama-3.1-70b}\"");
+      file.mistake(set->place(), "'set' is not a map; write settings below it, as in \"set: {model: llama-3.1-70b}\"");
     }
   }
   PlanFile plan = PlanReader(file).read();

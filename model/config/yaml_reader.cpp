@@ -316,7 +316,7 @@ YamlMap YamlMap::map(std::string_view key) {
   const std::string name = name_.empty() ? std::string(key) : fmt::format("{}.{}", name_, key);
   const YamlNode* value = require(key, "{...}");
   if (value != nullptr && value->kind != YamlKind::map) {
-    mistake(key, fmt::format("'{}' is no map; write fields below it, as in \"{}: {{key: value}}\"", key, key));
+    mistake(key, fmt::format("'{}' is not a map; write fields below it, as in \"{}: {{key: value}}\"", key, key));
     value = nullptr;
   }
   const int node = value == nullptr ? -1 : static_cast<int>(value - document_->nodes.data());
@@ -379,7 +379,7 @@ Parameter<T> YamlMap::parameter(std::string_view key, std::string_view example, 
     std::tie(result.provenance, result.source) = *parsed;
   } else {
     fields.mistake("provenance",
-                   fmt::format("{} is no provenance; write prior, published, fitted or measured, then ': ' and "
+                   fmt::format("unknown provenance {}; write prior, published, fitted or measured, then ': ' and "
                                "the source",
                                in_quotes(provenance->text)));
   }

@@ -55,7 +55,7 @@ std::optional<std::string> op_of_program(std::string_view program) {
 /// A time or nothing, with the reason.
 std::optional<double> time_in(std::optional<double> value, std::string& reason) {
   if (!value || !std::isfinite(*value)) {
-    reason = "the time is no number";
+    reason = "the time is not a number";
   } else if (*value <= 0.0) {
     reason = "the time is not above 0";
   } else if (!is_measured_time(*value)) {
@@ -143,7 +143,7 @@ std::string wrong_elements(std::string_view word) {
 void read_row(std::string place, const std::vector<std::string_view>& words, Reading& reading) {
   const std::optional<std::int64_t> bytes = parse_integer(words[0]);
   if (!bytes) {
-    reading.add_mistake(std::move(place), fmt::format("'{}' is no size in bytes", words[0]));
+    reading.add_mistake(std::move(place), fmt::format("'{}' is not a size in bytes", words[0]));
     return;
   }
   if (words.size() < plain_columns) {
@@ -193,7 +193,7 @@ std::optional<double> time_of(const Json& row, const char* placing) {
 void read_result(std::string place, const Json& row, Reading& reading) {
   const std::optional<double> bytes = row.is_object() ? number_at(row, "size") : std::nullopt;
   if (!bytes || *bytes < 0.0 || *bytes > static_cast<double>(most_bytes)) {
-    reading.add_mistake(std::move(place), "the size is no number of bytes");
+    reading.add_mistake(std::move(place), "the size is not a number of bytes");
     return;
   }
   if (const auto out = row.find("out_of_place"); out != row.end() && out->is_object()) {
@@ -213,7 +213,7 @@ Json parsed(std::string_view text, const std::string& path) {
     return parse_json<Json>(text, path);
   } catch (const Json::parse_error& error) {
     refuse(fmt::format("{}:{}", path, line_and_column(text, error.byte)),
-           "is no JSON; give the whole file that nccl-tests -J wrote");
+           "is not JSON; give the whole file that nccl-tests -J wrote");
   } catch (const Json::exception&) {  // A number that fits no double.
     refuse(path, "a number is out of range; give the whole file that nccl-tests -J wrote");
   }

@@ -62,7 +62,7 @@ class Reader {
     const pugi::xml_parse_result result = document.load_buffer(text_.data(), text_.size());
     if (!result) {
       refuse(static_cast<std::size_t>(result.offset),
-             fmt::format("this is no XML ({}); {}", result.description(), how_made));
+             fmt::format("this is not XML ({}); {}", result.description(), how_made));
     }
     const pugi::xml_node system = document.child("system");
     if (!system) {

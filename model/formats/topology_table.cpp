@@ -152,7 +152,7 @@ class TableReader {
       const std::optional<std::int64_t> links = parse_integer(word.text.substr(2));
       if (!links || *links < 1 || *links > most_nvlinks) {
         refuse(path_, word.place,
-               fmt::format("{} is no number of NVLinks; a GPU has NV1 to NV{}", in_quotes(word.text), most_nvlinks));
+               fmt::format("{} is not a number of NVLinks; a GPU has NV1 to NV{}", in_quotes(word.text), most_nvlinks));
       }
       return {Level::nvlink, static_cast<int>(*links), word.place};
     }
@@ -160,7 +160,7 @@ class TableReader {
                                            [&](const LevelName& one) { return one.word == word.text; });
     if (found == level_names.end()) {
       refuse(path_, word.place,
-             fmt::format("{} is no connection; known are X, NV1 to NV{}, PIX, PXB, PHB, NODE, SYS",
+             fmt::format("unknown connection {}; known connections: X, NV1 to NV{}, PIX, PXB, PHB, NODE, SYS",
                          in_quotes(word.text), most_nvlinks));
     }
     return {found->level, 0, word.place};

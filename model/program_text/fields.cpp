@@ -78,7 +78,7 @@ std::int32_t integer_of(const Node& node, std::int64_t least, std::int64_t most)
   const bool padded = text.size() > first + 1 && text[first] == '0';  // 010 is 8 elsewhere
   if (error != std::errc{} || end != text.data() + text.size() || padded || value < least || value > most) {
     throw Wrong{node.place,
-                fmt::format("{} is no whole number from {} to {}; write one", in_quotes(text), least, most)};
+                fmt::format("{} is not a whole number from {} to {}; write one", in_quotes(text), least, most)};
   }
   return static_cast<std::int32_t>(value);
 }
@@ -122,9 +122,9 @@ std::int32_t named(const Node& node, const Names& names, std::string_view what) 
 const std::string& name_of(const Node& node) {
   const std::string& name = scalar_of(node);
   if (!is_name(name)) {
-    throw Wrong{
-        node.place,
-        fmt::format("{} is no name; write letters, digits, '_' and '.', a letter first, at most 100", in_quotes(name))};
+    throw Wrong{node.place,
+                fmt::format("{} is not a name; write letters, digits, '_' and '.', a letter first, at most 100",
+                            in_quotes(name))};
   }
   return name;
 }

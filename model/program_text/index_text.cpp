@@ -32,8 +32,7 @@ std::size_t expect_axis(Cursor& cursor, const Mesh& mesh) {
     }
     axes.emplace(mesh.axes[axis].name, static_cast<std::int32_t>(axis));
   }
-  throw TextError{begin,
-                  fmt::format("there is no axis {}; {}", in_quotes(*name), remedy_for_name(*name, axes, "axes"))};
+  throw TextError{begin, fmt::format("unknown axis {}; {}", in_quotes(*name), remedy_for_name(*name, axes, "axes"))};
 }
 
 /// index  = [sign] item {sign item}
@@ -94,7 +93,7 @@ class IndexReader {
                                          mesh_.axes[read.axis].name)};
     }
     if (scale == 0 || scale * (extent - 1) > most_distance) {
-      throw TextError{begin, fmt::format("a factor of {} is no use here; write one from 1 to {}", scale,
+      throw TextError{begin, fmt::format("a factor of {} is not allowed here; write one from 1 to {}", scale,
                                          most_distance / std::max(extent - 1, 1))};
     }
     kept = {sign * static_cast<std::int32_t>(scale),
@@ -202,8 +201,8 @@ Region read_region(Cursor& cursor, const Surroundings& around) {
   }
   const auto found = around.names.find(*name);
   if (found == around.names.end()) {
-    throw TextError{begin, fmt::format("there is no buffer {}; {}", in_quotes(*name),
-                                       remedy_for_name(*name, around.names, "buffers"))};
+    throw TextError{
+        begin, fmt::format("unknown buffer {}; {}", in_quotes(*name), remedy_for_name(*name, around.names, "buffers"))};
   }
   const Buffer& buffer = around.buffers[static_cast<std::size_t>(found->second)];
   Region region{BufferId{found->second}, 0, 0, buffer.rows.blocks, buffer.columns.blocks};
@@ -265,14 +264,14 @@ Extent parse_extent(std::string_view text, const Names& dimensions) {
   }
   const auto found = dimensions.find(*name);
   if (found == dimensions.end()) {
-    throw TextError{begin, fmt::format("there is no dimension {}; {}", in_quotes(*name),
+    throw TextError{begin, fmt::format("unknown dimension {}; {}", in_quotes(*name),
                                        remedy_for_name(*name, dimensions, "dimensions"))};
   }
   cursor.expect("*", fmt::format("say how many blocks, as in {}*4", *name));
   const std::size_t at = cursor.at();
   const std::optional<std::int64_t> blocks = cursor.number();
   if (!blocks || *blocks < 1 || *blocks > most_blocks) {
-    throw TextError{at, fmt::format("this is no number of blocks; write one from 1 to {}", most_blocks)};
+    throw TextError{at, fmt::format("this is not a number of blocks; write one from 1 to {}", most_blocks)};
   }
   cursor.expect_end(fmt::format("write an extent as in {}*4", *name));
   return {DimensionId{found->second}, static_cast<std::int32_t>(*blocks)};
@@ -299,7 +298,7 @@ Predicate parse_predicate(std::string_view text, const Mesh& mesh) {
   const std::int32_t most = mesh.axes[axis].extent - (compares_ends ? 0 : 1);
   if (!value || *value > most) {
     throw TextError{
-        at, fmt::format("this is no coordinate of axis '{}'; write one from 0 to {}", mesh.axes[axis].name, most)};
+        at, fmt::format("this is not a coordinate of axis '{}'; write one from 0 to {}", mesh.axes[axis].name, most)};
   }
   cursor.expect_end("write one comparison, as in tp < 3");
   return {relation->first, static_cast<std::int8_t>(axis), static_cast<std::int32_t>(*value)};
@@ -313,7 +312,7 @@ Lane parse_lane(std::string_view text) {
     for (const auto& [value, name] : words::lanes) {
       known.emplace(name, 0);
     }
-    throw TextError{0, fmt::format("there is no lane {}; {}", in_quotes(text),
+    throw TextError{0, fmt::format("unknown lane {}; {}", in_quotes(text),
                                    remedy_for_name(text.substr(0, digits), known, "lanes"))};
   }
   Lane lane{*kind, 0};
@@ -321,9 +320,9 @@ Lane parse_lane(std::string_view text) {
     Cursor cursor(text.substr(digits));
     const std::optional<std::int64_t> number = cursor.number();
     if (!cursor.ended() || text[digits] == '0' || *number > most_lane_number) {
-      throw TextError{digits,
-                      fmt::format("{} is no number of a lane; write {} or {}1 to {}{}", in_quotes(text.substr(digits)),
-                                  name_of(*kind), name_of(*kind), name_of(*kind), most_lane_number)};
+      throw TextError{
+          digits, fmt::format("{} is not a number of a lane; write {} or {}1 to {}{}", in_quotes(text.substr(digits)),
+                              name_of(*kind), name_of(*kind), name_of(*kind), most_lane_number)};
     }
     lane.number = static_cast<std::uint16_t>(*number);
   }

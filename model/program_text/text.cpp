@@ -203,7 +203,7 @@ std::string unfused_text(const Program& program, const Shape& shape) {
   }
   const auto* elementwise = std::get_if<ElementwiseShape>(&shape);
   if (elementwise == nullptr) {
-    throw std::logic_error("communication is no unfused work");
+    throw std::logic_error("communication is not unfused work");
   }
   return fmt::format("{{{}: {{rows: {}, columns: {}, dtype: {}{}}}}}", name_of(elementwise->function),
                      extent_text(program, elementwise->rows), extent_text(program, elementwise->columns),

@@ -108,7 +108,7 @@ Value Meaning::contract(Where where, const GemmShape& shape, std::span<const Val
   const TensorId product = product_of(shape, a[0].tensor, b[0].tensor);
   if (product == no_tensor) {
     return wrong(where, [&] {
-      return fmt::format("multiplies {}, which is no product of the operation", times(shape, a[0], b[0], " by "));
+      return fmt::format("multiplies {}, which is not a product of the operation", times(shape, a[0], b[0], " by "));
     });
   }
   return united(where, {product, first_a.outer, first_b.outer, 0});

@@ -157,7 +157,7 @@ class Reader {
 
   [[nodiscard]] bool has(const std::string& key) const { return value_.is_object() && value_.contains(key); }
   [[nodiscard]] Reader at(const std::string& key) const {
-    require(value_.is_object(), "it is no object");
+    require(value_.is_object(), "it is not an object");
     const auto found = value_.find(key);
     const std::string place = place_.empty() ? key : fmt::format("{}.{}", place_, key);
     if (found == value_.end()) {
@@ -171,7 +171,7 @@ class Reader {
     return value_.contains(key) ? at(key).items() : std::vector<Reader>{};
   }
   [[nodiscard]] std::vector<Reader> items() const {
-    require(value_.is_array(), "it is no list");
+    require(value_.is_array(), "it is not a list");
     std::vector<Reader> all;
     for (std::size_t i = 0; i < value_.size(); ++i) {
       all.emplace_back(value_[i], path_, fmt::format("{}[{}]", place_, i));
@@ -179,23 +179,23 @@ class Reader {
     return all;
   }
   [[nodiscard]] std::string text() const {
-    require(value_.is_string(), "it is no text");
+    require(value_.is_string(), "it is not text");
     return with_escapes(value_.get<std::string>(), "\t\n");  // It will be shown to people.
   }
   [[nodiscard]] std::int64_t count(std::int64_t least = 0, std::int64_t largest = most) const {
     const bool fits = value_.is_number_integer() &&
                       (!value_.is_number_unsigned() || value_.get<std::uint64_t>() <= static_cast<std::uint64_t>(most));
-    require(fits, "it is no whole number");
+    require(fits, "it is not a whole number");
     const auto number = value_.get<std::int64_t>();
     require(number >= least && number <= largest, "it is out of range");
     return number;
   }
   [[nodiscard]] std::uint64_t seed() const {
-    require(value_.is_number_unsigned(), "it is no whole number of at least 0");
+    require(value_.is_number_unsigned(), "it is not a whole number of at least 0");
     return value_.get<std::uint64_t>();
   }
   [[nodiscard]] double number() const {
-    require(value_.is_number(), "it is no number");
+    require(value_.is_number(), "it is not a number");
     return value_.get<double>();
   }
   [[nodiscard]] double number_or_infinity() const {
@@ -210,7 +210,7 @@ class Reader {
     return all;
   }
   [[nodiscard]] Words words() const {
-    require(value_.is_object(), "it is no object");
+    require(value_.is_object(), "it is not an object");
     Words all;
     for (const auto& [name, value] : value_.items()) {
       all.emplace_back(with_escapes(name, "\t\n"), at(name).text());

@@ -173,7 +173,7 @@ YamlDocument parse_yaml(const std::string& path, const std::string& text) {
   }
   if (document.nodes[0].kind != YamlKind::map) {
     throw ConfigError(
-        at_place(path, document.nodes[0].place, "the top of the file is no map; write 'key: value' lines"));
+        at_place(path, document.nodes[0].place, "the top of the file is not a map; write 'key: value' lines"));
   }
   return document;
 }

@@ -21,7 +21,7 @@ struct Named {
 void require_multiple(const Named& whole, const Named& part, std::string_view remedy) {
   if (whole.value % part.value != 0) {
     throw ConfigError(
-        fmt::format("{} {} is no multiple of {} {}; {}", whole.what, whole.value, part.what, part.value, remedy));
+        fmt::format("{} {} is not a multiple of {} {}; {}", whole.what, whole.value, part.what, part.value, remedy));
   }
 }
 

@@ -308,7 +308,7 @@ KinetoTrace read_kineto(const fs::path& path) {
   try {
     take_and_forget<json>(path.string(), 2, take, JsonCharacter(&characters), JsonCharacter<Characters>(nullptr));
   } catch (const json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: is no whole trace of PyTorch's profiler; export it again", path.string(),
+    throw ConfigError(fmt::format("{}:{}: is not a whole trace of PyTorch's profiler; export it again", path.string(),
                                   characters.places().place(error.byte)));
   } catch (const json::exception&) {  // A number that fits no double.
     throw ConfigError(fmt::format("{}:{}: a number is out of range; export the trace again", path.string(),

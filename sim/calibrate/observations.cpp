@@ -73,7 +73,7 @@ class Reader {
       read_rows(table, "device", [&](Row& row, const Table& of) { read_exchange(row, of); });
     } else {
       throw ConfigError(fmt::format(
-          "{}: a table of another kind than products, attention, layers and messages; leave it out", path.string()));
+          "{}: a table of another kind than products, attention, layers and messages; remove it", path.string()));
     }
   }
 

@@ -46,7 +46,7 @@ void add_choice_flags(CLI::App& command, GeneratedChoice& choice) {
 void require_no_choice(const CLI::App& command, const std::vector<std::string>& files) {
   for (const char* flag : {"--strategy", "--ranks", "--scope"}) {
     if (!files.empty() && command.count(flag) > 0) {
-      throw ConfigError(fmt::format("{} chooses among generated schedules; leave it out, or the file", flag));
+      throw ConfigError(fmt::format("{} chooses among generated schedules; remove it, or the file", flag));
     }
   }
 }

@@ -39,8 +39,8 @@ struct ImportRequest {
 void require_plain(const std::string& name) {
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos ||
       has_control_character(name) || !is_utf8(name)) {
-    throw ConfigError(fmt::format("--name: {} is no plain file name; write one such as mine, and its folder with --out",
-                                  in_quotes(name)));
+    throw ConfigError(fmt::format(
+        "--name: {} is not a plain file name; write one such as mine, and its folder with --out", in_quotes(name)));
   }
 }
 

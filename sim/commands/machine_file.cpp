@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 void require_name(const std::string& name) {
   constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789.-";
   if (name.empty() || name.find_first_not_of(allowed) != std::string::npos) {
-    throw ConfigError(fmt::format("'{}' is no name of a machine; write small letters, digits, '-' and '.'", name));
+    throw ConfigError(fmt::format("'{}' is not a name of a machine; write small letters, digits, '-' and '.'", name));
   }
 }
 

@@ -68,7 +68,7 @@ StrategyOptions chosen(const Candidates& candidate, const Point& point) {
 
 OneSchedule generated(const OneScheduleArguments& arguments, ScheduleUse use) {
   if (!arguments.files.sizes.empty()) {
-    throw ConfigError("--size: the model gives all sizes of a generated schedule; leave it out, or name a file");
+    throw ConfigError("--size: the model gives all sizes of a generated schedule; remove it, or name a file");
   }
   const Settings settings = settings_of(arguments.settings);
   Library library;
@@ -94,7 +94,7 @@ std::optional<OneSchedule> unpriced_file(const OneScheduleArguments& arguments) 
   if (!arguments.settings.flags.empty() || !arguments.files.sizes.empty()) {
     const std::string flag =
         arguments.settings.flags.empty() ? "size" : std::string{arguments.settings.flags.front().first->flag};
-    throw ConfigError(fmt::format("--{}: a file is exported as it is in a format without times; leave it out", flag));
+    throw ConfigError(fmt::format("--{}: a file is exported as it is in a format without times; remove it", flag));
   }
   ScheduleFile file = load_schedule(arguments.files.files.front());
   const std::string findings = in_words(file.path.string(), check_program(file.program));
@@ -113,7 +113,7 @@ std::optional<OneSchedule> priced_file(const OneScheduleArguments& arguments) {
   Grid grid;
   grid.settings = settings_of(arguments.settings);
   if (names_strategies(grid.settings)) {
-    throw ConfigError("a strategy chooses among generated schedules; leave it out, or the file");
+    throw ConfigError("a strategy chooses among generated schedules; remove it, or the file");
   }
   fit(grid, *schedules, false);
   const Library library = library_of(grid);

@@ -54,7 +54,7 @@ const Figure& figure_named(const std::vector<Figure>& figures, const std::string
     names += (names.empty() ? "" : ", ") + figure.id;
   }
   throw ConfigError(names.empty() ? std::string{"FIGURE: these results have no figure; run more points or strategies"}
-                                  : fmt::format("FIGURE: there is no '{}'; figures: {}", name, names));
+                                  : fmt::format("FIGURE: unknown figure '{}'; known figures: {}", name, names));
 }
 
 /// The file in the format that its name ends with.

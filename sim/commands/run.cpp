@@ -101,8 +101,8 @@ void require_svg(const std::string& path) {
   const std::string ending = std::filesystem::path(path).extension().string();
   if (!ending.empty() && ending != ".svg") {
     throw ConfigError(
-        fmt::format("--figure: {} ends in another thing than .svg, which is what is written; choose such a "
-                    "name, or draw others with commfuse-sim plot",
+        fmt::format("--figure: {} does not end in .svg; use such a name, or draw other formats with "
+                    "commfuse-sim plot",
                     in_quotes(path)));
   }
 }
@@ -112,7 +112,7 @@ void require_no_drawing(const RunRequest& request) {
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
         std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot)}) {
     if (given) {
-      throw ConfigError(fmt::format("{}: a whole model has no such thing; leave it out", flag));
+      throw ConfigError(fmt::format("{}: not available for scopes step, prefill and decode; remove it", flag));
     }
   }
 }
@@ -161,7 +161,7 @@ int run(const RunRequest& request) {
   library.add(*std::move(schedules));
   for (const auto& [flag, path] : {std::pair("--trace", &request.trace), std::pair("--figure", &request.figure)}) {
     if (!path->empty() && points.size() != 1) {
-      throw ConfigError(fmt::format("{}: there are {} points; choose one, or leave it out", flag, points.size()));
+      throw ConfigError(fmt::format("{}: there are {} points; choose one, or remove it", flag, points.size()));
     }
   }
   const std::vector<ResultRow> rows = rows_of(grid, points, library);
@@ -187,7 +187,7 @@ int run_file(RunRequest request) {
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
         std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot)}) {
     if (given) {
-      throw ConfigError(fmt::format("{}: a lab workload has no such thing; leave it out", flag));
+      throw ConfigError(fmt::format("{}: not available for lab workloads; remove it", flag));
     }
   }
   return run_lab_file(request.file, request.settings, request.format);

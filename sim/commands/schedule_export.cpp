@@ -52,7 +52,7 @@ void require_format(const ExportRequest& request) {
   require_word("--format", request.format, formats, "format");
   const auto only = [&](std::string_view flag, const std::string& value, bool fits, std::string_view who) {
     if (!value.empty() && !fits) {
-      throw ConfigError(fmt::format("{}: only {} has a use for it; leave it out", flag, who));
+      throw ConfigError(fmt::format("{}: only {} uses it; remove it", flag, who));
     }
   };
   only("--ranks-shown", request.ranks_shown, request.format == "dot", "dot");
@@ -78,7 +78,7 @@ std::int64_t time_scale(const ExportRequest& request) {
   }
   const std::optional<std::int64_t> scale = parse_integer(request.time_scale);
   if (!scale || *scale < 1 || *scale > most_time_scale) {
-    throw ConfigError(fmt::format("--time-scale: {} is no whole number from 1 to {}; write one, such as 1000",
+    throw ConfigError(fmt::format("--time-scale: {} is not a whole number from 1 to {}; write one, such as 1000",
                                   in_quotes(request.time_scale), most_time_scale));
   }
   return *scale;

@@ -27,7 +27,7 @@ OwnSizes sizes_of(const std::vector<std::string>& texts) {
         equals == std::string::npos ? std::nullopt : parse_count(text.substr(equals + 1));
     if (name.empty() || !elements || *elements < 1 || *elements > most_elements) {
       throw ConfigError(
-          fmt::format("--size: {} is no dimension with its elements; write one as in experts=64, up to "
+          fmt::format("--size: {} is not a dimension with its elements; write one as in experts=64, up to "
                       "{}",
                       in_quotes(text), format_count(most_elements)));
     }

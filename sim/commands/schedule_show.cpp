@@ -50,7 +50,7 @@ int show_file(const std::string& name, const std::string& form) {
 
 int show_files(const ShowRequest& request) {
   if (!request.settings.flags.empty()) {
-    throw ConfigError(fmt::format("--{} chooses among generated schedules; leave it out, or the file",
+    throw ConfigError(fmt::format("--{} chooses among generated schedules; remove it, or the file",
                                   request.settings.flags.front().first->flag));
   }
   int status = exit_code::done;

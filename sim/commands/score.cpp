@@ -129,7 +129,7 @@ void require_scored(const ScoreRequest& request, const Scores& scores) {
 /// Of 100. Ranges let NaN through.
 double fraction_of(double percent, const std::string& flag) {
   if (std::isnan(percent)) {
-    throw ConfigError(fmt::format("{}: nan is no number of percent; write one, as in 8", flag));
+    throw ConfigError(fmt::format("{}: nan is not a percentage; write one, as in 8", flag));
   }
   return percent / 100.0;
 }

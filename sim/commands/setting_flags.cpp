@@ -117,7 +117,8 @@ void require_word(std::string_view flag, std::string_view word, std::span<const 
   if (std::find(known.begin(), known.end(), word) == known.end()) {
     const std::string nouns =
         noun.ends_with('y') ? fmt::format("{}ies", noun.substr(0, noun.size() - 1)) : fmt::format("{}s", noun);
-    throw ConfigError(fmt::format("{}: {} is no {}; {}", flag, in_quotes(word), noun, remedy_for(word, known, nouns)));
+    throw ConfigError(
+        fmt::format("{}: unknown {} {}; {}", flag, noun, in_quotes(word), remedy_for(word, known, nouns)));
   }
 }
 

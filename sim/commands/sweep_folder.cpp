@@ -59,7 +59,7 @@ std::optional<std::string> beginning_of(const fs::path& path, std::size_t most) 
     return std::nullopt;
   }
   if (!fs::is_regular_file(status)) {
-    throw ConfigError(fmt::format("--out: {} is no plain file; remove it, or choose another folder", path.string()));
+    throw ConfigError(fmt::format("--out: {} is not a plain file; remove it, or choose another folder", path.string()));
   }
   std::string text(most, '\0');
   std::ifstream in(path, std::ios::binary);
@@ -170,12 +170,12 @@ OutputFile file_of(std::string name, std::string text) {
 SweepFolder::SweepFolder(fs::path folder, std::string settings, FolderUse use)
     : folder_(std::move(folder)), settings_(std::move(settings)), use_(use) {
   if (folder_.empty()) {
-    refuse(use_, folder_, "is no folder; name one, as in --out out/sweep");
+    refuse(use_, folder_, "is not a folder; name one, as in --out out/sweep");
   }
   const fs::path existing = nearest_existing(folder_);
   std::error_code ignored;
   if (!fs::is_directory(existing, ignored)) {
-    refuse(use_, folder_, fmt::format("cannot be made: {} is no folder; choose another", existing.string()));
+    refuse(use_, folder_, fmt::format("cannot be made: {} is not a folder; choose another", existing.string()));
   }
   if (::access(existing.c_str(), W_OK | X_OK) != 0) {
     refuse(use_, folder_,

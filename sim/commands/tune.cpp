@@ -73,8 +73,8 @@ std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
   }
   const std::optional<std::int64_t> gpus = parse_count(request.gpus);
   if (!gpus || *gpus < 1 || *gpus > most_gpus) {
-    throw ConfigError(fmt::format("--gpus: '{}' is no whole number from 1 to {}; write one, such as 1024", request.gpus,
-                                  format_count(most_gpus)));
+    throw ConfigError(fmt::format("--gpus: '{}' is not a whole number from 1 to {}; write one, such as 1024",
+                                  request.gpus, format_count(most_gpus)));
   }
   return *gpus;
 }
@@ -118,7 +118,7 @@ int run_tune(TuneRequest request) {
     options.monte_carlo.samples = settings.has("samples") ? options.monte_carlo.samples : usual_samples;
   }
   if (options.minimize == Minimize::p99 && options.monte_carlo.jitter == nullptr) {
-    throw ConfigError("--minimize p99: jitter none has no percentiles; choose another --jitter, or leave it out");
+    throw ConfigError("--minimize p99: jitter none has no percentiles; choose another --jitter, or remove it");
   }
   const Tuning tuning = tune(space, options);
   const TuneHeading heading{.model = model.name,

@@ -47,7 +47,7 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
     text += fmt::format("Every sequence over {} Ulysses ranks.\n", ranks);
   }
   if (heading.default_batch) {
-    text += "Nobody chose a batch; this is the usual 4M tokens a step. --batch chooses.\n";
+    text += "No --batch given; using 4M tokens per step.\n";
   }
   return text + fmt::format("{} layouts, {} fit the memory\n", format_count(static_cast<std::int64_t>(tuning.plans)),
                             format_count(static_cast<std::int64_t>(tuning.fitting)));
@@ -112,7 +112,7 @@ std::string gains(const Tuning& tuning) {
       "The first, {:.0f} tokens a second. With the best schedule at every site it takes {:.1f} ms: {:.1f}% less than "
       "with serial collectives ({:.1f} ms), {:.1f}% less than with {} everywhere ({:.1f} ms), the best single "
       "strategy. "
-      "With sites that were compute alone it would take {:.1f} ms, {:.1f}% less: no schedule does better.",
+      "Lower bound with free communication: {:.1f} ms ({:.1f}% less).",
       best.tokens_per_second, milliseconds(best.time), 100.0 * saved(best.time, tuning.serial.time),
       milliseconds(tuning.serial.time), 100.0 * saved(best.time, tuning.with_single.time), tuning.single->name,
       milliseconds(tuning.with_single.time), milliseconds(tuning.bound.time),

@@ -65,7 +65,7 @@ void read_outage(YamlMap& map, const std::string& key, RankPair link, Faults& fa
     return;
   }
   if (dots == std::string::npos || !from || (!rest.empty() && !until)) {
-    map.mistake(key, fmt::format("{} is no span of time; write one as in \"100 us..1 ms\", or \"100 us..\" for ever",
+    map.mistake(key, fmt::format("{} is not a span of time; write one as in \"100 us..1 ms\", or \"100 us..\" for ever",
                                  in_quotes(text)));
     return;
   }

@@ -96,7 +96,7 @@ class Arguments {
     if (!value) {
       for (const auto& [other, word] : flags_) {
         if (misspelled(other) == flag) {
-          wrong(other, fmt::format("is no flag of Megatron-LM, and {} is missing; write it so", flag));
+          wrong(other, fmt::format("is not a flag of Megatron-LM, and {} is missing; write it so", flag));
         }
       }
       throw ConfigError(
@@ -259,7 +259,7 @@ std::string recompute_of(const Arguments& arguments) {
   const Field* const setting = find_field("step.recompute");
   check(setting != nullptr, "recomputation is a setting");
   if (const std::optional<std::string> mistake = mistake_in(*setting, how)) {
-    arguments.wrong(flag, *mistake);
+    arguments.wrong(flag, fmt::format("is wrong: {}", *mistake));
   }
   return arguments.has("--recompute-activations") && how == "none" ? "selective" : how;
 }

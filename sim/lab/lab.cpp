@@ -153,7 +153,7 @@ void require_few_ops(const LabWorkload& lab, const LabOptions& options, const Pr
 LabRun run_lab(const LabWorkload& lab, const LabOptions& options) {
   require_in_range(lab);
   if (options.faults && options.evaluator == Evaluator::replay) {
-    throw ConfigError("replay cannot play faults, where rates change at run time; choose --evaluator engine or auto");
+    throw ConfigError("replay cannot simulate faults: rates change at run time; choose --evaluator engine or auto");
   }
   const auto program = std::make_shared<const Program>(lab_program(lab));
   require_few_ops(lab, options, *program);

@@ -21,7 +21,8 @@ LabPattern read_pattern(YamlMap& map) {
       return static_cast<LabPattern>(i);
     }
   }
-  map.mistake("pattern", fmt::format("{} is no pattern; {}", in_quotes(word), remedy_for(word, patterns, "patterns")));
+  map.mistake("pattern",
+              fmt::format("unknown pattern {}; {}", in_quotes(word), remedy_for(word, patterns, "patterns")));
   return LabPattern::all_gather;
 }
 
@@ -34,7 +35,7 @@ void read_tiles(YamlMap& map, LabWorkload& lab) {
       map.mistake("longest_tile", "'longest_tile' is shorter than 'tile'; swap them");
     }
     if (lab.tile_step <= Duration{}) {
-      map.mistake("tile_step", "'tile_step' is no time; write a duration above 0, as in \"tile_step: 1 us\"");
+      map.mistake("tile_step", "'tile_step' is not a time; write a duration above 0, as in \"tile_step: 1 us\"");
     }
   }
 }

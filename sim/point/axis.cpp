@@ -35,7 +35,7 @@ struct NumberRange {
 std::int64_t number(std::string_view range, std::string_view text) {
   const std::optional<std::int64_t> value = parse_count(text);
   if (!value) {
-    refuse(range, fmt::format("is no range; {}", how_to_write));
+    refuse(range, fmt::format("is not a range; {}", how_to_write));
   }
   return *value;
 }
@@ -86,7 +86,7 @@ std::vector<std::string> bandwidths(std::string_view text, std::size_t dots) {
       sign == std::string_view::npos ? std::optional(2.0) : parse_number(rest.substr(sign + 1));
   constexpr double least_times = 1.01;
   if (!first || !last || !times || *times < least_times || first->times.has_value() != last->times.has_value()) {
-    refuse(text, "is no range; write two factors or two rates, as in x0.25..x4, which doubles, or x1..x100*10");
+    refuse(text, "is not a range; write two factors or two rates, as in x0.25..x4, which doubles, or x1..x100*10");
   }
   std::vector<std::string> values;
   for (const BandwidthChoice& value : bandwidth_range(*first, *last, *times)) {

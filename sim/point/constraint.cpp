@@ -128,7 +128,7 @@ class ConstraintParser {
       refuse(at_, fmt::format("it ends without a comparison; add one of ==, !=, <, <=, >, >=, {}", example));
     }
     const bool assigns = text_[at_] == '=';
-    refuse(at_, fmt::format("{} is no comparison; write one of ==, !=, <, <=, >, >=, {}",
+    refuse(at_, fmt::format("{} is not a comparison; write one of ==, !=, <, <=, >, >=, {}",
                             in_quotes(assigns ? "=" : text_.substr(at_, 1)), example));
   }
 
@@ -199,7 +199,7 @@ class ConstraintParser {
       refuse(column, fmt::format("unknown setting {}; {}", in_quotes(word), remedy_for_count(word)));
     }
     if (field->type != FieldType::count || !field->of_point) {
-      refuse(column, fmt::format("'{}' is no number of a point; {}", word, remedy_for_count("")));
+      refuse(column, fmt::format("'{}' is not a numeric setting; {}", word, remedy_for_count("")));
     }
     made_.steps_.push_back({.kind = Constraint::Kind::setting, .field = field, .column = column});
   }

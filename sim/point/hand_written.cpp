@@ -139,7 +139,7 @@ void require_agreement(const Field& field, const Given& given, std::span<const H
     const std::string wanted = text_of_file(file);
     const auto same = [&](const std::string& value) { return means_the_same(field, value, wanted); };
     if (std::none_of(given.values.begin(), given.values.end(), same)) {
-      throw ConfigError(fmt::format("{} is for {} {}, but {} says {}; write {} there, or leave it out", file.file,
+      throw ConfigError(fmt::format("{} is for {} {}, but {} says {}; write {} there, or remove it", file.file,
                                     field.key, wanted, given.origin.where, fmt::join(given.values, ", "), wanted));
     }
   }
@@ -267,12 +267,12 @@ void require_needed(const OwnSizes& sizes, std::span<const ScheduleFile> files) 
   }
   for (const auto& [name, elements] : sizes) {
     if (given_by_model(name)) {
-      throw ConfigError(fmt::format("--size: the model gives the size of '{}'; leave it out", name));
+      throw ConfigError(fmt::format("--size: the model gives the size of '{}'; remove it", name));
     }
     if (std::find(names.begin(), names.end(), name) == names.end()) {
       throw ConfigError(
           fmt::format("--size: no schedule has a dimension {}; {}", in_quotes(name),
-                      names.empty() ? "leave it out" : remedy_for(name, names, "dimensions without a size")));
+                      names.empty() ? "remove it" : remedy_for(name, names, "dimensions without a size")));
     }
   }
 }

@@ -43,7 +43,7 @@ void require_machine(const Point& point) {
   require_supported(point.machine.accelerator, point.dtype);
   if (point.needs_engine() && point.evaluator == Evaluator::replay) {
     throw ConfigError(
-        fmt::format("replay cannot play {}, where rates change at run time; choose --evaluator engine or auto",
+        fmt::format("replay cannot simulate {}: rates change at run time; choose --evaluator engine or auto",
                     point.faults ? "faults" : "interference dynamic"));
   }
   if (point.faults) {

@@ -93,7 +93,7 @@ void require_use(const Settings& settings, const std::vector<const Strategy*>& n
   const std::string key = key_of(option);
   const auto takes = [&](const Strategy* strategy) { return strategy->uses.has(option); };
   if (settings.has(key) && std::none_of(named.begin(), named.end(), takes)) {
-    throw ConfigError(fmt::format("{} is {}, but strategy {} does not use it; leave it out or add a strategy that does",
+    throw ConfigError(fmt::format("{} is {}, but strategy {} does not use it; remove it or add a strategy that does",
                                   key, settings.text(key), settings.text("strategy.name")));
   }
 }

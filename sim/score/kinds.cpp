@@ -155,10 +155,10 @@ std::string double_column(const Table& table) {
 std::string mistake_in_header(const Table& table) {
   const auto& header = table.header();
   if (header.empty()) {
-    return "the table is empty; the first line that is no comment names the columns";
+    return "the table is empty; the first line that is not a comment names the columns";
   }
   if (std::any_of(header.begin(), header.end(), is_number)) {
-    return fmt::format("{} is no name of a column; the first line that is no comment names the columns",
+    return fmt::format("{} is not a name of a column; the first line that is not a comment names the columns",
                        in_quotes(*std::find_if(header.begin(), header.end(), is_number)));
   }
   for (const Kind& kind : kinds()) {

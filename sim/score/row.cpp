@@ -52,7 +52,7 @@ std::int64_t Row::whole(const Column& column, std::int64_t least, std::int64_t m
   } else if (cell.empty()) {
     fault(fmt::format("{} is missing", column.name));
   } else {
-    fault(fmt::format("{} is {}, which is no whole number", column.name, in_quotes(cell)));
+    fault(fmt::format("{} is {}, which is not a whole number", column.name, in_quotes(cell)));
   }
   return 1;
 }
@@ -73,7 +73,7 @@ double Row::amount(const Column& column) {
     fault(fmt::format("{} is {}; a measurement is a number above 0", column.name, cell));
   } else {
     fault(fmt::format(
-        "{} is {}, which is no number{}", column.name, in_quotes(cell),
+        "{} is {}, which is not a number{}", column.name, in_quotes(cell),
         unit_of(column.name).empty() ? std::string() : fmt::format(" (the column is in {})", unit_of(column.name))));
   }
   return 1.0;

@@ -49,14 +49,14 @@ AttentionKernel attention_named(std::string_view word) {
       return kernel;
     }
   }
-  throw ConfigError(fmt::format("{} is no kind of attention kernel", word));
+  throw ConfigError(fmt::format("unknown kind of attention kernel {}", word));
 }
 
 /// What a row asks for. Throws ConfigError for what the model does not have.
 Prediction predicted(Row& row, const Columns& columns, const Point& point, Predictor& predictor) {
   const Strategy* strategy = find_strategy(row.text(columns.strategy));
   if (strategy == nullptr || !applies(*strategy, kinds_of(point.scope))) {
-    throw ConfigError(fmt::format("{} is no strategy for {}", row.text(columns.strategy), row.text(columns.scope)));
+    throw ConfigError(fmt::format("{} is not a strategy for {}", row.text(columns.strategy), row.text(columns.scope)));
   }
   require_possible(point);
   StrategyOptions base{.dtype = point.dtype};
@@ -108,7 +108,7 @@ void score_schedules(const Table& table, Context& context, Tally& tally) {
       const std::optional<Scope> scope = scope_named(scope_word);
       const std::optional<DType> dtype = dtype_in_table(row.text(columns.dtype));
       if (!scope || !dtype) {
-        throw ConfigError(fmt::format("{} in {} is no scope that is known", scope_word, row.text(columns.dtype)));
+        throw ConfigError(fmt::format("unknown scope {} in {}", scope_word, row.text(columns.dtype)));
       }
       if (row.has(columns.attention)) {
         point.price.attention = attention_named(row.text(columns.attention));

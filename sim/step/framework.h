@@ -20,7 +20,7 @@ struct Framework {
   /// Products whose rows do not begin at multiples of 16 bytes take (16 / alignment) to this power times as long: the
   /// matrix units are fed by narrower loads (NVIDIA, "Matrix Multiplication Background User's Guide", 2023, section
   /// 2.2, says that it matters, not how much).
-  Parameter<double> misaligned_power{0.5, 0.2, Provenance::prior, "judgement"};
+  Parameter<double> misaligned_power{0.5, 0.2, Provenance::prior, "assumed"};
   /// Whether the product of a weight's gradient adds to 32-bit sums as it writes (Megatron-LM). False: it writes 16
   /// bits, and a kernel behind adds them (PyTorch's FSDP, `accumulate_unsharded_grad_if_needed`).
   bool fuses_accumulation = true;

@@ -41,7 +41,7 @@ std::string sentence_of(Kind kind, const std::string& path, int system_error, co
   switch (kind) {
     case Kind::busy:
       return fmt::format("{} is in use by another process; wait until that has ended, or choose another folder", path);
-    case Kind::foreign: return fmt::format("{} is no result store of commfuse; choose another file or folder", path);
+    case Kind::foreign: return fmt::format("{} is not a result store of commfuse; choose another file or folder", path);
     case Kind::damaged:
       return fmt::format("{} is damaged ({}); bring back a copy, or remove it and run the sweep again", path, words);
     case Kind::full:
@@ -70,7 +70,7 @@ void require_plain(const std::filesystem::path& beside) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::symlink_status(beside, error);
   if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw ConfigError(fmt::format("{} is no plain file, so no sweep left it; remove it", beside.string()));
+    throw ConfigError(fmt::format("{} is not a plain file, so no sweep left it; remove it", beside.string()));
   }
 }
 
@@ -126,7 +126,7 @@ Database::Database(const std::filesystem::path& path, Access access) : path_(pat
   std::error_code ignored;
   if (const auto status = std::filesystem::status(path, ignored);
       std::filesystem::exists(status) && !std::filesystem::is_regular_file(status)) {
-    throw ConfigError(fmt::format("{} is no plain file; choose another file or folder", path.string()));
+    throw ConfigError(fmt::format("{} is not a plain file; choose another file or folder", path.string()));
   }
   refuse_journal_of_several(path);
   sqlite3* connection = nullptr;

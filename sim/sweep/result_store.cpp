@@ -106,7 +106,7 @@ StoreIdentity identity_in(const Database& database, StoreKind kind) {
   const auto count = [&](std::string_view name, std::int64_t least, std::int64_t most) {
     const std::optional<std::int64_t> value = parse_integer(text(name));
     if (!value || *value < least || *value > most) {
-      damaged(database.path(), fmt::format("its {} is no number from {} to {}", name, least, most));
+      damaged(database.path(), fmt::format("its {} is not a number from {} to {}", name, least, most));
     }
     return *value;
   };

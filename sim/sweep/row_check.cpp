@@ -132,7 +132,7 @@ void require_value(const ResultColumn& column, const Rule& rule, const Value& va
     return;
   }
   if (!has_type(value, column.type)) {
-    throw RowMisfit(fmt::format("{} is no {}", column.name, type_in_words(column.type)));
+    throw RowMisfit(fmt::format("{} is not {}", column.name, type_in_words(column.type)));
   }
   if (const auto* const text = std::get_if<std::string>(&value)) {
     require_plain(column.name, *text);
@@ -164,10 +164,10 @@ bool may_name_column(std::string_view name) {
 std::string_view type_in_words(ColumnType type) {
   switch (type) {
     case ColumnType::text: return "text";
-    case ColumnType::count: return "whole number";
+    case ColumnType::count: return "a whole number";
     case ColumnType::number: break;
   }
-  return "number";
+  return "a number";
 }
 
 ResultRow checked_row(std::span<const Value> values) {

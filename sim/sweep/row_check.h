@@ -27,7 +27,7 @@ void require_plain(std::string_view name, std::string_view text);
 /// Whether a column may have that name: names go into tables, and into SQL, as they are.
 bool may_name_column(std::string_view name);
 
-/// "whole number".
+/// "a whole number", "text".
 std::string_view type_in_words(ColumnType type);
 
 /// The row of values in the order of result_columns(). Throws RowMisfit where they are not one: they have the types of

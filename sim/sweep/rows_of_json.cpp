@@ -45,7 +45,7 @@ Value value_of(const ResultColumn& column, const Json& json, const Place& place)
   if (column.type == ColumnType::number && json.is_number()) {
     return json.get<double>();
   }
-  refuse(place, fmt::format("{} is {}, which is no {}; write the results anew", column.name, json.dump().substr(0, 40),
+  refuse(place, fmt::format("{} is {}, which is not {}; write the results anew", column.name, json.dump().substr(0, 40),
                             type_in_words(column.type)));
 }
 
@@ -53,8 +53,8 @@ ResultRow row_in(const Json& json, const Place& place) {
   const Json schema = json.is_object() ? json.value("schema", Json{}) : Json{};
   if (schema != result_schema) {
     refuse(place,
-           fmt::format("this is no row of {} but {}; write one with commfuse-sim run -o jsonl or sweep", result_schema,
-                       schema.is_string() ? in_quotes(schema.get<std::string>()) : "something else"));
+           fmt::format("this is not a row of {} but {}; write one with commfuse-sim run -o jsonl or sweep",
+                       result_schema, schema.is_string() ? in_quotes(schema.get<std::string>()) : "something else"));
   }
   std::vector<Value> values;
   for (const ResultColumn& column : result_columns()) {
@@ -68,7 +68,7 @@ ResultRow row_in(const Json& json, const Place& place) {
   }
 }
 
-constexpr std::string_view no_rows = "this is no JSON; give the store of a sweep, or what -o json or jsonl writes";
+constexpr std::string_view no_rows = "this is not JSON; give the store of a sweep, or what -o json or jsonl writes";
 
 /// A line of JSON Lines.
 Json parsed_line(std::string_view text, const Place& place) {
@@ -149,7 +149,7 @@ std::vector<ResultRow> rows_in_list(Characters& characters, const std::string& f
   const auto take = [&](Json::parse_event_t event, const Json& parsed) {
     const Place place{file, rows.size() + 2};  // An object a line, below the bracket.
     if (event != Json::parse_event_t::object_end) {
-      refuse(place, "this is no row; write the results anew");
+      refuse(place, "this is not a row; write the results anew");
     }
     rows.push_back(row_in(parsed, place));
     characters.forget();

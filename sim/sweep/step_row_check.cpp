@@ -44,7 +44,7 @@ const T& needed(const StepRow& row, std::string_view name, std::string_view type
   }
   const T* const typed = std::get_if<T>(value);
   if (typed == nullptr) {
-    throw RowMisfit(fmt::format("{} is no {}", name, type));
+    throw RowMisfit(fmt::format("{} is not {}", name, type));
   }
   return *typed;
 }
@@ -80,7 +80,7 @@ void require_numbers(const StepRow& row, std::span<const std::string_view> names
   }
 }
 
-void require_flag(const StepRow& row, std::string_view name) { needed<bool>(row, name, "truth value"); }
+void require_flag(const StepRow& row, std::string_view name) { needed<bool>(row, name, "a truth value"); }
 
 void require_plain_cells(const StepRow& row) {
   for (const auto& [name, value] : row.cells) {

@@ -269,7 +269,7 @@ void StoreQuery::require_column(std::string_view flag, const std::string& name) 
   if (std::find(columns_.begin(), columns_.end(), name) == columns_.end()) {
     const std::vector<std::string_view> known(columns_.begin(), columns_.end());
     throw ConfigError(
-        fmt::format("{}: {} is no column; {}", flag, in_quotes(name), remedy_for(name, known, "columns")));
+        fmt::format("{}: unknown column {}; {}", flag, in_quotes(name), remedy_for(name, known, "columns")));
   }
 }
 

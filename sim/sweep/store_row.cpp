@@ -102,11 +102,11 @@ auto from_json(const Value& cell, std::string_view store, const Make& make) {
   try {
     return make(parse_json<ordered_json>(std::get<std::string>(cell), std::string(store)));
   } catch (const ordered_json::exception&) {
-    refuse(store, "a cell is no JSON of a row");
+    refuse(store, "a cell is not JSON of a row");
   } catch (const NoWholeNumber&) {
     refuse(store, "a cell has no whole number where one belongs");
   } catch (const std::bad_variant_access&) {
-    refuse(store, "a cell is no text");
+    refuse(store, "a cell is not text");
   }
 }
 

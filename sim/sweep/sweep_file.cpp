@@ -125,7 +125,7 @@ void read_axis(YamlFile& file, const YamlValue& item, std::vector<GridAxis>& axe
 std::vector<GridAxis> read_axes(YamlFile& file, const YamlValue& value) {
   std::vector<GridAxis> axes;
   if (value.kind() != YamlKind::list) {
-    file.mistake(value.place(), "'axes' is no list; write one axis a line, as in \"- seq: 1K..128K\"");
+    file.mistake(value.place(), "'axes' is not a list; write one axis a line, as in \"- seq: 1K..128K\"");
     return axes;
   }
   for (const YamlValue& item : value.items()) {
@@ -152,7 +152,7 @@ void read_constraint(YamlFile& file, const YamlValue& item, std::vector<GridCons
 std::vector<GridConstraint> read_constraints(YamlFile& file, const YamlValue& value) {
   std::vector<GridConstraint> constraints;
   if (value.kind() != YamlKind::list) {
-    file.mistake(value.place(), "'constraints' is no list; write one a line, as in \"- batch*seq == 128K\"");
+    file.mistake(value.place(), "'constraints' is not a list; write one a line, as in \"- batch*seq == 128K\"");
     return constraints;
   }
   for (const YamlValue& item : value.items()) {
@@ -167,13 +167,13 @@ std::vector<std::string> read_outputs(YamlFile& file, const std::optional<YamlVa
   }
   if (value->kind() != YamlKind::list) {
     file.mistake(value->place(),
-                 "'outputs' is no list; write some of csv, json, report, map, as in \"outputs: [csv, json]\"");
+                 "'outputs' is not a list; write some of csv, json, report, map, as in \"outputs: [csv, json]\"");
     return {};
   }
   std::vector<std::string> chosen;
   for (const YamlValue& item : value->items()) {
     if (std::find(all_outputs.begin(), all_outputs.end(), item.text()) == all_outputs.end()) {
-      file.mistake(item.place(), fmt::format("{} is no output; {}", in_quotes(item.text()),
+      file.mistake(item.place(), fmt::format("unknown output {}; {}", in_quotes(item.text()),
                                              remedy_for(item.text(), all_outputs, "outputs")));
     }
     chosen.push_back(item.text());
@@ -207,7 +207,7 @@ Sweep read_parts(YamlFile& file, Resolver& resolver) {
     if (set->kind() == YamlKind::map) {
       resolver.read_map(file, *set);
     } else {
-      file.mistake(set->place(), "'set' is no map; write settings below it, as in \"set: {model: llama-3.1-70b}\"");
+      file.mistake(set->place(), "'set' is not a map; write settings below it, as in \"set: {model: llama-3.1-70b}\"");
     }
   }
   if (const std::optional<YamlValue> axes = root.optional_value("axes")) {

@@ -82,7 +82,7 @@ TEST(CommfuseSimConfig, MistakesOfEveryPlaceAreToldAtOnce) {
   EXPECT_EQ(outcome.err,
             "unknown environment variable 'COMMFUSE_SHEQ'; did you mean 'COMMFUSE_SEQ'?\n"
             "--set sqe=1: unknown setting 'sqe'; did you mean 'seq'?\n"
-            "--dtype: 'x' is no dtype; known dtypes: bf16, fp16, fp32, fp8\n"
+            "--dtype: unknown dtype 'x'; known dtypes: bf16, fp16, fp32, fp8\n"
             "--axis seq=: '' is not a whole number; write one, such as 4K\n");
 }
 

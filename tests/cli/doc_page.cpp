@@ -104,7 +104,7 @@ class Reader {
   void block(const std::string& kind) {
     const std::size_t opened = at_++;
     const bool is_console = kind == "console";
-    complain_if(is_console && !marks_.file.empty(), "a console block is no file");
+    complain_if(is_console && !marks_.file.empty(), "a console block is not a file");
     if (!marks_.file.empty()) {
       begin("", at_);
     }

@@ -50,7 +50,7 @@ TEST(Import, ANameStaysInItsFolder) {
   const Outcome outcome = run_program("commfuse-sim import megatron train.sh --name ../../up --out .");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "--name: '../../up' is no plain file name; write one such as mine, and its folder with --out\n");
+            "--name: '../../up' is not a plain file name; write one such as mine, and its folder with --out\n");
   EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name ..").code, 2);
   EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name ''").code, 2);
   EXPECT_EQ(run_program("commfuse-sim import megatron train.sh --name \"$(printf 'h\\377')\"").code, 2);

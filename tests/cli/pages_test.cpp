@@ -71,7 +71,7 @@ TEST(Pages, FishZshAndMarkdownAreAboutTheSameTree) {
 TEST(Pages, AnUnknownFormIsAMistakeOfTheUser) {
   const Outcome outcome = run_program("commfuse-sim pages pdf");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err, "there is no form 'pdf'; known forms: man, bash, zsh, fish, markdown\n");
+  EXPECT_EQ(outcome.err, "unknown form 'pdf'; known forms: man, bash, zsh, fish, markdown\n");
 }
 
 }  // namespace

@@ -102,16 +102,17 @@ TEST_F(Report, RowsThatAreNoneAreRefusedWithTheirPlaceAndNothingIsWritten) {
     return outcome.err;
   };
   EXPECT_EQ(refusal("\n{\"a\": 1,\n"),
-            "bad.jsonl:2:9: this is no JSON; give the store of a sweep, or what -o json or jsonl writes\n");
+            "bad.jsonl:2:9: this is not JSON; give the store of a sweep, or what -o json or jsonl writes\n");
   EXPECT_EQ(
       refusal("{\"schema\": \"commfuse.step/1\"}\n"),
-      "bad.jsonl:1: this is no row of commfuse.result/1 but 'commfuse.step/1'; write one with commfuse-sim run -o "
+      "bad.jsonl:1: this is not a row of commfuse.result/1 but 'commfuse.step/1'; write one with commfuse-sim run -o "
       "jsonl or sweep\n");
-  EXPECT_EQ(refusal("{\"schema\": 1}\n"),
-            "bad.jsonl:1: this is no row of commfuse.result/1 but something else; write one with commfuse-sim run -o "
-            "jsonl or sweep\n");
+  EXPECT_EQ(
+      refusal("{\"schema\": 1}\n"),
+      "bad.jsonl:1: this is not a row of commfuse.result/1 but something else; write one with commfuse-sim run -o "
+      "jsonl or sweep\n");
   EXPECT_EQ(refusal(row_with("seq", "8K")),
-            "bad.jsonl:1: seq is \"8K\", which is no whole number; write the results anew\n");
+            "bad.jsonl:1: seq is \"8K\", which is not a whole number; write the results anew\n");
   EXPECT_EQ(refusal(row_with("strategy", nullptr)), "bad.jsonl:1: the row has no strategy; write the results anew\n");
   EXPECT_EQ(
       refusal(row_with("compute_us", 1.0)),
@@ -139,7 +140,7 @@ TEST_F(Report, AListThatBreaksOffIsToldWithItsPlace) {
     write("bad.json", text);
     return run_program("commfuse-sim report bad.json --out bad.html").err;
   };
-  constexpr auto no_json = ": this is no JSON; give the store of a sweep, or what -o json or jsonl writes\n";
+  constexpr auto no_json = ": this is not JSON; give the store of a sweep, or what -o json or jsonl writes\n";
   EXPECT_EQ(refusal("\n [\n"), std::string("bad.json:3:1") + no_json);
   EXPECT_EQ(refusal("[ x"), std::string("bad.json:1:3") + no_json);
   EXPECT_EQ(refusal("[{\"a\":\n1 2"), std::string("bad.json:2:3") + no_json);
@@ -248,7 +249,8 @@ TEST_F(Report, ThePlotListsDrawsAndSavesTheFiguresOfThePage) {
   EXPECT_EQ(ending.err, "--out: 'b.gif' ends in none of .svg, .png, .csv, .json; choose one\n");
   const Outcome unknown = run_program("commfuse-sim plot rows.jsonl pie");
   EXPECT_EQ(unknown.code, 2);
-  EXPECT_EQ(unknown.err.rfind("FIGURE: there is no 'pie'; figures: gantt-1, breakdown, ", 0), 0U) << unknown.err;
+  EXPECT_EQ(unknown.err.rfind("FIGURE: unknown figure 'pie'; known figures: gantt-1, breakdown, ", 0), 0U)
+      << unknown.err;
 }
 
 TEST_F(Report, PngIsMadeByRsvgConvertOrItsAbsenceIsSaid) {
@@ -294,7 +296,7 @@ TEST_F(Report, RunDrawsInTheTerminalWhereAskedTo) {
   const Outcome map = run_program("LC_ALL=C commfuse-sim run --axis seq=1K,8K --strategy serial,commfuse --plot");
   EXPECT_NE(map.out.find("time of the best other over its own"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K --plot").err,
-            "--plot: a whole model has no such thing; leave it out\n");
+            "--plot: not available for scopes step, prefill and decode; remove it\n");
 }
 
 }  // namespace

@@ -134,9 +134,9 @@ TEST_F(ResultsTest, MistakesNameTheFlagAndChangeNothing) {
   const std::string remedy =
       "; write an expression of SQL over columns, as in \"ranks = 8 AND strategy = 'commfuse'\"\n";
   EXPECT_EQ(run_program("commfuse-sim results out --columns modle").err,
-            "--columns: 'modle' is no column; did you mean 'model'?\n");
+            "--columns: unknown column 'modle'; did you mean 'model'?\n");
   EXPECT_EQ(run_program("commfuse-sim results out --sort-by -mfuu").err,
-            "--sort-by: 'mfuu' is no column; did you mean 'mfu'?\n");
+            "--sort-by: unknown column 'mfuu'; did you mean 'mfu'?\n");
   EXPECT_EQ(run_program("commfuse-sim results out --where \"rank = 8\"").err, "--where: no such column: rank" + remedy);
   EXPECT_EQ(run_program("commfuse-sim results out --where \"1); DROP TABLE rows; --\"").err,
             "--where: there is more than one statement" + remedy);
@@ -192,7 +192,7 @@ TEST_F(ResultsTest, WhatIsNoStoreIsAMistakeOfTheUser) {
   EXPECT_EQ(folder.err, "./results.sqlite cannot be opened (No such file or directory); check the path\n");
   const Outcome text = run_program("commfuse-sim diff a.yaml a.yaml");
   EXPECT_EQ(text.code, 2);
-  EXPECT_EQ(text.err, "a.yaml is no result store of commfuse; choose another file or folder\n");
+  EXPECT_EQ(text.err, "a.yaml is not a result store of commfuse; choose another file or folder\n");
 }
 
 TEST_F(ResultsTest, WholeModelsAreAskedByTheirOwnColumns) {

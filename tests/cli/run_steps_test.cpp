@@ -200,7 +200,7 @@ TEST(CommfuseSimRunStep, SharesASequenceAsUlyssesDoes) {
   EXPECT_EQ(few.code, 2);
   EXPECT_EQ(
       few.err,
-      "the number of kv heads 8 is no multiple of tensor parallelism x ulysses 16; choose fewer ulysses ranks, or "
+      "the number of kv heads 8 is not a multiple of tensor parallelism x ulysses 16; choose fewer ulysses ranks, or "
       "context ranks instead\n");
   EXPECT_EQ(run_program("commfuse-sim run --scope decode --ulysses 2 --seq 8K").err,
             "scope decode has one token a sequence, which ulysses cannot share; leave it at 1\n");
@@ -280,10 +280,11 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
     const char* message;
   };
   for (const Mistake& mistake :
-       {Mistake{gpt + "--ranks 64 --batch 64",
-                "the number of heads 96 is no multiple of tensor parallelism 64; choose tensor ranks that divide it"},
+       {Mistake{
+            gpt + "--ranks 64 --batch 64",
+            "the number of heads 96 is not a multiple of tensor parallelism 64; choose tensor ranks that divide it"},
         Mistake{gpt + "--data-parallel 3",
-                "global batch 64 is no multiple of data parallelism x micro-batch 3; choose a multiple of it"},
+                "global batch 64 is not a multiple of data parallelism x micro-batch 3; choose a multiple of it"},
         Mistake{"commfuse-sim run --scope decode --context 2", "scope decode has one token a sequence"},
         Mistake{"commfuse-sim run --scope decode --seq 512M --batch 512M",
                 "batch 512M times seq 512M is too large; the most is 1G tokens\n"},
@@ -304,7 +305,7 @@ TEST(CommfuseSimRunStep, NamesTheTwoSettingsThatClash) {
         Mistake{"commfuse-sim run --scope prefill --faults slow-rank", "--faults: scope prefill does not use faults"},
         Mistake{"commfuse-sim run --scope decode --faults late-start", "--faults: scope decode does not use faults"},
         Mistake{"commfuse-sim run --scope mlp --pipeline 4", "scope mlp does not use parallel.pipeline"},
-        Mistake{gpt + "--trace t.json", "--trace: a whole model has no such thing; leave it out"}}) {
+        Mistake{gpt + "--trace t.json", "--trace: not available for scopes step, prefill and decode; remove it"}}) {
     const Outcome run = run_program(mistake.arguments);
     EXPECT_EQ(run.code, 2) << mistake.arguments;
     EXPECT_NE(run.err.find(mistake.message), std::string::npos) << run.err;

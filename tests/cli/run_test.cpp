@@ -36,14 +36,14 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --zzzzzzzz", unknown.c_str()},
       {"rnu", "unknown command 'rnu'; did you mean 'run'?"},
       {"run extra", "extra: cannot be read (No such file or directory); check the path"},
-      {"run --strategy comfuse", "--strategy: 'comfuse' is no strategy; did you mean 'commfuse'?"},
+      {"run --strategy comfuse", "--strategy: unknown strategy 'comfuse'; did you mean 'commfuse'?"},
       {"run --strategy nccl",
-       "--strategy: 'nccl' is no strategy; known strategies: all, serial, sliced, looped_einsum, async_tp, "
+       "--strategy: unknown strategy 'nccl'; known strategies: all, serial, sliced, looped_einsum, async_tp, "
        "ring_exchange, tokenweave, commfuse, fused_kernel"},
       {"schedule check --strategy nccl",
-       "--strategy: 'nccl' is no strategy; known strategies: all, serial, sliced, looped_einsum, async_tp, "
+       "--strategy: unknown strategy 'nccl'; known strategies: all, serial, sliced, looped_einsum, async_tp, "
        "ring_exchange, tokenweave, commfuse, fused_kernel"},
-      {"run --scope mpl", "--scope: 'mpl' is no scope; did you mean 'mlp'?"},
+      {"run --scope mpl", "--scope: unknown scope 'mpl'; did you mean 'mlp'?"},
       {"run --ranks 0", "--ranks: '0' is out of range; choose 1 to 1M ranks"},
       {"run --seq=-4096", "--seq: '-4096' is out of range; choose 1 to 1G tokens"},
       {"run --ranks 3 --scope qkv",
@@ -66,14 +66,14 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       {"run --seq 1001",
        "1001 tokens (batch x sequence) cannot be split over 8 ranks; choose a multiple of 8, such as 1000 or 1008"},
       {"run --seq 1G --batch 4", "batch 4 times seq 1G is too large; the most is 1G tokens"},
-      {"run --dtype fp64", "--dtype: 'fp64' is no dtype; known dtypes: bf16, fp16, fp32, fp8"},
+      {"run --dtype fp64", "--dtype: unknown dtype 'fp64'; known dtypes: bf16, fp16, fp32, fp8"},
       {"run --slices 0 --strategy sliced", "--slices: '0' is out of range; choose 1 to 1K slices"},
       {"run --slices 4 --strategy serial,commfuse",
-       "strategy.slices is 4, but strategy serial,commfuse does not use it; leave it out or add a strategy that does"},
+       "strategy.slices is 4, but strategy serial,commfuse does not use it; remove it or add a strategy that does"},
       {"run --form ring --strategy serial",
-       "strategy.form is ring, but strategy serial does not use it; leave it out or add a strategy that does"},
-      {"run -o jsn", "--output: 'jsn' is no format; did you mean 'json'?"},
-      {"run --axis seq=1K,2K --trace t.json", "--trace: there are 2 points; choose one, or leave it out"},
+       "strategy.form is ring, but strategy serial does not use it; remove it or add a strategy that does"},
+      {"run -o jsn", "--output: unknown format 'jsn'; did you mean 'json'?"},
+      {"run --axis seq=1K,2K --trace t.json", "--trace: there are 2 points; choose one, or remove it"},
       {"run --trace absent/t.json",
        "absent/t.json cannot be written: there is no folder absent; create it or choose another path"},
       {"run -j x", "--threads: 'x' is not a whole number; write one, such as 4"},
@@ -102,7 +102,7 @@ TEST(CommfuseSimRun, AConfigFolderThatIsNotThereIsSaidOnce) {
   const Outcome outcome = run_program("env COMMFUSE_CONFIG_DIR=/nonexistent commfuse-sim run");
   EXPECT_EQ(outcome.code, 2);
   EXPECT_EQ(outcome.err,
-            "COMMFUSE_CONFIG_DIR is '/nonexistent', which is no folder; set it to the folder that holds models/ and "
+            "COMMFUSE_CONFIG_DIR is '/nonexistent', which is not a folder; set it to the folder that holds models/ and "
             "hardware/, or unset it\n");
 }
 

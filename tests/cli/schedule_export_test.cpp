@@ -123,11 +123,11 @@ TEST(ScheduleExport, AScheduleOfAFileIsPricedLikeAGeneratedOne) {
   EXPECT_EQ(count_of(goal.out, ": send 33554432b to "), 4U);  // one shard, and then two
   EXPECT_EQ(count_of(goal.out, ": send 67108864b to "), 4U);
   EXPECT_EQ(exported("doubling -o goal --ranks 8").err,
-            "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or leave it out\n");
+            "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it\n");
   EXPECT_EQ(exported("doubling -o goal --strategy serial").err,
-            "a strategy chooses among generated schedules; leave it out, or the file\n");
+            "a strategy chooses among generated schedules; remove it, or the file\n");
   EXPECT_EQ(exported("doubling --seq 8K").err,
-            "--seq: a file is exported as it is in a format without times; leave it out\n");
+            "--seq: a file is exported as it is in a format without times; remove it\n");
   EXPECT_EQ(exported("doubling doubling").err, "one schedule is taken at a time; name one file\n");
 }
 
@@ -161,16 +161,16 @@ TEST(ScheduleExport, OfSeveralSchedulesTheFastestIsTakenAndNamed) {
 }
 
 TEST(ScheduleExport, MistakesOfTheUserExitWith2) {
-  EXPECT_EQ(exported("-o dto").err, "--format: 'dto' is no format; did you mean 'dot'?\n");
-  EXPECT_EQ(exported("--ranks-shown 1").err, "--ranks-shown: only dot has a use for it; leave it out\n");
-  EXPECT_EQ(exported("-o dot --message-order data").err,
-            "--message-order: only goal or chakra has a use for it; leave it out\n");
-  EXPECT_EQ(exported("-o goal --time-scale 10").err, "--time-scale: only chakra has a use for it; leave it out\n");
+  EXPECT_EQ(exported("-o dto").err, "--format: unknown format 'dto'; did you mean 'dot'?\n");
+  EXPECT_EQ(exported("--ranks-shown 1").err, "--ranks-shown: only dot uses it; remove it\n");
+  EXPECT_EQ(exported("-o dot --message-order data").err, "--message-order: only goal or chakra uses it; remove it\n");
+  EXPECT_EQ(exported("-o goal --time-scale 10").err, "--time-scale: only chakra uses it; remove it\n");
   EXPECT_EQ(exported("-o chakra --out x --time-scale 0").err,
-            "--time-scale: '0' is no whole number from 1 to 1000000; write one, such as 1000\n");
-  EXPECT_EQ(exported("-o goal --message-order dat").err, "--message-order: 'dat' is no order; did you mean 'data'?\n");
+            "--time-scale: '0' is not a whole number from 1 to 1000000; write one, such as 1000\n");
+  EXPECT_EQ(exported("-o goal --message-order dat").err,
+            "--message-order: unknown order 'dat'; did you mean 'data'?\n");
   EXPECT_EQ(exported("-o goal --strategy serial --size experts=4").err,
-            "--size: the model gives all sizes of a generated schedule; leave it out, or name a file\n");
+            "--size: the model gives all sizes of a generated schedule; remove it, or name a file\n");
   EXPECT_EQ(exported("-o goal --strategy serial --ranks 16").err,
             "16 ranks do not fit h100-sxm, which has 8 GPUs; choose ranks up to 8\n");
   EXPECT_EQ(exported("no-such.yaml").code, 2);

@@ -207,12 +207,11 @@ TEST_F(ScheduleFiles, FiguresDrawFilesBesideStrategies) {
   }
   const Outcome two = run_program("commfuse-sim run --schedule doubling --axis seq=1K,2K --figure " + figure);
   EXPECT_EQ(two.code, 2);
-  EXPECT_EQ(two.err, "--figure: there are 2 points; choose one, or leave it out\n");
+  EXPECT_EQ(two.err, "--figure: there are 2 points; choose one, or remove it\n");
   const Outcome png = run_program("commfuse-sim run --seq 2K --figure x.png");
   EXPECT_EQ(png.code, 2);
   EXPECT_EQ(png.err,
-            "--figure: 'x.png' ends in another thing than .svg, which is what is written; choose such a name, or draw "
-            "others with commfuse-sim plot\n");
+            "--figure: 'x.png' does not end in .svg; use such a name, or draw other formats with commfuse-sim plot\n");
 }
 
 TEST_F(ScheduleFiles, AFailedProofSaysItsFindingsAndExitsWith4) {
@@ -249,22 +248,22 @@ TEST_F(ScheduleFiles, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML\n" + broken +
            ":22:17: 'exchagne' is none of the op kinds; did you mean 'exchange'?"},
       {"commfuse-sim run --schedule doubling --ranks 8",
-       "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or leave it out"},
+       "doubling.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it"},
       {"COMMFUSE_SCOPE=mlp commfuse-sim run --schedule doubling",
-       "doubling.yaml is for scope qkv, but COMMFUSE_SCOPE says mlp; write qkv there, or leave it out"},
+       "doubling.yaml is for scope qkv, but COMMFUSE_SCOPE says mlp; write qkv there, or remove it"},
       {"commfuse-sim run --schedule doubling --seq 1001",
        "1001 tokens cannot be cut into 4 equal blocks, as doubling does; choose a multiple of 4, such as 1000 or 1004"},
-      {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model gives the size of 'qkv'; leave it out"},
-      {"commfuse-sim run --size experts=3", "--size: no schedule has a dimension 'experts'; leave it out"},
+      {"commfuse-sim run --schedule doubling --size qkv=3", "--size: the model gives the size of 'qkv'; remove it"},
+      {"commfuse-sim run --size experts=3", "--size: no schedule has a dimension 'experts'; remove it"},
       {"commfuse-sim run --schedule doubling --size experts",
-       "--size: 'experts' is no dimension with its elements; write one as in experts=64, up to 1G"},
+       "--size: 'experts' is not a dimension with its elements; write one as in experts=64, up to 1G"},
       {"commfuse-sim run --schedule doubling --size experts=0",
-       "--size: 'experts=0' is no dimension with its elements; write one as in experts=64, up to 1G"},
+       "--size: 'experts=0' is not a dimension with its elements; write one as in experts=64, up to 1G"},
       {"commfuse-sim run --schedule doubling --size a=1 --size a=2", "--size: 'a' is given twice; keep one of them"},
       {"commfuse-sim schedule show doubling --ranks 4",
-       "--ranks chooses among generated schedules; leave it out, or the file"},
+       "--ranks chooses among generated schedules; remove it, or the file"},
       {"commfuse-validate check doubling --ranks 4",
-       "--ranks chooses among generated schedules; leave it out, or the file"},
+       "--ranks chooses among generated schedules; remove it, or the file"},
       {"commfuse-validate check absent.yaml",
        "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
   };

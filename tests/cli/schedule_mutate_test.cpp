@@ -91,11 +91,11 @@ TEST(ScheduleMutate, ASurvivorIsListedAndExitsWith4) {
 
 TEST(ScheduleMutate, MistakesOfTheUserExitWith2) {
   const std::pair<const char*, const char*> mistakes[] = {
-      {"--list som", "--list: 'som' is no list; known lists: none, equivalent, survived, all"},
-      {"-o csv", "--output: 'csv' is no format; known formats: table, json"},
+      {"--list som", "--list: unknown list 'som'; known lists: none, equivalent, survived, all"},
+      {"-o csv", "--output: unknown format 'csv'; known formats: table, json"},
       {"absent.yaml", "absent.yaml: this file cannot be read; give the path of a schedule in YAML"},
-      {"doubling --ranks 4", "--ranks chooses among generated schedules; leave it out, or the file"},
-      {"--strategy serail", "--strategy: 'serail' is no strategy; did you mean 'serial'?"},
+      {"doubling --ranks 4", "--ranks chooses among generated schedules; remove it, or the file"},
+      {"--strategy serail", "--strategy: unknown strategy 'serail'; did you mean 'serial'?"},
   };
   for (const auto& [arguments, message] : mistakes) {
     const Outcome outcome = run_program(std::string("commfuse-sim schedule mutate ") + arguments);

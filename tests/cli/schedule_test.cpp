@@ -128,7 +128,7 @@ TEST(CommfuseSimSchedule, MistakesOfTheUserExitWith2) {
   EXPECT_EQ(absent.code, 2);
   EXPECT_EQ(absent.err, "no-such.yaml: this file cannot be read; give the path of a schedule in YAML\n");
   EXPECT_EQ(run_program("commfuse-sim schedule check --strategy serail").err,
-            "--strategy: 'serail' is no strategy; did you mean 'serial'?\n");
+            "--strategy: unknown strategy 'serail'; did you mean 'serial'?\n");
   EXPECT_EQ(run_program("commfuse-sim schedule shwo").err, "unknown command 'shwo'; did you mean 'show'?\n");
 }
 

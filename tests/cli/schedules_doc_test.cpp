@@ -67,7 +67,7 @@ TEST(SchedulesPage, ShowsTheMessagesOfMistakes) {
   const OwnFolder folder;
   const std::string page = with_messages(contents_of(page_path));
   expect_same(page_path, page);
-  EXPECT_EQ(page.find("proved: matched"), page.rfind("proved: matched")) << "a change that is no mistake";
+  EXPECT_EQ(page.find("proved: matched"), page.rfind("proved: matched")) << "a change that is not a mistake";
 }
 
 TEST(SchedulesPage, TheExampleHasAboutTwentyLinesWithoutItsComments) {

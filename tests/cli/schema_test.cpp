@@ -67,7 +67,7 @@ TEST(Schema, EveryKindOfFileThatIsShippedIsKnown) {
 }
 
 TEST(Schema, AKindThatIsNotThereIsSaid) {
-  EXPECT_EQ(run_program("commfuse-sim schema sweeps").err, "KIND: 'sweeps' is no kind; did you mean 'sweep'?\n");
+  EXPECT_EQ(run_program("commfuse-sim schema sweeps").err, "KIND: unknown kind 'sweeps'; did you mean 'sweep'?\n");
 }
 
 }  // namespace

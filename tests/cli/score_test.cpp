@@ -71,7 +71,7 @@ TEST_F(ScoreCommand, AGateThatNothingComesToIsAMistake) {
   const std::string path = write("good.csv", good);
   const Outcome nan = run_program("commfuse-sim score --max-median nan --data " + path);
   EXPECT_EQ(nan.code, 2);
-  EXPECT_EQ(nan.err, "--max-median: nan is no number of percent; write one, as in 8\n");
+  EXPECT_EQ(nan.err, "--max-median: nan is not a percentage; write one, as in 8\n");
   EXPECT_EQ(run_program("commfuse-sim score --max-p90 nan --data " + path).code, 2);
   const Outcome kind = run_program("commfuse-sim score --kind attention --max-median 1 --data " + path);
   EXPECT_EQ(kind.code, 2);

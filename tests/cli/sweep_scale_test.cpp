@@ -157,7 +157,7 @@ TEST_F(SweepScale, MergeLeavesAloneWhatIsNotItsOwnAndSaysWhatCanBeDone) {
   std::ofstream("other/settings.yaml") << "of another";
   refused("other", "FOLDER: 'other' holds the results of another sweep" + remedy);
   std::ofstream("all/results.sqlite") << "years of work";
-  refused("all", "all/results.sqlite is no result store of commfuse; choose another file or folder\n");
+  refused("all", "all/results.sqlite is not a result store of commfuse; choose another file or folder\n");
   EXPECT_EQ(contents_of("all/results.sqlite"), "years of work");
 }
 
@@ -219,7 +219,7 @@ TEST_F(SweepScale, ADamagedStoreIsSaidAndAForeignOneLeftAlone) {
   std::ofstream("out/results.sqlite", std::ios::binary) << "years of work, and no database at all";
   const Outcome foreign = run_program(sweep("out", "--force"));
   EXPECT_NE(foreign.code, 0);
-  EXPECT_EQ(foreign.err, "out/results.sqlite is no result store of commfuse; choose another file or folder\n");
+  EXPECT_EQ(foreign.err, "out/results.sqlite is not a result store of commfuse; choose another file or folder\n");
   EXPECT_EQ(contents_of("out/results.sqlite"), "years of work, and no database at all");
 }
 

@@ -141,7 +141,7 @@ TEST_F(SweepTest, ClashingSettingsAreARowToo) {
   const json rows = json::parse(outcome.out);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(rows[0].at("reason"),
-            "strategy.slices is 4, but strategy serial does not use it; leave it out or add a strategy that does");
+            "strategy.slices is 4, but strategy serial does not use it; remove it or add a strategy that does");
   EXPECT_EQ(rows[1].at("status"), "ok");
 }
 
@@ -258,7 +258,7 @@ TEST_F(SweepTest, WhatALinkInItsFolderLeadsToStaysAsItWas) {
 TEST_F(SweepTest, SettingsThatAreNoPlainFileAreRefused) {
   fs::create_directories(path("out"));
   const std::string sentence =
-      "--out: " + path("out/settings.yaml") + " is no plain file; remove it, or choose another folder\n";
+      "--out: " + path("out/settings.yaml") + " is not a plain file; remove it, or choose another folder\n";
   for (const char* made : {"ln -s /dev/zero", "mkfifo"}) {
     ASSERT_EQ(run_program(std::string(made) + " " + path("out/settings.yaml")).code, 0);
     for (const char* force : {"", "--force"}) {
@@ -310,7 +310,8 @@ TEST_F(SweepTest, AFolderThatCannotBeMadeIsRefusedBeforeAnythingRuns) {
   std::ofstream(path("plain")) << "x";
   const Outcome outcome = run_program("commfuse-sim sweep " + file(small) + " --out " + path("plain") + "/out");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_NE(outcome.err.find("cannot be made: " + path("plain") + " is no folder; choose another"), std::string::npos)
+  EXPECT_NE(outcome.err.find("cannot be made: " + path("plain") + " is not a folder; choose another"),
+            std::string::npos)
       << outcome.err;
 }
 
@@ -342,7 +343,7 @@ TEST_F(SweepTest, ProgressGoesToStderrAsAsked) {
   EXPECT_EQ(sweep(small, "--progress none").err, "");
   const Outcome wrong = sweep(small, "--progress fancy");
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_EQ(wrong.err, "--progress: 'fancy' is no form; known forms: auto, plain, json, none\n");
+  EXPECT_EQ(wrong.err, "--progress: unknown form 'fancy'; known forms: auto, plain, json, none\n");
 }
 
 TEST_F(SweepTest, AnInterruptKeepsWhatIsDoneAndExitsWith143AndTheSameCommandGoesOn) {

@@ -146,7 +146,7 @@ TEST(CommfuseSimTune, SaysWhatItMinimisedAndWhatTheOtherChoiceWouldCost) {
   }
   EXPECT_LE(result.at("tail_of_other_choice").at("p99_ms"), result.at("tail").at("p99_ms"));
   EXPECT_EQ(run_program(command + "--minimize p99 --jitter none").err,
-            "--minimize p99: jitter none has no percentiles; choose another --jitter, or leave it out\n");
+            "--minimize p99: jitter none has no percentiles; choose another --jitter, or remove it\n");
   EXPECT_EQ(run_program(command + "--minimize median").code, 2);
 }
 
@@ -168,7 +168,7 @@ TEST(CommfuseSimTune, OutOfMemoryIsAResultAndAWrongCountAMistake) {
   EXPECT_NE(full.out.find("Out of memory, whatever the plan"), std::string::npos) << full.out;
   const Outcome wrong = run_program("commfuse-sim tune --gpus many");
   EXPECT_EQ(wrong.code, 2);
-  EXPECT_NE(wrong.err.find("--gpus: 'many' is no whole number from 1 to 1M"), std::string::npos) << wrong.err;
+  EXPECT_NE(wrong.err.find("--gpus: 'many' is not a whole number from 1 to 1M"), std::string::npos) << wrong.err;
 }
 
 TEST(CommfuseSimTune, NamesTheNumberOfPartsOfAscendsOwnSlicingThere) {

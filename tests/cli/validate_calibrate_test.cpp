@@ -23,7 +23,7 @@ std::string refusal(const std::string& arguments) {
 }
 
 TEST(ValidateBench, FlagsThatMakeNoSenseAreRefused) {
-  EXPECT_NE(refusal("bench --ranks 0").find("--ranks: '0' is no whole number from 1 to 16"), std::string::npos);
+  EXPECT_NE(refusal("bench --ranks 0").find("--ranks: '0' is not a whole number from 1 to 16"), std::string::npos);
   EXPECT_NE(refusal("bench --dtype bf16,fp8").find("--dtype: there is no 'fp8' here"), std::string::npos);
   EXPECT_NE(refusal("bench --executor gpu").find("--executor"), std::string::npos);
   EXPECT_EQ(refusal("bench --link-latency 5us"),
@@ -34,15 +34,15 @@ TEST(ValidateCalibrate, NothingIsMeasuredForAFileThatCannotBeWritten) {
   const OwnFolder folder;
   std::ofstream("there.yaml") << "mine";
   EXPECT_NE(refusal("calibrate --out there.yaml").find("there.yaml is there already"), std::string::npos);
-  EXPECT_NE(refusal("calibrate --out 'My CPU.yaml'").find("is no name of a machine"), std::string::npos);
-  EXPECT_NE(refusal("calibrate --base h100-sxm --out mine.yaml").find("h100-sxm is no machine of the executor cpu"),
+  EXPECT_NE(refusal("calibrate --out 'My CPU.yaml'").find("is not a name of a machine"), std::string::npos);
+  EXPECT_NE(refusal("calibrate --base h100-sxm --out mine.yaml").find("h100-sxm is not a machine of the executor cpu"),
             std::string::npos);
 }
 
 TEST(ValidateLinks, FlagsThatMakeNoSenseAreRefused) {
-  EXPECT_NE(refusal("links --ranks 1").find("--ranks: '1' is no whole number from 2 to 16"), std::string::npos);
-  EXPECT_NE(refusal("links --bytes 100").find("--bytes: '100' is no multiple of 512 bytes"), std::string::npos);
-  EXPECT_NE(refusal("links --tolerance little").find("--tolerance: 'little' is no number"), std::string::npos);
+  EXPECT_NE(refusal("links --ranks 1").find("--ranks: '1' is not a whole number from 2 to 16"), std::string::npos);
+  EXPECT_NE(refusal("links --bytes 100").find("--bytes: '100' is not a multiple of 512 bytes"), std::string::npos);
+  EXPECT_NE(refusal("links --tolerance little").find("--tolerance: 'little' is not a percentage"), std::string::npos);
 }
 
 TEST(ValidateLinks, WhatIsOffInARecordIsNamedAndTheExitCodeSaysSo) {

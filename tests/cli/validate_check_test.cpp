@@ -125,7 +125,7 @@ TEST(ValidateCheck, UnknownWordsAreAnsweredWithWhatWasMeant) {
   EXPECT_EQ(refusal("--strategy serial,x"), "--strategy does not know 'x'; " + known);
   EXPECT_EQ(refusal("--strategy ''"), "--strategy does not know ''; " + known);
   EXPECT_EQ(refusal("--strategy all,serial"),
-            "--strategy: 'all' stands alone; write --strategy all, or leave it out\n");
+            "--strategy: 'all' cannot be combined with other values; write --strategy all\n");
   EXPECT_EQ(refusal("--scope mpl"), "--scope does not know 'mpl'; did you mean 'mlp'?\n");
   EXPECT_EQ(refusal("--dtype fp8"), "--dtype does not know 'fp8'; known dtypes: bf16, fp16, fp32\n");
   EXPECT_EQ(refusal("-o jsn"), "--output does not know 'jsn'; did you mean 'json'?\n");

@@ -39,7 +39,7 @@ TEST(ValidateGpu, FlagsOfAGpuAreRefusedElsewhere) {
   for (const char* command : {"run --device 1", "bench --view all-ranks", "check --device 0", "compare --nvls off"}) {
     const Outcome outcome = run_program(std::string("commfuse-validate ") + command);
     EXPECT_EQ(outcome.code, 2) << command;
-    EXPECT_NE(outcome.err.find("is of a GPU; add --executor cuda-virtual or --executor nccl"), std::string::npos)
+    EXPECT_NE(outcome.err.find("needs a GPU; add --executor cuda-virtual or --executor nccl"), std::string::npos)
         << outcome.err;
   }
 }
@@ -52,14 +52,14 @@ TEST(ValidateGpu, FlagsThatMakeNoSenseAreNamedBeforeAnythingIsLoaded) {
   };
   EXPECT_NE(refusal("--issue later").find("--issue"), std::string::npos);
   EXPECT_NE(refusal("--link bounce --link-bandwidth '1 GB/s'").find("leave out --link-bandwidth"), std::string::npos);
-  EXPECT_NE(refusal("--device x").find("--device: 'x' is no whole number"), std::string::npos);
+  EXPECT_NE(refusal("--device x").find("--device: 'x' is not a whole number"), std::string::npos);
   EXPECT_EQ(refusal("--partition 0"),
-            "--partition: '0' is no whole number from 1 to 1024; write one, as in --partition 1\n");
+            "--partition: '0' is not a whole number from 1 to 1024; write one, as in --partition 1\n");
   EXPECT_EQ(refusal("--nccl-p2p-channels many"),
-            "--nccl-p2p-channels: 'many' is no whole number from 1 to 64; write one, as in --nccl-p2p-channels 1\n");
+            "--nccl-p2p-channels: 'many' is not a whole number from 1 to 64; write one, as in --nccl-p2p-channels 1\n");
   EXPECT_EQ(refusal("--attention-by flash"),
-            "--attention-by: 'flash' is no kernel; known kernels: auto, cudnn, cublaslt\n");
-  EXPECT_EQ(refusal("--nccl-register yes"), "--nccl-register: 'yes' is no value; known values: on, off\n");
+            "--attention-by: unknown kernel 'flash'; known kernels: auto, cudnn, cublaslt\n");
+  EXPECT_EQ(refusal("--nccl-register yes"), "--nccl-register: unknown value 'yes'; known values: on, off\n");
   EXPECT_NE(refusal("--compute emulated").find("a GPU does the real thing"), std::string::npos);
   EXPECT_EQ(run_program("commfuse-validate probe --stage lunch").code, 2);
 }

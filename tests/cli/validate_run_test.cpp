@@ -117,14 +117,14 @@ TEST(ValidateRun, WithSpansTheOpsOfARealRunAreRowsToFit) {
 }
 
 TEST(ValidateRun, RefusesWhatMakesNoSense) {
-  EXPECT_EQ(refusal("run --executor gpu"), "--executor: 'gpu' is no executor; did you mean 'cpu'?\n");
+  EXPECT_EQ(refusal("run --executor gpu"), "--executor: unknown executor 'gpu'; did you mean 'cpu'?\n");
   EXPECT_EQ(refusal("run --iterations none"),
-            "--iterations: 'none' is no whole number from 1 to 1000000; write one, as in --iterations 25\n");
-  EXPECT_EQ(refusal("run --dilation 0"), "--dilation: '0' is no number from 1 to 1000000; write one, or auto\n");
+            "--iterations: 'none' is not a whole number from 1 to 1000000; write one, as in --iterations 25\n");
+  EXPECT_EQ(refusal("run --dilation 0"), "--dilation: '0' is not a number from 1 to 1000000; write one, or auto\n");
   EXPECT_EQ(refusal("run --link-bandwidth '1 GB/s'"),
             "--link-bandwidth and --link-latency are of real links; add --compute real, or leave them out\n");
   EXPECT_EQ(refusal("run --compute real --link-bandwidth fast"),
-            "--link-bandwidth: 'fast' is no bandwidth; write a number and a unit, as in '2 GB/s'\n");
+            "--link-bandwidth: 'fast' is not a bandwidth; write a number and a unit, as in '2 GB/s'\n");
   EXPECT_EQ(refusal("run --set jitter=default"),
             "measured times vary by themselves: jitter and faults have to be none, and interference static or none\n");
   EXPECT_EQ(refusal("compare nowhere.json"),
@@ -155,7 +155,7 @@ TEST(ValidateRun, ARecordOfAnotherScheduleIsRefused) {
             "other.json: serial is another schedule now than when it was measured; measure again\n");
   record.runs[0].strategy = "fastest";
   std::ofstream("unknown.json") << to_json(record);
-  EXPECT_EQ(refusal("compare unknown.json"), "unknown.json: there is no strategy 'fastest'; measure again\n");
+  EXPECT_EQ(refusal("compare unknown.json"), "unknown.json: unknown strategy 'fastest'; measure again\n");
   record.runs[0].strategy = "commfuse";
   record.runs[0].options = {{"form", "square"}};
   std::ofstream("option.json") << to_json(record);

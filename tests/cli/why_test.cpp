@@ -34,7 +34,7 @@ TEST(CommfuseSimWhy, ANumberOfParametersIsAWholeOne) {
   for (const std::string most : {"-1", "1.5", "many"}) {
     const Outcome outcome = run_program("commfuse-sim why --seq 2K --ranks 2 --most " + most);
     EXPECT_EQ(outcome.code, 2);
-    EXPECT_EQ(outcome.err, "--most: '" + most + "' is no number of parameters; write a whole number from 0 on\n");
+    EXPECT_EQ(outcome.err, "--most: '" + most + "' is not a number of parameters; write a whole number from 0 on\n");
   }
 }
 

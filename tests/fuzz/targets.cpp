@@ -105,7 +105,7 @@ void megatron(std::string_view bytes) {
 void nccl_tests(std::string_view bytes) {
   tolerate([&] {
     for (const NcclTestsRow& row : read_nccl_tests(bytes, "input.txt").rows) {
-      check(row.bytes > 0 && row.time_us > 0.0, "what is no measurement is left out");
+      check(row.bytes > 0 && row.time_us > 0.0, "what is not a measurement is left out");
     }
   });
 }

@@ -11,6 +11,7 @@
 
 #include "model/build_info.h"
 #include "tests/house/house_rules.h"
+#include "tests/house/retired_phrases.h"
 
 namespace commfuse::house {
 namespace {
@@ -228,6 +229,21 @@ TEST(House, EveryFolderSaysWhatLivesThere) {
                                                          "model/cost/README.md:3: there is no 'gemm.h' in model/cost",
                                                          "model/cost/README.md:3: there is no 'units.h' in model/cost",
                                                          "model/cost/README.md:4: there is no 'model/cost.h'"}));
+}
+
+TEST(House, TextForUsersHasNoRetiredPhrases) { EXPECT_EQ(retired_phrases(COMMFUSE_SOURCE_DIR), Sentences{}); }
+
+TEST(House, ARetiredPhraseIsFoundInLiteralsAndPagesAlone) {
+  const Tree tree;
+  tree.write("sim/a.cpp",
+             "// leave it out\nthrow \"x \\\" leave it out\";  // leave it out\nleave it out(\"a\", b, \"c\");\n");
+  tree.write("README.md", "fine\nthe page of a plan\n");
+  tree.write("docs/a.md", "`leans_on` says what it leans on\n");
+  tree.write("docs/decisions/0001.md", "is played\n");
+  tree.write("tests/b.cpp", "\"is played\"\n");
+  EXPECT_EQ(retired_phrases(tree.root()),
+            (Sentences{"sim/a.cpp:2: 'leave it out' is retired; write 'remove it'",
+                       "README.md:2: 'the page of a plan' is retired; write 'plan report'"}));
 }
 
 TEST(BuildInfo, SaysWhatThisBinaryIs) {

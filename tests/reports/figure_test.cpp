@@ -235,7 +235,7 @@ TEST(Svg, TextIsEscapedAndBrokenBytesAreReplaced) {
   EXPECT_EQ(escaped("<a href=\"x\">&'"), "&lt;a href=&quot;x&quot;&gt;&amp;&#39;");
   EXPECT_EQ(escaped("\u00b5s \u2212 \xf0\x9f\x98\x80"), "\u00b5s \u2212 \xf0\x9f\x98\x80");
   EXPECT_EQ(escaped("a\x01\xff\xc3("), "a\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd(");
-  EXPECT_EQ(escaped("\xed\xa0\x80").find('\xed'), std::string::npos) << "a lone surrogate is no character";
+  EXPECT_EQ(escaped("\xed\xa0\x80").find('\xed'), std::string::npos) << "a lone surrogate is not a character";
   EXPECT_EQ(escaped("\xc0\xbc").find('\xc0'), std::string::npos) << "an overlong '<' is no character";
   Figure figure;
   figure.id = "f";

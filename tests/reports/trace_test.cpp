@@ -410,7 +410,7 @@ TEST_F(TraceFiles, AFolderOrAFileInPlaceOfAFolderIsTheUsersMistake) {
   atomic_write(folder_ / "file", "text");
   EXPECT_EQ(message_of<ConfigError>(folder_ / "file" / "trace.json"),
             (folder_ / "file" / "trace.json").string() + " cannot be written: " + (folder_ / "file").string() +
-                " is no folder; choose another path");
+                " is not a folder; choose another path");
 }
 
 TEST_F(TraceFiles, AFolderWithoutPermissionIsTheUsersMistake) {

@@ -46,7 +46,7 @@ int run(const CalibrateRequest& request, Launch& launch) {
   }
   if (!where.gpu && base.executor != "cpu") {
     throw ConfigError(
-        fmt::format("--base: {} is no machine of the executor cpu; leave it out, or extend cpu", request.base));
+        fmt::format("--base: {} is not a machine of the executor cpu; remove it, or extend cpu", request.base));
   }
   if (where.gpu && !base.executor.empty()) {
     throw ConfigError(

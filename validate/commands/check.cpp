@@ -80,7 +80,7 @@ std::vector<std::size_t> chosen(std::string_view flag, std::string_view list, st
   for (const std::string_view word : split_list(list)) {
     const std::size_t place = chosen_one(flag, word, known, what);
     if (place == names.size()) {
-      throw ConfigError(fmt::format("{}: 'all' stands alone; write {} all, or leave it out", flag, flag));
+      throw ConfigError(fmt::format("{}: 'all' cannot be combined with other values; write {} all", flag, flag));
     }
     if (std::ranges::find(places, place) == places.end()) {
       places.push_back(place);
@@ -143,7 +143,7 @@ std::uint64_t seed_of(std::string_view flag, const std::string& text, std::int64
 std::chrono::nanoseconds patience_of(const CheckRequest& request) {
   const std::optional<Duration> patience = parse_duration(request.patience);
   if (!patience || *patience <= Duration{}) {
-    throw ConfigError(fmt::format("--patience: {} is no time to wait; write a number and a unit, as in '60 s'",
+    throw ConfigError(fmt::format("--patience: {} is not a time to wait; write a number and a unit, as in '60 s'",
                                   in_quotes(request.patience)));
   }
   return stretched(*patience, 1.0);
@@ -293,7 +293,7 @@ int run(const CheckRequest& request) {
 /// On every process: those that a schedule has no rank for pass it over.
 int run_on_processes(const CheckRequest& request, Crew& crew) {
   if (!request.limit.empty()) {
-    throw ConfigError("--limit is for checks in one process; leave it out where ranks are processes");
+    throw ConfigError("--limit is for checks in one process; remove it where ranks are processes");
   }
   const std::vector<CheckPoint> points = all_points_of(request);
   const int ranks = std::ranges::max(points, {}, &CheckPoint::ranks).ranks;
@@ -348,7 +348,7 @@ int run_here(CheckRequest request, Launch& launch) {
 void require_no_choice(const CLI::App& command, const CheckRequest& request) {
   for (const char* flag : {"--strategy", "--ranks", "--scope", "--dtype"}) {
     if (!request.files.empty() && command.count(flag) > 0) {
-      throw ConfigError(fmt::format("{} chooses among generated schedules; leave it out, or the file", flag));
+      throw ConfigError(fmt::format("{} chooses among generated schedules; remove it, or the file", flag));
     }
   }
 }

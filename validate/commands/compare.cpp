@@ -127,7 +127,7 @@ std::optional<double> limit_of(const CompareRequest& request) {
   const std::optional<double> percent = parse_number(request.limit);
   if (!percent || *percent < 0.0) {
     throw ConfigError(
-        fmt::format("--limit: {} is no number of percent; write one, as in --limit 5", in_quotes(request.limit)));
+        fmt::format("--limit: {} is not a percentage; write one, as in --limit 5", in_quotes(request.limit)));
   }
   return *percent / 100.0;
 }

@@ -51,7 +51,7 @@ Value chosen(std::string_view flag, const std::string& word,
 int whole_number(std::string_view flag, const std::string& text, std::int64_t least, std::int64_t most) {
   const std::optional<std::int64_t> number = parse_integer(text);
   if (!number || *number < least || *number > most) {
-    throw ConfigError(fmt::format("{}: {} is no whole number from {} to {}; write one, as in {} {}", flag,
+    throw ConfigError(fmt::format("{}: {} is not a whole number from {} to {}; write one, as in {} {}", flag,
                                   in_quotes(text), least, most, flag, least));
   }
   return static_cast<int>(*number);
@@ -201,7 +201,7 @@ void require_fitting_gpu_flags(const CLI::App& command, const std::string& execu
   for (const char* flag : all_flags) {
     if (command.get_option_no_throw(flag) != nullptr && command.count(flag) > 0) {
       throw ConfigError(
-          fmt::format("{} is of a GPU; add --executor cuda-virtual or --executor nccl, or leave it out", flag));
+          fmt::format("{} needs a GPU; add --executor cuda-virtual or --executor nccl, or remove it", flag));
     }
   }
 }

@@ -43,7 +43,7 @@ constexpr std::int64_t largest = std::int64_t{256} << 20U;
 double tolerance_of(const LinksRequest& request) {
   const std::optional<double> percent = parse_number(request.tolerance);
   if (!percent || *percent < 0.0) {
-    throw ConfigError(fmt::format("--tolerance: {} is no number of percent; write one, as in --tolerance 25",
+    throw ConfigError(fmt::format("--tolerance: {} is not a percentage; write one, as in --tolerance 25",
                                   in_quotes(request.tolerance)));
   }
   return *percent / 100.0;
@@ -54,7 +54,7 @@ std::vector<Bytes> sizes_of(const LinksRequest& request) {
   for (const std::string_view word : split_list(request.sizes)) {
     const std::optional<Bytes> size = parse_size(word);
     if (!size || size->count < row || size->count > largest || size->count % row != 0) {
-      throw ConfigError(fmt::format("--bytes: {} is no multiple of {} bytes up to 256 MiB; write one, as in '4 MiB'",
+      throw ConfigError(fmt::format("--bytes: {} is not a multiple of {} bytes up to 256 MiB; write one, as in '4 MiB'",
                                     in_quotes(word), row));
     }
     if (std::ranges::find(sizes, *size) == sizes.end()) {

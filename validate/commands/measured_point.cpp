@@ -41,7 +41,7 @@ int count_of(std::string_view flag, const std::string& text, int least) {
   constexpr int most = 1'000'000;
   const std::optional<std::int64_t> count = parse_integer(text);
   if (!count || *count < least || *count > most) {
-    throw ConfigError(fmt::format("{}: {} is no whole number from {} to {}; write one, as in {} 25", flag,
+    throw ConfigError(fmt::format("{}: {} is not a whole number from {} to {}; write one, as in {} 25", flag,
                                   in_quotes(text), least, most, flag));
   }
   return static_cast<int>(*count);
@@ -82,7 +82,7 @@ double dilation_of(const MeasureArguments& arguments, std::span<const Prediction
   }
   const std::optional<double> dilation = parse_number(arguments.dilation);
   if (!dilation || !(*dilation >= 1.0 && *dilation <= 1e6)) {
-    throw ConfigError(fmt::format("--dilation: {} is no number from 1 to 1000000; write one, or auto",
+    throw ConfigError(fmt::format("--dilation: {} is not a number from 1 to 1000000; write one, or auto",
                                   in_quotes(arguments.dilation)));
   }
   return *dilation;
@@ -228,7 +228,7 @@ std::vector<Prediction> PredictedPoint::asked_for() {
 Prediction PredictedPoint::recorded(const MeasuredRun& run, const std::string& path) {
   const Strategy* strategy = find_strategy(run.strategy);
   if (strategy == nullptr) {
-    throw ConfigError(fmt::format("{}: there is no strategy {}; measure again", path, in_quotes(run.strategy)));
+    throw ConfigError(fmt::format("{}: unknown strategy {}; measure again", path, in_quotes(run.strategy)));
   }
   StrategyOptions options{.dtype = point_.dtype};
   for (const auto& [name, value] : run.options) {

@@ -35,7 +35,7 @@ std::optional<Pace> pace_of(const PaceArguments& arguments) {
   }
   const std::optional<Duration> latency = parse_duration(arguments.latency.empty() ? "0 us" : arguments.latency);
   if (!latency) {
-    throw ConfigError(fmt::format("--link-latency: {} is no duration; write a number and a unit, as in '5 us'",
+    throw ConfigError(fmt::format("--link-latency: {} is not a duration; write a number and a unit, as in '5 us'",
                                   in_quotes(arguments.latency)));
   }
   if (*latency > longest_latency) {
@@ -48,7 +48,7 @@ std::optional<Pace> pace_of(const PaceArguments& arguments) {
   }
   const std::optional<BytesPerSecond> bandwidth = parse_bandwidth(arguments.bandwidth);
   if (!bandwidth) {
-    throw ConfigError(fmt::format("--link-bandwidth: {} is no bandwidth; write a number and a unit, as in '2 GB/s'",
+    throw ConfigError(fmt::format("--link-bandwidth: {} is not a bandwidth; write a number and a unit, as in '2 GB/s'",
                                   in_quotes(arguments.bandwidth)));
   }
   if (*bandwidth < slowest || *bandwidth > fastest) {

@@ -58,11 +58,11 @@ std::string begun(const std::string& path) {
     return probe_header();
   }
   if (!std::filesystem::is_regular_file(path)) {
-    throw ConfigError(fmt::format("{}: it is no plain file; give another --out", path));
+    throw ConfigError(fmt::format("{}: it is not a plain file; give another --out", path));
   }
   std::string text = read_file(path, largest_answer);
   if (!text.starts_with(probe_header()) || text.size() > largest_answer) {
-    throw ConfigError(fmt::format("{}:1:1: this is no file of commfuse-validate probe; give another --out", path));
+    throw ConfigError(fmt::format("{}:1:1: this is not a file of commfuse-validate probe; give another --out", path));
   }
   return text;
 }

@@ -102,7 +102,7 @@ std::string unfit_for_fusing(const AttentionPiece& piece) {
   constexpr std::int64_t vector = 8;  // elements that are loaded at once: 16 bytes
   const AttentionPieceShape& shape = piece.shape;
   if ((shape.dtype != DType::bf16 && shape.dtype != DType::fp16) || shape.out_dtype != shape.dtype) {
-    return fmt::format("{} is no dtype of its fused attention", name_of(shape.dtype));
+    return fmt::format("{} is not a dtype of its fused attention", name_of(shape.dtype));
   }
   if (shape.causal && piece.first_position + shape.queries != shape.keys) {
     return "the last query does not stand at the last key";

@@ -178,7 +178,7 @@ TEST_F(CatalogueTest, what_may_be_json_is_a_path_when_it_ends_so) {
 TEST_F(CatalogueTest, a_config_folder_that_is_none_is_refused) {
   setenv("COMMFUSE_CONFIG_DIR", "/nowhere", 1);
   EXPECT_EQ(refusal([] { load_model("llama-3.1-70b"); }),
-            "COMMFUSE_CONFIG_DIR is '/nowhere', which is no folder; set it to the folder that holds models/ and "
+            "COMMFUSE_CONFIG_DIR is '/nowhere', which is not a folder; set it to the folder that holds models/ and "
             "hardware/, or "
             "unset it");
 }

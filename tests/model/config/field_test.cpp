@@ -84,29 +84,29 @@ TEST_F(FieldTest, CountsAreWholeNumbers) {
 }
 
 TEST_F(FieldTest, WordsAreAnsweredWithTheNearestOrAll) {
-  EXPECT_EQ(refusal("dtype", "bf61"), "'bf61' is no dtype; did you mean 'bf16'?");
-  EXPECT_EQ(refusal("dtype", "int4"), "'int4' is no dtype; known dtypes: bf16, fp16, fp32, fp8");
-  EXPECT_EQ(refusal("scope", "mpl"), "'mpl' is no scope; did you mean 'mlp'?");
-  EXPECT_EQ(refusal("strategy.variants", "x"), "'x' is no choice; known choices: best, all");
-  EXPECT_EQ(refusal("strategy.form", "x"), "'x' is no form; known forms: ring, direct");
-  EXPECT_EQ(refusal("strategy.add_lane", "comm"), "'comm' is no lane for adds; known lanes: compute, aux");
-  EXPECT_EQ(refusal("interference", "x"), "'x' is no choice; known choices: static, dynamic, none");
-  EXPECT_EQ(refusal("launch", "x"), "'x' is no choice; known choices: stream, graph");
-  EXPECT_EQ(refusal("attention_kernel", "x"), "'x' is no choice; known choices: fused, unfused");
-  EXPECT_EQ(refusal("evaluator", "x"), "'x' is no evaluator; known evaluators: auto, replay, engine");
-  EXPECT_EQ(refusal("dtype", ""), "'' is no dtype; known dtypes: bf16, fp16, fp32, fp8");
+  EXPECT_EQ(refusal("dtype", "bf61"), "unknown dtype 'bf61'; did you mean 'bf16'?");
+  EXPECT_EQ(refusal("dtype", "int4"), "unknown dtype 'int4'; known dtypes: bf16, fp16, fp32, fp8");
+  EXPECT_EQ(refusal("scope", "mpl"), "unknown scope 'mpl'; did you mean 'mlp'?");
+  EXPECT_EQ(refusal("strategy.variants", "x"), "unknown choice 'x'; known choices: best, all");
+  EXPECT_EQ(refusal("strategy.form", "x"), "unknown form 'x'; known forms: ring, direct");
+  EXPECT_EQ(refusal("strategy.add_lane", "comm"), "unknown lane for adds 'comm'; known lanes: compute, aux");
+  EXPECT_EQ(refusal("interference", "x"), "unknown choice 'x'; known choices: static, dynamic, none");
+  EXPECT_EQ(refusal("launch", "x"), "unknown choice 'x'; known choices: stream, graph");
+  EXPECT_EQ(refusal("attention_kernel", "x"), "unknown choice 'x'; known choices: fused, unfused");
+  EXPECT_EQ(refusal("evaluator", "x"), "unknown evaluator 'x'; known evaluators: auto, replay, engine");
+  EXPECT_EQ(refusal("dtype", ""), "unknown dtype ''; known dtypes: bf16, fp16, fp32, fp8");
 }
 
 TEST_F(FieldTest, StrategiesAreAListWithoutRepetition) {
   EXPECT_EQ(refusal("strategy.name", "sliced,commfuse"), "accepted");
-  EXPECT_EQ(refusal("strategy.name", "sliced,comfuse"), "'comfuse' is no strategy; did you mean 'commfuse'?");
+  EXPECT_EQ(refusal("strategy.name", "sliced,comfuse"), "unknown strategy 'comfuse'; did you mean 'commfuse'?");
   const std::string known =
       "known strategies: all, serial, sliced, looped_einsum, async_tp, ring_exchange, tokenweave, commfuse, "
       "fused_kernel";
-  EXPECT_EQ(refusal("strategy.name", "nccl"), "'nccl' is no strategy; " + known);
+  EXPECT_EQ(refusal("strategy.name", "nccl"), "unknown strategy 'nccl'; " + known);
   EXPECT_EQ(refusal("strategy.name", "sliced,sliced"), "'sliced' is given twice; keep one of them");
-  EXPECT_EQ(refusal("strategy.name", "sliced,all"), "'all' stands alone; write it alone, or leave it out");
-  EXPECT_EQ(refusal("strategy.name", "sliced,"), "'' is no strategy; " + known);
+  EXPECT_EQ(refusal("strategy.name", "sliced,all"), "'all' cannot be combined with other values; write it alone");
+  EXPECT_EQ(refusal("strategy.name", "sliced,"), "unknown strategy ''; " + known);
 }
 
 TEST_F(FieldTest, NamesAreOfACatalogueOrPathsThatCanBeRead) {

@@ -158,7 +158,7 @@ TEST_F(LoadMachineTest, impossible_wires_are_refused_where_they_are_written) {
   const std::string box = "hardware/pcie-rtx-pro-6000.yaml";
   const auto place = [&](const std::string& line) { return "machine.yaml:" + std::to_string(line_of(box, line)); };
   EXPECT_EQ(refusal(mesh, "kind: full_mesh", "kind: torus"),
-            "machine.yaml:73:9: 'torus' is no topology; choose nvswitch, full_mesh, pcie_tree or ring");
+            "machine.yaml:73:9: unknown topology 'torus'; choose nvswitch, full_mesh, pcie_tree or ring");
   EXPECT_EQ(refusal(mesh, "    rate: {value: 18.5 GB/s", "    rate: {value: 78 GB/s"),
             "machine.yaml:55:11: 78 GB/s is more than one wire of the mesh has, 28 GB/s (nominal_rate over 7 peers); "
             "write what a single peer gets");
@@ -248,7 +248,7 @@ TEST_F(LoadMachineTest, mistakes_about_kernels_among_nodes_are_found_where_they_
   };
   EXPECT_EQ(refused("    1:\n", "    8:\n"),
             "a100-100g-x2 has 8 GPUs a node; groups are of fewer, all of them are collective");
-  EXPECT_EQ(refused("    1:\n", "    one:\n"), "'one' is no number of GPUs of a node; write as in 4");
+  EXPECT_EQ(refused("    1:\n", "    one:\n"), "'one' is not a number of GPUs of a node; write as in 4");
   EXPECT_EQ(refused("      ll128_across: false", "      ll128_across: perhaps").substr(0, 9), "'perhaps'");
 }
 
@@ -429,7 +429,7 @@ TEST_F(LoadMachineTest, rails_need_the_rate_of_a_leaf) {
             "machine.yaml:9:3: missing key 'leaf_rate' in 'network'; add it, as in \"leaf_rate: {value: 450 GB/s, "
             "provenance: 'prior: why'}\"");
   EXPECT_EQ(refusal(cluster, "nics_per_node: 8\n", "nics_per_node: 8\n  fabric: railways\n"),
-            "machine.yaml:11:11: 'railways' is no fabric; choose one_switch or rails");
+            "machine.yaml:11:11: unknown fabric 'railways'; choose one_switch or rails");
   EXPECT_EQ(refusal(changed(cluster, "nics_per_node: 8\n", "nics_per_node: 8\n  leaf_rate: 1\n")),
             "machine.yaml:11:3: unknown key 'leaf_rate'; known keys: name, nominal_rate, peer, collective, "
             "nics_per_node, hop_latency, fabric, groups");

@@ -142,7 +142,7 @@ TEST_F(YamlReader, counts_are_whole_and_in_range) {
 TEST_F(YamlReader, maps_and_values_do_not_stand_for_each_other) {
   EXPECT_EQ(mistakes("layers: {a: 1}\nlink: fast\n"),
             "a.yaml:1:9: 'layers' is a map; write one value, as in \"layers: 8\"\n"
-            "a.yaml:2:7: 'link' is no map; write fields below it, as in \"link: {key: value}\"");
+            "a.yaml:2:7: 'link' is not a map; write fields below it, as in \"link: {key: value}\"");
   EXPECT_EQ(mistakes("layers: [1, 2]\nlink: {latency: 5 us, rate: 450 GB/s}\n"),
             "a.yaml:1:9: 'layers' is a list; write one value, as in \"layers: 8\"");
 }
@@ -154,7 +154,7 @@ TEST_F(YamlReader, parameters_say_where_they_come_from) {
             "a.yaml:4:10: missing key 'provenance' in 'extra.share'; add it, as in \"provenance: 'prior: why'\"");
   EXPECT_EQ(
       mistakes(extra("{value: 0.5, provenance: guess}")),
-      "a.yaml:4:35: 'guess' is no provenance; write prior, published, fitted or measured, then ': ' and the source");
+      "a.yaml:4:35: unknown provenance 'guess'; write prior, published, fitted or measured, then ': ' and the source");
   EXPECT_EQ(mistakes(extra("{value: 2, eror: 0.1, provenance: 'prior: why'}")),
             "a.yaml:4:18: 'value' is 2; choose 0 to 1\n"
             "a.yaml:4:21: unknown key 'eror'; did you mean 'error'?");
@@ -192,8 +192,8 @@ TEST_F(YamlReader, text_that_is_no_yaml_is_refused_at_its_place) {
 TEST_F(YamlReader, the_top_is_one_map) {
   EXPECT_EQ(mistakes(""), "a.yaml:1:1: the file is empty; write 'key: value' lines");
   EXPECT_EQ(mistakes("# nothing\n"), "a.yaml:1:1: the file is empty; write 'key: value' lines");
-  EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top of the file is no map; write 'key: value' lines");
-  EXPECT_EQ(mistakes("hello\n"), "a.yaml:1:1: the top of the file is no map; write 'key: value' lines");
+  EXPECT_EQ(mistakes("- 1\n- 2\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
+  EXPECT_EQ(mistakes("hello\n"), "a.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
   EXPECT_EQ(mistakes(good + "---\nlayers: 9\n"), "a.yaml:4:1: a second document begins; keep one document a file");
 }
 

@@ -87,10 +87,10 @@ TEST(NcclTests, bad_rows_are_named_and_the_rest_is_read) {
     mistakes += mistake.place + ": " + mistake.reason + "\n";
   }
   EXPECT_EQ(mistakes,
-            "line 11: the time is no number\n"
+            "line 11: the time is not a number\n"
             "line 12: the time is not above 0\n"
             "line 13: 7 elements were wrong\n"
-            "line 15: '1e3' is no size in bytes\n"
+            "line 15: '1e3' is not a size in bytes\n"
             "line 16: the row is cut off: 6 of 13 columns\n");
 }
 
@@ -117,9 +117,9 @@ TEST(NcclTests, json_gives_the_same_and_its_bad_rows_by_number) {
   EXPECT_FALSE(run.rows[1].in_place_time_us.has_value());
   ASSERT_EQ(run.mistakes.size(), 3U);
   EXPECT_EQ(run.mistakes[0].place, "results[1]");
-  EXPECT_EQ(run.mistakes[0].reason, "the time is no number");
+  EXPECT_EQ(run.mistakes[0].reason, "the time is not a number");
   EXPECT_EQ(run.mistakes[1].reason, "3 elements were wrong");
-  EXPECT_EQ(run.mistakes[2].reason, "the size is no number of bytes");
+  EXPECT_EQ(run.mistakes[2].reason, "the size is not a number of bytes");
 }
 
 TEST(NcclTests, a_host_that_is_no_name_counts_as_one_without) {
@@ -129,7 +129,7 @@ TEST(NcclTests, a_host_that_is_no_name_counts_as_one_without) {
 }
 
 TEST(NcclTests, broken_json_is_refused_with_its_place) {
-  constexpr auto no_json = ": is no JSON; give the whole file that nccl-tests -J wrote";
+  constexpr auto no_json = ": is not JSON; give the whole file that nccl-tests -J wrote";
   EXPECT_EQ(why("{\"results\": [\n  {x"), std::string("out.txt:2:4") + no_json);
   EXPECT_EQ(why("{\"results\": [\n"), std::string("out.txt:2:1") + no_json);
   EXPECT_EQ(why("{\"version\": 1e999}"),

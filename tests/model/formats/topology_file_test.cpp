@@ -108,7 +108,7 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
     return refusal(read_nccl_topology, with(text, from, to), {});
   };
   EXPECT_EQ(told("</system>", ""),
-            "a.txt:39:1: this is no XML (Start-end tags mismatch); let NCCL write the file, with "
+            "a.txt:39:1: this is not XML (Start-end tags mismatch); let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal(read_nccl_topology, "<graphs/>"),
             "a.txt:1:1: there is no <system>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
@@ -232,10 +232,10 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
   EXPECT_EQ(told("GPU2 SYS", "GPU1 SYS"), "a.txt:4:1: GPU1 has two rows; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(told("GPU2 SYS", "GPU3 SYS"),
             "a.txt:4:1: GPU3 is not in the first line; give what `nvidia-smi topo -m` prints");
-  EXPECT_EQ(told("NV2", "NV19"), "a.txt:2:8: 'NV19' is no number of NVLinks; a GPU has NV1 to NV18");
-  EXPECT_EQ(told("NV2", "NV-2"), "a.txt:2:8: 'NV-2' is no number of NVLinks; a GPU has NV1 to NV18");
+  EXPECT_EQ(told("NV2", "NV19"), "a.txt:2:8: 'NV19' is not a number of NVLinks; a GPU has NV1 to NV18");
+  EXPECT_EQ(told("NV2", "NV-2"), "a.txt:2:8: 'NV-2' is not a number of NVLinks; a GPU has NV1 to NV18");
   EXPECT_EQ(told("NV2", "XGMI"),
-            "a.txt:2:8: 'XGMI' is no connection; known are X, NV1 to NV18, PIX, PXB, PHB, NODE, SYS");
+            "a.txt:2:8: unknown connection 'XGMI'; known connections: X, NV1 to NV18, PIX, PXB, PHB, NODE, SYS");
   EXPECT_EQ(told("NV2", "NV4"),
             "a.txt:3:6: this is not what the row of GPU0 says about GPU1; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(told("PIX X\n", "PIX PIX\n"), "a.txt:4:14: GPU2 meets itself here; write X");

@@ -119,7 +119,7 @@ TEST(ScheduleTextMistakes, OfAttentionAndResiduals) {
       {"causal: true, in: [", "causal: true, positions: [\"-1\"], in: [",
        "ring.yaml:19:80: the keys are block rows 0 to 1, but these queries are -1 to 0; give all keys that they see"},
       {"causal: true, in: [", "causal: true, positions: [\"pt\"], in: [",
-       "ring.yaml:19:81: there is no axis 'pt'; did you mean 'tp'?"},
+       "ring.yaml:19:81: unknown axis 'pt'; did you mean 'tp'?"},
       {"in: [\"in\", \"in\"]", "in: [\"in\", \"in[0]\"]",
        "ring.yaml:19:73: the rows of the queries are tokens*2, but those of the keys only tokens*1; give all keys that "
        "the queries see"},
@@ -164,14 +164,14 @@ TEST(ScheduleTextMistakes, OfTheHead) {
        "ring.yaml:3:7: there is a single value where a map is expected; write key: value, or {} for none"},
       {"mesh: {tp: 4}", "mesh: {a: 1, b: 1, c: 1, d: 1}",
        "ring.yaml:3:7: a mesh has 1 to 3 axes, not 4; write them as in {node: 2, tp: 8}"},
-      {"mesh: {tp: 4}", "mesh: {tp: 0}", "ring.yaml:3:12: '0' is no whole number from 1 to 1048576; write one"},
+      {"mesh: {tp: 4}", "mesh: {tp: 0}", "ring.yaml:3:12: '0' is not a whole number from 1 to 1048576; write one"},
       {"mesh: {tp: 4}", "mesh: {tp: 1048577}",
-       "ring.yaml:3:12: '1048577' is no whole number from 1 to 1048576; write one"},
+       "ring.yaml:3:12: '1048577' is not a whole number from 1 to 1048576; write one"},
       {"mesh: {tp: 4}", "mesh: {node: 2048, tp: 1024}",
        "ring.yaml:3:7: the mesh has 2097152 ranks; choose at most 1048576"},
       {"mesh: {tp: 4}", "mesh: {t-p: 4}",
-       "ring.yaml:3:8: 't-p' is no name; write letters, digits, '_' and '.', a letter first, at most 100"},
-      {"mesh: {tp: 4}", "mesh: {tp: 04}", "ring.yaml:3:12: '04' is no whole number from 1 to 1048576; write one"},
+       "ring.yaml:3:8: 't-p' is not a name; write letters, digits, '_' and '.', a letter first, at most 100"},
+      {"mesh: {tp: 4}", "mesh: {tp: 04}", "ring.yaml:3:12: '04' is not a whole number from 1 to 1048576; write one"},
       {"schema: commfuse.schedule/1", "name: x",
        "ring.yaml:2:1: key 'name' was already given in line 1; keep one of them"},
       {"final:", "fnal:",
@@ -192,24 +192,24 @@ TEST(ScheduleTextMistakes, OfTheHead) {
 
 TEST(ScheduleTextMistakes, OfDimensionsTensorsAndBuffers) {
   expect_messages({
-      {"tokens: 4,", "tokens: 0,", "ring.yaml:4:22: '0' is no whole number from 1 to 16777216; write one"},
+      {"tokens: 4,", "tokens: 0,", "ring.yaml:4:22: '0' is not a whole number from 1 to 16777216; write one"},
       {"tokens: 4,", "tokens: 16777217,",
-       "ring.yaml:4:22: '16777217' is no whole number from 1 to 16777216; write one"},
-      {"tokens: 4,", "tokens: 4.5,", "ring.yaml:4:22: '4.5' is no whole number from 1 to 16777216; write one"},
+       "ring.yaml:4:22: '16777217' is not a whole number from 1 to 16777216; write one"},
+      {"tokens: 4,", "tokens: 4.5,", "ring.yaml:4:22: '4.5' is not a whole number from 1 to 16777216; write one"},
       {"tokens: 4,", "tokens: 4, tokens: 4,",
        "ring.yaml:4:25: key 'tokens' was already given in line 4; keep one of them"},
       {"tokens: 4,", "token: 4,",
-       "ring.yaml:6:13: there is no dimension 'tokens'; did you mean 'token'?\n"
-       "ring.yaml:10:30: there is no dimension 'tokens'; did you mean 'token'?\n"
-       "ring.yaml:12:32: there is no dimension 'tokens'; did you mean 'token'?\n"
-       "ring.yaml:13:29: there is no dimension 'tokens'; did you mean 'token'?\n"
-       "ring.yaml:14:31: there is no dimension 'tokens'; did you mean 'token'?"},
+       "ring.yaml:6:13: unknown dimension 'tokens'; did you mean 'token'?\n"
+       "ring.yaml:10:30: unknown dimension 'tokens'; did you mean 'token'?\n"
+       "ring.yaml:12:32: unknown dimension 'tokens'; did you mean 'token'?\n"
+       "ring.yaml:13:29: unknown dimension 'tokens'; did you mean 'token'?\n"
+       "ring.yaml:14:31: unknown dimension 'tokens'; did you mean 'token'?"},
       {"x: {rows: tokens*4,", "x: {rows: tokens*0,",
-       "ring.yaml:6:20: this is no number of blocks; write one from 1 to 16777216"},
+       "ring.yaml:6:20: this is not a number of blocks; write one from 1 to 16777216"},
       {"x: {rows: tokens*4,", "x: {rows: tokens,",
        "ring.yaml:6:19: the text ends where '*' is expected; say how many blocks, as in tokens*4"},
       {"x: {rows: tokens*4,", "x: {rows: token*4,",
-       "ring.yaml:6:13: there is no dimension 'token'; did you mean 'tokens'?"},
+       "ring.yaml:6:13: unknown dimension 'token'; did you mean 'tokens'?"},
       {"x: {rows: tokens*4,", "x: {rows: 4*tokens,",
        "ring.yaml:6:13: there is '4' where a dimension is expected; write an extent as in tokens*4"},
       {"x: {rows: tokens*4,", "x: {rows: tokens*4*2,",
@@ -262,7 +262,7 @@ TEST(ScheduleTextMistakes, OfDimensionsTensorsAndBuffers) {
 
 TEST(ScheduleTextMistakes, OfContentsAndUnfusedWork) {
   expect_messages({
-      {"here: shard", "here: shrad", "ring.yaml:16:12: there is no buffer 'shrad'; did you mean 'shard'?"},
+      {"here: shard", "here: shrad", "ring.yaml:16:12: unknown buffer 'shrad'; did you mean 'shard'?"},
       {"here: shard", "here: weight",
        "ring.yaml:16:12: 'weight' and tensor 'x' are cut from different dimensions; use the same for both"},
       {"here: out", "here: \"out[0 +: 5]\"",
@@ -271,7 +271,7 @@ TEST(ScheduleTextMistakes, OfContentsAndUnfusedWork) {
        "ring.yaml:19:25: 'z' is none of the tensors; known tensors: w, x, y"},
       {"tensor: x, row: tp", "tensor: x, row: 4",
        "ring.yaml:16:35: tensor 'x' has block rows 0 to 3, this begins at 4 and takes 1; stay inside"},
-      {"tensor: x, row: tp", "tensor: x, row: pt", "ring.yaml:16:35: there is no axis 'pt'; did you mean 'tp'?"},
+      {"tensor: x, row: tp", "tensor: x, row: pt", "ring.yaml:16:35: unknown axis 'pt'; did you mean 'tp'?"},
       {"- gemm: {m", "- gem: {m", "ring.yaml:21:5: 'gem' is none of the kinds of unfused work; did you mean 'gemm'?"},
       {"- gemm: {m: tokens*4,", "- {gemm: {m: tokens*4, n: ffn*1, k: hidden*1, dtype: bf16}, add: {}}\n  - gemm: {",
        "ring.yaml:21:5: an unfused work has one kind, not 2; write gemm: {...} or swiglu: {...}\n"
@@ -309,7 +309,8 @@ TEST(ScheduleTextMistakes, OfExchanges) {
        "ring.yaml:23:69: the rows of receive are hidden*1, but the rows of send are tokens*1; make them equal"},
       {"axis: tp, shift", "axis: dp, shift", "ring.yaml:23:33: 'dp' is none of the axes; did you mean 'tp'?"},
       {"shift: 1,", "", "ring.yaml:23:5: key 'shift' is missing; add it, as in shift: 1"},
-      {"shift: 1,", "shift: one,", "ring.yaml:23:44: 'one' is no whole number from -268435456 to 268435456; write one"},
+      {"shift: 1,", "shift: one,",
+       "ring.yaml:23:44: 'one' is not a whole number from -268435456 to 268435456; write one"},
       {"shift: 1,", "shift: 1, wire: bf17,", "ring.yaml:23:53: 'bf17' is none of the dtypes; did you mean 'bf16'?"},
       {"send: shard,", "send: \"shard; inbox[0, 0 +: 1]; out[0]\",",
        "ring.yaml:23:79: 'shard' and 'out' are cut from different dimensions; stack only what fits"},
@@ -319,10 +320,10 @@ TEST(ScheduleTextMistakes, OfExchanges) {
 TEST(ScheduleTextMistakes, OfLanesAndPurposes) {
   expect_messages({
       {"shift: 1,", "shift: 1, lane: comm0,",
-       "ring.yaml:23:57: '0' is no number of a lane; write comm or comm1 to comm255"},
-      {"shift: 1,", "shift: 1, lane: cmm2,", "ring.yaml:23:53: there is no lane 'cmm2'; did you mean 'comm'?"},
+       "ring.yaml:23:57: '0' is not a number of a lane; write comm or comm1 to comm255"},
+      {"shift: 1,", "shift: 1, lane: cmm2,", "ring.yaml:23:53: unknown lane 'cmm2'; did you mean 'comm'?"},
       {"shift: 1,", "shift: 1, lane: comm256,",
-       "ring.yaml:23:57: '256' is no number of a lane; write comm or comm1 to comm255"},
+       "ring.yaml:23:57: '256' is not a number of a lane; write comm or comm1 to comm255"},
       {"shift: 1,", "shift: 1, purpose: essential,",
        "ring.yaml:23:56: exchanges and collectives are communication; leave purpose out"},
       {"op: gemm,", "op: gemm, purpose: communication,",
@@ -336,10 +337,10 @@ TEST(ScheduleTextMistakes, OfLanesAndPurposes) {
 TEST(ScheduleTextMistakes, OfConditions) {
   expect_messages({
       {"shift: 1,", "shift: 1, where: \"tp < 5\",",
-       "ring.yaml:23:60: this is no coordinate of axis 'tp'; write one from 0 to 4"},
+       "ring.yaml:23:60: this is not a coordinate of axis 'tp'; write one from 0 to 4"},
       {"shift: 1,", "shift: 1, where: \"tp ~ 2\",",
        "ring.yaml:23:58: there is '~' where a relation is expected; write =, !=, < or >="},
-      {"shift: 1,", "shift: 1, where: \"node < 2\",", "ring.yaml:23:55: there is no axis 'node'; known axes: tp"},
+      {"shift: 1,", "shift: 1, where: \"node < 2\",", "ring.yaml:23:55: unknown axis 'node'; known axes: tp"},
       {"shift: 1,", "shift: 1, where: \"tp < 2 3\",",
        "ring.yaml:23:62: there is '3' where the end is expected; write one comparison, as in tp < 3"},
   });
@@ -390,7 +391,7 @@ TEST(ScheduleTextMistakes, OfWaits) {
        "ring.yaml:25:79: op 2 waits for op 7, which is not earlier; wait for ops 0 to 1, or change the order"},
       {"waits: [0]", "waits: 0",
        "ring.yaml:25:78: there is a single value where a list is expected; write [a, b] or lines that begin with '-'"},
-      {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is no whole number from 0 to 268435456; write one"},
+      {"waits: [0]", "waits: [zero]", "ring.yaml:25:79: 'zero' is not a whole number from 0 to 268435456; write one"},
       {"receive: \"inbox[0]\"", "receive: \"inbox[0]\", waits: [0]",
        "ring.yaml:23:89: op 0 is the first and can wait for none; leave waits out"},
   });
@@ -471,7 +472,7 @@ TEST(ScheduleTextMistakes, InsideRegionsPointAtTheLetter) {
 TEST(ScheduleTextMistakes, NumbersInRegionsStayInside) {
   expect_messages({
       {"out: \"out[tp]\"", "out: \"out[0*tp]\"",
-       "ring.yaml:24:54: a factor of 0 is no use here; write one from 1 to 89478485"},
+       "ring.yaml:24:54: a factor of 0 is not allowed here; write one from 1 to 89478485"},
       {"out: \"out[tp]\"", "out: \"out[tp +: 5]\"",
        "ring.yaml:24:60: 'out' has 4 block rows, not 5; write a number from 1 to 4"},
       {"out: \"out[tp]\"", "out: \"out[4]\"",
@@ -491,13 +492,13 @@ TEST(ScheduleTextMistakes, NumbersInRegionsStayInside) {
       {"out: \"out[tp]\"", "out: \"out[268435456 + 268435456]\"",
        "ring.yaml:24:54: this index is too large; stay within 268435456"},
       {"out: \"out[tp]\"", "out: \"out[268435456*tp]\"",
-       "ring.yaml:24:54: a factor of 268435456 is no use here; write one from 1 to 89478485"},
+       "ring.yaml:24:54: a factor of 268435456 is not allowed here; write one from 1 to 89478485"},
   });
 }
 
 TEST(ScheduleTextMistakes, OfTheFileAsAWhole) {
   EXPECT_EQ(message_of(""), "ring.yaml:1:1: the file is empty; write 'key: value' lines");
-  EXPECT_EQ(message_of("- ring\n"), "ring.yaml:1:1: the top of the file is no map; write 'key: value' lines");
+  EXPECT_EQ(message_of("- ring\n"), "ring.yaml:1:1: the top of the file is not a map; write 'key: value' lines");
   EXPECT_EQ(message_of(std::string((1U << 20U) + 1, '#')),
             "ring.yaml:1:1: 1048577 bytes are too many; a schedule has at most 1 MiB (1048576)");
   // yaml-cpp takes 0x04 for the end of the file.
@@ -517,14 +518,14 @@ TEST(ScheduleTextMistakes, AreShownTogetherInOrderOfPlace) {
   const std::string text =
       with(with(with(ring, "op: gemm", "op: gem"), "here: out", "here: uot"), "waits: [0]", "wait: [0]");
   EXPECT_EQ(message_of(text),
-            "ring.yaml:19:12: there is no buffer 'uot'; did you mean 'out'?\n"
+            "ring.yaml:19:12: unknown buffer 'uot'; did you mean 'out'?\n"
             "ring.yaml:24:17: 'gem' is none of the op kinds; did you mean 'gemm'?\n"
             "ring.yaml:25:71: unknown key 'wait'; did you mean 'waits'?");
 }
 
 TEST(ScheduleTextMistakes, DoNotHideBehindEachOther) {
   const std::string text = with(ring, "x: {rows: tokens*4", "x: {rows: tokens*0");  // y = x w is not complained about
-  EXPECT_EQ(message_of(text), "ring.yaml:6:20: this is no number of blocks; write one from 1 to 16777216");
+  EXPECT_EQ(message_of(text), "ring.yaml:6:20: this is not a number of blocks; write one from 1 to 16777216");
 }
 
 TEST(ScheduleTextMistakes, EndAfterTwenty) {

@@ -524,7 +524,7 @@ TEST(CheckProgram, FindsAProductThatTheOperationDoesNotHave) {
   small.builder.gemm(
       {.a = {small.row(small.left, 1)}, .b = {small.builder.whole(other)}, .out = {small.row(small.room, 0)}});
   EXPECT_EQ(sentences(small.build()),
-            Sentences{"contents: op 0 (gemm) on rank 0 multiplies a[1,0] by c[0], which is no "
+            Sentences{"contents: op 0 (gemm) on rank 0 multiplies a[1,0] by c[0], which is not a "
                       "product of the operation"});
 }
 
@@ -856,7 +856,7 @@ TEST(CheckProgram, FindsTheTransposeOfAProduct) {
   EXPECT_EQ(
       sentences(
           turned.multiply({turned.builder.whole(turned.dy)}, {turned.builder.whole(turned.x)}, turned.turned).build()),
-      Sentences{"contents: op 1 (gemm) on rank 0 multiplies dy[0]^T by x[0], which is no product of the operation"});
+      Sentences{"contents: op 1 (gemm) on rank 0 multiplies dy[0]^T by x[0], which is not a product of the operation"});
 }
 
 TEST(CheckProgram, FindsOperandsThatFitOnlyTransposed) {

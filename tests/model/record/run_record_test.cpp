@@ -113,13 +113,13 @@ TEST(RunRecord, WhatIsNoJsonIsRefusedWithLineAndColumn) {
 }
 
 TEST(RunRecord, WhatIsNoRecordIsRefusedWithItsKey) {
-  EXPECT_EQ(refusal("[]"), std::string("r.json: it is no object") + remedy);
+  EXPECT_EQ(refusal("[]"), std::string("r.json: it is not an object") + remedy);
   EXPECT_EQ(refusal("{}"), std::string("r.json: schema is missing") + remedy);
   EXPECT_EQ(refusal_with("commfuse.record/1", "commfuse.result/1"),
             "r.json: schema is 'commfuse.result/1', but 'commfuse.record/1' is wanted here; give a file of that kind");
   EXPECT_EQ(refusal_with("\"cores\"", "\"cpus\""), std::string("r.json: environment.cores is missing") + remedy);
   EXPECT_EQ(refusal_with("[1001000000,", "[0.5,"),
-            std::string("r.json: noise.samples_ps[0]: it is no whole number") + remedy);
+            std::string("r.json: noise.samples_ps[0]: it is not a whole number") + remedy);
   EXPECT_EQ(refusal_with("[1001000000,", "[-1,"),
             std::string("r.json: noise.samples_ps[0]: it is out of range") + remedy);
   EXPECT_EQ(refusal_with("\"dilation\": 2.5", "\"dilation\": 0"),
@@ -137,7 +137,7 @@ TEST(RunRecord, WhatIsNoRecordIsRefusedWithItsKey) {
   EXPECT_EQ(refusal_with("\"peer\":2", "\"peer\":3"),
             std::string("r.json: micro_benchmarks[2].peer: it is out of range") + remedy);
   EXPECT_EQ(refusal_with("\"seed\": 18446744073709551615", "\"seed\": -1"),
-            std::string("r.json: seed: it is no whole number of at least 0") + remedy);
+            std::string("r.json: seed: it is not a whole number of at least 0") + remedy);
 }
 
 TEST(RunRecord, RanksAndTimesBeyondAnyMachineAreRefused) {

@@ -42,24 +42,26 @@ TEST(TrainingPlan, of_llama_405b_gives_the_first_and_the_last_stage_one_layer_le
 
 TEST(TrainingPlan, names_the_two_settings_that_clash) {
   EXPECT_EQ(refusal({.tensor = 16}),
-            "the number of kv heads 8 is no multiple of tensor parallelism 16; choose tensor ranks that divide it");
+            "the number of kv heads 8 is not a multiple of tensor parallelism 16; choose tensor ranks that divide it");
   EXPECT_EQ(refusal({.data = 2, .global_batch = 9, .micro_batch = 4}),
-            "global batch 9 is no multiple of data parallelism x micro-batch 8; choose a multiple of it");
+            "global batch 9 is not a multiple of data parallelism x micro-batch 8; choose a multiple of it");
   EXPECT_EQ(refusal({.pipeline = 5, .global_batch = 5}),
             "126 layers of llama do not split over pipeline 5 x interleave 1 pieces; choose pieces that divide 126 or "
             "128");
-  EXPECT_EQ(refusal({.pipeline = 7, .interleave = 2, .global_batch = 8}),
-            "the number of micro-batches 8 is no multiple of pipeline 7; choose another global batch, or interleave 1");
+  EXPECT_EQ(
+      refusal({.pipeline = 7, .interleave = 2, .global_batch = 8}),
+      "the number of micro-batches 8 is not a multiple of pipeline 7; choose another global batch, or interleave 1");
   EXPECT_EQ(refusal({.interleave = 2}), "interleave 2 needs several stages, and pipeline is 1; leave interleave at 1");
-  EXPECT_EQ(refusal({.tensor = 8, .sequence_parallel = true, .seq = 12}),
-            "the number of tokens of a pass 12 is no multiple of tensor parallelism 8; choose another sequence length, "
-            "or no sequence parallelism");
+  EXPECT_EQ(
+      refusal({.tensor = 8, .sequence_parallel = true, .seq = 12}),
+      "the number of tokens of a pass 12 is not a multiple of tensor parallelism 8; choose another sequence length, "
+      "or no sequence parallelism");
   EXPECT_EQ(
       refusal({.tensor = 4, .ulysses = 4}),
-      "the number of kv heads 8 is no multiple of tensor parallelism x ulysses 16; choose fewer ulysses ranks, or "
+      "the number of kv heads 8 is not a multiple of tensor parallelism x ulysses 16; choose fewer ulysses ranks, or "
       "context ranks instead");
   EXPECT_EQ(refusal({.context = 2, .ulysses = 4, .seq = 2052}),
-            "seq 2052 is no multiple of context parallelism x ulysses 8; choose another sequence length");
+            "seq 2052 is not a multiple of context parallelism x ulysses 8; choose another sequence length");
   EXPECT_EQ(refusal({.data = 2, .expert = 2, .global_batch = 2}),
             "expert parallelism 2 needs experts, and llama has none; choose 1");
   Transformer few_words = llama_405b;
@@ -83,11 +85,11 @@ TEST(TrainingPlan, of_a_hybrid_splits_heads_and_groups_of_its_state_space) {
   EXPECT_EQ(refusal({.tensor = 4}, hybrid), "accepted");
   EXPECT_EQ(
       refusal({.tensor = 8}, hybrid),
-      "the number of state-space groups 4 is no multiple of tensor parallelism 8; choose tensor ranks that divide "
+      "the number of state-space groups 4 is not a multiple of tensor parallelism 8; choose tensor ranks that divide "
       "it");
   EXPECT_EQ(
       refusal({.tensor = 2, .context = 4}, hybrid),
-      "the number of state-space groups 4 is no multiple of tensor parallelism x context parallelism x ulysses 8; "
+      "the number of state-space groups 4 is not a multiple of tensor parallelism x context parallelism x ulysses 8; "
       "choose fewer ranks that share a sequence");
 }
 

@@ -177,7 +177,8 @@ TEST(Megatron, GroupsThatDoNotDivideTheHeadsAreRefused) {
 
 TEST(Megatron, AWordThatIsNoSettingIsNotWritten) {
   EXPECT_EQ(refusal(small("--recompute-granularity \"full\nhardware: /tmp/evil.yaml\"")),
-            "a.sh:1: --recompute-granularity 'full\\x0ahardware: /tmp/evil.yaml' is no recomputation; known choices: "
+            "a.sh:1: --recompute-granularity is wrong: unknown recomputation 'full\\x0ahardware: /tmp/evil.yaml'; "
+            "known choices: "
             "none, selective, full");
   EXPECT_NE(read_megatron(small("--recompute-granularity full"), "a.sh", "a").run.find("  recompute: full\n"),
             std::string::npos);
@@ -250,7 +251,7 @@ TEST(Megatron, AFlagThatIsOneSlipAwayNamesTheOneThatIsMeant) {
             "a.sh:2: '--tensor-model-paralel-size' is not known and not taken over; did you mean "
             "'--tensor-model-parallel-size'?");
   EXPECT_EQ(refusal("--num-attention-heads 8\n--hiden-size 8"),
-            "a.sh:2: --hiden-size is no flag of Megatron-LM, and --hidden-size is missing; write it so");
+            "a.sh:2: --hiden-size is not a flag of Megatron-LM, and --hidden-size is missing; write it so");
 }
 
 TEST(ShellWords, VariablesOfVariablesAreReplacedHoweverManyThereAre) {

@@ -55,7 +55,7 @@ TEST(Axis, EveryMistakeNamesTheAxis) {
   EXPECT_EQ(refusal("seq="), "--axis seq=: '' is not a whole number; write one, such as 4K");
   EXPECT_EQ(refusal("seq=8K..1K"), "--axis seq=8K..1K: '8K..1K' runs downwards; write 1K..8K");
   EXPECT_EQ(refusal("seq=1..x"),
-            "--axis seq=1..x: '1..x' is no range; write a list or a range, as in 2,4,8 or 1K..128K or 4K..16K+4K");
+            "--axis seq=1..x: '1..x' is not a range; write a list or a range, as in 2,4,8 or 1K..128K or 4K..16K+4K");
   EXPECT_EQ(refusal("seq=1..8*1"), "--axis seq=1..8*1: '1..8*1' never ends; multiply by at least 2");
   EXPECT_EQ(refusal("seq=1..8+0"), "--axis seq=1..8+0: '1..8+0' never ends; add at least 1");
   EXPECT_EQ(refusal("seq=0..8"), "--axis seq=0..8: '0..8' never ends; begin at 1 or more");
@@ -63,12 +63,12 @@ TEST(Axis, EveryMistakeNamesTheAxis) {
   EXPECT_EQ(refusal("link_bandwidth=x2..x1"), "--axis link_bandwidth=x2..x1: 'x2..x1' runs downwards; write x1..x2");
   for (const char* wrong : {"x1..", "x1..900GB/s", "x1..x4*1", "x1..x4+1", "1..4"}) {
     EXPECT_EQ(refusal(fmt::format("link_bandwidth={}", wrong)),
-              fmt::format("--axis link_bandwidth={0}: '{0}' is no range; write two factors or two rates, as in "
+              fmt::format("--axis link_bandwidth={0}: '{0}' is not a range; write two factors or two rates, as in "
                           "x0.25..x4, which doubles, or x1..x100*10",
                           wrong));
   }
   EXPECT_EQ(refusal("ranks=0..2"), "--axis ranks=0..2: '0' is out of range; choose 1 to 1M ranks");
-  EXPECT_EQ(refusal("dtype=bf16,bf61"), "--axis dtype=bf16,bf61: 'bf61' is no dtype; did you mean 'bf16'?");
+  EXPECT_EQ(refusal("dtype=bf16,bf61"), "--axis dtype=bf16,bf61: unknown dtype 'bf61'; did you mean 'bf16'?");
 }
 
 }  // namespace

@@ -184,7 +184,7 @@ TEST_F(HandWrittenTest, MissingAndNeedlessSizesAreSaid) {
   EXPECT_EQ(message_of([&] {
               require_needed({{"tokens", 8}}, {&file, 1});
             }),
-            "--size: the model gives the size of 'tokens'; leave it out");
+            "--size: the model gives the size of 'tokens'; remove it");
   EXPECT_EQ(message_of([&] { require_needed({{"experts", 8}}, {&file, 1}); }), "no mistake found");
 }
 
@@ -306,14 +306,14 @@ TEST(Fit, WhatSettingAndFileDisagreeAboutIsSaid) {
   EXPECT_EQ(message(grid_with("ranks", "4")), "no mistake found");
   EXPECT_EQ(message(grid_with("scope", "down")), "no mistake found");
   EXPECT_EQ(message(grid_with("ranks", "8")),
-            "mine.yaml is for ranks 4, but --ranks says 8; write 4 there, or leave it out");
+            "mine.yaml is for ranks 4, but --ranks says 8; write 4 there, or remove it");
   EXPECT_EQ(message(grid_with("scope", "mlp")),
-            "mine.yaml is for scope down, but --scope says mlp; write down there, or leave it out");
+            "mine.yaml is for scope down, but --scope says mlp; write down there, or remove it");
   EXPECT_EQ(message(grid_with("dtype", "fp16")),
-            "mine.yaml is for dtype bf16, but --dtype says fp16; write bf16 there, or leave it out");
+            "mine.yaml is for dtype bf16, but --dtype says fp16; write bf16 there, or remove it");
   Grid axis;
   axis.axes.push_back(parse_axis("ranks=2,8"));
-  EXPECT_EQ(message(axis), "mine.yaml is for ranks 4, but --axis ranks=2,8 says 2, 8; write 4 there, or leave it out");
+  EXPECT_EQ(message(axis), "mine.yaml is for ranks 4, but --axis ranks=2,8 says 2, 8; write 4 there, or remove it");
   axis.axes = {parse_axis("ranks=2,4")};
   EXPECT_EQ(message(axis), "no mistake found");
 }

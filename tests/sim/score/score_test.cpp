@@ -93,8 +93,8 @@ TEST(Score, AHeaderThatIsWrongIsSaidAndNothingIsScored) {
   EXPECT_EQ(fault("op,ngpu,bytes,time_us\nall_gather,8,1,1\n"),
             "the header is that of kind collective but for the column ngpus; is 'ngpu' meant?");
   EXPECT_EQ(fault("H100,bf16,1,1,1,1\n"),
-            "'1' is no name of a column; the first line that is no comment names the columns");
-  EXPECT_EQ(fault(""), "the table is empty; the first line that is no comment names the columns");
+            "'1' is not a name of a column; the first line that is not a comment names the columns");
+  EXPECT_EQ(fault(""), "the table is empty; the first line that is not a comment names the columns");
   EXPECT_EQ(fault("hw,dtype,m,m,n,k,time_us\nH100,bf16,8,9,8,8,1\n"),
             "the column 'm' is given twice; keep one of them");
   EXPECT_EQ(fault("colour,taste\nred,sweet\n"), "");
@@ -316,7 +316,7 @@ TEST(Score, TrainingStepsAreScoredWithTheirMeanAndRankCorrelation) {
 TEST(Score, ATrainingStepThatCannotBeSpreadIsSkippedWithTheTwoSettings) {
   const TableScore score = score_text(std::string(steps_header) + "3,16,8,1024,16,24,1024,3,1,1,372.1\n", "x.csv", {});
   ASSERT_EQ(score.skipped.size(), 1U);
-  EXPECT_NE(score.skipped.front().reason.find("heads 16 is no multiple of tensor parallelism 3"), std::string::npos);
+  EXPECT_NE(score.skipped.front().reason.find("heads 16 is not a multiple of tensor parallelism 3"), std::string::npos);
 }
 
 TEST(Score, WhatTheProjectBringsAlongIsScored) {

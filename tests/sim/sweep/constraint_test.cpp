@@ -67,12 +67,12 @@ TEST(Constraint, MistakesNameTheirColumn) {
   const std::string example_text = "as in \"batch*seq == 128K\"";
   EXPECT_EQ(refusal(""), "0: it ends where a number or a setting should be; complete it, " + example_text);
   EXPECT_EQ(refusal("seq"), "3: it ends without a comparison; add one of ==, !=, <, <=, >, >=, " + example_text);
-  EXPECT_EQ(refusal("seq = 4"), "4: '=' is no comparison; write one of ==, !=, <, <=, >, >=, " + example_text);
+  EXPECT_EQ(refusal("seq = 4"), "4: '=' is not a comparison; write one of ==, !=, <, <=, >, >=, " + example_text);
   EXPECT_EQ(refusal("seq == 4 == 4"), "9: '== 4' is not expected here; compare two sums once, " + example_text);
   EXPECT_EQ(refusal("sqe == 4"), "0: unknown setting 'sqe'; did you mean 'seq'?");
   EXPECT_EQ(refusal("1 + slices == 4"), "4: unknown setting 'slices'; did you mean 'strategy.slices'?");
   EXPECT_EQ(refusal("threads == 4"),
-            "0: 'threads' is no number of a point; known numbers: ranks, seq, batch, parallel.pipeline, "
+            "0: 'threads' is not a numeric setting; known numbers: ranks, seq, batch, parallel.pipeline, "
             "parallel.interleave, parallel.data, parallel.context, parallel.ulysses, parallel.experts, parallel.zero, "
             "step.micro_batch, "
             "strategy.slices, strategy.sub_slices, strategy.lanes, strategy.group, strategy.inner, samples, seed");

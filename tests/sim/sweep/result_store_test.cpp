@@ -148,7 +148,7 @@ TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
     return refusal<ConfigError>([&] { layer_row(row_with(column, value), "results.db"); });
   };
   EXPECT_EQ(told("ranks", std::string("8")),
-            "results.db: a row is not as a sweep writes it (ranks is no whole number); run the sweep anew");
+            "results.db: a row is not as a sweep writes it (ranks is not a whole number); run the sweep anew");
   EXPECT_NE(told("dtype", std::string("bf17")).find("(dtype is 'bf17', which is none that is known)"),
             std::string::npos);
   EXPECT_NE(told("dtype", {}).find("(the row has no dtype)"), std::string::npos);
@@ -164,8 +164,8 @@ TEST(StoreRow, ValuesThatNoSweepWroteAreRefusedWhateverTheirChecksum) {
   EXPECT_NE(told("win_probability", 1.5).find("(win_probability is 1.5, which is out of range)"), std::string::npos);
   EXPECT_NE(told("makespan_error", -1.0).find("(makespan_error is -1, which is out of range)"), std::string::npos);
   EXPECT_NE(told("makespan_us", 1.0).find("(makespan_us is not the sum of"), std::string::npos);
-  EXPECT_NE(told("p99_causes", std::string("[")).find("(a cell is no JSON of a row)"), std::string::npos);
-  EXPECT_NE(told("p99_causes", 1.0).find("(a cell is no text)"), std::string::npos);
+  EXPECT_NE(told("p99_causes", std::string("[")).find("(a cell is not JSON of a row)"), std::string::npos);
+  EXPECT_NE(told("p99_causes", 1.0).find("(a cell is not text)"), std::string::npos);
   const std::string causes = R"({"samples": 1, "mean_ps": [0,0,0,0,0,0,0,0,0,0], "on_path": [0,0,0,0],
     "time_on_path_ps": [0,0,0,0], "rank_on_path": [], "rank_time_on_path_ps": []})";
   EXPECT_NE(told("p99_causes", causes).find("(p99_causes is not of all ranks)"), std::string::npos)
@@ -186,12 +186,12 @@ TEST(StoreRow, CellsThatNoSweepWroteAreRefused) {
   const auto told = [&](const Value& cells) {
     return refusal<ConfigError>([&] { reader.read({std::string("ok"), {}, cells}, "results.db"); });
   };
-  EXPECT_NE(told(std::string("{")).find("results.db: a row is not as a sweep writes it (a cell is no JSON"),
+  EXPECT_NE(told(std::string("{")).find("results.db: a row is not as a sweep writes it (a cell is not JSON"),
             std::string::npos);
-  EXPECT_NE(told(std::string(R"({"a": [1]})")).find("(a cell is no JSON of a row)"), std::string::npos);
+  EXPECT_NE(told(std::string(R"({"a": [1]})")).find("(a cell is not JSON of a row)"), std::string::npos);
   EXPECT_NE(told(std::string(R"({"a": 18446744073709551615})")).find("(a cell has no whole number where one belongs)"),
             std::string::npos);
-  EXPECT_NE(told({}).find("(a cell is no text)"), std::string::npos);
+  EXPECT_NE(told({}).find("(a cell is not text)"), std::string::npos);
 }
 
 /// What `StepRowReader` says of the row of a training step, some text of whose cells is another.
@@ -221,17 +221,17 @@ TEST(StoreRow, AWholeModelWithoutWhatReadersAskForIsRefusedWhateverItsChecksum) 
     const std::size_t from = text.find('(') + 1;
     return text.substr(from, text.find(')') - from);
   };
-  EXPECT_EQ(told("dtype", "true"), "dtype is no text");
+  EXPECT_EQ(told("dtype", "true"), "dtype is not text");
   EXPECT_EQ(told("link_bandwidth", "\"xfoo\""), "link_bandwidth is 'xfoo', which is none that is known");
-  EXPECT_EQ(told("tensor", "2.0"), "tensor is no whole number");
+  EXPECT_EQ(told("tensor", "2.0"), "tensor is not a whole number");
   EXPECT_EQ(told("tensor", "0"), "tensor is 0, which is out of range");
   EXPECT_EQ(told("batch", "4611686018427387904"), "batch is 4611686018427387904, which is out of range");
-  EXPECT_EQ(told("time_ms", "\"5\""), "time_ms is no number");
+  EXPECT_EQ(told("time_ms", "\"5\""), "time_ms is not a number");
   EXPECT_EQ(told("time_ms", "1e30"), "time_ms is 1e+30, which is out of range");
   EXPECT_EQ(told("mfu", "1e9"), "mfu is 1000000000, which is out of range");
-  EXPECT_EQ(told("fits", "1"), "fits is no truth value");
-  EXPECT_NE(refusal_of_step("", R"("warnings":false,)").find("(warnings is no text)"), std::string::npos);
-  EXPECT_NE(refusal_of_step("", R"("reason":false,)").find("(reason is no text)"), std::string::npos);
+  EXPECT_EQ(told("fits", "1"), "fits is not a truth value");
+  EXPECT_NE(refusal_of_step("", R"("warnings":false,)").find("(warnings is not text)"), std::string::npos);
+  EXPECT_NE(refusal_of_step("", R"("reason":false,)").find("(reason is not text)"), std::string::npos);
   EXPECT_EQ(told("hardware", R"("\u001b[31m")"), "hardware has control characters");
   EXPECT_NE(refusal_of_step("", R"("=a\u001b":1.0,)").find("('=a\\x1b' names no column)"), std::string::npos);
   EXPECT_EQ(refusal_of_step("", R"("later":1.0,)"), "") << "what a later version adds is read";
@@ -338,7 +338,7 @@ TEST(ResultStore, WhatIsNoStoreIsLeftAlone) {
   const OwnFolder folder;
   std::ofstream("text.sqlite") << std::string(5000, 'x');
   EXPECT_EQ(refusal_of_writer("text.sqlite"),
-            "text.sqlite is no result store of commfuse; choose another file or folder");
+            "text.sqlite is not a result store of commfuse; choose another file or folder");
   {
     Database foreign("foreign.sqlite", Database::Access::write);
     foreign.run("CREATE TABLE recipes(name TEXT)");
@@ -349,7 +349,7 @@ TEST(ResultStore, WhatIsNoStoreIsLeftAlone) {
   EXPECT_EQ(refusal_of_reader("foreign.sqlite"), sentence);
   EXPECT_EQ(refusal_of_reader("absent.sqlite"),
             "absent.sqlite cannot be opened (No such file or directory); check the path");
-  EXPECT_EQ(refusal_of_reader("/dev/zero"), "/dev/zero is no plain file; choose another file or folder");
+  EXPECT_EQ(refusal_of_reader("/dev/zero"), "/dev/zero is not a plain file; choose another file or folder");
   EXPECT_FALSE(fs::exists("absent.sqlite"));
 }
 
@@ -684,7 +684,8 @@ TEST(ResultStore, APipeInThePlaceOfAJournalIsNotWaitedFor) {
   fill("a.sqlite", {0});
   for (const char* name : {"a.sqlite-journal", "a.sqlite-wal"}) {
     ASSERT_EQ(mkfifo(name, 0600), 0);
-    EXPECT_EQ(refusal_of_reader("a.sqlite"), std::string(name) + " is no plain file, so no sweep left it; remove it");
+    EXPECT_EQ(refusal_of_reader("a.sqlite"),
+              std::string(name) + " is not a plain file, so no sweep left it; remove it");
     fs::remove(name);
   }
 }
@@ -712,7 +713,7 @@ TEST(ResultStore, AShardOrANumberOfPointsThatCannotBeIsRefused) {
       database.run(fmt::format("UPDATE meta SET value = '{}' WHERE name = '{}'", value, name));
     }
     const std::string sentence = refusal_of_reader<DamagedDatabase>("a.sqlite");
-    EXPECT_NE(sentence.find(fmt::format("a.sqlite is damaged (its {} is no number from ", name)), std::string::npos)
+    EXPECT_NE(sentence.find(fmt::format("a.sqlite is damaged (its {} is not a number from ", name)), std::string::npos)
         << value << sentence;
   }
 }

@@ -115,7 +115,7 @@ TEST_F(SweepFileTest, AllMistakesOfAllPlacesAreToldAtOnce) {
             "a.yaml:4:5: unknown setting 'rank'; did you mean 'ranks'?\n"
             "a.yaml:5:21: it ends where a number or a setting should be; complete it, as in \"batch*seq == 128K\"\n"
             "--set batch=0: '0' is out of range; choose 1 to 1G sequences\n"
-            "--dtype: 'x' is no dtype; known dtypes: bf16, fp16, fp32, fp8\n"
+            "--dtype: unknown dtype 'x'; known dtypes: bf16, fp16, fp32, fp8\n"
             "--axis sqe=1K: unknown setting 'sqe'; did you mean 'seq'?");
 }
 

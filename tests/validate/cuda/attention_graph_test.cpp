@@ -202,7 +202,7 @@ TEST(AttentionGraph, WhatNoFusedKernelTakesIsSaid) {
                        .queries = 256};
   EXPECT_EQ(unfit_for_fusing(piece), "");
   piece.shape.dtype = DType::fp32;
-  EXPECT_EQ(unfit_for_fusing(piece), "fp32 is no dtype of its fused attention");
+  EXPECT_EQ(unfit_for_fusing(piece), "fp32 is not a dtype of its fused attention");
   piece.shape.dtype = DType::fp16;
   piece.shape.out_dtype = DType::fp16;
   piece.values = 8;

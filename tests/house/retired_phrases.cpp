@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/house/retired_phrases.h"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <string_view>
+
+namespace fs = std::filesystem;
+
+namespace commfuse::house {
+
+namespace {
+
+struct Phrase {
+  std::string_view retired;
+  std::string_view instead;
+};
+
+// Whole phrases: words as such are never retired, since most have another, good use.
+constexpr std::array phrases{
+    Phrase{"is no dtype", "unknown dtype"},
+    Phrase{"is no strategy", "unknown strategy"},
+    Phrase{"is no whole number", "is not a whole number"},
+    Phrase{"is no plain file", "is not a plain file"},
+    Phrase{"is no multiple of", "is not a multiple of"},
+    Phrase{"is no column", "unknown column"},
+    Phrase{"leave it out", "remove it"},
+    Phrase{"has no use for", "does not use"},
+    Phrase{"has no such thing", "is not available for"},
+    Phrase{"stands alone; write it alone", "cannot be combined with other values"},
+    Phrase{"is played", "is simulated, or runs"},
+    Phrase{"are played", "are simulated, or run"},
+    Phrase{"cannot play", "cannot simulate"},
+    Phrase{"plays events", "processes events"},
+    Phrase{"that nobody has", "hypothetical"},
+    Phrase{"links nobody has", "hypothetical links"},
+    Phrase{"nothing strays", "nothing varies"},
+    Phrase{"how it strays", "its jitter"},
+    Phrase{"hangs on", "depends on; sensitivity"},
+    Phrase{"leans on", "depends on"},
+    Phrase{"o many products", "GEMMs"},
+    Phrase{"ways to spread", "layouts"},
+    Phrase{"the page of a plan", "plan report"},
+    Phrase{"is kept with", "chance of meeting the deadline"},
+    Phrase{"how it feels", "device health"},
+    Phrase{"reach a GPU", "device health"},
+    Phrase{"sites that were compute alone", "lower bound with free communication"},
+    Phrase{"which is what is written", "writes"},
+    Phrase{"obody chose a batch", "No --batch given"},
+    Phrase{"obody looked", "not checked"},
+};
+
+/// Lines that keep a phrase: the name of a column.
+constexpr std::array<std::string_view, 1> allowed{"`leans_on`"};
+
+/// What stands between double quotes in a line of C++ that is not a comment.
+std::string literals_of(std::string_view line) {
+  std::string text;
+  if (line.substr(std::min(line.find_first_not_of(' '), line.size())).starts_with("//")) {
+    return text;
+  }
+  bool inside = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '"') {
+      inside = !inside;
+      text += '\n';
+    } else if (inside) {
+      text += line[i];
+      if (line[i] == '\\' && i + 1 < line.size()) {
+        text += line[++i];
+      }
+    } else if (line.substr(i).starts_with("//")) {
+      break;
+    }
+  }
+  return text;
+}
+
+void read(const fs::path& root, const fs::path& file, bool is_page, std::vector<std::string>& breaches) {
+  std::ifstream in(file);
+  std::size_t number = 0;
+  for (std::string line; std::getline(in, line);) {
+    ++number;
+    if (std::any_of(allowed.begin(), allowed.end(),
+                    [&](auto entry) { return line.find(entry) != std::string::npos; })) {
+      continue;
+    }
+    const std::string text = is_page ? line : literals_of(line);
+    for (const auto& [retired, instead] : phrases) {
+      if (text.find(retired) != std::string::npos) {
+        breaches.push_back(file.lexically_relative(root).generic_string() + ":" + std::to_string(number) + ": '" +
+                           std::string(retired) + "' is retired; write '" + std::string(instead) + "'");
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> retired_phrases(const fs::path& root) {
+  std::vector<fs::path> sources;
+  for (const char* const folder : {"model", "sim", "validate", "reports"}) {
+    if (!fs::is_directory(root / folder)) {
+      continue;
+    }
+    for (const auto& entry : fs::recursive_directory_iterator(root / folder)) {
+      const std::string extension = entry.path().extension().string();
+      if (extension == ".cpp" || extension == ".h") {
+        sources.push_back(entry.path());
+      }
+    }
+  }
+  std::vector<fs::path> pages{root / "README.md"};
+  if (fs::is_directory(root / "docs")) {
+    for (const auto& entry : fs::directory_iterator(root / "docs")) {
+      if (entry.path().extension() == ".md") {
+        pages.push_back(entry.path());
+      }
+    }
+  }
+  std::sort(sources.begin(), sources.end());
+  std::sort(pages.begin(), pages.end());
+  std::vector<std::string> breaches;
+  for (const fs::path& source : sources) {
+    read(root, source, false, breaches);
+  }
+  for (const fs::path& page : pages) {
+    read(root, page, true, breaches);
+  }
+  return breaches;
+}
+
+}  // namespace commfuse::house
