@@ -63,12 +63,18 @@ std::vector<std::size_t> order_by_point(Rows rows) {
 }
 
 std::vector<ResultRow> ordered_by_point(std::vector<ResultRow> rows) {
-  std::vector<ResultRow> ordered;
-  ordered.reserve(rows.size());
-  for (const std::size_t place : order_by_point(rows)) {
-    ordered.push_back(std::move(rows[place]));
+  std::vector<std::size_t> order = order_by_point(rows);
+  // In place, cycle by cycle: a sweep has millions of rows, most often in order.
+  for (std::size_t first = 0; first < order.size(); ++first) {
+    for (std::size_t place = first; order[place] != place;) {
+      const std::size_t next = std::exchange(order[place], place);
+      if (next != first) {
+        std::swap(rows[place], rows[next]);
+      }
+      place = next;
+    }
   }
-  return ordered;
+  return rows;
 }
 
 const ResultRow* serial_of(Rows rows) {
@@ -126,7 +132,11 @@ PointVerdict point_verdict(Rows rows, const VerdictRule& rule) {
 
 std::vector<std::string> verdict_words(Rows rows, const VerdictRule& rule) {
   const std::vector<std::size_t> order = order_by_point(rows);
-  const std::vector<ResultRow> ordered = ordered_by_point({rows.begin(), rows.end()});
+  std::vector<ResultRow> copies;
+  if (!std::is_sorted(order.begin(), order.end())) {
+    copies = ordered_by_point({rows.begin(), rows.end()});
+  }
+  const Rows ordered = copies.empty() ? rows : Rows(copies);
   std::vector<std::string> words(rows.size());
   auto place = order.begin();
   for (const Rows point : rows_by_point(ordered)) {

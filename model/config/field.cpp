@@ -12,6 +12,7 @@
 #include "model/config/bandwidth_choice.h"
 #include "model/config/choices.h"
 #include "model/config_error.h"
+#include "model/describe/joined.h"
 #include "model/dtype.h"
 #include "model/strategies/scope.h"
 #include "model/text/misread.h"
@@ -466,7 +467,7 @@ constexpr Field option_field() {
   return field;
 }
 
-constexpr auto fields = with_options(
+constexpr auto fields = joined<option_count>(
     fields_before, []<std::size_t place>() { return option_field<place>(); }, fields_after);
 
 std::optional<std::string> mistake_in_count(const Field& field, std::string_view text) {

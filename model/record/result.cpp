@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "model/check.h"
+#include "model/describe/joined.h"
 #include "model/strategies/scope.h"
 #include "model/strategies/strategies.h"
 
@@ -145,15 +146,9 @@ void put_exposed(Row& row, const Value& value) {
   row.analysis.*member = time_in(value);
 }
 
-template <Duration Row::*member>
-void put_bound(Row& row, const Value& value) {
-  row.*member = time_in(value);
-}
-
 void put_critical_rank(Row& row, const Value& value) {
   row.analysis.critical_rank = static_cast<Rank>(count_in(value));
 }
-void put_mfu(Row& row, const Value& value) { row.mfu = number_in(value); }
 void put_buffers(Row& row, const Value& value) { row.buffers = Bytes{count_in(value)}; }
 void put_seed(Row& row, const Value& value) { row.seed = static_cast<std::uint64_t>(count_in(value)); }
 
@@ -259,12 +254,10 @@ constexpr std::array columns_after{
                  put_exposed<&Analysis::max_exposed>},
     ResultColumn{"comm_cost_us", "makespan less that with free communication", ColumnType::number,
                  [](const Row& row) -> Value { return us(row, critical(row).makespan - row.ideal); }, nullptr},
-    ResultColumn{"ideal_us", "bound: makespan with free communication", ColumnType::number,
-                 [](const Row& row) -> Value { return us(row, row.ideal); }, put_bound<&Row::ideal>},
-    ResultColumn{"link_us", "bound: makespan with free compute", ColumnType::number,
-                 [](const Row& row) -> Value { return us(row, row.link); }, put_bound<&Row::link>},
-    ResultColumn{"mfu", "model FLOPs over makespan x ranks x dense peak", ColumnType::number,
-                 [](const Row& row) -> Value { return result(row, row.mfu); }, put_mfu},
+};
+
+/// Percentiles, and how the result was made.
+constexpr std::array columns_of_tails{
     ResultColumn{"samples", "runs under jitter; what follows up to p99_9_high_us is theirs", ColumnType::count,
                  [](const Row& row) -> Value {
                    return row.tails ? Value{static_cast<std::int64_t>(row.tails->percentiles.samples)} : Value{};
@@ -351,8 +344,47 @@ constexpr ResultColumn option_column() {
           option<which>, put_option<which>};
 }
 
-constexpr auto columns = with_options(
-    columns_before, []<std::size_t place>() { return option_column<place>(); }, columns_after);
+/// How results show a member of an outcome, and read it back.
+struct DurationOutcome {
+  static constexpr ColumnType type = ColumnType::number;
+  static Value show(Duration value) { return to_microseconds(value); }
+  static Duration read(const Value& value) { return time_in(value); }
+};
+struct NumberOutcome {
+  static constexpr ColumnType type = ColumnType::number;
+  static Value show(double value) { return value; }
+  static double read(const Value& value) { return number_in(value); }
+};
+struct CountOutcome {
+  static constexpr ColumnType type = ColumnType::count;
+  static Value show(std::int64_t value) { return value; }
+  static std::int64_t read(const Value& value) { return count_in(value); }
+};
+struct MaybeOutcome {
+  static constexpr ColumnType type = ColumnType::number;
+  static Value show(const std::optional<double>& value) { return maybe(value); }
+  static std::optional<double> read(const Value& value) { return number_in(value); }
+};
+constexpr DurationOutcome outcome_of(Duration Outcome::*) { return {}; }
+constexpr NumberOutcome outcome_of(double Outcome::*) { return {}; }
+constexpr CountOutcome outcome_of(std::int64_t Outcome::*) { return {}; }
+constexpr MaybeOutcome outcome_of(std::optional<double> Outcome::*) { return {}; }
+
+/// The column of outcome_columns[place].
+template <std::size_t place>
+constexpr ResultColumn outcome_column() {
+  constexpr const OutcomeColumn& entry = outcome_columns[place];
+  constexpr auto member = std::get<entry.member.index()>(entry.member);
+  using Way = decltype(outcome_of(member));
+  return {entry.name, entry.doc, Way::type,
+          [](const Row& row) -> Value { return row.feasible() ? Way::show(row.*member) : Value{}; },
+          [](Row& row, const Value& value) { row.*member = Way::read(value); }};
+}
+
+constexpr auto columns = joined<option_count>(
+    columns_before, []<std::size_t place>() { return option_column<place>(); },
+    joined<outcome_columns.size()>(
+        columns_after, []<std::size_t place>() { return outcome_column<place>(); }, columns_of_tails));
 
 }  // namespace
 

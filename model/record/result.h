@@ -12,6 +12,7 @@
 
 #include "model/analysis/breakdown.h"
 #include "model/analysis/tails.h"
+#include "model/record/outcome.h"
 #include "model/strategies/options.h"
 #include "model/units.h"
 
@@ -21,7 +22,7 @@ namespace commfuse {
 inline constexpr int model_version = 8;
 inline constexpr std::string_view result_schema = "commfuse.result/1";
 
-struct ResultRow {
+struct ResultRow : Outcome {
   // What was asked.
   std::string model;
   std::string hardware;
@@ -44,9 +45,6 @@ struct ResultRow {
   std::string reason;  // why the point could not be run; empty where it was, and only then what follows means something
   // What came out.
   Analysis analysis;
-  Duration ideal{};
-  Duration link{};
-  double mfu = 0.0;
   Bytes buffers;
   std::optional<Tails> tails{};  // of runs under jitter
   // How sure that is, where somebody asked.

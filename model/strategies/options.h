@@ -2,7 +2,6 @@
 // What selects one schedule of a strategy. One table of options serves settings, flags, result columns and tests.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <compare>
 #include <cstdint>
@@ -247,19 +246,6 @@ constexpr const DescribedOption& entry_of(Option option) { return option_table[s
 constexpr std::string_view name_of(Option option) {
   return entry_of(option).key.substr(std::string_view("strategy.").size());
 }
-/// `before`, an entry per option in the table's order, then `after`; `make.template operator()<place>()` gives the
-/// entry of option_table[place].
-template <class Entry, std::size_t entries_before, std::size_t entries_after>
-constexpr auto with_options(const std::array<Entry, entries_before>& before, auto make,
-                            const std::array<Entry, entries_after>& after) {
-  std::array<Entry, entries_before + option_count + entries_after> entries{};
-  auto next = std::copy(before.begin(), before.end(), entries.begin());
-  [&]<std::size_t... place>(std::index_sequence<place...>) { ((*next++ = make.template operator()<place>()), ...); }
-  (std::make_index_sequence<option_count>{});
-  std::copy(after.begin(), after.end(), next);
-  return entries;
-}
-
 /// True for whole numbers, false for words.
 constexpr bool is_count(Option option) { return std::holds_alternative<CountOption>(entry_of(option).value); }
 /// The words of an option that is no count; the first is its default.

@@ -124,12 +124,26 @@ void Page::open() {
   html_ += page_head(input_.title, links, script_sources());
 }
 
-/// The rows of a point that have a result, for functions that take them together.
-std::vector<ResultRow> results_of(std::span<const ResultRow> rows) {
-  std::vector<ResultRow> results;
-  std::copy_if(rows.begin(), rows.end(), std::back_inserter(results), has_result);
-  return results;
-}
+/// The rows that have a result, for functions that take them together.
+class Results {
+ public:
+  explicit Results(std::span<const ResultRow> rows) : rows_(rows) {
+    // Copies of a million rows take a gigabyte.
+    if (!std::all_of(rows.begin(), rows.end(), has_result)) {
+      std::copy_if(rows.begin(), rows.end(), std::back_inserter(copies_), has_result);
+      rows_ = copies_;
+    }
+  }
+  Results(const Results&) = delete;
+  Results& operator=(const Results&) = delete;
+  ~Results() = default;
+
+  [[nodiscard]] std::span<const ResultRow> rows() const { return rows_; }
+
+ private:
+  std::vector<ResultRow> copies_;
+  std::span<const ResultRow> rows_;
+};
 
 /// Without the line breaks that a terminal wants.
 std::string on_one_line(std::string text) {
@@ -139,7 +153,8 @@ std::string on_one_line(std::string text) {
 }
 
 std::string Page::first_sentence() const {
-  const std::vector<ResultRow> results = results_of(input_.rows);
+  const Results with_results(input_.rows);
+  const std::span<const ResultRow> results = with_results.rows();
   if (results.empty()) {
     return "No point has a result.";
   }
@@ -173,7 +188,7 @@ std::string Page::second_sentence() const {
   }
   if (points_.size() > 1) {
     return fmt::format("At the largest point, {}, {}", point_of(most->rows.front()),
-                       lower_first(on_one_line(verdict(results_of(most->rows), input_.rule))));
+                       lower_first(on_one_line(verdict(Results(most->rows).rows(), input_.rule))));
   }
   const ResultRow& best = *most->ranking.front();
   const auto text = [](Duration duration) { return TimeUnit(duration).text(duration); };

@@ -68,6 +68,7 @@ ReadRows rows_of_store(const fs::path& path) {
                 .title = title_in(store.identity().settings),
                 .command = fmt::format(
                     "commfuse-sim sweep {} --out FOLDER\ncommfuse-sim report FOLDER --out report.html", settings_file)};
+  read.rows.reserve(store.counts().rows);
   while (const std::optional<StoredPoint> point = store.next()) {
     for (const StoreRow& row : point->rows) {
       read.rows.push_back(layer_row(row, path.string()));

@@ -80,9 +80,7 @@ ResultRow row_of(const Point& point, const Prediction& prediction) {
   ResultRow row = row_of(point);
   row.schedule_sha256 = prediction.structure->digest;
   row.analysis = prediction.analysis;
-  row.ideal = prediction.ideal;
-  row.link = prediction.link;
-  row.mfu = prediction.mfu;
+  static_cast<Outcome&>(row) = prediction;
   row.buffers = prediction.buffers;
   row.tails = prediction.tails;
   row.evaluator = word_of(evaluator_choices, prediction.evaluator);

@@ -17,6 +17,7 @@
 #include "model/cost/price.h"
 #include "model/hardware/machine.h"
 #include "model/hardware/raised.h"
+#include "model/record/outcome.h"
 #include "model/workload/transformer.h"
 #include "sim/engine/engine.h"
 #include "sim/point/hand_written.h"
@@ -61,13 +62,10 @@ void require_machine(const Point& point);
 /// As require_machine, and when the model cannot be split over the ranks.
 void require_possible(const Point& point);
 
-struct Prediction {
+struct Prediction : Outcome {
   const Strategy* strategy = nullptr;  // null: of a file
   StrategyOptions options;
   Analysis analysis;
-  Duration ideal{};  // makespan with free communication: no schedule of this strategy can be faster
-  Duration link{};   // makespan with free compute
-  double mfu = 0.0;
   Bytes buffers;                            // memory of all buffers of one rank
   std::optional<Tails> tails{};             // under jitter
   Evaluator evaluator = Evaluator::engine;  // who played it

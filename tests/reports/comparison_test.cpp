@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <random>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "model/record/result.h"
 #include "reports/point_rows.h"
@@ -103,6 +106,26 @@ TEST(Comparison, StrategiesOnAnAxisAreComparedWithEachOther) {
       "80%.\n");
   // ln 2 over sqrt(2) x 3 %: 16 standard errors.
   EXPECT_EQ(verdict(std::span(ordered).first(2)), "commfuse wins (over 99% sure): 50.0% less time than serial.");
+}
+
+TEST(Comparison, RowsInAnyOrderComeTogetherByPointAndKeepTheirOrderThere) {
+  std::mt19937 dice(7);
+  for (int turn = 0; turn < 200; ++turn) {
+    std::vector<ResultRow> rows;
+    for (int i = 0; i < 20; ++i) {
+      rows.push_back(row("serial", "", 1us, 1024 << dice() % 6));
+      rows.back().parameters = std::to_string(i);
+    }
+    std::vector<ResultRow> expected;
+    for (const std::size_t place : order_by_point(rows)) {
+      expected.push_back(rows[place]);
+    }
+    const std::vector<ResultRow> ordered = ordered_by_point(rows);
+    ASSERT_EQ(ordered.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      EXPECT_EQ(ordered[i].parameters, expected[i].parameters);
+    }
+  }
 }
 
 TEST(Comparison, JsonHasTheVerdictOfEveryRow) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/columns.h"
+#include "model/describe/joined.h"
 #include "model/program/work.h"
 #include "model/strategies/scope.h"
 
@@ -101,7 +102,7 @@ constexpr std::array columns_after{
     Column{"same_order_wrong", of_level<&Verdict::same_order, &Tally::wrong>},
 };
 
-constexpr auto columns = with_options(
+constexpr auto columns = joined<option_count>(
     columns_before,
     []<std::size_t place>() {
       return Column{name_of(all_options[place]), option<all_options[place]>};

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// One table made of others.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
+namespace commfuse {
+
+/// `before`, then what `make.template operator()<place>()` gives for the places 0 to count - 1, then `after`.
+template <std::size_t count, class Entry, std::size_t entries_before, std::size_t entries_after>
+constexpr auto joined(const std::array<Entry, entries_before>& before, auto make,
+                      const std::array<Entry, entries_after>& after) {
+  std::array<Entry, entries_before + count + entries_after> entries{};
+  auto next = std::copy(before.begin(), before.end(), entries.begin());
+  [&]<std::size_t... place>(std::index_sequence<place...>) { ((*next++ = make.template operator()<place>()), ...); }
+  (std::make_index_sequence<count>{});
+  std::copy(after.begin(), after.end(), next);
+  return entries;
+}
+
+}  // namespace commfuse
