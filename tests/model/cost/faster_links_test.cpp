@@ -124,7 +124,8 @@ TEST(FasterLinks, AMeasuredStepStays) {
 TEST(FasterLinks, ARealLinkHasTheKernelThatNcclEstimates) {
   const Machine machine = load_machine("h100-sxm");
   const CollectiveParameters& real = collective_over(machine, 0, 8);
-  const CollectiveParameters& same = collective_over(with_link_rates(machine, {.node = 1.0}), 0, 8);
+  const Machine unchanged = with_link_rates(machine, {.node = 1.0});
+  const CollectiveParameters& same = collective_over(unchanged, 0, 8);
   for (std::int64_t bytes = 1 << 10; bytes <= std::int64_t{1} << 32U; bytes *= 2) {
     EXPECT_EQ(kernel_taken(real, 8, {bytes}, 1, 1), kernel_taken(same, 8, {bytes}, 1, 1)) << bytes;
   }
