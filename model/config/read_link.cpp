@@ -139,11 +139,13 @@ CollectiveParameters read_collective(YamlMap map) {
   if (std::optional<YamlMap> direct = map.optional_map("all_to_all")) {
     collective.all_to_all = std::make_shared<const AllToAllParameters>(read_all_to_all(*direct));
   }
-  if (std::optional<YamlMap> tree = map.optional_map("tree")) {
-    TreeParameters read;
-    read_described(*tree, read);
-    collective.tree = std::make_shared<const TreeParameters>(std::move(read));
-  }
+  each_algorithm([&](const auto& entry) {
+    if (const std::optional<YamlMap> given = map.optional_map(entry.key)) {
+      AlgorithmOf<decltype(entry)> algorithm;
+      read_described(*given, algorithm);
+      collective.*entry.member = std::make_shared<const AlgorithmOf<decltype(entry)>>(std::move(algorithm));
+    }
+  });
   collective.ctas = map.count_parameter("ctas", cta_range);
   collective.issue_cost = map.duration_parameter("issue_cost");
   collective.fit = read_fit_scope(map);

@@ -115,9 +115,11 @@ std::string collective_yaml(const CollectiveParameters& collective, int indent) 
       lines.map("large", [&] { add_described(lines, collective.all_to_all->large); });
     });
   }
-  if (collective.tree) {
-    lines.map("tree", [&] { add_described(lines, *collective.tree); });
-  }
+  each_algorithm([&](const auto& entry) {
+    if (const auto& algorithm = collective.*entry.member) {
+      lines.map(entry.key, [&] { add_described(lines, *algorithm); });
+    }
+  });
   return std::move(lines).text();
 }
 

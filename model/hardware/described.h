@@ -183,6 +183,20 @@ struct Described<TreeParameters> {
                                       entry("ll", &T::ll), entry("ll128", &T::ll128)};
 };
 
+/// What a collective may know of algorithms beside its ring, each in a map of its own. Files, their schema, what
+/// calibrate writes and the parameters that are raised by their error follow; formulas are in
+/// model/cost/communication.h.
+inline constexpr std::tuple collective_algorithms{entry("tree", &CollectiveParameters::tree)};
+
+/// Calls `visit` with each entry of collective_algorithms.
+template <class Visit>
+constexpr void each_algorithm(const Visit& visit) {
+  std::apply([&](const auto&... entries) { (visit(entries), ...); }, collective_algorithms);
+}
+/// What the member of such an entry points to.
+template <class E>
+using AlgorithmOf = std::remove_const_t<typename std::remove_cvref_t<E>::Member::element_type>;
+
 template <class T>
 inline constexpr bool is_parameter = false;
 template <class T>

@@ -27,7 +27,8 @@ void visit(Accelerator& accelerator, const std::string& at, const Visit& one) {
   }
 }
 
-// Structured bindings: what is added to one of these structs does not compile until it is named here.
+// Structured bindings: what is added to NcclKernels, AllToAllParameters or Link does not compile until it is named
+// here.
 
 template <class Visit>
 void visit(NcclKernels& nccl, const std::string& at, const Visit& one) {
@@ -63,7 +64,10 @@ void visit(CollectiveParameters& collective, const std::string& at, const Visit&
   one(at + "issue_cost", collective.issue_cost);
   change(collective.nccl, [&](NcclKernels& nccl) { visit(nccl, at + "nccl.", one); });
   change(collective.all_to_all, [&](AllToAllParameters& direct) { visit(direct, at + "all_to_all.", one); });
-  change(collective.tree, [&](TreeParameters& tree) { each_parameter(tree, at + "tree.", one); });
+  each_algorithm([&](const auto& entry) {
+    change(collective.*entry.member,
+           [&](auto& algorithm) { each_parameter(algorithm, fmt::format("{}{}.", at, entry.key), one); });
+  });
 }
 
 template <class Visit>

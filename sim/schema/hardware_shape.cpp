@@ -120,12 +120,16 @@ Shape collective() {
   for (ShapeKey& key : keys_of<ProtocolParameters>()) {
     keys.push_back(optional(std::move(key)));
   }
-  return map(std::move(keys) + std::vector<ShapeKey>{optional({"nccl", nccl(), "What NCCL's tuner knows"}),
-                                                     optional({"all_to_all", all_to_all}),
-                                                     optional({"tree", map(keys_of<TreeParameters>())}),
-                                                     {"ctas", sourced(count(0, 4096)), "SMs that the kernel holds"},
-                                                     {"issue_cost", sourced(duration()), "Of the host, a call"},
-                                                     fit_key()});
+  std::vector<ShapeKey> algorithms{optional({"nccl", nccl(), "What NCCL's tuner knows"}),
+                                   optional({"all_to_all", all_to_all})};
+  each_algorithm([&](const auto& entry) {
+    algorithms.push_back(
+        optional({std::string(entry.key), map(keys_of<AlgorithmOf<decltype(entry)>>()), std::string(entry.doc)}));
+  });
+  return map(std::move(keys) + std::move(algorithms) +
+             std::vector<ShapeKey>{{"ctas", sourced(count(0, 4096)), "SMs that the kernel holds"},
+                                   {"issue_cost", sourced(duration()), "Of the host, a call"},
+                                   fit_key()});
 }
 
 std::vector<ShapeKey> link_keys() {
