@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "model/formats/topology_file.h"
+#include "model/hardware/described.h"
 #include "model/text/files.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
@@ -72,11 +75,24 @@ void check_rate(YamlMap map, std::string_view key, BytesPerSecond rate, const Ca
   }
 }
 
-void check_tree(YamlMap map, const TreeProtocol& tree, const Capacity& capacity) {
-  check_rate(map, "rate", tree.rate.value, capacity);
-  if (tree.two_nodes_rate) {
-    check_rate(map, "two_nodes_rate", tree.two_nodes_rate->value, capacity);
-  }
+/// Every rate of a described struct and of the maps inside it.
+template <class S>
+void check_rates(YamlMap map, const S& described, const Capacity& capacity) {
+  each_entry<S>([&](const auto& entry) {
+    using Member = typename std::remove_cvref_t<decltype(entry)>::Member;
+    const Member& member = described.*entry.member;
+    if constexpr (std::is_same_v<Member, Parameter<BytesPerSecond>>) {
+      check_rate(map, entry.key, member.value, capacity);
+    } else if constexpr (std::is_same_v<Member, std::optional<Parameter<BytesPerSecond>>>) {
+      if (member) {
+        check_rate(map, entry.key, member->value, capacity);
+      }
+    } else if constexpr (is_optional<Member> && is_map_of_parameters<Member>) {
+      if (member) {
+        check_rates(map.map(entry.key), *member, capacity);
+      }
+    }
+  });
 }
 
 /// No collective is faster than the wires that it goes over, by whatever kernel.
@@ -97,15 +113,12 @@ void check_collective(YamlMap map, const CollectiveParameters& collective, const
     check_rate(direct->map("small"), "rate", collective.all_to_all->small.rate.value, capacity);
     check_rate(direct->map("large"), "rate", collective.all_to_all->large.rate.value, capacity);
   }
-  if (std::optional<YamlMap> tree = map.optional_map("tree"); tree && collective.tree != nullptr) {
-    check_tree(*tree, *collective.tree, capacity);
-    if (collective.tree->ll) {
-      check_tree(tree->map("ll"), *collective.tree->ll, capacity);
+  each_algorithm([&](const auto& entry) {
+    const auto& algorithm = collective.*entry.member;
+    if (const std::optional<YamlMap> given = map.optional_map(entry.key); given && algorithm != nullptr) {
+      check_rates(*given, *algorithm, capacity);
     }
-    if (collective.tree->ll128) {
-      check_tree(tree->map("ll128"), *collective.tree->ll128, capacity);
-    }
-  }
+  });
 }
 
 /// Nor is an exchange faster than the port that it leaves by.

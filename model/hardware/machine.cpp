@@ -2,9 +2,12 @@
 #include "model/hardware/machine.h"
 
 #include <algorithm>
+#include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "model/check.h"
+#include "model/hardware/described.h"
 #include "model/hardware/segments.h"
 
 namespace commfuse {
@@ -69,14 +72,6 @@ struct HeldRates {
   void operator()(ProtocolParameters& protocol) const { (*this)(protocol.rate); }
 };
 
-template <class Change>
-void change_tree(TreeProtocol& tree, const Change& change) {
-  change(tree.rate);
-  if (tree.two_nodes_rate) {
-    change(*tree.two_nodes_rate);
-  }
-}
-
 /// Every rate of the kernels beside the collective's own ring, but NCCL's own.
 template <class Change>
 void change_kernels(CollectiveParameters& parameters, const Change& change) {
@@ -97,16 +92,18 @@ void change_kernels(CollectiveParameters& parameters, const Change& change) {
     change(direct.large);
     parameters.all_to_all = std::make_shared<const AllToAllParameters>(std::move(direct));
   }
-  if (parameters.tree != nullptr) {
-    TreeParameters tree = *parameters.tree;
-    change_tree(tree, change);
-    for (std::optional<TreeProtocol>* other : {&tree.ll, &tree.ll128}) {
-      if (*other) {
-        change_tree(**other, change);
-      }
+  each_algorithm([&](const auto& entry) {
+    auto& shared = parameters.*entry.member;
+    if (shared != nullptr) {
+      AlgorithmOf<decltype(entry)> algorithm = *shared;
+      each_parameter(algorithm, NoNames{}, [&](NoNames, auto& parameter) {
+        if constexpr (std::is_same_v<decltype(parameter), Parameter<BytesPerSecond>&>) {
+          change(parameter);
+        }
+      });
+      shared = std::make_shared<const AlgorithmOf<decltype(entry)>>(std::move(algorithm));
     }
-    parameters.tree = std::make_shared<const TreeParameters>(std::move(tree));
-  }
+  });
 }
 
 void require_gpu(const Machine& machine, int gpu) {

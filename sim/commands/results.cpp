@@ -234,7 +234,7 @@ int show_best(const ResultsRequest& request) {
   const int any = print(request, best.query.columns.empty() ? store.columns() : best.query.columns,
                         [&](const TakeRow& take) { store.run(best, take); });
   if (any == 0 && leaves_out) {
-    fmt::print(stderr, "no row wins; bounds are left out, and take part with --bounds\n");
+    fmt::print(stderr, "no row wins; add --bounds to include bounds\n");
   }
   return exit_code::done;
 }
@@ -249,22 +249,22 @@ int show_differences(const ResultsRequest& request) {
 }
 
 void add_output_flags(CLI::App& command, ResultsRequest& request) {
-  command.add_option("-o,--output", request.format, "table, json, jsonl, csv")
+  command.add_option("-o,--output", request.format, "Format: table, json, jsonl or csv")
       ->type_name("FORMAT")
       ->capture_default_str();
-  command.add_option("--out", request.out, "A file in place of stdout")->type_name("PATH");
+  command.add_option("--out", request.out, "File to write instead of stdout")->type_name("PATH");
   command.add_flag("--verify", request.verify, "Check every row against its checksum first");
 }
 
 void add_query_flags(CLI::App& command, ResultsRequest& request) {
-  command.add_option("FILE", request.file, "A store, or the folder of a sweep")->required();
-  command.add_option("--where", request.where, "Which rows: an expression of SQL over columns")
+  command.add_option("FILE", request.file, "Store, or folder of a sweep")->required();
+  command.add_option("--where", request.where, "SQL expression over columns that selects rows")
       ->type_name("EXPRESSION");
-  command.add_option("--columns", request.columns, "Which columns, between commas; a table shows some, else all")
+  command.add_option("--columns", request.columns, "Columns, comma-separated (default: some in a table, else all)")
       ->type_name("NAMES");
-  command.add_option("--sort-by", request.sort_by, "Columns, between commas; -mfu: the largest first")
+  command.add_option("--sort-by", request.sort_by, "Columns, comma-separated; -mfu sorts mfu descending")
       ->type_name("NAMES");
-  command.add_option("--limit", request.limit, "Rows at most")
+  command.add_option("--limit", request.limit, "Maximum number of rows")
       ->type_name("COUNT")
       ->check(CLI::Range(std::int64_t{0}, most_limit));
   add_output_flags(command, request);
@@ -289,13 +289,11 @@ void add_best(CLI::App& app, int& status) {
   add_verb(app, "best", "Show which rows of a store win", [&status](CLI::App& command) {
     const auto request = std::make_shared<ResultsRequest>();
     add_query_flags(command, *request);
-    command.add_option("--by", request->by, "The least of this column wins; -mfu: the largest. Left open: the time")
+    command.add_option("--by", request->by, "Column to minimize; -mfu maximizes mfu (default: the time)")
         ->type_name("NAME");
-    command
-        .add_option("--per", request->per,
-                    "One row for each of these; left open: for each point, whatever the strategy")
+    command.add_option("--per", request->per, "Columns that make a group, one row per group (default: a point)")
         ->type_name("NAMES");
-    command.add_flag("--bounds", request->bounds, "Bounds may win too: limits that no implementation reaches");
+    command.add_flag("--bounds", request->bounds, "Include bounds, which no implementation reaches");
     command.footer(
         "Examples:\n"
         "  commfuse-sim best out/crossover\n"
@@ -307,14 +305,14 @@ void add_best(CLI::App& app, int& status) {
 void add_diff(CLI::App& app, int& status) {
   add_verb(app, "diff", "Show what changed between two stores", [&status](CLI::App& command) {
     const auto request = std::make_shared<ResultsRequest>();
-    command.add_option("A", request->file, "A store, or the folder of a sweep: before")->required();
-    command.add_option("B", request->other, "The same: after")->required();
-    command.add_option("--by", request->by, "The column that is compared; left open: the time")->type_name("NAME");
+    command.add_option("A", request->file, "Store or sweep folder, before")->required();
+    command.add_option("B", request->other, "Store or sweep folder, after")->required();
+    command.add_option("--by", request->by, "Column to compare (default: the time)")->type_name("NAME");
     add_output_flags(command, *request);
     command.footer(
-        "Rows are matched by what was asked and by strategy, not by number, so the sweeps\n"
-        "may be different ones. The largest change stands first; a row that only one has\n"
-        "lacks the other's value. The exit code is 4 where anything differs.\n\n"
+        "Matches rows by settings and strategy, not by number, so the sweeps may differ.\n"
+        "Prints the largest change first; a row of only one store lacks the other's\n"
+        "value. Exits with 4 if anything differs.\n\n"
         "Example:\n"
         "  commfuse-sim diff out/before out/after -o csv");
     command.callback([request, &status] { status = show_differences(*request); });

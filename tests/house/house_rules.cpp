@@ -54,7 +54,7 @@ std::optional<File> classify(const fs::path& relative) {
   const bool is_header = extension == ".h" || extension == ".cuh";
   const bool is_code = is_header || extension == ".cpp" || extension == ".cu";
   const bool is_build = extension == ".cmake" || extension == ".in" || name == "CMakeLists.txt";
-  const bool is_script = extension == ".sh" || relative == fs::path("dev") || relative == fs::path(".ci/run");
+  const bool is_script = extension == ".sh" || relative == fs::path("dev") || relative.parent_path() == fs::path(".ci");
   if (!is_code && !is_build && !is_script) {
     return std::nullopt;
   }
