@@ -91,6 +91,8 @@ void check_rates(YamlMap map, const S& described, const Capacity& capacity) {
       if (member) {
         check_rates(map.map(entry.key), *member, capacity);
       }
+    } else if constexpr (is_map_of_parameters<Member>) {
+      check_rates(map.map(entry.key), member, capacity);
     }
   });
 }

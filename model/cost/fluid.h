@@ -66,7 +66,7 @@ struct Wiring {
 
 /// Depends on the structure of a program, not on sizes. Rank r runs on GPU r. Requires GPUs that reach each other.
 Wiring wiring_of(const Program& program, const Machine& machine, Forwarding forwarding = Forwarding::cut_through);
-/// As above, with `routes` as a cache that later programs of the same machine share.
+/// Does the same with `routes`, a cache that later programs of the same machine share.
 Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& routes);
 
 struct Fluid {

@@ -41,21 +41,20 @@ struct TuneRequest {
   std::size_t keep = 5;
 };
 
-/// Settings that tune chooses itself. They may stand in a file, since tune writes them into its own.
-constexpr std::array<std::string_view, 3> chosen_by_tune{"scope", "strategy.name", "threads"};
+/// Settings that a file for tune may have and that are not flags: tune writes the first two into its own files, and the
+/// number of threads changes no result.
+constexpr std::array<std::string_view, 3> only_in_files{"scope", "strategy.name", "threads"};
 
-bool is_chosen_by_tune(const Field& field) {
-  return std::find(chosen_by_tune.begin(), chosen_by_tune.end(), field.key) != chosen_by_tune.end();
+bool is_flag(const Field& field) {
+  return field.uses.has(Use::tune) &&
+         std::find(only_in_files.begin(), only_in_files.end(), field.key) == only_in_files.end();
 }
-
-bool is_flag(const Field& field) { return field.uses.has(Use::tune) && !is_chosen_by_tune(field); }
 
 /// Refuses settings, from a file or --set, that would change no plan.
 void require_used(const Settings& settings) {
-  for (const Field& field : run_fields()) {
-    if (!field.uses.has(Use::tune) && settings.at(field).text != field.preset) {
-      throw ConfigError(fmt::format("{}: tune does not use {}; remove it", settings.at(field).origin.where, field.key));
-    }
+  if (const Field* const unused = unused_setting(settings, Use::tune)) {
+    throw ConfigError(
+        fmt::format("{}: tune does not use {}; remove it", settings.at(*unused).origin.where, unused->key));
   }
 }
 

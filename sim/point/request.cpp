@@ -199,14 +199,20 @@ VerdictRule verdict_rule_of(const Settings& settings) {
 
 bool is_whole_model(const Settings& settings) { return use_of_scope(settings) != Use::layer; }
 
-void require_used_by_scope(const Settings& settings) {
-  const Use scope = use_of_scope(settings);
+const Field* unused_setting(const Settings& settings, Use work) {
   for (const Field& field : run_fields()) {
-    if (!field.uses.has(scope) && settings.at(field).text != field.preset) {
-      throw ConfigError(fmt::format("{}: scope {} does not use {}; remove it, or choose {}",
-                                    settings.at(field).origin.where, settings.text("scope"), field.key,
-                                    scopes_using(field)));
+    if (!field.uses.has(work) && settings.at(field).text != field.preset) {
+      return &field;
     }
+  }
+  return nullptr;
+}
+
+void require_used_by_scope(const Settings& settings) {
+  if (const Field* const unused = unused_setting(settings, use_of_scope(settings))) {
+    throw ConfigError(fmt::format("{}: scope {} does not use {}; remove it, or choose {}",
+                                  settings.at(*unused).origin.where, settings.text("scope"), unused->key,
+                                  scopes_using(*unused)));
   }
 }
 

@@ -72,6 +72,9 @@ VerdictRule verdict_rule_of(const Settings& settings);
 /// Whether the scope is a training step, a prefill or a decoding step, which sim/step predicts and not a Point.
 bool is_whole_model(const Settings& settings);
 
+/// The first setting that is not at its default and that this work does not use; null where there is none.
+const Field* unused_setting(const Settings& settings, Use work);
+
 /// Throws ConfigError, with the place and the scopes that do use it, for a setting that is not at its default and that
 /// simulating the scope does not use.
 void require_used_by_scope(const Settings& settings);

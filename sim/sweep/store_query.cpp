@@ -37,7 +37,7 @@ fs::path store_in(const fs::path& file_or_folder) {
   return fs::is_directory(file_or_folder, error) ? file_or_folder / "results.sqlite" : file_or_folder;
 }
 
-/// With `verify` reads every row, and so refuses a damaged store before anything is said about it.
+/// Reads every row if `verify` says so, which refuses a damaged store before it is queried.
 StoreTables tables_of(const fs::path& path, Verify verify) {
   StoreReader reader(path);
   while (verify == Verify::rows && reader.next()) {
@@ -72,7 +72,7 @@ std::string others_than(const std::vector<std::string>& strategies) {
   return strategies.empty() ? "" : fmt::format(" AND strategy NOT IN ('{}')", fmt::join(strategies, "', '"));
 }
 
-/// As SQLite orders values: nothing, numbers, texts.
+/// Orders values as SQLite does: absent ones, then numbers, then texts.
 std::partial_ordering order_of_values(const Value& a, const Value& b) {
   const auto rank = [](const Value& value) {
     return std::holds_alternative<std::monostate>(value) ? 0 : std::holds_alternative<std::string>(value) ? 2 : 1;
@@ -117,7 +117,7 @@ void append_key(const Statement& statement, int column, std::string& key) {
   }
 }
 
-/// Of each group the row with the least value, or the largest, and the first of equals.
+/// Keeps one row per group: the one with the smallest or largest value, and the first of equal ones.
 class Winners {
  public:
   struct Row {
@@ -127,7 +127,7 @@ class Winners {
 
   explicit Winners(bool largest) : largest_(largest) {}
 
-  /// Rows come in the order of their numbers.
+  /// Requires rows in ascending order of id.
   void add(const std::string& group, std::int64_t id, Value by) {
     if (last_ == nullptr || group != *last_group_) {
       const auto [entry, is_new] = rows_.try_emplace(group, Row{id, by});
@@ -143,7 +143,7 @@ class Winners {
     }
   }
 
-  /// Their numbers, in order.
+  /// The ids of the rows that are kept, ascending.
   [[nodiscard]] std::vector<std::int64_t> ids() const {
     std::vector<std::int64_t> ids;
     ids.reserve(rows_.size());
@@ -225,7 +225,7 @@ std::string StoreQuery::table(const std::string& schema) const {
       sql += fmt::format(", json_extract(cells, '$.\"{0}\"') AS \"{0}\"", name);
     } else if (words_.contains(name)) {
       sql += fmt::format(", (SELECT text FROM {1}.texts WHERE texts.id = rows.\"{0}\") AS \"{0}\", \"{0}\" AS \"{2}\"",
-                         name, schema, held(name));
+                         name, schema, stored_name(name));
     } else {
       sql += fmt::format(", \"{}\"", name);
     }
@@ -237,12 +237,12 @@ std::string StoreQuery::view(const std::string& schema) const {
   return kind_ == StoreKind::layers ? fmt::format("{}.results", schema) : table(schema);
 }
 
-std::string StoreQuery::held(const std::string& name) const { return words_.contains(name) ? "#" + name : name; }
+std::string StoreQuery::stored_name(const std::string& name) const { return words_.contains(name) ? "#" + name : name; }
 
-std::string StoreQuery::all_held(const std::vector<std::string>& names) const {
+std::string StoreQuery::stored_names(const std::vector<std::string>& names) const {
   std::string text;
   for (const std::string& name : names) {
-    text += (text.empty() ? "" : ", ") + in_double_quotes(held(name));
+    text += (text.empty() ? "" : ", ") + in_double_quotes(stored_name(name));
   }
   return text;
 }
@@ -349,9 +349,9 @@ std::vector<std::string> StoreQuery::run(const Query& query, const TakeRow& take
   const std::vector<std::string>& columns = query.columns.empty() ? columns_ : query.columns;
   const std::string order = order_of(query.sort_by);
   within_limits([&] {
-    Statement statement(
-        database_, fmt::format("SELECT {} FROM {} WHERE ({}\n) ORDER BY {} LIMIT {}", all_held(columns), table("main"),
-                               query.where.empty() ? "1" : query.where, order, query.limit));
+    Statement statement(database_,
+                        fmt::format("SELECT {} FROM {} WHERE ({}\n) ORDER BY {} LIMIT {}", stored_names(columns),
+                                    table("main"), query.where.empty() ? "1" : query.where, order, query.limit));
     require_expression(query.where);
     take_all(statement, columns, take);
   });
@@ -363,7 +363,7 @@ std::vector<std::int64_t> StoreQuery::winners(const BestQuery& query) const {
   Statement statement(
       database_,
       fmt::format("SELECT \"{0}\", \"{1}\"{2}{3} FROM {4} WHERE ({5}\n){6} AND \"{1}\" IS NOT NULL ORDER BY \"{0}\"",
-                  number_of_row, by, query.per.empty() ? "" : ", ", all_held(query.per), table("main"),
+                  number_of_row, by, query.per.empty() ? "" : ", ", stored_names(query.per), table("main"),
                   query.query.where.empty() ? "1" : query.query.where, others_than(query.without)));
   require_expression(query.query.where);
   Winners best(falls);
@@ -411,8 +411,8 @@ void StoreQuery::sort(std::vector<std::int64_t>& ids, const std::vector<std::str
 template <class Take>
 void StoreQuery::for_each_of(std::span<const std::int64_t> ids, const std::vector<std::string>& names,
                              const Take& take) const {
-  Statement statement(database_,
-                      fmt::format("SELECT {} FROM {} WHERE \"{}\" = ?", all_held(names), table("main"), number_of_row));
+  Statement statement(
+      database_, fmt::format("SELECT {} FROM {} WHERE \"{}\" = ?", stored_names(names), table("main"), number_of_row));
   Selected selected(*this, names);
   for (const std::int64_t id : ids) {
     statement.bind(1, id);

@@ -62,7 +62,7 @@ class StoreQuery {
   /// Runs `ask`. Throws ConfigError for --where, the part of the SQL that users write, where SQLite refuses it.
   template <class Ask>
   void within_limits(const Ask& ask) const;
-  /// The rows of a statement whose columns are held().
+  /// The rows of a statement whose columns are stored_name().
   void take_all(Statement& statement, const std::vector<std::string>& names, const TakeRow& take) const;
   /// The columns of rows with these numbers; calls take(number, values).
   template <class Take>
@@ -74,14 +74,14 @@ class StoreQuery {
   void allow_steps_for(const std::string& where) const;
   /// A subquery: the number of each row, the columns, and behind a # those whose texts the file holds by number.
   [[nodiscard]] std::string table(const std::string& schema) const;
-  /// All columns as texts and numbers, whichever columns that store has.
+  /// A table or subquery with all columns of that store as texts and numbers.
   [[nodiscard]] std::string view(const std::string& schema) const;
   /// The column of table() that costs no look-up: the number of a text where the file has numbers.
-  [[nodiscard]] std::string held(const std::string& name) const;
-  [[nodiscard]] std::string all_held(const std::vector<std::string>& names) const;
+  [[nodiscard]] std::string stored_name(const std::string& name) const;
+  [[nodiscard]] std::string stored_names(const std::vector<std::string>& names) const;
   /// `is_word`: whether the file has the number of a text in this column.
   [[nodiscard]] Value value_in(const Statement& statement, int column, bool is_word) const;
-  /// The values of columns that a statement selects as they are held().
+  /// The values of columns that a statement selects as they are stored_name().
   class Selected {
    public:
     Selected(const StoreQuery& query, const std::vector<std::string>& names);
