@@ -10,7 +10,6 @@
 #include <numeric>
 #include <optional>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "model/analysis/memory.h"
@@ -20,11 +19,6 @@ namespace commfuse::reports {
 
 namespace {
 
-auto point_key(const ResultRow& row) {
-  return std::tie(row.model, row.hardware, row.link_bandwidth, row.network_bandwidth, row.scope, row.ranks, row.batch,
-                  row.seq, row.dtype, row.interference, row.launch, row.attention_kernel, row.faults);
-}
-
 Duration makespan(const ResultRow& row) { return row.analysis.critical.makespan; }
 
 bool is_same_schedule(const ResultRow& a, const ResultRow& b) {
@@ -33,7 +27,7 @@ bool is_same_schedule(const ResultRow& a, const ResultRow& b) {
 
 }  // namespace
 
-bool same_point(const ResultRow& a, const ResultRow& b) { return point_key(a) == point_key(b); }
+bool same_point(const ResultRow& a, const ResultRow& b) { return compare_points(a, b) == 0; }
 
 std::vector<Rows> rows_by_point(Rows rows) {
   std::vector<Rows> points;
@@ -48,13 +42,12 @@ std::vector<Rows> rows_by_point(Rows rows) {
 }
 
 std::vector<std::size_t> order_by_point(Rows rows) {
-  using Key = decltype(point_key(std::declval<const ResultRow&>()));
-  std::map<Key, std::size_t> places;  // of points, in the order in which they come
+  const auto before = [](const ResultRow* a, const ResultRow* b) { return compare_points(*a, *b) < 0; };
+  std::map<const ResultRow*, std::size_t, decltype(before)> places;  // of points, in the order in which they come
   std::vector<std::size_t> point(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    point[i] = i > 0 && same_point(rows[i], rows[i - 1])
-                   ? point[i - 1]
-                   : places.try_emplace(point_key(rows[i]), places.size()).first->second;
+    point[i] = i > 0 && same_point(rows[i], rows[i - 1]) ? point[i - 1]
+                                                         : places.try_emplace(&rows[i], places.size()).first->second;
   }
   std::vector<std::size_t> order(rows.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <type_traits>
 #include <utility>
 
 #include "model/check.h"
@@ -115,11 +116,6 @@ void put_text(Row& row, const Value& value) {
   row.*member = text_in(value);
 }
 
-template <std::int64_t Row::*member>
-void put_count(Row& row, const Value& value) {
-  row.*member = count_in(value);
-}
-
 template <std::optional<double> Row::*member>
 void put_share(Row& row, const Value& value) {
   row.*member = number_in(value);
@@ -181,34 +177,55 @@ constexpr auto put_low = put_end<which, &TimeRange::low>;
 template <Estimate Percentiles::*which>
 constexpr auto put_high = put_end<which, &TimeRange::high>;
 
+template <std::string Row::*member>
+Value show(const Row& row) {
+  return unless_empty(row.*member);
+}
+template <std::int64_t Row::*member>
+Value show(const Row& row) {
+  return row.*member;
+}
+template <std::string Row::*member>
+void put_setting(Row& row, const Value& value) {
+  row.*member = text_in(value);
+}
+template <std::int64_t Row::*member>
+void put_setting(Row& row, const Value& value) {
+  row.*member = count_in(value);
+}
+
+/// The column of a setting: of a text or a count of the row.
+template <auto member>
+constexpr ResultColumn setting(std::string_view name, std::string_view doc, ColumnRole role = ColumnRole::point) {
+  constexpr bool is_text = std::is_same_v<decltype(member), std::string Row::*>;
+  return {name,
+          doc,
+          is_text ? ColumnType::text : ColumnType::count,
+          show<member>,
+          put_setting<member>,
+          role,
+          [](const Row& a, const Row& b) -> std::strong_ordering { return a.*member <=> b.*member; }};
+}
+
 constexpr std::array columns_before{
     ResultColumn{"schema", "version of this row's form", ColumnType::text,
                  [](const Row&) -> Value { return std::string{result_schema}; }, nullptr},
     ResultColumn{"model_version", "version of the model behind the numbers", ColumnType::count,
                  [](const Row&) -> Value { return std::int64_t{model_version}; }, nullptr},
-    ResultColumn{"model", "transformer", ColumnType::text, [](const Row& row) -> Value { return row.model; },
-                 put_text<&Row::model>},
-    ResultColumn{"hardware", "machine", ColumnType::text, [](const Row& row) -> Value { return row.hardware; },
-                 put_text<&Row::hardware>},
-    ResultColumn{"link_bandwidth", "links inside a node, as asked", ColumnType::text,
-                 [](const Row& row) -> Value { return row.link_bandwidth; }, put_text<&Row::link_bandwidth>},
-    ResultColumn{"network_bandwidth", "links between nodes, as asked", ColumnType::text,
-                 [](const Row& row) -> Value { return row.network_bandwidth; }, put_text<&Row::network_bandwidth>},
+    setting<&Row::model>("model", "transformer"),
+    setting<&Row::hardware>("hardware", "machine"),
+    setting<&Row::link_bandwidth>("link_bandwidth", "links inside a node, as asked"),
+    setting<&Row::network_bandwidth>("network_bandwidth", "links between nodes, as asked"),
     ResultColumn{"link_rate_gb_s", "nominal rate of a link inside a node, one direction", ColumnType::number,
                  [](const Row& row) -> Value { return gigabytes_a_second(row.link_rate); }, put_rate<&Row::link_rate>},
     ResultColumn{"network_rate_gb_s", "the same between nodes, of one GPU", ColumnType::number,
                  [](const Row& row) -> Value { return gigabytes_a_second(row.network_rate); },
                  put_rate<&Row::network_rate>},
-    ResultColumn{"scope", "what is run: one site, or the MLP in a chain", ColumnType::text,
-                 [](const Row& row) -> Value { return row.scope; }, put_text<&Row::scope>},
-    ResultColumn{"ranks", "tensor-parallel ranks", ColumnType::count, [](const Row& row) -> Value { return row.ranks; },
-                 put_count<&Row::ranks>},
-    ResultColumn{"batch", "sequences", ColumnType::count, [](const Row& row) -> Value { return row.batch; },
-                 put_count<&Row::batch>},
-    ResultColumn{"seq", "tokens of a sequence", ColumnType::count, [](const Row& row) -> Value { return row.seq; },
-                 put_count<&Row::seq>},
-    ResultColumn{"dtype", "element type of tensors and of the wire", ColumnType::text,
-                 [](const Row& row) -> Value { return row.dtype; }, put_text<&Row::dtype>},
+    setting<&Row::scope>("scope", "what is run: one site, or the MLP in a chain"),
+    setting<&Row::ranks>("ranks", "tensor-parallel ranks", ColumnRole::axis),
+    setting<&Row::batch>("batch", "sequences"),
+    setting<&Row::seq>("seq", "tokens of a sequence", ColumnRole::axis),
+    setting<&Row::dtype>("dtype", "element type of tensors and of the wire"),
     ResultColumn{"strategy", "family of schedules", ColumnType::text,
                  [](const Row& row) -> Value { return row.strategy; }, put_text<&Row::strategy>},
 };
@@ -262,7 +279,7 @@ constexpr std::array columns_of_tails{
                  [](const Row& row) -> Value {
                    return row.tails ? Value{static_cast<std::int64_t>(row.tails->percentiles.samples)} : Value{};
                  },
-                 put_samples},
+                 put_samples, ColumnRole::setting},
     ResultColumn{"mean_us", "mean makespan", ColumnType::number, estimate<&Percentiles::mean>,
                  put_estimate<&Percentiles::mean>},
     ResultColumn{"mean_low_us", "where its 95 % confidence interval begins", ColumnType::number,
@@ -312,21 +329,15 @@ constexpr std::array columns_of_tails{
                  [](const Row& row) -> Value { return result(row, row.buffers.count); }, put_buffers},
     ResultColumn{"evaluator", "evaluator of the schedule", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.evaluator); }, put_text<&Row::evaluator>},
-    ResultColumn{"interference", "how communication slows kernels beside it", ColumnType::text,
-                 [](const Row& row) -> Value { return row.interference; }, put_text<&Row::interference>},
-    ResultColumn{"jitter", "jitter of op times", ColumnType::text,
-                 [](const Row& row) -> Value { return unless_empty(row.jitter); }, put_text<&Row::jitter>},
-    ResultColumn{"faults", "what goes wrong", ColumnType::text,
-                 [](const Row& row) -> Value { return unless_empty(row.faults); }, put_text<&Row::faults>},
+    setting<&Row::interference>("interference", "how communication slows kernels beside it"),
+    setting<&Row::jitter>("jitter", "jitter of op times", ColumnRole::setting),
+    setting<&Row::faults>("faults", "what goes wrong"),
     ResultColumn{
         "seed", "of the draws; where there are samples", ColumnType::count,
         [](const Row& row) -> Value { return row.tails ? Value{static_cast<std::int64_t>(row.seed)} : Value{}; },
-        put_seed},
-    ResultColumn{"launch", "host issue: op by op, or one graph", ColumnType::text,
-                 [](const Row& row) -> Value { return row.launch; }, put_text<&Row::launch>},
-    ResultColumn{"attention_kernel", "fused, or with scores written out", ColumnType::text,
-                 [](const Row& row) -> Value { return unless_empty(row.attention_kernel); },
-                 put_text<&Row::attention_kernel>},
+        put_seed, ColumnRole::setting},
+    setting<&Row::launch>("launch", "host issue: op by op, or one graph"),
+    setting<&Row::attention_kernel>("attention_kernel", "fused, or with scores written out"),
     ResultColumn{"leans_on", "kinds of parameters behind the numbers, weakest first", ColumnType::text,
                  [](const Row& row) -> Value { return unless_empty(row.leans_on); }, put_text<&Row::leans_on>},
     ResultColumn{"warnings", "memory that is too small; sizes outside those that a fit saw", ColumnType::text,
@@ -401,6 +412,43 @@ std::string machine_in_words(const ResultRow& row) {
 }
 
 std::span<const ResultColumn> result_columns() { return columns; }
+
+namespace {
+
+constexpr auto of_role(ColumnRole role) {
+  return [role](const ResultColumn& column) { return column.role == role; };
+}
+
+template <ColumnRole role>
+constexpr auto columns_of = [] {
+  std::array<const ResultColumn*, std::ranges::count_if(columns, of_role(role))> found{};
+  auto place = found.begin();
+  for (const ResultColumn& column : columns) {
+    if (column.role == role) {
+      *place++ = &column;
+    }
+  }
+  return found;
+}();
+
+template <ColumnRole role>
+std::strong_ordering compare_by(const ResultRow& a, const ResultRow& b) {
+  for (const ResultColumn* column : columns_of<role>) {
+    if (const std::strong_ordering order = column->compare(a, b); order != 0) {
+      return order;
+    }
+  }
+  return std::strong_ordering::equal;
+}
+
+}  // namespace
+
+std::strong_ordering compare_points(const ResultRow& a, const ResultRow& b) {
+  const std::strong_ordering order = compare_by<ColumnRole::point>(a, b);
+  return order != 0 ? order : compare_by<ColumnRole::axis>(a, b);
+}
+
+bool same_but_for_axes(const ResultRow& a, const ResultRow& b) { return compare_by<ColumnRole::point>(a, b) == 0; }
 
 void append_values_of(const ResultRow& row, std::vector<Value>& values) {
   for (const ResultColumn& column : columns) {

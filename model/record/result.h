@@ -2,6 +2,7 @@
 // One row of results: a point and a strategy. One list of columns serves JSON, CSV, tables and documentation.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -19,7 +20,7 @@
 namespace commfuse {
 
 /// Results change only together with this number.
-inline constexpr int model_version = 8;
+inline constexpr int model_version = 9;
 inline constexpr std::string_view result_schema = "commfuse.result/1";
 
 struct ResultRow : Outcome {
@@ -75,6 +76,14 @@ using Value = std::variant<std::monostate, std::string, std::int64_t, double>;
 /// Of all values of a column that are there.
 enum class ColumnType : std::uint8_t { text, count, number };
 
+/// What a column says of a run.
+enum class ColumnRole : std::uint8_t {
+  outcome,  ///< What came out, or which schedule it is of.
+  setting,  ///< A setting of the same name that tells no points apart: the time without jitter is the same.
+  point,    ///< A setting of the same name that tells points apart.
+  axis,     ///< The same; one map and one table of a report show all its values.
+};
+
 struct ResultColumn {
   std::string_view name;  // unit last: makespan_us
   std::string_view doc;   // one line
@@ -82,10 +91,18 @@ struct ResultColumn {
   Value (*value)(const ResultRow&);
   /// The way back, of a value that is there; null where other columns say it already.
   void (*put)(ResultRow&, const Value&);
+  ColumnRole role = ColumnRole::outcome;
+  /// Orders rows by it; null where it tells no points apart.
+  std::strong_ordering (*compare)(const ResultRow&, const ResultRow&) = nullptr;
 };
 
 /// In the order of every output.
 std::span<const ResultColumn> result_columns();
+
+/// Orders rows by all columns that tell points apart, equal where both are of one point.
+std::strong_ordering compare_points(const ResultRow& a, const ResultRow& b);
+/// Whether the points differ in axes at most.
+bool same_but_for_axes(const ResultRow& a, const ResultRow& b);
 
 /// By column.
 std::vector<Value> values_of(const ResultRow& row);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 #include <utility>
 
 #include "reports/figure/wording.h"
@@ -14,13 +13,6 @@
 namespace commfuse::reports {
 
 namespace {
-
-auto setting_key(const ResultRow& row) {
-  return std::tie(row.model, row.hardware, row.link_bandwidth, row.network_bandwidth, row.scope, row.batch, row.dtype,
-                  row.interference, row.launch, row.attention_kernel, row.faults);
-}
-
-bool same_setting(const ResultRow& a, const ResultRow& b) { return setting_key(a) == setting_key(b); }
 
 /// Runs of neighbours that are the same.
 std::vector<std::span<const ResultRow>> runs_of(std::span<const ResultRow> rows,
@@ -78,7 +70,7 @@ std::vector<PointView> points_of(std::span<const ResultRow> rows, const VerdictR
 
 std::vector<Setting> settings_of(std::span<const ResultRow> rows, const VerdictRule& rule) {
   std::vector<Setting> settings;
-  for (const std::span<const ResultRow> run : runs_of(rows, same_setting)) {
+  for (const std::span<const ResultRow> run : runs_of(rows, same_but_for_axes)) {
     const ResultRow& row = run.front();
     settings.push_back({fmt::format("{} {} on {}, batch {}, {}{}", row.model, row.scope, machine_in_words(row),
                                     row.batch, row.dtype, unusual_in_words(row)),

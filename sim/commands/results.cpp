@@ -222,7 +222,7 @@ std::vector<std::string> bounds() {
 int show_best(const ResultsRequest& request) {
   const StoreQuery store(request.file, request.checks());
   BestQuery best{.by = request.by.empty() ? store.time_column() : request.by,
-                 .per = request.per.empty() ? store.asked() : words_in(request.per),
+                 .per = request.per.empty() ? store.point_columns() : words_in(request.per),
                  .without = {},
                  .query = query_of(request, store)};
   const auto is_strategy = [](const std::string& name) { return name == "strategy"; };

@@ -26,8 +26,6 @@ namespace fs = std::filesystem;
 /// A column of table() that no column of results can be called.
 constexpr std::string_view number_of_row = "#row";
 
-constexpr std::array asked_of_layers{"model", "hardware", "link_bandwidth", "network_bandwidth", "scope", "ranks",
-                                     "batch", "seq",      "dtype"};
 constexpr std::array asked_of_models{"model",       "hardware", "link_bandwidth", "network_bandwidth", "scope", "gpus",
                                      "tensor",      "pipeline", "data",           "context",           "batch", "seq",
                                      "micro_batch", "dtype"};
@@ -203,14 +201,30 @@ StoreQuery::StoreQuery(const fs::path& file_or_folder, Verify verify)
 }
 
 std::vector<std::string> StoreQuery::asked() const {
-  const auto known = [&](const char* name) {
-    return std::find(columns_.begin(), columns_.end(), name) != columns_.end();
-  };
+  std::vector<std::string> names = point_columns();
+  if (kind_ == StoreKind::layers) {
+    const auto place = [&](const std::string& name) { return std::find(columns_.begin(), columns_.end(), name); };
+    std::erase_if(names, [&](const std::string& name) { return place(name) > place("strategy"); });
+  }
+  return names;
+}
+
+std::vector<std::string> StoreQuery::point_columns() const {
   std::vector<std::string> names;
-  const std::span<const char* const> wanted = kind_ == StoreKind::layers
-                                                  ? std::span<const char* const>(asked_of_layers)
-                                                  : std::span<const char* const>(asked_of_models);
-  std::copy_if(wanted.begin(), wanted.end(), std::back_inserter(names), known);
+  const auto add = [&](std::string_view name) {
+    if (std::find(columns_.begin(), columns_.end(), name) != columns_.end()) {
+      names.emplace_back(name);
+    }
+  };
+  if (kind_ == StoreKind::models) {
+    std::for_each(asked_of_models.begin(), asked_of_models.end(), add);
+    return names;
+  }
+  for (const ResultColumn& column : result_columns()) {
+    if (column.compare != nullptr) {
+      add(column.name);
+    }
+  }
   return names;
 }
 
@@ -467,7 +481,7 @@ std::vector<std::string> StoreQuery::differences(const fs::path& other, const st
   if (!other_has(by)) {
     throw ConfigError(fmt::format("--by: {} has no column '{}'; choose another column", path, by));
   }
-  std::vector<std::string> key = asked();
+  std::vector<std::string> key = asked();  // How points are simulated may be what is compared.
   std::erase_if(key, [&](const std::string& name) { return !other_has(name); });
   key.emplace_back("strategy");
   // Several rows of one strategy at a point are told apart by their order.

@@ -44,8 +44,10 @@ class StoreQuery {
   [[nodiscard]] StoreKind kind() const { return kind_; }
   /// Names: `point` and `place`, then those of results.
   [[nodiscard]] const std::vector<std::string>& columns() const { return columns_; }
-  /// Columns that say what was asked of a point.
+  /// Columns that say what was asked of a point, as far as people look for it: those that stand before the strategy.
   [[nodiscard]] std::vector<std::string> asked() const;
+  /// All that tell points apart.
+  [[nodiscard]] std::vector<std::string> point_columns() const;
   /// The column that tells how fast a row is.
   [[nodiscard]] std::string time_column() const;
 
