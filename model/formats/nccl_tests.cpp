@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "model/config_error.h"
 #include "model/formats/measured_time.h"
@@ -21,13 +23,15 @@ using Json = nlohmann::json;
 
 constexpr std::string_view blanks = " \t\r";
 constexpr std::string_view program_suffix = "_perf";
-// Size, count, type, redop and root, then time, algbw, busbw and wrong elements: out of place, then in place. With -I
-// each of the two is followed by four figures of its iterations.
-constexpr std::size_t time_column = 5;
+// Size, count and type; redop and root, where the version has them; then time, algbw, busbw and wrong elements: out of
+// place, then in place. With -I each of the two is followed by four figures of its iterations.
+constexpr std::size_t least_lead = 3;
+constexpr std::size_t most_lead = 5;
 constexpr std::size_t body_columns = 4;
 constexpr std::size_t iteration_columns = 4;
-constexpr std::size_t plain_columns = time_column + 2 * body_columns;
+constexpr std::size_t plain_columns = most_lead + 2 * body_columns;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 46;  // What a message may be: sums of them stay in range.
+constexpr std::int64_t most_ranks = std::int64_t{1} << 20;
 
 [[noreturn]] void refuse(const std::string& path, std::string_view sentence) {
   throw ConfigError(fmt::format("{}: {}", path, sentence));
@@ -67,15 +71,22 @@ std::optional<double> time_in(std::optional<double> value, std::string& reason) 
   return std::nullopt;
 }
 
-/// The rows and ranks found so far.
+/// A rank as a line of devices names it.
+struct Device {
+  std::int64_t rank = 0;
+  std::int64_t group = 0;
+  std::string host;
+  std::int64_t device = 0;
+};
+
+/// The rows and ranks of one run so far.
 class Reading {
  public:
-  void add_rank(std::string_view host) {
-    ++run_.ranks;
-    hosts_.insert(std::string(host));
-  }
-
+  void add_device(Device device) { devices_.push_back(std::move(device)); }
+  /// Every line stands for so many ranks.
+  void name_ranks_a_device(std::int64_t ranks) { ranks_a_device_ = std::clamp<std::int64_t>(ranks, 1, most_ranks); }
   void name_op(std::string op) { run_.op = std::move(op); }
+  void leave_out_devices() { lacks_devices_ = true; }
 
   void add_row(std::string place, std::int64_t bytes, std::optional<double> time, std::optional<double> in_place) {
     std::string reason;
@@ -93,88 +104,293 @@ class Reading {
     run_.mistakes.push_back({std::move(place), std::move(reason)});
   }
 
+  [[nodiscard]] bool has_rows() const { return !run_.rows.empty() || !run_.mistakes.empty(); }
+  [[nodiscard]] bool is_empty() const { return !has_rows() && devices_.empty(); }
+
   NcclTestsRun finish(const std::string& path, const std::optional<std::string>& op) {
     run_.op = run_.op.empty() ? op.value_or("") : run_.op;
-    run_.nodes = std::max<int>(1, static_cast<int>(hosts_.size()));
-    if (run_.rows.empty() && run_.mistakes.empty()) {
-      refuse(path, "has no rows of nccl-tests; give what one of its programs printed");
-    }
     if (run_.op.empty()) {
       refuse(path, "does not say which collective was timed; name it, as in all_gather");
     }
-    if (run_.ranks < 1) {
+    if (devices_.empty()) {
       refuse(path, "has no lines of ranks and devices; give the whole output");
     }
+    refuse_lone_processes(path);
+    count_ranks();
     return std::move(run_);
   }
 
  private:
+  /// Without MPI every process takes itself for rank 0 of its own GPUs.
+  void refuse_lone_processes(const std::string& path) const {
+    std::map<std::pair<std::int64_t, std::int64_t>, int> times;
+    int most = 0;
+    for (const Device& device : devices_) {
+      most = std::max(most, ++times[{device.group, device.rank}]);
+    }
+    if (most > 1) {
+      refuse(path, fmt::format("names rank {} {} times, so every process ran alone and nothing was sent between them; "
+                               "build nccl-tests with MPI=1, or run one process with -g",
+                               devices_.front().rank, most));
+    }
+  }
+
+  void count_ranks() {
+    std::set<std::int64_t> groups;
+    std::set<std::string> hosts;
+    std::int64_t last = 0;
+    std::int64_t last_device = 0;
+    for (const Device& device : devices_) {
+      groups.insert(device.group);
+      last = std::max(last, device.rank);
+      last_device = std::max(last_device, device.device);
+      if (device.group == devices_.front().group) {
+        hosts.insert(device.host);
+      }
+    }
+    const auto named = static_cast<std::int64_t>(devices_.size()) * ranks_a_device_;
+    const std::int64_t all = std::max(named, last + 1);
+    run_.groups = static_cast<int>(groups.size());
+    run_.ranks = static_cast<int>(all / run_.groups);
+    run_.nodes = std::max<int>(1, static_cast<int>(hosts.size()));
+    if (named < all || lacks_devices_) {
+      const std::int64_t nodes = (run_.ranks + last_device) / (last_device + 1);
+      run_.nodes = std::max(run_.nodes, static_cast<int>(nodes));
+      run_.notes.push_back(fmt::format("the list of ranks is cut off; taken for {} ranks on {} {}", run_.ranks,
+                                       run_.nodes, run_.nodes == 1 ? "node" : "nodes"));
+    }
+    if (run_.groups > 1) {
+      run_.notes.push_back(fmt::format("{} groups of {} ranks ran at once", run_.groups, run_.ranks));
+    }
+  }
+
   NcclTestsRun run_;
-  std::set<std::string> hosts_;
+  std::vector<Device> devices_;
+  std::int64_t ranks_a_device_ = 1;
+  bool lacks_devices_ = false;
+};
+
+/// The runs of a file so far.
+class Runs {
+ public:
+  Reading& current() {
+    if (readings_.empty()) {
+      readings_.emplace_back();
+    }
+    return readings_.back();
+  }
+  /// What comes is of another run, unless nothing is known of this one yet.
+  void begin() {
+    if (readings_.empty() || !readings_.back().is_empty()) {
+      readings_.emplace_back();
+    }
+  }
+  std::vector<NcclTestsRun> finish(const std::string& path, const std::optional<std::string>& op) {
+    std::erase_if(readings_, [](const Reading& one) { return !one.has_rows(); });
+    if (readings_.empty()) {
+      refuse(path, "has no rows of nccl-tests; give what one of its programs printed");
+    }
+    std::vector<NcclTestsRun> runs;
+    for (Reading& reading : readings_) {
+      runs.push_back(reading.finish(path, op));
+    }
+    const bool are_lone = runs.size() > 1 && std::all_of(runs.begin(), runs.end(), [&](const NcclTestsRun& run) {
+                            return run.ranks == 1 && run.op == runs.front().op;
+                          });
+    if (are_lone) {
+      refuse(path, fmt::format("has {} runs of one rank each, so every process ran alone; build nccl-tests with MPI=1, "
+                               "or run one process with -g",
+                               runs.size()));
+    }
+    return runs;
+  }
+
+ private:
+  std::vector<Reading> readings_;
 };
 
 // Text.
 
+/// The word behind another one.
+std::optional<std::string_view> word_behind(const std::vector<std::string_view>& words, std::string_view before) {
+  const auto found = std::find(words.begin(), words.end(), before);
+  return found == words.end() || found + 1 == words.end() ? std::nullopt : std::optional(*(found + 1));
+}
+
+std::optional<std::int64_t> number_behind(const std::vector<std::string_view>& words, std::string_view before) {
+  const std::optional<std::string_view> word = word_behind(words, before);
+  const std::optional<std::int64_t> number = word ? parse_integer(*word) : std::nullopt;
+  return number && *number < most_ranks ? number : std::nullopt;
+}
+
 /// "#  Rank  0 Group  0 Pid  4242 on node-1 device  0 [0x07] NVIDIA H100"; older ones know no group.
-std::optional<std::string_view> host_of_rank(const std::vector<std::string_view>& words) {
-  if (words.size() < 4 || words[0] != "#" || words[1] != "Rank" || !parse_integer(words[2])) {
+std::optional<Device> device_in(const std::vector<std::string_view>& words) {
+  const std::optional<std::int64_t> rank = number_behind(words, "Rank");
+  const std::optional<std::string_view> host = word_behind(words, "on");
+  if (words.size() < 4 || words[0] != "#" || words[1] != "Rank" || !rank || !host) {
     return std::nullopt;
   }
-  const auto on = std::find(words.begin(), words.end(), "on");
-  return on == words.end() || on + 1 == words.end() ? std::nullopt : std::optional(*(on + 1));
+  return Device{.rank = *rank,
+                .group = number_behind(words, "Group").value_or(0),
+                .host = std::string(*host),
+                .device = number_behind(words, "device").value_or(0)};
 }
 
-void read_comment(const std::vector<std::string_view>& words, Reading& reading) {
-  if (const std::optional<std::string_view> host = host_of_rank(words)) {
-    reading.add_rank(*host);
-  }
-  if (words.size() >= 5 && words[1] == "Collective" && words[2] == "test") {  // starting: all_reduce_perf
-    if (std::optional<std::string> op = op_of_program(words.back())) {
-      reading.name_op(std::move(*op));
+void read_comment(const std::vector<std::string_view>& words, const std::string& path, Runs& runs) {
+  if (std::optional<Device> device = device_in(words)) {
+    if (runs.current().has_rows()) {  // An old version that begins with its devices.
+      runs.begin();
     }
+    runs.current().add_device(std::move(*device));
+    if (words.back().ends_with("...")) {  // nccl-tests cuts what one process lists at 2 KiB
+      runs.current().leave_out_devices();
+    }
+    return;
+  }
+  const auto says = [&](std::size_t at, std::string_view word) { return words.size() > at && words[at] == word; };
+  if (says(1, "Collective") && says(2, "test") && says(3, "starting:")) {  // starting: all_reduce_perf
+    runs.begin();
+    if (std::optional<std::string> op = op_of_program(words.back())) {
+      runs.current().name_op(std::move(*op));
+    }
+  } else if (says(1, "nThread") && runs.current().has_rows()) {
+    runs.begin();
+  } else if (says(1, "Using") && says(2, "devices") && runs.current().has_rows()) {
+    runs.begin();
+  } else if (says(1, "...")) {
+    runs.current().leave_out_devices();
+  } else if (says(1, "size") && std::find(words.begin(), words.end(), "cputime") != words.end()) {
+    refuse(path, "times are those of the processor, which only issues (-C 1); run nccl-tests without it");
   }
 }
 
+/// What older versions call an error of sums is no count of elements: 1e-07.
 std::string wrong_elements(std::string_view word) {
   const std::optional<double> wrong = parse_number(word);
-  return wrong && *wrong > 0.0 ? fmt::format("{} elements were wrong", word) : "";
+  const bool is_rounding = word.find('e') != std::string_view::npos && wrong && *wrong < 1.0;
+  return wrong && *wrong > 0.0 && !is_rounding ? fmt::format("{} elements were wrong", word) : "";
 }
 
-void read_row(std::string place, const std::vector<std::string_view>& words, Reading& reading) {
+/// "2026-11-25" or "12:00:00", which -T writes behind a row.
+bool is_of_clock(std::string_view word) {
+  return word.size() >= 8 && word.find_first_not_of("0123456789-:.") == std::string_view::npos &&
+         word.find_first_of("-:", 1) != std::string_view::npos;
+}
+
+/// A row begins with a size, a count and a type. Lines of logs may begin with a number too.
+bool is_row(const std::vector<std::string_view>& words) {
+  constexpr std::string_view types =
+      " float double half bfloat16 int8 int32 int64 uint8 uint32 uint64 f8e4m3 f8e5m2 "
+      "fp8_e4m3 fp8_e5m2 ";
+  return words.size() >= least_lead && parse_integer(words[1]) &&
+         types.find(fmt::format(" {} ", words[2])) != std::string_view::npos;
+}
+
+void read_row(std::string place, std::vector<std::string_view> words, Reading& reading) {
   const std::optional<std::int64_t> bytes = parse_integer(words[0]);
   if (!bytes) {
     reading.add_mistake(std::move(place), fmt::format("'{}' is not a size in bytes", words[0]));
     return;
   }
-  if (words.size() < plain_columns) {
+  while (!words.empty() && is_of_clock(words.back())) {
+    words.pop_back();
+  }
+  const auto has_lead_of = [&](std::size_t body) {
+    return words.size() >= least_lead + 2 * body && words.size() <= most_lead + 2 * body;
+  };
+  const bool has_iterations = has_lead_of(body_columns + iteration_columns);
+  if (!has_iterations && !has_lead_of(body_columns)) {
     reading.add_mistake(std::move(place),
-                        fmt::format("the row is cut off: {} of {} columns", words.size(), plain_columns));
+                        words.size() < plain_columns
+                            ? fmt::format("the row is cut off: {} of {} columns", words.size(), plain_columns)
+                            : fmt::format("the row has {} columns, and {} belong there", words.size(), plain_columns));
     return;
   }
-  const bool has_iterations = words.size() >= plain_columns + 2 * iteration_columns;
-  const std::size_t in_place = time_column + body_columns + (has_iterations ? iteration_columns : 0);
-  if (std::string wrong = wrong_elements(words[time_column + body_columns - 1]); !wrong.empty()) {
+  const std::size_t body = body_columns + (has_iterations ? iteration_columns : 0);
+  const std::size_t out_of_place = words.size() - 2 * body;
+  if (std::string wrong = wrong_elements(words[out_of_place + body_columns - 1]); !wrong.empty()) {
     reading.add_mistake(std::move(place), std::move(wrong));
     return;
   }
   if (*bytes > 0) {
-    reading.add_row(std::move(place), *bytes, parse_number(words[time_column]), parse_number(words[in_place]));
+    reading.add_row(std::move(place), *bytes, parse_number(words[out_of_place]),
+                    parse_number(words[out_of_place + body]));
   }
 }
 
-void read_text(std::string_view text, Reading& reading) {
+/// What a launcher puts before a line: "[1,0]<stdout>:", "[0]", " 0: ", "node-1: ", "[pod/launcher/mpi] ",
+/// "2026-11-25T12:00:00.123Z "; several of them too. The number of characters; 0 for none.
+std::size_t launcher_prefix(std::string_view line) {
+  std::size_t taken = 0;
+  for (;;) {
+    const std::string_view rest = line.substr(taken);
+    const std::size_t first = rest.find_first_not_of(blanks);
+    if (first == std::string_view::npos || rest[first] == '#') {
+      return taken;
+    }
+    const std::string_view word = rest.substr(first, rest.find_first_of(blanks, first) - first);
+    std::size_t end = 0;  // Of what is taken from the word.
+    if (word.front() == '[') {
+      constexpr std::size_t longest = 128;
+      const std::string_view mark = rest.substr(first, longest);  // "[2026-11-25 12:00:00]" has a blank
+      const std::size_t closed = mark.find(']');
+      const std::size_t stream =
+          closed == std::string_view::npos ? closed : word.find("<std", std::min(closed, word.size()));
+      const std::size_t colon = stream == std::string_view::npos ? stream : word.find(':', stream);
+      end = closed == std::string_view::npos   ? 0
+            : colon != std::string_view::npos  ? colon + 1
+            : stream != std::string_view::npos ? word.find('>', stream) + 1
+                                               : closed + 1;
+    } else if (const std::size_t colon = word.find(':'); colon + 1 == word.size() && word.size() > 1) {
+      end = word.size();  // "0:", "node-1:"
+    } else if (is_of_clock(word) || (word.size() > 19 && word[4] == '-' && word.find('T') == 10)) {
+      end = word.size();
+    } else if (const std::size_t mark = word.find(":#"); mark != std::string_view::npos) {
+      end = mark + 1;  // "node-1:# Rank"
+    }
+    if (end == 0) {
+      return taken;
+    }
+    taken += first + end;
+  }
+}
+
+/// Some launchers put their mark wherever a process pauses.
+std::string without_marks(std::string_view line, std::string_view mark) {
+  std::string text(line);
+  for (std::size_t at = text.find(mark); at != std::string::npos; at = text.find(mark, at)) {
+    text.replace(at, mark.size(), " ");
+  }
+  return text;
+}
+
+void read_line(std::string_view line, int number, const std::string& path, Runs& runs) {
+  const std::size_t prefix = launcher_prefix(line);
+  std::string rest(line.substr(prefix));
+  std::string_view mark = line.substr(0, prefix);
+  mark.remove_prefix(std::min(mark.find_first_not_of(blanks), mark.size()));
+  while (!mark.empty() && blanks.find(mark.back()) != std::string_view::npos) {
+    mark.remove_suffix(1);
+  }
+  if (mark.size() > 2 && mark.front() == '[' && !rest.empty() && rest.find('#') == std::string::npos) {
+    rest = without_marks(rest, mark);
+  }
+  const std::vector<std::string_view> words = words_of(rest);
+  if (words.empty()) {
+    return;
+  }
+  if (words[0].front() == '#') {
+    read_comment(words, path, runs);
+  } else if (words[0].front() >= '0' && words[0].front() <= '9' && is_row(words)) {
+    read_row(fmt::format("line {}", number), words, runs.current());
+  }  // Else a log: "node-1:4242:4242 [0] NCCL INFO ...".
+}
+
+void read_text(std::string_view text, const std::string& path, Runs& runs) {
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::vector<std::string_view> words = words_of(text.substr(0, end));
+    read_line(text.substr(0, end), number, path, runs);
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (words.empty()) {
-      continue;
-    }
-    if (words[0].front() == '#') {
-      read_comment(words, reading);
-    } else if (words[0].front() >= '0' && words[0].front() <= '9') {
-      read_row(fmt::format("line {}", number), words, reading);
-    }  // Else a log: "node-1:4242:4242 [0] NCCL INFO ...".
   }
 }
 
@@ -190,13 +406,16 @@ std::optional<double> time_of(const Json& row, const char* placing) {
   return found != row.end() && found->is_object() ? number_at(*found, "time") : std::nullopt;
 }
 
-void read_result(std::string place, const Json& row, Reading& reading) {
+void read_result(std::string place, const Json& row, const std::string& path, Reading& reading) {
   const std::optional<double> bytes = row.is_object() ? number_at(row, "size") : std::nullopt;
   if (!bytes || *bytes < 0.0 || *bytes > static_cast<double>(most_bytes)) {
     reading.add_mistake(std::move(place), "the size is not a number of bytes");
     return;
   }
   if (const auto out = row.find("out_of_place"); out != row.end() && out->is_object()) {
+    if (out->contains("cpu_time")) {
+      refuse(path, "times are those of the processor, which only issues (-C 1); run nccl-tests without it");
+    }
     if (const double wrong = number_at(*out, "nwrong").value_or(0.0); wrong > 0.0) {
       reading.add_mistake(std::move(place), fmt::format("{} elements were wrong", wrong));
       return;
@@ -232,27 +451,45 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
     }
   }
   const auto config = json.find("config");
-  for (const Json& device : list(config != json.end() ? *config : none, "devices")) {
+  const Json& settings = config != json.end() && config->is_object() ? *config : none;
+  std::int64_t place = 0;
+  for (const Json& device : list(settings, "devices")) {
     const auto host = device.is_object() ? device.find("hostname") : device.end();
-    reading.add_rank(host != device.end() && host->is_string() ? host->get<std::string>() : "");
+    const auto whole = [&](const char* key, std::int64_t fallback) {
+      const std::optional<double> number = device.is_object() ? number_at(device, key) : std::nullopt;
+      return number && *number >= 0.0 && *number < static_cast<double>(most_ranks) ? static_cast<std::int64_t>(*number)
+                                                                                   : fallback;
+    };
+    reading.add_device({.rank = whole("rank", place),
+                        .group = whole("group", 0),
+                        .host = host != device.end() && host->is_string() ? host->get<std::string>() : "",
+                        .device = whole("device", 0)});
+    ++place;
   }
+  // The first device of each process alone is listed (src/util.cu, writeDeviceReport).
+  const auto in_config = [&](const char* key) {
+    const double number = settings.is_object() ? number_at(settings, key).value_or(1.0) : 1.0;
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::clamp(number, 1.0, 1e6)), 1, most_ranks);
+  };
+  reading.name_ranks_a_device(in_config("nthreads") * in_config("ngpus"));
   const Json& results = list(json, "results");
   for (std::size_t i = 0; i < results.size(); ++i) {
-    read_result(fmt::format("results[{}]", i), results[i], reading);
+    read_result(fmt::format("results[{}]", i), results[i], path, reading);
   }
 }
 
 }  // namespace
 
-NcclTestsRun read_nccl_tests(std::string_view text, const std::string& path, const std::optional<std::string>& op) {
-  Reading reading;
+std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
+                                          const std::optional<std::string>& op) {
+  Runs runs;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') {
-    read_json(text, path, reading);
+    read_json(text, path, runs.current());
   } else {
-    read_text(text, reading);
+    read_text(text, path, runs);
   }
-  return reading.finish(path, op);
+  return runs.finish(path, op);
 }
 
 }  // namespace commfuse

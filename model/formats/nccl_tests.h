@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what nccl-tests prints (2.0 to 2.19), as text or as its JSON (-J). Of a file only what is below is kept: never
-// its dump of the environment, its arguments, host names or process ids.
+// Reads what nccl-tests and rccl-tests print (2.0 to 2.20), as text or as their JSON (-J). Of a file only what is below
+// is kept: never its dump of the environment, its arguments, host names or process ids.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,24 @@ struct NcclTestsMistake {
   std::string reason;  ///< A sentence without its point.
 };
 
+/// One program on one group of ranks.
 struct NcclTestsRun {
   std::string op;  ///< all_gather, reduce_scatter, all_reduce, alltoall, sendrecv and so on: the program's name.
-  int ranks = 0;
-  int nodes = 1;
+  int ranks = 0;   ///< Of a group.
+  int nodes = 1;   ///< That have ranks of a group.
+  int groups = 1;  ///< That ran at once, each with as many ranks (NCCL_TESTS_SPLIT).
   std::vector<NcclTestsRow> rows;
   std::vector<NcclTestsMistake> mistakes;
+  std::vector<std::string> notes;  ///< Sentences: what was not there and is taken to be so.
 };
 
-/// `path` names the text in messages. `op` is for output that does not name its program: older ones do not. Throws
-/// ConfigError when this is no output of nccl-tests, or its op or ranks cannot be told; rows that are wrong (no number,
-/// negative, wrong elements, cut off) are named and the rest is read.
-NcclTestsRun read_nccl_tests(std::string_view text, const std::string& path,
-                             const std::optional<std::string>& op = std::nullopt);
+/// All runs in a file, in order: a log may hold several programs, one behind the other. What launchers put before a
+/// line (srun --label, mpirun --tag-output, kubectl logs --prefix, timestamps) and inside it is taken away. `path`
+/// names the text in messages. `op` is for output that does not name its program: older ones do not. Throws ConfigError
+/// when this is no output of nccl-tests, when its op or ranks cannot be told, when every process ran alone, and for
+/// times of the processor (-C); rows that are wrong (no number, negative, wrong elements, cut off) are named and the
+/// rest is read.
+std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
+                                          const std::optional<std::string>& op = std::nullopt);
 
 }  // namespace commfuse

@@ -104,8 +104,10 @@ void megatron(std::string_view bytes) {
 
 void nccl_tests(std::string_view bytes) {
   tolerate([&] {
-    for (const NcclTestsRow& row : read_nccl_tests(bytes, "input.txt").rows) {
-      check(row.bytes > 0 && row.time_us > 0.0, "what is not a measurement is left out");
+    for (const NcclTestsRun& run : read_nccl_tests(bytes, "input.txt")) {
+      for (const NcclTestsRow& row : run.rows) {
+        check(row.bytes > 0 && row.time_us > 0.0, "what is not a measurement is left out");
+      }
     }
   });
 }

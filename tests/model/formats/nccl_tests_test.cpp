@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "model/config_error.h"
 
@@ -24,6 +27,13 @@ const std::string head =
 #        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)
 )";
 
+NcclTestsRun only_run(std::string_view text, const std::string& path,
+                      const std::optional<std::string>& op = std::nullopt) {
+  std::vector<NcclTestsRun> runs = read_nccl_tests(text, path, op);
+  EXPECT_EQ(runs.size(), 1U);
+  return std::move(runs.front());
+}
+
 std::string why(const std::string& text, const std::optional<std::string>& op = "all_gather") {
   try {
     read_nccl_tests(text, "out.txt", op);
@@ -34,16 +44,16 @@ std::string why(const std::string& text, const std::optional<std::string>& op = 
 }
 
 TEST(NcclTests, text_gives_sizes_times_ranks_and_nodes) {
-  const NcclTestsRun run = read_nccl_tests(head +
-                                               "node-a:11461:11461 [0] NCCL INFO Bootstrap\n"
-                                               "           0             0     float     sum      -1     6.10    0.00  "
-                                               "  0.00      0     6.00    0.00    0.00      0\n"
-                                               "     1048576        262144     float     sum      -1    17.13   61.21  "
-                                               " 53.56      0    16.90   62.05   54.29    N/A\n"
-                                               "  8589934592    2147483648     float     sum      -1    44841  191.57  "
-                                               "335.24      0    44840  191.57  335.25      0\n"
-                                               "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 43.3\n",
-                                           "out.txt", "all_reduce");
+  const NcclTestsRun run = only_run(head +
+                                        "node-a:11461:11461 [0] NCCL INFO Bootstrap\n"
+                                        "           0             0     float     sum      -1     6.10    0.00  "
+                                        "  0.00      0     6.00    0.00    0.00      0\n"
+                                        "     1048576        262144     float     sum      -1    17.13   61.21  "
+                                        " 53.56      0    16.90   62.05   54.29    N/A\n"
+                                        "  8589934592    2147483648     float     sum      -1    44841  191.57  "
+                                        "335.24      0    44840  191.57  335.25      0\n"
+                                        "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 43.3\n",
+                                    "out.txt", "all_reduce");
   EXPECT_EQ(run.op, "all_reduce");
   EXPECT_EQ(run.ranks, 4);
   EXPECT_EQ(run.nodes, 2);
@@ -56,14 +66,14 @@ TEST(NcclTests, text_gives_sizes_times_ranks_and_nodes) {
 }
 
 TEST(NcclTests, newer_text_names_its_program) {
-  const NcclTestsRun run = read_nccl_tests("# Collective test starting: reduce_scatter_perf\n" + head +
-                                               "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n",
-                                           "out.txt");
+  const NcclTestsRun run = only_run("# Collective test starting: reduce_scatter_perf\n" + head +
+                                        "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n",
+                                    "out.txt");
   EXPECT_EQ(run.op, "reduce_scatter");
 }
 
 TEST(NcclTests, times_of_iterations_stand_between_the_columns) {
-  const NcclTestsRun run = read_nccl_tests(
+  const NcclTestsRun run = only_run(
       head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16  20  19  3.1  16.9  0.0  0.0  0  15  20  19  3.0\n",
       "out.txt", "all_gather");
   ASSERT_EQ(run.rows.size(), 1U);
@@ -72,14 +82,14 @@ TEST(NcclTests, times_of_iterations_stand_between_the_columns) {
 }
 
 TEST(NcclTests, bad_rows_are_named_and_the_rest_is_read) {
-  const NcclTestsRun run = read_nccl_tests(head +
-                                               "  64  2  float  sum  -1  nan  0.0  0.0  0  16.9  0.0  0.0  0\n"
-                                               "  128  2  float  sum  -1  -3.0  0.0  0.0  0  16.9  0.0  0.0  0\n"
-                                               "  256  2  float  sum  -1  17.2  0.0  0.0  7  16.9  0.0  0.0  0\n"
-                                               "  512  2  float  sum  -1  17.3  0.0  0.0  0  16.9  0.0  0.0  0\n"
-                                               "  1e3  2  float  sum  -1  17.3  0.0  0.0  0  16.9  0.0  0.0  0\n"
-                                               "  1024  2  float  sum  -1  17.\n",
-                                           "out.txt", "all_gather");
+  const NcclTestsRun run = only_run(head +
+                                        "  64  2  float  sum  -1  nan  0.0  0.0  0  16.9  0.0  0.0  0\n"
+                                        "  128  2  float  sum  -1  -3.0  0.0  0.0  0  16.9  0.0  0.0  0\n"
+                                        "  256  2  float  sum  -1  17.2  0.0  0.0  7  16.9  0.0  0.0  0\n"
+                                        "  512  2  float  sum  -1  17.3  0.0  0.0  0  16.9  0.0  0.0  0\n"
+                                        "  1e3  2  float  sum  -1  17.3  0.0  0.0  0  16.9  0.0  0.0  0\n"
+                                        "  1024  2  float  sum  -1  17.\n",
+                                    "out.txt", "all_gather");
   ASSERT_EQ(run.rows.size(), 1U);
   EXPECT_EQ(run.rows[0].bytes, 512);
   std::string mistakes;
@@ -106,7 +116,7 @@ const std::string json =
 {"size":"x"}]})";
 
 TEST(NcclTests, json_gives_the_same_and_its_bad_rows_by_number) {
-  const NcclTestsRun run = read_nccl_tests(json, "out.json");
+  const NcclTestsRun run = only_run(json, "out.json");
   EXPECT_EQ(run.op, "all_gather");
   EXPECT_EQ(run.ranks, 2);
   EXPECT_EQ(run.nodes, 1);
@@ -125,7 +135,7 @@ TEST(NcclTests, json_gives_the_same_and_its_bad_rows_by_number) {
 TEST(NcclTests, a_host_that_is_no_name_counts_as_one_without) {
   std::string odd = json;
   odd.replace(odd.find("\"hostname\":\"node-a\""), 19, "\"hostname\":7");
-  EXPECT_EQ(read_nccl_tests(odd, "out.json").ranks, 2);
+  EXPECT_EQ(only_run(odd, "out.json").ranks, 2);
 }
 
 TEST(NcclTests, broken_json_is_refused_with_its_place) {
@@ -140,7 +150,7 @@ TEST(NcclTests, no_message_repeats_the_environment) {
   std::string broken = json;
   broken.replace(broken.find("\"results\":["), 11, "\"results\":{");
   EXPECT_EQ(why(broken).find("SECRET"), std::string::npos);
-  const NcclTestsRun run = read_nccl_tests(json, "out.json");
+  const NcclTestsRun run = only_run(json, "out.json");
   for (const NcclTestsMistake& mistake : run.mistakes) {
     EXPECT_EQ(mistake.reason.find("SECRET"), std::string::npos);
   }
@@ -159,14 +169,176 @@ TEST(NcclTests, a_time_that_no_clock_measures_is_a_mistake_of_its_row) {
   const auto row = [](const char* bytes, const char* time) {
     return fmt::format("  {}  2  float  sum  -1  {}  0.0  0.0  0  16.9  0.0  0.0  0\n", bytes, time);
   };
-  const NcclTestsRun run = read_nccl_tests(
-      head + row("64", "1e300") + row("64", "1e-7") + row("140737488355328", "17.1") + row("64", "17.1"), "out.txt",
-      "all_gather");
+  const NcclTestsRun run =
+      only_run(head + row("64", "1e300") + row("64", "1e-7") + row("140737488355328", "17.1") + row("64", "17.1"),
+               "out.txt", "all_gather");
   EXPECT_EQ(run.rows.size(), 1U);
   ASSERT_EQ(run.mistakes.size(), 3U);
   EXPECT_EQ(run.mistakes[0].reason, "the time is 1e+300 us, outside 1e-06 to 1e+11 us");
   EXPECT_EQ(run.mistakes[1].reason, "the time is 1e-07 us, outside 1e-06 to 1e+11 us");
   EXPECT_EQ(run.mistakes[2].reason, "the size is 140737488355328 bytes, above 70368744177664");
+}
+
+// What users have: logs of launchers, of several programs, and of old versions.
+
+std::string device_lines(int ranks, int a_node = 8) {
+  std::string text;
+  for (int rank = 0; rank < ranks; ++rank) {
+    text += fmt::format("#  Rank {:2} Group  0 Pid   {} on {:>10} device {:2} [0x0a] NVIDIA H100\n", rank, 1000 + rank,
+                        fmt::format("{}", 7100 + rank / a_node), rank % a_node);
+  }
+  return text;
+}
+
+/// One program as it prints itself: rows of two sizes.
+std::string program(std::string_view name, int ranks) {
+  return fmt::format(
+      "# Collective test starting: {}_perf\n# nThread 1 nGpus 1 minBytes 1024 maxBytes 2048\n#\n# Using devices\n{}#\n"
+      "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw "
+      "#wrong\n"
+      "        1024           256     float    none      -1     25.5    0.04    0.04      0    25.25    0.04    0.04   "
+      "   0\n"
+      "        2048           512     float    none      -1     26.5    0.08    0.07      0    26.25    0.08    0.07   "
+      "   0\n"
+      "# Out of bounds values : 0 OK\n",
+      name, device_lines(ranks));
+}
+
+/// Every line with this before it.
+std::string behind(std::string_view prefix, const std::string& text) {
+  std::string out;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = text.find('\n', at) + 1;
+    out += std::string(prefix) + text.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
+TEST(NcclTests, hosts_may_be_called_by_numbers) {
+  const NcclTestsRun run = only_run(program("all_reduce", 16), "out.txt");
+  EXPECT_EQ(run.ranks, 16);
+  EXPECT_EQ(run.nodes, 2);
+}
+
+TEST(NcclTests, what_launchers_put_before_a_line_is_taken_away) {
+  for (const char* const prefix :
+       {"[1,0]<stdout>:", "[1,0]<stdout>: ", " 0: ", "[0] ", "[0]", "node-a: ", "[pod/nccl-launcher-x7/mpi] ",
+        "2026-11-25T12:00:00.123Z ", "2026-11-25 12:00:00.123 ", "[2026-11-25 12:00:00] 0: "}) {
+    const NcclTestsRun run = only_run(behind(prefix, program("all_gather", 8)), "out.txt");
+    EXPECT_EQ(run.op, "all_gather") << prefix;
+    EXPECT_EQ(run.ranks, 8) << prefix;
+    ASSERT_EQ(run.rows.size(), 2U) << prefix;
+    EXPECT_EQ(run.rows[1].time_us, 26.5) << prefix;
+    EXPECT_TRUE(run.mistakes.empty()) << prefix;
+  }
+}
+
+TEST(NcclTests, a_mark_inside_a_row_is_taken_away_too) {
+  const NcclTestsRun run = only_run(
+      "[0]# Collective test starting: all_gather_perf\n" + behind("[0]", device_lines(8)) +
+          "[0]        1024            32     float    none      -1[0]       25    0.04    0.04      0[0]    25.25    "
+          "0.04    0.04      0\n",
+      "out.txt");
+  ASSERT_EQ(run.rows.size(), 1U);
+  EXPECT_EQ(run.rows[0].time_us, 25.0);
+  EXPECT_EQ(run.rows[0].in_place_time_us, 25.25);
+}
+
+TEST(NcclTests, a_log_may_hold_several_programs) {
+  const std::vector<NcclTestsRun> runs =
+      read_nccl_tests("+ srun all_gather_perf\n" + program("all_gather", 8) +
+                          "01node:4242:4242 [0] NCCL INFO Channel 00\n" + program("reduce_scatter", 16),
+                      "out.txt");
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].op, "all_gather");
+  EXPECT_EQ(runs[0].ranks, 8);
+  EXPECT_EQ(runs[0].rows.size(), 2U);
+  EXPECT_TRUE(runs[0].mistakes.empty());
+  EXPECT_EQ(runs[1].op, "reduce_scatter");
+  EXPECT_EQ(runs[1].ranks, 16);
+  EXPECT_EQ(runs[1].rows.size(), 2U);
+}
+
+TEST(NcclTests, old_versions_have_no_root_and_an_error_of_rounding) {
+  const std::string devices =
+      "#   Rank  0 Pid 1000 on node-a device  0 [0x00] A100\n"
+      "#   Rank  1 Pid 1001 on node-a device  1 [0x01] A100\n";
+  const NcclTestsRun sums = only_run(
+      devices +
+          "        1024           256   float     sum    30.01    0.03    0.06  1e-07    30.02    0.03    0.06  "
+          "1e-07\n",
+      "out.txt", "all_reduce");
+  EXPECT_EQ(sums.ranks, 2);
+  ASSERT_EQ(sums.rows.size(), 1U);
+  EXPECT_EQ(sums.rows[0].time_us, 30.01);
+  EXPECT_EQ(sums.rows[0].in_place_time_us, 30.02);
+  const NcclTestsRun gathers = only_run(
+      devices + "        1024           256   float    30.01    0.03    0.06  0e+00    30.02    0.03    0.06  0e+00\n",
+      "out.txt", "all_gather");
+  ASSERT_EQ(gathers.rows.size(), 1U);
+  EXPECT_EQ(gathers.rows[0].time_us, 30.01);
+}
+
+TEST(NcclTests, processes_that_ran_alone_are_refused) {
+  std::string lone = "# Collective test starting: all_reduce_perf\n# Using devices\n";
+  for (int i = 0; i < 8; ++i) {
+    lone += fmt::format("#  Rank  0 Group  0 Pid {} on node-a device  0 [0x0f] H100\n", 2000 + i);
+  }
+  EXPECT_EQ(why(lone + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
+            "out.txt: names rank 0 8 times, so every process ran alone and nothing was sent between them; build "
+            "nccl-tests with MPI=1, or run one process with -g");
+  EXPECT_EQ(why(program("all_reduce", 1) + program("all_reduce", 1)),
+            "out.txt: has 2 runs of one rank each, so every process ran alone; build nccl-tests with MPI=1, or run one "
+            "process with -g");
+}
+
+TEST(NcclTests, ranks_that_the_list_leaves_out_are_counted_and_said) {
+  std::string text = program("all_reduce", 16);
+  const std::size_t cut = text.find("#  Rank  5");
+  const std::size_t last = text.find("#  Rank 15");
+  text.replace(cut, last - cut, "#  ...\n");
+  const NcclTestsRun run = only_run(text, "out.txt");
+  EXPECT_EQ(run.ranks, 16);
+  EXPECT_EQ(run.nodes, 2);
+  ASSERT_EQ(run.notes.size(), 1U);
+  EXPECT_EQ(run.notes[0], "the list of ranks is cut off; taken for 16 ranks on 2 nodes");
+}
+
+TEST(NcclTests, groups_that_run_at_once_are_each_as_large_as_one) {
+  std::string text;
+  for (int rank = 0; rank < 8; ++rank) {
+    text += fmt::format("#  Rank {} Group {} Pid 1 on node-a device {} [0x0a] H100\n", rank, rank % 2, rank);
+  }
+  const NcclTestsRun run =
+      only_run(text + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", "out.txt", "all_reduce");
+  EXPECT_EQ(run.ranks, 4);
+  EXPECT_EQ(run.groups, 2);
+}
+
+TEST(NcclTests, times_of_the_processor_are_refused) {
+  std::string text = program("all_reduce", 8);
+  text.replace(text.find("     time"), 9, "  cputime");
+  EXPECT_EQ(why(text),
+            "out.txt: times are those of the processor, which only issues (-C 1); run nccl-tests without it");
+}
+
+TEST(NcclTests, timestamps_behind_a_row_are_no_columns) {
+  const NcclTestsRun run =
+      only_run(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0  2026-11-25 12:00:00\n", "out.txt",
+               "all_gather");
+  ASSERT_EQ(run.rows.size(), 1U);
+  EXPECT_EQ(run.rows[0].time_us, 17.1);
+}
+
+TEST(NcclTests, json_lists_the_first_device_of_a_process_alone) {
+  const NcclTestsRun run = only_run(
+      R"({"args":["all_gather_perf"],"config":{"nthreads":1,"ngpus":4,"devices":[{"rank":0,"hostname":"a","device":0},
+      {"rank":4,"hostname":"b","device":0}]},"results":[{"size":1024,"out_of_place":{"time":9.5},"in_place":null}]})",
+      "out.json");
+  EXPECT_EQ(run.ranks, 8);
+  EXPECT_EQ(run.nodes, 2);
 }
 
 }  // namespace
