@@ -242,7 +242,8 @@ void join_nodes(YamlMap root, const Network& network, Machine& machine, Topology
     check_network_rates(root, machine, network.groups);
     const double nics = std::min(machine.nics_per_node, machine.gpus_per_node);
     machine.network->collective =
-        with_rates_up_to(machine.network->collective, BytesPerSecond{nics * machine.network->capacity.value});
+        with_rates_up_to(machine.network->collective,
+                         BytesPerSecond{std::min(nics * machine.network->capacity.value, machine.link.capacity.value)});
   }
   plan.nodes = network.nodes;
   plan.nics_per_node = network.nics_per_node;
@@ -260,10 +261,11 @@ struct Planned {
 
 /// The file that the field `key` names: hardware of the catalogue, or a file below the naming file's own folder. Notes
 /// a mistake and gives no path when it is neither.
-std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_view key, const std::string& choice) {
+std::filesystem::path node_file(const YamlFile& file, YamlMap root, std::string_view key, const std::string& choice,
+                                Catalogue catalogue = Catalogue::nodes) {
   namespace fs = std::filesystem;
   try {
-    if (fs::path found = find_config(Catalogue::nodes, choice); found != fs::path(choice)) {
+    if (fs::path found = find_config(catalogue, choice); found != fs::path(choice)) {
       return found;
     }
   } catch (const ConfigError& error) {
@@ -374,12 +376,44 @@ Planned read_hardware(YamlFile& file) {
   return planned;
 }
 
-Machine read_cluster(YamlFile& file, YamlMap root) {
+/// The same of a cluster.
+void take_from_cluster(YamlFile& file, YamlMap root) {
+  const std::optional<YamlValue> extends = root.optional_value("extends");
+  if (!extends) {
+    return;
+  }
+  const std::string choice = root.text("extends");
+  const std::filesystem::path path =
+      choice.empty() ? "" : node_file(file, root, "extends", choice, Catalogue::hardware);
+  if (file.has_mistakes()) {
+    for (const std::string& key : root.keys()) {
+      root.optional_value(key);  // so that none is called unknown
+    }
+    file.finish();
+  }
+  YamlFile base(path);
+  YamlMap base_root = base.root();
+  base_root.schema(cluster_schema);
+  if (base_root.optional_value("extends")) {
+    root.mistake("extends",
+                 fmt::format("{} extends a cluster itself; name one that stands for itself", in_quotes(choice)));
+  }
+  constexpr std::array<std::string_view, 4> own{"schema", "name", "extends", "known_as"};
+  file.extend(base, extends->place(), own);
+}
+
+/// With so many nodes, where they are given, in place of its own.
+Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedCluster>& sized,
+                     std::string_view sized_name) {
+  take_from_cluster(file, root);
   const std::string name = root.text("name");
   const std::string hardware = root.text("hardware");
   std::vector<std::string> own_names;
   read_known_as(root, own_names);
-  const Network network = read_network(file, root);
+  Network network = read_network(file, root);
+  if (sized && network.nodes > 1) {
+    network.nodes = sized->nodes;
+  }
   const bool has_wires = root.optional_map("topology").has_value();
   const std::filesystem::path path = hardware.empty() ? "" : node_file(file, root, "hardware", hardware);
   if (file.has_mistakes()) {
@@ -387,7 +421,8 @@ Machine read_cluster(YamlFile& file, YamlMap root) {
   }
   YamlFile nodes(path);
   auto [machine, plan] = read_hardware(nodes);
-  machine.name = name;
+  machine.name = sized ? std::string(sized_name) : name;
+  machine.node_name = hardware;
   machine.known_as = own_names;
   if (has_wires) {
     plan = read_node_plan(file, root, machine);
@@ -413,7 +448,8 @@ Machine load_machine(std::string_view name_or_path) {
   YamlMap root = file.root();
   const std::optional<YamlValue> schema = root.optional_value("schema");
   if (schema && schema->kind() == YamlKind::scalar && schema->text() == cluster_schema) {
-    return read_cluster(file, root);
+    const bool is_path = name_or_path.find('/') != std::string_view::npos || name_or_path.ends_with(".yaml");
+    return read_cluster(file, root, is_path ? std::nullopt : sized_cluster(name_or_path), name_or_path);
   }
   return read_hardware(file).machine;
 }

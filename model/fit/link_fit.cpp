@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/link_fit.h"
 
+#include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -120,10 +121,42 @@ std::vector<bool> felt(Slots& slots, const Rows& rows) {
   return felt;
 }
 
+/// How sure each logarithm is, a posteriori: the prior's spread and what the rows say, taken as linear where they stand
+/// (Gelman et al., "Bayesian Data Analysis", 2013, section 14.8).
+std::vector<double> posterior_errors(Slots& slots, const Rows& rows, std::span<const double> values, double spread,
+                                     double prior_spread) {
+  const auto slot_count = static_cast<Eigen::Index>(slots.size());
+  const auto row_count = static_cast<Eigen::Index>(rows.count);
+  Eigen::MatrixXd jacobian(row_count, slot_count);
+  const auto logs = [&] {
+    Eigen::VectorXd predicted(row_count);
+    for (Eigen::Index i = 0; i < row_count; ++i) {
+      const auto row = static_cast<std::size_t>(i);
+      predicted(i) = rows.weight(row) * math::log(rows.predicted_us(row));
+    }
+    return predicted;
+  };
+  for (Eigen::Index slot = 0; slot < slot_count; ++slot) {
+    const auto place = static_cast<std::size_t>(slot);
+    slots[place].put(values[place] * math::exp(nudge));
+    const Eigen::VectorXd above = logs();
+    slots[place].put(values[place] * math::exp(-nudge));
+    jacobian.col(slot) = (above - logs()) / (2.0 * nudge);
+    slots[place].put(values[place]);
+  }
+  const double noise = std::max(spread, residual_of_a_row);
+  const Eigen::MatrixXd precision = jacobian.transpose() * jacobian / (noise * noise) +
+                                    Eigen::MatrixXd::Identity(slot_count, slot_count) / (prior_spread * prior_spread);
+  const Eigen::MatrixXd covariance = precision.ldlt().solve(Eigen::MatrixXd::Identity(slot_count, slot_count));
+  std::vector<double> errors;
+  for (Eigen::Index slot = 0; slot < slot_count; ++slot) {
+    errors.push_back(std::sqrt(std::max(0.0, covariance(slot, slot))));
+  }
+  return errors;
+}
+
 /// Residuals: one a row, weighted; then one a parameter, its distance from the start.
-LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
-  slots.keep(felt(slots, rows));
-  check(rows.count > slots.size(), "a fit has more rows than parameters");
+RobustFit fitted_to(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
   std::vector<FitParameter> parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const double start = slots[i].start;
@@ -139,10 +172,51 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
       out[i] = rows.weight(i) * math::log(rows.predicted_us(i) / rows.measured_us(i));
     }
   };
-  const RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
-  LinkFitReport report{.parameters = fitted.parameters, .errors = {}, .converged = fitted.converged};
+  RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
   for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i].put(report.parameters[i].value);
+    slots[i].put(fitted.parameters[i].value);
+  }
+  return fitted;
+}
+
+double spread_of(const Rows& rows) {
+  std::vector<double> sizes;
+  for (std::size_t i = 0; i < rows.count; ++i) {
+    sizes.push_back(std::abs(math::log(rows.predicted_us(i) / rows.measured_us(i))));
+  }
+  return 1.4826 * quantile(std::move(sizes), 0.5);
+}
+
+/// Leaves to few rows the parameters that they decide; the others stand where they stood. Names of these.
+std::vector<std::string> drop_undecided(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
+  const RobustFit fitted = fitted_to(slots, rows, options);
+  const std::vector<double> values = fitted.values();
+  const std::vector<double> errors = posterior_errors(slots, rows, values, spread_of(rows), options.prior_spread);
+  std::vector<bool> decided;
+  std::vector<std::string> left;
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    decided.push_back(errors[i] < 0.5 * options.prior_spread);
+    slots[i].put(slots[i].start);
+    if (!decided.back()) {
+      left.push_back(slots[i].name);
+    }
+  }
+  slots.keep(decided);
+  return left;
+}
+
+LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
+  check(rows.count > 0, "a fit has rows");
+  slots.keep(felt(slots, rows));
+  const bool has_few = rows.count < options.few_rows;
+  LinkFitReport report;
+  if (has_few && slots.size() > 0) {
+    report.left = drop_undecided(slots, rows, options);
+  }
+  if (slots.size() > 0) {
+    const RobustFit fitted = fitted_to(slots, rows, options);
+    report.parameters = fitted.parameters;
+    report.converged = fitted.converged;
   }
   std::vector<double> sizes;
   for (std::size_t i = 0; i < rows.count; ++i) {
@@ -150,11 +224,18 @@ LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options)
     sizes.push_back(std::abs(math::log1p(report.errors.back())));
   }
   report.spread = 1.4826 * quantile(std::move(sizes), 0.5);
+  std::vector<double> values;
+  for (const FittedParameter& one : report.parameters) {
+    values.push_back(one.value);
+  }
+  const std::vector<double> errors =
+      has_few ? posterior_errors(slots, rows, values, report.spread, options.prior_spread) : std::vector<double>{};
   for (std::size_t i = 0; i < slots.size(); ++i) {
     FittedParameter& one = report.parameters[i];
     one.at_capacity = one.undecided && one.value >= options.most.value * (1.0 - 1e-9);
     one.undecided = one.undecided && !one.at_capacity;
-    one.standard_error = one.at_capacity ? report.spread : one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
+    const double error = has_few ? errors[i] : one.standard_error;
+    one.standard_error = one.at_capacity ? report.spread : one.undecided ? 1.0 : std::min(error, 1.0);
     slots[i].conclude(one);
   }
   return report;
@@ -287,7 +368,6 @@ CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const
 }
 
 PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, const LinkFitOptions& options) {
-  check(std::ssize(rows) >= 2 * least_rows_of_a_protocol, "an exchange is fitted to twelve rows at least");
   PeerParameters one = start;
   one.small.reset();
   PeerFit best = fit_peer_as_it_is(one, rows, options);

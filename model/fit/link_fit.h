@@ -41,6 +41,8 @@ struct LinkFitOptions {
   double small_weight = 0.3;
   /// No rate of the wires is fitted above this: what they are built for (Link::capacity).
   BytesPerSecond most = unlimited;
+  /// Of fewer rows each parameter stays as it was unless they halve its prior's spread: few rows decide few parameters.
+  std::size_t few_rows = 40;
   FitOptions fit = {};
 };
 
@@ -48,6 +50,7 @@ struct LinkFitOptions {
 struct LinkFitReport {
   std::vector<FittedParameter> parameters;  ///< Only those that some row depends on, by their name in a file.
   std::vector<double> errors;               ///< Of each row: predicted / measured - 1.
+  std::vector<std::string> left;            ///< That few rows do not decide: as they were.
   double spread = 0.0;                      ///< Of the rows' logarithms, robust.
   bool converged = false;
 };
@@ -57,8 +60,9 @@ struct CollectiveFit {
   LinkFitReport report;
 };
 
-/// Every parameter of `start` that prices one of the rows is fitted, except the sizes where protocols change. Requires
-/// more rows than such parameters.
+/// Every parameter of `start` that prices one of the rows is fitted, except the sizes where protocols change. What the
+/// rows leave open stays near the prior (ridge; Hoerl and Kennard, 1970), so few rows are enough: then parameters that
+/// they do not decide stay as they were. Requires at least one row.
 CollectiveFit fit_collectives(const CollectiveParameters& start, std::span<const CollectiveRow> rows,
                               const LinkFitOptions& options);
 
@@ -68,8 +72,8 @@ struct PeerFit {
 };
 
 /// Latency and rate; and, where it makes the errors smaller by a tenth at least, those of small messages with the
-/// power of two up to which messages are small. Aggregate rate follows the rate where they were equal. Requires at
-/// least twelve rows.
+/// power of two up to which messages are small; of fewer than twelve rows, latency and rate alone. Aggregate rate
+/// follows the rate where they were equal. Requires at least one row.
 PeerFit fit_peer(const PeerParameters& start, std::span<const PeerRow> rows, const LinkFitOptions& options);
 
 /// Prices one row.

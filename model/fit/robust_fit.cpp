@@ -242,7 +242,8 @@ RobustFit robust_fit(std::span<const FitParameter> parameters, std::size_t rows,
     const bool is_free = parameters[i].lower < parameters[i].upper;
     const bool stuck = state.stuck[i];
     const double value = std::clamp(math::exp(state.logs[at]), parameters[i].lower, parameters[i].upper);
-    fit.parameters.push_back({parameters[i].name, value, stuck ? 0.0 : errors[at], is_free && stuck});
+    fit.parameters.push_back(
+        {parameters[i].name, value, stuck ? 0.0 : errors[at], is_free && stuck, parameters[i].start});
   }
   return fit;
 }

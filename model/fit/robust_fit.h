@@ -37,6 +37,7 @@ struct FittedParameter {
   double value = 0.0;
   double standard_error = 0.0;  ///< Relative to value; 0 where it was held fast or ended on a bound.
   bool undecided = false;       ///< Ended on a bound that the data would push it through, or changes no residual.
+  double start = 0.0;           ///< Where it was looked for first.
   bool at_capacity = false;     ///< Of a rate: on what the wires are built for, which the data would push it through.
 };
 

@@ -28,7 +28,8 @@ struct Machine {
   std::string name;
   /// What tables of measurements call it: "H100-SXM5-80GB". Of a cluster: without what its nodes are called.
   std::vector<std::string> known_as;
-  std::string executor;  ///< Of commfuse-validate, that does the real thing here: "cpu"; empty: none does.
+  std::string node_name;  ///< Of a cluster: the hardware of its nodes, as its file names it.
+  std::string executor;   ///< Of commfuse-validate, that does the real thing here: "cpu"; empty: none does.
   Accelerator accelerator;
   Link link;  ///< Inside a node. Its peer is the nearest pair's.
   int gpus_per_node = 0;

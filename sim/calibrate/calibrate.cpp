@@ -33,8 +33,11 @@ constexpr std::size_t least_products = 50;
 constexpr std::size_t least_traffic = 6;
 constexpr std::size_t least_attention = 30;
 constexpr std::size_t least_kernels = 100;
-constexpr std::size_t least_collectives = 40;
-constexpr std::size_t least_exchanges = 12;
+constexpr std::size_t least_collectives = 4;
+constexpr std::size_t least_exchanges = 4;
+/// Fewer are all fitted, with the base as a prior (LinkFitOptions::few_rows): none is held back.
+constexpr std::size_t few_collectives = 40;
+constexpr std::size_t few_exchanges = 12;
 
 FitQuality quality_of(const std::vector<Residual>& residuals, bool held_back) {
   std::vector<double> errors;
@@ -53,10 +56,13 @@ struct Split {
   std::vector<Row> to_fit;
 };
 template <class Row, class Observed, class KeyOf>
-Split<Row> split(const std::vector<Observed>& observed, const KeyOf& key_of) {
+Split<Row> split(const std::vector<Observed>& observed, std::size_t few, const KeyOf& key_of) {
   Split<Row> split;
+  const auto back =
+      std::count_if(observed.begin(), observed.end(), [&](const auto& one) { return held_back(key_of(one)); });
+  const bool has_many = observed.size() - static_cast<std::size_t>(back) >= few;
   for (const Observed& one : observed) {
-    split.held_back.push_back(held_back(key_of(one)));
+    split.held_back.push_back(has_many && held_back(key_of(one)));
     if (!split.held_back.back()) {
       split.to_fit.push_back(one.row);
     }
@@ -216,58 +222,99 @@ class Calibrator {
     }
   }
 
-  void collectives() {
-    const auto& [rows, source] = seen_.collectives;
-    const auto [is_back, to_fit] = split<CollectiveRow>(rows, [&](const ObservedCollective& one) {
+  void node_exchanges() { exchanges("exchanges", seen_.peers, base_.link, link_); }
+  void node_collectives() { collectives("collectives", seen_.collectives, base_.link, link_); }
+  /// Those of a base that is one node have been passed over.
+  void network_exchanges() {
+    if (base_.network) {
+      exchanges("exchanges between nodes", seen_.network_peers, *base_.network, network_);
+    }
+  }
+  void network_collectives() {
+    if (base_.network) {
+      collectives("collectives over nodes", seen_.network_collectives, *base_.network, network_);
+    }
+  }
+
+  Calibration calibration(const std::string& base_name, const std::string& name, const std::string& written_by) && {
+    std::string node = accelerator_lines() + (link_.empty() ? "" : "\nlink:\n" + link_);
+    if (base_.nodes == 1) {
+      result_.yaml = head(name, "hardware", base_name, written_by) + node;
+      return std::move(result_);
+    }
+    const std::string node_name = name + "-node";
+    result_.yaml = head(name, "cluster", base_name, written_by);
+    if (!node.empty()) {
+      result_.node_name = node_name;
+      result_.node_yaml = head(node_name, "hardware", base_.node_name, written_by) + node;
+      result_.yaml += fmt::format("hardware: {}.yaml\n", node_name);
+    }
+    result_.yaml += network_.empty() ? "" : "\nnetwork:\n" + network_;
+    return std::move(result_);
+  }
+
+ private:
+  static std::string head(const std::string& name, std::string_view kind, const std::string& base,
+                          const std::string& written_by) {
+    return fmt::format(
+        "# {} as calibrated by `{}`; what stands not here is as in {}.\n"
+        "schema: commfuse.{}/1\nname: {}\nextends: {}\n",
+        name, written_by, base, kind, name, base);
+  }
+
+  [[nodiscard]] std::string accelerator_lines() const {
+    return units_.empty() && attention_.empty() && kernels_.empty() && constants_.empty()
+               ? ""
+               : "\naccelerator:\n" + constants_ + attention_ + kernels_ +
+                     (units_.empty() ? "" : "  matrix_units:\n" + units_);
+  }
+
+  void collectives(const std::string& name, const Measurements<ObservedCollective>& seen, const Link& link,
+                   std::string& lines) {
+    const auto& [rows, source] = seen;
+    const auto [is_back, to_fit] = split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& one) {
       return link_group("collective", machine_, one.op, one.row.total.count);
     });
-    if (rows.empty() || !is_enough("collectives", source, to_fit.size(), least_collectives)) {
+    if (rows.empty() || !is_enough(name, source, to_fit.size(), least_collectives)) {
       return;
     }
-    const CollectiveFit fit =
-        fit_collectives(base_.link.collective, to_fit, {.source = source, .most = base_.link.capacity});
-    FittedPart& part = add_part("collectives", source, fit.report.parameters);
+    const CollectiveFit fit = fit_collectives(link.collective, to_fit,
+                                              {.source = source, .most = link.capacity, .few_rows = few_collectives});
+    FittedPart& part = add_part(name, source, fit.report.parameters);
+    part.left = fit.report.left;
+    part.has_few = to_fit.size() < few_collectives;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back({rows[i].row.time_us, collective_microseconds(fit.parameters, rows[i].row), is_back[i]});
       widen(part.scope, FitSize::bytes, rows[i].row.total.count);
       widen(part.scope, FitSize::ranks, rows[i].row.ranks);
     }
     conclude(part, collective_yaml(fit.parameters, 4), 4);
-    link_ += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
+    lines += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
   }
 
-  void exchanges() {
-    const auto& [rows, source] = seen_.peers;
-    const auto [is_back, to_fit] = split<PeerRow>(
-        rows, [&](const ObservedExchange& one) { return link_group("p2p", machine_, one.op, one.row.bytes.count); });
-    if (rows.empty() || !is_enough("exchanges", source, to_fit.size(), least_exchanges)) {
+  void exchanges(const std::string& name, const Measurements<ObservedExchange>& seen, const Link& link,
+                 std::string& lines) {
+    const auto& [rows, source] = seen;
+    const auto [is_back, to_fit] = split<PeerRow>(rows, few_exchanges, [&](const ObservedExchange& one) {
+      return link_group("p2p", machine_, one.op, one.row.bytes.count);
+    });
+    if (rows.empty() || !is_enough(name, source, to_fit.size(), least_exchanges)) {
       return;
     }
-    const PeerFit fit = fit_peer(base_.link.peer, to_fit, {.source = source, .most = base_.link.capacity});
-    FittedPart& part = add_part("exchanges", source, fit.report.parameters);
+    const PeerFit fit =
+        fit_peer(link.peer, to_fit, {.source = source, .most = link.capacity, .few_rows = few_exchanges});
+    FittedPart& part = add_part(name, source, fit.report.parameters);
+    part.left = fit.report.left;
+    part.has_few = to_fit.size() < few_exchanges;
     for (std::size_t i = 0; i < rows.size(); ++i) {
       part.residuals.push_back(
           {rows[i].row.time_us, to_microseconds(p2p_time(fit.parameters, rows[i].row.bytes)), is_back[i]});
       widen(part.scope, FitSize::bytes, rows[i].row.bytes.count);
     }
     conclude(part, peer_yaml(fit.parameters, 4), 4);
-    link_ = fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml) + link_;
+    lines += fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml);
   }
 
-  Calibration calibration(const std::string& base_name, const std::string& name, const std::string& written_by) && {
-    result_.yaml = fmt::format(
-        "# {} as calibrated by `{}`; what stands not here is as in {}.\n"
-        "schema: commfuse.hardware/1\nname: {}\nextends: {}\n",
-        name, written_by, base_name, name, base_name);
-    if (!units_.empty() || !attention_.empty() || !kernels_.empty() || !constants_.empty()) {
-      result_.yaml += "\naccelerator:\n" + constants_ + attention_ + kernels_ +
-                      (units_.empty() ? "" : "  matrix_units:\n" + units_);
-    }
-    result_.yaml += link_.empty() ? "" : "\nlink:\n" + link_;
-    return std::move(result_);
-  }
-
- private:
   bool is_enough(const std::string& name, const std::string& source, std::size_t rows, std::size_t least) {
     if (rows < least) {
       result_.skipped.push_back(
@@ -334,7 +381,7 @@ class Calibrator {
   const Observations& seen_;
   std::string machine_;
   Calibration result_;
-  std::string constants_, units_, attention_, kernels_, link_;  // lines of the file
+  std::string constants_, units_, attention_, kernels_, link_, network_;  // lines of the file
 };
 
 }  // namespace
@@ -349,8 +396,10 @@ Calibration calibrate(const Machine& base, const std::string& base_name, const s
   }
   fit_to(observations.attention, [&] { calibrator.attention(); });
   fit_to(observations.kernels, [&] { calibrator.kernels(); });
-  fit_to(observations.collectives, [&] { calibrator.collectives(); });
-  fit_to(observations.peers, [&] { calibrator.exchanges(); });
+  fit_to(observations.peers, [&] { calibrator.node_exchanges(); });
+  fit_to(observations.collectives, [&] { calibrator.node_collectives(); });
+  fit_to(observations.network_peers, [&] { calibrator.network_exchanges(); });
+  fit_to(observations.network_collectives, [&] { calibrator.network_collectives(); });
   Calibration calibration = std::move(calibrator).calibration(base_name, name, written_by);
   if (calibration.parts.empty()) {
     throw ConfigError(nothing_fitted(observations, calibration.skipped));

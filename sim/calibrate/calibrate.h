@@ -24,6 +24,8 @@ struct FittedPart {
   std::string name;  ///< "products in bf16", "copies and adds", "attention", "collectives", "exchanges"
   std::string source;
   std::vector<FittedParameter> parameters;
+  std::vector<std::string> left{};  ///< Parameters that few rows do not decide: as in the base.
+  bool has_few = false;             ///< None of the rows is held back, and the base is the prior.
   std::vector<Residual> residuals;
   FitQuality fitted;     ///< On the rows of the fit.
   FitQuality held_back;  ///< On those that model/fit/holdout.h keeps back.
@@ -34,7 +36,9 @@ struct FittedPart {
 struct Calibration {
   std::vector<FittedPart> parts;
   std::vector<std::string> skipped;  ///< Sentences: too few rows of a kind.
-  std::string yaml;                  ///< The whole file.
+  std::string yaml;                  ///< The whole file, of a cluster where the base is one.
+  std::string node_name;  ///< Of a cluster whose nodes were measured too: what the file calls their hardware.
+  std::string node_yaml;  ///< The file of that hardware, to stand beside.
 };
 
 /// `base` is what `base_name` names; what the rows leave open stays as it is there. Of an executor's machine nobody

@@ -164,8 +164,8 @@ class Collector {
       add_product(id, size);
     }
     for (const auto& [key, time] : collectives_) {
-      const auto& [op, ranks, bytes] = key;
-      trace_.collectives.push_back({op, ranks, bytes, time});
+      const auto& [op, ranks, bytes, members] = key;
+      trace_.collectives.push_back({op, ranks, bytes, time, members});
     }
     return std::move(trace_);
   }
@@ -218,6 +218,21 @@ class Collector {
     }
   }
 
+  /// Ranks of "[0, 8]"; long lists are cut in the middle by "...".
+  static std::vector<std::int64_t> members_in(const std::string& list) {
+    std::vector<std::int64_t> members;
+    std::int64_t number = -1;
+    for (const char letter : list + " ") {
+      if (letter >= '0' && letter <= '9' && number < score::most_gpus) {
+        number = std::max<std::int64_t>(number, 0) * 10 + (letter - '0');
+      } else if (number >= 0) {
+        members.push_back(number);
+        number = -1;
+      }
+    }
+    return members;
+  }
+
   void take_collective(const std::string& name, const json& args, double time) {
     const std::string_view op = collective_named(name);
     const NamedType* type = type_named(text_in(args, "dtype"));
@@ -231,7 +246,8 @@ class Collector {
     } else if (*ranks > score::most_gpus || *count > score::most_bytes / type->bytes || !is_measured_time(time)) {
       skip("collectives whose size, ranks or time is out of range");
     } else {
-      const std::tuple key{std::string(op), static_cast<int>(*ranks), *count * type->bytes};
+      const std::tuple key{std::string(op), static_cast<int>(*ranks), *count * type->bytes,
+                           members_in(text_in(args, "Process Group Ranks"))};
       const auto [place, is_new] = collectives_.emplace(key, time);
       place->second = is_new ? time : std::min(place->second, time);
     }
@@ -275,7 +291,7 @@ class Collector {
   std::map<std::int64_t, GemmSize> products_;               // by id of their op
   std::map<std::int64_t, std::vector<Kernel>> kernels_;     // by that of the op that launched them
   std::map<std::string, std::vector<Span>> communication_;  // by device
-  std::map<std::tuple<std::string, int, std::int64_t>, double> collectives_;
+  std::map<std::tuple<std::string, int, std::int64_t, std::vector<std::int64_t>>, double> collectives_;
   KinetoTrace trace_;
   std::size_t events_ = 0;
   std::size_t kernels_kept_ = 0;

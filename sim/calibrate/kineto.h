@@ -20,11 +20,12 @@ struct TracedCollective {
   int ranks = 0;
   std::int64_t bytes = 0;  ///< As nccl-tests counts them.
   double time_us = 0.0;
+  std::vector<std::int64_t> members{};  ///< Ranks of the group, as far as the trace names them.
 };
 
 struct KinetoTrace {
   std::vector<MeasuredGemm> products;         ///< aten::mm and aten::addmm, each call
-  std::vector<TracedCollective> collectives;  ///< by op, ranks and bytes
+  std::vector<TracedCollective> collectives;  ///< by op, members and bytes
   /// Sentences about what is of no use, and how often.
   std::map<std::string, std::size_t> skipped;
 };

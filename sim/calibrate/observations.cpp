@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -59,7 +61,9 @@ class Reader {
       throw ConfigError(fmt::format("{}:{}: {}", path.string(), table.header_line(), mistake));
     }
     if (kind == nullptr) {
-      read_run(read_nccl_tests(read_small_file(path.string()), path.string(), program_in(name_)));
+      for (const NcclTestsRun& run : read_nccl_tests(read_log(path.string()), path.string(), program_in(name_))) {
+        read_run(run);
+      }
     } else if (kind->name == "gemm") {
       read_rows(table, "hw", [&](Row& row, const Table& of) { read_product(row, of); });
     } else if (kind->name == "attention") {
@@ -92,6 +96,16 @@ class Reader {
     if (fs::is_fifo(path, error)) {
       throw ConfigError(fmt::format("{}: is a pipe, and this is read more than once; give a file", path.string()));
     }
+  }
+
+  /// Logs of many programs, with what NCCL says between, are longer than a config.
+  static std::string read_log(const std::string& path) {
+    constexpr std::size_t most = std::size_t{64} << 20U;
+    std::string text = read_file(path, most);
+    if (text.size() > most) {
+      throw ConfigError(fmt::format("{}: is larger than 64 MiB; leave out what is not of nccl-tests", path));
+    }
+    return text;
   }
 
   /// What begins as run_record.h writes it.
@@ -241,6 +255,9 @@ class Reader {
     for (const NcclTestsMistake& mistake : run.mistakes) {
       seen_.faults.push_back(fmt::format("{}: {}", where(mistake.place), mistake.reason));
     }
+    for (const std::string& note : run.notes) {
+      seen_.skipped.push_back(fmt::format("{}: {}", name_, note));
+    }
     for (const NcclTestsRow& row : run.rows) {
       add(Message{.op = run.op,
                   .ranks = run.ranks,
@@ -258,7 +275,7 @@ class Reader {
     for (const TracedCollective& one : trace.collectives) {
       add(Message{.op = one.op,
                   .ranks = one.ranks,
-                  .nodes = 1,
+                  .nodes = nodes_of(one.members),
                   .bytes = one.bytes,
                   .time_us = one.time_us,
                   .place = path_.string()});
@@ -296,40 +313,105 @@ class Reader {
     }
     const bool is_exchange = score::op_in_table(message.op) == score::LinkOp::send_recv;
     const auto ranks = static_cast<double>(message.ranks);
+    const auto nodes = static_cast<double>(message.nodes);
     const double moved = static_cast<double>(message.bytes) * (is_exchange ? 1.0 : (ranks - 1.0) / ranks);
+    const bool inside = is_too_fast(message, moved, base_->link.nominal_rate.value, 1, "the links of");
+    // Into a node goes all that its GPUs have not, by all its NICs; a ring of exchanges has one crossing, by one.
+    const bool has_network = message.nodes > 1 && base_->network.has_value();
+    return inside ||
+           (has_network &&
+            is_too_fast(message, static_cast<double>(message.bytes) * (is_exchange ? 1.0 : (nodes - 1.0) / nodes),
+                        base_->network->nominal_rate.value, is_exchange ? 1 : base_->nics_per_node,
+                        "the NICs of a node of"));
+  }
+
+  bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links, std::string_view what) {
     const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
-    const BytesPerSecond nominal = base_->link.nominal_rate.value;
-    if (rate.value <= most_of_link * nominal.value) {
+    const BytesPerSecond most{nominal.value * links};
+    if (rate.value <= most_of_link * most.value) {
       return false;
     }
     seen_.faults.push_back(fmt::format(
-        "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times the links of {}, {}; check its time, or name "
-        "another --base",
-        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), most_of_link, base_->name,
-        parameter_text(nominal)));
+        "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
+        message.place, message.op, message.bytes, message.ranks, parameter_text(rate), most_of_link, what, base_->name,
+        parameter_text(most)));
     return true;
   }
 
-  void add(const Message& message) {
+  /// Of ranks that fill one node after the other.
+  [[nodiscard]] std::int64_t nodes_of(const std::vector<std::int64_t>& members) const {
+    std::set<std::int64_t> nodes;
+    for (const std::int64_t member : members) {
+      nodes.insert(base_ == nullptr ? 0 : member / base_->gpus_per_node);
+    }
+    return std::max<std::int64_t>(1, std::ssize(nodes));
+  }
+
+  /// A rack whose GPUs share one switch has many hosts.
+  [[nodiscard]] std::int64_t nodes_of(const Message& message) const {
+    constexpr int most_of_a_host = 16;
+    return base_ != nullptr && base_->gpus_per_node > most_of_a_host
+               ? (message.ranks + base_->gpus_per_node - 1) / base_->gpus_per_node
+               : message.nodes;
+  }
+
+  /// Every GPU sends to the next and hears from the one before: as fast as a pair's where no wire is shared.
+  [[nodiscard]] bool is_ring_of_pairs(const Message& message) const {
+    return message.ranks > 2 && base_ != nullptr && base_->pair_peers == nullptr && base_->plan != nullptr &&
+           base_->plan->kind == NodeKind::nvswitch && !base_->plan->wires && message.ranks <= base_->gpus_per_node;
+  }
+
+  void add(Message message) {
     const std::optional<score::LinkOp> op = score::op_in_table(message.op);
+    message.nodes = nodes_of(message);
     if (!op) {
       pass_over(fmt::format("{}: {}, which the model has not", name_, message.op));
-    } else if (message.nodes > 1) {
-      pass_over(fmt::format("{}: {} on {} nodes, where a hardware file is of one", name_, message.op, message.nodes));
     } else if (message.bytes == 0 || message.ranks == 1) {
       pass_over(fmt::format("{}: nothing is sent", name_));
     } else if (is_faster_than_links(message)) {
       return;
+    } else if (message.nodes > 1) {
+      add_to_network(message, *op);
     } else if (const std::optional<CollectiveKind> kind = collective_of(*op)) {
-      add(seen_.collectives, ObservedCollective{message.op,
-                                                {.kind = *kind,
-                                                 .ranks = static_cast<int>(message.ranks),
-                                                 .total = Bytes{message.bytes},
-                                                 .time_us = message.time_us}});
-    } else if (message.ranks != 2) {
-      pass_over(fmt::format("{}: exchanges of {} GPUs, where a pair's are asked for", name_, message.ranks));
+      add(seen_.collectives, observed(message, *kind));
+    } else if (message.ranks != 2 && !is_ring_of_pairs(message)) {
+      pass_over(
+          fmt::format("{}: exchanges of {} GPUs that share wires, where a pair's are asked for", name_, message.ranks));
     } else {
       add(seen_.peers, ObservedExchange{message.op, {.bytes = Bytes{message.bytes}, .time_us = message.time_us}});
+    }
+  }
+
+  static ObservedCollective observed(const Message& message, CollectiveKind kind) {
+    return {message.op,
+            {.kind = kind,
+             .ranks = static_cast<int>(message.ranks),
+             .nodes = static_cast<int>(message.nodes),
+             .total = Bytes{message.bytes},
+             .time_us = message.time_us}};
+  }
+
+  void add_to_network(const Message& message, score::LinkOp op) {
+    const std::optional<CollectiveKind> kind = collective_of(op);
+    const bool has_network = base_ != nullptr && base_->network.has_value();
+    if (!has_network) {
+      pass_over(
+          fmt::format("{}: {} on {} nodes, and the base is one node (name a cluster as --base, such as "
+                      "dgx-h100-x2)",
+                      name_, message.op, message.nodes));
+    } else if (kind == CollectiveKind::all_to_all) {
+      pass_over(fmt::format("{}: all-to-alls on several nodes, which are priced by their NICs", name_));
+    } else if (kind && message.ranks != message.nodes * base_->gpus_per_node) {
+      pass_over(fmt::format("{}: {} of {} GPUs on {} nodes, where whole nodes of {} are asked for", name_, message.op,
+                            message.ranks, message.nodes, base_->gpus_per_node));
+    } else if (kind) {
+      add(seen_.network_collectives, observed(message, *kind));
+    } else if (message.ranks != 2) {
+      pass_over(fmt::format("{}: exchanges of {} GPUs on {} nodes, where one GPU on each of two is asked for", name_,
+                            message.ranks, message.nodes));
+    } else {
+      add(seen_.network_peers,
+          ObservedExchange{message.op, {.bytes = Bytes{message.bytes}, .time_us = message.time_us}});
     }
   }
 

@@ -45,8 +45,10 @@ struct Observations {
   Measurements<MeasuredTraffic> traffic;  ///< Copies and adds.
   Measurements<ObservedCollective> collectives;
   Measurements<ObservedExchange> peers;
-  std::optional<Duration> next_op;   ///< From an op's end until its lane begins the next one.
-  std::optional<Duration> wake_up;   ///< The same until another lane begins what waited for it.
+  Measurements<ObservedCollective> network_collectives;  ///< Over several whole nodes.
+  Measurements<ObservedExchange> network_peers;          ///< Of two GPUs on two nodes.
+  std::optional<Duration> next_op;                       ///< From an op's end until its lane begins the next one.
+  std::optional<Duration> wake_up;                       ///< The same until another lane begins what waited for it.
   bool is_executor = false;          ///< Of an executor: what its rank can do at most is not known but measured.
   std::vector<std::string> faults;   ///< `path:line: reason` of rows that are wrong; they are left out.
   std::vector<std::string> skipped;  ///< Sentences about what is right but not of one node, or of no use here.

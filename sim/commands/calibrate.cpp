@@ -36,13 +36,24 @@ int run_calibrate(const CalibrateRequest& request) {
   const fs::path out = request.out.empty() ? request.name + ".yaml" : request.out;
   require_new_machine(request.name, out);
   const Machine base = load_machine(request.base);
-  if (base.nodes > 1) {
-    throw ConfigError(fmt::format("{} has several nodes; name hardware of one", request.base));
-  }
   const calibrate::Observations seen =
       calibrate::read_observations({request.files.begin(), request.files.end()}, request.machine, &base);
   const calibrate::Calibration calibration = calibrate::calibrate(base, request.base, request.name, seen);
-  write_machine(out, request.base, calibration.yaml);
+  if (!calibration.node_yaml.empty()) {
+    const fs::path node = out.parent_path() / (calibration.node_name + ".yaml");
+    require_new_machine(calibration.node_name, node);
+    write_machine(node, base.node_name, calibration.node_yaml);
+    fmt::print("wrote {}\n", node.string());
+  }
+  try {
+    write_machine(out, request.base, calibration.yaml);
+  } catch (const ConfigError& error) {
+    if (seen.faults.empty()) {
+      throw;
+    }
+    throw ConfigError(
+        fmt::format("{}\n{} (the first of {} faulty rows)", error.what(), seen.faults.front(), seen.faults.size()));
+  }
   print_calibration(seen, calibration, out);
   for (const std::string& fault : seen.faults) {
     fmt::print(stderr, "{}\n", fault);
@@ -62,7 +73,7 @@ void add_calibrate(CLI::App& app, int& status) {
                     "of PyTorch's profiler, .gz too")
         ->required()
         ->type_name("FILE");
-    command.add_option("--base", request->base, "Hardware to start from, as in h100-sxm")
+    command.add_option("--base", request->base, "Hardware or cluster to start from, as in h100-sxm")
         ->required()
         ->type_name("NAME");
     command.add_option("--name", request->name, "Of the new machine")->required()->type_name("NAME");
@@ -71,8 +82,10 @@ void add_calibrate(CLI::App& app, int& status) {
         ->type_name("TEXT");
     command.footer(
         "Writes a hardware file that extends the base: what was measured is fitted, with\n"
-        "its error and where it is from, everything else stays. One group of rows in\n"
-        "five is held out and tells how good the fit is. Faulty rows are named on\n"
+        "its error and where it is from, everything else stays. A cluster as --base takes\n"
+        "collectives over whole nodes too, and gives a cluster. Of many rows one group in\n"
+        "five is held out and tells how good the fit is; few rows decide few parameters,\n"
+        "and the others stay the base's. Faulty rows are named on\n"
         "stderr, and the exit code is 3. Of nccl-tests' output only sizes and times are\n"
         "kept, never its environment.\n\n"
         "Examples:\n"

@@ -10,6 +10,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/wrapped.h"
 #include "reports/atomic_file.h"
 #include "sim/calibrate/residual_plot.h"
 
@@ -41,6 +42,18 @@ std::string summary_of(const calibrate::FittedPart& part) {
     }
     text += names.empty() ? "" : fmt::format("    {}: {}\n", words, names);
   };
+  if (part.has_few) {
+    std::string moved;
+    for (const FittedParameter& one : part.parameters) {
+      moved += fmt::format("{}{} x{:.3g} ± {:.0f}%", moved.empty() ? "" : ", ", one.name, one.value / one.start,
+                           100.0 * one.standard_error);
+    }
+    text += wrapped(fmt::format("few rows, so the base is the prior; moved: {}", moved.empty() ? "nothing" : moved),
+                    "    ", "      ");
+    if (!part.left.empty()) {
+      text += wrapped(fmt::format("as in the base: {}", fmt::join(part.left, ", ")), "    ", "      ");
+    }
+  }
   add_names("the rows leave open", &FittedParameter::undecided);
   add_names("held to the nominal_rate of the link, which the rows would exceed", &FittedParameter::at_capacity);
   return text + calibrate::residual_plot(part.residuals);

@@ -181,6 +181,7 @@ Shape hardware_shape() {
 
 Shape cluster_shape() {
   return map(std::vector<ShapeKey>{{"name", text()},
+                                   optional({"extends", text(), "A cluster that fills in what is not here"}),
                                    {"hardware", text(), "One node: a name of the catalogue, or a path"},
                                    known_as(),
                                    topology()} +

@@ -131,7 +131,7 @@ TEST(LinkFit, from_the_text_of_nccl_tests_recovers_a_made_up_machine) {
     for (const int ranks : {2, 3, 4, 6, 8}) {
       std::vector<CollectiveRow> rows = truth;
       std::erase_if(rows, [&](const CollectiveRow& row) { return row.kind != kind || row.ranks != ranks; });
-      const NcclTestsRun run = read_nccl_tests(printed(program, ranks, rows), "made-up.txt");
+      const NcclTestsRun run = read_nccl_tests(printed(program, ranks, rows), "made-up.txt").front();
       ASSERT_EQ(run.rows.size(), rows.size());
       for (const NcclTestsRow& row : run.rows) {
         read.push_back({.kind = kind, .ranks = run.ranks, .total = Bytes{row.bytes}, .time_us = row.time_us});

@@ -236,11 +236,12 @@ TEST_F(Calibrate, WhatOneNodesFormulasDoNotSpeakOfIsLeftOutAndCounted) {
                                                      "sendrecv,8,4096,9.5,1\n"
                                                      "sendrecv,2,4096,9.5,1\n")},
                                               std::nullopt);
-  EXPECT_EQ(seen.skipped,
-            (std::vector<std::string>{"more.csv: all_gather on 2 nodes, where a hardware file is of one (1 row)",
-                                      "more.csv: broadcast, which the model has not (1 row)",
-                                      "more.csv: exchanges of 8 GPUs, where a pair's are asked for (1 row)",
-                                      "more.csv: nothing is sent (1 row)"}));
+  EXPECT_EQ(seen.skipped, (std::vector<std::string>{
+                              "more.csv: all_gather on 2 nodes, and the base is one node (name a cluster as --base, "
+                              "such as dgx-h100-x2) (1 row)",
+                              "more.csv: broadcast, which the model has not (1 row)",
+                              "more.csv: exchanges of 8 GPUs that share wires, where a pair's are asked for (1 row)",
+                              "more.csv: nothing is sent (1 row)"}));
   EXPECT_EQ(seen.peers.rows.size(), 1U);
   EXPECT_TRUE(seen.collectives.rows.empty());
 }
