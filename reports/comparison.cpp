@@ -186,13 +186,19 @@ std::string VerdictCount::in_words() const {
   return fmt::format("{}{}{} tie{}", text, text.empty() ? "" : ", ", all, all > 0 ? fmt::format(" ({})", names) : "");
 }
 
-std::string comparison_table(Rows rows, const VerdictRule& rule) {
+std::string line_on(std::string_view model, const ModelWords& words) {
+  const auto found = words.find(model);
+  return found == words.end() ? std::string{} : found->second + "\n";
+}
+
+std::string comparison_table(Rows rows, const VerdictRule& rule, const ModelWords& words) {
   if (rows.empty()) {
     return {};
   }
   const ResultRow& first = rows.front();
   std::string text = fmt::format("{} {} on {}, batch {}, {}\n", first.model, first.scope, machine_in_words(first),
-                                 format_count(first.batch), first.dtype);
+                                 format_count(first.batch), first.dtype) +
+                     line_on(first.model, words);
   for (const Rows point : rows_by_point(rows)) {
     text += "\n" + block(point, rule);
   }

@@ -16,9 +16,15 @@ namespace commfuse::reports {
 /// Requires at least one row.
 std::string verdict(std::span<const ResultRow> rows, const VerdictRule& rule = {});
 
+/// What a table says of a model, by its name in rows: "70.6B parameters".
+using ModelWords = std::map<std::string, std::string, std::less<>>;
+/// As a line; empty where nothing is said.
+std::string line_on(std::string_view model, const ModelWords& words);
+
 /// A table at most 80 columns wide. Rows of one point (same_point) stand together in `rows` and become one block, with
 /// its verdict; settings that all rows share stand once above.
-std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {});
+std::string comparison_table(std::span<const ResultRow> rows, const VerdictRule& rule = {},
+                             const ModelWords& words = {});
 
 /// How many points each strategy wins, and which strategies tie at how many; one sentence. Empty for fewer than two
 /// points.

@@ -331,7 +331,7 @@ std::vector<std::vector<const StepRow*>> plans_of(std::span<const StepRow> rows)
 
 std::string memory_sentence(std::span<const StepRow> rows) { return largest_need(rows).sentence(); }
 
-std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule) {
+std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule, const ModelWords& words) {
   const std::string full = memory_sentence(rows);
   std::string text = full.empty() ? full : wrapped(full, "", "  ");
   for (const PlanRows& plan : plans_of(rows)) {
@@ -341,8 +341,9 @@ std::string step_table(std::span<const StepRow> rows, const VerdictRule& rule) {
       percentiles += percentiles_in_words(*row);
       memory = row->feasible() ? memory_in_words(*row) : memory;
     }
-    text += (text.empty() ? "" : "\n") + wrapped(heading(*plan.front()), "", "  ") + "\n" +
-            PlanBlock(plan, rule).table() + spread_in_words(percentiles) + memory;
+    text += (text.empty() ? "" : "\n") + wrapped(heading(*plan.front()), "", "  ") +
+            line_on(plan.front()->text("model"), words) + "\n" + PlanBlock(plan, rule).table() +
+            spread_in_words(percentiles) + memory;
   }
   return text + best_in_words(rows, rule);
 }

@@ -4,497 +4,341 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <cstdint>
-#include <initializer_list>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
-#include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "model/config/hf_families.h"
+#include "model/config/hf_file.h"
+#include "model/config/hf_keys.h"
+#include "model/config/hf_layers.h"
+#include "model/config/hf_quantization.h"
 #include "model/config/load_model.h"
-#include "model/config_error.h"
-#include "model/json_budget.h"
-#include "model/text/files.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
+#include "model/workload/layers.h"
 
 namespace commfuse {
 
 namespace {
 
-using Json = nlohmann::json;
-using Words = std::initializer_list<std::string_view>;
-
-constexpr std::size_t deepest_nesting = 32;
-
-/// How the architectures differ in what their config.json leaves out.
-enum class Mlp : std::uint8_t { gated, plain };
-
-struct Family {
-  std::string_view model_type;
-  Mlp mlp;
-  bool ffn_is_four_hidden = false;  ///< Where the file names no width of the MLP.
-};
-
-// Source: configuration_*.py and modeling_*.py of huggingface/transformers.
-constexpr std::array families{
-    Family{"llama", Mlp::gated},       Family{"mistral", Mlp::gated},       Family{"qwen2", Mlp::gated},
-    Family{"qwen2_vl", Mlp::gated},    Family{"qwen2_5_vl", Mlp::gated},    Family{"qwen2_5_vl_text", Mlp::gated},
-    Family{"qwen3", Mlp::gated},       Family{"gemma", Mlp::gated},         Family{"gemma2", Mlp::gated},
-    Family{"gemma3", Mlp::gated},      Family{"gemma3_text", Mlp::gated},   Family{"phi3", Mlp::gated},
-    Family{"cohere", Mlp::gated},      Family{"cohere2", Mlp::gated},       Family{"olmo", Mlp::gated},
-    Family{"olmo2", Mlp::gated},       Family{"granite", Mlp::gated},       Family{"stablelm", Mlp::gated},
-    Family{"internlm2", Mlp::gated},   Family{"smollm3", Mlp::gated},       Family{"mixtral", Mlp::gated},
-    Family{"qwen2_moe", Mlp::gated},   Family{"qwen3_moe", Mlp::gated},     Family{"deepseek_v2", Mlp::gated},
-    Family{"deepseek_v3", Mlp::gated}, Family{"olmoe", Mlp::gated},         Family{"granitemoe", Mlp::gated},
-    Family{"glm4_moe", Mlp::gated},    Family{"gpt_oss", Mlp::gated},       Family{"gpt2", Mlp::plain, true},
-    Family{"gptj", Mlp::plain, true},  Family{"codegen", Mlp::plain, true}, Family{"gpt_bigcode", Mlp::plain, true},
-    Family{"bloom", Mlp::plain, true}, Family{"falcon", Mlp::plain, true},  Family{"opt", Mlp::plain},
-    Family{"gpt_neox", Mlp::plain},    Family{"phi", Mlp::plain},           Family{"starcoder2", Mlp::plain},
-    Family{"nemotron", Mlp::plain},    Family{"nemotron_h", Mlp::plain},    Family{"bamba", Mlp::gated},
-};
-
-[[noreturn]] void refuse(const std::string& path, std::string_view message) {
-  throw ConfigError(fmt::format("{}: {}", path, message));
-}
-
-/// Refuses what the library would take without a word: deep nesting, and the last of two equal keys. It listens to a
-/// parser of its own: a callback of the parser that keeps all makes that look at every list again for each of its
-/// items.
-class Guard {
- public:
-  explicit Guard(const std::string& path) : path_(path) {}
-
-  bool null() { return true; }
-  bool boolean(bool /*is*/) { return true; }
-  bool number_integer(Json::number_integer_t /*is*/) { return true; }
-  bool number_unsigned(Json::number_unsigned_t /*is*/) { return true; }
-  bool number_float(Json::number_float_t /*is*/, const std::string& /*text*/) { return true; }
-  bool string(std::string& /*text*/) { return true; }
-  bool binary(Json::binary_t& /*is*/) { return true; }
-  bool start_object(std::size_t /*size*/) { return begin(); }
-  bool start_array(std::size_t /*size*/) { return begin(); }
-  bool end_object() { return end(); }
-  bool end_array() { return end(); }
-  bool key(std::string& text) {
-    if (!seen_[depth_ - 1].insert(text).second) {
-      refuse(path_, fmt::format("key {} is given twice; keep one of them", in_quotes(text)));
-    }
-    return true;
-  }
-  /// Who parses it for good says it better.
-  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const Json::exception& /*error*/) {
-    return false;
-  }
-
- private:
-  bool begin() {
-    if (depth_ >= deepest_nesting) {
-      refuse(path_, fmt::format("more than {} levels of nesting; give a config.json of a model", deepest_nesting));
-    }
-    seen_[depth_++].clear();
-    return true;
-  }
-  bool end() {
-    --depth_;
-    return true;
-  }
-
-  const std::string& path_;
-  std::array<std::set<std::string>, deepest_nesting> seen_;
-  std::size_t depth_ = 0;
-};
-
-Json parse(const std::string& path) {
-  const std::string text = read_small_file(path);
-  Json json;
-  try {
-    Guard guard(path);
-    Json::sax_parse(text, &guard);
-    json = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    throw ConfigError(fmt::format("{}:{}: not valid JSON; correct it there, or fetch the file again", path,
-                                  line_and_column(text, error.byte)));
-  } catch (const Json::exception&) {  // A number that fits no double.
-    refuse(path, "a number is out of range; correct it, or fetch the file again");
-  }
-  if (!json.is_object()) {
-    refuse(path, "the top of the file is not an object; give a config.json of a model");
-  }
-  return json;
-}
-
-std::string_view kind_of(const Json& value) {
-  switch (value.type()) {
-    case Json::value_t::string: return "a text";
-    case Json::value_t::boolean: return "true or false";
-    case Json::value_t::array: return "a list";
-    case Json::value_t::object: return "an object";
-    default: return "a number";
-  }
-}
-
-/// The fields of one config.json; mistakes are collected, and a field in doubt reads as a harmless value.
+/// The language model of one config.json, field by field.
 class Reader {
  public:
-  explicit Reader(const std::string& path) : path_(path), top_(parse(path)), shape_(&top_) {
-    const auto text = top_.find("text_config");
-    if (text != top_.end() && text->is_object() && !first_of({"hidden_size", "n_embd", "d_model", "n_embed"})) {
-      shape_ = &*text;
-    }
-  }
+  explicit Reader(const std::string& path) : file_(path), type_(model_type()), family_(family_of_type()) {}
 
   HfModel read() {
     refuse_what_is_no_decoder();
-    const std::string type = model_type();
     Transformer model;
-    model.name = name(type);
-    model.layers = count({"num_hidden_layers", "n_layer", "n_layers"}, layer_range);
-    model.hidden = count({"hidden_size", "n_embd", "d_model", "n_embed"}, model_size_range);
-    model.heads = count({"num_attention_heads", "n_head", "n_heads"}, head_range);
+    model.name = name();
+    model.layers = file_.count({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, layer_range);
+    model.hidden = file_.count({"hidden_size", "n_embd", "d_model", "n_embed"}, model_size_range);
+    model.heads = file_.count({"num_attention_heads", "n_head", "n_heads"}, head_range);
     model.kv_heads = kv_heads(model.heads);
     model.head_dim = head_dim(model);
-    model.vocab = count({"vocab_size"}, vocab_range);
-    const Family family = family_of(type);
-    model.gated_mlp = family.mlp == Mlp::gated;
-    model.ffn = ffn(family, model.hidden);
-    if (has_experts()) {
-      model.experts = experts(model.layers);
+    model.vocab = file_.count({"vocab_size", "padded_vocab_size"}, vocab_range);
+    if (!file_.has("kv_lora_rank")) {  // else it is of the latent attention
+      model.value_head_dim = file_.optional_count({"v_head_dim"}, head_range).value_or(0);
     }
+    model.gated_mlp = gated_mlp();
     model.latent = latent();
-    read_state_space(type, model);
-    if (!model.state_space) {
-      doubt_layers();
+    read_parameters(model);
+    if (has_experts()) {
+      model.experts = experts();
     }
-    finish();
-    return {std::move(model), std::move(doubts_)};
+    read_hf_layers(file_, type_, family_, model);
+    model.ffn = ffn(model);
+    model.weights = read_hf_quantization(file_, model);
+    file_.finish();
+    say_how_weights_are_kept(model);
+    say_what_is_left_out();
+    std::vector<std::string> keys = unused();
+    return {.model = std::move(model), .doubts = doubts_, .notes = file_.notes(), .unused = std::move(keys)};
   }
 
  private:
-  struct Field {
-    std::string_view key;
-    const Json* value;
-  };
-
-  /// The first of these keys that is there and not null.
-  [[nodiscard]] std::optional<Field> first_of(Words keys) const {
-    for (const std::string_view key : keys) {
-      const auto found = shape_->find(key);
-      if (found != shape_->end() && !found->is_null()) {
-        return Field{key, &*found};
-      }
-    }
-    return std::nullopt;
-  }
-
-  [[nodiscard]] std::string in_file(std::string_view key) const {
-    return shape_ == &top_ ? fmt::format("'{}'", key) : fmt::format("'text_config.{}'", key);
-  }
-
-  void mistake(std::string_view message) { mistakes_.push_back(fmt::format("{}: {}", path_, message)); }
-  void doubt(std::string_view message) { doubts_.push_back(fmt::format("{}: {}", path_, message)); }
-
-  std::optional<std::int64_t> optional_count(Words keys, Range<std::int64_t> range) {
-    const std::optional<Field> field = first_of(keys);
-    if (!field) {
-      return std::nullopt;
-    }
-    if (!field->value->is_number_integer()) {
-      const std::string text = field->value->is_number() || field->value->is_string()
-                                   ? field->value->dump()
-                                   : std::string(kind_of(*field->value));
-      mistake(fmt::format("{} is {}; write a whole number", in_file(field->key), in_plain(text)));
-      return range.least;
-    }
-    const bool is_huge = field->value->is_number_unsigned() &&
-                         field->value->get<std::uint64_t>() > static_cast<std::uint64_t>(range.most);
-    const std::int64_t value = is_huge ? range.most : field->value->get<std::int64_t>();
-    if (is_huge || value < range.least || value > range.most) {
-      mistake(
-          fmt::format("{} is {}; choose {} to {}", in_file(field->key), field->value->dump(), range.least, range.most));
-      return range.least;
-    }
-    return value;
-  }
-
-  std::int64_t count(Words keys, Range<std::int64_t> range) {
-    if (const std::optional<std::int64_t> value = optional_count(keys, range)) {
-      return *value;
-    }
-    mistake(fmt::format("{} is missing; add it, or give a config.json of a decoder", in_file(*keys.begin())));
-    return range.least;
-  }
-
-  [[nodiscard]] bool flag(std::string_view key) const {
-    const auto found = shape_->find(key);
-    return found != shape_->end() && found->is_boolean() && found->get<bool>();
-  }
-
-  void refuse_what_is_no_decoder() const {
-    if (flag("is_encoder_decoder")) {
-      refuse(path_, fmt::format("{} is true: only decoders are supported; choose a decoder-only model",
-                                in_file("is_encoder_decoder")));
-    }
-  }
-
-  [[nodiscard]] std::optional<Field> expert_count() const {
-    return first_of({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts"});
-  }
-
-  /// One expert is a plain MLP.
-  [[nodiscard]] bool has_experts() const {
-    const std::optional<Field> field = expert_count();
-    return field && !(field->value->is_number_integer() && field->value->get<std::int64_t>() <= 1);
-  }
-
-  /// Requires has_experts(). Their widths stand in moe_intermediate_size, or in Mixtral's way in intermediate_size.
-  Experts experts(std::int64_t layers) {
-    Experts experts;
-    experts.count = count({expert_count()->key}, expert_range);
-    experts.active = count({"num_experts_per_tok", "num_experts_per_token", "experts_per_token"}, expert_range);
-    experts.ffn = count({"moe_intermediate_size", "intermediate_size"}, model_size_range);
-    experts.shared = shared_experts(experts.ffn);
-    experts.dense_layers = dense_layers();
-    if (mistakes_.empty() && experts.active > experts.count) {
-      mistake(fmt::format("a token cannot go to {} of {} experts; correct num_experts_per_tok", experts.active,
-                          experts.count));
-    }
-    if (mistakes_.empty() && experts.dense_layers >= layers) {
-      mistake(fmt::format("{} dense layers leave none of {} to the experts; correct the first of them",
-                          experts.dense_layers, layers));
-    }
-    return experts;
-  }
-
-  /// Counted, or as one that is as wide as some.
-  std::int64_t shared_experts(std::int64_t ffn) {
-    const Range<std::int64_t> range{0, expert_range.most};
-    if (const auto width = optional_count({"shared_expert_intermediate_size", "moe_shared_expert_intermediate_size"},
-                                          {0, model_size_range.most})) {
-      if (mistakes_.empty() && *width % ffn != 0) {
-        mistake(fmt::format("{} is {}, no multiple of an expert's {}; write a YAML model for it",
-                            in_file("shared_expert_intermediate_size"), *width, ffn));
-      }
-      return *width / ffn;
-    }
-    return optional_count({"n_shared_experts"}, range).value_or(0);
-  }
-
-  /// The first so many. A mistake where dense layers stand between others.
-  std::int64_t dense_layers() {
-    for (const std::string_view key : {"moe_layer_freq", "decoder_sparse_step"}) {
-      if (optional_count({key}, {1, layer_range.most}).value_or(1) != 1) {
-        mistake(
-            fmt::format("{} is not 1: dense layers between layers of experts are not supported; choose another "
-                        "model",
-                        in_file(key)));
-      }
-    }
-    std::int64_t first = optional_count({"first_k_dense_replace"}, {0, layer_range.most}).value_or(0);
-    const std::optional<Field> dense = first_of({"mlp_only_layers"});
-    if (dense && dense->value->is_array()) {
-      for (std::size_t i = 0; i < dense->value->size(); ++i) {
-        if ((*dense->value)[i] != Json(i)) {
-          mistake(fmt::format("{} are not the first ones; choose another model", in_file("mlp_only_layers")));
-          break;
-        }
-      }
-      first = std::max(first, static_cast<std::int64_t>(dense->value->size()));
-    }
-    return first;
-  }
-
-  /// As DeepSeek-V2 and V3 have it.
-  std::optional<LatentAttention> latent() {
-    if (!first_of({"kv_lora_rank"})) {
-      return std::nullopt;
-    }
-    return LatentAttention{.query_rank = count({"q_lora_rank"}, model_size_range),
-                           .key_value_rank = count({"kv_lora_rank"}, model_size_range),
-                           .position_dim = count({"qk_rope_head_dim"}, head_range),
-                           .value_dim = count({"v_head_dim"}, head_range)};
-  }
-
-  /// Nemotron-H has one part a layer and a letter for each; Bamba an MLP behind every attention and every state space,
-  /// and a list of the layers with attention. Other hybrids have parts that we do not know: Mamba of the first kind,
-  /// layers that share weights, both parts side by side.
-  void read_state_space(const std::string& type, Transformer& model) {
-    const std::optional<Field> letters = first_of({"hybrid_override_pattern"});
-    if (type == "nemotron_h" && letters && letters->value->is_string()) {
-      model.state_space = state_space({.heads = "mamba_num_heads",
-                                       .head_dim = "mamba_head_dim",
-                                       .state = "ssm_state_size",
-                                       .groups = "n_groups",
-                                       .convolution = "conv_kernel",
-                                       .chunk = "chunk_size"});
-      model.state_space->pattern = letters->value->get<std::string>();
-      require_pattern(model);
-    } else if (type == "bamba") {
-      model.state_space = state_space({.heads = "mamba_n_heads",
-                                       .head_dim = "mamba_d_head",
-                                       .state = "mamba_d_state",
-                                       .groups = "mamba_n_groups",
-                                       .convolution = "mamba_d_conv",
-                                       .chunk = "mamba_chunk_size"});
-      model.state_space->pattern = pattern_of_indices(model.layers);
-      model.layers = std::ssize(model.state_space->pattern);
-    } else if (const auto field = first_of({"ssm_state_size", "mamba_d_state", "state_size", "mamba_num_heads"})) {
-      mistake(
-          fmt::format("{} belongs to a state space of a kind that is not supported; choose a nemotron_h with a "
-                      "hybrid_override_pattern, or a bamba",
-                      in_file(field->key)));
-    }
-  }
-
-  struct StateSpaceKeys {
-    std::string_view heads, head_dim, state, groups, convolution, chunk;
-  };
-  StateSpace state_space(const StateSpaceKeys& keys) {
-    StateSpace space;
-    space.head_dim = count({keys.head_dim}, head_range);
-    space.inner = count({keys.heads}, head_range) * space.head_dim;
-    space.state = count({keys.state}, head_range);
-    space.groups = count({keys.groups}, head_range);
-    space.convolution = optional_count({keys.convolution}, head_range).value_or(space.convolution);
-    space.chunk = optional_count({keys.chunk}, model_size_range).value_or(space.chunk);
-    if (mistakes_.empty() && space.heads() % space.groups != 0) {
-      mistake(fmt::format("{} state-space heads do not split into {} groups; correct {}", space.heads(), space.groups,
-                          keys.groups));
-    }
-    return space;
-  }
-
-  void require_pattern(const Transformer& model) {
-    const std::string& pattern = model.state_space->pattern;
-    const std::string known = model.experts ? "M*-E" : "M*-";
-    const std::size_t other = pattern.find_first_not_of(known);
-    if (other != std::string::npos) {
-      mistake(fmt::format("{} has the letter {}, and layers are of {}; choose another model",
-                          in_file("hybrid_override_pattern"), in_quotes(pattern.substr(other, 1)), known));
-    } else if (mistakes_.empty() && std::ssize(pattern) != model.layers) {
-      mistake(fmt::format("{} has {} letters for {} layers; correct num_hidden_layers",
-                          in_file("hybrid_override_pattern"), pattern.size(), model.layers));
-    }
-  }
-
-  /// A mixer and an MLP for every layer of the file.
-  std::string pattern_of_indices(std::int64_t layers) {
-    std::string pattern;
-    const std::optional<Field> indices = first_of({"attn_layer_indices"});
-    for (std::int64_t layer = 0; mistakes_.empty() && layer < layers; ++layer) {
-      const bool attends =
-          indices && indices->value->is_array() &&
-          std::find(indices->value->begin(), indices->value->end(), Json(layer)) != indices->value->end();
-      pattern += attends ? StateSpace::attention : StateSpace::mamba;
-      pattern += StateSpace::mlp;
-    }
-    return pattern;
-  }
-
   std::string model_type() {
-    const std::optional<Field> field = first_of({"model_type"});
-    if (field && field->value->is_string()) {
-      return field->value->get<std::string>();
+    const std::string inside = file_.word({"model_type"});
+    const nlohmann::json* top = file_.at_top("model_type");
+    return !inside.empty() ? inside : top != nullptr && top->is_string() ? top->get<std::string>() : "";
+  }
+
+  /// An unknown type is taken for what decoders are since 2023.
+  HfFamily family_of_type() {
+    if (const std::optional<HfFamily> known = hf_family(type_)) {
+      return *known;
     }
-    const auto top = top_.find("model_type");
-    return top != top_.end() && top->is_string() ? top->get<std::string>() : "";
+    is_known_ = false;
+    return {};
+  }
+
+  void doubt(std::string_view message) { doubts_.push_back(fmt::format("{}: {}", file_.path(), message)); }
+
+  void refuse_what_is_no_decoder() {
+    if (file_.flag({"is_encoder_decoder"})) {
+      file_.mistake(fmt::format("{} is true: only decoders are supported; choose a decoder-only model",
+                                file_.in_file("is_encoder_decoder")));
+      file_.finish();
+    }
   }
 
   /// Of the folder, as in llama-3.1-8b/config.json; without one, the model_type.
-  [[nodiscard]] std::string name(const std::string& type) const {
-    const std::filesystem::path path(path_);
+  [[nodiscard]] std::string name() const {
+    const std::filesystem::path path(file_.path());
     if (path.filename() != "config.json") {
-      return path.stem().string();
+      std::string stem = path.stem().string();
+      constexpr std::string_view end = "_config";  // as collections of such files call them
+      return stem.ends_with(end) && stem.size() > end.size() ? stem.substr(0, stem.size() - end.size()) : stem;
     }
     const std::string folder = path.parent_path().filename().string();
     const bool says_nothing = folder.empty() || folder == "." || folder == "..";
-    return !says_nothing ? folder : type.empty() || has_control_character(type) ? "model" : type;
+    return !says_nothing ? folder : type_.empty() || has_control_character(type_) ? "model" : type_;
   }
 
   std::int64_t kv_heads(std::int64_t heads) {
     // Falcon and BigCode share one head unless the file says otherwise; `multi_query` is no longer meant in the newer
     // architecture of Falcon, whose count is num_kv_heads.
-    const bool is_multi_query = flag("multi_query") && !flag("new_decoder_architecture");
+    const bool is_multi_query = file_.flag({"multi_query"}) && !file_.flag({"new_decoder_architecture"});
     if (is_multi_query) {
       return 1;
     }
-    const std::int64_t kv =
-        optional_count({"num_key_value_heads", "num_kv_heads", "n_head_kv"}, head_range).value_or(heads);
-    if (mistakes_.empty() && heads % kv != 0) {
-      mistake(fmt::format("{} heads cannot share {} key-value heads evenly; correct num_key_value_heads", heads, kv));
+    if (file_.optional_counts({"num_key_value_heads"}, {0, head_range.most})) {
+      return heads;  // layer by layer: hf_layers reads them
+    }
+    const std::int64_t kv = file_
+                                .optional_count({"num_key_value_heads", "num_kv_heads", "n_head_kv",
+                                                 "multi_query_group_num", "num_query_groups"},
+                                                head_range)
+                                .value_or(heads);
+    if (file_.is_right() && heads % kv != 0) {
+      file_.mistake(
+          fmt::format("{} heads cannot share {} key-value heads evenly; correct num_key_value_heads", heads, kv));
     }
     return kv;
   }
 
   std::int64_t head_dim(const Transformer& model) {
-    if (const std::optional<std::int64_t> given = optional_count({"qk_nope_head_dim", "head_dim"}, head_range)) {
+    if (const std::optional<std::int64_t> given = file_.optional_count(
+            {"qk_nope_head_dim", "head_dim", "attention_head_dim", "kv_channels", "head_size"}, head_range)) {
       return *given;
     }
-    if (mistakes_.empty() && model.hidden % model.heads != 0) {
-      mistake(fmt::format("a hidden size of {} does not split into {} heads; add head_dim", model.hidden, model.heads));
+    if (file_.is_right() && model.hidden % model.heads != 0) {
+      file_.mistake(
+          fmt::format("a hidden size of {} does not split into {} heads; add head_dim", model.hidden, model.heads));
     }
     return std::max<std::int64_t>(1, model.hidden / model.heads);
   }
 
-  /// An unknown model_type is taken for what its activation suggests.
-  Family family_of(const std::string& type) {
-    const auto* const known =
-        std::find_if(families.begin(), families.end(), [&](const Family& family) { return family.model_type == type; });
-    if (known != families.end()) {
-      return *known;
+  /// An activation of one matrix, or of two.
+  bool gated_mlp() {
+    const std::string activation = file_.word({"mlp_hidden_act", "hidden_act", "hidden_activation"});
+    const bool is_squared = activation == "relu2" || activation == "relu_squared" || activation == "xielu";
+    if (const std::optional<bool> said = file_.optional_flag({"gated_mlp", "mlp_gated"})) {
+      return *said;
     }
-    const std::optional<Field> activation = first_of({"hidden_act", "hidden_activation", "activation_function"});
-    const bool is_silu =
-        activation && activation->value->is_string() && (*activation->value == "silu" || *activation->value == "swish");
-    doubt(fmt::format("{}; taken for a decoder with {} MLP, so check the shape",
-                      type.empty() ? "no model_type" : fmt::format("unknown model_type {}", in_quotes(type)),
-                      is_silu ? "a gated" : "an ungated"));
-    return {"", is_silu ? Mlp::gated : Mlp::plain};
+    const bool gated = family_.gated_mlp && !is_squared;
+    if (!is_known_) {
+      doubt(fmt::format("{}; taken for a decoder with {} MLP, so check the shape",
+                        type_.empty() ? "no model_type" : fmt::format("unknown model_type {}", in_quotes(type_)),
+                        gated ? "a gated" : "an ungated"));
+    }
+    return gated;
   }
 
-  std::int64_t ffn(const Family& family, std::int64_t hidden) {
-    const Words keys{"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"};
-    if (family.ffn_is_four_hidden) {
-      return optional_count(keys, model_size_range).value_or(4 * hidden);
+  /// As DeepSeek-V2 and V3 have it; DeepSeek-V3.2 and GLM-5 with an indexer.
+  std::optional<LatentAttention> latent() {
+    if (!file_.has("kv_lora_rank")) {
+      return std::nullopt;
     }
-    return count(keys, model_size_range);
-  }
-
-  /// Layers without attention have another cost than the one we know.
-  void doubt_layers() {
-    const std::optional<Field> types = first_of({"layer_types"});
-    if (!types || !types->value->is_array()) {
-      return;
-    }
-    for (const Json& type : *types->value) {
-      if (type.is_string() && type != "full_attention" && type != "sliding_attention") {
-        doubt(fmt::format("layers of type {} are taken for full attention, so check the shape",
-                          in_quotes(type.get<std::string>())));
-        return;
+    LatentAttention latent{.query_rank = file_.optional_count({"q_lora_rank"}, model_size_range).value_or(0),
+                           .key_value_rank = file_.count({"kv_lora_rank"}, model_size_range),
+                           .position_dim = file_.count({"qk_rope_head_dim"}, head_range),
+                           .value_dim = file_.count({"v_head_dim"}, head_range)};
+    file_.first_of({"qk_head_dim", "head_dim"});  // the sum of both parts, or one of them
+    if (file_.has("index_topk")) {
+      latent.indexer = Indexer{.heads = file_.count({"index_n_heads"}, head_range),
+                               .head_dim = file_.count({"index_head_dim"}, head_range),
+                               .keys = file_.count({"index_topk"}, model_size_range)};
+      for (const std::string& type : file_.words({"indexer_types"})) {
+        if (type != "full") {
+          file_.note(fmt::format("an indexer of type {} is taken for a full one", in_quotes(type)));
+          break;
+        }
       }
     }
+    return latent;
   }
 
-  void finish() const {
-    if (!mistakes_.empty()) {
-      throw ConfigError(fmt::format("{}", fmt::join(mistakes_, "\n")));
+  void read_parameters(Transformer& model) {
+    const nlohmann::json* tied = file_.at_top("tie_word_embeddings");
+    const std::optional<bool> inside = file_.optional_flag({"tie_word_embeddings"});
+    model.tied_embeddings = inside ? *inside : tied != nullptr && tied->is_boolean() ? tied->get<bool>() : family_.tied;
+    model.norm = file_.optional_flag({"rms_norm"}).value_or(family_.norm == Norm::rms) ? Norm::rms : Norm::layer;
+    const std::optional<bool> all = file_.optional_flag({"use_bias", "bias", "add_bias_linear"});
+    const bool mlp = file_.flag({"mlp_bias"});
+    const std::optional<bool> qkv = file_.optional_flag({"attention_bias", "qkv_bias", "use_qkv_bias", "add_qkv_bias"});
+    model.biases = all.value_or(family_.biases) || (mlp && qkv.value_or(false));
+    model.qkv_biases = qkv.value_or(family_.qkv_biases);
+    if (family_.learned_positions) {
+      constexpr std::int64_t offset_of_opt = 2;
+      model.positions = file_.optional_count({"n_positions", "max_position_embeddings"}, model_size_range).value_or(0) +
+                        (type_ == "opt" ? offset_of_opt : 0);
+    }
+    model.qk_norm = qk_norm();
+    model.sinks = family_.sinks || file_.flag({"add_swa_attention_sink_bias", "add_full_attention_sink_bias"});
+    model.gated_attention =
+        file_.optional_flag({"attn_output_gate", "use_gated_attention"}).value_or(family_.gated_attention);
+  }
+
+  QkNorm qk_norm() {
+    const std::string kind = file_.word({"qk_norm_type"});
+    const std::optional<bool> uses =
+        file_.optional_flag({"use_qk_norm", "qk_norm", "use_qk_layernorm", "qk_layernorm"});
+    if (uses && !*uses) {
+      return QkNorm::none;
+    }
+    const QkNorm own = kind == "per_layer" ? QkNorm::whole : kind == "per_head" ? QkNorm::head : family_.qk_norm;
+    return uses && *uses && own == QkNorm::none && type_ != "llama4_text" ? QkNorm::head : own;
+  }
+
+  [[nodiscard]] std::optional<HfFile::Field> expert_count() {
+    return file_.first_of({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts",
+                           "num_routed_experts", "num_moe_experts"});
+  }
+
+  /// One expert is a plain MLP.
+  [[nodiscard]] bool has_experts() {
+    const std::optional<HfFile::Field> field = expert_count();
+    return field && !(field->value->is_number_integer() && field->value->get<std::int64_t>() <= 1);
+  }
+
+  /// A number, or the first of a list: models with eyes have experts for each sense.
+  std::optional<std::int64_t> first_count(HfKeys keys, Range<std::int64_t> range) {
+    const std::optional<std::vector<std::int64_t>> list = file_.optional_counts(keys, range);
+    if (!list) {
+      return file_.optional_count(keys, range);
+    }
+    return list->empty() ? std::nullopt : std::optional(list->front());
+  }
+
+  std::int64_t needed_count(HfKeys keys, Range<std::int64_t> range) {
+    if (const std::optional<std::int64_t> value = first_count(keys, range)) {
+      return *value;
+    }
+    return file_.count(keys, range);
+  }
+
+  /// Requires has_experts(). Their widths stand in moe_intermediate_size, or in Mixtral's way in intermediate_size.
+  Experts experts() {
+    Experts experts;
+    experts.count = needed_count({"num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts",
+                                  "num_routed_experts", "num_moe_experts"},
+                                 expert_range);
+    experts.active = needed_count({"num_experts_per_tok", "num_experts_per_token", "experts_per_token", "moe_topk",
+                                   "moe_k", "moe_top_k", "top_k_experts", "num_selected_experts"},
+                                  expert_range);
+    experts.ffn = needed_count({"moe_intermediate_size", "expert_ffn_hidden_size", "moe_ffn_hidden_size",
+                                "ffn_dim_per_expert", "intermediate_size"},
+                               model_size_range);
+    experts.shared_ffn = shared_ffn(experts.ffn);
+    experts.shared_gate = family_.shared_gate && experts.shared_ffn > 0;
+    experts.router_bias = file_
+                              .optional_flag({"use_routing_bias", "use_expert_bias", "moe_router_enable_expert_bias",
+                                              "moe_use_aux_free", "moe_router_use_expert_bias"})
+                              .value_or(family_.router_bias || file_.word({"topk_method"}) == "noaux_tc");
+    experts.latent = file_.optional_count({"moe_latent_size"}, model_size_range).value_or(0);
+    if (file_.is_right() && experts.active > experts.count) {
+      file_.mistake(fmt::format("a token cannot go to {} of {} experts; correct num_experts_per_tok", experts.active,
+                                experts.count));
+    }
+    return experts;
+  }
+
+  /// Counted, or as wide as some together.
+  std::int64_t shared_ffn(std::int64_t ffn) {
+    const std::optional<std::int64_t> counted =
+        first_count({"n_shared_experts", "num_shared_experts", "num_shared_expert", "moe_num_shared_experts"},
+                    {0, expert_range.most});
+    if (const auto width = file_.optional_count(
+            {"shared_expert_intermediate_size", "shared_intermediate_size", "moe_shared_expert_intermediate_size"},
+            {0, model_size_range.most})) {
+      return *width * (type_ == "nemotron_h" ? std::max<std::int64_t>(1, counted.value_or(1)) : 1);
+    }
+    return counted.value_or(family_.implied_shared_expert ? 1 : 0) * ffn;
+  }
+
+  /// Of dense layers; without any, what tensor ranks share is the experts' width.
+  std::int64_t ffn(const Transformer& model) {
+    const HfKeys keys{"intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "feed_forward_length"};
+    if (file_.is_right() && layer_counts(model).dense == 0 && model.experts) {
+      file_.first_of(keys);
+      file_.first_of({"intermediate_size_mlp"});
+      return model.experts->ffn;
+    }
+    if (model.ffn > 0) {
+      return model.ffn;  // layer by layer
+    }
+    if (const auto dense = file_.optional_count({"intermediate_size_mlp"}, model_size_range)) {
+      return *dense;
+    }
+    return family_.ffn_is_four_hidden ? file_.optional_count(keys, model_size_range).value_or(4 * model.hidden)
+                                      : file_.count(keys, model_size_range);
+  }
+
+  void say_what_is_left_out() {
+    for (const std::string_view key :
+         {"num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules", "mtp_num_layers", "mtp_layers"}) {
+      const std::optional<std::int64_t> layers = file_.optional_count({key}, {0, layer_range.most});
+      if (layers && *layers > 0) {
+        file_.note(fmt::format("{} {} that predict{} further tokens {} left out ({})", *layers,
+                               *layers == 1 ? "layer" : "layers", *layers == 1 ? "s" : "", *layers == 1 ? "is" : "are",
+                               key));
+      }
+    }
+    file_.first_of({"mtp_transformer_layers", "use_mtp", "mtp_hybrid_override_pattern", "mtp_use_dedicated_embeddings",
+                    "mtp_loss_scaling_factor"});
+  }
+
+  void say_how_weights_are_kept(const Transformer& model) {
+    if (model.weights) {
+      const WeightFormat& format = *model.weights;
+      std::string but;
+      for (const auto& [name, share, is_there] :
+           {std::tuple("attention", format.attention, true),
+            {"experts", format.experts, model.experts.has_value()},
+            {"MLPs", format.mlp, !model.experts || model.experts->shared_ffn > 0}}) {
+        but += is_there && share < 1.0
+                   ? fmt::format("{} {:.0f}% of {}", but.empty() ? " but for" : ",", 100.0 * (1.0 - share), name)
+                   : "";
+      }
+      file_.note(fmt::format("weights are kept in {}, {:.4g} bits each{}; serving reads them so, training does not",
+                             format.name, format.bits, but));
     }
   }
 
-  /// A stranger's text, fit for one line.
-  static std::string in_plain(const std::string& text) {
-    const std::string quoted = in_quotes(text);
-    return quoted.substr(1, quoted.size() - 2);
+  /// Towers are named once.
+  std::vector<std::string> unused() {
+    std::vector<std::string> keys;
+    for (const std::string& path : file_.unasked()) {
+      const std::string key = path.substr(path.rfind('.') + 1);
+      if (key == "vision_config" || key == "audio_config") {
+        file_.note(fmt::format("the {} tower is left out ({})", key.substr(0, key.find('_')), key));
+      }
+      if (why_irrelevant(key).empty() && !is_of_senses(key)) {
+        keys.push_back(path);
+      }
+    }
+    return keys;
   }
 
-  std::string path_;
-  Json top_;
-  const Json* shape_;  ///< top_ or its text_config.
-  std::vector<std::string> mistakes_;
+  HfFile file_;
+  std::string type_;
+  bool is_known_ = true;
+  HfFamily family_;
   std::vector<std::string> doubts_;
 };
 

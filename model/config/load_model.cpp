@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config/hf_config.h"
@@ -38,55 +40,89 @@ Norm read_norm(YamlMap& root) {
   return word == "layer" ? Norm::layer : Norm::rms;
 }
 
-Experts read_experts(YamlMap map, std::int64_t layers) {
+Experts read_experts(YamlMap& map) {
   Experts experts;
   experts.count = map.count("count", expert_range);
   experts.active = map.count("active", expert_range);
   experts.ffn = map.count("ffn", model_size_range);
-  experts.shared = count_or(map, "shared", {0, expert_range.most}, 0);
-  experts.dense_layers = count_or(map, "dense_layers", {0, layer_range.most}, 0);
+  experts.shared_ffn = count_or(map, "shared", {0, expert_range.most}, 0) * experts.ffn;
+  if (map.has("shared_ffn")) {
+    if (map.has("shared")) {
+      map.mistake("shared_ffn", "shared experts are given twice, counted and by their width; keep one of them");
+    }
+    experts.shared_ffn = map.count("shared_ffn", {0, model_size_range.most});
+  }
+  experts.shared_gate = boolean_or(map, "shared_gate", experts.shared_gate);
+  experts.router_bias = boolean_or(map, "router_bias", experts.router_bias);
+  experts.latent = count_or(map, "latent", {0, model_size_range.most}, 0);
   if (experts.active > experts.count) {
     map.mistake("active", fmt::format("a token cannot go to {} of {} experts; choose active up to count",
                                       experts.active, experts.count));
   }
-  if (experts.dense_layers >= layers) {
-    map.mistake("dense_layers", fmt::format("{} dense layers leave none of {} to the experts; choose fewer",
-                                            experts.dense_layers, layers));
-  }
   return experts;
 }
 
+/// The first layers without experts, and others between: of every so many layers the last one has some.
+void read_layers_with_experts(YamlMap& map, const Transformer& model, std::vector<LayerKind>& kinds) {
+  const std::int64_t dense = count_or(map, "dense_layers", {0, layer_range.most}, 0);
+  const std::int64_t every = count_or(map, "every", layer_range, 1);
+  if (dense >= model.layers) {
+    map.mistake("dense_layers",
+                fmt::format("{} dense layers leave none of {} to the experts; choose fewer", dense, model.layers));
+  }
+  for (std::int64_t layer = 0; layer < model.layers; ++layer) {
+    LayerKind& kind = kinds[static_cast<std::size_t>(layer)];
+    if (kind.mlp == MlpKind::mixture && (layer < dense || layer % every != every - 1)) {
+      kind.mlp = MlpKind::dense;
+    }
+  }
+}
+
 LatentAttention read_latent(YamlMap map) {
-  return {.query_rank = map.count("query_rank", model_size_range),
-          .key_value_rank = map.count("key_value_rank", model_size_range),
-          .position_dim = map.count("position_dim", head_range),
-          .value_dim = map.count("value_dim", head_range)};
+  LatentAttention latent{.query_rank = map.count("query_rank", {0, model_size_range.most}),
+                         .key_value_rank = map.count("key_value_rank", model_size_range),
+                         .position_dim = map.count("position_dim", head_range),
+                         .value_dim = map.count("value_dim", head_range)};
+  if (std::optional<YamlMap> indexer = map.optional_map("indexer")) {
+    latent.indexer = Indexer{.heads = indexer->count("heads", head_range),
+                             .head_dim = indexer->count("head_dim", head_range),
+                             .keys = indexer->count("keys", model_size_range)};
+  }
+  return latent;
 }
 
 /// A letter a layer.
-std::string read_pattern(YamlMap& map, const Transformer& model) {
-  std::string pattern = map.text("pattern");
+void read_pattern(YamlMap& map, const Transformer& model, std::vector<LayerKind>& kinds) {
+  const std::string pattern = map.text("pattern");
   for (const char letter : pattern) {
-    const bool is_known = std::string_view("M*-E").find(letter) != std::string_view::npos;
-    if (!is_known || (letter == StateSpace::experts && !model.experts)) {
+    const bool is_known = layer_letters.find(letter) != std::string_view::npos;
+    if (!is_known || (letter == 'E' && !model.experts)) {
       map.mistake("pattern",
-                  fmt::format("unknown layer {}{}; choose M (state space), * (attention), - (MLP){}",
+                  fmt::format("unknown layer {}{}; choose M (state space), * (attention), - (MLP), m or a "
+                              "(state space or attention, and an MLP){}",
                               in_quotes(std::string(1, letter)), is_known ? " of a model without experts" : "",
-                              model.experts ? " or E (experts)" : ""));
-      return pattern;
+                              model.experts ? ", or E (experts)" : ""));
+      return;
     }
   }
   if (std::ssize(pattern) != model.layers) {
     map.mistake("pattern", fmt::format("{} letters for {} layers; write one a layer", pattern.size(), model.layers));
+    return;
   }
-  return pattern;
+  kinds = kinds_of_letters(pattern, model.experts.has_value());
 }
 
-StateSpace read_state_space(YamlMap map, const Transformer& model) {
-  StateSpace space{.pattern = read_pattern(map, model),
-                   .inner = map.count("inner", model_size_range),
+StateSpace read_state_space(YamlMap& map) {
+  StateSpace space{.inner = map.count("inner", model_size_range),
                    .head_dim = map.count("head_dim", head_range),
                    .state = map.count("state", head_range)};
+  if (map.has("recurrence")) {
+    const std::string word = map.text("recurrence");
+    if (word != "mamba2" && word != "gated_delta") {
+      map.mistake("recurrence", fmt::format("unknown recurrence {}; choose mamba2 or gated_delta", in_quotes(word)));
+    }
+    space.recurrence = word == "gated_delta" ? Recurrence::gated_delta : Recurrence::mamba2;
+  }
   space.groups = count_or(map, "groups", head_range, space.groups);
   space.chunk = count_or(map, "chunk", model_size_range, space.chunk);
   space.convolution = count_or(map, "convolution", head_range, space.convolution);
@@ -101,21 +137,61 @@ StateSpace read_state_space(YamlMap map, const Transformer& model) {
   return space;
 }
 
+/// Layer by layer in turn.
+void read_windows(YamlMap& root, std::vector<LayerKind>& kinds) {
+  const bool chunked = boolean_or(root, "chunked", false);
+  const std::vector<std::int64_t> windows = root.counts("windows", {0, model_size_range.most});
+  for (std::size_t layer = 0; layer < kinds.size() && !windows.empty(); ++layer) {
+    if (kinds[layer].attention) {
+      kinds[layer].window = windows[layer % windows.size()];
+      kinds[layer].chunked = chunked && kinds[layer].window > 0;
+    }
+  }
+}
+
+QkNorm read_qk_norm(YamlMap& root) {
+  if (!root.has("qk_norm")) {
+    return QkNorm::none;
+  }
+  const std::string word = root.text("qk_norm");
+  if (word != "none" && word != "head" && word != "whole") {
+    root.mistake("qk_norm", fmt::format("unknown norm {}; choose none, head or whole", in_quotes(word)));
+  }
+  return word == "head" ? QkNorm::head : word == "whole" ? QkNorm::whole : QkNorm::none;
+}
+
+void read_layers(YamlMap& root, Transformer& model) {
+  std::optional<YamlMap> experts = root.optional_map("experts");
+  if (experts) {
+    model.experts = read_experts(*experts);
+  }
+  std::vector<LayerKind> kinds(static_cast<std::size_t>(model.layers), experts ? mixture_layer : dense_layer);
+  if (std::optional<YamlMap> space = root.optional_map("state_space")) {
+    read_pattern(*space, model, kinds);
+    model.state_space = read_state_space(*space);
+  }
+  if (experts) {
+    read_layers_with_experts(*experts, model, kinds);
+  }
+  if (root.has("windows")) {
+    read_windows(root, kinds);
+  }
+  put_kinds(std::move(kinds), model);
+}
+
 void read_parameters(YamlMap& root, Transformer& model) {
   model.norm = read_norm(root);
   model.biases = boolean_or(root, "biases", model.biases);
   model.qkv_biases = boolean_or(root, "qkv_biases", model.qkv_biases);
   model.tied_embeddings = boolean_or(root, "tied_embeddings", model.tied_embeddings);
   model.positions = count_or(root, "positions", model_size_range, 0);
-  if (std::optional<YamlMap> experts = root.optional_map("experts")) {
-    model.experts = read_experts(*experts, model.layers);
-  }
+  model.qk_norm = read_qk_norm(root);
+  model.sinks = boolean_or(root, "sinks", model.sinks);
+  model.gated_attention = boolean_or(root, "gated_attention", model.gated_attention);
   if (std::optional<YamlMap> latent = root.optional_map("latent")) {
     model.latent = read_latent(*latent);
   }
-  if (std::optional<YamlMap> space = root.optional_map("state_space")) {
-    model.state_space = read_state_space(*space, model);
-  }
+  read_layers(root, model);
 }
 
 Transformer load_yaml(const std::filesystem::path& path) {
@@ -168,6 +244,15 @@ Transformer load_model(std::string_view name_or_path) {
   require_countable(read.model, path);
   for (const std::string& doubt : read.doubts) {
     fmt::print(stderr, "warning: {}\n", doubt);
+  }
+  for (const std::string& note : read.notes) {
+    fmt::print(stderr, "note: {}: {}\n", path.string(), note);
+  }
+  if (!read.unused.empty()) {
+    const bool is_one = read.unused.size() == 1;
+    fmt::print(stderr, "warning: {}: {} {} {} not used; check that {} not change the shape\n", path.string(),
+               is_one ? "key" : "keys", fmt::join(read.unused, ", "), is_one ? "is" : "are",
+               is_one ? "it does" : "they do");
   }
   return read.model;
 }

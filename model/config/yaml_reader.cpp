@@ -267,6 +267,29 @@ std::int64_t YamlMap::count(std::string_view key, Range<std::int64_t> range) {
   return *read;
 }
 
+std::vector<std::int64_t> YamlMap::counts(std::string_view key, Range<std::int64_t> range) {
+  const YamlNode* value = require(key, "[8]");
+  std::vector<std::int64_t> counts;
+  if (value == nullptr) {
+    return counts;
+  }
+  if (value->kind != YamlKind::list) {
+    mistake(key, fmt::format("'{}' is no list; write [{}]", key, std::clamp<std::int64_t>(8, range.least, range.most)));
+    return counts;
+  }
+  for (const YamlValue& item : YamlValue(document_, static_cast<int>(value - document_->nodes.data())).items()) {
+    const std::optional<std::int64_t> read =
+        item.kind() == YamlKind::scalar ? parse_count(item.text()) : std::optional<std::int64_t>();
+    if (!read || *read < range.least || *read > range.most) {
+      mistake(key, fmt::format("an item of '{}' is not a whole number from {} to {}; write [{}]", key, range.least,
+                               range.most, std::clamp<std::int64_t>(8, range.least, range.most)));
+      return counts;
+    }
+    counts.push_back(*read);
+  }
+  return counts;
+}
+
 double YamlMap::number(std::string_view key, Range<double> range) {
   const YamlNode* value = require_scalar(key, "0.8");
   if (value == nullptr) {

@@ -107,6 +107,7 @@ class YamlMap {
   std::string text(std::string_view key, std::string_view example = "text");
   bool boolean(std::string_view key);
   std::int64_t count(std::string_view key, Range<std::int64_t> range = positive_count);  ///< "128K" is 131072.
+  std::vector<std::int64_t> counts(std::string_view key, Range<std::int64_t> range = positive_count);  ///< A list.
   double number(std::string_view key, Range<double> range);
   Duration duration(std::string_view key);
   Bytes size(std::string_view key);

@@ -40,10 +40,13 @@ double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const AttentionParameters& parameters = accelerator.attention;
   const auto heads = static_cast<double>(size.batch * size.heads);
   const auto seq = static_cast<double>(size.seq);
-  const double masked = size.causal ? 0.5 * parameters.masked_width.value * static_cast<double>(rows.queries) : 0.0;
+  const bool is_cut = rows.window.keys > 0 && rows.window.keys < rows.keys;
+  const double edges = !size.causal ? 0.0 : is_cut && !rows.window.chunked ? 2.0 : 1.0;
+  const double masked = 0.5 * parameters.masked_width.value * edges * static_cast<double>(rows.queries);
   const double score = seconds_a_score(accelerator, size);
   const double all = heads * (seq * seq * rows.share + masked) * score / sms;
-  const double longest = static_cast<double>(tile_rows * rows.keys) * score;
+  const std::int64_t walked = is_cut ? std::min(rows.keys, rows.window.keys + tile_rows) : rows.keys;
+  const double longest = static_cast<double>(tile_rows * walked) * score;
   const std::int64_t tiles_a_head = (rows.queries + tile_rows - 1) / tile_rows;
   const double tiles = heads * static_cast<double>(tiles_a_head);
   return std::max(all + parameters.imbalance.value * std::min(longest, all), longest) +
@@ -53,6 +56,25 @@ double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, c
 QueryRows all_rows(const AttentionSize& size) { return {size.seq, size.seq, size.causal ? 0.5 : 1.0}; }
 
 }  // namespace
+
+AttentionWindow window_of(const LayerKind& kind) { return {.keys = kind.window, .chunked = kind.chunked}; }
+
+double scores_in_window(const AttentionWindow& window, double first, double last) {
+  const auto width = static_cast<double>(window.keys);
+  // Scores of all queries before one.
+  const auto before = [&](double query) {
+    if (window.keys == 0) {
+      return 0.5 * query * query;
+    }
+    if (window.chunked) {
+      const double chunks = std::floor(query / width);
+      const double rest = query - chunks * width;
+      return 0.5 * (chunks * width * width + rest * rest);
+    }
+    return query <= width ? 0.5 * query * query : width * (query - 0.5 * width);
+  };
+  return before(last) - before(first);
+}
 
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms) {
   return attention_time(accelerator, size, all_rows(size), sms);

@@ -16,6 +16,7 @@
 #include "model/dtype.h"
 #include "model/hardware/accelerator.h"
 #include "model/units.h"
+#include "model/workload/transformer.h"
 
 namespace commfuse {
 
@@ -33,11 +34,26 @@ struct AttentionSize {
 /// Never below the kernel floor. Requires 1 <= sms <= accelerator.sms.
 Duration attention_time(const Accelerator& accelerator, const AttentionSize& size, int sms);
 
+/// Keys that a query sees, its own among them: the last so many, or those of its own block of so many. 0: all.
+/// Sources: Beltagy et al., "Longformer", 2020; Jiang et al., "Mistral 7B", 2023; Meta, Llama 4, 2025 (blocks).
+struct AttentionWindow {
+  std::int64_t keys = 0;
+  bool chunked = false;
+  friend bool operator==(const AttentionWindow&, const AttentionWindow&) = default;
+};
+
+AttentionWindow window_of(const LayerKind& kind);
+
+/// Scores of the queries from `first` to `last`, each of which sees itself and what is before it, behind a window:
+/// the number of pairs, about (a query sees half of its own row).
+double scores_in_window(const AttentionWindow& window, double first, double last);
+
 /// Some of the query rows of an attention, all its heads.
 struct QueryRows {
   std::int64_t queries = 0;  // of a sequence
   std::int64_t keys = 0;     // of a sequence: those that some of the queries see
   double share = 0.0;  // of the seq x seq scores: those that the mask leaves them; all rows have 1, or 1/2 if causal
+  AttentionWindow window{};  // a tile walks no more keys, and those it meets half masked twice
 };
 
 /// The same for some of its query rows. Parts take no less time than the whole: every part has its overhead and its

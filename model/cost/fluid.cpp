@@ -228,11 +228,11 @@ Wiring wiring_of(const Program& program, const Machine& machine, KnownRoutes& ro
 }
 
 Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
-                  const Machine& machine, Launch launch, std::shared_ptr<const Wiring> wiring) {
+                  const Machine& machine, PriceOptions options, std::shared_ptr<const Wiring> wiring) {
   check(wiring->move_of_op.size() == program.ops.size(), "wiring belongs to the program");
   Fluid fluid;
   std::vector<Meetings> beside_all = contenders_of(meetings);
-  const PriceOptions options{.interference = Interference::constant, .launch = launch};
+  options.interference = Interference::constant;
   fluid.costs = price_alone(program, beside_all, sizes, machine, options);
   bool exchanges = false;
   bool collectives = false;

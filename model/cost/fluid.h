@@ -90,6 +90,6 @@ struct Fluid {
 /// their contention is priced before the run (contention.h). Requires meetings_of(program), and wiring of this program
 /// and machine.
 Fluid price_fluid(const Program& program, const std::vector<Meetings>& meetings, const Sizes& sizes,
-                  const Machine& machine, Launch launch, std::shared_ptr<const Wiring> wiring);
+                  const Machine& machine, PriceOptions options, std::shared_ptr<const Wiring> wiring);
 
 }  // namespace commfuse

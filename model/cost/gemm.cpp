@@ -79,8 +79,11 @@ double memory_seconds(const Accelerator& accelerator, const GemmParameters& para
   const double input = bytes(size.m, size.k, size.dtype);
   const double cached = std::min(input, cached_share_of_l2 * static_cast<double>(accelerator.l2_capacity.count));
   const double output = bytes(size.m, size.n, size.out.value_or(size.dtype));
-  const double traffic = bytes(size.k, size.n, size.dtype) + (input - cached) +
-                         parameters.cached_input_cost.value * cached + parameters.output_cost.value * output;
+  const double weights = size.weight_bits > 0.0
+                             ? static_cast<double>(size.k) * static_cast<double>(size.n) * size.weight_bits / 8.0
+                             : bytes(size.k, size.n, size.dtype);
+  const double traffic =
+      weights + (input - cached) + parameters.cached_input_cost.value * cached + parameters.output_cost.value * output;
   return (size.accumulate ? traffic + output : traffic) / rate;
 }
 
@@ -205,7 +208,10 @@ Flops flops_of(const GemmSize& size) {
 
 Bytes compulsory_traffic(const GemmSize& size) {
   const std::int64_t touches = size.accumulate ? 2 : 1;
-  return {bytes_of(size.dtype) * (size.m * size.k + size.k * size.n) +
+  const std::int64_t weights =
+      size.weight_bits > 0.0 ? static_cast<std::int64_t>(static_cast<double>(size.k * size.n) * size.weight_bits / 8.0)
+                             : bytes_of(size.dtype) * size.k * size.n;
+  return {bytes_of(size.dtype) * size.m * size.k + weights +
           touches * bytes_of(size.out.value_or(size.dtype)) * size.m * size.n};
 }
 

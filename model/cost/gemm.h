@@ -39,6 +39,7 @@ struct GemmSize {
   std::int64_t k = 0;
   DType dtype = DType::bf16;      ///< Of the inputs.
   std::optional<DType> out = {};  ///< Of the output, where it differs.
+  double weight_bits = 0.0;       ///< Of a weight as it lies in memory; 0: those of dtype.
   bool accumulate = false;        ///< Adds to the output, so that it is read as well.
   Flops run{};  ///< Of the products that run back to back, where it is one of several; how hot the chip is hangs on it.
 };

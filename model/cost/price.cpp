@@ -43,6 +43,8 @@ class Pricer {
         machine_(machine),
         kernel_(options.attention),
         products_(options.products),
+        window_(options.window),
+        weight_bits_(options.weight_bits),
         is_bound_(std::ranges::any_of(program.shapes, has_parts)),
         run_(unfused_products(program, sizes)) {}
 
@@ -61,11 +63,13 @@ class Pricer {
     }
     const double all = static_cast<double>(shape.keys.blocks) * shape.keys.blocks;
     const AttentionSize size = attention_size(shape, sizes_);
-    const Duration once = attention_time(machine_.accelerator, kernel_, size,
-                                         {.queries = sizes_.elements(shape.queries) / size.batch,
-                                          .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
-                                          .share = seen / all},
-                                         sms);
+    QueryRows rows{.queries = sizes_.elements(shape.queries) / size.batch,
+                   .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
+                   .share = seen / all};
+    if (window_.keys > 0 && shape.causal) {
+      see_window(rows, shape, size, queries, first);
+    }
+    const Duration once = attention_time(machine_.accelerator, kernel_, size, rows, sms);
     const bool saves_scores = kernel_ == AttentionKernel::unfused && is_bound_ && shape.queries == shape.keys;
     return saves_scores ? std::min(once, attention_in_parts(shape, sms)) : once;
   }
@@ -90,9 +94,29 @@ class Pricer {
   }
 
  private:
+  /// Of a causal attention behind a window: the scores of these queries, and the keys from the first that one of them
+  /// sees on.
+  void see_window(QueryRows& rows, const AttentionShape& shape, const AttentionSize& size,
+                  std::span<const Region> queries, const std::vector<std::int32_t>& first) const {
+    const auto block = static_cast<double>(sizes_.elements({shape.keys.dimension, 1}) / size.batch);
+    double scores = 0.0;
+    std::int32_t earliest = first.front();
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+      scores += scores_in_window(window_, block * first[i], block * (first[i] + queries[i].rows));
+      earliest = std::min(earliest, first[i]);
+    }
+    const auto all = static_cast<double>(size.seq);
+    rows.share = scores / (all * all);
+    rows.window = window_;
+    const auto begin = static_cast<std::int64_t>(block * earliest);
+    rows.keys -=
+        std::max<std::int64_t>(0, window_.chunked ? begin / window_.keys * window_.keys : begin - window_.keys);
+  }
+
   [[nodiscard]] Duration of(const GemmShape& gemm, int sms) const {
     GemmSize size = gemm_size(gemm, sizes_);
     size.run = run_;
+    size.weight_bits = weight_bits_;
     size.dtype = products_.value_or(size.dtype);
     return gemm.kernel_m.blocks == 0 ? estimate_gemm(machine_.accelerator, size, sms).time
                                      : of_kernel(size, gemm.kernel_m.blocks, sms);
@@ -178,8 +202,18 @@ class Pricer {
   [[nodiscard]] Duration of(const AttentionShape& attention, int sms) const {
     check(attention.queries == attention.keys, "a shape alone prices the attention of all queries");
     const AttentionSize size = attention_size(attention, sizes_);
-    return kernel_ == AttentionKernel::fused ? attention_time(machine_.accelerator, size, sms)
-                                             : unfused_attention_time(machine_.accelerator, size, sms);
+    if (kernel_ == AttentionKernel::unfused) {
+      return unfused_attention_time(machine_.accelerator, size, sms);
+    }
+    if (window_.keys == 0 || !size.causal) {
+      return attention_time(machine_.accelerator, size, sms);
+    }
+    const auto seq = static_cast<double>(size.seq);
+    const QueryRows rows{.queries = size.seq,
+                         .keys = size.seq,
+                         .share = scores_in_window(window_, 0.0, seq) / (seq * seq),
+                         .window = window_};
+    return attention_time(machine_.accelerator, size, rows, sms);
   }
 
   const Program& program_;
@@ -187,6 +221,8 @@ class Pricer {
   const Machine& machine_;
   AttentionKernel kernel_;
   std::optional<DType> products_;
+  AttentionWindow window_;
+  double weight_bits_;
   bool is_bound_;  // some ops are parts of one kernel, which no implementation is
   Flops run_;      // of the unfused products of a rank: strategies are compared on a chip that is equally hot
 };

@@ -30,6 +30,9 @@ struct PriceOptions {
   /// Products are in it, and all else is in what the program says: as with Transformer Engine's fp8, where tensors
   /// between products, sums and wires have 16 bits. Left out: products too.
   std::optional<DType> products = std::nullopt;
+  /// Of a causal attention that is fused; one that is not makes all scores.
+  AttentionWindow window{};
+  double weight_bits = 0.0;  ///< GemmSize::weight_bits of the products.
   friend bool operator==(const PriceOptions&, const PriceOptions&) = default;
 };
 

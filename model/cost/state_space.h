@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of a Mamba-2 layer's recurrence over whole sequences: made chunk by chunk from products, and one state a
-// chunk passed on. Source: Dao and Gu, "Transformers are SSMs", 2024, section 6, and state-spaces/mamba,
-// ops/triton/ssd_combined.py.
+// The time of a recurrence over whole sequences, of a Mamba-2 layer or a gated delta network: made chunk by chunk from
+// products, and one state a chunk passed on. Sources: Dao and Gu, "Transformers are SSMs", 2024, section 6, and
+// state-spaces/mamba, ops/triton/ssd_combined.py; Yang et al., "Parallelizing Linear Transformers with the Delta Rule",
+// 2024, section 3, and fla-org/flash-linear-attention, ops/gated_delta_rule/chunk.py.
 //
 //   time     = kernels x kernel floor + max(products / (dense peak x loop efficiency), bytes / (HBM bandwidth x
 //   efficiency)) products = tokens x (2 Q N groups + Q P heads + 4 N P heads)      Q chunk, N state, P head_dim: inside
@@ -11,6 +12,9 @@
 //   bytes    = tokens x (2 (3 P heads + 4 N groups) + 8 Q groups + 16 N P heads / Q)
 //              inputs and output in 16 bits, the first two read twice; the chunks' inner products and states in fp32
 //
+// A gated delta network has products among keys and an inverse beside: tokens x heads x (Q (5 N + 2 P) + Q^2 + 6 N P),
+// and 2 (6 N + 6 P) + 4 Q + 16 N P / Q bytes a token and head.
+//
 // Both efficiencies are those of other kernels (attention's loop; memory-bound ones): priors, no table has been fitted.
 #pragma once
 
@@ -19,6 +23,7 @@
 #include "model/dtype.h"
 #include "model/hardware/accelerator.h"
 #include "model/units.h"
+#include "model/workload/transformer.h"
 
 namespace commfuse {
 
@@ -30,11 +35,13 @@ struct ScanSize {
   std::int64_t head_dim = 64;
   std::int64_t state = 128;
   std::int64_t chunk = 256;
+  Recurrence recurrence = Recurrence::mamba2;
   DType dtype = DType::bf16;
 };
 
-/// Kernels of a scan: sums inside chunks, their states, states passed on, inner products, outputs.
-inline constexpr int scan_kernels = 5;
+/// Kernels of a scan: sums inside chunks, their states, states passed on, inner products, outputs; of a gated delta
+/// network scales of keys and queries, and the inverse, as well.
+constexpr int scan_kernels(Recurrence recurrence) { return recurrence == Recurrence::mamba2 ? 5 : 7; }
 
 Flops scan_flops(const ScanSize& size);
 Bytes scan_traffic(const ScanSize& size);

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/config_error.h"
+#include "model/workload/layers.h"
 
 namespace commfuse {
 
@@ -50,15 +51,32 @@ Operation data_parallel_mlp() {
        layer("up_backward", SiteKind::gradient_rs, "hidden", "ffn")}};
 }
 
-/// Sites are products of dense layers with plain attention.
-void require_dense(Scope scope, const Transformer& model) {
+/// Sites are products of dense layers with plain attention, and attention is behind QKV without a gate.
+void require_plain(Scope scope, const Transformer& model) {
+  const auto refuse = [&](std::string_view needed, std::string_view found) {
+    throw ConfigError(
+        fmt::format("scope {} needs {}, and {} has {}; choose scope step, prefill or decode, which run all "
+                    "its layers",
+                    name_of(scope), needed, model.name, found));
+  };
+  const LayerCounts counts = layer_counts(model);
   for (const SiteName site : sites_of(scope)) {
     const bool is_mlp = site == SiteName::gate_up || site == SiteName::down;
-    if (is_mlp ? model.experts.has_value() : model.latent.has_value()) {
-      throw ConfigError(fmt::format("scope {} needs {}, and {} has {}; choose another scope or a dense model",
-                                    name_of(scope), is_mlp ? "a plain MLP" : "plain attention", model.name,
-                                    is_mlp ? "experts" : "latent attention"));
+    if (is_mlp && counts.mixture > 0) {
+      refuse("a plain MLP", fmt::format("experts in {} of {} layers", counts.mixture, model.layers));
     }
+    if (!is_mlp && model.latent) {
+      refuse("plain attention", "latent attention");
+    }
+    if (!is_mlp && counts.attention == 0) {
+      refuse("attention", "none");
+    }
+  }
+  if (has_attention(scope) && model.gated_attention) {
+    refuse("plain attention", "gated attention");
+  }
+  if (has_attention(scope) && model.value_dim() != model.head_dim) {
+    refuse("values as wide as keys", "others");
   }
 }
 
@@ -178,8 +196,8 @@ std::vector<Quantity> quantities_of(const Transformer& model, const Load& load) 
   return {{"tokens", load.tokens()},
           {"batch", load.batch},
           {"hidden", model.hidden},
-          {"qkv", (model.heads + 2 * model.kv_heads) * model.head_dim},
-          {"attention", model.heads * model.head_dim},
+          {"qkv", model.qkv_columns()},
+          {"attention", model.attended_columns()},
           {"head", model.head_dim},
           {"ffn", model.ffn}};
 }
@@ -197,13 +215,14 @@ Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
   }
   if (has_attention(scope)) {
     const auto width = static_cast<double>(model.heads * model.head_dim);
-    total += Flops{2.0 * static_cast<double>(load.tokens()) * static_cast<double>(load.seq) * width};
+    total +=
+        Flops{4.0 * static_cast<double>(load.tokens()) * mean_keys(model, first_attending(model), load.seq) * width};
   }
   return total;
 }
 
 void require_divisible(Scope scope, const Transformer& model, const Load& load, int ranks) {
-  require_dense(scope, model);
+  require_plain(scope, model);
   for (const SiteName site : sites_of(scope)) {
     require_divisible(model, site, load.tokens(), ranks);
   }

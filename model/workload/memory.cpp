@@ -19,7 +19,7 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 
 /// Bytes of a token's MLP that tensor ranks share: of each first product's output and of what the last one reads.
 std::int64_t mlp_bytes(const Transformer& model, bool mixture) {
-  const std::int64_t ffn = mixture ? (model.experts->active + model.experts->shared) * model.experts->ffn : model.ffn;
+  const std::int64_t ffn = mixture ? model.experts->active * model.experts->ffn + model.experts->shared_ffn : model.ffn;
   const std::int64_t products = model.gated_mlp ? 3 : 2;
   return width * products * ffn;
 }
@@ -29,9 +29,10 @@ std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan)
   const std::int64_t heads =
       model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
   const std::int64_t keys = model.latent ? heads : model.kv_heads * model.head_dim;
+  const std::int64_t gates = model.gated_attention ? heads : 0;
   const bool keeps_scores = !plan.fused_attention && plan.recompute == Recompute::none;
   const std::int64_t scores = (plan.dropout ? 2 * width + 1 : width) * model.heads * plan.seq;
-  return 2 * width * (heads + keys) + (keeps_scores ? scores : 0);
+  return 2 * width * (heads + keys + gates) + (keeps_scores ? scores : 0);
 }
 
 /// Of the layers of a stage: the sum of what `of` says of a layer of each kind.
@@ -67,6 +68,11 @@ double passes_under_way(const TrainingPlan& plan, std::int64_t stage) {
   return std::min(passes, warm_up / pieces);
 }
 
+/// Of a token on its way to an expert.
+std::int64_t routed_width(const Transformer& model) {
+  return model.experts->latent > 0 ? model.experts->latent : model.hidden;
+}
+
 /// Products in fp8 keep their weights in 16 bits.
 std::int64_t weight_bytes(DType dtype) { return bytes_of(dtype) == 1 ? width : bytes_of(dtype); }
 
@@ -79,7 +85,8 @@ Bytes rounded(double bytes) { return Bytes{std::llround(bytes)}; }
 
 }  // namespace
 
-Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind) {
+Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind) {
+  const Transformer model = shape_of(whole, kind);
   const std::int64_t tokens = plan.tokens_per_pass();
   const std::int64_t sharers = plan.sequence_parallel ? plan.tensor : 1;
   if (plan.recompute == Recompute::full) {
@@ -98,7 +105,7 @@ Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, cons
   if (kind.mlp != MlpKind::none) {
     shared += mlp_bytes(model, kind.mlp == MlpKind::mixture);
   }
-  const std::int64_t routed = kind.mlp == MlpKind::mixture ? width * model.experts->active * model.hidden : 0;
+  const std::int64_t routed = kind.mlp == MlpKind::mixture ? width * model.experts->active * routed_width(model) : 0;
   return Bytes{ceil_div(tokens * everywhere, sharers) + ceil_div(tokens * shared, plan.tensor) + tokens * routed};
 }
 
@@ -125,6 +132,24 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
     parameters += ceil_div(logits, plan.tensor) + all.final_norm;
   }
   return parameters;
+}
+
+Bytes stored_weights(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
+  const std::int64_t parameters = parameters_on_gpu(model, plan, stage);
+  if (!model.weights) {
+    return Bytes{parameters * bytes_of(plan.dtype)};
+  }
+  const WeightFormat& format = *model.weights;
+  const std::int64_t saved = sum_over_layers(model, plan, stage, [&](const LayerKind& kind) {
+    const LayerParameters layer = layer_parameters(model, kind);
+    const auto shared = static_cast<double>(plan.tensor);
+    const double narrow =
+        format.attention * static_cast<double>(layer.attention + layer.state_space) / shared +
+        format.mlp * static_cast<double>(layer.mlp) / shared +
+        format.experts * static_cast<double>(layer.routed_experts) / static_cast<double>(plan.tensor * plan.expert);
+    return std::llround(narrow * (16.0 - format.bits) / 8.0);
+  });
+  return Bytes{width * parameters - saved};
 }
 
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {

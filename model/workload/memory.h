@@ -35,9 +35,10 @@ struct StepMemory {
 ///
 /// Sequence parallelism shares the first line as well. Full recomputation keeps the layer's input, 2 h, alone, whole on
 /// every rank or, with sequence parallelism, shared. Of routed experts a token fills those it is sent to, and each of
-/// these keeps what it read, 2 h, whole on every tensor rank, since all have a part of every expert (Megatron-LM,
-/// transformer/moe/experts.py: the permuted tokens are the input of a product whose weights have gradients).
-Bytes layer_activations(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
+/// these keeps what it read, 2 h or twice the latent width, whole on every tensor rank, since all have a part of every
+/// expert (Megatron-LM, transformer/moe/experts.py: the permuted tokens are the input of a product whose weights have
+/// gradients).
+Bytes layer_activations(const Transformer& whole, const TrainingPlan& plan, const LayerKind& kind);
 
 /// Parameters of a layer on one GPU: those of experts shared by expert ranks and tensor ranks, norms whole.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, const LayerKind& kind);
@@ -46,6 +47,9 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
 /// embedding, the logits and the norm before these; tensor ranks share all but norms, which they all hold. Where the
 /// embedding is tied and the pipeline has several stages, the first and the last hold a copy each.
 std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
+
+/// What these weights take on one GPU that serves, in the format of the model's checkpoint, or else in `dtype`.
+Bytes stored_weights(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);
 
 /// Of these, those of routed experts: there are replicas / expert ranks copies of each; of others, replicas.
 std::int64_t experts_on_gpu(const Transformer& model, const TrainingPlan& plan, std::int64_t stage);

@@ -11,39 +11,50 @@ namespace {
 
 /// Weights of products that a token goes through in a layer: no biases, no norms.
 std::int64_t attention_weights(const Transformer& model) {
-  if (model.latent) {
-    const LatentAttention& latent = *model.latent;
-    return latent.query_rank * (model.hidden + model.heads * (model.head_dim + latent.position_dim)) +
-           model.hidden * (latent.key_value_rank + latent.position_dim) +
-           latent.key_value_rank * model.heads * (model.head_dim + latent.value_dim) +
-           model.heads * latent.value_dim * model.hidden;
+  if (!model.latent) {
+    return model.hidden * (model.qkv_columns() + model.attended_columns());
   }
-  return model.hidden * (2 * model.heads + 2 * model.kv_heads) * model.head_dim;
+  const LatentAttention& latent = *model.latent;
+  const std::int64_t queries = model.heads * (model.head_dim + latent.position_dim);
+  const std::int64_t query =
+      latent.query_rank > 0 ? latent.query_rank * (model.hidden + queries) : model.hidden * queries;
+  const std::int64_t chosen =
+      latent.indexer ? std::max(latent.query_rank, std::int64_t{1}) * latent.indexer->heads * latent.indexer->head_dim +
+                           model.hidden * (latent.indexer->head_dim + latent.indexer->heads)
+                     : 0;
+  return query + chosen + model.hidden * (latent.key_value_rank + latent.position_dim) +
+         latent.key_value_rank * model.heads * (model.head_dim + latent.value_dim) +
+         model.heads * latent.value_dim * model.hidden;
 }
 
-std::int64_t mlp_weights(const Transformer& model, std::int64_t ffn) {
-  return (model.gated_mlp ? 3 : 2) * model.hidden * ffn;
+std::int64_t mlp_weights(const Transformer& model, std::int64_t width, std::int64_t ffn) {
+  return (model.gated_mlp ? 3 : 2) * width * ffn;
 }
 
-std::int64_t all_layer_weights(const Transformer& model) {
-  const LayerCounts counts = layer_counts(model);
-  std::int64_t weights = counts.attention * attention_weights(model) + counts.dense * mlp_weights(model, model.ffn);
-  if (model.experts) {
-    const Experts& experts = *model.experts;
-    const std::int64_t one = mlp_weights(model, experts.ffn);
-    weights += counts.mixture * (model.hidden * experts.count + (experts.active + experts.shared) * one);
-  }
-  if (model.state_space) {
-    const StateSpace& space = *model.state_space;
-    weights += counts.state_space * (model.hidden * (space.projected() + space.inner) + 3 * space.inner * space.state);
-  }
-  return weights;
+std::int64_t mixture_weights(const Transformer& model) {
+  const Experts& experts = *model.experts;
+  const std::int64_t width = experts.latent > 0 ? experts.latent : model.hidden;
+  return model.hidden * experts.count + experts.active * mlp_weights(model, width, experts.ffn) +
+         2 * model.hidden * experts.latent + mlp_weights(model, model.hidden, experts.shared_ffn);
+}
+
+std::int64_t state_space_weights(const Transformer& model) {
+  const StateSpace& space = *model.state_space;
+  const std::int64_t updates = space.recurrence == Recurrence::gated_delta ? 4 : 3;
+  return model.hidden * (space.projected() + space.inner) + updates * space.inner * space.state;
+}
+
+std::int64_t layer_weights(const Transformer& whole, const LayerKind& kind) {
+  const Transformer model = shape_of(whole, kind);
+  return (kind.attention ? attention_weights(model) : 0) + (kind.state_space ? state_space_weights(model) : 0) +
+         (kind.mlp == MlpKind::dense ? mlp_weights(model, model.hidden, model.ffn) : 0) +
+         (kind.mlp == MlpKind::mixture ? mixture_weights(model) : 0);
 }
 
 /// Width of queries and values together, summed over heads.
 std::int64_t score_width(const Transformer& model) {
   return model.latent ? model.heads * (model.head_dim + model.latent->position_dim + model.latent->value_dim)
-                      : 2 * model.heads * model.head_dim;
+                      : model.heads * (model.head_dim + model.value_dim());
 }
 
 }  // namespace
@@ -65,10 +76,23 @@ std::optional<Recompute> recompute_named(std::string_view name) {
 
 ForwardFlops forward_flops(const Transformer& model, const Tokens& tokens, AttentionCount count) {
   const auto all = static_cast<double>(tokens.count());
-  const double seen = static_cast<double>(tokens.seq) * (count == AttentionCount::causal ? 0.5 : 1.0);
+  const double masked = count == AttentionCount::causal ? 1.0 : 2.0;
   ForwardFlops flops;
-  flops.layers = Flops{2.0 * all * static_cast<double>(all_layer_weights(model))};
-  flops.attention = Flops{2.0 * all * seen * static_cast<double>(layer_counts(model).attention * score_width(model))};
+  double weights = 0.0;
+  double scores = 0.0;  // Of a token: keys it sees x what a score takes.
+  for (const LayerRun& run : layer_runs(model)) {
+    const auto layers = static_cast<double>(run.count);
+    weights += layers * static_cast<double>(layer_weights(model, run.kind));
+    if (run.kind.attention) {
+      scores += layers * masked * mean_keys(model, run.kind, tokens.seq) * static_cast<double>(score_width(model));
+      if (model.latent && model.latent->indexer) {
+        const Indexer& indexer = *model.latent->indexer;
+        scores += layers * masked * 0.5 * static_cast<double>(tokens.seq * indexer.heads * indexer.head_dim);
+      }
+    }
+  }
+  flops.layers = Flops{2.0 * all * weights};
+  flops.attention = Flops{2.0 * all * scores};
   flops.logits = Flops{2.0 * all * static_cast<double>(model.hidden * model.vocab)};
   return flops;
 }

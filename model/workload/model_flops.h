@@ -34,10 +34,11 @@ struct Tokens {
 };
 
 /// One forward pass, by part. Products: 2 x tokens x weights that a token goes through; the attention core
-/// 4 x tokens x seq x heads x head_dim (both products; half of it causal; Korthikanti et al. 2022, appendix A);
-/// a Mamba-2 layer its two projections and 2 x 3 x tokens x inner x state for its recurrence (Dao and Gu 2024, section
-/// 6: state update and output, one multiply-add each, and the decay); norms, activations and embeddings are not
-/// counted.
+/// 4 x tokens x seq x heads x head_dim (both products; half of it causal; Korthikanti et al. 2022, appendix A;
+/// of windows and chosen keys what a query sees of them, mean_keys); an indexer 2 x tokens x seq x its heads x
+/// head_dim, half of it causal. A Mamba-2 layer its two projections and 2 x 3 x tokens x inner x state for its
+/// recurrence (Dao and Gu 2024, section 6: state update and output, one multiply-add each, and the decay), a gated
+/// delta network 2 x 4, as it reads the state before it writes it; norms, activations and embeddings are not counted.
 struct ForwardFlops {
   Flops layers;     ///< Without the attention core.
   Flops attention;  ///< The attention core.

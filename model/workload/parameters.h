@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "model/workload/layers.h"
 #include "model/workload/transformer.h"
@@ -25,11 +26,14 @@ struct LayerParameters {
 ///
 /// Attention: hidden x (heads + 2 kv_heads) x head_dim, and heads x head_dim x hidden; for multi-head latent attention
 /// the two narrow products each of queries and of keys with values (DeepSeek-V2, 2024, appendix C). MLP: 2 or, gated,
-/// 3 x hidden x ffn. Biases and norms as the model has them.
-LayerParameters layer_parameters(const Transformer& model, const LayerKind& kind);
+/// 3 x hidden x ffn. Biases and norms as the model has them. An indexer its queries, one key, a weight a head, and the
+/// key's norm (deepseek-ai/DeepSeek-V3.2-Exp, inference/model.py).
+LayerParameters layer_parameters(const Transformer& whole, const LayerKind& kind);
 
-/// Of one Mamba-2 layer: in-projection (2 inner + 2 groups x state + heads columns), convolution, A, D and the bias of
-/// dt by head, gated norm, out-projection, norm. Requires state_space.
+/// Of one layer with a state space: in-projection (2 inner + 2 groups x state + heads columns), convolution, A, D and
+/// the bias of dt by head, gated norm, out-projection, norm. Of a gated delta network (huggingface/transformers,
+/// modeling_qwen3_next.py) the convolution has no bias, A and the bias of dt are by head, and the gated norm is as wide
+/// as a head. Requires state_space.
 std::int64_t state_space_parameters(const Transformer& model);
 
 struct ModelParameters {
@@ -45,5 +49,8 @@ struct ModelParameters {
 };
 
 ModelParameters parameters_of(const Transformer& model);
+
+/// "70.6B parameters"; "671B parameters, 37.6B active" of a mixture of experts.
+std::string parameters_in_words(const Transformer& model);
 
 }  // namespace commfuse

@@ -83,11 +83,11 @@ Site site_of(const Transformer& model, SiteName name, std::int64_t tokens) {
   Site site{
       .name = name, .kind = SiteKind::ag_gemm, .tokens = tokens, .contraction = model.hidden, .columns = model.hidden};
   switch (name) {
-    case SiteName::qkv: site.columns = (model.heads + 2 * model.kv_heads) * model.head_dim; break;
+    case SiteName::qkv: site.columns = model.qkv_columns(); break;
     case SiteName::gate_up: site.columns = (model.gated_mlp ? 2 : 1) * model.ffn; break;
     case SiteName::out_proj:
       site.kind = SiteKind::gemm_rs;
-      site.contraction = model.heads * model.head_dim;
+      site.contraction = model.attended_columns();
       break;
     case SiteName::down:
       site.kind = SiteKind::gemm_rs;

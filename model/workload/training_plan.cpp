@@ -116,7 +116,7 @@ TokenBytes token_bytes(const Transformer& model, const TrainingPlan& plan) {
   }
   if (model.experts) {
     const Experts& experts = *model.experts;
-    ffn += number((experts.active + experts.shared) * experts.ffn);
+    ffn += number(experts.active * experts.ffn + experts.shared_ffn);
     widest += number(experts.count) + number((experts.active + 1) * model.hidden);
   }
   if (model.state_space) {

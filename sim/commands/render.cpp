@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,11 +23,6 @@ namespace {
 
 using Rows = std::vector<ResultRow>;
 
-auto heading_key(const ResultRow& row) {
-  return std::tie(row.model, row.hardware, row.link_bandwidth, row.network_bandwidth, row.scope, row.batch, row.dtype,
-                  row.interference, row.launch, row.attention_kernel, row.faults);
-}
-
 /// What the table's own heading does not say.
 std::string heading_of(const ResultRow& row) {
   std::string text;
@@ -39,12 +33,12 @@ std::string heading_of(const ResultRow& row) {
 }
 
 /// Points that differ in what stands above a table get tables of their own.
-std::string tables(const Rows& rows, const VerdictRule& rule) {
+std::string tables(const Rows& rows, const VerdictRule& rule, const reports::ModelWords& words) {
   std::string text;
   for (std::size_t first = 0, i = 1; i <= rows.size(); ++i) {
-    if (i == rows.size() || heading_key(rows[i]) != heading_key(rows[first])) {
+    if (i == rows.size() || !same_but_for_axes(rows[i], rows[first])) {
       text += (text.empty() ? "" : "\n") + heading_of(rows[first]) +
-              reports::comparison_table(std::span(rows).subspan(first, i - first), rule);
+              reports::comparison_table(std::span(rows).subspan(first, i - first), rule, words);
       first = i;
     }
   }
@@ -76,20 +70,20 @@ std::string memory_line(std::span<const ResultRow> rows) {
   return sentence.empty() ? sentence : wrapped(sentence, "", "  ");
 }
 
-std::string table(std::span<const ResultRow> all, const VerdictRule& rule) {
+std::string table(std::span<const ResultRow> all, const VerdictRule& rule, const reports::ModelWords& words) {
   Rows rows;
   std::copy_if(all.begin(), all.end(), std::back_inserter(rows), [](const ResultRow& row) { return row.feasible(); });
   rows = reports::ordered_by_point(std::move(rows));
   std::string text;
   for (const std::string& part :
-       {memory_line(rows), tables(rows, rule), reports::tails_table(rows), reports::summary(rows, rule),
+       {memory_line(rows), tables(rows, rule, words), reports::tails_table(rows), reports::summary(rows, rule),
         reports::scaling_text(reports::scalings_of(rows)), infeasible(all)}) {
     text += (text.empty() || part.empty() ? "" : "\n") + part;
   }
   return text;
 }
 
-std::string map(std::span<const ResultRow> all, const VerdictRule& rule) {
+std::string map(std::span<const ResultRow> all, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   std::string text = memory_line(all);
   text += (text.empty() ? "" : "\n") + reports::map_text(reports::maps_of(all, rule), rule);
   for (const std::string& part : {reports::scaling_text(reports::scalings_of(all)), infeasible(all)}) {
@@ -98,14 +92,16 @@ std::string map(std::span<const ResultRow> all, const VerdictRule& rule) {
   return text;
 }
 
-std::string json(std::span<const ResultRow> rows, const VerdictRule& rule) {
+std::string json(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   return reports::to_json(rows, reports::verdict_words(rows, rule));
 }
-std::string json_lines(std::span<const ResultRow> rows, const VerdictRule& rule) {
+std::string json_lines(std::span<const ResultRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   return reports::to_json_lines(rows, reports::verdict_words(rows, rule));
 }
 /// The columns of the store; they hold the numbers that a verdict is made of.
-std::string csv(std::span<const ResultRow> rows, const VerdictRule& /*rule*/) { return reports::to_csv(rows); }
+std::string csv(std::span<const ResultRow> rows, const VerdictRule& /*rule*/, const reports::ModelWords& /*words*/) {
+  return reports::to_csv(rows);
+}
 
 constexpr std::array<std::pair<std::string_view, Render>, 5> formats{
     {{"table", table}, {"json", json}, {"jsonl", json_lines}, {"csv", csv}, {"map", map}}};

@@ -8,6 +8,7 @@
 
 #include "model/analysis/verdict.h"
 #include "model/record/result.h"
+#include "reports/comparison.h"
 
 namespace CLI {
 class App;
@@ -15,7 +16,7 @@ class App;
 
 namespace commfuse::sim {
 
-using Render = std::string (*)(std::span<const ResultRow>, const VerdictRule&);
+using Render = std::string (*)(std::span<const ResultRow>, const VerdictRule&, const reports::ModelWords&);
 
 void add_output_flag(CLI::App& command, std::string& format);
 

@@ -10,6 +10,7 @@
 
 #include "model/analysis/memory.h"
 #include "model/config/command_line.h"
+#include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/crossover.h"
 #include "reports/step_rows.h"
@@ -21,12 +22,12 @@ namespace commfuse::sim {
 
 namespace {
 
-std::string table(std::span<const StepRow> rows, const VerdictRule& rule) {
+std::string table(std::span<const StepRow> rows, const VerdictRule& rule, const reports::ModelWords& words) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
-  return reports::step_table(rows, rule) + (scaling.empty() ? "" : "\n") + scaling;
+  return reports::step_table(rows, rule, words) + (scaling.empty() ? "" : "\n") + scaling;
 }
 
-std::string map(std::span<const StepRow> rows, const VerdictRule& rule) {
+std::string map(std::span<const StepRow> rows, const VerdictRule& rule, const reports::ModelWords& /*words*/) {
   const std::string scaling = reports::scaling_text(reports::scalings_of(rows));
   const std::string full = reports::memory_sentence(rows);
   return (full.empty() ? full : wrapped(full, "", "  ") + "\n") +
@@ -34,7 +35,7 @@ std::string map(std::span<const StepRow> rows, const VerdictRule& rule) {
 }
 
 template <std::string (*write)(std::span<const StepRow>)>
-std::string plain(std::span<const StepRow> rows, const VerdictRule& /*rule*/) {
+std::string plain(std::span<const StepRow> rows, const VerdictRule& /*rule*/, const reports::ModelWords& /*words*/) {
   return write(rows);
 }
 
@@ -65,6 +66,18 @@ void warn_once(std::span<const StepRow> rows) {
   }
 }
 
+reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library) {
+  reports::ModelWords words;
+  for (const Settings& settings : points) {
+    const std::string& name = settings.text("model");
+    const Transformer& model = library.model(name);
+    if (!words.contains(model.name)) {
+      words.emplace(model.name, parameters_in_words(model));
+    }
+  }
+  return words;
+}
+
 int run_steps(const std::vector<Settings>& points, const Library& library, std::string_view format) {
   const StepRender render = step_renderer(format);
   require_whole_models(points);
@@ -76,7 +89,7 @@ int run_steps(const std::vector<Settings>& points, const Library& library, std::
     }
   }
   warn_once(rows);
-  fmt::print("{}", render(rows, verdict_rule_of(points.front())));
+  fmt::print("{}", render(rows, verdict_rule_of(points.front()), models_in_words(points, library)));
   return exit_code::done;
 }
 

@@ -8,15 +8,19 @@
 #include <vector>
 
 #include "model/record/step_row.h"
+#include "reports/comparison.h"
 #include "sim/point/request.h"
 
 namespace commfuse::sim {
 
-using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&);
+using StepRender = std::string (*)(std::span<const StepRow>, const VerdictRule&, const reports::ModelWords&);
 /// table, json, jsonl, csv. Throws ConfigError for another word.
 StepRender step_renderer(std::string_view format);
 /// Every warning of the rows once, on stderr.
 void warn_once(std::span<const StepRow> rows);
+
+/// How many parameters each model of the points has.
+reports::ModelWords models_in_words(const std::vector<Settings>& points, const Library& library);
 
 /// Prints one row a point and strategy and returns the exit code. Throws ConfigError for a plan that clashes, for
 /// points that mix whole models with layers, and for an unknown format. Memory that does not suffice is a result.

@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/workload/parameters.h"
 #include "reports/crossover.h"
 #include "reports/html/report.h"
 #include "reports/point_rows.h"
@@ -141,6 +143,20 @@ void print_summary(const StoreReader& store) {
              store.identity().points, store.counts().rows, store.path().string(), store.path().string());
 }
 
+/// Of models that have a name here: a sweep's rows do not say where others are.
+template <class NameOf, class Row>
+reports::ModelWords words_on(std::span<const Row> rows, const NameOf& name_of) {
+  const std::vector<std::string> known = known_names(Catalogue::models);
+  reports::ModelWords words;
+  for (const Row& row : rows) {
+    const std::string name(name_of(row));
+    if (!words.contains(name) && std::find(known.begin(), known.end(), name) != known.end()) {
+      words.emplace(name, parameters_in_words(load_model(name)));
+    }
+  }
+  return words;
+}
+
 int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder& folder, std::string_view format) {
   std::vector<OutputFile> files = tables_of(sweep, store);
   if (store.counts().rows > most_rows_shown) {
@@ -159,7 +175,9 @@ int outputs_of_layers(const Sweep& sweep, StoreReader& store, const SweepFolder&
     add_maps(std::span<const ResultRow>(rows), rule, files);
   }
   folder.write(files);
-  streams(format) ? write_rows(store, format, print) : print(renderer(format)(rows, rule));
+  streams(format)
+      ? write_rows(store, format, print)
+      : print(renderer(format)(rows, rule, words_on(std::span(rows), [](const ResultRow& row) { return row.model; })));
   return code_of(store);
 }
 
@@ -174,7 +192,8 @@ int outputs_of_models(const Sweep& sweep, StoreReader& store, const SweepFolder&
   }
   folder.write(files);
   warn_once(rows);
-  print(step_renderer(format)(rows, rule));
+  print(step_renderer(format)(rows, rule,
+                              words_on(std::span(rows), [](const StepRow& row) { return row.text("model"); })));
   return code_of(store);
 }
 
@@ -215,7 +234,7 @@ void write_rows(StoreReader& store, std::string_view format, const Sink& sink) {
     write_layers(store, format, pieces);
   } else {
     StepRowReader reader;
-    pieces.add(step_renderer(format)(step_results(store, reader), {}));
+    pieces.add(step_renderer(format)(step_results(store, reader), {}, {}));
   }
   pieces.flush();
 }

@@ -15,6 +15,7 @@
 
 #include "model/record/result.h"
 #include "model/text/quantity.h"
+#include "model/workload/parameters.h"
 #include "model/wrapped.h"
 #include "reports/comparison.h"
 #include "reports/export/trace_label.h"
@@ -40,6 +41,7 @@ std::string head(const TuneHeading& heading, const Tuning& tuning) {
                   machine_in_words(heading.hardware, heading.link_bandwidth, heading.network_bandwidth),
                   format_count(base.global_batch), format_count(base.global_batch * base.seq), format_count(base.seq),
                   name_of(base.dtype));
+  text += parameters_in_words(*heading.space.model) + "\n";
   if (base.schedule == PipelineSchedule::zero_bubble) {
     text += "Stages by zero_bubble; backward sites are the gradients of inputs alone (dgrad).\n";
   }

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "model/config/bandwidth_choice.h"
+#include "model/config/meant.h"
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
@@ -109,7 +110,8 @@ GridAxis parse_parts(std::string_view key, std::string_view values, const std::s
   const Field& field = axis_field(key);
   GridAxis axis{.fields = {&field}, .steps = {}, .origin = {Source::flag, where}};
   for (const std::string_view part : split_list(values)) {
-    for (const std::string& value : axis_values(field, part)) {
+    for (const std::string& typed : axis_values(field, part)) {
+      const std::string value = meant(field, typed);
       if (const std::optional<std::string> mistake = mistake_in(field, value)) {
         throw ConfigError(*mistake);
       }

@@ -154,7 +154,7 @@ void Predictor::hold_to_wires(const Point& point, const Structure& structure, co
 
 void Predictor::price_into(Priced& priced, const Point& point, const Structure& structure, const Sizes& sizes) {
   if (point.price.interference == Interference::dynamic) {
-    priced.fluid = price_fluid(structure.program(), structure.meetings, sizes, point.machine, point.price.launch,
+    priced.fluid = price_fluid(structure.program(), structure.meetings, sizes, point.machine, point.price,
                                wiring(point, structure));
     priced.costs = priced.fluid->costs;
     priced.options.fluid = &*priced.fluid;

@@ -12,6 +12,7 @@
 #include "model/config_error.h"
 #include "model/text/quantity.h"
 #include "model/text/ranges.h"
+#include "model/workload/layers.h"
 #include "sim/engine/load_faults.h"
 
 namespace commfuse {
@@ -228,6 +229,7 @@ Point point_of(const Settings& settings, const Library& library) {
   point.price.interference = chosen(interference_choices, settings.text("interference"));
   point.price.launch = chosen(launch_choices, settings.text("launch"));
   point.price.attention = chosen(attention_choices, settings.text("attention_kernel"));
+  point.price.window = window_of(first_attending(point.model));
   point.evaluator = chosen(evaluator_choices, settings.text("evaluator"));
   if (chosen(switch_choices, settings.text("uncertainty"))) {
     point.raised = library.raised(settings);

@@ -27,12 +27,17 @@ void LayerCost::grouped(Stream& stream, std::int64_t n, std::int64_t k, Directio
   const std::int64_t own = experts.count / plan_.expert;
   const double read_experts = touched(static_cast<double>(own), static_cast<double>(experts.active),
                                       static_cast<double>(experts.count), static_cast<double>(tokens_ * plan_.expert));
-  const Bytes weights{std::llround(read_experts * static_cast<double>(width * n * k))};
+  const double bits = weight_bits_ > 0.0 ? weight_bits_ : 8.0 * static_cast<double>(width);
+  const Bytes weights{std::llround(read_experts * static_cast<double>(n * k) * bits / 8.0)};
   const Duration read = memory_bound_time(machine_.accelerator, weights, machine_.accelerator.sms);
   kernel(stream, std::max(read, product_time(met, n, k, false)));
   if (direction == Direction::backward) {
     weight_kernel(stream, std::max(read, product_time(k, n, met, true)));
   }
+}
+
+std::int64_t LayerCost::routed_width() const {
+  return model_.experts->latent > 0 ? model_.experts->latent : model_.hidden;
 }
 
 /// Forward and backward exchange the same: what one gathers the other scatters. Tensor ranks each have a part of every
@@ -47,27 +52,43 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) const {
   const std::int64_t permuted = dispatches ? own_tokens_ * experts.active : met;
   const std::int64_t ups = model_.gated_mlp ? 2 : 1;
   const std::int64_t ffn = experts.ffn / plan_.tensor;
-  const Bytes gathered{width * (dispatches ? met : tokens_) * model_.hidden};
+  const std::int64_t routed = routed_width();
+  const Bytes gathered{width * (dispatches ? met : tokens_) * routed};
   const auto exchange = [&] {
     if (dispatches) {
-      collective(stream, group_at(plan_.tensor, plan_.expert).all_to_all(Bytes{width * permuted * model_.hidden}));
+      collective(stream, group_at(plan_.tensor, plan_.expert).all_to_all(Bytes{width * permuted * routed}));
     }
   };
   product(stream, own_tokens_, experts.count, model_.hidden);
   moved(stream, 2 * own_tokens_ * experts.count);
-  moved(stream, 2 * permuted * model_.hidden);
+  if (experts.latent > 0) {
+    latent_product(stream, routed, model_.hidden, direction);
+  }
+  moved(stream, 2 * permuted * routed);
   exchange();
   if (shares_tokens()) {
     collective(stream, tensor_group().all_gather(gathered));
   }
-  grouped(stream, ups * ffn, model_.hidden, direction);
+  grouped(stream, ups * ffn, routed, direction);
   moved(stream, (ups + 1 + (direction == Direction::backward ? ups : 0)) * met * ffn);
-  grouped(stream, model_.hidden, ffn, direction);
+  grouped(stream, routed, ffn, direction);
   if (shares_tokens()) {
     collective(stream, tensor_group().reduce_scatter(gathered));
   }
   exchange();
-  moved(stream, (experts.active + 1) * (dispatches ? own_tokens_ : tokens_) * model_.hidden);
+  moved(stream, (experts.active + 1) * (dispatches ? own_tokens_ : tokens_) * routed);
+  if (experts.latent > 0) {
+    latent_product(stream, model_.hidden, routed, direction);
+  }
+}
+
+/// Every tensor rank makes its own tokens narrow, or wide again.
+void LayerCost::latent_product(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const {
+  if (direction == Direction::forward) {
+    product(stream, own_tokens_, n, k);
+  } else {
+    product_backward(stream, own_tokens_, n, k);
+  }
 }
 
 /// An MLP like any other under sequence parallelism; without it its outputs are summed with the routed ones.
@@ -90,7 +111,13 @@ void LayerCost::shared_experts(Stream& stream, Direction direction) {
 }
 
 void LayerCost::experts(Stream& stream, Direction direction) {
+  if (direction == Direction::forward) {
+    read_weights(&WeightFormat::experts);
+  }
   routed_experts(stream, direction);
+  if (direction == Direction::forward) {
+    read_weights(&WeightFormat::mlp);
+  }
   if (shared_experts_) {
     shared_experts(stream, direction);
   }

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Multi-head latent attention in a layer: training, prefill, decoding.
+#include <algorithm>
+
 #include "model/cost/decode_attention.h"
+#include "model/cost/memory_bound.h"
+#include "model/cost/op_time.h"
 #include "sim/step/layer_cost.h"
 
 namespace commfuse {
 
-/// Queries and keys of latent attention are wider than its values: their mean has the same FLOPs.
+/// Queries and keys, of latent attention above all, may be wider than values: their mean has the same FLOPs.
 std::int64_t LayerCost::score_dim() const {
   return model_.latent ? (model_.head_dim + model_.latent->position_dim + model_.latent->value_dim) / 2
-                       : model_.head_dim;
+                       : (model_.head_dim + model_.value_dim()) / 2;
 }
 
 /// Tokens through the narrow middle: every tensor rank makes the narrow queries and keys of its own tokens, they are
@@ -19,18 +23,56 @@ void LayerCost::latent_forward(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const std::int64_t heads = model_.heads / plan_.tensor;
   const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
-  product(stream, own_tokens_, latent.query_rank, model_.hidden);
+  const bool narrows_queries = latent.query_rank > 0;
+  const std::int64_t whole = narrows_queries ? 0 : model_.hidden;  // gathered beside, to make queries from
+  if (narrows_queries) {
+    product(stream, own_tokens_, latent.query_rank, model_.hidden);
+  }
   product(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
   moved(stream, 2 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
   if (shares_tokens()) {
-    collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * narrow}));
+    collective(stream, tensor_group().all_gather(Bytes{width * tokens_ * (narrow + whole)}));
   }
-  product(stream, tokens_, heads * (model_.head_dim + latent.position_dim), latent.query_rank);
+  product(stream, tokens_, heads * (model_.head_dim + latent.position_dim),
+          narrows_queries ? latent.query_rank : model_.hidden);
   const bool narrow_cache = point_.cached > 0 && point_.latent_decode == LatentDecode::absorb;
   if (!narrow_cache) {
     product(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
   }
   moved(stream, (narrow_cache ? 2 : 4) * tokens_ * heads * (model_.head_dim + latent.position_dim));
+  indexer(stream, Direction::forward);
+}
+
+/// Every tensor rank chooses for all tokens: queries from the narrow ones, one key a token and a weight a head from the
+/// hidden state, scores of all keys before a token in 8 bits, and the largest of them (deepseek-ai/DeepSeek-V3.2-Exp,
+/// inference/model.py). Scores are written and read once, in fp32.
+void LayerCost::indexer(Stream& stream, Direction direction) const {
+  if (!model_.latent->indexer) {
+    return;
+  }
+  const Indexer& indexer = *model_.latent->indexer;
+  const std::int64_t from = model_.latent->query_rank > 0 ? model_.latent->query_rank : model_.hidden;
+  const bool decodes = point_.cached > 0;
+  const double keys = decodes ? static_cast<double>(point_.cached + 1) : 0.5 * static_cast<double>(plan_.seq);
+  const double pairs = static_cast<double>(tokens_) * keys;
+  const Accelerator& accelerator = machine_.accelerator;
+  const bool has_fp8 = accelerator.supports(DType::fp8);
+  const double rate =
+      accelerator.dense_peak(has_fp8 ? DType::fp8 : DType::bf16).value * accelerator.attention.loop_efficiency.value;
+  const double products = 2.0 * pairs * static_cast<double>(indexer.heads * indexer.head_dim);
+  const double bytes = 8.0 * pairs + (decodes ? pairs * static_cast<double>(indexer.head_dim) : 0.0);
+  const Duration scores =
+      std::max(op_time(products / rate, "an indexer"),
+               memory_bound_time(accelerator, Bytes{static_cast<std::int64_t>(bytes)}, accelerator.sms));
+  if (direction == Direction::forward) {
+    product(stream, tokens_, indexer.heads * indexer.head_dim, from);
+    product(stream, tokens_, indexer.head_dim + indexer.heads, model_.hidden);
+    kernel(stream, scores);
+  } else {
+    kernel(stream, 2 * scores);
+    product_backward(stream, tokens_, indexer.heads * indexer.head_dim, from);
+    product_backward(stream, tokens_, indexer.head_dim + indexer.heads, model_.hidden);
+  }
 }
 
 /// The narrow gradients of all tokens are summed over the tensor ranks, each of which has those of its heads.
@@ -38,16 +80,21 @@ void LayerCost::latent_backward(Stream& stream) const {
   const LatentAttention& latent = *model_.latent;
   const std::int64_t heads = model_.heads / plan_.tensor;
   const std::int64_t narrow = latent.query_rank + latent.key_value_rank + latent.position_dim;
+  const bool narrows_queries = latent.query_rank > 0;
+  indexer(stream, Direction::backward);
   moved(stream, 4 * tokens_ * heads * (model_.head_dim + latent.position_dim));
-  product_backward(stream, tokens_, heads * (model_.head_dim + latent.position_dim), latent.query_rank);
+  product_backward(stream, tokens_, heads * (model_.head_dim + latent.position_dim),
+                   narrows_queries ? latent.query_rank : model_.hidden);
   product_backward(stream, tokens_, heads * (model_.head_dim + latent.value_dim), latent.key_value_rank);
   if (plan_.tensor > 1) {
     const Group group = tensor_group();
-    const Bytes gradients{width * tokens_ * narrow};
+    const Bytes gradients{width * tokens_ * (narrow + (narrows_queries ? 0 : model_.hidden))};
     collective(stream, plan_.sequence_parallel ? group.reduce_scatter(gradients) : group.all_reduce(gradients));
   }
   moved(stream, 4 * own_tokens_ * (latent.query_rank + latent.key_value_rank));
-  product_backward(stream, own_tokens_, latent.query_rank, model_.hidden);
+  if (narrows_queries) {
+    product_backward(stream, own_tokens_, latent.query_rank, model_.hidden);
+  }
   product_backward(stream, own_tokens_, latent.key_value_rank + latent.position_dim, model_.hidden);
 }
 
@@ -63,12 +110,12 @@ void LayerCost::latent_decode(Stream& stream) const {
     product(stream, tokens_, heads * latent.key_value_rank, model_.head_dim);
   }
   attention(stream, latent_decode_time(machine_.accelerator, {.batch = plan_.micro_batch,
-                                                              .seq = point_.cached + 1,
+                                                              .seq = last_keys(model_, kind_, point_.cached + 1),
                                                               .heads = heads,
                                                               .key_width = keys,
                                                               .value_width = values,
                                                               .shared = absorbs,
-                                                              .dtype = decode_attention_size(point_).dtype}));
+                                                              .dtype = decode_attention_size(point_, kind_).dtype}));
   if (absorbs) {
     product(stream, tokens_, heads * latent.value_dim, latent.key_value_rank);
   }

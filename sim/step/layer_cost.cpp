@@ -41,6 +41,7 @@ Duration times(double factor, Duration time) { return stream_time(factor * to_se
 LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
     : point_(point),
       model_(*point.model),
+      shape_(point.model),
       machine_(*point.machine),
       plan_(point.plan),
       sites_(sites),
@@ -50,7 +51,7 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
     mamba_in_ = with_mamba_in(model_);
     mamba_out_ = with_mamba_out(model_);
   }
-  if (model_.experts && model_.experts->shared > 0) {
+  if (model_.experts && model_.experts->shared_ffn > 0) {
     shared_experts_ = with_shared_experts(model_);
   }
 }
@@ -94,13 +95,14 @@ std::int64_t LayerCost::residual_elements() const {
   return (3 + (plan_.dropout ? 2 : 0) + (model_.biases ? 1 : 0)) * norm_elements();
 }
 
-std::int64_t LayerCost::qkv_columns() const {
-  return (model_.heads + 2 * model_.kv_heads) * model_.head_dim / plan_.tensor;
-}
+std::int64_t LayerCost::qkv_columns() const { return shape_->qkv_columns() / plan_.tensor; }
+
+std::int64_t LayerCost::attended_columns() const { return model_.attended_columns() / plan_.tensor; }
 
 Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient, int ctas) const {
   GemmSize size{.m = m, .n = n, .k = k, .dtype = plan_.dtype};
   size.run = hot;
+  size.weight_bits = weight_bits_;
   if (into_gradient && plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation) {
     size.out = DType::fp32;
     size.accumulate = true;
@@ -137,7 +139,7 @@ void LayerCost::context_exchange(Stream& stream, Direction direction) const {
     return;
   }
   const Group group = group_at(plan_.tensor * plan_.ulysses, plan_.context);
-  const std::int64_t columns = 2 * model_.kv_heads * model_.head_dim / plan_.tensor;
+  const std::int64_t columns = shape_->kv_heads * (model_.head_dim + model_.value_dim()) / plan_.tensor;
   const Bytes all{width * tokens_ * plan_.context * columns};
   collective(stream, direction == Direction::forward ? group.all_gather(all) : group.reduce_scatter(all));
 }
@@ -156,21 +158,34 @@ void LayerCost::sequence_exchange(Stream& stream, std::int64_t columns) const {
   exchange(stream, plan_.sequence_ranks(), columns);
 }
 
-AttentionSize decode_attention_size(const StepPoint& point) {
+namespace {
+
+bool has_narrow_cache(const StepPoint& point) {
+  return point.serves && point.model->weights && point.model->weights->narrow_cache &&
+         point.machine->accelerator.supports(DType::fp8);
+}
+
+}  // namespace
+
+AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kind) {
   const Transformer& model = *point.model;
   const TrainingPlan& plan = point.plan;
+  const std::int64_t kv_heads = kind.kv_heads > 0 ? kind.kv_heads : model.kv_heads;
   return {.batch = plan.micro_batch,
-          .seq = point.cached + 1,
+          .seq = last_keys(model, kind, point.cached + 1),
           .heads = model.heads / plan.tensor,
-          .kv_heads = std::max<std::int64_t>(1, model.kv_heads / plan.tensor),
-          .head_dim = model.head_dim,
-          .dtype = plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
+          .kv_heads = std::max<std::int64_t>(1, kv_heads / plan.tensor),
+          .head_dim = model.latent ? model.head_dim : (model.head_dim + model.value_dim()) / 2,
+          .dtype = has_narrow_cache(point)    ? DType::fp8
+                   : plan.dtype == DType::fp8 ? DType::bf16
+                                              : plan.dtype};
 }
 
 Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
   const Transformer& model = *point.model;
   const TrainingPlan& plan = point.plan;
-  const AttentionSize size = decode_attention_size(point);
+  AttentionSize size = decode_attention_size(point, kind);
+  size.seq = kept_keys(kind, point.cached + 1);
   const std::int64_t a_value = bytes_of(size.dtype);
   Bytes cache;
   if (kind.attention && model.latent) {
@@ -179,6 +194,9 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
     const std::int64_t narrow = latent.key_value_rank + latent.position_dim;
     const std::int64_t columns = point.latent_decode == LatentDecode::absorb ? narrow : wide;
     cache += Bytes{size.batch * size.seq * columns * a_value};
+    if (latent.indexer) {  // its keys, in 8 bits
+      cache += Bytes{size.batch * size.seq * latent.indexer->head_dim};
+    }
   } else if (kind.attention) {
     cache += cache_of(size);
   }
@@ -195,7 +213,7 @@ void LayerCost::decode_core(Stream& stream) const {
     latent_decode(stream);
     return;
   }
-  attention(stream, decode_attention_time(machine_.accelerator, decode_attention_size(point_)));
+  attention(stream, decode_attention_time(machine_.accelerator, decode_attention_size(point_, kind_)));
 }
 
 void LayerCost::attention_core(Stream& stream, Direction direction) const {
@@ -207,14 +225,16 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
   const AttentionSize size{.batch = plan_.micro_batch,
                            .seq = plan_.seq,
                            .heads = model_.heads / (plan_.tensor * plan_.ulysses),
-                           .kv_heads = std::max<std::int64_t>(1, model_.kv_heads / (plan_.tensor * plan_.ulysses)),
+                           .kv_heads = std::max<std::int64_t>(1, shape_->kv_heads / (plan_.tensor * plan_.ulysses)),
                            .head_dim = score_dim(),
                            .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype};
   const int sms = machine_.accelerator.sms;
   if (plan_.fused_attention) {
     // Balanced over context ranks (zig-zag): each has its share of the queries and of the scores.
     const auto ranks = static_cast<double>(plan_.context);
-    const QueryRows rows{.queries = plan_.seq / plan_.context, .keys = plan_.seq, .share = 0.5 / ranks};
+    const double share = mean_keys(model_, kind_, plan_.seq) / static_cast<double>(plan_.seq);
+    const QueryRows rows{
+        .queries = plan_.seq / plan_.context, .keys = plan_.seq, .share = share / ranks, .window = window_of(kind_)};
     const Duration time = attention_time(machine_.accelerator, size, rows, sms);
     attention(stream, forward ? time : times(fused_backward, time));
     return;
@@ -245,16 +265,18 @@ void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Directio
 bool LayerCost::plays_ulysses() const {
   const std::vector<SiteKind> kinds = kinds_of(Scope::ulysses);
   return plan_.ulysses > 1 && plan_.tensor == 1 && plan_.context == 1 && plan_.fused_attention && !model_.latent &&
+         !model_.gated_attention &&
          std::any_of(point_.strategies.begin(), point_.strategies.end(),
                      [&](const Strategy* one) { return applies(*one, kinds); });
 }
 
 /// Without tensor ranks every rank has all weights, and the block from QKV to out-proj is played as one.
 void LayerCost::ulysses_block(Stream& stream) {
-  SitePoint block = point_of(model_, Scope::ulysses);
+  SitePoint block = point_of(*shape_, Scope::ulysses);
   block.ranks = static_cast<std::int32_t>(plan_.ulysses);
   block.tokens = plan_.micro_batch * plan_.seq;
   block.batch = plan_.micro_batch;
+  block.window = window_of(kind_);
   play(stream, block);
 }
 
@@ -267,7 +289,7 @@ void LayerCost::attention_forward(Stream& stream) {
   } else if (model_.latent) {
     latent_forward(stream);
   } else {
-    site(stream, {&model_, SiteName::qkv}, Direction::forward);
+    site(stream, {shape_, SiteName::qkv}, Direction::forward);
   }
   if (model_.positions == 0 && !model_.latent) {  // rotation of queries and keys
     moved(stream, 2 * tokens_ * columns);
@@ -276,16 +298,22 @@ void LayerCost::attention_forward(Stream& stream) {
     context_exchange(stream, Direction::forward);
     ulysses_exchange(stream, columns);
     attention_core(stream, Direction::forward);
-    ulysses_exchange(stream, model_.heads * model_.head_dim / plan_.tensor);
-    site(stream, {&model_, SiteName::out_proj}, Direction::forward);
+    ulysses_exchange(stream, attended_columns());
+    if (model_.gated_attention) {
+      moved(stream, 3 * tokens_ * attended_columns());
+    }
+    site(stream, {shape_, SiteName::out_proj}, Direction::forward);
   }
   moved(stream, 3 * norm_elements());
 }
 
 void LayerCost::attention_backward(Stream& stream) {
   moved(stream, residual_elements());
-  site(stream, {&model_, SiteName::out_proj}, Direction::backward);
-  ulysses_exchange(stream, model_.heads * model_.head_dim / plan_.tensor);
+  site(stream, {shape_, SiteName::out_proj}, Direction::backward);
+  if (model_.gated_attention) {
+    moved(stream, 5 * tokens_ * attended_columns());
+  }
+  ulysses_exchange(stream, attended_columns());
   if (plan_.recompute == Recompute::selective && !plan_.fused_attention) {
     attention_core(stream, Direction::forward);
   }
@@ -298,7 +326,7 @@ void LayerCost::attention_backward(Stream& stream) {
     if (model_.positions == 0) {
       moved(stream, 2 * tokens_ * qkv_columns());
     }
-    site(stream, {&model_, SiteName::qkv}, Direction::backward);
+    site(stream, {shape_, SiteName::qkv}, Direction::backward);
   }
   moved(stream, 4 * norm_elements());
 }
@@ -309,9 +337,9 @@ void LayerCost::mlp_forward(Stream& stream, MlpKind kind) {
     experts(stream, Direction::forward);
   } else {
     const std::int64_t ups = model_.gated_mlp ? 2 : 1;
-    site(stream, {&model_, SiteName::gate_up}, Direction::forward);
-    moved(stream, (ups + 1) * tokens_ * model_.ffn / plan_.tensor);
-    site(stream, {&model_, SiteName::down}, Direction::forward);
+    site(stream, {shape_, SiteName::gate_up}, Direction::forward);
+    moved(stream, (ups + 1) * tokens_ * shape_->ffn / plan_.tensor);
+    site(stream, {shape_, SiteName::down}, Direction::forward);
   }
   moved(stream, 3 * norm_elements());
 }
@@ -322,28 +350,46 @@ void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
   if (kind == MlpKind::mixture) {
     experts(stream, Direction::backward);
   } else {
-    site(stream, {&model_, SiteName::down}, Direction::backward);
-    moved(stream, (2 * ups + 1 + (model_.biases ? 1 : 0)) * tokens_ * model_.ffn / plan_.tensor);
-    site(stream, {&model_, SiteName::gate_up}, Direction::backward);
+    site(stream, {shape_, SiteName::down}, Direction::backward);
+    moved(stream, (2 * ups + 1 + (model_.biases ? 1 : 0)) * tokens_ * shape_->ffn / plan_.tensor);
+    site(stream, {shape_, SiteName::gate_up}, Direction::backward);
   }
   moved(stream, 4 * norm_elements());
 }
 
+void LayerCost::read_weights(double WeightFormat::*share) {
+  weight_bits_ = point_.serves && model_.weights ? model_.weights->bits_of((*model_.weights).*share) : 0.0;
+}
+
+void LayerCost::turn_to(const LayerKind& kind) {
+  kind_ = kind;
+  auto known = shapes_.find(kind);
+  if (known == shapes_.end()) {
+    known = shapes_.emplace(kind, shape_of(model_, kind)).first;
+  }
+  shape_ = &known->second;
+}
+
 Stream LayerCost::forward(const LayerKind& kind) {
+  turn_to(kind);
   Stream stream;
+  read_weights(&WeightFormat::attention);
   if (kind.attention) {
     attention_forward(stream);
   }
   if (kind.state_space) {
     state_space_forward(stream);
   }
+  read_weights(&WeightFormat::mlp);
   if (kind.mlp != MlpKind::none) {
     mlp_forward(stream, kind.mlp);
   }
+  weight_bits_ = 0.0;
   return stream;
 }
 
 Stream LayerCost::backward(const LayerKind& kind) {
+  turn_to(kind);
   Stream stream;
   if (plan_.recompute == Recompute::full) {
     stream = forward(kind);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct StepPoint {
   /// 1; 0: a pass takes whole sequences.
   std::int64_t cached = 0;
   LatentDecode latent_decode = LatentDecode::absorb;
+  /// Serving: weights are as the checkpoint keeps them (Transformer::weights).
+  bool serves = false;
   /// Every kernel takes so many times as long: all wait for the slowest GPU. Wires and hosts are no slower.
   double slowdown = 1.0;
   /// Lognormal sigma of the speeds of GPUs (Jitter::rank); 0: all are alike.
@@ -44,8 +47,8 @@ struct StepPoint {
   double communication_sigma = 0.0;
 };
 
-/// The attention of one rank in a decoding step.
-AttentionSize decode_attention_size(const StepPoint& point);
+/// The attention of one rank in a decoding step, in a layer of a kind: of the keys that the new token sees.
+AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kind);
 
 /// What one rank keeps of all sequences for one layer of a kind: keys and values, or narrow ones; the state of a state
 /// space and what its convolution looks back on, in 16 bits.
@@ -95,17 +98,23 @@ class LayerCost {
   void state_space_backward(Stream& stream);
   [[nodiscard]] Duration scan() const;
   void state_space_step(Stream& stream) const;
+  /// Products from now on have weights of a part of which this share is kept narrow.
+  void read_weights(double WeightFormat::*share);
+  /// What is of a kind alone is of this one from now on.
+  void turn_to(const LayerKind& kind);
   void latent_forward(Stream& stream) const;
   void latent_backward(Stream& stream) const;
   [[nodiscard]] std::int64_t score_dim() const;
   void attention_core(Stream& stream, Direction direction) const;
   void decode_core(Stream& stream) const;
   void latent_decode(Stream& stream) const;
+  void indexer(Stream& stream, Direction direction) const;
   void unfused_core(Stream& stream, const AttentionSize& size, Direction direction) const;
   void mlp_forward(Stream& stream, MlpKind kind);
   void mlp_backward(Stream& stream, MlpKind kind);
   void experts(Stream& stream, Direction direction);
   void routed_experts(Stream& stream, Direction direction) const;
+  void latent_product(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   void shared_experts(Stream& stream, Direction direction);
   void grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   /// A GEMM or memory-bound kernel, for which the device waits (Accelerator::stream_gap).
@@ -158,9 +167,15 @@ class LayerCost {
   [[nodiscard]] std::int64_t norm_elements() const;
   [[nodiscard]] std::int64_t residual_elements() const;
   [[nodiscard]] std::int64_t qkv_columns() const;
+  [[nodiscard]] std::int64_t attended_columns() const;
+  [[nodiscard]] std::int64_t routed_width() const;
 
   const StepPoint& point_;
   const Transformer& model_;
+  LayerKind kind_;            ///< Of the layer that is priced.
+  const Transformer* shape_;  ///< The model with the widths of that kind.
+  std::map<LayerKind, Transformer> shapes_;
+  double weight_bits_ = 0.0;  ///< GemmSize::weight_bits of the products that come.
   const Machine& machine_;
   const TrainingPlan& plan_;
   SiteTimes& sites_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
 #include <utility>
 
 #include "model/check.h"
@@ -20,27 +22,48 @@ struct NamedProjection {
   std::int64_t layers = 0;
 };
 
+/// Of layers whose MLP or keys are of other widths one each: "gate_up", and "gate_up_ffn_7168".
+void add_sites(const Transformer& model, std::vector<NamedProjection>& all) {
+  const auto add = [&](const Transformer& shape, SiteName site, std::string_view width, std::int64_t own,
+                       std::int64_t common, std::int64_t layers) {
+    const std::string name =
+        own == common ? std::string{name_of(site)} : fmt::format("{}_{}_{}", name_of(site), width, own);
+    const auto known =
+        std::find_if(all.begin(), all.end(), [&](const NamedProjection& one) { return one.name == name; });
+    if (known != all.end()) {
+      known->layers += layers;
+    } else {
+      all.push_back({name, shape, site, layers});
+    }
+  };
+  const std::vector<LayerRun> runs = layer_runs(model);
+  for (const LayerRun& run : runs) {
+    const Transformer shape = shape_of(model, run.kind);
+    if (run.kind.attention) {
+      if (!model.latent) {  // its queries and keys go through the narrow middle
+        add(shape, SiteName::qkv, "kv_heads", shape.kv_heads, model.kv_heads, run.count);
+      }
+      add(shape, SiteName::out_proj, "", 0, 0, run.count);
+    }
+  }
+  for (const LayerRun& run : runs) {
+    const Transformer shape = shape_of(model, run.kind);
+    if (run.kind.mlp == MlpKind::dense) {
+      add(shape, SiteName::gate_up, "ffn", shape.ffn, model.ffn, run.count);
+      add(shape, SiteName::down, "ffn", shape.ffn, model.ffn, run.count);
+    }
+  }
+}
+
 std::vector<NamedProjection> projections_of(const Transformer& model) {
   const LayerCounts counts = layer_counts(model);
   std::vector<NamedProjection> all;
-  const auto add = [&](SiteName site, std::int64_t layers) {
-    all.push_back({std::string{name_of(site)}, model, site, layers});
-  };
-  if (counts.attention > 0) {
-    if (!model.latent) {  // its queries and keys go through the narrow middle
-      add(SiteName::qkv, counts.attention);
-    }
-    add(SiteName::out_proj, counts.attention);
-  }
-  if (counts.dense > 0) {
-    add(SiteName::gate_up, counts.dense);
-    add(SiteName::down, counts.dense);
-  }
+  add_sites(model, all);
   if (counts.state_space > 0) {
     all.push_back({"mamba_in", with_mamba_in(model), SiteName::gate_up, counts.state_space});
     all.push_back({"mamba_out", with_mamba_out(model), SiteName::down, counts.state_space});
   }
-  if (counts.mixture > 0 && model.experts->shared > 0) {
+  if (counts.mixture > 0 && model.experts->shared_ffn > 0) {
     const Transformer shared = with_shared_experts(model);
     all.push_back({"shared_gate_up", shared, SiteName::gate_up, counts.mixture});
     all.push_back({"shared_down", shared, SiteName::down, counts.mixture});
@@ -57,6 +80,7 @@ Transformer with_plain_mlp(const Transformer& model, std::int64_t columns) {
   shape.experts.reset();
   shape.latent.reset();
   shape.state_space.reset();
+  shape.kinds.clear();
   return shape;
 }
 
@@ -71,8 +95,8 @@ Transformer with_mamba_out(const Transformer& model) {
 }
 
 Transformer with_shared_experts(const Transformer& model) {
-  check(model.experts.has_value() && model.experts->shared > 0, "all tokens take some experts");
-  Transformer shape = with_plain_mlp(model, model.experts->shared * model.experts->ffn);
+  check(model.experts.has_value() && model.experts->shared_ffn > 0, "all tokens take some experts");
+  Transformer shape = with_plain_mlp(model, model.experts->shared_ffn);
   shape.gated_mlp = model.gated_mlp;
   return shape;
 }

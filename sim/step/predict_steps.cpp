@@ -16,6 +16,7 @@
 #include "model/check.h"
 #include "model/config/catalogue.h"
 #include "model/config/choices.h"
+#include "model/config/field.h"
 #include "model/config_error.h"
 #include "model/cost/group.h"
 #include "model/hardware/raised.h"
@@ -96,6 +97,16 @@ TrainingPlan plan_of(const Settings& settings) {
   return plan;
 }
 
+/// Nobody chose a dtype, and the checkpoint is made for narrower products than ours by default: what it is made for, as
+/// far as the machine has it.
+DType dtype_of(const Settings& settings, const Transformer& model, const Machine& machine) {
+  const bool is_chosen = settings.at(*find_field("dtype")).origin.source != Source::preset;
+  const bool is_narrow = model.weights && model.weights->narrow_products;
+  return is_inference(settings) && !is_chosen && is_narrow && machine.accelerator.supports(DType::fp8)
+             ? DType::fp8
+             : *dtype_named(settings.text("dtype"));
+}
+
 void require_one_replica(const Settings& settings, const TrainingPlan& plan) {
   if (is_inference(settings) && plan.pipeline * plan.data != 1) {
     throw ConfigError(
@@ -141,11 +152,12 @@ std::vector<const Strategy*> strategies_of(const Settings& settings, const Train
   return chosen_ones;
 }
 
-StepRow asked(const Settings& settings, const TrainingPlan& plan, std::string_view strategy) {
+StepRow asked(const Settings& settings, const std::string& model, const TrainingPlan& plan, std::string_view strategy) {
   StepRow row;
   row.add("schema", std::string("commfuse.step/1"));
   row.add("model_version", std::int64_t{model_version});
-  for (const char* name : {"model", "hardware", "link_bandwidth", "network_bandwidth", "scope"}) {
+  row.add("model", model);
+  for (const char* name : {"hardware", "link_bandwidth", "network_bandwidth", "scope"}) {
     row.add(name, settings.text(name));
   }
   row.add("gpus", plan.gpus());
@@ -303,7 +315,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   const TrainingPlan shared = point.plan;
   point.plan.sequence_parallel = false;
   require_possible(point);
-  std::vector<StepRow> rows{asked(settings, point.plan, "all_reduce")};
+  std::vector<StepRow> rows{asked(settings, point.model->name, point.plan, "all_reduce")};
   add_links(rows.back(), *point.machine);
   add(rows.back(), predict_decode(point, times), point);
   warn(rows.back(), point);
@@ -314,7 +326,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
   point.plan = shared;
   for (const Strategy* strategy : strategies_of(settings, shared)) {
     point.strategies = {strategy};
-    rows.push_back(asked(settings, point.plan, strategy->name));
+    rows.push_back(asked(settings, point.model->name, point.plan, strategy->name));
     add_links(rows.back(), *point.machine);
     try {
       if (shared.micro_batch % shared.tensor != 0) {
@@ -335,7 +347,7 @@ std::vector<StepRow> decode_rows(const Settings& settings, StepPoint point, Site
 
 /// By one strategy.
 StepRow row_of(const Settings& settings, const StepPoint& point, SiteTimes& times) {
-  StepRow row = asked(settings, point.plan, point.strategies.front()->name);
+  StepRow row = asked(settings, point.model->name, point.plan, point.strategies.front()->name);
   add_links(row, *point.machine);
   std::string warning;
   if (settings.text("scope") == "prefill") {
@@ -357,13 +369,15 @@ StepPoints::~StepPoints() = default;
 
 std::vector<StepRow> StepPoints::rows(const Settings& settings) {
   check(is_whole_model(settings), "who asks for steps has looked at the scope");
-  const TrainingPlan plan = plan_of(settings);
+  TrainingPlan plan = plan_of(settings);
+  plan.dtype = dtype_of(settings, library_.model(settings.text("model")), library_.machine(settings));
   require_one_replica(settings, plan);
   require_few_tokens(settings);
   require_used_by_scope(settings);
   const Launch launch = chosen(launch_choices, settings.text("launch"));
   SizedMachine& site = sites_->of(library_.machine(settings), plan, launch);
   StepPoint point{.model = &library_.model(settings.text("model")), .machine = &site.machine, .plan = plan};
+  point.serves = is_inference(settings);
   if (settings.text("jitter") != "none") {
     const Jitter jitter = load_jitter(settings.text("jitter"));
     point.rank_sigma = jitter.rank_sigma.value;
@@ -400,7 +414,8 @@ std::vector<StepRow> StepPoints::rows_or_reason(const Settings& settings) {
   try {
     return rows(settings);
   } catch (const ConfigError& error) {
-    StepRow row = asked(settings, plan_of(settings), settings.text("strategy.name"));
+    StepRow row =
+        asked(settings, library_.model(settings.text("model")).name, plan_of(settings), settings.text("strategy.name"));
     row.add("reason", std::string(error.what()));
     return {row};
   }

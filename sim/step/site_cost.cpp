@@ -8,7 +8,11 @@
 
 namespace commfuse {
 
-SitePoint LayerCost::point_of(const Transformer& shape, Scope scope) const { return site_point(plan_, shape, scope); }
+SitePoint LayerCost::point_of(const Transformer& shape, Scope scope) const {
+  SitePoint point = site_point(plan_, shape, scope);
+  point.weight_bits = weight_bits_;
+  return point;
+}
 
 void LayerCost::play(Stream& stream, const SitePoint& site) {
   const SiteTime time = sites_.fastest(site, point_.strategies);

@@ -62,8 +62,11 @@ SiteTimes::SiteTimes(StructureCache& structures, const Machine& machine, Counts 
 
 SiteTimes::Key SiteTimes::key_of(const SitePoint& point) {
   const Transformer& model = *point.model;
-  return {point.scope,  point.ranks, point.tokens, point.batch,    point.dtype,    point.strategy,
-          model.hidden, model.ffn,   model.heads,  model.kv_heads, model.head_dim, model.gated_mlp};
+  return {point.scope,       point.ranks,    point.tokens,        point.batch,
+          point.dtype,       point.strategy, point.window.keys,   point.window.chunked,
+          point.weight_bits, model.hidden,   model.ffn,           model.heads,
+          model.kv_heads,    model.head_dim, model.qkv_columns(), model.attended_columns(),
+          model.gated_mlp};
 }
 
 Point SiteTimes::point_at(const SitePoint& point) const {
@@ -73,6 +76,8 @@ Point SiteTimes::point_at(const SitePoint& point) const {
   at.batch = point.batch;
   at.seq = point.tokens / point.batch;
   at.dtype = point.dtype;
+  at.price.window = point.window;
+  at.price.weight_bits = point.weight_bits;
   if (point.dtype == DType::fp8) {
     at.dtype = DType::bf16;
     at.price.products = DType::fp8;

@@ -26,6 +26,8 @@ struct SitePoint {
   std::int64_t batch = 1;     ///< Sequences that these are of, where the scope has attention.
   DType dtype = DType::bf16;  ///< fp8: of the products alone; what is sent and added up has 16 bits.
   const Strategy* strategy = nullptr;
+  AttentionWindow window{};  ///< Where the scope has attention.
+  double weight_bits = 0.0;  ///< GemmSize::weight_bits.
 };
 
 /// Of the tensor ranks of a plan, one micro-batch. Requires that the shape outlives it.
@@ -93,10 +95,11 @@ class SiteTimes {
   }
 
  private:
-  /// Scope, ranks, tokens, batch, dtype and strategy; what of the model counts: hidden, ffn, heads, kv heads, head_dim,
-  /// gate.
-  using Key = std::tuple<Scope, std::int32_t, std::int64_t, std::int64_t, DType, const Strategy*, std::int64_t,
-                         std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool>;
+  /// Scope, ranks, tokens, batch, dtype, strategy, window and bits of weights; what of the model counts: hidden, ffn,
+  /// heads, kv heads, head_dim, columns of QKV and of attention, gate of the MLP.
+  using Key = std::tuple<Scope, std::int32_t, std::int64_t, std::int64_t, DType, const Strategy*, std::int64_t, bool,
+                         double, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t,
+                         std::int64_t, bool>;
   static Key key_of(const SitePoint& point);
   [[nodiscard]] Point point_at(const SitePoint& point) const;
   [[nodiscard]] SiteTime time_of(const Prediction& prediction) const;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Mamba-2 layer, kernel by kernel: in-projection, convolution, scan, gated norm, out-projection (state-spaces/mamba,
-// modules/mamba2.py). Tensor ranks share its heads and groups, as Megatron-LM's mamba_mixer.py does; ranks that share a
-// sequence exchange tokens for heads before the convolution and back behind the scan (its mamba_context_parallel.py).
+// A layer with a state space, kernel by kernel: in-projection, convolution, scan, gated norm, out-projection
+// (state-spaces/mamba, modules/mamba2.py). Tensor ranks share its heads and groups, as Megatron-LM's mamba_mixer.py
+// does; ranks that share a sequence exchange tokens for heads before the convolution and back behind the scan (its
+// mamba_context_parallel.py).
 #include "model/cost/state_space.h"
 #include "sim/step/layer_cost.h"
 
@@ -23,6 +24,7 @@ Duration LayerCost::scan() const {
                                           .head_dim = space.head_dim,
                                           .state = space.state,
                                           .chunk = space.chunk,
+                                          .recurrence = space.recurrence,
                                           .dtype = plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype});
 }
 
@@ -44,7 +46,7 @@ void LayerCost::state_space_forward(Stream& stream) {
     sequence_exchange(stream, space.projected() / plan_.tensor);
     moved(stream, 2 * tokens_ * space.convolved() / plan_.tensor);
     kernel(stream, scan());
-    stream.add_host((scan_kernels - 1) * point_.framework.issue.value);
+    stream.add_host((scan_kernels(space.recurrence) - 1) * point_.framework.issue.value);
     sequence_exchange(stream, inner);
   }
   moved(stream, 3 * tokens_ * inner);
@@ -60,7 +62,7 @@ void LayerCost::state_space_backward(Stream& stream) {
   moved(stream, 5 * tokens_ * inner);
   sequence_exchange(stream, inner);
   kernel(stream, stream_time(scan_backward * to_seconds(scan())));
-  stream.add_host((scan_kernels - 1) * point_.framework.issue.value);
+  stream.add_host((scan_kernels(space.recurrence) - 1) * point_.framework.issue.value);
   moved(stream, 4 * tokens_ * space.convolved() / plan_.tensor);
   sequence_exchange(stream, space.projected() / plan_.tensor);
   site(stream, {&*mamba_in_, SiteName::gate_up}, Direction::backward);

@@ -368,12 +368,6 @@ void require_possible_latent(const StepPoint& point) {
           fmt::format("{} {} of the latent attention of {} has no time yet; leave it at 1", name, ranks, model.name));
     }
   }
-  if (model.latent->value_dim != model.head_dim) {
-    throw ConfigError(
-        fmt::format("{} has values {} wide and keys {} wide without position, which has no time yet; "
-                    "choose another model",
-                    model.name, model.latent->value_dim, model.head_dim));
-  }
 }
 
 }  // namespace
@@ -495,8 +489,7 @@ PrefillPrediction predict_prefill(const StepPoint& point, SiteTimes& sites) {
   prediction.mfu = (flops.layers + flops.attention).count / (seconds * peak_of(point));
   StepPoint filled = point;
   filled.cached = std::max<std::int64_t>(1, point.plan.seq / point.plan.sequence_ranks()) - 1;  // the new token counts
-  prediction.memory =
-      Bytes{parameters_on_gpu(*point.model, point.plan, 0) * bytes_of(point.plan.dtype)} + cache_of_layers(filled);
+  prediction.memory = stored_weights(*point.model, point.plan, 0) + cache_of_layers(filled);
   return prediction;
 }
 
@@ -504,19 +497,21 @@ DecodePrediction predict_decode(const StepPoint& point, SiteTimes& sites) {
   check(point.cached > 0 && point.plan.seq == 1, "a decoding step is one token a sequence, with keys before it");
   const Transformer& model = *point.model;
   const TrainingPlan& plan = point.plan;
-  const AttentionSize attention = decode_attention_size(point);
   const ForwardFlops flops = forward_flops(model, {plan.micro_batch, 1}, AttentionCount::causal);
   // Two products of a query with all keys, and of the scores with all values.
-  const LatentAttention latent = model.latent.value_or(LatentAttention{.value_dim = model.head_dim});
-  const auto scores = static_cast<double>(plan.micro_batch * layer_counts(model).attention * attention.seq);
-  const double attended =
-      2.0 * scores * static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
+  const LatentAttention latent = model.latent.value_or(LatentAttention{.value_dim = model.value_dim()});
+  double seen = 0.0;  // keys, all layers together
+  for (const LayerRun& run : layer_runs(model)) {
+    seen += run.kind.attention ? static_cast<double>(run.count * last_keys(model, run.kind, point.cached + 1)) : 0.0;
+  }
+  const double attended = 2.0 * static_cast<double>(plan.micro_batch) * seen *
+                          static_cast<double>(model.heads * (model.head_dim + latent.position_dim + latent.value_dim));
   DecodePrediction prediction;
   prediction.time = forward_pass(point, sites);
   const double seconds = to_seconds(prediction.time);
   prediction.tokens_per_second = static_cast<double>(plan.micro_batch) / seconds;
   prediction.mfu = (flops.layers.count + attended) / (seconds * peak_of(point));
-  prediction.weights = Bytes{parameters_on_gpu(model, plan, 0) * bytes_of(plan.dtype)};
+  prediction.weights = stored_weights(model, plan, 0);
   prediction.cache = cache_of_layers(point);
   prediction.fits = prediction.weights + prediction.cache <= point.machine->accelerator.hbm_capacity;
   return prediction;

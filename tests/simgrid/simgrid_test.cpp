@@ -213,7 +213,7 @@ TEST(SimGrid, GeneratedSchedulesEndTogether) {
   for (const Scope scope : {Scope::gate_up, Scope::down, Scope::mlp}) {
     const auto program = std::make_shared<const Program>(generate(operation_of(scope, true), 8, commfuse_strategy, {}));
     const Sizes sizes = bind_sizes(*program, quantities_of(model, {.seq = 8192}));
-    Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, machine, Launch::stream,
+    Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, machine, {},
                               std::make_shared<const Wiring>(wiring_of(*program, machine)));
     fluid.costs.issue.assign(program->ops.size(), Duration{});
     fluid.speeds = {};

@@ -103,7 +103,8 @@ TEST_F(FieldTest, StrategiesAreAListWithoutRepetition) {
   const std::string known =
       "known strategies: all, serial, sliced, looped_einsum, async_tp, ring_exchange, tokenweave, commfuse, "
       "fused_kernel";
-  EXPECT_EQ(refusal("strategy.name", "nccl"), "unknown strategy 'nccl'; " + known);
+  EXPECT_EQ(refusal("strategy.name", "zzz"), "unknown strategy 'zzz'; " + known);
+  EXPECT_EQ(refusal("strategy.name", "nccl"), "unknown strategy 'nccl'; did you mean 'serial'?");  // what it stands for
   EXPECT_EQ(refusal("strategy.name", "sliced,sliced"), "'sliced' is given twice; keep one of them");
   EXPECT_EQ(refusal("strategy.name", "sliced,all"), "'all' cannot be combined with other values; write it alone");
   EXPECT_EQ(refusal("strategy.name", "sliced,"), "unknown strategy ''; " + known);

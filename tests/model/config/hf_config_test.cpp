@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/config/hf_config.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -8,9 +9,12 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/workload/layers.h"
+#include "model/workload/parameters.h"
 
 namespace commfuse {
 namespace {
@@ -148,21 +152,21 @@ TEST_F(HfConfigTest, reads_a_hybrid_with_a_letter_a_layer) {
   EXPECT_FALSE(model.gated_mlp);
   EXPECT_EQ(model.layers, 5);
   ASSERT_TRUE(model.state_space.has_value());
-  EXPECT_EQ(model.state_space->pattern, "M-M*-");
+  EXPECT_EQ(model.kinds, kinds_of_letters("M-M*-", false));
   EXPECT_EQ(model.state_space->inner, 1024);
   EXPECT_EQ(model.state_space->groups, 8);
   EXPECT_EQ(model.state_space->chunk, 128);
 }
 
-TEST_F(HfConfigTest, reads_a_hybrid_with_an_mlp_in_every_layer_as_two_of_ours) {
+TEST_F(HfConfigTest, reads_a_hybrid_with_an_mlp_in_every_layer) {
   const Transformer model =
       read(R"({"model_type": "bamba", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 3,
     "num_attention_heads": 8, "num_key_value_heads": 2, "vocab_size": 1024, "attn_layer_indices": [1],
     "mamba_n_heads": 16, "mamba_d_head": 64, "mamba_d_state": 128, "mamba_n_groups": 1, "mamba_d_conv": 4})")
           .model;
   EXPECT_TRUE(model.gated_mlp);
-  EXPECT_EQ(model.layers, 6);
-  EXPECT_EQ(model.state_space->pattern, "M-*-M-");
+  EXPECT_EQ(model.layers, 3);
+  EXPECT_EQ(model.kinds, kinds_of_letters("mam", false));
 }
 
 TEST_F(HfConfigTest, refuses_hybrids_that_it_cannot_read) {
@@ -171,13 +175,11 @@ TEST_F(HfConfigTest, refuses_hybrids_that_it_cannot_read) {
     return refusal(text.replace(text.find(from), from.size(), to));
   };
   EXPECT_EQ(with("M-M*-", "M-MX-"),
-            "'hybrid_override_pattern' has the letter 'X', and layers are of M*-; choose another model");
+            "'hybrid_override_pattern' has layer 'X', and known ones are M, * and -; choose another model");
   EXPECT_EQ(with("M-M*-", "M-M*"), "'hybrid_override_pattern' has 4 letters for 5 layers; correct num_hidden_layers");
-  EXPECT_EQ(with("\"n_groups\": 8", "\"n_groups\": 5"),
-            "16 state-space heads do not split into 5 groups; correct n_groups");
+  EXPECT_EQ(with("\"n_groups\": 8", "\"n_groups\": 5"), "16 heads do not split into 5 groups; correct n_groups");
   EXPECT_EQ(with("nemotron_h", "zamba2"),
-            "'ssm_state_size' belongs to a state space of a kind that is not supported; choose a nemotron_h with a "
-            "hybrid_override_pattern, or a bamba");
+            "'ssm_state_size': state-space layers of model_type 'zamba2' have no price here; choose another model");
 }
 
 TEST_F(HfConfigTest, reads_the_names_of_gpt_2) {
@@ -223,12 +225,176 @@ TEST_F(HfConfigTest, what_is_left_open_is_said) {
     EXPECT_EQ(read_model.doubts.size(), 1u);
     return without_path(read_model.doubts.empty() ? "" : read_model.doubts.front());
   };
-  EXPECT_EQ(doubt_of(llama_with("\"llama\",\n  \"hidden_act\": \"silu\"", "\"newt\",\n  \"hidden_act\": \"gelu\"")),
+  EXPECT_EQ(doubt_of(llama_with("\"llama\",\n  \"hidden_act\": \"silu\"", "\"newt\",\n  \"hidden_act\": \"relu2\"")),
             "unknown model_type 'newt'; taken for a decoder with an ungated MLP, so check the shape");
   EXPECT_EQ(doubt_of(llama_with("\"model_type\": \"llama\",", "")),
             "no model_type; taken for a decoder with a gated MLP, so check the shape");
-  EXPECT_EQ(doubt_of(llama_with("\"hidden_act\"", "\"layer_types\": [\"full_attention\", \"mamba\"], \"hidden_act\"")),
-            "layers of type 'mamba' are taken for full attention, so check the shape");
+}
+
+TEST_F(HfConfigTest, layers_that_have_no_price_are_refused) {
+  EXPECT_EQ(refusal("\"hidden_act\"", "\"layer_types\": [\"full_attention\", \"conv\"], \"hidden_act\""),
+            "'layer_types' has a layer of type 'conv', which has no price here; choose another model");
+  EXPECT_EQ(refusal("\"hidden_act\"", "\"attn_type_list\": [1, 0, 1, 1, 1, 1], \"hidden_act\""),
+            "'attn_type_list': lightning attention has no price here; choose another model");
+}
+
+/// One token of a hidden state of 1024 in 28 layers, as the small models of the field are.
+std::string small(std::string_view type, std::string_view more) {
+  return fmt::format(R"({{"model_type": "{}", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
+    "num_attention_heads": 16, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936{}{}}})",
+                     type, more.empty() ? "" : ", ", more);
+}
+
+std::vector<std::int64_t> windows_of(const Transformer& model) {
+  std::vector<std::int64_t> windows;
+  for (const LayerKind& kind : model.kinds) {
+    windows.push_back(kind.window);
+  }
+  return windows;
+}
+
+TEST_F(HfConfigTest, tied_embeddings_count_once) {
+  const std::int64_t table = std::int64_t{151936} * 1024;
+  const auto parameters = [&](std::string_view more) {
+    return parameters_of(read(small("llama", more)).model).total();
+  };
+  EXPECT_EQ(parameters("") - parameters(R"("tie_word_embeddings": true)"), table);
+  EXPECT_TRUE(read(small("gemma2", "")).model.tied_embeddings);  // its family's, where the file says nothing
+  EXPECT_EQ(parameters_of(read(small("qwen3", R"("tie_word_embeddings": true)")).model).total(), 596'049'920);
+}
+
+TEST_F(HfConfigTest, windows_are_of_the_layers_that_have_them) {
+  EXPECT_TRUE(read(small("mistral", R"("sliding_window": null)")).model.kinds.empty());
+  EXPECT_EQ(windows_of(read(small("mistral", R"("sliding_window": 1024)")).model), std::vector<std::int64_t>(28, 1024));
+  EXPECT_TRUE(read(small("qwen2", R"("sliding_window": 1024, "use_sliding_window": false)")).model.kinds.empty());
+  const Transformer qwen =
+      read(small("qwen2", R"("sliding_window": 1024, "use_sliding_window": true, "max_window_layers": 26)")).model;
+  EXPECT_EQ(windows_of(qwen)[25], 0);
+  EXPECT_EQ(windows_of(qwen)[26], 1024);
+  const std::vector<std::int64_t> gemma2 = windows_of(read(small("gemma2", R"("sliding_window": 4096)")).model);
+  EXPECT_EQ(gemma2[0], 4096);
+  EXPECT_EQ(gemma2[1], 0);
+  const std::vector<std::int64_t> gemma3 =
+      windows_of(read(small("gemma3_text", R"("sliding_window": 512, "sliding_window_pattern": 4)")).model);
+  EXPECT_EQ((std::vector(gemma3.begin(), gemma3.begin() + 5)), (std::vector<std::int64_t>{512, 512, 512, 0, 512}));
+  const Transformer chunked = read(small("llama4_text", R"("attention_chunk_size": 8192)")).model;
+  EXPECT_TRUE(chunked.kinds[0].chunked);
+  EXPECT_EQ(windows_of(chunked)[2], 8192);
+  EXPECT_EQ(windows_of(chunked)[3], 0);
+}
+
+TEST_F(HfConfigTest, the_list_of_layers_says_more_than_the_family) {
+  const Transformer model = read(llama_with("\"hidden_act\"", R"("layer_types": ["full_attention", "sliding_attention",
+    "full_attention", "full_attention", "full_attention", "full_attention"], "sliding_window": 64, "hidden_act")"))
+                                .model;
+  EXPECT_EQ(windows_of(model), (std::vector<std::int64_t>{0, 64, 0, 0, 0, 0}));
+}
+
+TEST_F(HfConfigTest, experts_stand_in_every_second_layer_beside_an_implied_one) {
+  const Transformer model =
+      read(
+          R"({"model_type": "llama4_text", "hidden_size": 1024, "intermediate_size": 2048, "intermediate_size_mlp": 4096,
+    "interleave_moe_layer_step": 2, "num_local_experts": 16, "num_experts_per_tok": 1, "num_hidden_layers": 8,
+    "num_attention_heads": 8, "num_key_value_heads": 8, "vocab_size": 1024})")
+          .model;
+  const LayerCounts counts = layer_counts(model);
+  EXPECT_EQ(counts.dense, 4);
+  EXPECT_EQ(counts.mixture, 4);
+  EXPECT_EQ(model.kinds[0].mlp, MlpKind::dense);
+  EXPECT_EQ(model.kinds[1].mlp, MlpKind::mixture);
+  EXPECT_EQ(model.experts->shared_ffn, 2048);
+  EXPECT_EQ(model.ffn, 4096);
+  // 8 layers of attention 4 x 1024^2; 4 MLPs of 3 x 1024 x 4096; 4 x 17 experts of 3 x 1024 x 2048; routers, norms.
+  const std::int64_t weights =
+      8 * 4 * 1024 * 1024 + 4 * 3 * 1024 * 4096 + 4 * 17 * 3 * 1024 * 2048 + 4 * 16 * 1024 + 2 * 1024 * 1024;
+  EXPECT_EQ(parameters_of(model).total(), weights + 17 * 1024);
+}
+
+TEST_F(HfConfigTest, models_of_experts_alone_need_no_dense_width) {
+  const Transformer model =
+      read(R"({"model_type": "qwen3_moe", "hidden_size": 1024, "num_hidden_layers": 8, "num_attention_heads": 16,
+    "num_key_value_heads": 8, "vocab_size": 1024, "num_experts": 16, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 512})")
+          .model;
+  EXPECT_EQ(model.ffn, 512);
+  EXPECT_TRUE(model.kinds.empty());
+}
+
+TEST_F(HfConfigTest, a_mlp_is_gated_unless_its_family_is_known_otherwise) {
+  EXPECT_TRUE(read(small("tomorrow", "")).model.gated_mlp);
+  EXPECT_FALSE(read(small("nemotron", "")).model.gated_mlp);
+  EXPECT_FALSE(read(small("tomorrow", R"("hidden_act": "relu2")")).model.gated_mlp);
+}
+
+TEST_F(HfConfigTest, python_writes_numbers_that_json_has_not) {
+  EXPECT_EQ(read(small("llama", R"("time_step_limit": [0.0, Infinity], "x": -Infinity, "y": NaN)")).model.layers, 28);
+  EXPECT_EQ(read(small("llama", R"("z": "Infinity and \"NaN\"")")).unused, (std::vector<std::string>{"z"}));
+}
+
+TEST_F(HfConfigTest, delta_networks_stand_between_layers_of_gated_attention) {
+  const Transformer model =
+      read(R"({"model_type": "qwen3_next", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 8,
+    "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 256, "vocab_size": 1024,
+    "full_attention_interval": 4, "linear_num_value_heads": 16, "linear_num_key_heads": 8, "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128, "linear_conv_kernel_dim": 4})")
+          .model;
+  EXPECT_EQ(model.kinds, kinds_of_letters("mmmammma", false));
+  EXPECT_TRUE(model.gated_attention);
+  EXPECT_EQ(model.qkv_columns(), (2 * 8 + 2 * 2) * 256);
+  EXPECT_EQ(model.state_space->recurrence, Recurrence::gated_delta);
+  EXPECT_EQ(model.state_space->projected(), 2 * 8 * 128 + 2 * 16 * 128 + 2 * 16);
+}
+
+TEST_F(HfConfigTest, a_search_may_have_chosen_what_a_layer_has) {
+  const Transformer model = read(R"({"model_type": "nemotron-nas", "hidden_size": 512, "num_hidden_layers": 3,
+    "num_attention_heads": 8, "num_key_value_heads": null, "intermediate_size": null, "vocab_size": 1000,
+    "block_configs": [{"attention": {"n_heads_in_group": 4, "no_op": false}, "ffn": {"ffn_mult": 4.0}},
+                      {"attention": {"no_op": true}, "ffn": {"ffn_mult": 4.0}},
+                      {"attention": {"n_heads_in_group": 8, "no_op": false}, "ffn": {"ffn_mult": 1.0}}]})")
+                                .model;
+  EXPECT_EQ(model.ffn, 1536);  // 4 x 512 x 2 / 3 is 1365, up to a multiple of 256
+  EXPECT_EQ(model.kinds[1], LayerKind{.mlp = MlpKind::dense});
+  EXPECT_EQ(model.kinds[2].ffn, 512);
+  EXPECT_EQ(model.kv_heads, 1);
+  EXPECT_EQ(model.kinds[0].kv_heads, 2);
+}
+
+TEST_F(HfConfigTest, layers_with_a_window_may_have_heads_of_their_own) {
+  const Transformer model = read(small("mimo_v2_flash", R"("v_head_dim": 64, "sliding_window": 128,
+    "hybrid_layer_pattern": [0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 0, 1, 1, 1],
+    "swa_num_key_value_heads": 16, "swa_head_dim": 128)"))
+                                .model;
+  EXPECT_EQ(model.kinds[0], (LayerKind{.attention = true, .mlp = MlpKind::dense}));
+  EXPECT_EQ(model.kinds[1], (LayerKind{.attention = true, .mlp = MlpKind::dense, .window = 128, .kv_heads = 16}));
+  EXPECT_EQ(model.attended_columns(), 16 * 64);
+  EXPECT_EQ(model.qkv_columns(), 16 * 128 + 8 * (128 + 64));
+}
+
+TEST_F(HfConfigTest, an_indexer_and_values_wider_than_keys_are_read) {
+  const Transformer model =
+      read(R"({"model_type": "glm_moe_dsa", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 4,
+    "num_attention_heads": 8, "head_dim": 64, "qk_head_dim": 256, "qk_nope_head_dim": 192, "qk_rope_head_dim": 64,
+    "v_head_dim": 256, "q_lora_rank": null, "kv_lora_rank": 512, "index_topk": 2048, "index_n_heads": 32,
+    "index_head_dim": 128, "vocab_size": 1000})")
+          .model;
+  EXPECT_EQ(model.head_dim, 192);
+  EXPECT_EQ(model.value_dim(), 256);
+  EXPECT_EQ(model.latent->query_rank, 0);
+  EXPECT_EQ(model.latent->indexer->keys, 2048);
+}
+
+TEST_F(HfConfigTest, what_is_not_used_is_named) {
+  const HfModel read_model =
+      read(small("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));
+  EXPECT_EQ(read_model.unused, (std::vector<std::string>{"new_idea"}));
+  ASSERT_EQ(read_model.notes.size(), 1U);
+  EXPECT_EQ(read_model.notes.front(), "1 layer that predicts further tokens is left out (num_nextn_predict_layers)");
+  const HfModel eyes = read(R"({"model_type": "qwen3_vl", "vision_config": {"depth": 27}, "image_token_id": 5,
+    "text_config": )" + small("qwen3_vl_text", R"("other_idea": 1)") +
+                            "}");
+  EXPECT_EQ(eyes.unused, (std::vector<std::string>{"text_config.other_idea"}));
+  ASSERT_EQ(eyes.notes.size(), 1U);
+  EXPECT_EQ(eyes.notes.front(), "the vision tower is left out (vision_config)");
 }
 
 void expect_same(const Transformer& read, const Transformer& ours) {
@@ -243,8 +409,8 @@ void expect_same(const Transformer& read, const Transformer& ours) {
   EXPECT_EQ(read.experts->count, ours.experts->count);
   EXPECT_EQ(read.experts->active, ours.experts->active);
   EXPECT_EQ(read.experts->ffn, ours.experts->ffn);
-  EXPECT_EQ(read.experts->shared, ours.experts->shared);
-  EXPECT_EQ(read.experts->dense_layers, ours.experts->dense_layers);
+  EXPECT_EQ(read.experts->shared_ffn, ours.experts->shared_ffn);
+  EXPECT_EQ(read.kinds, ours.kinds);
   ASSERT_EQ(read.latent.has_value(), ours.latent.has_value());
   if (read.latent) {
     EXPECT_EQ(read.latent->query_rank, ours.latent->query_rank);
@@ -282,25 +448,33 @@ TEST_F(HfConfigTest, shared_experts_may_be_one_wide_one) {
   const HfModel qwen2 =
       read(llama_with("\"hidden_act\"", moe + "\"shared_expert_intermediate_size\": 5632, \"mlp_only_layers\": [0], "
                                               "\"hidden_act\""));
-  EXPECT_EQ(qwen2.model.experts->shared, 4);
-  EXPECT_EQ(qwen2.model.experts->dense_layers, 1);
-  EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"shared_expert_intermediate_size\": 5000, \"hidden_act\""),
-            "'shared_expert_intermediate_size' is 5000, no multiple of an expert's 1408; write a YAML model for it");
+  EXPECT_EQ(qwen2.model.experts->shared_ffn, 5632);
+  EXPECT_EQ(layer_counts(qwen2.model).dense, 1);
 }
 
-TEST_F(HfConfigTest, mixtures_that_layers_here_cannot_be_are_refused) {
+TEST_F(HfConfigTest, experts_may_stand_in_some_layers) {
   const std::string moe = "\"num_experts\": 8, \"num_experts_per_tok\": 2, ";
-  EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"decoder_sparse_step\": 2, \"hidden_act\""),
-            "'decoder_sparse_step' is not 1: dense layers between layers of experts are not supported; choose another "
-            "model");
-  EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"mlp_only_layers\": [3], \"hidden_act\""),
-            "'mlp_only_layers' are not the first ones; choose another model");
+  const auto mixtures = [&](std::string_view more) {
+    std::string letters;
+    for (const LayerRun& run :
+         layer_runs(read(llama_with("\"hidden_act\"", moe + std::string(more) + "\"hidden_act\"")).model)) {
+      letters += std::string(static_cast<std::size_t>(run.count), run.kind.mlp == MlpKind::mixture ? 'E' : '-');
+    }
+    return letters;
+  };
+  EXPECT_EQ(mixtures(""), "EEEEEE");
+  EXPECT_EQ(mixtures("\"decoder_sparse_step\": 2, "), "-E-E-E");
+  EXPECT_EQ(mixtures("\"mlp_only_layers\": [3], "), "EEE-EE");
+  EXPECT_EQ(mixtures("\"first_k_dense_replace\": 1, \"moe_layer_freq\": 2, "), "--E-E-");
+  EXPECT_EQ(mixtures("\"moe_layer_freq\": [0, 1, 1, 0, 1, 1], "), "-EE-EE");
+  EXPECT_EQ(mixtures("\"mlp_layer_types\": [\"dense\", \"sparse\", \"sparse\", \"sparse\", \"sparse\", \"dense\"], "),
+            "-EEEE-");
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 8, \"hidden_act\""),
             "'num_experts_per_tok' is missing; add it, or give a config.json of a decoder");
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 2, \"num_experts_per_tok\": 4, \"hidden_act\""),
             "a token cannot go to 4 of 2 experts; correct num_experts_per_tok");
   EXPECT_EQ(refusal("\"hidden_act\"", moe + "\"first_k_dense_replace\": 6, \"hidden_act\""),
-            "6 dense layers leave none of 6 to the experts; correct the first of them");
+            "no layer of 6 is left to the experts; correct which layers are dense");
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 1, \"hidden_act\""), "accepted");
 }
 
@@ -362,8 +536,8 @@ TEST_F(HfConfigTest, files_from_strangers_have_limits) {
   EXPECT_EQ(refusal("{\"factor\": 8.0}", deep + "[" + undeep + "]"),
             "more than 32 levels of nesting; give a config.json of a model");
   EXPECT_EQ(refusal(std::string(100'000, '[')), "more than 32 levels of nesting; give a config.json of a model");
-  EXPECT_EQ(refusal(std::string((1 << 20) + 1, ' ')),
-            "the file is larger than 1 MiB; a config is a few KiB, so check the path");
+  EXPECT_EQ(refusal(std::string((16 << 20) + 1, ' ')),
+            "the file is larger than 16 MiB; give the config.json of a model");
   std::string many = "[{}";
   for (int i = 0; i < 100'000; ++i) {
     many += ",{}";

@@ -7,6 +7,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/workload/parameters.h"
 #include "tests/own_folder.h"
 
 namespace commfuse {
@@ -40,6 +41,17 @@ TEST(LoadModel, shapes_add_up_to_the_published_number_of_parameters) {
                                  {"qwen2.5-7b", 7.616, false},         {"qwen3-32b", 32.76, false}}) {
     EXPECT_NEAR(billions_of(load_model(model.name), model.is_tied) / model.billions, 1.0, 0.004) << model.name;
   }
+  unsetenv("COMMFUSE_CONFIG_DIR");
+}
+
+TEST(LoadModel, models_whose_layers_differ_have_the_parameters_that_are_released) {
+  setenv("COMMFUSE_CONFIG_DIR", (std::string(COMMFUSE_SOURCE_DIR) + "/configs").c_str(), 1);
+  const auto total = [](const char* name) { return parameters_of(load_model(name)).total(); };
+  EXPECT_EQ(total("gpt-oss-120b"), 116'829'156'672);
+  EXPECT_EQ(total("llama-4-maverick"), 400'711'848'960);
+  EXPECT_EQ(total("qwen3.5-122b-a10b"), 122'111'526'912);
+  EXPECT_EQ(total("nemotron-3-super-120b"), 120'668'707'840);
+  EXPECT_EQ(total("deepseek-v3.2"), 671'877'944'064);
   unsetenv("COMMFUSE_CONFIG_DIR");
 }
 

@@ -94,7 +94,7 @@ TEST(Contention, OfSendsOneAfterAnotherAddsUp) {
 TEST(Contention, IsTheSameForTheEngine) {
   const Machine h100 = machine("hardware/h100-sxm.yaml");
   const Beside one(h100, ring(8), 2, 4096);
-  const Fluid fluid = price_fluid(one.program, one.meetings, one.sizes, h100, Launch::graph,
+  const Fluid fluid = price_fluid(one.program, one.meetings, one.sizes, h100, {.launch = Launch::graph},
                                   std::make_shared<const Wiring>(wiring_of(one.program, h100)));
   EXPECT_EQ(fluid.costs.duration, one.costs().duration);
 }

@@ -30,7 +30,7 @@ struct Gate {
       : program(generate(operation_of(Scope::gate_up, true), ranks, *find_strategy(strategy), options)),
         sizes(bind_sizes(program, quantities_of(load_model(COMMFUSE_SOURCE_DIR "/configs/models/llama-3.1-70b.yaml"),
                                                 {.seq = 32768}))),
-        fluid(price_fluid(program, meetings_of(program, Order(program, 0)), sizes, on, Launch::stream,
+        fluid(price_fluid(program, meetings_of(program, Order(program, 0)), sizes, on, {},
                           std::make_shared<const Wiring>(wiring_of(program, on, forwarding)))) {}
 
   [[nodiscard]] Costs priced(const Machine& on, Interference interference) const {

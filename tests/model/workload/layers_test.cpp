@@ -14,7 +14,10 @@ TEST(LayerRuns, of_a_dense_model_are_one) {
 }
 
 TEST(LayerRuns, of_experts_begin_with_the_dense_ones) {
-  const Transformer model{.layers = 6, .experts = Experts{.count = 8, .active = 2, .ffn = 64, .dense_layers = 2}};
+  const Transformer model{
+      .layers = 6,
+      .experts = Experts{.count = 8, .active = 2, .ffn = 64},
+      .kinds = {dense_layer, dense_layer, mixture_layer, mixture_layer, mixture_layer, mixture_layer}};
   const std::vector<LayerRun> runs = layer_runs(model, 1, 4);
   ASSERT_EQ(runs.size(), 2U);
   EXPECT_EQ(runs[0].kind, dense_layer);
@@ -24,7 +27,7 @@ TEST(LayerRuns, of_experts_begin_with_the_dense_ones) {
 }
 
 TEST(LayerRuns, of_a_hybrid_follow_its_letters) {
-  const Transformer model{.layers = 5, .state_space = StateSpace{.pattern = "MM-*E"}};
+  const Transformer model{.layers = 5, .kinds = kinds_of_letters("MM-*E", true)};
   const std::vector<LayerRun> runs = layer_runs(model);
   ASSERT_EQ(runs.size(), 4U);
   EXPECT_EQ(runs[0].kind, LayerKind{.state_space = true});
@@ -36,11 +39,49 @@ TEST(LayerRuns, of_a_hybrid_follow_its_letters) {
 }
 
 TEST(LayerCounts, count_parts) {
-  const LayerCounts counts = layer_counts({.layers = 7, .state_space = StateSpace{.pattern = "M-M-*-M"}});
+  const LayerCounts counts = layer_counts({.layers = 7, .kinds = kinds_of_letters("M-M-*-M", false)});
   EXPECT_EQ(counts.state_space, 3);
   EXPECT_EQ(counts.dense, 3);
   EXPECT_EQ(counts.attention, 1);
   EXPECT_EQ(counts.mixture, 0);
+}
+
+TEST(LayerKinds, that_a_model_has_anyway_are_not_kept) {
+  Transformer model{.layers = 2};
+  put_kinds({dense_layer, dense_layer}, model);
+  EXPECT_TRUE(model.kinds.empty());
+  put_kinds({dense_layer, {.attention = true, .mlp = MlpKind::dense, .window = 16}}, model);
+  EXPECT_EQ(model.kinds.size(), 2U);
+}
+
+TEST(KeysSeen, are_those_of_the_window) {
+  const Transformer model;
+  const LayerKind whole = dense_layer;
+  LayerKind sliding = dense_layer;
+  sliding.window = 1024;
+  LayerKind chunked = sliding;
+  chunked.chunked = true;
+  EXPECT_EQ(mean_keys(model, whole, 4096), 2048.0);
+  EXPECT_EQ(mean_keys(model, sliding, 4096), 1024.0 - 128.0);  // the first 1024 queries see half of it
+  EXPECT_EQ(mean_keys(model, chunked, 4096), 512.0);
+  EXPECT_EQ(mean_keys(model, chunked, 1536), (1024.0 * 1024.0 + 512.0 * 512.0) / 2.0 / 1536.0);
+  EXPECT_EQ(mean_keys(model, sliding, 512), 256.0);  // shorter than the window
+  EXPECT_EQ(mean_keys(model, chunked, 512), 256.0);
+  EXPECT_EQ(last_keys(model, whole, 4096), 4096);
+  EXPECT_EQ(last_keys(model, sliding, 4096), 1024);
+  EXPECT_EQ(last_keys(model, chunked, 4096), 1024);
+  EXPECT_EQ(last_keys(model, chunked, 4097), 1);  // the first of its block
+  EXPECT_EQ(kept_keys(sliding, 4096), 1024);
+  EXPECT_EQ(kept_keys(whole, 4096), 4096);
+}
+
+TEST(KeysSeen, are_no_more_than_an_indexer_chooses) {
+  Transformer model;
+  model.latent = LatentAttention{.indexer = Indexer{.heads = 64, .head_dim = 128, .keys = 2048}};
+  EXPECT_EQ(mean_keys(model, dense_layer, 8192), 2048.0 - 256.0);
+  EXPECT_EQ(mean_keys(model, dense_layer, 1024), 512.0);
+  EXPECT_EQ(last_keys(model, dense_layer, 100'000), 2048);
+  EXPECT_EQ(kept_keys(dense_layer, 100'000), 100'000);
 }
 
 }  // namespace

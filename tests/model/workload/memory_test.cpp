@@ -113,7 +113,7 @@ TEST(LayerActivations, of_a_hybrid_are_those_of_its_parts) {
                            .kv_heads = 4,
                            .head_dim = 128,
                            .vocab = 32000,
-                           .state_space = StateSpace{.pattern = "M*-", .inner = 2048, .head_dim = 64, .state = 64}};
+                           .state_space = StateSpace{.inner = 2048, .head_dim = 64, .state = 64}};
   const TrainingPlan plan{.seq = 1};
   const auto of = [&](const LayerKind& kind) { return layer_activations(hybrid, plan, kind).count; };
   EXPECT_EQ(of({.attention = true}), 4 * 1024 + 4 * 2048 + 4 * 512);
@@ -130,7 +130,8 @@ TEST(StepMemory, of_the_stages_of_a_hybrid_holds_all_parameters) {
                      .kv_heads = 4,
                      .head_dim = 128,
                      .vocab = 32000,
-                     .state_space = StateSpace{.pattern = "M*M-", .inner = 2048, .head_dim = 64, .state = 64}};
+                     .state_space = StateSpace{.inner = 2048, .head_dim = 64, .state = 64},
+                     .kinds = kinds_of_letters("M*M-", false)};
   const TrainingPlan plan{.pipeline = 2, .global_batch = 2};
   EXPECT_EQ(parameters_on_gpu(hybrid, plan, 0) + parameters_on_gpu(hybrid, plan, 1), parameters_of(hybrid).total());
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "model/config_error.h"
+#include "model/workload/layers.h"
 
 namespace commfuse {
 namespace {
@@ -81,7 +82,8 @@ TEST(TrainingPlan, shares_a_sequence_among_context_and_ulysses_ranks) {
 TEST(TrainingPlan, of_a_hybrid_splits_heads_and_groups_of_its_state_space) {
   Transformer hybrid = llama_405b;
   hybrid.layers = 2;
-  hybrid.state_space = StateSpace{.pattern = "M*", .inner = 16384, .head_dim = 64, .state = 128, .groups = 4};
+  hybrid.state_space = StateSpace{.inner = 16384, .head_dim = 64, .state = 128, .groups = 4};
+  hybrid.kinds = kinds_of_letters("M*", false);
   EXPECT_EQ(refusal({.tensor = 4}, hybrid), "accepted");
   EXPECT_EQ(
       refusal({.tensor = 8}, hybrid),

@@ -72,7 +72,7 @@ inline Sizes sizes_of_flows() { return {.block = {1, 250}}; }
 
 /// Without host costs.
 inline Fluid priced_flows(const Program& program, const Machine& machine) {
-  Fluid fluid = price_fluid(program, meetings_of(program, Order(program, 0)), sizes_of_flows(), machine, Launch::stream,
+  Fluid fluid = price_fluid(program, meetings_of(program, Order(program, 0)), sizes_of_flows(), machine, {},
                             std::make_shared<const Wiring>(wiring_of(program, machine)));
   fluid.costs.issue.assign(program.ops.size(), Duration{});
   return fluid;

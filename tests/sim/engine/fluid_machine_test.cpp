@@ -32,7 +32,7 @@ constexpr Bytes block{rows_of_block * 1024 * 4};
 Timeline play(const std::shared_ptr<const Program>& program, const Machine& on, Recorder& recorder) {
   const std::array<Quantity, 2> quantities{{{"rows", 4 * rows_of_block}, {"columns", 1024}}};
   const Sizes sizes = bind_sizes(*program, quantities);
-  Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, on, Launch::stream,
+  Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, on, {},
                             std::make_shared<const Wiring>(wiring_of(*program, on)));
   fluid.costs.issue.assign(program->ops.size(), Duration{});
   Engine{}.run(plan_of(lower(program)), fluid.costs, recorder, {.fluid = &fluid});
@@ -128,7 +128,7 @@ TEST(FluidMachine, DynamicIsBetweenNoneAndStatic) {
   };
   const Duration none = makespan(Interference::none);
   const Duration fixed = makespan(Interference::constant);
-  const Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, h100, Launch::stream,
+  const Fluid fluid = price_fluid(*program, meetings_of(*program, Order(*program, 0)), sizes, h100, {},
                                   std::make_shared<const Wiring>(wiring_of(*program, h100)));
   Engine{}.run(plan, fluid.costs, recorder, {.fluid = &fluid});
   const Duration dynamic = recorder.makespan().time_since_epoch();

@@ -193,7 +193,7 @@ TEST_F(StepTest, of_experts_sends_tokens_around) {
 /// Eight experts of 4096, of which a token takes two.
 Transformer mixture(std::int64_t shared = 0) {
   Transformer model = small;
-  model.experts = Experts{.count = 8, .active = 2, .ffn = 4096, .shared = shared};
+  model.experts = Experts{.count = 8, .active = 2, .ffn = 4096, .shared_ffn = shared * 4096};
   return model;
 }
 
@@ -388,10 +388,6 @@ TEST_F(StepTest, refuses_what_it_cannot_price) {
             "context parallelism 2 of the latent attention of deepseek-v3 has no time yet; leave it at 1");
   EXPECT_EQ(refusal(wide, {.ulysses = 2}),
             "ulysses 2 of the latent attention of deepseek-v3 has no time yet; leave it at 1");
-  wide.latent->value_dim = 256;
-  EXPECT_EQ(refusal(wide, {}),
-            "deepseek-v3 has values 256 wide and keys 128 wide without position, which has no time yet; choose another "
-            "model");
   EXPECT_EQ(refusal(small, {.context = 2, .fused_attention = false}),
             "context parallelism 2 needs fused attention; choose it, or context 1");
   TrainingPlan fp8;
@@ -421,8 +417,8 @@ constexpr std::string_view of_eight = "M-M*-M-M";
 
 Transformer hybrid() {
   Transformer model = small;
-  model.state_space =
-      StateSpace{.pattern = std::string(of_eight), .inner = 4096, .head_dim = 64, .state = 128, .groups = 8};
+  model.state_space = StateSpace{.inner = 4096, .head_dim = 64, .state = 128, .groups = 8};
+  model.kinds = kinds_of_letters(of_eight, false);
   return model;
 }
 
@@ -449,8 +445,8 @@ TEST_F(StepTest, of_a_hybrid_is_the_sum_of_its_layers) {
 TEST_F(StepTest, of_a_hybrid_whose_letters_pair_attention_with_an_mlp_is_that_of_the_plain_model) {
   Transformer paired = small;
   paired.layers = 16;
-  paired.state_space =
-      StateSpace{.pattern = "*-*-*-*-*-*-*-*-", .inner = 4096, .head_dim = 64, .state = 128, .groups = 8};
+  paired.state_space = StateSpace{.inner = 4096, .head_dim = 64, .state = 128, .groups = 8};
+  paired.kinds = kinds_of_letters("*-*-*-*-*-*-*-*-", false);
   const TrainingPlan plan{.tensor = 4, .sequence_parallel = true, .global_batch = 2};
   EXPECT_EQ(predict(paired, plan).time, predict(small, plan).time);
   EXPECT_EQ(predict(paired, plan).mfu, predict(small, plan).mfu);
@@ -493,7 +489,7 @@ TEST_F(StepTest, of_a_hybrid_decodes_with_a_state_instead_of_keys) {
   point.cached = 128 * 1024 - 1;  // only the one layer with attention reads more
   const Duration many = predict_decode(point, sites).time;
   EXPECT_EQ(many - few,
-            decode_attention_time(machine.accelerator, decode_attention_size(point)) -
+            decode_attention_time(machine.accelerator, decode_attention_size(point, dense_layer)) -
                 decode_attention_time(machine.accelerator, {.batch = 4, .seq = 1024, .heads = 8, .kv_heads = 8}));
 }
 

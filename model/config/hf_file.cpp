@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/hf_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "model/config_error.h"
+#include "model/json_budget.h"
+#include "model/text/files.h"
+#include "model/text/suggest.h"
+
+namespace commfuse {
+
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t deepest_nesting = 32;
+constexpr std::size_t largest_file = std::size_t{16} << 20U;
+
+[[noreturn]] void refuse(const std::string& path, std::string_view message) {
+  throw ConfigError(fmt::format("{}: {}", path, message));
+}
+
+/// Refuses what the library would take without a word: deep nesting, and the last of two equal keys. It listens to a
+/// parser of its own: a callback of the parser that keeps all makes that look at every list again for each of its
+/// items.
+class Guard {
+ public:
+  explicit Guard(const std::string& path) : path_(path) {}
+
+  bool null() { return true; }
+  bool boolean(bool /*is*/) { return true; }
+  bool number_integer(Json::number_integer_t /*is*/) { return true; }
+  bool number_unsigned(Json::number_unsigned_t /*is*/) { return true; }
+  bool number_float(Json::number_float_t /*is*/, const std::string& /*text*/) { return true; }
+  bool string(std::string& /*text*/) { return true; }
+  bool binary(Json::binary_t& /*is*/) { return true; }
+  bool start_object(std::size_t /*size*/) { return begin(); }
+  bool start_array(std::size_t /*size*/) { return begin(); }
+  bool end_object() { return end(); }
+  bool end_array() { return end(); }
+  bool key(std::string& text) {
+    if (!seen_[depth_ - 1].insert(text).second) {
+      refuse(path_, fmt::format("key {} is given twice; keep one of them", in_quotes(text)));
+    }
+    return true;
+  }
+  /// Who parses it for good says it better.
+  bool parse_error(std::size_t /*byte*/, const std::string& /*token*/, const Json::exception& /*error*/) {
+    return false;
+  }
+
+ private:
+  bool begin() {
+    if (depth_ >= deepest_nesting) {
+      refuse(path_, fmt::format("more than {} levels of nesting; give a config.json of a model", deepest_nesting));
+    }
+    seen_[depth_++].clear();
+    return true;
+  }
+  bool end() {
+    --depth_;
+    return true;
+  }
+
+  const std::string& path_;
+  std::array<std::set<std::string>, deepest_nesting> seen_;
+  std::size_t depth_ = 0;
+};
+
+/// Python writes numbers that JSON has not; outside texts they become null or 0, as long as they were, so that places
+/// stay.
+void replace_what_python_writes(std::string& text) {
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '"') {
+      in_text = !in_text;
+    } else if (in_text && text[i] == '\\') {
+      ++i;
+    } else if (!in_text) {
+      for (const auto& [word, harmless] : {std::pair<std::string_view, std::string_view>{"-Infinity", "null     "},
+                                           {"Infinity", "null    "},
+                                           {"NaN", "0  "}}) {
+        if (text.compare(i, word.size(), word) == 0) {
+          text.replace(i, word.size(), harmless);
+        }
+      }
+    }
+  }
+}
+
+Json parse(const std::string& path) {
+  std::string text = read_file(path, largest_file);
+  if (text.size() > largest_file) {
+    refuse(path, "the file is larger than 16 MiB; give the config.json of a model");
+  }
+  replace_what_python_writes(text);
+  Json json;
+  try {
+    Guard guard(path);
+    Json::sax_parse(text, &guard);
+    json = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    throw ConfigError(fmt::format("{}:{}: not valid JSON; correct it there, or fetch the file again", path,
+                                  line_and_column(text, error.byte)));
+  } catch (const Json::exception&) {  // A number that fits no double.
+    refuse(path, "a number is out of range; correct it, or fetch the file again");
+  }
+  if (!json.is_object()) {
+    refuse(path, "the top of the file is not an object; give a config.json of a model");
+  }
+  return json;
+}
+
+std::string_view kind_of(const Json& value) {
+  switch (value.type()) {
+    case Json::value_t::string: return "a text";
+    case Json::value_t::boolean: return "true or false";
+    case Json::value_t::array: return "a list";
+    case Json::value_t::object: return "an object";
+    default: return "a number";
+  }
+}
+
+/// A stranger's text, fit for one line.
+std::string in_plain(const std::string& text) {
+  const std::string quoted = in_quotes(text);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+/// Where files keep a language model that has eyes or ears.
+constexpr std::array<std::string_view, 5> wrappers{"text_config", "llm_config", "language_config", "language_model",
+                                                   "thinker_config"};
+constexpr std::array<std::string_view, 4> widths{"hidden_size", "n_embd", "d_model", "n_embed"};
+
+bool has_width(const Json& object) {
+  return std::any_of(widths.begin(), widths.end(), [&](std::string_view key) { return object.contains(key); });
+}
+
+/// What stands under a key, or under "outer.inner".
+const Json* find_in(const Json& object, std::string_view key) {
+  const std::size_t dot = key.find('.');
+  const auto found = object.find(key.substr(0, dot));
+  if (found == object.end() || found->is_null()) {
+    return nullptr;
+  }
+  if (dot == std::string_view::npos) {
+    return &*found;
+  }
+  return found->is_object() ? find_in(*found, key.substr(dot + 1)) : nullptr;
+}
+
+}  // namespace
+
+HfFile::HfFile(std::string path)
+    : path_(std::move(path)), top_(std::make_unique<Json>(parse(path_))), shape_(top_.get()) {
+  for (const Json* inside = top_.get(); !has_width(*inside);) {
+    const auto* const wrapper = std::find_if(wrappers.begin(), wrappers.end(), [&](std::string_view key) {
+      return inside->contains(key) && inside->at(std::string(key)).is_object();
+    });
+    if (wrapper == wrappers.end()) {
+      break;
+    }
+    inside = &inside->at(std::string(*wrapper));
+    shape_ = inside;
+    wrapper_ += (wrapper_.empty() ? "" : ".") + std::string(*wrapper);
+  }
+}
+
+HfFile::~HfFile() = default;
+
+std::optional<HfFile::Field> HfFile::first_of(HfKeys keys) {
+  std::optional<Field> first;
+  for (const std::string_view key : keys) {
+    asked_.insert(std::string(key.substr(0, key.find('.'))));
+    const Json* value = find_in(*shape_, key);
+    if (value != nullptr && !first) {
+      first = Field{std::string(key), value};
+    }
+  }
+  return first;
+}
+
+bool HfFile::has(std::string_view key) { return first_of({key}).has_value(); }
+
+std::string HfFile::in_file(std::string_view key) const {
+  return wrapper_.empty() ? fmt::format("'{}'", key) : fmt::format("'{}.{}'", wrapper_, key);
+}
+
+void HfFile::mistake(std::string_view message) { mistakes_.push_back(fmt::format("{}: {}", path_, message)); }
+
+namespace {
+
+/// A whole number in range, or what is wrong with it.
+struct Counted {
+  std::int64_t value = 0;
+  std::string wrong;
+};
+
+Counted count_in(const Json& value, Range<std::int64_t> range) {
+  if (!value.is_number_integer()) {
+    const bool is_short = value.is_number() || value.is_string();
+    return {range.least, fmt::format("is {}; write a whole number",
+                                     in_plain(is_short ? value.dump() : std::string(kind_of(value))))};
+  }
+  const bool is_huge =
+      value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(range.most);
+  const std::int64_t count = is_huge ? range.most : value.get<std::int64_t>();
+  if (is_huge || count < range.least || count > range.most) {
+    return {range.least, fmt::format("is {}; choose {} to {}", value.dump(), range.least, range.most)};
+  }
+  return {count, {}};
+}
+
+}  // namespace
+
+std::optional<std::int64_t> HfFile::optional_count(HfKeys keys, Range<std::int64_t> range) {
+  const std::optional<Field> field = first_of(keys);
+  if (!field) {
+    return std::nullopt;
+  }
+  const Counted count = count_in(*field->value, range);
+  if (!count.wrong.empty()) {
+    mistake(fmt::format("{} {}", in_file(field->key), count.wrong));
+  }
+  return count.value;
+}
+
+std::optional<std::vector<std::int64_t>> HfFile::optional_counts(HfKeys keys, Range<std::int64_t> range) {
+  const std::optional<Field> field = first_of(keys);
+  if (!field || !field->value->is_array()) {
+    return std::nullopt;
+  }
+  std::vector<std::int64_t> counts;
+  for (const Json& item : *field->value) {
+    const Counted count = count_in(item, range);
+    if (!count.wrong.empty()) {
+      mistake(fmt::format("an item of {} {}", in_file(field->key), count.wrong));
+      return std::vector<std::int64_t>{};
+    }
+    counts.push_back(count.value);
+  }
+  return counts;
+}
+
+std::int64_t HfFile::count(HfKeys keys, Range<std::int64_t> range) {
+  if (const std::optional<std::int64_t> value = optional_count(keys, range)) {
+    return *value;
+  }
+  mistake(fmt::format("{} is missing; add it, or give a config.json of a decoder", in_file(*keys.begin())));
+  return range.least;
+}
+
+std::optional<bool> HfFile::optional_flag(HfKeys keys) {
+  const std::optional<Field> field = first_of(keys);
+  return field && field->value->is_boolean() ? std::optional(field->value->get<bool>()) : std::nullopt;
+}
+
+std::string HfFile::word(HfKeys keys) {
+  const std::optional<Field> field = first_of(keys);
+  return field && field->value->is_string() ? field->value->get<std::string>() : std::string();
+}
+
+std::vector<std::string> HfFile::words(HfKeys keys) {
+  const std::optional<Field> field = first_of(keys);
+  std::vector<std::string> words;
+  if (field && field->value->is_array()) {
+    for (const Json& item : *field->value) {
+      words.push_back(item.is_string() ? item.get<std::string>() : std::string());
+    }
+  }
+  return words;
+}
+
+const Json* HfFile::at_top(std::string_view key) {
+  asked_at_top_.emplace(key);
+  return find_in(*top_, key);
+}
+
+std::vector<std::string> HfFile::unasked() const {
+  std::vector<std::string> keys;
+  const auto take = [&](const Json& object, const auto& asked, const std::string& prefix) {
+    for (const auto& [key, value] : object.items()) {
+      if (!asked.contains(key) && !value.is_null()) {
+        keys.push_back(prefix + key);
+      }
+    }
+  };
+  std::set<std::string, std::less<>> at_top = asked_at_top_;
+  if (shape_ == top_.get()) {
+    at_top.insert(asked_.begin(), asked_.end());
+  } else {
+    take(*shape_, asked_, wrapper_ + ".");
+    at_top.insert(wrapper_.substr(0, wrapper_.find('.')));
+  }
+  take(*top_, at_top, "");
+  return keys;
+}
+
+void HfFile::finish() const {
+  if (!mistakes_.empty()) {
+    throw ConfigError(fmt::format("{}", fmt::join(mistakes_, "\n")));
+  }
+}
+
+}  // namespace commfuse

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/config/hf_quantization.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/text/suggest.h"
+
+namespace commfuse {
+
+namespace {
+
+using Json = nlohmann::json;
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::optional<double> number_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_number() ? std::optional(found->get<double>()) : std::nullopt;
+}
+
+bool is_true(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_boolean() && found->get<bool>();
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  return text;
+}
+
+/// Scales of 16 bits, one a group.
+double with_scales(double bits, double group) { return group > 0.0 ? bits + 16.0 / group : bits; }
+
+/// "FP8", "NVFP4", "W4A16_AWQ", as NVIDIA's ModelOpt calls them.
+std::optional<WeightFormat> format_of_algorithm(const std::string& algorithm) {
+  const std::string name = lower(algorithm);
+  if (name.starts_with("fp8")) {
+    return WeightFormat{.name = "fp8", .bits = 8.0, .narrow_products = true};
+  }
+  if (name.starts_with("nvfp4") || name == "fp4") {
+    return WeightFormat{.name = "nvfp4", .bits = 4.5, .narrow_products = true};  // a scale of 8 bits for 16 weights
+  }
+  if (name.starts_with("mxfp4") || name.starts_with("w4a8_mxfp4")) {
+    return WeightFormat{.name = "mxfp4", .bits = 4.25, .narrow_products = false};
+  }
+  if (name.starts_with("w4a16") || name.starts_with("w4a8") || name.starts_with("int4")) {
+    return WeightFormat{.name = "int4", .bits = with_scales(4.0, 128.0), .narrow_products = name.starts_with("w4a8")};
+  }
+  if (name.starts_with("int8") || name.starts_with("w8a8") || name.starts_with("w8a16")) {
+    return WeightFormat{.name = "int8", .bits = 8.0, .narrow_products = false};
+  }
+  return std::nullopt;
+}
+
+/// Of compressed-tensors, and of ModelOpt where it writes the same: {"weights": {"num_bits": 4, "group_size": 16}}.
+std::optional<WeightFormat> format_of_group(const Json& group) {
+  const auto weights = group.find("weights");
+  if (weights == group.end() || !weights->is_object()) {
+    return std::nullopt;
+  }
+  const double bits = number_of(*weights, "num_bits").value_or(0.0);
+  if (bits < 1.0 || bits > 16.0) {
+    return std::nullopt;
+  }
+  const double size = number_of(*weights, "group_size").value_or(0.0);
+  const bool is_float = text_of(*weights, "type") == "float";
+  const auto inputs = group.find("input_activations");
+  const bool narrow = inputs != group.end() && inputs->is_object();
+  if (is_float && bits == 4.0) {
+    return WeightFormat{
+        .name = narrow ? "nvfp4" : "fp4", .bits = 4.0 + 8.0 / (size > 0.0 ? size : 16.0), .narrow_products = narrow};
+  }
+  return WeightFormat{.name = fmt::format("{}{:.0f}", is_float ? "fp" : "int", bits),
+                      .bits = with_scales(bits, size),
+                      .narrow_products = narrow && bits >= 8.0 && is_float};
+}
+
+/// The narrowest of the groups: most weights are in it.
+std::optional<WeightFormat> format_of_groups(const Json& quantization) {
+  const auto groups = quantization.find("config_groups");
+  std::optional<WeightFormat> best;
+  if (groups != quantization.end() && groups->is_object()) {
+    for (const Json& group : *groups) {
+      const std::optional<WeightFormat> one = group.is_object() ? format_of_group(group) : std::nullopt;
+      if (one && (!best || one->bits < best->bits)) {
+        best = one;
+      }
+    }
+  }
+  return best;
+}
+
+std::optional<WeightFormat> format_of(const Json& quantization) {
+  const std::string method = lower(text_of(quantization, "quant_method"));
+  if (const std::optional<WeightFormat> format = format_of_groups(quantization)) {
+    return format;
+  }
+  if (method == "fp8" || method == "fbgemm_fp8") {
+    return WeightFormat{.name = "fp8", .bits = 8.0, .narrow_products = true};
+  }
+  if (method == "mxfp4") {
+    return WeightFormat{.name = "mxfp4", .bits = 4.25};  // a scale of 8 bits for 32 weights
+  }
+  if (method == "awq" || method == "gptq" || method == "auto-round" || method == "gptqmodel") {
+    const double bits = std::clamp(number_of(quantization, "bits").value_or(4.0), 1.0, 16.0);
+    const double group = number_of(quantization, "group_size").value_or(128.0);
+    const double zeros = group > 0.0 ? bits / group : 0.0;  // a zero point a group
+    return WeightFormat{.name = fmt::format("int{:.0f} ({})", bits, method), .bits = with_scales(bits, group) + zeros};
+  }
+  if (method == "bitsandbytes") {
+    const bool four = is_true(quantization, "load_in_4bit") || is_true(quantization, "_load_in_4bit");
+    return WeightFormat{.name = four ? "nf4" : "int8", .bits = four ? with_scales(4.0, 64.0) : 8.0};
+  }
+  return format_of_algorithm(text_of(quantization, "quant_algo"));
+}
+
+/// Modules of layers that keep 16 bits, in the words of whoever wrote the file.
+std::vector<std::string> kept_modules(const Json& quantization) {
+  std::vector<std::string> modules;
+  for (const char* key :
+       {"modules_to_not_convert", "ignore", "ignored_layers", "exclude_modules", "llm_int8_skip_modules"}) {
+    const auto list = quantization.find(key);
+    if (list != quantization.end() && list->is_array()) {
+      for (const Json& item : *list) {
+        if (item.is_string()) {
+          modules.push_back(item.get<std::string>());
+        }
+      }
+    }
+  }
+  return modules;
+}
+
+/// The number behind "layers."; -1 where a module is of all layers.
+int layer_of(std::string_view module) {
+  constexpr std::string_view before = "layers.";
+  const std::size_t at = module.find(before);
+  if (at == std::string_view::npos) {
+    return -1;
+  }
+  int layer = -1;
+  for (std::size_t i = at + before.size();
+       i < module.size() && std::isdigit(static_cast<unsigned char>(module[i])) != 0; ++i) {
+    layer = std::min((layer < 0 ? 0 : layer) * 10 + (module[i] - '0'), 1'000'000);
+  }
+  return layer;
+}
+
+/// The part of a layer that a module belongs to.
+enum class Part : std::uint8_t { attention, mlp, experts, all, other };
+
+Part part_of(std::string_view module) {
+  const auto has = [&](std::string_view word) { return module.find(word) != std::string_view::npos; };
+  if (has("norm") || has("gate.") || module.ends_with("gate") || has("router") || has("lm_head") || has("embed") ||
+      has("vision") || has("visual") || has("bias") || has("indexer") || has("conv1d") || has("mtp") ||
+      has("projector") || has("weights_proj")) {
+    return Part::other;
+  }
+  if (has("self_attn") || has("attention") || has("linear_attn") || has("mixer") || has("mamba") || has("q_proj") ||
+      has("k_proj") || has("v_proj") || has("o_proj")) {
+    return Part::attention;
+  }
+  if (has("shared_expert") || has("mlp\\.") || has("up_proj") || has("gate_up") || has("down_proj")) {
+    return Part::mlp;
+  }
+  if (has("experts") || has("block_sparse_moe")) {
+    return Part::experts;
+  }
+  return has("mlp") || has("feed_forward") ? Part::mlp : has("layers.") ? Part::all : Part::other;
+}
+
+/// The share of layers whose part keeps 16 bits.
+void leave_out(const std::vector<std::string>& modules, std::int64_t layers, WeightFormat& format) {
+  std::array<std::set<int>, 3> kept;
+  std::array<bool, 3> whole{};
+  const auto keep = [&](Part part, int layer) {
+    const auto place = static_cast<std::size_t>(part);
+    whole[place] = whole[place] || layer < 0;
+    if (layer >= 0) {
+      kept[place].insert(layer);
+    }
+  };
+  for (const std::string& module : modules) {
+    const Part part = part_of(module);
+    const int layer = layer_of(module);
+    if (part == Part::all && layer >= 0) {
+      keep(Part::attention, layer);
+      keep(Part::mlp, layer);
+      keep(Part::experts, layer);
+    } else if (part != Part::all && part != Part::other) {
+      keep(part, layer);
+    }
+  }
+  const auto share = [&](Part part) {
+    const auto place = static_cast<std::size_t>(part);
+    const double left =
+        static_cast<double>(kept[place].size()) / static_cast<double>(std::max<std::int64_t>(1, layers));
+    return whole[place] ? 0.0 : std::max(0.0, 1.0 - left);
+  };
+  format.attention = share(Part::attention);
+  format.mlp = share(Part::mlp);
+  format.experts = share(Part::experts);
+}
+
+/// Keys and values of 8 bits.
+bool has_narrow_cache(const Json& quantization) {
+  const auto scheme = quantization.find("kv_cache_scheme");
+  const bool by_bits = scheme != quantization.end() && scheme->is_object() && number_of(*scheme, "num_bits") == 8.0;
+  return by_bits || lower(text_of(quantization, "kv_cache_scheme")) == "fp8" ||
+         lower(text_of(quantization, "kv_cache_quant_algo")) == "fp8";
+}
+
+/// The file that ModelOpt writes beside config.json; nothing where there is none.
+std::optional<Json> beside(const std::string& path) {
+  const std::filesystem::path file = std::filesystem::path(path).parent_path() / "hf_quant_config.json";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) {
+    return std::nullopt;
+  }
+  HfFile read(file.string());
+  const Json* quantization = read.at_top("quantization");
+  return quantization != nullptr && quantization->is_object() ? std::optional(*quantization) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<WeightFormat> read_hf_quantization(HfFile& file, const Transformer& model) {
+  const std::optional<HfFile::Field> inside = file.first_of({"quantization_config", "compression_config"});
+  const Json* top = file.at_top("quantization_config");
+  const std::optional<Json> other = beside(file.path());
+  const Json* quantization = inside ? inside->value : top != nullptr ? top : other ? &*other : nullptr;
+  if (quantization == nullptr || !quantization->is_object()) {
+    return std::nullopt;
+  }
+  std::optional<WeightFormat> format = format_of(*quantization);
+  if (!format) {
+    file.note(fmt::format("quantization {} is not known, so weights are taken for 16 bits wide",
+                          in_quotes(text_of(*quantization, "quant_method") + text_of(*quantization, "quant_algo"))));
+    return std::nullopt;
+  }
+  leave_out(kept_modules(*quantization), model.layers, *format);
+  format->narrow_cache = has_narrow_cache(*quantization);
+  return format;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every config.json of a collection beside this checkout: read whole, with the parameters that an independent count of
+// the public modelling code has. Skipped where the collection is not there.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "model/config/hf_config.h"
+#include "model/workload/parameters.h"
+
+namespace commfuse {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path collection() { return fs::path(COMMFUSE_SOURCE_DIR).parent_path() / "shared" / "data" / "hf_configs"; }
+
+struct Reference {
+  double total = 0.0;
+  double active = 0.0;
+  std::string confidence;
+};
+
+std::map<std::string, Reference> references() {
+  std::map<std::string, Reference> all;
+  std::ifstream file(collection() / "reference_params.csv");
+  std::string line;
+  std::getline(file, line);
+  while (std::getline(file, line)) {
+    std::stringstream cells(line);
+    std::vector<std::string> row(8);
+    for (std::string& cell : row) {
+      std::getline(cells, cell, ',');
+    }
+    all[row[0]] = {std::stod(row[1]), std::stod(row[2]), row[6]};
+  }
+  return all;
+}
+
+TEST(HfCollection, has_the_parameters_of_an_independent_count) {
+  if (!fs::exists(collection() / "reference_params.csv")) {
+    GTEST_SKIP() << "no collection of config.json files beside the checkout";
+  }
+  for (const auto& [name, reference] : references()) {
+    const HfModel read = read_hf_config(collection() / name);
+    const ModelParameters count = parameters_of(read.model);
+    const double tolerance = reference.confidence == "high" ? 0.005 : 0.02;
+    EXPECT_LE(std::abs(static_cast<double>(count.total()) / reference.total - 1.0), tolerance)
+        << name << ": " << count.total() << ", counted " << reference.total;
+    EXPECT_LE(std::abs(static_cast<double>(count.active()) / reference.active - 1.0), 0.01)
+        << name << ": " << count.active() << " active, counted " << reference.active;
+    EXPECT_TRUE(read.doubts.empty()) << name << ": " << (read.doubts.empty() ? "" : read.doubts.front());
+    EXPECT_TRUE(read.unused.empty()) << name << ": " << (read.unused.empty() ? "" : read.unused.front());
+  }
+}
+
+}  // namespace
+}  // namespace commfuse
