@@ -45,6 +45,15 @@ struct NvlinkRate {
 constexpr std::array nvlink_rates{NvlinkRate{60, {20e9}},      NvlinkRate{70, {25e9}}, NvlinkRate{80, {25e9}},
                                   NvlinkRate{86, {14.0625e9}}, NvlinkRate{90, {25e9}}, NvlinkRate{100, {50e9}}};
 
+/// One xGMI link, one direction, by architecture (AMD's data sheets: MI100 92 GB/s both ways, MI250X 100, MI300X 128,
+/// MI355X 153.6).
+struct XgmiRate {
+  std::string_view gcn;
+  BytesPerSecond rate;
+};
+constexpr std::array xgmi_rates{XgmiRate{"gfx908", {46e9}}, XgmiRate{"gfx90a", {50e9}}, XgmiRate{"gfx942", {64e9}},
+                                XgmiRate{"gfx950", {76.8e9}}};
+
 /// Bytes a second of one PCIe lane, by its transfers: 8b/10b up to generation 2, 128b/130b from 3 on, blocks of 242 of
 /// 256 bytes in 6.
 double bytes_per_lane(double transfers) {
@@ -159,7 +168,7 @@ class Reader {
     int crossbar = -1;
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       int links = 0;
-      for (const pugi::xml_node link : gpus_[i].element.children("nvlink")) {
+      for (const pugi::xml_node link : links_of(gpus_[i])) {
         links += goes_to_a_switch(link) ? link_count(link) : 0;
       }
       if (links > 0) {
@@ -169,11 +178,38 @@ class Reader {
     }
   }
 
+  /// NVLinks, and what RCCL writes in their place.
+  [[nodiscard]] static std::vector<pugi::xml_node> links_of(const Gpu& gpu) {
+    std::vector<pugi::xml_node> links;
+    for (const char* const tag : {"nvlink", "xgmi"}) {
+      const auto children = gpu.element.children(tag);
+      links.insert(links.end(), children.begin(), children.end());
+    }
+    return links;
+  }
+
+  [[nodiscard]] BytesPerSecond xgmi_rate(const pugi::xml_node& gpu) const {
+    const std::string_view gcn = gpu.attribute("gcn").value();
+    const auto* const known = std::find_if(xgmi_rates.begin(), xgmi_rates.end(), [&](const XgmiRate& one) {
+      return gcn.substr(0, one.gcn.size()) == one.gcn;  // "gfx90a:sramecc+:xnack-"
+    });
+    if (known == xgmi_rates.end()) {
+      refuse(gpu,
+             fmt::format("gcn {} has no xGMI link that is known here; give nvlink_rate beside the file, which is of "
+                         "one such link then",
+                         in_quotes(gcn)));
+    }
+    return known->rate;
+  }
+
   [[nodiscard]] int link_count(const pugi::xml_node& link) const { return whole_number(link, "count", 1, 64); }
 
   [[nodiscard]] BytesPerSecond nvlink_rate(const pugi::xml_node& gpu) const {
     if (rates_.nvlink) {
       return *rates_.nvlink;
+    }
+    if (gpu.child("xgmi")) {
+      return xgmi_rate(gpu);
     }
     const int sm = whole_number(gpu, "sm", 10, 999);
     if (sm < nvlink_rates.front().sm) {
@@ -187,7 +223,7 @@ class Reader {
   /// How many NVLinks a GPU says it has to another; those to devices that are no GPUs of the file count nowhere.
   [[nodiscard]] int links_between(int gpu, int other) const {
     int links = 0;
-    for (const pugi::xml_node link : gpus_[static_cast<std::size_t>(gpu)].element.children("nvlink")) {
+    for (const pugi::xml_node link : links_of(gpus_[static_cast<std::size_t>(gpu)])) {
       if (!goes_to_a_switch(link) && gpu_at(link.attribute("target").value()) == other) {
         links += link_count(link);
       }

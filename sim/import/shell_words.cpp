@@ -98,7 +98,10 @@ constexpr int most_levels = 8;
 void add_words(std::string_view text, int line, int level, std::vector<ShellWord>& all) {
   for (ShellWord& word : Splitter(text, line).words()) {
     const std::string_view name = assigned(word.text);
-    if (level < most_levels && !name.empty() && word.text.find("--", name.size()) != std::string::npos) {
+    const bool is_pair = word.text.starts_with("--") && word.text.find_first_of(" \t\n") != std::string::npos;
+    if (level < most_levels && is_pair) {  // "--flag value" in an array that is expanded without quotes
+      add_words(word.text, word.line, level + 1, all);
+    } else if (level < most_levels && !name.empty() && word.text.find("--", name.size()) != std::string::npos) {
       add_words(std::string_view(word.text).substr(name.size() + 1), word.line, level + 1, all);
     } else {
       all.push_back(std::move(word));

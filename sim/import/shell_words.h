@@ -24,7 +24,8 @@ using Variables = std::map<std::string, std::string, std::less<>>;
 inline constexpr std::size_t longest_expansion = std::size_t{1} << 18;
 
 /// Words between blanks: quotes hold blanks together, a backslash takes what follows as it is, # begins a comment where
-/// a word could begin. Parentheses and semicolons are blanks. A value NAME="..." that holds flags falls into its words,
+/// a word could begin. Parentheses and semicolons are blanks, so arrays are their words; "--flag value" is two, as bash
+/// makes it of an array that is expanded without quotes. A value NAME="..." that holds flags falls into its words,
 /// and such a value in it too, down to eight levels.
 std::vector<ShellWord> shell_words(std::string_view text);
 

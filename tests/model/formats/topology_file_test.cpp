@@ -10,6 +10,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "model/config_error.h"
 
@@ -100,6 +101,27 @@ TEST(NcclTopology, WithoutNvlinksTheWayIsPcie) {
 TEST(NcclTopology, GivenRatesTakeThePlaceOfThoseOfTheFile) {
   const Topology topology = topology_of("nccl_nvswitch.xml", {.nvlink = BytesPerSecond{26.5e9}});
   EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{477e9});
+}
+
+/// As RCCL writes it: two GPUs joined by so many links.
+std::string rccl_text(std::string_view gcn) {
+  std::string text = "<system version=\"2\"><cpu numaid=\"0\">";
+  for (const auto& [device, bus, other] :
+       {std::tuple{0, "0000:02:00.0", "0000:42:00.0"}, {1, "0000:42:00.0", "0000:02:00.0"}}) {
+    text += fmt::format(R"(<pci busid="{}" class="0x120000" link_speed="32.0 GT/s PCIe" link_width="16">
+      <gpu dev="{}" sm="94" gcn="{}"><xgmi target="{}" count="2" tclass="0x120000"/></gpu></pci>)",
+                        bus, device, gcn, other);
+  }
+  return text + "</cpu></system>";
+}
+
+TEST(NcclTopology, XgmiLinksAreThoseOfTheArchitecture) {
+  const Topology topology = topology_of(read_nccl_topology("a.txt", rccl_text("gfx942:sramecc+:xnack-"), {}));
+  EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{128e9});
+  EXPECT_EQ(
+      refusal(read_nccl_topology, rccl_text("gfx1100"), {}),
+      "a.txt:2:7: gcn 'gfx1100' has no xGMI link that is known here; give nvlink_rate beside the file, which is of "
+      "one such link then");
 }
 
 TEST(NcclTopology, MistakesNameTheirPlace) {

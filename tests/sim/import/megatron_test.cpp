@@ -124,6 +124,16 @@ TEST(Megatron, OverlapIsTheStrategyOfMostProducts) {
   EXPECT_TRUE(import.run.ends_with("strategy:\n  name: serial\n")) << import.run;
 }
 
+TEST(Megatron, QuotedPairsOfAnArrayAreTwoWords) {
+  const MegatronImport import = read_megatron(
+      "A=(--num-layers 2 --hidden-size 1024 --num-attention-heads 16 --seq-length 2048 --bf16)\n"
+      "A+=(\"--vocab-size 128256\" '--micro-batch-size 2')\n"
+      "torchrun --nproc-per-node=8 pretrain_gpt.py ${A[@]} --global-batch-size 8\n",
+      "train.sh", "mine");
+  EXPECT_NE(import.model.find("vocab: 128256"), std::string::npos) << import.model;
+  EXPECT_NE(import.run.find("micro_batch: 2"), std::string::npos) << import.run;
+}
+
 TEST(Megatron, WhatItCannotKnowIsSaidWithItsPlace) {
   EXPECT_EQ(refusal("--hidden-size 8"),
             "a.sh: --num-attention-heads is missing; give the whole command line, or the script that builds it");
