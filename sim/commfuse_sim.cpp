@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   commfuse::sim::add_import(app, status);
   commfuse::sim::add_schedule(app, status);
   commfuse::sim::add_schema(app, status);
+  commfuse::sim::add_list(app, status);
   commfuse::sim::add_config(app, status);
   commfuse::sim::add_version(app, status);
   commfuse::add_pages(app, status, {commfuse::page_forms.begin(), commfuse::page_forms.end()}, commfuse::page_of);

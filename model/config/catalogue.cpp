@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdlib>
 #include <span>
 #include <system_error>
+#include <utility>
 
 #include "model/config_error.h"
 #include "model/text/suggest.h"
@@ -25,6 +27,8 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
   static constexpr std::array<std::string_view, 1> schedules{"schedules"};
   static constexpr std::array<std::string_view, 1> jitter{"jitter"};
   static constexpr std::array<std::string_view, 1> faults{"faults"};
+  static constexpr std::array<std::string_view, 1> plans{"plans"};
+  static constexpr std::array<std::string_view, 1> sweeps{"sweeps"};
   switch (catalogue) {
     case Catalogue::models: return models;
     case Catalogue::hardware: return machines;
@@ -32,6 +36,8 @@ std::span<const std::string_view> folders_of(Catalogue catalogue) {
     case Catalogue::schedules: return schedules;
     case Catalogue::jitter: return jitter;
     case Catalogue::faults: return faults;
+    case Catalogue::plans: return plans;
+    case Catalogue::sweeps: return sweeps;
   }
   return {};
 }
@@ -44,6 +50,8 @@ constexpr std::string_view one_of(Catalogue catalogue) {
     case Catalogue::schedules: return "schedule";
     case Catalogue::jitter: return "jitter";
     case Catalogue::faults: return "fault";
+    case Catalogue::plans: return "plan";
+    case Catalogue::sweeps: return "sweep";
   }
   return "";
 }
@@ -128,6 +136,11 @@ fs::path find_config(Catalogue catalogue, std::string_view name_or_path) {
   }
   const std::vector<std::string> names = known_names(catalogue);
   if (std::find(names.begin(), names.end(), name_or_path) == names.end()) {
+    const std::optional<SizedCluster> cluster =
+        catalogue == Catalogue::hardware ? sized_cluster(name_or_path) : std::nullopt;
+    if (cluster) {
+      return find_config(catalogue, cluster->name);
+    }
     throw ConfigError(unknown_name(catalogue, name_or_path, names));
   }
   const std::string file = fmt::format("{}.yaml", name_or_path);
@@ -139,6 +152,30 @@ fs::path find_config(Catalogue catalogue, std::string_view name_or_path) {
     }
   }
   return found;
+}
+
+std::string file_or_known(Catalogue catalogue, const std::string& name_or_path) {
+  std::error_code error;
+  if (name_or_path.empty() || fs::exists(name_or_path, error) || is_path(catalogue, name_or_path)) {
+    return name_or_path;
+  }
+  return find_config(catalogue, name_or_path).string();
+}
+
+std::optional<SizedCluster> sized_cluster(std::string_view name) {
+  constexpr int most_nodes = 100'000;
+  const std::size_t at = name.rfind("-x");
+  const std::string_view digits = at == std::string_view::npos ? std::string_view{} : name.substr(at + 2);
+  int nodes = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), nodes);
+  if (digits.empty() || error != std::errc{} || end != digits.data() + digits.size() || nodes < 2 ||
+      nodes > most_nodes) {
+    return std::nullopt;
+  }
+  const std::vector<std::string> names = known_names(Catalogue::hardware);
+  std::string of_two = fmt::format("{}-x2", name.substr(0, at));
+  const auto is_known = [&](std::string_view one) { return std::find(names.begin(), names.end(), one) != names.end(); };
+  return is_known(of_two) && !is_known(name) ? std::optional(SizedCluster{std::move(of_two), nodes}) : std::nullopt;
 }
 
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path) {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,6 +23,8 @@ enum class Catalogue : std::uint8_t {
   schedules,
   jitter,
   faults,
+  plans,
+  sweeps,
 };
 
 /// $COMMFUSE_CONFIG_DIR, else ../share/commfuse/configs from the program (installed), else ../../../configs (build
@@ -34,6 +37,18 @@ std::vector<std::string> known_names(Catalogue catalogue);
 /// The file a user's choice means: a path when it holds '/' or ends in .yaml, .yml or (a model) .json, else a name.
 /// Throws ConfigError for an unknown name, with the nearest and all known ones. A path is not looked at.
 std::filesystem::path find_config(Catalogue catalogue, std::string_view name_or_path);
+
+/// A file of a user's, or one of the catalogue where he names that and has no file so called: "train-70b". All else as
+/// it is.
+std::string file_or_known(Catalogue catalogue, const std::string& name_or_path);
+
+/// A cluster of the catalogue with another number of nodes: "dgx-h100-x8" is dgx-h100-x2 of eight.
+struct SizedCluster {
+  std::string name;  ///< Of the catalogue.
+  int nodes = 0;
+};
+/// Nothing for other names, for names of the catalogue, and for fewer nodes than two.
+std::optional<SizedCluster> sized_cluster(std::string_view name);
 
 /// For a file that may be read from another folder: a path to a file that is there made absolute, all else as it is.
 std::string from_anywhere(Catalogue catalogue, const std::string& name_or_path);

@@ -4,8 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <exception>
+#include <iterator>
 #include <memory>
 #include <sstream>
 #include <utility>
@@ -45,6 +48,72 @@ void wrap_help(CLI::App& app, const std::shared_ptr<WrappedHelp>& help) {
   for (CLI::App* verb : app.get_subcommands({})) {
     wrap_help(*verb, help);
   }
+}
+
+/// What people call a flag elsewhere, and what it is here. None is a flag of any command but --cluster, of tune, and
+/// --format, of schedule export.
+struct Synonym {
+  std::string_view typed, means;
+};
+constexpr std::array synonyms{Synonym{"--tp", "--ranks"},
+                              Synonym{"--tensor-parallel", "--ranks"},
+                              Synonym{"--tensor-parallel-size", "--ranks"},
+                              Synonym{"--tensor-model-parallel-size", "--ranks"},
+                              Synonym{"--pp", "--pipeline"},
+                              Synonym{"--pipeline-parallel-size", "--pipeline"},
+                              Synonym{"--pipeline-model-parallel-size", "--pipeline"},
+                              Synonym{"--dp", "--data-parallel"},
+                              Synonym{"--data-parallel-size", "--data-parallel"},
+                              Synonym{"--cp", "--context"},
+                              Synonym{"--context-parallel", "--context"},
+                              Synonym{"--context-parallel-size", "--context"},
+                              Synonym{"--ep", "--expert-parallel"},
+                              Synonym{"--expert-parallel-size", "--expert-parallel"},
+                              Synonym{"--expert-model-parallel-size", "--expert-parallel"},
+                              Synonym{"--gpu", "--hardware"},
+                              Synonym{"--cluster", "--hardware"},
+                              Synonym{"--machine-type", "--hardware"},
+                              Synonym{"--seq-len", "--seq"},
+                              Synonym{"--seqlen", "--seq"},
+                              Synonym{"--seq-length", "--seq"},
+                              Synonym{"--sequence-length", "--seq"},
+                              Synonym{"--batch-size", "--batch"},
+                              Synonym{"--global-batch-size", "--batch"},
+                              Synonym{"--micro-batch-size", "--micro-batch"},
+                              Synonym{"--precision", "--dtype"},
+                              Synonym{"--num-gpus", "--gpus"},
+                              Synonym{"--world-size", "--gpus"},
+                              Synonym{"--optimize", "--minimize"},
+                              Synonym{"--objective", "--minimize"},
+                              Synonym{"--format", "--output"}};
+
+/// Other words for commands.
+constexpr std::array verbs{Synonym{"compare", "run"},  Synonym{"predict", "run"},   Synonym{"simulate", "run"},
+                           Synonym{"estimate", "run"}, Synonym{"optimize", "tune"}, Synonym{"autotune", "tune"},
+                           Synonym{"search", "tune"},  Synonym{"ls", "list"}};
+
+/// The words of a command line as we call them, up to "--".
+std::vector<std::string> as_meant(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    const std::size_t end = words[i].find('=');
+    const std::string_view flag = std::string_view(words[i]).substr(0, end);
+    const auto* const known =
+        std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& one) { return one.typed == flag; });
+    const bool is_own = (flag == "--cluster" && words[1] == "tune") || (flag == "--format" && words[1] == "schedule");
+    if (known != synonyms.end() && !is_own) {
+      words[i].replace(0, flag.size(), known->means);
+    }
+  }
+  if (words.size() == 2 && words[1] == "--version") {
+    words[1] = "version";
+  }
+  if (words.size() > 1 && words[0].ends_with("commfuse-sim")) {
+    const auto* const verb =
+        std::find_if(verbs.begin(), verbs.end(), [&](const Synonym& one) { return one.typed == words[1]; });
+    words[1] = verb == verbs.end() ? words[1] : std::string(verb->means);
+  }
+  return words;
 }
 
 /// The innermost subcommand that the command line named.
@@ -129,7 +198,11 @@ void add_verb(CLI::App& app, const std::string& name, const std::string& descrip
 LastWords run_quietly(CLI::App& app, int argc, const char* const* argv, const int& status) {
   wrap_help(app, std::make_shared<WrappedHelp>());
   try {
-    app.parse(argc, argv);
+    const std::vector<std::string> words = as_meant(argc, argv);
+    std::vector<const char*> pointers;
+    std::transform(words.begin(), words.end(), std::back_inserter(pointers),
+                   [](const std::string& word) { return word.c_str(); });
+    app.parse(static_cast<int>(pointers.size()), pointers.data());
     return is_printed() ? LastWords{status} : LastWords{exit_code::failed, "", not_printed};
   } catch (const CLI::Success& help) {
     std::ostringstream out;

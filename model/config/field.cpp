@@ -11,6 +11,7 @@
 
 #include "model/config/bandwidth_choice.h"
 #include "model/config/choices.h"
+#include "model/config/meant.h"
 #include "model/config_error.h"
 #include "model/describe/joined.h"
 #include "model/dtype.h"
@@ -506,7 +507,9 @@ std::optional<std::string> mistake_in_word(const Field& field, std::string_view 
   if (std::find(known.begin(), known.end(), word) != known.end()) {
     return std::nullopt;
   }
-  return fmt::format("unknown {} {}; {}", field.noun, in_quotes(word), remedy_for(word, known, field.nouns));
+  const std::string_view means = choice_for(field, word);
+  return fmt::format("unknown {} {}; {}", field.noun, in_quotes(word),
+                     means.empty() ? remedy_for(word, known, field.nouns) : fmt::format("did you mean '{}'?", means));
 }
 
 std::optional<std::string> mistake_in_words(const Field& field, std::string_view text) {
@@ -541,6 +544,12 @@ std::optional<std::string> mistake_in_name(const Field& field, std::string_view 
       error = std::make_error_code(std::errc::is_a_directory);
     } else {
       std::filesystem::exists(path, error) || (error = std::make_error_code(std::errc::no_such_file_or_directory));
+    }
+    if (error && field.catalogue == Catalogue::models && is_hf_id(text)) {
+      return fmt::format(
+          "{} is no file here, no model of this name is known, and the Hugging Face cache has none; fetch "
+          "its shape with `hf download {} config.json`, or choose another model",
+          in_quotes(text), text);
     }
     if (error) {
       return fmt::format("{} cannot be read ({}); check the path", in_quotes(text), error.message());

@@ -43,7 +43,7 @@ class FieldReader {
 
   double number(std::string_view key) {
     const Range<double> range = at(key).range;
-    const double read = parsed(key, "a number", parse_number).value_or(range.least);
+    const double read = parsed(key, "a number", parse_amount).value_or(range.least);
     if (read < range.least || read > range.most) {
       map_->mistake(key, fmt::format("'{}' is {}; choose {} to {}", key, read, range.least, range.most));
     }

@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "model/config/meant.h"
 #include "model/config_error.h"
 #include "model/text/suggest.h"
 
@@ -178,7 +179,7 @@ std::string quoted_flag(std::string_view flag, std::string_view text) {
 }  // namespace
 
 std::optional<Setting> read_setting(YamlFile& file, const Field& field, std::string_view text, const YamlValue& place) {
-  const std::string value = from_folder_of(file.path(), field, text);
+  const std::string value = meant(field, from_folder_of(file.path(), field, text));
   if (const std::optional<std::string> mistake = mistake_in(field, value)) {
     file.mistake(place.place(), *mistake);
     return std::nullopt;
@@ -272,11 +273,12 @@ Settings Resolver::finish() {
 }
 
 void Resolver::put(const Field& field, std::string_view text, Origin origin) {
-  if (const std::optional<std::string> wrong = mistake_in(field, text)) {
+  std::string value = meant(field, text);
+  if (const std::optional<std::string> wrong = mistake_in(field, value)) {
     mistake(fmt::format("{}: {}", origin.where, *wrong));
     return;
   }
-  settings_.put(field, {std::string(text), std::move(origin)});
+  settings_.put(field, {std::move(value), std::move(origin)});
 }
 
 std::vector<std::string> environment() {

@@ -175,6 +175,21 @@ std::optional<std::chrono::sys_days> parse_date(std::string_view text) {
   return date.ok() ? std::optional(std::chrono::sys_days{date}) : std::nullopt;
 }
 
+std::optional<double> parse_amount(std::string_view text) {
+  struct Unit {
+    char letter;
+    double factor;
+  };
+  constexpr std::array units{Unit{'K', 1e3}, Unit{'k', 1e3}, Unit{'M', 1e6},
+                             Unit{'B', 1e9}, Unit{'G', 1e9}, Unit{'T', 1e12}};
+  text.remove_prefix(text.starts_with('$') ? 1 : 0);
+  const auto* const unit =
+      std::find_if(units.begin(), units.end(), [&](const Unit& one) { return text.ends_with(one.letter); });
+  text.remove_suffix(unit != units.end() ? 1 : 0);
+  const std::optional<double> number = parse_number(text);
+  return number && unit != units.end() ? std::optional(*number * unit->factor) : number;
+}
+
 std::optional<std::int64_t> parse_count(std::string_view text) {
   if (text.find_first_not_of("0123456789.KMG") != std::string_view::npos) {
     return std::nullopt;

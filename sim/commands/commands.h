@@ -14,6 +14,7 @@ void add_config(CLI::App& app, int& status);
 void add_diff(CLI::App& app, int& status);
 void add_import(CLI::App& app, int& status);
 void add_plan(CLI::App& app, int& status);
+void add_list(CLI::App& app, int& status);
 void add_merge(CLI::App& app, int& status);
 void add_plot(CLI::App& app, int& status);
 void add_report(CLI::App& app, int& status);

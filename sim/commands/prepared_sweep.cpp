@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/record/result.h"
 #include "sim/commands/sweep_outputs.h"
@@ -18,7 +19,7 @@ namespace {
 Sweep sweep_of(const SweepRequest& request) {
   Resolver resolver;
   read_files(request.settings, resolver);
-  Sweep sweep = read_sweep(request.file, resolver);
+  Sweep sweep = read_sweep(file_or_known(Catalogue::sweeps, request.file), resolver);
   read_above_files(request.settings, resolver);
   sweep.grid.axes = merged_axes(std::move(sweep.grid.axes), request.settings.axes, resolver);
   sweep.grid.settings = resolver.finish();

@@ -27,6 +27,7 @@
 #include "sim/commands/run_steps.h"
 #include "sim/commands/schedule_files.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/commands/spread.h"
 #include "sim/commands/traced.h"
 #include "sim/sweep/sweep_file.h"
 
@@ -41,6 +42,7 @@ struct RunRequest {
   std::string trace;
   std::string figure;
   std::string file;
+  std::string gpus;
   bool plot = false;
 };
 
@@ -150,6 +152,9 @@ int run(const RunRequest& request) {
     return exit_code::gate_missed;
   }
   Grid grid = grid_of(request.settings);
+  if (!request.gpus.empty()) {
+    spread_over(request.gpus, grid.settings);
+  }
   fit(grid, *schedules, names_strategies(grid));
   const VerdictRule rule = verdict_rule_of(grid.settings);
   Library library = library_of(grid);
@@ -170,7 +175,7 @@ int run(const RunRequest& request) {
     runs = traced(point_of(points.front(), library), rows, library.schedules());
     draw(request, runs, rule);
   }
-  fmt::print("{}", render(rows, rule));
+  fmt::print("{}", render(rows, rule, models_in_words(points, library)));
   if (request.plot) {
     plot(rows, runs, rule);
   }
@@ -201,6 +206,11 @@ void add_run(CLI::App& app, int& status) {
     command.add_option("file", request->file, "Settings, as --config reads them, or a workload of configs/lab")
         ->type_name("FILE");
     add_setting_flags(command, request->settings);
+    command
+        .add_option("--gpus", request->gpus,
+                    "So many GPUs: replicas of a training step, else tensor ranks, on the nodes they need")
+        ->group("What to simulate")
+        ->type_name("COUNT");
     add_schedule_flags(command, request->schedules);
     add_axis_flag(command, request->settings);
     add_output_flag(command, request->format);
@@ -224,6 +234,7 @@ void add_run(CLI::App& app, int& status) {
         "  commfuse-sim run --seq 32K --trace 32K.json.gz\n"
         "  commfuse-sim run configs/lab/fa.yaml --set ranks=1024\n"
         "  commfuse-sim run --scope step --model llama-3.1-8b --batch 8 --seq 8K\n"
+        "  commfuse-sim run --scope step --hardware h100 --gpus 64 --tp 8 --seq 8K\n"
         "  commfuse-sim run --schedule mine.yaml --strategy all --seq 8K");
     command.callback([request, &status] { status = request->file.empty() ? run(*request) : run_file(*request); });
   });

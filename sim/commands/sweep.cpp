@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // commfuse-sim sweep: many points from a file into a folder.
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "model/config/command_line.h"
@@ -13,13 +14,13 @@ namespace commfuse::sim {
 void add_sweep(CLI::App& app, int& status) {
   add_verb(app, "sweep", "Predict the points of a sweep file into a folder", [&status](CLI::App& command) {
     const auto request = std::make_shared<SweepRequest>();
-    command.add_option("FILE", request->file, "The sweep, in YAML; configs/sweeps/llama-mlp.yaml is one to copy")
+    command
+        .add_option("FILE", request->file, "The sweep, in YAML, or a name in configs/sweeps; llama-mlp is one to copy")
         ->required();
     const std::string group = "Grid and output";
-    command.add_option("--out", request->out, "Folder for results and settings")
+    command.add_option("--out", request->out, "Folder for results and settings; left out: the sweep's name, in out")
         ->group(group)
-        ->type_name("FOLDER")
-        ->required();
+        ->type_name("FOLDER");
     command.add_flag("--force", request->force, "Write into a folder that holds something else")->group(group);
     command.add_option("--progress", request->progress, "On stderr: auto (a bar on a terminal), plain, json, none")
         ->group(group)
@@ -48,7 +49,12 @@ void add_sweep(CLI::App& app, int& status) {
         "  commfuse-sim sweep configs/sweeps/training-plans.yaml --out out/plans\n"
         "  commfuse-sim sweep configs/sweeps/crossover.yaml --out out/crossover -o map\n"
         "  commfuse-sim sweep mine.yaml --out out/mine --axis ranks=2,4,8 -o csv");
-    command.callback([request, &status] { status = run_sweep(*request); });
+    command.callback([request, &status] {
+      if (request->out.empty()) {
+        request->out = (std::filesystem::path("out") / std::filesystem::path(request->file).stem()).string();
+      }
+      status = run_sweep(*request);
+    });
   });
 }
 

@@ -18,6 +18,7 @@
 #include "model/text/quantity.h"
 #include "sim/commands/commands.h"
 #include "sim/commands/setting_flags.h"
+#include "sim/commands/spread.h"
 #include "sim/commands/tune_files.h"
 #include "sim/commands/tune_text.h"
 #include "sim/commands/write_new.h"
@@ -78,6 +79,14 @@ std::int64_t gpus_of(const TuneRequest& request, const Machine& machine) {
   return *gpus;
 }
 
+/// More GPUs than one node has are those of the cluster whose nodes it is.
+void spread_over_cluster(const TuneRequest& request, Settings& settings) {
+  const Machine machine = load_machine(settings.text("hardware"));
+  if (machine.nodes == 1 && gpus_of(request, machine) > machine.gpus_per_node) {
+    settings.put(*find_field("hardware"), {cluster_of_nodes(settings.text("hardware")), {Source::flag, "--gpus"}});
+  }
+}
+
 int run_tune(TuneRequest request) {
   constexpr std::array<std::string_view, 2> formats{"table", "json"};
   require_word("--output", request.format, formats, "format");
@@ -96,6 +105,7 @@ int run_tune(TuneRequest request) {
     settings.put(*find_field("jitter"), {"default", {}});
   }
   const Transformer model = load_model(settings.text("model"));
+  spread_over_cluster(request, settings);
   const Machine machine = machine_of(settings);
   PlanSpace space{
       .model = &model, .gpus = gpus_of(request, machine), .base = base_of(settings), .wish = wish_of(settings)};

@@ -30,18 +30,18 @@ TEST(CommfuseSimRun, EveryMistakeIsOneSentenceWithItsRemedyAndExitsWith2) {
       "--group, --inner, --attention, --shuffles, --regather, --interference, --launch, "
       "--attention-kernel, --jitter, --faults, --samples, --seed, "
       "--uncertainty, --verdict-difference, --verdict-probability, --evaluator, --symmetry, --threads, "
-      "--config, --set, --schedule, --size, --axis, --output, --trace, --figure, --plot";
+      "--config, --set, --gpus, --schedule, --size, --axis, --output, --trace, --figure, --plot";
   const Mistake mistakes[] = {
       {"run --sheq 8K", "unknown flag '--sheq'; did you mean '--seq'?"},
       {"run --zzzzzzzz", unknown.c_str()},
       {"rnu", "unknown command 'rnu'; did you mean 'run'?"},
       {"run extra", "extra: cannot be read (No such file or directory); check the path"},
       {"run --strategy comfuse", "--strategy: unknown strategy 'comfuse'; did you mean 'commfuse'?"},
-      {"run --strategy nccl",
-       "--strategy: unknown strategy 'nccl'; known strategies: all, serial, sliced, looped_einsum, async_tp, "
+      {"run --strategy zzz",
+       "--strategy: unknown strategy 'zzz'; known strategies: all, serial, sliced, looped_einsum, async_tp, "
        "ring_exchange, tokenweave, commfuse, fused_kernel"},
-      {"schedule check --strategy nccl",
-       "--strategy: unknown strategy 'nccl'; known strategies: all, serial, sliced, looped_einsum, async_tp, "
+      {"schedule check --strategy zzz",
+       "--strategy: unknown strategy 'zzz'; known strategies: all, serial, sliced, looped_einsum, async_tp, "
        "ring_exchange, tokenweave, commfuse, fused_kernel"},
       {"run --scope mpl", "--scope: unknown scope 'mpl'; did you mean 'mlp'?"},
       {"run --ranks 0", "--ranks: '0' is out of range; choose 1 to 1M ranks"},

@@ -372,9 +372,14 @@ TEST_F(SweepTest, WhatIsStoredIsNotPlayedAgain) {
   EXPECT_EQ(json::parse(again.err).at("total"), 0);
 }
 
-TEST_F(SweepTest, WithoutFileOrFolderItSaysWhatIsMissing) {
+TEST_F(SweepTest, WithoutAFolderItIsCalledAsItsFile) {
+  const Outcome outcome = run_program("sh -c 'cd " + path("") + " && commfuse-sim sweep " + file(small) + "'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_TRUE(fs::exists(path("out/a/results.sqlite")));
+}
+
+TEST_F(SweepTest, WithoutAFileItSaysSo) {
   EXPECT_EQ(run_program("commfuse-sim sweep").err, "FILE is required; see commfuse-sim sweep --help\n");
-  EXPECT_EQ(run_program("commfuse-sim sweep " + file(small)).err, "--out is required; see commfuse-sim sweep --help\n");
   EXPECT_EQ(run_program("commfuse-sim sweep absent.yaml --out " + path("out")).err,
             "absent.yaml: cannot be read (No such file or directory); check the path\n");
 }

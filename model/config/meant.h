@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people type for a value: "H100" for h100-sxm, "8k" for 8K, "float16" for fp16, "meta-llama/Llama-3.1-70B" for
+// the model of that name.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "model/config/field.h"
+
+namespace commfuse {
+
+/// The value as settings keep it; a text that means nothing here as it is.
+std::string meant(const Field& field, std::string_view text);
+
+/// The choice of a field that a word of another project, or of everyday use, stands for: "te" for ring_exchange, "ffn"
+/// for mlp. Empty where there is none. It is suggested, not taken.
+std::string_view choice_for(const Field& field, std::string_view word);
+
+/// Whether it is written as "organisation/name", and neither as a path nor as a file.
+bool is_hf_id(std::string_view text);
+
+/// A name of the catalogue, or a path to the config.json of a folder or of the Hugging Face cache; a text that means
+/// nothing here as it is. A shorter name means the machine whose links are SXM, and else the first by name; "dgx-" and
+/// "hgx-" are a cluster of such nodes, or one node where no cluster is known.
+std::string meant_name(Catalogue catalogue, std::string_view text);
+
+}  // namespace commfuse

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/commands/spread.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "model/config/field.h"
+#include "model/config_error.h"
+#include "model/text/quantity.h"
+#include "sim/point/request.h"
+
+namespace commfuse::sim {
+
+namespace {
+
+constexpr std::int64_t most_gpus = std::int64_t{1} << 20;
+
+bool is_given(const Settings& settings, std::string_view key) {
+  return settings.at(*find_field(key)).origin.source != Source::preset;
+}
+
+void put(Settings& settings, std::string_view key, std::string text) {
+  settings.put(*find_field(key), {std::move(text), {Source::flag, "--gpus"}});
+}
+
+std::int64_t count_of(const std::string& text) {
+  const std::optional<std::int64_t> gpus = parse_count(text);
+  if (!gpus || *gpus < 1 || *gpus > most_gpus) {
+    throw ConfigError(fmt::format("--gpus: '{}' is not a whole number from 1 to {}; write one, such as 64", text,
+                                  format_count(most_gpus)));
+  }
+  return *gpus;
+}
+
+/// The cluster of the catalogue whose nodes are this machine's, a DGX rather than another; empty where there is none.
+std::string cluster_of(const Machine& machine) {
+  std::vector<std::string> found;
+  const std::vector<std::string> nodes = known_names(Catalogue::nodes);
+  for (const std::string& name : known_names(Catalogue::hardware)) {
+    const bool is_node = std::find(nodes.begin(), nodes.end(), name) != nodes.end();
+    if (!is_node && load_machine(name).node_name == machine.name) {
+      found.push_back(name);
+    }
+  }
+  const auto dgx = std::find_if(found.begin(), found.end(), [](const auto& name) { return name.starts_with("dgx-"); });
+  return found.empty() ? "" : dgx != found.end() ? *dgx : found.front();
+}
+
+/// As many nodes as the GPUs need.
+void spread_over_nodes(std::int64_t gpus, Settings& settings) {
+  const std::string& name = settings.text("hardware");
+  const Machine machine = load_machine(name);
+  const std::int64_t nodes = (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
+  if (nodes <= 1 || nodes == machine.nodes) {
+    return;
+  }
+  const std::string cluster = machine.nodes > 1 ? name : cluster_of(machine);
+  if (cluster.empty()) {
+    throw ConfigError(
+        fmt::format("--gpus: {} GPUs are {} nodes of {}, and no cluster of them is known; choose another "
+                    "--hardware (commfuse-sim list clusters)",
+                    gpus, nodes, machine.name));
+  }
+  const std::string of_so_many = fmt::format("{}-x{}", cluster.substr(0, cluster.rfind("-x")), nodes);
+  if (sized_cluster(of_so_many)) {
+    put(settings, "hardware", of_so_many);
+  } else if (std::int64_t{machine.nodes} * machine.gpus_per_node < gpus) {
+    throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; choose fewer, or a cluster of the catalogue",
+                                  machine.name, machine.nodes * machine.gpus_per_node, gpus));
+  }
+}
+
+std::string spread_training(std::int64_t gpus, Settings& settings) {
+  if (!is_given(settings, "ranks") && gpus < settings.count("ranks")) {
+    put(settings, "ranks", fmt::format("{}", gpus));
+  }
+  const std::int64_t replica = settings.count("ranks") * settings.count("parallel.pipeline") *
+                               settings.count("parallel.context") * settings.count("parallel.ulysses");
+  if (gpus % replica != 0) {
+    throw ConfigError(
+        fmt::format("--gpus: {} GPUs are no multiple of the {} of one replica (tensor x pipeline x context "
+                    "x ulysses); choose a multiple, or fewer ranks",
+                    gpus, replica));
+  }
+  const std::int64_t replicas = gpus / replica;
+  if (is_given(settings, "parallel.data") && settings.count("parallel.data") != replicas) {
+    throw ConfigError(fmt::format("--gpus: {} GPUs are {} replicas of {}, not the {} of --data-parallel; leave one out",
+                                  gpus, replicas, replica, settings.count("parallel.data")));
+  }
+  put(settings, "parallel.data", fmt::format("{}", replicas));
+  std::string words = fmt::format("{} replicas of {} tensor ranks", replicas, settings.count("ranks"));
+  if (!is_given(settings, "batch")) {
+    put(settings, "batch", fmt::format("{}", replicas * settings.count("step.micro_batch")));
+    words += fmt::format(", batch {}", settings.text("batch"));
+  }
+  return words;
+}
+
+std::string spread_ranks(std::int64_t gpus, Settings& settings) {
+  if (is_given(settings, "ranks") && settings.count("ranks") != gpus) {
+    throw ConfigError(
+        fmt::format("--gpus: scope {} has tensor ranks alone, and {} GPUs are not the {} of --ranks; leave "
+                    "one out, or choose scope step",
+                    settings.text("scope"), gpus, settings.count("ranks")));
+  }
+  put(settings, "ranks", fmt::format("{}", gpus));
+  return fmt::format("{} tensor ranks", gpus);
+}
+
+}  // namespace
+
+std::string cluster_of_nodes(const std::string& hardware) {
+  const Machine machine = load_machine(hardware);
+  const std::string cluster = machine.nodes > 1 ? "" : cluster_of(machine);
+  return cluster.empty() ? hardware : cluster;
+}
+
+void spread_over(const std::string& text, Settings& settings) {
+  const std::int64_t gpus = count_of(text);
+  const std::string ranks =
+      settings.text("scope") == "step" ? spread_training(gpus, settings) : spread_ranks(gpus, settings);
+  spread_over_nodes(gpus, settings);
+  const Machine machine = load_machine(settings.text("hardware"));
+  const std::int64_t nodes = (gpus + machine.gpus_per_node - 1) / machine.gpus_per_node;
+  fmt::print(stderr, "note: {} {}: {} on {} {} of {} ({})\n", gpus, gpus == 1 ? "GPU" : "GPUs", ranks, nodes,
+             nodes == 1 ? "node" : "nodes", machine.gpus_per_node, settings.text("hardware"));
+}
+
+}  // namespace commfuse::sim

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people type from habit: each works, or is answered with the command that does. tests/cli/golden/habits.txt has
+// the commands, and the first line of each answer.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <regex>
+#include <sstream>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// Every line that begins with "$ ", with the exit code and the first line that the command says behind it.
+std::string answered(const std::string& golden) {
+  std::istringstream lines(golden);
+  std::string all;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("#") || line.empty()) {
+      all += line + "\n";
+    } else if (line.starts_with("$ ")) {
+      const Outcome outcome = run_program(line.substr(2));
+      const std::string said = std::regex_replace(outcome.code == 0 ? outcome.out : outcome.err,
+                                                  std::regex(R"(^(commfuse-sim [0-9.]+) \([^)]*\))"), "$1 (REVISION)");
+      all += line + "\n" + std::to_string(outcome.code) + "  " + said.substr(0, said.find('\n')) + "\n";
+    }
+  }
+  return all;
+}
+
+TEST(Habits, AreAnsweredAsTheTableSays) {
+  const std::string path = COMMFUSE_SOURCE_DIR "/tests/cli/golden/habits.txt";
+  const std::string golden = contents_of(path);
+  ASSERT_FALSE(golden.empty());
+  const std::string now = answered(golden);
+  if (std::getenv("COMMFUSE_RENEW_GOLDEN") != nullptr) {
+    std::ofstream(path) << now;
+  }
+  EXPECT_EQ(contents_of(path), now);
+}
+
+}  // namespace
+}  // namespace commfuse::test

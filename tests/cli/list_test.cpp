@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace commfuse::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::size_t lines_of(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+TEST(List, HasALineForEachFileOfTheCatalogue) {
+  for (const auto& [what, folder] :
+       {std::pair("models", "models"), {"hardware", "hardware"}, {"clusters", "clusters"}}) {
+    std::size_t files = 0;
+    for (const fs::directory_entry& entry :
+         fs::directory_iterator(std::string(COMMFUSE_SOURCE_DIR "/configs/") + folder)) {
+      files += entry.path().extension() == ".yaml" ? 1 : 0;
+    }
+    const Outcome outcome = run_program(std::string("commfuse-sim list ") + what);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(lines_of(outcome.out), files + 1) << outcome.out;
+  }
+}
+
+TEST(List, EveryScopeAndStrategySaysWhatItIs) {
+  const Outcome scopes = run_program("commfuse-sim list scopes -o csv");
+  EXPECT_NE(scopes.out.find("decode,one token a sequence through a whole model"), std::string::npos) << scopes.out;
+  EXPECT_EQ(run_program("commfuse-sim list strategies").code, 0);
+}
+
+TEST(List, ReadsAFolderOfConfigs) {
+  const fs::path folder = fs::temp_directory_path() / ("commfuse-list-" + std::to_string(getpid()));
+  fs::create_directories(folder / "one");
+  std::ofstream(folder / "one" / "config.json")
+      << R"({"model_type": "qwen3_moe", "hidden_size": 1024, "num_hidden_layers": 8, "num_attention_heads": 16,
+    "num_key_value_heads": 8, "vocab_size": 1024, "num_experts": 16, "num_experts_per_tok": 2,
+    "moe_intermediate_size": 512})";
+  const Outcome outcome = run_program("commfuse-sim list models " + folder.string() + " -o markdown");
+  EXPECT_EQ(outcome.out,
+            "| model | parameters | active | layers | hidden | what it has |\n|---|---:|---:|---:|---:|---|\n"
+            "| one | 229M | 53M | 8 | 1024 | 8 kv heads, 2 of 16 experts |\n");
+  fs::remove_all(folder);
+  EXPECT_EQ(run_program("commfuse-sim list models " + folder.string()).code, 2);
+}
+
+/// A folder, and a name of the Hugging Face cache, are models.
+TEST(Models, AreFoundInTheHuggingFaceCache) {
+  const fs::path home = fs::temp_directory_path() / ("commfuse-cache-" + std::to_string(getpid()));
+  const fs::path snapshot = home / "hub" / "models--me--mine" / "snapshots" / "abc";
+  fs::create_directories(snapshot);
+  fs::create_directories(home / "hub" / "models--me--mine" / "refs");
+  std::ofstream(home / "hub" / "models--me--mine" / "refs" / "main") << "abc";
+  std::ofstream(snapshot / "config.json")
+      << R"({"model_type": "llama", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 4,
+    "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 1024})";
+  const std::string cache = "env HF_HOME=" + home.string() + " ";
+  const Outcome outcome = run_program(cache + "commfuse-sim run --model me/mine --ranks 2");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(run_program("commfuse-sim run --ranks 2 --model " + snapshot.string()).code, 0);
+  EXPECT_EQ(run_program(cache + "commfuse-sim run --model me/other").code, 2);
+  fs::remove_all(home);
+}
+
+}  // namespace
+}  // namespace commfuse::test
