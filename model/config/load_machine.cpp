@@ -377,7 +377,8 @@ Planned read_hardware(YamlFile& file) {
 }
 
 /// The same of a cluster.
-void take_from_cluster(YamlFile& file, YamlMap root) {
+void take_from_cluster(YamlFile& file, YamlMap root, int depth) {
+  constexpr int longest_chain = 8;
   const std::optional<YamlValue> extends = root.optional_value("extends");
   if (!extends) {
     return;
@@ -385,6 +386,13 @@ void take_from_cluster(YamlFile& file, YamlMap root) {
   const std::string choice = root.text("extends");
   const std::filesystem::path path =
       choice.empty() ? "" : node_file(file, root, "extends", choice, Catalogue::hardware);
+  if (depth == longest_chain) {
+    root.mistake("extends", fmt::format("{} files extend each other; name one that stands for itself", longest_chain));
+  }
+  if (const std::optional<SizedCluster> sized = sized_cluster(choice)) {
+    root.mistake("extends", fmt::format("{} is no file; name {}, and write nodes: {}", in_quotes(choice), sized->name,
+                                        sized->nodes));
+  }
   if (file.has_mistakes()) {
     for (const std::string& key : root.keys()) {
       root.optional_value(key);  // so that none is called unknown
@@ -394,10 +402,7 @@ void take_from_cluster(YamlFile& file, YamlMap root) {
   YamlFile base(path);
   YamlMap base_root = base.root();
   base_root.schema(cluster_schema);
-  if (base_root.optional_value("extends")) {
-    root.mistake("extends",
-                 fmt::format("{} extends a cluster itself; name one that stands for itself", in_quotes(choice)));
-  }
+  take_from_cluster(base, base_root, depth + 1);
   constexpr std::array<std::string_view, 4> own{"schema", "name", "extends", "known_as"};
   file.extend(base, extends->place(), own);
 }
@@ -405,7 +410,7 @@ void take_from_cluster(YamlFile& file, YamlMap root) {
 /// With so many nodes, where they are given, in place of its own.
 Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedCluster>& sized,
                      std::string_view sized_name) {
-  take_from_cluster(file, root);
+  take_from_cluster(file, root, 0);
   const std::string name = root.text("name");
   const std::string hardware = root.text("hardware");
   std::vector<std::string> own_names;
@@ -422,7 +427,9 @@ Machine read_cluster(YamlFile& file, YamlMap root, const std::optional<SizedClus
   YamlFile nodes(path);
   auto [machine, plan] = read_hardware(nodes);
   machine.name = sized ? std::string(sized_name) : name;
-  machine.node_name = hardware;
+  machine.node_name =
+      from_anywhere(Catalogue::nodes,
+                    path == std::filesystem::path(hardware) || hardware.ends_with(".yaml") ? path.string() : hardware);
   machine.known_as = own_names;
   if (has_wires) {
     plan = read_node_plan(file, root, machine);

@@ -187,21 +187,27 @@ double spread_of(const Rows& rows) {
   return 1.4826 * quantile(std::move(sizes), 0.5);
 }
 
-/// Leaves to few rows the parameters that they decide; the others stand where they stood. Names of these.
+/// Leaves to few rows the parameters that they decide; the others stand where they stood. Names of these. The one that
+/// is decided least goes first: two that rows know only together (a base latency and a step's) are not both lost.
 std::vector<std::string> drop_undecided(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
-  const RobustFit fitted = fitted_to(slots, rows, options);
-  const std::vector<double> values = fitted.values();
-  const std::vector<double> errors = posterior_errors(slots, rows, values, spread_of(rows), options.prior_spread);
-  std::vector<bool> decided;
   std::vector<std::string> left;
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    decided.push_back(errors[i] < 0.5 * options.prior_spread);
-    slots[i].put(slots[i].start);
-    if (!decided.back()) {
-      left.push_back(slots[i].name);
+  while (slots.size() > 0) {
+    const RobustFit fitted = fitted_to(slots, rows, options);
+    const std::vector<double> errors =
+        posterior_errors(slots, rows, fitted.values(), spread_of(rows), options.prior_spread);
+    const auto worst = std::max_element(errors.begin(), errors.end());
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      slots[i].put(slots[i].start);
     }
+    if (*worst < 0.5 * options.prior_spread) {
+      break;
+    }
+    const auto place = static_cast<std::size_t>(worst - errors.begin());
+    left.push_back(slots[place].name);
+    std::vector<bool> kept(slots.size(), true);
+    kept[place] = false;
+    slots.keep(kept);
   }
-  slots.keep(decided);
   return left;
 }
 

@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -105,12 +107,13 @@ class Reading {
   }
 
   [[nodiscard]] bool has_rows() const { return !run_.rows.empty() || !run_.mistakes.empty(); }
+  [[nodiscard]] bool is_named() const { return !run_.op.empty(); }
   [[nodiscard]] bool is_empty() const { return !has_rows() && devices_.empty(); }
 
   NcclTestsRun finish(const std::string& path, const std::optional<std::string>& op) {
     run_.op = run_.op.empty() ? op.value_or("") : run_.op;
     if (run_.op.empty()) {
-      refuse(path, "does not say which collective was timed; name it, as in all_gather");
+      refuse(path, "does not say which collective was timed; call the file after it, as in all_gather.txt");
     }
     if (devices_.empty()) {
       refuse(path, "has no lines of ranks and devices; give the whole output");
@@ -185,12 +188,24 @@ class Runs {
       readings_.emplace_back();
     }
   }
+  void take(Runs&& others) {
+    readings_.insert(readings_.end(), std::make_move_iterator(others.readings_.begin()),
+                     std::make_move_iterator(others.readings_.end()));
+  }
   std::vector<NcclTestsRun> finish(const std::string& path, const std::optional<std::string>& op) {
     std::erase_if(readings_, [](const Reading& one) { return !one.has_rows(); });
     if (readings_.empty()) {
       refuse(path, "has no rows of nccl-tests; give what one of its programs printed");
     }
     std::vector<NcclTestsRun> runs;
+    const auto unnamed =
+        std::count_if(readings_.begin(), readings_.end(), [](const Reading& one) { return !one.is_named(); });
+    if (unnamed > 1) {
+      refuse(path,
+             fmt::format("has {} runs that do not say which collective was timed; split it, a file a run, each called "
+                         "after its collective, as in all_gather.txt",
+                         unnamed));
+    }
     for (Reading& reading : readings_) {
       runs.push_back(reading.finish(path, op));
     }
@@ -253,8 +268,8 @@ void read_comment(const std::vector<std::string_view>& words, const std::string&
     if (std::optional<std::string> op = op_of_program(words.back())) {
       runs.current().name_op(std::move(*op));
     }
-  } else if (says(1, "nThread") && runs.current().has_rows()) {
-    runs.begin();
+  } else if (says(1, "nThread")) {
+    runs.begin();  // an attempt before may have died behind its list of devices
   } else if (says(1, "Using") && says(2, "devices") && runs.current().has_rows()) {
     runs.begin();
   } else if (says(1, "...")) {
@@ -364,8 +379,54 @@ std::string without_marks(std::string_view line, std::string_view mark) {
   return text;
 }
 
-void read_line(std::string_view line, int number, const std::string& path, Runs& runs) {
-  const std::size_t prefix = launcher_prefix(line);
+/// Where a line of nccl-tests begins behind whatever stands before it; nothing in other lines.
+std::optional<std::size_t> begin_of_ours(std::string_view line) {
+  constexpr std::array<std::string_view, 7> comments{"Rank", "Collective", "nThread", "Using",
+                                                     "size", "nccl-tests", "..."};
+  for (std::size_t at = line.find('#'); at != std::string_view::npos; at = line.find('#', at + 1)) {
+    const std::vector<std::string_view> words = words_of(line.substr(at));
+    if (words.size() > 1 && words[0] == "#" &&
+        std::find(comments.begin(), comments.end(), words[1]) != comments.end()) {
+      return at;
+    }
+  }
+  constexpr std::size_t most_before = 8;  // words of a prefix
+  const std::vector<std::string_view> words = words_of(line);
+  for (std::size_t i = 0; i < std::min(words.size(), most_before); ++i) {
+    const std::vector<std::string_view> rest(words.begin() + static_cast<std::ptrdiff_t>(i), words.end());
+    if (parse_integer(words[i]) && is_row(rest)) {
+      return static_cast<std::size_t>(words[i].data() - line.data());
+    }
+  }
+  return std::nullopt;
+}
+
+/// The process that a launcher says a line is of: its mark without a clock's words.
+std::string label_in(std::string_view mark) {
+  std::string label;
+  for (const std::string_view word : words_of(mark)) {
+    const bool has_clock = is_of_clock(word) || (word.size() > 15 && word[4] == '-');
+    label += has_clock ? "" : std::string(word) + " ";
+  }
+  return label;
+}
+
+/// Runs by the process whose line it is: those of several may be interleaved.
+using Streams = std::map<std::string, Runs>;
+
+void read_line(std::string_view line, int number, const std::string& path, Streams& streams) {
+  std::size_t prefix = launcher_prefix(line);
+  const std::vector<std::string_view> plain = words_of(line.substr(prefix));
+  const bool is_plain = plain.empty() || plain[0].front() == '#' || is_row(plain);
+  std::string label = label_in(line.substr(0, prefix));
+  if (!is_plain) {
+    const std::optional<std::size_t> begin = begin_of_ours(line);
+    if (!begin) {
+      return;  // a log: "node-1:4242:4242 [0] NCCL INFO ..."
+    }
+    prefix = *begin;
+    label.clear();  // of a form that is not known: who wrote it cannot be told
+  }
   std::string rest(line.substr(prefix));
   std::string_view mark = line.substr(0, prefix);
   mark.remove_prefix(std::min(mark.find_first_not_of(blanks), mark.size()));
@@ -380,18 +441,20 @@ void read_line(std::string_view line, int number, const std::string& path, Runs&
     return;
   }
   if (words[0].front() == '#') {
-    read_comment(words, path, runs);
-  } else if (words[0].front() >= '0' && words[0].front() <= '9' && is_row(words)) {
-    read_row(fmt::format("line {}", number), words, runs.current());
-  }  // Else a log: "node-1:4242:4242 [0] NCCL INFO ...".
+    read_comment(words, path, streams[label]);
+  } else if (is_row(words)) {
+    read_row(fmt::format("line {}", number), words, streams[label].current());
+  }
 }
 
-void read_text(std::string_view text, const std::string& path, Runs& runs) {
+Streams read_text(std::string_view text, const std::string& path) {
+  Streams streams;
   for (int number = 1; !text.empty(); ++number) {
     const std::size_t end = std::min(text.find('\n'), text.size());
-    read_line(text.substr(0, end), number, path, runs);
+    read_line(text.substr(0, end), number, path, streams);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  return streams;
 }
 
 // JSON.
@@ -482,14 +545,17 @@ void read_json(std::string_view text, const std::string& path, Reading& reading)
 
 std::vector<NcclTestsRun> read_nccl_tests(std::string_view text, const std::string& path,
                                           const std::optional<std::string>& op) {
-  Runs runs;
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') {
+    Runs runs;
     read_json(text, path, runs.current());
-  } else {
-    read_text(text, path, runs);
+    return runs.finish(path, op);
   }
-  return runs.finish(path, op);
+  Runs all;
+  for (auto& [label, runs] : read_text(text, path)) {
+    all.take(std::move(runs));
+  }
+  return all.finish(path, op);
 }
 
 }  // namespace commfuse

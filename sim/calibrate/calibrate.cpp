@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "model/config/catalogue.h"
 #include "model/config_error.h"
 #include "model/cost/attention.h"
 #include "model/cost/communication.h"
@@ -222,8 +223,14 @@ class Calibrator {
     }
   }
 
+  /// What the wires of a collective over nodes are built for: all NICs of a node, and each GPU's port.
+  [[nodiscard]] BytesPerSecond most_over_nodes() const {
+    const double nics = std::min(base_.nics_per_node, base_.gpus_per_node);
+    return {std::min(nics * base_.network->capacity.value, base_.link.capacity.value)};
+  }
+
   void node_exchanges() { exchanges("exchanges", seen_.peers, base_.link, link_); }
-  void node_collectives() { collectives("collectives", seen_.collectives, base_.link, link_); }
+  void node_collectives() { collectives("collectives", seen_.collectives, base_.link, base_.link.capacity, link_); }
   /// Those of a base that is one node have been passed over.
   void network_exchanges() {
     if (base_.network) {
@@ -232,7 +239,7 @@ class Calibrator {
   }
   void network_collectives() {
     if (base_.network) {
-      collectives("collectives over nodes", seen_.network_collectives, *base_.network, network_);
+      collectives("collectives over nodes", seen_.network_collectives, *base_.network, most_over_nodes(), network_);
     }
   }
 
@@ -243,7 +250,9 @@ class Calibrator {
       return std::move(result_);
     }
     const std::string node_name = name + "-node";
-    result_.yaml = head(name, "cluster", base_name, written_by);
+    const std::optional<SizedCluster> sized = sized_cluster(base_name);
+    result_.yaml =
+        head(name, "cluster", sized ? sized->name : base_name, written_by) + fmt::format("nodes: {}\n", base_.nodes);
     if (!node.empty()) {
       result_.node_name = node_name;
       result_.node_yaml = head(node_name, "hardware", base_.node_name, written_by) + node;
@@ -270,7 +279,7 @@ class Calibrator {
   }
 
   void collectives(const std::string& name, const Measurements<ObservedCollective>& seen, const Link& link,
-                   std::string& lines) {
+                   BytesPerSecond most, std::string& lines) {
     const auto& [rows, source] = seen;
     const auto [is_back, to_fit] = split<CollectiveRow>(rows, few_collectives, [&](const ObservedCollective& one) {
       return link_group("collective", machine_, one.op, one.row.total.count);
@@ -278,8 +287,8 @@ class Calibrator {
     if (rows.empty() || !is_enough(name, source, to_fit.size(), least_collectives)) {
       return;
     }
-    const CollectiveFit fit = fit_collectives(link.collective, to_fit,
-                                              {.source = source, .most = link.capacity, .few_rows = few_collectives});
+    const CollectiveFit fit =
+        fit_collectives(link.collective, to_fit, {.source = source, .most = most, .few_rows = few_collectives});
     FittedPart& part = add_part(name, source, fit.report.parameters);
     part.left = fit.report.left;
     part.has_few = to_fit.size() < few_collectives;

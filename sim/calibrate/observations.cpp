@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -85,6 +86,7 @@ class Reader {
     for (const auto& [sentence, count] : passed_over_) {
       seen_.skipped.push_back(fmt::format("{} ({} {})", sentence, count, count == 1 ? "row" : "rows"));
     }
+    require_likely_base();
     return std::move(seen_);
   }
 
@@ -287,10 +289,18 @@ class Reader {
 
   /// Older nccl-tests do not name their program in what they print; the file's name may.
   static std::optional<std::string> program_in(std::string_view file) {
-    for (const std::string_view program : {"all_gather", "reduce_scatter", "all_reduce", "alltoall", "sendrecv"}) {
-      if (file.find(program) != std::string_view::npos) {
-        return std::string(program);
+    std::string letters;
+    std::copy_if(file.begin(), file.end(), std::back_inserter(letters), [](char c) { return c != '_' && c != '-'; });
+    std::vector<std::string> found;
+    for (const auto& [bare, program] :
+         {std::pair("allgather", "all_gather"), std::pair("reducescatter", "reduce_scatter"),
+          std::pair("allreduce", "all_reduce"), std::pair("alltoall", "alltoall"), std::pair("sendrecv", "sendrecv")}) {
+      if (letters.find(bare) != std::string::npos) {
+        found.emplace_back(program);
       }
+    }
+    if (found.size() == 1) {
+      return found.front();
     }
     return std::nullopt;
   }
@@ -325,11 +335,26 @@ class Reader {
                         "the NICs of a node of"));
   }
 
+  /// Throws where so many messages are too fast that the base cannot be what was measured.
+  void require_likely_base() const {
+    constexpr std::int64_t one_in = 4;
+    constexpr std::int64_t many = 8;  // fewer are mistakes of their rows
+    if (beyond_ >= many && beyond_ * one_in > messages_) {
+      throw ConfigError(fmt::format(
+          "what was measured cannot be of {}: {} of {} messages are faster than its links; name the --base that was "
+          "measured, or a file of your own that extends {} and writes the nominal_rate of its link\n{}",
+          base_->name, beyond_, messages_, base_->name, seen_.faults[first_beyond_]));
+    }
+  }
+
   bool is_too_fast(const Message& message, double moved, BytesPerSecond nominal, int links, std::string_view what) {
     const BytesPerSecond rate{moved / (1e-6 * message.time_us)};
     const BytesPerSecond most{nominal.value * links};
     if (rate.value <= most_of_link * most.value) {
       return false;
+    }
+    if (beyond_++ == 0) {
+      first_beyond_ = seen_.faults.size();
     }
     seen_.faults.push_back(fmt::format(
         "{}: {} of {} bytes on {} GPUs ran at {}, above {:g} times {} {}, {}; check its time, or name another --base",
@@ -368,8 +393,12 @@ class Reader {
       pass_over(fmt::format("{}: {}, which the model has not", name_, message.op));
     } else if (message.bytes == 0 || message.ranks == 1) {
       pass_over(fmt::format("{}: nothing is sent", name_));
-    } else if (is_faster_than_links(message)) {
+    } else if (++messages_; is_faster_than_links(message)) {
       return;
+    } else if (base_ != nullptr && message.ranks > message.nodes * base_->gpus_per_node) {
+      pass_over(fmt::format("{}: {} GPUs on {} {}, where the base has {} (do hosts have one name?)", name_,
+                            message.ranks, message.nodes, message.nodes == 1 ? "node" : "nodes",
+                            message.nodes * base_->gpus_per_node));
     } else if (message.nodes > 1) {
       add_to_network(message, *op);
     } else if (const std::optional<CollectiveKind> kind = collective_of(*op)) {
@@ -440,6 +469,9 @@ class Reader {
   std::optional<std::string> chosen_;
   const Machine* base_;
   std::string recorded_on_;  // the machine of records; empty: there was none
+  std::int64_t messages_ = 0;
+  std::int64_t beyond_ = 0;  ///< Of these: faster than the base's links.
+  std::size_t first_beyond_ = 0;
   Observations seen_;
   fs::path path_;
   std::string name_;

@@ -12,6 +12,7 @@
 
 #include "model/config/catalogue.h"
 #include "model/config/command_line.h"
+#include "model/config/meant.h"
 #include "model/config_error.h"
 #include "sim/calibrate/calibrate.h"
 #include "sim/calibrate/observations.h"
@@ -35,19 +36,24 @@ struct CalibrateRequest {
 int run_calibrate(const CalibrateRequest& request) {
   const fs::path out = request.out.empty() ? request.name + ".yaml" : request.out;
   require_new_machine(request.name, out);
-  const Machine base = load_machine(request.base);
+  const std::string base_name = meant_name(Catalogue::hardware, request.base);
+  const Machine base = load_machine(base_name);
   const calibrate::Observations seen =
       calibrate::read_observations({request.files.begin(), request.files.end()}, request.machine, &base);
-  const calibrate::Calibration calibration = calibrate::calibrate(base, request.base, request.name, seen);
-  if (!calibration.node_yaml.empty()) {
-    const fs::path node = out.parent_path() / (calibration.node_name + ".yaml");
+  const calibrate::Calibration calibration =
+      calibrate::calibrate(base, from_anywhere(Catalogue::hardware, base_name), request.name, seen);
+  const fs::path node =
+      calibration.node_yaml.empty() ? fs::path() : out.parent_path() / (calibration.node_name + ".yaml");
+  if (!node.empty()) {
     require_new_machine(calibration.node_name, node);
     write_machine(node, base.node_name, calibration.node_yaml);
-    fmt::print("wrote {}\n", node.string());
   }
   try {
-    write_machine(out, request.base, calibration.yaml);
+    write_machine(out, base_name, calibration.yaml);
   } catch (const ConfigError& error) {
+    if (!node.empty()) {
+      fs::remove(node);  // It would be in the way of the next attempt.
+    }
     if (seen.faults.empty()) {
       throw;
     }
@@ -55,6 +61,9 @@ int run_calibrate(const CalibrateRequest& request) {
         fmt::format("{}\n{} (the first of {} faulty rows)", error.what(), seen.faults.front(), seen.faults.size()));
   }
   print_calibration(seen, calibration, out);
+  if (!node.empty()) {
+    fmt::print("wrote {}\n", node.string());
+  }
   for (const std::string& fault : seen.faults) {
     fmt::print(stderr, "{}\n", fault);
   }

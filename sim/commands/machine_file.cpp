@@ -30,6 +30,9 @@ void require_name(const std::string& name) {
 std::string summary_of(const calibrate::FittedPart& part) {
   std::string text = fmt::format("{}, from {}\n", part.name, part.source);
   for (const auto& [words, quality] : {std::pair("fitted", part.fitted), std::pair("held out", part.held_back)}) {
+    if (quality.rows == 0) {
+      continue;
+    }
     text += fmt::format("    {:<9} {:>6} rows, error {:5.1f} % median, {:5.1f} % p90, {:5.1f} % max\n", words,
                         quality.rows, 100.0 * quality.median, 100.0 * quality.p90, 100.0 * quality.max);
   }
@@ -53,6 +56,14 @@ std::string summary_of(const calibrate::FittedPart& part) {
     if (!part.left.empty()) {
       text += wrapped(fmt::format("as in the base: {}", fmt::join(part.left, ", ")), "    ", "      ");
     }
+  }
+  constexpr double far_off = 0.25;
+  if (part.fitted.rows > 0 && part.fitted.median > far_off) {
+    text +=
+        wrapped(fmt::format("warning: half of these rows are more than {:.0f}% off; the rows are of another machine "
+                            "than the base, or too few: measure more sizes, or name another --base",
+                            100.0 * far_off),
+                "    ", "      ");
   }
   add_names("the rows leave open", &FittedParameter::undecided);
   add_names("held to the nominal_rate of the link, which the rows would exceed", &FittedParameter::at_capacity);

@@ -59,7 +59,10 @@ TEST_F(CalibrateCommand, CollectivesThatTheBaseCannotHaveNameAnotherBase) {
   const Outcome outcome =
       run_program("commfuse-sim calibrate --base h100-pcie --name box --out " + out() + " " + write("c.csv", text));
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(outcome.err.rfind("what was fitted cannot be of h100-pcie", 0), 0U) << outcome.err;
+  EXPECT_EQ(
+      outcome.err.rfind("what was measured cannot be of h100-pcie: 27 of 57 messages are faster than its links; ", 0),
+      0U)
+      << outcome.err;
   EXPECT_NE(outcome.err.find("all_gather of 4194304 bytes on 8 GPUs ran at 113.9 GB/s, above 1.25 times the links of "
                              "h100-pcie, 63 GB/s; check its time, or name another --base"),
             std::string::npos)
@@ -142,6 +145,36 @@ TEST_F(CalibrateCommand, AClusterIsCalibratedFromTheLogsOfALauncher) {
       "--batch 2 --hardware " +
       out());
   EXPECT_EQ(run.code, 0) << run.err;
+}
+
+TEST_F(CalibrateCommand, AClusterThatExtendsAnotherIsABaseToo) {
+  const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
+  const Outcome outcome =
+      run_program("commfuse-sim calibrate --base dgx-b200-x4 --name box --out " + out() + " " + file);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Outcome shown = run_program("commfuse-sim run --ranks 32 --hardware " + out());
+  EXPECT_EQ(shown.code, 0) << shown.err;
+}
+
+TEST_F(CalibrateCommand, WhatWasFittedIsNearWhatWasMeasured) {
+  const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
+  const Outcome outcome =
+      run_program("commfuse-sim calibrate --base dgx-h100-x4 --name box --out " + out() + " " + file);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::size_t error = outcome.out.find(" rows, error ");
+  ASSERT_NE(error, std::string::npos) << outcome.out;
+  EXPECT_LT(std::stod(outcome.out.substr(error + 13)), 10.0) << outcome.out;  // in percent, the median
+  EXPECT_EQ(outcome.out.find("warning: "), std::string::npos) << outcome.out;
+}
+
+TEST_F(CalibrateCommand, ACalibratedMachineIsNotWrittenOver) {
+  const std::string file = write("four.txt", log_of("all_reduce", 32, 8, 60.0, 180.0));
+  const std::string gather = write("one.txt", log_of("all_gather", 8, 8, 30.0, 340.0));
+  const std::string line = "commfuse-sim calibrate --base dgx-h100-x4 --name box --out " + out() + " " + file;
+  ASSERT_EQ(run_program(line + " " + gather).code, 0);
+  const Outcome again = run_program(line);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_NE(again.err.find("is there already"), std::string::npos) << again.err;
 }
 
 TEST_F(CalibrateCommand, LogsOfTwoNodesAskForACluster) {

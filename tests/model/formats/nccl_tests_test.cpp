@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -162,7 +163,7 @@ TEST(NcclTests, other_texts_are_the_users_mistake) {
   EXPECT_EQ(why("  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n"),
             "out.txt: has no lines of ranks and devices; give the whole output");
   EXPECT_EQ(why(head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n", std::nullopt),
-            "out.txt: does not say which collective was timed; name it, as in all_gather");
+            "out.txt: does not say which collective was timed; call the file after it, as in all_gather.txt");
 }
 
 TEST(NcclTests, a_time_that_no_clock_measures_is_a_mistake_of_its_row) {
@@ -259,6 +260,57 @@ TEST(NcclTests, a_log_may_hold_several_programs) {
   EXPECT_EQ(runs[1].op, "reduce_scatter");
   EXPECT_EQ(runs[1].ranks, 16);
   EXPECT_EQ(runs[1].rows.size(), 2U);
+}
+
+/// Two processes that write at once, each behind its label.
+std::string woven(const std::string& first, const std::string& second) {
+  std::string text;
+  std::size_t a = 0;
+  std::size_t b = 0;
+  while (a < first.size() || b < second.size()) {
+    for (const auto& [from, at] : {std::pair<const std::string*, std::size_t*>{&first, &a}, {&second, &b}}) {
+      const std::size_t end = std::min(from->find('\n', *at), from->size() - 1) + 1;
+      text += from->substr(*at, end - *at);
+      *at = std::min(end, from->size());
+    }
+  }
+  return text;
+}
+
+TEST(NcclTests, lines_of_several_processes_are_told_apart_by_their_labels) {
+  const std::vector<NcclTestsRun> runs = read_nccl_tests(
+      woven(behind("0: ", program("all_gather", 8)), behind("1: ", program("reduce_scatter", 16))), "out.txt");
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].op, "all_gather");
+  EXPECT_EQ(runs[0].ranks, 8);
+  EXPECT_EQ(runs[0].rows.size(), 2U);
+  EXPECT_EQ(runs[1].op, "reduce_scatter");
+  EXPECT_EQ(runs[1].ranks, 16);
+  EXPECT_EQ(runs[1].rows.size(), 2U);
+}
+
+TEST(NcclTests, words_of_a_logger_before_a_line_are_passed_over) {
+  for (const char* const prefix : {"Nov 25 12:00:00 ", "INFO worker-3 | ", "(WorkerProc pid=12, ip=10.0.0.1) "}) {
+    const NcclTestsRun run = only_run(behind(prefix, program("all_gather", 8)), "out.txt");
+    EXPECT_EQ(run.op, "all_gather") << prefix;
+    EXPECT_EQ(run.ranks, 8) << prefix;
+    EXPECT_EQ(run.rows.size(), 2U) << prefix;
+  }
+}
+
+TEST(NcclTests, an_attempt_that_died_before_its_rows_adds_no_devices) {
+  const std::string died =
+      "# nThread 1 nGpus 1 minBytes 8 maxBytes 64 step: 2(factor)\n# Using devices\n" + device_lines(8);
+  const NcclTestsRun run = only_run(died + head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n",
+                                    "out.txt", "all_reduce");
+  EXPECT_EQ(run.ranks, 4);
+}
+
+TEST(NcclTests, several_runs_that_name_nothing_are_refused) {
+  const std::string one = head + "  64  2  float  sum  -1  17.1  0.0  0.0  0  16.9  0.0  0.0  0\n";
+  EXPECT_EQ(why(one + one),
+            "out.txt: has 2 runs that do not say which collective was timed; split it, a file a run, each called after "
+            "its collective, as in all_gather.txt");
 }
 
 TEST(NcclTests, old_versions_have_no_root_and_an_error_of_rounding) {
