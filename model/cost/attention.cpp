@@ -41,7 +41,11 @@ double tile_seconds(const Accelerator& accelerator, const AttentionSize& size, c
   const auto heads = static_cast<double>(size.batch * size.heads);
   const auto seq = static_cast<double>(size.seq);
   const bool is_cut = rows.window.keys > 0 && rows.window.keys < rows.keys;
-  const double edges = !size.causal ? 0.0 : is_cut && !rows.window.chunked ? 2.0 : 1.0;
+  // Queries beyond a window that slides have a second edge.
+  const double beyond = is_cut && !rows.window.chunked
+                            ? static_cast<double>(rows.keys - rows.window.keys) / static_cast<double>(rows.keys)
+                            : 0.0;
+  const double edges = size.causal ? 1.0 + beyond : 0.0;
   const double masked = 0.5 * parameters.masked_width.value * edges * static_cast<double>(rows.queries);
   const double score = seconds_a_score(accelerator, size);
   const double all = heads * (seq * seq * rows.share + masked) * score / sms;

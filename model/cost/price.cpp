@@ -66,7 +66,7 @@ class Pricer {
     QueryRows rows{.queries = sizes_.elements(shape.queries) / size.batch,
                    .keys = sizes_.elements({shape.keys.dimension, last}) / size.batch,
                    .share = seen / all};
-    if (window_.keys > 0 && shape.causal) {
+    if (window_.keys > 0 && shape.causal && kernel_ == AttentionKernel::fused) {  // others make all scores
       see_window(rows, shape, size, queries, first);
     }
     const Duration once = attention_time(machine_.accelerator, kernel_, size, rows, sms);

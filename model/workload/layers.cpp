@@ -10,6 +10,7 @@ namespace commfuse {
 
 Transformer shape_of(const Transformer& model, const LayerKind& kind) {
   Transformer shape = model;
+  shape.kinds = {};
   shape.ffn = kind.ffn > 0 ? kind.ffn : model.ffn;
   shape.kv_heads = kind.kv_heads > 0 ? kind.kv_heads : model.kv_heads;
   return shape;

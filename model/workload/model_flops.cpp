@@ -18,10 +18,10 @@ std::int64_t attention_weights(const Transformer& model) {
   const std::int64_t queries = model.heads * (model.head_dim + latent.position_dim);
   const std::int64_t query =
       latent.query_rank > 0 ? latent.query_rank * (model.hidden + queries) : model.hidden * queries;
-  const std::int64_t chosen =
-      latent.indexer ? std::max(latent.query_rank, std::int64_t{1}) * latent.indexer->heads * latent.indexer->head_dim +
-                           model.hidden * (latent.indexer->head_dim + latent.indexer->heads)
-                     : 0;
+  const std::int64_t chosen = latent.indexer ? (latent.query_rank > 0 ? latent.query_rank : model.hidden) *
+                                                       latent.indexer->heads * latent.indexer->head_dim +
+                                                   model.hidden * (latent.indexer->head_dim + latent.indexer->heads)
+                                             : 0;
   return query + chosen + model.hidden * (latent.key_value_rank + latent.position_dim) +
          latent.key_value_rank * model.heads * (model.head_dim + latent.value_dim) +
          model.heads * latent.value_dim * model.hidden;

@@ -7,6 +7,7 @@
 
 #include "model/check.h"
 #include "model/config_error.h"
+#include "model/workload/layers.h"
 
 namespace commfuse {
 
@@ -76,15 +77,41 @@ void require_experts(const Transformer& model, const TrainingPlan& plan) {
   }
 }
 
+/// Of every MLP in some layer.
+void require_columns(const Transformer& model, const Named& tensor) {
+  const auto require_shared = [&](std::string_view what, std::int64_t columns) {
+    require_multiple({what, columns}, tensor, "choose tensor ranks that divide it");
+  };
+  if (model.experts) {
+    require_shared("the number of ffn columns", model.experts->ffn);
+    require_shared("the number of ffn columns of shared experts", model.experts->shared_ffn);
+  }
+  if (!model.experts || layer_counts(model).dense > 0) {
+    require_shared("the number of ffn columns", model.ffn);
+  }
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.ffn > 0) {
+      require_shared("the number of ffn columns of some layers", kind.ffn);
+    }
+  }
+}
+
 /// Heads are shared by tensor ranks and, while they attend, by Ulysses ranks; those of a state space by all ranks that
 /// share a sequence.
 void require_heads(const Transformer& model, const TrainingPlan& plan) {
   constexpr std::string_view fewer = "choose tensor ranks that divide it";
   const Named tensor{"tensor parallelism", plan.tensor};
   const Named both{"tensor parallelism x ulysses", plan.tensor * plan.ulysses};
-  for (const Named& heads : {Named{"the number of heads", model.heads}, {"the number of kv heads", model.kv_heads}}) {
+  const auto require_shared = [&](const Named& heads) {
     require_multiple(heads, tensor, fewer);
     require_multiple(heads, both, "choose fewer ulysses ranks, or context ranks instead");
+  };
+  require_shared({"the number of heads", model.heads});
+  require_shared({"the number of kv heads", model.kv_heads});
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.kv_heads > 0) {
+      require_shared({"the number of kv heads of some layers", kind.kv_heads});
+    }
   }
   if (model.state_space) {
     const Named groups{"the number of state-space groups", model.state_space->groups};
@@ -187,9 +214,8 @@ std::optional<Optimizer> optimizer_named(std::string_view name) {
 
 void require_possible(const Transformer& model, const TrainingPlan& plan) {
   const Named tensor{"tensor parallelism", plan.tensor};
-  constexpr std::string_view fewer = "choose tensor ranks that divide it";
   require_heads(model, plan);
-  require_multiple({"the number of ffn columns", model.experts ? model.experts->ffn : model.ffn}, tensor, fewer);
+  require_columns(model, tensor);
   if (model.vocab < plan.tensor) {
     throw ConfigError(fmt::format("a vocabulary of {} is less than tensor parallelism {}; choose fewer tensor ranks",
                                   model.vocab, plan.tensor));

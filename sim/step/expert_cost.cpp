@@ -2,6 +2,7 @@
 // A mixture of experts in a layer: router, dispatch, grouped products, combine, and the experts that all tokens take.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "model/cost/memory_bound.h"
 #include "model/math/functions.h"
@@ -45,7 +46,7 @@ std::int64_t LayerCost::routed_width() const {
 /// scattered, as tokens, or behind a dispatch as many times as a token has experts (Megatron-LM,
 /// transformer/moe/token_dispatcher.py, by gathering and by all-to-all); without it outputs are summed once, together
 /// with those of the shared experts. Tokens are taken to spread evenly over the experts.
-void LayerCost::routed_experts(Stream& stream, Direction direction) const {
+void LayerCost::routed_experts(Stream& stream, Direction direction) {
   const Experts& experts = *model_.experts;
   const bool dispatches = plan_.expert > 1;
   const std::int64_t met = tokens_ * experts.active;
@@ -59,7 +60,10 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) const {
       collective(stream, group_at(plan_.tensor, plan_.expert).all_to_all(Bytes{width * permuted * routed}));
     }
   };
-  product(stream, own_tokens_, experts.count, model_.hidden);
+  router(stream);
+  if (direction == Direction::forward) {
+    read_weights(&WeightFormat::experts);
+  }
   moved(stream, 2 * own_tokens_ * experts.count);
   if (experts.latent > 0) {
     latent_product(stream, routed, model_.hidden, direction);
@@ -80,6 +84,15 @@ void LayerCost::routed_experts(Stream& stream, Direction direction) const {
   if (experts.latent > 0) {
     latent_product(stream, model_.hidden, routed, direction);
   }
+}
+
+/// Its weights are never kept narrow.
+void LayerCost::router(Stream& stream) {
+  const double bits = std::exchange(weight_bits_, 0.0);
+  const DType products = std::exchange(products_, point_.serves && model_.weights ? wide() : plan_.dtype);
+  product(stream, own_tokens_, model_.experts->count, model_.hidden);
+  weight_bits_ = bits;
+  products_ = products;
 }
 
 /// Every tensor rank makes its own tokens narrow, or wide again.
@@ -111,9 +124,6 @@ void LayerCost::shared_experts(Stream& stream, Direction direction) {
 }
 
 void LayerCost::experts(Stream& stream, Direction direction) {
-  if (direction == Direction::forward) {
-    read_weights(&WeightFormat::experts);
-  }
   routed_experts(stream, direction);
   if (direction == Direction::forward) {
     read_weights(&WeightFormat::mlp);

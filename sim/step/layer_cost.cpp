@@ -45,6 +45,7 @@ LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
       machine_(*point.machine),
       plan_(point.plan),
       sites_(sites),
+      products_(point.plan.dtype),
       tokens_(plan_.tokens_per_pass()),
       own_tokens_(plan_.sequence_parallel ? tokens_ / plan_.tensor : tokens_) {
   if (model_.state_space) {
@@ -100,7 +101,7 @@ std::int64_t LayerCost::qkv_columns() const { return shape_->qkv_columns() / pla
 std::int64_t LayerCost::attended_columns() const { return model_.attended_columns() / plan_.tensor; }
 
 Duration LayerCost::product_time(std::int64_t m, std::int64_t n, std::int64_t k, bool into_gradient, int ctas) const {
-  GemmSize size{.m = m, .n = n, .k = k, .dtype = plan_.dtype};
+  GemmSize size{.m = m, .n = n, .k = k, .dtype = products_};
   size.run = hot;
   size.weight_bits = weight_bits_;
   if (into_gradient && plan_.gradient_dtype == DType::fp32 && point_.framework.fuses_accumulation) {
@@ -203,7 +204,9 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
   if (kind.state_space) {
     const StateSpace& space = *model.state_space;
     const std::int64_t values = space.inner * space.state + (space.convolution - 1) * space.convolved();
-    cache += Bytes{plan.micro_batch * values / plan.tensor * a_value};
+    // Delta networks keep their states in 32 bits (huggingface/transformers, modeling_qwen3_next.py).
+    const std::int64_t width = space.recurrence == Recurrence::gated_delta ? 4 : 2;
+    cache += Bytes{plan.micro_batch * values / plan.tensor * width};
   }
   return cache;
 }
@@ -214,6 +217,14 @@ void LayerCost::decode_core(Stream& stream) const {
     return;
   }
   attention(stream, decode_attention_time(machine_.accelerator, decode_attention_size(point_, kind_)));
+}
+
+DType LayerCost::wide() const { return plan_.dtype == DType::fp8 ? DType::bf16 : plan_.dtype; }
+
+/// Chosen keys are walked like those of a block.
+AttentionWindow LayerCost::walked() const {
+  const bool chooses = model_.latent && model_.latent->indexer && kind_.window == 0;
+  return chooses ? AttentionWindow{.keys = model_.latent->indexer->keys, .chunked = true} : window_of(kind_);
 }
 
 void LayerCost::attention_core(Stream& stream, Direction direction) const {
@@ -234,7 +245,7 @@ void LayerCost::attention_core(Stream& stream, Direction direction) const {
     const auto ranks = static_cast<double>(plan_.context);
     const double share = mean_keys(model_, kind_, plan_.seq) / static_cast<double>(plan_.seq);
     const QueryRows rows{
-        .queries = plan_.seq / plan_.context, .keys = plan_.seq, .share = share / ranks, .window = window_of(kind_)};
+        .queries = plan_.seq / plan_.context, .keys = plan_.seq, .share = share / ranks, .window = walked()};
     const Duration time = attention_time(machine_.accelerator, size, rows, sms);
     attention(stream, forward ? time : times(fused_backward, time));
     return;
@@ -265,7 +276,7 @@ void LayerCost::unfused_core(Stream& stream, const AttentionSize& size, Directio
 bool LayerCost::plays_ulysses() const {
   const std::vector<SiteKind> kinds = kinds_of(Scope::ulysses);
   return plan_.ulysses > 1 && plan_.tensor == 1 && plan_.context == 1 && plan_.fused_attention && !model_.latent &&
-         !model_.gated_attention &&
+         !model_.gated_attention && model_.value_dim() == model_.head_dim &&
          std::any_of(point_.strategies.begin(), point_.strategies.end(),
                      [&](const Strategy* one) { return applies(*one, kinds); });
 }
@@ -358,6 +369,9 @@ void LayerCost::mlp_backward(Stream& stream, MlpKind kind) {
 }
 
 void LayerCost::read_weights(double WeightFormat::*share) {
+  constexpr double most = 0.5;  // of a part kept narrow
+  const bool is_wide = point_.serves && model_.weights && (*model_.weights).*share < most;
+  products_ = is_wide ? wide() : plan_.dtype;
   weight_bits_ = point_.serves && model_.weights ? model_.weights->bits_of((*model_.weights).*share) : 0.0;
 }
 
@@ -385,6 +399,7 @@ Stream LayerCost::forward(const LayerKind& kind) {
     mlp_forward(stream, kind.mlp);
   }
   weight_bits_ = 0.0;
+  products_ = plan_.dtype;
   return stream;
 }
 

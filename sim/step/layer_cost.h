@@ -105,6 +105,8 @@ class LayerCost {
   void latent_forward(Stream& stream) const;
   void latent_backward(Stream& stream) const;
   [[nodiscard]] std::int64_t score_dim() const;
+  [[nodiscard]] AttentionWindow walked() const;
+  [[nodiscard]] DType wide() const;
   void attention_core(Stream& stream, Direction direction) const;
   void decode_core(Stream& stream) const;
   void latent_decode(Stream& stream) const;
@@ -113,7 +115,8 @@ class LayerCost {
   void mlp_forward(Stream& stream, MlpKind kind);
   void mlp_backward(Stream& stream, MlpKind kind);
   void experts(Stream& stream, Direction direction);
-  void routed_experts(Stream& stream, Direction direction) const;
+  void routed_experts(Stream& stream, Direction direction);
+  void router(Stream& stream);
   void latent_product(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
   void shared_experts(Stream& stream, Direction direction);
   void grouped(Stream& stream, std::int64_t n, std::int64_t k, Direction direction) const;
@@ -179,6 +182,7 @@ class LayerCost {
   const Machine& machine_;
   const TrainingPlan& plan_;
   SiteTimes& sites_;
+  DType products_;                       ///< Of the products that come.
   Stream* weights_ = nullptr;            ///< While a backward pass is split: where the gradients of weights go.
   std::int64_t tokens_;                  ///< Of a pass on this rank, where tensor ranks do not share them.
   std::int64_t own_tokens_;              ///< Of norms and residuals.

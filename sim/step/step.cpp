@@ -217,7 +217,8 @@ class Step {
   /// two.
   [[nodiscard]] Duration exposed_at_the_ends() {
     const Held held = a_layer();
-    const LayerPasses& first = passes(runs_.front().front().kind);
+    const auto piece = std::find_if(runs_.begin(), runs_.end(), [](const auto& runs) { return !runs.empty(); });
+    const LayerPasses& first = passes(piece->front().kind);
     return std::min(all_gather(held), first.forward_alone) + std::min(reduce_scatter(held), first.gradients_alone);
   }
 
@@ -449,7 +450,11 @@ Duration forward_pass(const StepPoint& point, SiteTimes& sites) {
   }
   const Accelerator& accelerator = point.machine->accelerator;
   const GemmSize logits{
-      .m = plan.micro_batch, .n = point.model->vocab / plan.tensor, .k = point.model->hidden, .dtype = plan.dtype};
+      .m = plan.micro_batch,
+      .n = point.model->vocab / plan.tensor,
+      .k = point.model->hidden,
+      // A checkpoint with narrow weights keeps those of the logits wide.
+      .dtype = point.serves && point.model->weights && plan.dtype == DType::fp8 ? DType::bf16 : plan.dtype};
   pass.add(point.framework.issue.value,
            estimate_gemm(accelerator, logits, accelerator.sms).time + accelerator.stream_gap.value);
   return pass.after({}, Duration::zero()).device;

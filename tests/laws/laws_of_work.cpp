@@ -52,7 +52,18 @@ std::optional<Setting> doubled(const Setting& setting, std::string_view key) {
   return setting.with(key, 2 * setting.count(key));
 }
 
-std::optional<Setting> fewer_tokens(const Setting& setting, Draws&) { return halved(setting, "seq"); }
+/// A token at the beginning of a block of keys sees few of them, however many came before (Llama 4).
+bool decodes_in_blocks(const Setting& setting) {
+  if (setting.text("scope") != "decode") {
+    return false;
+  }
+  const Transformer model = load_model(setting.text("model"));
+  return std::any_of(model.kinds.begin(), model.kinds.end(), [](const LayerKind& kind) { return kind.chunked; });
+}
+
+std::optional<Setting> fewer_tokens(const Setting& setting, Draws&) {
+  return decodes_in_blocks(setting) ? std::nullopt : halved(setting, "seq");
+}
 std::optional<Setting> smaller_batch(const Setting& setting, Draws&) { return halved(setting, "batch"); }
 
 std::optional<Setting> fewer_tokens_of_a_layer(const Setting& setting, Draws&) {

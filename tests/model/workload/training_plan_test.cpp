@@ -41,6 +41,26 @@ TEST(TrainingPlan, of_llama_405b_gives_the_first_and_the_last_stage_one_layer_le
   EXPECT_EQ(layers.back(), 7);
 }
 
+TEST(TrainingPlan, every_kind_of_layer_has_to_split) {
+  Transformer model = llama_405b;
+  model.kinds.assign(126, dense_layer);
+  EXPECT_EQ(refusal({.tensor = 8}, model), "accepted");
+  model.kinds[3].kv_heads = 4;
+  EXPECT_EQ(refusal({.tensor = 8}, model),
+            "the number of kv heads of some layers 4 is not a multiple of tensor parallelism 8; choose tensor ranks "
+            "that divide it");
+  model.kinds[3] = dense_layer;
+  model.kinds[3].ffn = 1001;
+  EXPECT_EQ(refusal({.tensor = 8}, model),
+            "the number of ffn columns of some layers 1001 is not a multiple of tensor parallelism 8; choose tensor "
+            "ranks that divide it");
+  model.kinds.clear();
+  model.experts = Experts{.count = 8, .active = 2, .ffn = 4096, .shared_ffn = 1002};
+  EXPECT_EQ(refusal({.tensor = 8}, model),
+            "the number of ffn columns of shared experts 1002 is not a multiple of tensor parallelism 8; choose tensor "
+            "ranks that divide it");
+}
+
 TEST(TrainingPlan, names_the_two_settings_that_clash) {
   EXPECT_EQ(refusal({.tensor = 16}),
             "the number of kv heads 8 is not a multiple of tensor parallelism 16; choose tensor ranks that divide it");

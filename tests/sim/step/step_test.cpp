@@ -109,6 +109,15 @@ TEST_F(StepTest, zero_bubble_does_the_same_work_with_less_waiting) {
   EXPECT_EQ(split_work, usual_work);
 }
 
+TEST_F(StepTest, the_first_and_the_last_stage_may_have_no_layer) {
+  Transformer six = small;
+  six.layers = 6;
+  const TrainingPlan plan{.pipeline = 8, .data = 2, .zero = Zero::weights, .global_batch = 16};
+  const StepPrediction step = predict(six, plan);
+  EXPECT_EQ(step.time, step.parts.compute + step.parts.waiting + step.parts.gradients + step.parts.optimizer);
+  EXPECT_GT(step.mfu, 0.0);
+}
+
 TEST_F(StepTest, zero_bubble_needs_the_memory_of_the_first_stage_on_all) {
   TrainingPlan plan{.pipeline = 4, .global_batch = 8};
   const Bytes first = step_memory(small, plan, 0).activations;
