@@ -37,10 +37,10 @@ class Reader {
     model.name = name();
     model.layers = file_.count({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, layer_range);
     model.hidden = file_.count({"hidden_size", "n_embd", "d_model", "n_embed"}, model_size_range);
-    model.heads = file_.count({"num_attention_heads", "n_head", "n_heads"}, head_range);
+    model.heads = count_or({"num_attention_heads", "n_head", "n_heads"}, head_range, family_.heads);
     model.kv_heads = kv_heads(model.heads);
     model.head_dim = head_dim(model);
-    model.vocab = file_.count({"vocab_size", "padded_vocab_size"}, vocab_range);
+    model.vocab = count_or({"vocab_size", "padded_vocab_size"}, vocab_range, family_.vocab);
     if (!file_.has("kv_lora_rank")) {  // else it is of the latent attention
       model.value_head_dim = file_.optional_count({"v_head_dim"}, head_range).value_or(0);
     }
@@ -94,9 +94,19 @@ class Reader {
       constexpr std::string_view end = "_config";  // as collections of such files call them
       return stem.ends_with(end) && stem.size() > end.size() ? stem.substr(0, stem.size() - end.size()) : stem;
     }
-    const std::string folder = path.parent_path().filename().string();
+    std::string folder = path.parent_path().filename().string();
+    // The Hugging Face cache: models--organisation--name/snapshots/revision/config.json.
+    const std::filesystem::path snapshots = path.parent_path().parent_path();
+    const std::string repository = snapshots.parent_path().filename().string();
+    if (snapshots.filename() == "snapshots" && repository.starts_with("models--")) {
+      folder = repository.substr(repository.rfind("--") + 2);
+    }
     const bool says_nothing = folder.empty() || folder == "." || folder == "..";
     return !says_nothing ? folder : type_.empty() || has_control_character(type_) ? "model" : type_;
+  }
+
+  std::int64_t count_or(HfKeys keys, Range<std::int64_t> range, std::int64_t fallback) {
+    return fallback > 0 ? file_.optional_count(keys, range).value_or(fallback) : file_.count(keys, range);
   }
 
   std::int64_t kv_heads(std::int64_t heads) {
@@ -113,7 +123,7 @@ class Reader {
                                 .optional_count({"num_key_value_heads", "num_kv_heads", "n_head_kv",
                                                  "multi_query_group_num", "num_query_groups"},
                                                 head_range)
-                                .value_or(heads);
+                                .value_or(family_.kv_heads > 0 ? family_.kv_heads : heads);
     if (file_.is_right() && heads % kv != 0) {
       file_.mistake(
           fmt::format("{} heads cannot share {} key-value heads evenly; correct num_key_value_heads", heads, kv));
@@ -125,6 +135,9 @@ class Reader {
     if (const std::optional<std::int64_t> given = file_.optional_count(
             {"qk_nope_head_dim", "head_dim", "attention_head_dim", "kv_channels", "head_size"}, head_range)) {
       return *given;
+    }
+    if (family_.head_dim > 0) {
+      return family_.head_dim;
     }
     if (file_.is_right() && model.hidden % model.heads != 0) {
       file_.mistake(

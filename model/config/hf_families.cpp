@@ -20,6 +20,18 @@ constexpr HfFamily with_four_hidden(HfFamily family) {
   return family;
 }
 
+constexpr HfFamily gemma3(std::string_view model_type) {
+  return {.model_type = model_type,
+          .tied = true,
+          .qk_norm = head,
+          .windows = HfWindows::but_every,
+          .full_every = 6,
+          .heads = 8,
+          .kv_heads = 4,
+          .head_dim = 256,
+          .vocab = 262'208};
+}
+
 // Source: configuration_*.py and modeling_*.py of huggingface/transformers, and the code that stands beside the weights
 // of those that are not in it.
 constexpr std::array families{
@@ -32,24 +44,24 @@ constexpr std::array families{
     HfFamily{.model_type = "qwen2_vl_text", .qkv_biases = true},
     HfFamily{.model_type = "qwen2_5_vl", .qkv_biases = true},
     HfFamily{.model_type = "qwen2_5_vl_text", .qkv_biases = true},
-    HfFamily{.model_type = "qwen3", .qk_norm = head},
+    HfFamily{.model_type = "qwen3", .qk_norm = head, .head_dim = 128},
     HfFamily{.model_type = "qwen3_vl_text", .qk_norm = head},
     HfFamily{.model_type = "qwen3_moe", .qk_norm = head},
     HfFamily{.model_type = "qwen3_vl_moe_text", .qk_norm = head},
     HfFamily{.model_type = "qwen3_omni_moe_text", .qk_norm = head},
     HfFamily{.model_type = "qwen2_moe", .qkv_biases = true, .shared_gate = true},
-    HfFamily{.model_type = "qwen3_next", .qk_norm = head, .gated_attention = true, .shared_gate = true},
+    HfFamily{
+        .model_type = "qwen3_next", .qk_norm = head, .gated_attention = true, .shared_gate = true, .head_dim = 256},
     HfFamily{.model_type = "qwen3_5_text", .qk_norm = head, .gated_attention = true},
     HfFamily{.model_type = "qwen3_5", .qk_norm = head, .gated_attention = true},
     HfFamily{.model_type = "qwen3_5_moe_text", .qk_norm = head, .gated_attention = true, .shared_gate = true},
     HfFamily{.model_type = "qwen3_5_moe", .qk_norm = head, .gated_attention = true, .shared_gate = true},
     HfFamily{"mimo"},
     HfFamily{.model_type = "mimo_v2_flash", .router_bias = true},
-    HfFamily{.model_type = "gemma", .tied = true},
-    HfFamily{.model_type = "gemma2", .tied = true, .windows = HfWindows::alternate},
-    HfFamily{.model_type = "gemma3", .tied = true, .qk_norm = head, .windows = HfWindows::but_every, .full_every = 6},
-    HfFamily{
-        .model_type = "gemma3_text", .tied = true, .qk_norm = head, .windows = HfWindows::but_every, .full_every = 6},
+    HfFamily{.model_type = "gemma", .tied = true, .head_dim = 256},
+    HfFamily{.model_type = "gemma2", .tied = true, .windows = HfWindows::alternate, .head_dim = 256},
+    gemma3("gemma3"),
+    gemma3("gemma3_text"),
     HfFamily{
         .model_type = "gemma4_text", .tied = true, .qk_norm = head, .windows = HfWindows::but_every, .full_every = 6},
     HfFamily{"phi3"},

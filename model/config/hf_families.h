@@ -35,6 +35,11 @@ struct HfFamily {
   bool implied_shared_expert = false;  ///< As wide as a routed one.
   HfWindows windows = HfWindows::all;
   std::int64_t full_every = 0;  ///< Of HfWindows::but_every.
+  /// What huggingface/transformers has where a file says nothing; 0: the file has to, or a head is hidden over heads.
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t vocab = 0;
 };
 
 /// Nothing for a type that is not known.

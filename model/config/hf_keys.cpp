@@ -65,12 +65,12 @@ constexpr std::array irrelevant{
                "mamba_ssm_cache_dtype mamba_ssm_dtype mlp_hidden_act mlp_multipliers moe_renormalize "
                "moe_router_activation_func moe_router_num_groups moe_router_score_function "
                "moe_router_topk_scaling_factor moe_router_use_sigmoid n_group norm_eps norm_epsilon norm_topk_prob "
-               "norm_type normalization_type num_expert_group output_gate_type parallel_attn post_layer_norm "
+               "norm_type normalization_type num_expert_group output_gate_type post_layer_norm "
                "query_pre_attn_scalar residual_in_fp32 residual_multiplier residual_scale rms_norm_eps rmsnorm "
                "route_scale routed_scaling_factor router_scaling_factor scale_attn_weights scale_depth scale_emb "
                "scale_width score_func score_function scoring_func ssm_in_multiplier ssm_multipliers "
                "ssm_out_multiplier swiglu_limit time_step_rank topk_group topk_method use_conv_bias use_grouped_topk "
-               "use_moe_bias_scale use_parallel_residual "}};
+               "use_moe_bias_scale "}};
 
 /// Families of keys: ids of tokens, what belongs to eyes and ears, and a library's own.
 constexpr std::array<std::string_view, 5> token_ends{"_token_id", "_token_index", "_token_ids", "_token", "_tokens"};

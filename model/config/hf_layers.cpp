@@ -42,6 +42,9 @@ class Layers {
       read_widths();
     }
     read_windows();
+    if (std::none_of(kinds_.begin(), kinds_.end(), [](const LayerKind& kind) { return kind.state_space; })) {
+      model_.state_space.reset();
+    }
     if (file_.is_right()) {
       put_kinds(std::move(kinds_), model_);
     }
@@ -318,10 +321,10 @@ class Layers {
             .value_or(0);
     const std::int64_t last = file_.optional_count({"moe_layer_end_index"}, {-1, layer_range.most}).value_or(-1);
     const std::int64_t every =
-        frequencies ? 1
-                    : file_.optional_count({"moe_layer_freq", "moe_layer_interval"}, {1, layer_range.most}).value_or(1);
+        frequencies ? 1 : file_.optional_count({"moe_layer_freq"}, {1, layer_range.most}).value_or(1);
     const std::int64_t step =
-        file_.optional_count({"decoder_sparse_step", "interleave_moe_layer_step"}, layer_range).value_or(1);
+        file_.optional_count({"decoder_sparse_step", "interleave_moe_layer_step", "moe_layer_interval"}, layer_range)
+            .value_or(1);
     if (!model_.experts) {
       return;
     }
@@ -384,17 +387,22 @@ class Layers {
     return false;
   }
 
+  /// Of so many layers the last sees all keys; EXAONE 4 writes them as letters: "LLLG".
+  std::int64_t full_every() {
+    const HfKeys keys{"sliding_window_pattern", "no_rope_layer_interval", "_sliding_window_pattern"};
+    if (const auto field = file_.first_of(keys); field && field->value->is_string()) {
+      return std::max<std::int64_t>(1, static_cast<std::int64_t>(field->value->get<std::string>().size()));
+    }
+    return file_.optional_count(keys, layer_range).value_or(std::max<std::int64_t>(1, family_.full_every));
+  }
+
   void read_windows() {
     const Range<std::int64_t> range{0, std::int64_t{1} << 40};
     const auto chunk = file_.optional_count({"attention_chunk_size"}, range);
     const auto sliding = file_.optional_count({"sliding_window", "sliding_window_size", "window_size"}, range);
     const bool is_off = !file_.optional_flag({"use_sliding_window"}).value_or(true);
     const std::int64_t above = file_.optional_count({"max_window_layers"}, {0, layer_range.most}).value_or(0);
-    const std::int64_t every =
-        file_
-            .optional_count({"sliding_window_pattern", "no_rope_layer_interval", "_sliding_window_pattern"},
-                            layer_range)
-            .value_or(std::max<std::int64_t>(1, family_.full_every));
+    const std::int64_t every = full_every();
     const auto without_rope = file_.optional_counts({"no_rope_layers"}, {0, 1});  // Llama 4: 0 sees all
     const std::int64_t width = chunk && !sliding ? *chunk : sliding.value_or(0);
     if (width == 0 || is_off || !file_.is_right()) {

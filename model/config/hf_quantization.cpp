@@ -16,6 +16,7 @@
 
 #include "model/config_error.h"
 #include "model/text/suggest.h"
+#include "model/workload/layers.h"
 
 namespace commfuse {
 
@@ -168,8 +169,11 @@ Part part_of(std::string_view module) {
   const auto has = [&](std::string_view word) { return module.find(word) != std::string_view::npos; };
   if (has("norm") || has("gate.") || module.ends_with("gate") || has("router") || has("lm_head") || has("embed") ||
       has("vision") || has("visual") || has("bias") || has("indexer") || has("conv1d") || has("mtp") ||
-      has("projector") || has("weights_proj")) {
+      has("projector") || has("weights_proj") || has("eh_proj") || has("in_proj_a") || has("in_proj_b")) {
     return Part::other;
+  }
+  if ((has("experts") || has("block_sparse_moe")) && !has("shared_expert")) {
+    return Part::experts;
   }
   if (has("self_attn") || has("attention") || has("linear_attn") || has("mixer") || has("mamba") || has("q_proj") ||
       has("k_proj") || has("v_proj") || has("o_proj")) {
@@ -178,14 +182,24 @@ Part part_of(std::string_view module) {
   if (has("shared_expert") || has("mlp\\.") || has("up_proj") || has("gate_up") || has("down_proj")) {
     return Part::mlp;
   }
-  if (has("experts") || has("block_sparse_moe")) {
-    return Part::experts;
-  }
   return has("mlp") || has("feed_forward") ? Part::mlp : has("layers.") ? Part::all : Part::other;
 }
 
-/// The share of layers whose part keeps 16 bits.
-void leave_out(const std::vector<std::string>& modules, std::int64_t layers, WeightFormat& format) {
+/// In how many layers there is such a part.
+std::int64_t layers_with(Part part, const Transformer& model) {
+  const LayerCounts counts = layer_counts(model);
+  switch (part) {
+    case Part::attention: return counts.attention + counts.state_space;
+    case Part::mlp: return counts.dense + (model.experts && model.experts->shared_ffn > 0 ? counts.mixture : 0);
+    case Part::experts: return counts.mixture;
+    case Part::all:
+    case Part::other: break;
+  }
+  return model.layers;
+}
+
+/// The share of the layers that have a part whose part keeps 16 bits.
+void leave_out(const std::vector<std::string>& modules, const Transformer& model, WeightFormat& format) {
   std::array<std::set<int>, 3> kept;
   std::array<bool, 3> whole{};
   const auto keep = [&](Part part, int layer) {
@@ -195,9 +209,15 @@ void leave_out(const std::vector<std::string>& modules, std::int64_t layers, Wei
       kept[place].insert(layer);
     }
   };
-  for (const std::string& module : modules) {
+  for (std::string module : modules) {
+    if (module.ends_with('$')) {
+      module.pop_back();  // a regular expression
+    }
     const Part part = part_of(module);
     const int layer = layer_of(module);
+    if (layer >= model.layers) {
+      continue;  // of the draft model behind the last
+    }
     if (part == Part::all && layer >= 0) {
       keep(Part::attention, layer);
       keep(Part::mlp, layer);
@@ -208,8 +228,8 @@ void leave_out(const std::vector<std::string>& modules, std::int64_t layers, Wei
   }
   const auto share = [&](Part part) {
     const auto place = static_cast<std::size_t>(part);
-    const double left =
-        static_cast<double>(kept[place].size()) / static_cast<double>(std::max<std::int64_t>(1, layers));
+    const double left = static_cast<double>(kept[place].size()) /
+                        static_cast<double>(std::max<std::int64_t>(1, layers_with(part, model)));
     return whole[place] ? 0.0 : std::max(0.0, 1.0 - left);
   };
   format.attention = share(Part::attention);
@@ -253,7 +273,7 @@ std::optional<WeightFormat> read_hf_quantization(HfFile& file, const Transformer
                           in_quotes(text_of(*quantization, "quant_method") + text_of(*quantization, "quant_algo"))));
     return std::nullopt;
   }
-  leave_out(kept_modules(*quantization), model.layers, *format);
+  leave_out(kept_modules(*quantization), model, *format);
   format->narrow_cache = has_narrow_cache(*quantization);
   return format;
 }

@@ -64,6 +64,7 @@ TEST(Models, AreFoundInTheHuggingFaceCache) {
     "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 1024})";
   const std::string cache = "env HF_HOME=" + home.string() + " ";
   const Outcome outcome = run_program(cache + "commfuse-sim run --model me/mine --ranks 2");
+  EXPECT_EQ(outcome.out.rfind("mine mlp on h100-sxm", 0), 0U) << outcome.out;
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(run_program("commfuse-sim run --ranks 2 --model " + snapshot.string()).code, 0);
   EXPECT_EQ(run_program(cache + "commfuse-sim run --model me/other").code, 2);

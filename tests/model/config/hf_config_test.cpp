@@ -277,6 +277,9 @@ TEST_F(HfConfigTest, windows_are_of_the_layers_that_have_them) {
   const std::vector<std::int64_t> gemma3 =
       windows_of(read(small("gemma3_text", R"("sliding_window": 512, "sliding_window_pattern": 4)")).model);
   EXPECT_EQ((std::vector(gemma3.begin(), gemma3.begin() + 5)), (std::vector<std::int64_t>{512, 512, 512, 0, 512}));
+  const std::vector<std::int64_t> exaone =
+      windows_of(read(small("exaone4", R"("sliding_window": 512, "sliding_window_pattern": "LLG")")).model);
+  EXPECT_EQ((std::vector(exaone.begin(), exaone.begin() + 5)), (std::vector<std::int64_t>{512, 512, 0, 512, 512}));
   const Transformer chunked = read(small("llama4_text", R"("attention_chunk_size": 8192)")).model;
   EXPECT_TRUE(chunked.kinds[0].chunked);
   EXPECT_EQ(windows_of(chunked)[2], 8192);
@@ -383,6 +386,41 @@ TEST_F(HfConfigTest, an_indexer_and_values_wider_than_keys_are_read) {
   EXPECT_EQ(model.latent->indexer->keys, 2048);
 }
 
+TEST_F(HfConfigTest, parts_that_stay_wide_are_shares_of_the_layers_that_have_them) {
+  const auto weights = [&](const std::string& modules) {
+    return *read(small("qwen3_moe", R"("num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 768,
+      "decoder_sparse_step": 2, "quantization_config": {"quant_method": "fp8", "modules_to_not_convert": [)" +
+                                        modules + "]}"))
+                .model.weights;
+  };
+  const WeightFormat none = weights("\"lm_head\", \"re:.*mlp.gate$\", \"model.layers.1.linear_attn.in_proj_ba\"");
+  EXPECT_EQ(none.attention, 1.0);
+  EXPECT_EQ(none.mlp, 1.0);
+  EXPECT_EQ(none.experts, 1.0);
+  const WeightFormat one = weights(
+      "\"model.layers.1.mixer.experts\", \"model.layers.28.mlp.experts\", \"model.layers.0.mlp.up_proj\", "
+      "\"model.layers.3.self_attn.q_proj\", \"model.layers.28.self_attn.q_proj\"");
+  EXPECT_EQ(one.experts, 1.0 - 1.0 / 14.0);  // every second layer has experts
+  EXPECT_EQ(one.mlp, 1.0 - 1.0 / 14.0);
+  EXPECT_EQ(one.attention, 1.0 - 1.0 / 28.0);  // and the 29th is a draft's
+}
+
+/// As google/gemma-3-4b-it is written.
+TEST_F(HfConfigTest, what_a_file_leaves_to_its_library_is_what_the_library_has) {
+  const Transformer model = read(R"({"model_type": "gemma3", "text_config": {"model_type": "gemma3_text",
+    "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34, "sliding_window": 1024}})")
+                                .model;
+  EXPECT_EQ(model.heads, 8);
+  EXPECT_EQ(model.kv_heads, 4);
+  EXPECT_EQ(model.head_dim, 256);
+  EXPECT_EQ(model.vocab, 262208);
+  EXPECT_NEAR(static_cast<double>(parameters_of(model).total()), 3.88e9, 0.01e9);
+  EXPECT_EQ(read(R"({"model_type": "qwen3", "hidden_size": 1024, "intermediate_size": 3072, "num_hidden_layers": 28,
+    "num_attention_heads": 16, "num_key_value_heads": 8, "vocab_size": 151936})")
+                .model.head_dim,
+            128);
+}
+
 TEST_F(HfConfigTest, what_is_not_used_is_named) {
   const HfModel read_model =
       read(small("qwen3", R"("rope_theta": 1e6, "new_idea": 7, "num_nextn_predict_layers": 1, "bos_token_id": 1)"));
@@ -467,6 +505,7 @@ TEST_F(HfConfigTest, experts_may_stand_in_some_layers) {
   EXPECT_EQ(mixtures("\"mlp_only_layers\": [3], "), "EEE-EE");
   EXPECT_EQ(mixtures("\"first_k_dense_replace\": 1, \"moe_layer_freq\": 2, "), "--E-E-");
   EXPECT_EQ(mixtures("\"moe_layer_freq\": [0, 1, 1, 0, 1, 1], "), "-EE-EE");
+  EXPECT_EQ(mixtures("\"moe_layer_interval\": 3, "), "--E--E");
   EXPECT_EQ(mixtures("\"mlp_layer_types\": [\"dense\", \"sparse\", \"sparse\", \"sparse\", \"sparse\", \"dense\"], "),
             "-EEEE-");
   EXPECT_EQ(refusal("\"hidden_act\"", "\"num_experts\": 8, \"hidden_act\""),
