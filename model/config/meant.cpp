@@ -6,15 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
 #include "model/config_error.h"
+#include "model/hardware/machine.h"
 #include "model/text/quantity.h"
 
 namespace commfuse {
@@ -68,18 +73,95 @@ std::optional<std::string> meant_model(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::string> meant_node(const std::vector<std::string>& names, const std::string& name) {
-  for (const char* const form : {"", "sxm", "sxm80", "pcie", "oam"}) {
-    if (const std::optional<std::string> found = same_name(names, name + form)) {
+/// What people and nvidia-smi call a GPU, without what does not tell which: "NVIDIA A100-SXM4-80GB".
+struct GpuWords {
+  std::vector<std::string> words;  ///< "a100", "sxm".
+  std::int64_t memory = 0;         ///< In GB; 0 where it is not said.
+
+  [[nodiscard]] std::string bare() const { return fmt::format("{}", fmt::join(words, "")); }
+};
+
+/// "80gb", "80gib", and "80" behind other words.
+std::int64_t memory_in(const std::string& word, bool is_first) {
+  const std::size_t digits = std::min(word.find_first_not_of("0123456789"), word.size());
+  const std::string unit = word.substr(digits);
+  constexpr std::int64_t least = 16;
+  constexpr std::int64_t most = 512;
+  const std::int64_t number = digits == 0 || digits > 3 ? 0 : std::stoll(word.substr(0, digits));
+  const bool is_memory = unit == "gb" || unit == "gib" || unit == "g" || (unit.empty() && !is_first);
+  return is_memory && number >= least && number <= most ? number : 0;
+}
+
+GpuWords gpu_words(std::string_view text) {
+  constexpr std::array<std::string_view, 11> passed_over{"nvidia", "amd", "intel",  "huawei",  "google",     "instinct",
+                                                         "tesla",  "gpu", "server", "edition", "accelerator"};
+  std::string spaced = lower(text);
+  std::replace_if(
+      spaced.begin(), spaced.end(), [](unsigned char letter) { return std::isalnum(letter) == 0; }, ' ');
+  GpuWords gpu;
+  std::istringstream stream(spaced);
+  for (std::string word; stream >> word;) {
+    if (word.starts_with("hbm") || std::find(passed_over.begin(), passed_over.end(), word) != passed_over.end()) {
+      continue;
+    }
+    constexpr std::string_view sxm = "sxm";
+    if (word.starts_with(sxm)) {  // "sxm4" is a form of socket, "sxm80" the memory
+      const std::int64_t memory = memory_in(word.substr(sxm.size()), false);
+      gpu.memory = memory > 0 ? memory : gpu.memory;
+      gpu.words.emplace_back(sxm);
+    } else if (const std::int64_t memory = memory_in(word, gpu.words.empty()); memory > 0) {
+      gpu.memory = memory;
+    } else {
+      gpu.words.push_back(word);
+    }
+  }
+  return gpu;
+}
+
+bool has_memory(const std::string& node, std::int64_t gigabytes) {
+  constexpr double most_off = 0.1;  // 80 GB are sold as 80 GiB
+  const auto said = 1e9 * static_cast<double>(gigabytes);
+  const auto capacity = static_cast<double>(load_machine(node).accelerator.hbm_capacity.count);
+  return gigabytes == 0 || std::abs(capacity - said) <= most_off * said;
+}
+
+/// One that a measurement would call so: known_as in its file.
+std::optional<std::string> known_as(const std::vector<std::string>& nodes, const std::string& bare_name) {
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const std::string& node) {
+    return same_name(load_machine(node).known_as, bare_name).has_value();
+  });
+  return found == nodes.end() ? std::nullopt : std::optional(*found);
+}
+
+/// The only one whose name has these words one behind the other: "910b", "rtx-pro-6000".
+std::optional<std::string> only_with(const std::vector<std::string>& nodes, const GpuWords& gpu) {
+  const bool has_number = std::any_of(gpu.words.begin(), gpu.words.end(), [](const std::string& word) {
+    return word.size() > 1 && word.find_first_of("0123456789") != std::string::npos;
+  });
+  std::vector<std::string> found;
+  std::copy_if(nodes.begin(), nodes.end(), std::back_inserter(found), [&](const std::string& node) {
+    const std::vector<std::string> words = gpu_words(node).words;
+    return std::search(words.begin(), words.end(), gpu.words.begin(), gpu.words.end()) != words.end();
+  });
+  return has_number && found.size() == 1 ? std::optional(found.front()) : std::nullopt;
+}
+
+std::optional<std::string> meant_node(const std::vector<std::string>& nodes, const GpuWords& gpu) {
+  const std::string memory = gpu.memory > 0 ? fmt::format("{}", gpu.memory) : "";
+  const std::string name = gpu.bare();
+  for (const std::string& form : {memory, std::string(), "sxm" + memory, std::string("sxm"), std::string("pcie"),
+                                  std::string("oam"), std::string("x")}) {
+    const std::optional<std::string> found = same_name(nodes, name + form);
+    if (found && has_memory(*found, gpu.memory)) {
       return found;
     }
   }
-  constexpr std::size_t least = 3;  // letters that say which
-  constexpr std::size_t many = 8;   // as many as no two machines share by chance
-  const auto longer = std::find_if(names.begin(), names.end(), [&](const std::string& one) {
-    return bare(one).starts_with(name) || (name.size() >= many && bare(one).find(name) != std::string::npos);
-  });
-  return longer == names.end() || name.size() < least ? std::nullopt : std::optional(*longer);
+  for (const std::optional<std::string>& found : {known_as(nodes, name), only_with(nodes, gpu)}) {
+    if (found && has_memory(*found, gpu.memory)) {
+      return found;
+    }
+  }
+  return std::nullopt;
 }
 
 std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view text);
@@ -99,15 +181,20 @@ std::optional<std::string> meant_cluster(std::string_view text) {
 
 std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view text) {
   const std::vector<std::string> nodes = known_names(Catalogue::nodes);
-  std::string name = bare(text);
-  for (const std::string_view vendor : {"nvidia", "amd", "intel", "huawei", "google"}) {
-    name = without_front(name, vendor);
+  GpuWords gpu = gpu_words(text);
+  const std::string whole = without_front(without_front(bare(text), "nvidia"), "amd");
+  if (const std::optional<std::string> node = known_as(nodes, whole)) {
+    return node;
   }
   if (catalogue == Catalogue::hardware) {
     const std::vector<std::string> all = known_names(catalogue);
-    for (const char* const end : {"", "x2"}) {
-      if (const std::optional<std::string> found = same_name(all, name + end)) {
-        return found;
+    const std::string name = gpu.bare();
+    for (const std::string& one : {whole, name}) {
+      for (const char* const end : {"", "x2"}) {
+        const std::optional<std::string> found = same_name(all, one + end);
+        if (found && (one == whole || has_memory(*found, gpu.memory))) {
+          return found;
+        }
       }
     }
     if (name.starts_with("hgx")) {
@@ -116,7 +203,10 @@ std::optional<std::string> meant_machine(Catalogue catalogue, std::string_view t
       }
     }
   }
-  return meant_node(nodes, without_front(without_front(name, "dgx"), "hgx"));
+  if (!gpu.words.empty() && (gpu.words.front() == "dgx" || gpu.words.front() == "hgx")) {
+    gpu.words.erase(gpu.words.begin());
+  }
+  return gpu.words.empty() ? std::nullopt : meant_node(nodes, gpu);
 }
 
 /// ~/.cache/huggingface/hub, where nobody moved it. Read once at start-up by a program that sets no variables.
@@ -254,8 +344,8 @@ std::string meant_name(Catalogue catalogue, std::string_view text) {
     const std::string path = (fs::path(text) / "config.json").string();
     return path.find('/') == 0 || path.front() == '.' ? path : "./" + path;
   }
-  if (text.empty() || fs::exists(text, error) ||
-      !(is_model || catalogue == Catalogue::hardware || catalogue == Catalogue::nodes)) {
+  const bool is_path = text.find('/') != std::string_view::npos && fs::exists(text, error);
+  if (text.empty() || is_path || !(is_model || catalogue == Catalogue::hardware || catalogue == Catalogue::nodes)) {
     return std::string(text);
   }
   const std::vector<std::string> names = known_names(catalogue);

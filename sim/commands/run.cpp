@@ -143,6 +143,21 @@ void plot(const std::vector<ResultRow>& rows, const std::vector<reports::TracedR
   print_plots(figures);
 }
 
+/// GPUs are spread once, and not point by point.
+void require_no_spread_axis(const Grid& grid) {
+  for (const GridAxis& axis : grid.axes) {
+    for (const Field* field : axis.fields) {
+      if (field->key == "ranks" || field->key == "hardware" || field->key == "scope" ||
+          field->key.starts_with("parallel.")) {
+        throw ConfigError(
+            fmt::format("--gpus: {} is an axis, and GPUs are spread over ranks and nodes once; leave one of "
+                        "them out",
+                        field->key));
+      }
+    }
+  }
+}
+
 int run(const RunRequest& request) {
   const Render render = renderer(request.format);
   require_room_for_plot(request);
@@ -153,6 +168,7 @@ int run(const RunRequest& request) {
   }
   Grid grid = grid_of(request.settings);
   if (!request.gpus.empty()) {
+    require_no_spread_axis(grid);
     spread_over(request.gpus, grid.settings);
   }
   fit(grid, *schedules, names_strategies(grid));
@@ -190,7 +206,8 @@ int run_file(RunRequest request) {
   }
   for (const auto& [flag, given] :
        {std::pair("--trace", !request.trace.empty()), std::pair("--figure", !request.figure.empty()),
-        std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot)}) {
+        std::pair("--schedule", !request.schedules.files.empty()), std::pair("--plot", request.plot),
+        std::pair("--gpus", !request.gpus.empty())}) {
     if (given) {
       throw ConfigError(fmt::format("{}: not available for lab workloads; remove it", flag));
     }

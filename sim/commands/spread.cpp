@@ -62,6 +62,15 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
   if (nodes <= 1 || nodes == machine.nodes) {
     return;
   }
+  const bool is_file = name.find('/') != std::string::npos || name.ends_with(".yaml");
+  if (is_file) {
+    const bool is_resized = settings.text("scope") == "step" && machine.network.has_value();
+    if (!is_resized && std::int64_t{machine.nodes} * machine.gpus_per_node < gpus) {
+      throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; write nodes: {} in a cluster file of it",
+                                    machine.name, machine.nodes * machine.gpus_per_node, gpus, nodes));
+    }
+    return;  // whole models take as many nodes of a cluster as they need
+  }
   const std::string cluster = machine.nodes > 1 ? name : cluster_of(machine);
   if (cluster.empty()) {
     throw ConfigError(
@@ -70,7 +79,8 @@ void spread_over_nodes(std::int64_t gpus, Settings& settings) {
                     gpus, nodes, machine.name));
   }
   const std::string of_so_many = fmt::format("{}-x{}", cluster.substr(0, cluster.rfind("-x")), nodes);
-  if (sized_cluster(of_so_many)) {
+  const std::vector<std::string> known = known_names(Catalogue::hardware);
+  if (sized_cluster(of_so_many) || std::find(known.begin(), known.end(), of_so_many) != known.end()) {
     put(settings, "hardware", of_so_many);
   } else if (std::int64_t{machine.nodes} * machine.gpus_per_node < gpus) {
     throw ConfigError(fmt::format("--gpus: {} has {} GPUs, not {}; choose fewer, or a cluster of the catalogue",
