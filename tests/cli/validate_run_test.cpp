@@ -127,6 +127,9 @@ TEST(ValidateRun, RefusesWhatMakesNoSense) {
             "--link-bandwidth: 'fast' is not a bandwidth; write a number and a unit, as in '2 GB/s'\n");
   EXPECT_EQ(refusal("run --set jitter=default"),
             "measured times vary by themselves: jitter and faults have to be none, and interference static or none\n");
+  EXPECT_EQ(refusal("run --model mistral-7b --scope attention --ranks 4 --seq 8K"),
+            "mistral-7b sees 4096 keys in some layers, and executors attend to all 8192; choose a scope without "
+            "attention, as mlp, or seq 4096 at most\n");
   EXPECT_EQ(refusal("compare nowhere.json"),
             "nowhere.json: there is no such file; have it written by commfuse-validate run --out\n");
   EXPECT_EQ(refusal("compare r.json --iterations 3"),

@@ -211,6 +211,13 @@ PredictedPoint::PredictedPoint(const Settings& settings) : settings_(settings), 
     throw ConfigError(
         "measured times vary by themselves: jitter and faults have to be none, and interference static or none");
   }
+  const std::int64_t window = point_.price.window.keys;
+  if (has_attention(point_.scope) && window > 0 && window < point_.seq) {
+    throw ConfigError(
+        fmt::format("{} sees {} keys in some layers, and executors attend to all {}; choose a scope without attention, "
+                    "as mlp, or seq {} at most",
+                    point_.model.name, window, point_.seq, window));
+  }
 }
 
 std::vector<Prediction> PredictedPoint::asked_for() {
