@@ -168,11 +168,11 @@ CutBound::CutBound(const Program& program, const Machine& machine) : ops_(progra
   const auto is_below = [](const std::vector<double>& one, const std::vector<double>& other) {
     return &one != &other && std::ranges::equal(one, other, [](double a, double b) { return a <= b; });
   };
-  for (const auto& [seconds, wire] : known) {
-    if (std::ranges::any_of(known, [&](const auto& other) { return is_below(seconds, other.first); })) {
+  for (const auto& entry : known) {  // clang 14 keeps names of a binding out of lambdas
+    if (std::ranges::any_of(known, [&](const auto& other) { return is_below(entry.first, other.first); })) {
       continue;
     }
-    add_wire(seconds, loads.wires().name(wire));
+    add_wire(entry.first, loads.wires().name(entry.second));
   }
 }
 
