@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/config/meant.h"
 #include "model/config_error.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
@@ -52,9 +53,6 @@ void wrap_help(CLI::App& app, const std::shared_ptr<WrappedHelp>& help) {
 
 /// What people call a flag elsewhere, and what it is here. None is a flag of any command but --cluster, of tune, and
 /// --format, of schedule export.
-struct Synonym {
-  std::string_view typed, means;
-};
 constexpr std::array synonyms{Synonym{"--tp", "--ranks"},
                               Synonym{"--tensor-parallel", "--ranks"},
                               Synonym{"--tensor-parallel-size", "--ranks"},
@@ -98,20 +96,18 @@ std::vector<std::string> as_meant(int argc, const char* const* argv) {
   for (std::size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     const std::size_t end = words[i].find('=');
     const std::string_view flag = std::string_view(words[i]).substr(0, end);
-    const auto* const known =
-        std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& one) { return one.typed == flag; });
+    const std::string_view means = found_in(synonyms, flag);
     const bool is_own = (flag == "--cluster" && words[1] == "tune") || (flag == "--format" && words[1] == "schedule");
-    if (known != synonyms.end() && !is_own) {
-      words[i].replace(0, flag.size(), known->means);
+    if (!means.empty() && !is_own) {
+      words[i].replace(0, flag.size(), means);
     }
   }
   if (words.size() == 2 && words[1] == "--version") {
     words[1] = "version";
   }
   if (words.size() > 1 && words[0].ends_with("commfuse-sim")) {
-    const auto* const verb =
-        std::find_if(verbs.begin(), verbs.end(), [&](const Synonym& one) { return one.typed == words[1]; });
-    words[1] = verb == verbs.end() ? words[1] : std::string(verb->means);
+    const std::string_view means = found_in(verbs, words[1]);
+    words[1] = means.empty() ? words[1] : std::string(means);
   }
   return words;
 }

@@ -86,7 +86,7 @@ class Reader {
     }
   }
 
-  /// Of the folder, as in llama-3.1-8b/config.json; without one, the model_type.
+  /// The name of the folder, as in llama-3.1-8b/config.json; where that says nothing, the model_type.
   [[nodiscard]] std::string name() const {
     const std::filesystem::path path(file_.path());
     if (path.filename() != "config.json") {

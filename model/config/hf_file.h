@@ -52,7 +52,7 @@ class HfFile {
   /// Texts of a list; empty where there is none.
   std::vector<std::string> words(HfKeys keys);
 
-  /// Of the whole file, not of the language model in it: "model_type", "quantization_config".
+  /// A key of the file itself, where the language model stands deeper: "model_type", "quantization_config".
   const nlohmann::json* at_top(std::string_view key);
 
   /// "'hidden_size'", "'text_config.hidden_size'".

@@ -387,7 +387,7 @@ class Layers {
     return false;
   }
 
-  /// Of so many layers the last sees all keys; EXAONE 4 writes them as letters: "LLLG".
+  /// One layer in this many has no window, the last of each group. EXAONE 4 writes the group as letters: "LLLG".
   std::int64_t full_every() {
     const HfKeys keys{"sliding_window_pattern", "no_rope_layer_interval", "_sliding_window_pattern"};
     if (const auto field = file_.first_of(keys); field && field->value->is_string()) {

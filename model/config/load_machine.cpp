@@ -309,18 +309,21 @@ std::vector<std::string_view> own_fields(const std::optional<YamlValue>& wires,
   return own;
 }
 
-/// Fills in what a file that extends another leaves to it: `extends: h100-sxm`. The other one is read first, so what is
-/// wrong with it is told in its own name.
-void take_from_base(YamlFile& file, YamlMap root, int depth) {
+/// The file that this one extends, as in `extends: h100-sxm`; nothing where it stands for itself. Throws ConfigError
+/// with all mistakes of the file so far.
+std::optional<std::filesystem::path> extended_file(YamlFile& file, YamlMap root, Catalogue catalogue, int depth) {
   constexpr int longest_chain = 8;
-  const std::optional<YamlValue> extends = root.optional_value("extends");
-  if (!extends) {
-    return;
+  if (!root.optional_value("extends")) {
+    return std::nullopt;
   }
   const std::string choice = root.text("extends");
-  const std::filesystem::path path = choice.empty() ? "" : node_file(file, root, "extends", choice);
+  std::filesystem::path path = choice.empty() ? "" : node_file(file, root, "extends", choice, catalogue);
   if (depth == longest_chain) {
     root.mistake("extends", fmt::format("{} files extend each other; name one that stands for itself", longest_chain));
+  }
+  if (const auto sized = catalogue == Catalogue::hardware ? sized_cluster(choice) : std::nullopt) {
+    root.mistake("extends", fmt::format("{} is not a file; name {}, and write nodes: {}", in_quotes(choice),
+                                        sized->name, sized->nodes));
   }
   if (file.has_mistakes()) {
     for (const std::string& key : root.keys()) {
@@ -328,7 +331,17 @@ void take_from_base(YamlFile& file, YamlMap root, int depth) {
     }
     file.finish();
   }
-  YamlFile base(path);
+  return path;
+}
+
+/// Fills in what a file that extends another leaves to it. The other one is read first, so what is wrong with it is
+/// told in its own name.
+void take_from_base(YamlFile& file, YamlMap root, int depth) {
+  const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::nodes, depth);
+  if (!path) {
+    return;
+  }
+  YamlFile base(*path);
   YamlMap base_root = base.root();
   base_root.schema(hardware_schema);
   take_from_base(base, base_root, depth + 1);
@@ -336,9 +349,9 @@ void take_from_base(YamlFile& file, YamlMap root, int depth) {
   const std::optional<YamlValue> base_wires = base_root.optional_value("topology");
   if (!text_in(base_wires, "file").empty() && text_in(wires, "file").empty() && text_in(wires, "kind").empty()) {
     root.mistake("extends", fmt::format("{} reads its wires from a file, which is not taken over; give a topology here",
-                                        in_quotes(choice)));
+                                        in_quotes(root.text("extends"))));
   }
-  file.extend(base, extends->place(), own_fields(wires, base_wires));
+  file.extend(base, root.optional_value("extends")->place(), own_fields(wires, base_wires));
 }
 
 Planned read_hardware(YamlFile& file) {
@@ -376,35 +389,18 @@ Planned read_hardware(YamlFile& file) {
   return planned;
 }
 
-/// The same of a cluster.
+/// take_from_base for a cluster, which extends a cluster.
 void take_from_cluster(YamlFile& file, YamlMap root, int depth) {
-  constexpr int longest_chain = 8;
-  const std::optional<YamlValue> extends = root.optional_value("extends");
-  if (!extends) {
+  const std::optional<std::filesystem::path> path = extended_file(file, root, Catalogue::hardware, depth);
+  if (!path) {
     return;
   }
-  const std::string choice = root.text("extends");
-  const std::filesystem::path path =
-      choice.empty() ? "" : node_file(file, root, "extends", choice, Catalogue::hardware);
-  if (depth == longest_chain) {
-    root.mistake("extends", fmt::format("{} files extend each other; name one that stands for itself", longest_chain));
-  }
-  if (const std::optional<SizedCluster> sized = sized_cluster(choice)) {
-    root.mistake("extends", fmt::format("{} is no file; name {}, and write nodes: {}", in_quotes(choice), sized->name,
-                                        sized->nodes));
-  }
-  if (file.has_mistakes()) {
-    for (const std::string& key : root.keys()) {
-      root.optional_value(key);  // so that none is called unknown
-    }
-    file.finish();
-  }
-  YamlFile base(path);
+  YamlFile base(*path);
   YamlMap base_root = base.root();
   base_root.schema(cluster_schema);
   take_from_cluster(base, base_root, depth + 1);
   constexpr std::array<std::string_view, 4> own{"schema", "name", "extends", "known_as"};
-  file.extend(base, extends->place(), own);
+  file.extend(base, root.optional_value("extends")->place(), own);
 }
 
 /// With so many nodes, where they are given, in place of its own.

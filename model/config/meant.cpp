@@ -249,16 +249,6 @@ std::optional<fs::path> in_cache(std::string_view id) {
   return std::nullopt;
 }
 
-struct Synonym {
-  std::string_view typed, means;
-};
-
-std::string_view found_in(std::span<const Synonym> synonyms, std::string_view word) {
-  const auto found =
-      std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& one) { return one.typed == word; });
-  return found == synonyms.end() ? std::string_view{} : found->means;
-}
-
 std::string meant_word(const Field& field, std::string_view text) {
   /// Scopes by the kind of their site, as commfuse-validate check names them.
   constexpr std::array sites{Synonym{"ag_gemm", "gate_up"}, Synonym{"gemm_rs", "down"},
@@ -284,6 +274,12 @@ std::string meant_word(const Field& field, std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view found_in(std::span<const Synonym> synonyms, std::string_view word) {
+  const auto same =
+      std::find_if(synonyms.begin(), synonyms.end(), [&](const Synonym& one) { return one.typed == word; });
+  return same == synonyms.end() ? std::string_view{} : same->means;
+}
 
 std::string_view choice_for(const Field& field, std::string_view typed) {
   constexpr std::array strategies{Synonym{"te", "ring_exchange"},

@@ -3,12 +3,19 @@
 // the model of that name.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "model/config/field.h"
 
 namespace commfuse {
+
+struct Synonym {
+  std::string_view typed, means;
+};
+/// What a word means; empty where it is none of these.
+std::string_view found_in(std::span<const Synonym> synonyms, std::string_view word);
 
 /// The value as settings keep it; a text that means nothing here as it is.
 std::string meant(const Field& field, std::string_view text);
@@ -21,8 +28,8 @@ std::string_view choice_for(const Field& field, std::string_view word);
 bool is_hf_id(std::string_view text);
 
 /// A name of the catalogue, or a path to the config.json of a folder or of the Hugging Face cache; a text that means
-/// nothing here as it is. A shorter name means the machine whose links are SXM, and else the first by name; "dgx-" and
-/// "hgx-" are a cluster of such nodes, or one node where no cluster is known.
+/// nothing here as it is. Words of a GPU's name are matched whole, and a memory has to be that of the machine; without
+/// a form, SXM is meant. "dgx-" and "hgx-" are a cluster of such nodes, or one node where no cluster is known.
 std::string meant_name(Catalogue catalogue, std::string_view text);
 
 }  // namespace commfuse

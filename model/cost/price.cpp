@@ -94,7 +94,7 @@ class Pricer {
   }
 
  private:
-  /// Of a causal attention behind a window: the scores of these queries, and the keys from the first that one of them
+  /// In causal attention with a window: the scores of these queries, and the keys from the first that one of them
   /// sees on.
   void see_window(QueryRows& rows, const AttentionShape& shape, const AttentionSize& size,
                   std::span<const Region> queries, const std::vector<std::int32_t>& first) const {
