@@ -355,38 +355,38 @@ constexpr ResultColumn option_column() {
           option<which>, put_option<which>};
 }
 
-/// How results show a member of an outcome, and read it back.
-struct DurationOutcome {
-  static constexpr ColumnType type = ColumnType::number;
-  static Value show(Duration value) { return to_microseconds(value); }
-  static Duration read(const Value& value) { return time_in(value); }
+/// How results show a member of an outcome of this type, and read it back.
+template <typename Member>
+struct OutcomeWay {
+  static constexpr ColumnType type = std::is_same_v<Member, std::int64_t> ? ColumnType::count : ColumnType::number;
+
+  static Value show(const Member& value) {
+    if constexpr (std::is_same_v<Member, Duration>) {
+      return to_microseconds(value);
+    } else if constexpr (std::is_same_v<Member, std::optional<double>>) {
+      return maybe(value);
+    } else {
+      return value;
+    }
+  }
+
+  static Member read(const Value& value) {
+    if constexpr (std::is_same_v<Member, Duration>) {
+      return time_in(value);
+    } else if constexpr (std::is_same_v<Member, std::int64_t>) {
+      return count_in(value);
+    } else {
+      return number_in(value);
+    }
+  }
 };
-struct NumberOutcome {
-  static constexpr ColumnType type = ColumnType::number;
-  static Value show(double value) { return value; }
-  static double read(const Value& value) { return number_in(value); }
-};
-struct CountOutcome {
-  static constexpr ColumnType type = ColumnType::count;
-  static Value show(std::int64_t value) { return value; }
-  static std::int64_t read(const Value& value) { return count_in(value); }
-};
-struct MaybeOutcome {
-  static constexpr ColumnType type = ColumnType::number;
-  static Value show(const std::optional<double>& value) { return maybe(value); }
-  static std::optional<double> read(const Value& value) { return number_in(value); }
-};
-constexpr DurationOutcome outcome_of(Duration Outcome::*) { return {}; }
-constexpr NumberOutcome outcome_of(double Outcome::*) { return {}; }
-constexpr CountOutcome outcome_of(std::int64_t Outcome::*) { return {}; }
-constexpr MaybeOutcome outcome_of(std::optional<double> Outcome::*) { return {}; }
 
 /// The column of outcome_columns[place].
 template <std::size_t place>
 constexpr ResultColumn outcome_column() {
   constexpr const OutcomeColumn& entry = outcome_columns[place];
   constexpr auto member = std::get<entry.member.index()>(entry.member);
-  using Way = decltype(outcome_of(member));
+  using Way = OutcomeWay<std::remove_cvref_t<decltype(std::declval<Row&>().*member)>>;
   return {entry.name, entry.doc, Way::type,
           [](const Row& row) -> Value { return row.feasible() ? Way::show(row.*member) : Value{}; },
           [](Row& row, const Value& value) { row.*member = Way::read(value); }};
@@ -471,8 +471,17 @@ ResultRow row_of(std::span<const Value> values) {
       columns[i].put(row, values[i]);
     }
   }
+  complete_times(row);
+  complete_schedule(row);
+  return row;
+}
+
+void complete_times(ResultRow& row) {
   Breakdown& critical = row.analysis.critical;
   critical.busy = critical.makespan - critical.exposed - critical.local;
+}
+
+void complete_schedule(ResultRow& row) {
   const Strategy* strategy = find_strategy(row.strategy);
   const std::optional<Scope> scope = scope_named(row.scope);
   if (row.feasible() && strategy != nullptr && scope) {
@@ -480,7 +489,6 @@ ResultRow row_of(std::span<const Value> values) {
     row.parameters = parameters_of(*strategy, kinds_of(*scope), row.options);
     row.bound = strategy->bound;
   }
-  return row;
 }
 
 }  // namespace commfuse

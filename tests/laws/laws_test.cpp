@@ -26,8 +26,6 @@ Trial trial_of(const Generator& generator, std::uint32_t usual) {
 
 class Laws : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-
   static Report expect_no_violation(const Trial& trial, const Axes& axes) {
     Simulator simulator;
     Report report = try_laws(trial, axes, known(), simulator);

@@ -109,6 +109,7 @@ Outcome Simulator::run_layer(const Settings& settings, const Setting& setting) {
     predictor_.add_tails(*point, *outcome.prediction);
     outcome.samples = predictor_.makespans(*point, *outcome.prediction);
   }
+  outcome.machine = &point->machine;
   outcome.point = std::move(point);
   return outcome;
 }
@@ -119,6 +120,7 @@ Outcome Simulator::run_step(const Settings& settings, const Setting& setting) {
   }
   Outcome outcome;
   outcome.whole_model = true;
+  outcome.machine = &library_.machine(settings);
   outcome.step = row_of(steps_.rows(settings));
   if (!outcome.step.feasible()) {
     outcome.reason = outcome.step.text("reason");

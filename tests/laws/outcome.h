@@ -25,6 +25,7 @@ struct Outcome {
   double time = 0.0;
   double memory = 0.0;  ///< Bytes of one GPU.
   double mfu = 0.0;
+  const Machine* machine = nullptr;  ///< Of `point`, or of the simulator.
 
   // Of a layer.
   std::shared_ptr<const Point> point;

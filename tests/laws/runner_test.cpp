@@ -4,18 +4,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "model/config/field.h"
 
 namespace commfuse::laws {
 namespace {
-
-class LawRunner : public ::testing::Test {
- protected:
-  static void SetUpTestSuite() { setenv("COMMFUSE_CONFIG_DIR", COMMFUSE_SOURCE_DIR "/configs", 1); }
-};
 
 Setting setting_of(std::initializer_list<std::pair<const char*, const char*>> choices) {
   Setting setting;
@@ -25,7 +19,7 @@ Setting setting_of(std::initializer_list<std::pair<const char*, const char*>> ch
   return setting;
 }
 
-TEST_F(LawRunner, DrawsAreTheSameEverywhere) {
+TEST(LawRunner, DrawsAreTheSameEverywhere) {
   Draws draws({.seed = 1, .index = 2, .attempt = 3, .purpose = 4});
   std::vector<std::size_t> drawn;
   for (int i = 0; i < 8; ++i) {
@@ -36,7 +30,7 @@ TEST_F(LawRunner, DrawsAreTheSameEverywhere) {
   EXPECT_EQ(drawn[4], (std::uint64_t{philox({2, 3, 4, 1}, 1)[0]} * 1000) >> 32U);
 }
 
-TEST_F(LawRunner, GeneratorsMakeValidSettingsAndTheSameOnesAgain) {
+TEST(LawRunner, GeneratorsMakeValidSettingsAndTheSameOnesAgain) {
   const Axes axes = shipped_axes();
   for (const Generator* generator : {&independent_draws, &low_discrepancy}) {
     for (std::uint32_t index = 0; index < 200; ++index) {
@@ -49,7 +43,7 @@ TEST_F(LawRunner, GeneratorsMakeValidSettingsAndTheSameOnesAgain) {
   }
 }
 
-TEST_F(LawRunner, EveryPlaceComesInTurn) {
+TEST(LawRunner, EveryPlaceComesInTurn) {
   const Axes axes = shipped_axes();
   std::set<std::string> places;
   for (std::uint32_t index = 0; index < axes.places.size(); ++index) {
@@ -59,7 +53,7 @@ TEST_F(LawRunner, EveryPlaceComesInTurn) {
   EXPECT_EQ(places.size(), axes.places.size());
 }
 
-TEST_F(LawRunner, ACommandShowsASettingAndWhatIsChangedOfTheMachine) {
+TEST(LawRunner, ACommandShowsASettingAndWhatIsChangedOfTheMachine) {
   const Setting setting = setting_of({{"scope", "down"}, {"strategy.form", "ring"}}).with("ranks", std::int64_t{4});
   EXPECT_EQ(command_of(setting), "commfuse-sim run --ranks 4 --scope down --form ring");
   EXPECT_EQ(command_of(setting.with({"link.*latency", 0.5}).with({"accelerator.kernel_floor", 2.0})),
@@ -72,7 +66,7 @@ std::optional<double> planted(const Outcome& outcome, const Outcome&) {
   return outcome.point->ranks > 2 && outcome.point->price.launch == Launch::graph ? 2.0 : 1.0;
 }
 
-TEST_F(LawRunner, MinimisingLeavesWhatTheViolationNeeds) {
+TEST(LawRunner, MinimisingLeavesWhatTheViolationNeeds) {
   const Law law{"planted", "Planted", nullptr, planted};
   Simulator simulator;
   const Setting setting = setting_of({{"hardware", "mi300x"},
@@ -87,7 +81,7 @@ TEST_F(LawRunner, MinimisingLeavesWhatTheViolationNeeds) {
   EXPECT_EQ(command_of(minimised(*found, simulator).before), "commfuse-sim run --launch graph --strategy sliced");
 }
 
-TEST_F(LawRunner, ALawIsBrokenByALinkThatIsSlower) {
+TEST(LawRunner, ALawIsBrokenByALinkThatIsSlower) {
   const Law law{"slower-links", "Half the links never make a result slower",
                 [](const Setting& setting, Draws&) { return std::optional(setting.with("link_bandwidth", "x0.5")); },
                 must_not_grow<time_of>};
@@ -98,7 +92,7 @@ TEST_F(LawRunner, ALawIsBrokenByALinkThatIsSlower) {
   EXPECT_EQ(command_of(found->after), "commfuse-sim run --link-bandwidth x0.5 --strategy serial");
 }
 
-TEST_F(LawRunner, AnEntryStandsForSettingsOfItsConditionsUpToItsFactor) {
+TEST(LawRunner, AnEntryStandsForSettingsOfItsConditionsUpToItsFactor) {
   const Law& law = *find_law("wire-bound");
   const KnownViolation known{
       .law = &law, .factor = 2.0, .where = {{"hardware", {"l20-pcie", "l40s-pcie"}}, {"scope", {"mlp"}}}};
@@ -110,7 +104,7 @@ TEST_F(LawRunner, AnEntryStandsForSettingsOfItsConditionsUpToItsFactor) {
   EXPECT_FALSE(is_known({known}, *find_law("link-bound"), setting, 1.5));
 }
 
-TEST_F(LawRunner, LawsHaveNamesOfTheirOwn) {
+TEST(LawRunner, LawsHaveNamesOfTheirOwn) {
   std::set<std::string_view> names;
   for (const Law& law : all_laws()) {
     EXPECT_TRUE(names.insert(law.name).second) << law.name;
