@@ -62,7 +62,7 @@ constexpr std::array irrelevant{
                "hidden_size_per_layer_input_scale key_multiplier layer_norm_elementwise_affine layer_norm_eps "
                "layer_norm_epsilon layernorm_epsilon lm_head_multiplier logit_scale logits_scaling mamba_conv_bias "
                "mamba_expand mamba_hidden_act mamba_norm_before_gate mamba_proj_bias mamba_rms_norm "
-               "mamba_ssm_cache_dtype mamba_ssm_dtype mlp_hidden_act mlp_multipliers moe_renormalize "
+               "mlp_hidden_act mlp_multipliers moe_renormalize "
                "moe_router_activation_func moe_router_num_groups moe_router_score_function "
                "moe_router_topk_scaling_factor moe_router_use_sigmoid n_group norm_eps norm_epsilon norm_topk_prob "
                "norm_type normalization_type num_expert_group output_gate_type post_layer_norm "

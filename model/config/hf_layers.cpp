@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "model/config/load_model.h"
@@ -53,6 +54,12 @@ class Layers {
  private:
   [[nodiscard]] std::size_t size() const { return kinds_.size(); }
 
+  /// Layers that a list names, in any order.
+  std::optional<std::set<std::int64_t>> listed_layers(HfKeys keys) {
+    const auto list = file_.optional_counts(keys, {0, layer_range.most});
+    return list ? std::optional(std::set<std::int64_t>(list->begin(), list->end())) : std::nullopt;
+  }
+
   /// One value a layer, or a mistake.
   template <class List>
   bool is_of_all_layers(const List& list, std::string_view key) {
@@ -72,6 +79,15 @@ class Layers {
     space.groups = file_.optional_count({keys.groups}, head_range).value_or(1);
     space.convolution = file_.optional_count({keys.convolution}, head_range).value_or(space.convolution);
     space.chunk = file_.optional_count({keys.chunk}, model_size_range).value_or(space.chunk);
+    const std::string state = file_.word({"mamba_ssm_cache_dtype", "mamba_ssm_dtype"});
+    space.state_bits = state == "float32"                          ? 32
+                       : state.empty() || state == "auto"          ? usual_state_bits(recurrence)
+                       : state == "bfloat16" || state == "float16" ? 16
+                                                                   : 0;
+    if (space.state_bits == 0) {
+      file_.mistake(fmt::format("{} is {}, and states are float32, bfloat16 or float16; correct it",
+                                file_.in_file("mamba_ssm_cache_dtype"), in_quotes(state)));
+    }
     if (file_.is_right() && heads % space.groups != 0) {
       file_.mistake(fmt::format("{} heads do not split into {} groups; correct {}", heads, space.groups, keys.groups));
     }
@@ -257,9 +273,9 @@ class Layers {
                     Recurrence::gated_delta);
     model_.state_space->chunk = 64;
     file_.note("Kimi delta attention is priced as a gated delta network");
-    const auto full = file_.optional_counts({"linear_attn_config.full_attn_layers"}, layer_range);
+    const auto full = listed_layers({"linear_attn_config.full_attn_layers"});
     for (std::size_t layer = 0; layer < size() && full; ++layer) {
-      const bool attends = std::find(full->begin(), full->end(), static_cast<std::int64_t>(layer) + 1) != full->end();
+      const bool attends = full->count(static_cast<std::int64_t>(layer) + 1) > 0;
       put_mixer(kinds_[layer], attends, !attends);
     }
   }
@@ -274,14 +290,12 @@ class Layers {
                      .chunk = "mamba_chunk_size"},
                     Recurrence::mamba2);
     file_.first_of({"mamba_d_ssm"});  // heads times head_dim
-    const std::vector<std::int64_t> attending =
-        file_.optional_counts({"attn_layer_indices"}, {0, layer_range.most}).value_or(std::vector<std::int64_t>{});
+    const std::set<std::int64_t> attending = listed_layers({"attn_layer_indices"}).value_or(std::set<std::int64_t>{});
     const std::vector<std::string> words = file_.words({"layers_block_type"});
     const std::vector<std::string>& types = types_.empty() ? words : types_;
     const bool has_list = !types.empty() && is_of_all_layers(types, "layer_types");
     for (std::size_t layer = 0; layer < size(); ++layer) {
-      const bool is_listed =
-          std::find(attending.begin(), attending.end(), static_cast<std::int64_t>(layer)) != attending.end();
+      const bool is_listed = attending.count(static_cast<std::int64_t>(layer)) > 0;
       const bool attends = has_list ? types[layer] == "attention" : is_listed;
       const bool has_both = type_ == "falcon_h1";
       put_mixer(kinds_[layer], attends || has_both, !attends || has_both);
@@ -310,10 +324,10 @@ class Layers {
   }
 
   void read_experts() {
-    const auto dense_layers = file_.optional_counts({"mlp_only_layers"}, {0, layer_range.most});
+    const auto dense_layers = listed_layers({"mlp_only_layers"});
     const std::vector<std::string> words = file_.words({"mlp_layer_types"});
     const auto frequencies = file_.optional_counts({"moe_layer_freq"}, {0, layer_range.most});
-    const auto listed = file_.optional_counts({"moe_layers", "moe_layers_enum"}, {0, layer_range.most});
+    const auto listed = listed_layers({"moe_layers", "moe_layers_enum"});
     const std::int64_t first =
         file_
             .optional_count({"first_k_dense_replace", "num_dense_layers", "n_dense_layers", "moe_layer_start_index"},
@@ -333,9 +347,8 @@ class Layers {
     const bool has_frequencies = frequencies && is_of_all_layers(*frequencies, "moe_layer_freq");
     for (std::size_t i = 0; i < size(); ++i) {
       const auto layer = static_cast<std::int64_t>(i);
-      const bool is_plain =
-          dense_layers && std::find(dense_layers->begin(), dense_layers->end(), layer) != dense_layers->end();
-      const bool is_listed = !listed || std::find(listed->begin(), listed->end(), layer) != listed->end();
+      const bool is_plain = dense_layers && dense_layers->count(layer) > 0;
+      const bool is_listed = !listed || listed->count(layer) > 0;
       has_experts[i] = has_words         ? words[i] != "dense"
                        : has_frequencies ? (*frequencies)[i] != 0
                                          : layer >= first && (last < 0 || layer <= last) && layer % every == 0 &&

@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <utility>
 #include <vector>
 
 #include "model/config_error.h"
@@ -91,25 +92,41 @@ std::optional<WeightFormat> format_of_group(const Json& group) {
                       .narrow_products = narrow && bits >= 8.0 && is_float};
 }
 
-/// The narrowest of the groups: most weights are in it.
-std::optional<WeightFormat> format_of_groups(const Json& quantization) {
+/// Of all groups, the narrowest first.
+std::vector<WeightFormat> formats_of_groups(const Json& quantization) {
   const auto groups = quantization.find("config_groups");
-  std::optional<WeightFormat> best;
+  std::vector<WeightFormat> formats;
   if (groups != quantization.end() && groups->is_object()) {
     for (const Json& group : *groups) {
-      const std::optional<WeightFormat> one = group.is_object() ? format_of_group(group) : std::nullopt;
-      if (one && (!best || one->bits < best->bits)) {
-        best = one;
+      if (std::optional<WeightFormat> one = group.is_object() ? format_of_group(group) : std::nullopt) {
+        formats.push_back(*std::move(one));
       }
     }
   }
-  return best;
+  std::stable_sort(formats.begin(), formats.end(),
+                   [](const WeightFormat& a, const WeightFormat& b) { return a.bits < b.bits; });
+  return formats;
+}
+
+/// Most weights are in the narrowest group.
+void name_other_groups(const Json& quantization, HfFile& file) {
+  const std::vector<WeightFormat> formats = formats_of_groups(quantization);
+  std::vector<std::string> others;
+  for (const WeightFormat& one : formats) {
+    if (one.name != formats.front().name && std::find(others.begin(), others.end(), one.name) == others.end()) {
+      others.push_back(one.name);
+    }
+  }
+  if (!others.empty()) {
+    file.note(fmt::format("weights in {} are taken for {}, the narrowest format of this checkpoint",
+                          fmt::join(others, " and "), formats.front().name));
+  }
 }
 
 std::optional<WeightFormat> format_of(const Json& quantization) {
   const std::string method = lower(text_of(quantization, "quant_method"));
-  if (const std::optional<WeightFormat> format = format_of_groups(quantization)) {
-    return format;
+  if (const std::vector<WeightFormat> formats = formats_of_groups(quantization); !formats.empty()) {
+    return formats.front();
   }
   if (method == "fp8" || method == "fbgemm_fp8") {
     return WeightFormat{.name = "fp8", .bits = 8.0, .narrow_products = true};
@@ -273,6 +290,7 @@ std::optional<WeightFormat> read_hf_quantization(HfFile& file, const Transformer
                           in_quotes(text_of(*quantization, "quant_method") + text_of(*quantization, "quant_algo"))));
     return std::nullopt;
   }
+  name_other_groups(*quantization, file);
   leave_out(kept_modules(*quantization), model, *format);
   format->narrow_cache = has_narrow_cache(*quantization);
   return format;

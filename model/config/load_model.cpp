@@ -126,6 +126,13 @@ StateSpace read_state_space(YamlMap& map) {
   space.groups = count_or(map, "groups", head_range, space.groups);
   space.chunk = count_or(map, "chunk", model_size_range, space.chunk);
   space.convolution = count_or(map, "convolution", head_range, space.convolution);
+  space.state_bits = usual_state_bits(space.recurrence);
+  if (map.has("state_bits")) {
+    space.state_bits = map.count("state_bits", {16, 32});
+    if (space.state_bits != 16 && space.state_bits != 32) {
+      map.mistake("state_bits", fmt::format("states have 16 or 32 bits, not {}; choose one", space.state_bits));
+    }
+  }
   if (space.inner % space.head_dim != 0) {
     map.mistake("head_dim", fmt::format("{} inner channels do not split into heads of {}; choose a head_dim that "
                                         "divides inner",

@@ -20,7 +20,7 @@
 namespace commfuse {
 
 /// Results change only together with this number.
-inline constexpr int model_version = 9;
+inline constexpr int model_version = 10;
 inline constexpr std::string_view result_schema = "commfuse.result/1";
 
 struct ResultRow : Outcome {
@@ -110,5 +110,9 @@ void append_values_of(const ResultRow& row, std::vector<Value>& values);
 /// The row that these are of, one a column: all that a column says, the schedule's parameters in words, and percentiles
 /// without what the runs near the p99 have in common. Requires values of a row; rates may differ in their last bit.
 ResultRow row_of(std::span<const Value> values);
+/// What no column says, of a row whose columns were put: how long its rank was busy, as row_of() has it.
+void complete_times(ResultRow& row);
+/// The same of its schedule: the parameters in words, and whether it is a bound.
+void complete_schedule(ResultRow& row);
 
 }  // namespace commfuse

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 
 #include "model/config_error.h"
@@ -192,7 +193,13 @@ bool has_attention(Scope scope) {
   return scope == Scope::attention || scope == Scope::layer || scope == Scope::ulysses;
 }
 
-std::vector<Quantity> quantities_of(const Transformer& model, const Load& load) {
+KeyHeads key_heads_of(Scope scope) {
+  return is_backward(scope) || scope == Scope::ulysses ? KeyHeads::split : KeyHeads::copied;
+}
+
+std::vector<Quantity> quantities_of(const Transformer& whole, const Load& load, int ranks) {
+  const std::optional<Transformer> copied = with_copied_heads(whole, ranks);
+  const Transformer& model = copied ? *copied : whole;
   return {{"tokens", load.tokens()},
           {"batch", load.batch},
           {"hidden", model.hidden},
@@ -224,7 +231,7 @@ Flops flops_of(Scope scope, const Transformer& model, const Load& load) {
 void require_divisible(Scope scope, const Transformer& model, const Load& load, int ranks) {
   require_plain(scope, model);
   for (const SiteName site : sites_of(scope)) {
-    require_divisible(model, site, load.tokens(), ranks);
+    require_divisible(model, site, load.tokens(), ranks, key_heads_of(scope));
   }
   if (scope == Scope::data_parallel) {
     require_divisible_hidden(model, ranks);

@@ -82,8 +82,12 @@ bool is_backward(Scope scope);
 /// Whether the scope holds the attention core, whose FLOPs count causally.
 bool has_attention(Scope scope);
 
-/// The sizes of all dimensions that operations name. Requires at least one token.
-std::vector<Quantity> quantities_of(const Transformer& model, const Load& load);
+/// Gradients of copied kv heads would have to be added up, and Ulysses ranks share heads by another exchange.
+KeyHeads key_heads_of(Scope scope);
+
+/// The sizes of all dimensions that operations name, as so many ranks hold them (with_copied_heads). Requires at least
+/// one token.
+std::vector<Quantity> quantities_of(const Transformer& model, const Load& load, int ranks = 1);
 
 /// Model FLOPs of the unfused operator, all ranks together: its products, and causal attention at half of full
 /// (4 x batch x seq^2 x heads x head_dim), as Korthikanti et al. 2022 (appendix A) with the mask taken into account.

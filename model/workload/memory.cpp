@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "model/check.h"
 #include "model/workload/parameters.h"
+#include "model/workload/sites.h"
 
 namespace commfuse {
 
@@ -28,11 +30,13 @@ std::int64_t mlp_bytes(const Transformer& model, bool mixture) {
 std::int64_t attention_bytes(const Transformer& model, const TrainingPlan& plan) {
   const std::int64_t heads =
       model.latent ? model.heads * (model.head_dim + model.latent->position_dim) : model.heads * model.head_dim;
+  const std::int64_t outputs = model.latent ? heads : model.attended_columns();
   const std::int64_t keys = model.latent ? heads : model.kv_heads * model.head_dim;
+  const std::int64_t values = model.latent ? heads : model.kv_heads * model.value_dim();
   const std::int64_t gates = model.gated_attention ? heads : 0;
   const bool keeps_scores = !plan.fused_attention && plan.recompute == Recompute::none;
   const std::int64_t scores = (plan.dropout ? 2 * width + 1 : width) * model.heads * plan.seq;
-  return 2 * width * (heads + keys + gates) + (keeps_scores ? scores : 0);
+  return width * (heads + outputs + keys + values + 2 * gates) + (keeps_scores ? scores : 0);
 }
 
 /// Of the layers of a stage: the sum of what `of` says of a layer of each kind.
@@ -134,7 +138,9 @@ std::int64_t parameters_on_gpu(const Transformer& model, const TrainingPlan& pla
   return parameters;
 }
 
-Bytes stored_weights(const Transformer& model, const TrainingPlan& plan, std::int64_t stage) {
+Bytes stored_weights(const Transformer& whole, const TrainingPlan& plan, std::int64_t stage) {
+  const std::optional<Transformer> copied = with_copied_heads(whole, plan.tensor);
+  const Transformer& model = copied ? *copied : whole;
   const std::int64_t parameters = parameters_on_gpu(model, plan, stage);
   if (!model.weights) {
     return Bytes{parameters * bytes_of(plan.dtype)};

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
+#include <utility>
 
 #include "model/check.h"
 #include "model/config_error.h"
@@ -17,23 +17,45 @@ namespace {
 constexpr std::int64_t most_tokens = std::int64_t{1} << 30;
 constexpr std::int64_t most_listed_ranks = 1024;
 
-/// The whole ranks that divide `size`, as a list for a message.
-std::string divisors(std::int64_t size) {
+/// Those that split `size` evenly and that `allowed` takes, as a list for a message.
+template <class Allowed>
+std::string divisors(std::int64_t size, const Allowed& allowed) {
   std::string list;
   for (std::int64_t ranks = 1; ranks <= std::min(size, most_listed_ranks); ++ranks) {
-    if (size % ranks == 0) {
+    if (size % ranks == 0 && allowed(ranks)) {
       list += fmt::format("{}{}", list.empty() ? "" : ", ", ranks);
     }
   }
   return list;
 }
 
-void require_split(const Transformer& model, std::string_view what, std::int64_t size, int ranks, std::string_view rule,
-                   std::int64_t common) {
+[[noreturn]] void refuse_split(const Transformer& model, std::string_view what, std::int64_t size, int ranks,
+                               std::string_view rule, std::string_view choices) {
+  throw ConfigError(fmt::format("{} {} of {} cannot be split over {} ranks; choose ranks that divide {}: {}", size,
+                                what, model.name, ranks, rule, choices));
+}
+
+void require_split(const Transformer& model, std::string_view what, std::int64_t size, int ranks,
+                   std::string_view rule) {
   if (size % ranks != 0) {
-    throw ConfigError(fmt::format("{} {} of {} cannot be split over {} ranks; choose ranks that divide {}: {}", size,
-                                  what, model.name, ranks, rule, divisors(common)));
+    refuse_split(model, what, size, ranks, rule, divisors(size, [](std::int64_t) { return true; }));
   }
+}
+
+bool has_copies(std::int64_t heads, std::int64_t ranks) { return heads > 0 && ranks > heads && ranks % heads == 0; }
+
+void require_heads(const Transformer& model, int ranks, KeyHeads key_heads) {
+  const auto takes = [&](std::int64_t some) {
+    return model.kv_heads % some == 0 || (key_heads == KeyHeads::copied && has_copies(model.kv_heads, some));
+  };
+  const bool splits = model.heads % ranks == 0;
+  if (splits && takes(ranks)) {
+    return;
+  }
+  const std::string_view also = key_heads == KeyHeads::copied ? " or are a multiple of these" : "";
+  const std::string rule = fmt::format("heads ({}) and kv heads ({}){}", model.heads, model.kv_heads, also);
+  refuse_split(model, takes(ranks) ? "heads" : "kv heads", takes(ranks) ? model.heads : model.kv_heads, ranks, rule,
+               divisors(model.heads, takes));
 }
 
 void require_tokens(std::int64_t tokens, int ranks) {
@@ -102,31 +124,42 @@ Flops flops_of(const Site& site) {
           static_cast<double>(site.columns)};
 }
 
-void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks) {
+std::optional<Transformer> with_copied_heads(const Transformer& model, std::int64_t ranks) {
+  const auto copied = [&](std::int64_t heads) { return has_copies(heads, ranks) ? ranks : heads; };
+  Transformer held = model;
+  held.kv_heads = copied(model.kv_heads);
+  bool has_any = held.kv_heads != model.kv_heads;
+  for (LayerKind& kind : held.kinds) {
+    const std::int64_t own = kind.kv_heads;
+    kind.kv_heads = own > 0 ? copied(own) : 0;
+    has_any |= kind.kv_heads != own;
+  }
+  if (model.state_space && model.state_space->heads() % ranks == 0) {
+    held.state_space->groups = copied(model.state_space->groups);
+    has_any |= held.state_space->groups != model.state_space->groups;
+  }
+  return has_any ? std::optional(std::move(held)) : std::nullopt;
+}
+
+void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads) {
   if (ranks < 1) {
     throw ConfigError(fmt::format("ranks is {}; choose a whole number of at least 1", ranks));
   }
   switch (name) {
-    case SiteName::qkv: {
-      const std::string rule = fmt::format("heads ({}) and kv heads ({})", model.heads, model.kv_heads);
-      const std::int64_t common = std::gcd(model.heads, model.kv_heads);
-      require_split(model, "kv heads", model.kv_heads, ranks, rule, common);
-      require_split(model, "heads", model.heads, ranks, rule, common);
-      break;
-    }
+    case SiteName::qkv: require_heads(model, ranks, key_heads); break;
     case SiteName::out_proj:
-      require_split(model, "heads", model.heads, ranks, fmt::format("heads ({})", model.heads), model.heads);
+      require_split(model, "heads", model.heads, ranks, fmt::format("heads ({})", model.heads));
       break;
     case SiteName::gate_up:
     case SiteName::down:
-      require_split(model, "ffn columns", model.ffn, ranks, fmt::format("ffn ({})", model.ffn), model.ffn);
+      require_split(model, "ffn columns", model.ffn, ranks, fmt::format("ffn ({})", model.ffn));
       break;
   }
   require_tokens(tokens, ranks);
 }
 
 void require_divisible_hidden(const Transformer& model, int ranks) {
-  require_split(model, "hidden columns", model.hidden, ranks, fmt::format("hidden ({})", model.hidden), model.hidden);
+  require_split(model, "hidden columns", model.hidden, ranks, fmt::format("hidden ({})", model.hidden));
 }
 
 }  // namespace commfuse

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "model/units.h"
@@ -56,9 +57,19 @@ Site site_of(const Transformer& model, SiteName name, std::int64_t tokens);
 /// 2 x tokens x contraction x columns: the unfused product, all ranks together.
 Flops flops_of(const Site& site);
 
+/// What more tensor ranks than kv heads make of them.
+enum class KeyHeads : std::uint8_t {
+  split,  ///< Such ranks are refused: gradients of copies would have to be added up.
+  copied  ///< Every rank has a copy of one, as inference engines do (vllm-project/vllm, QKVParallelLinear).
+};
+
+/// The model as tensor ranks hold it, where these have copies of kv heads, or of a state space's groups (vLLM,
+/// extra_groups_for_head_shards): with one of them a rank. Nothing where no rank has a copy.
+std::optional<Transformer> with_copied_heads(const Transformer& model, std::int64_t ranks);
+
 /// Throws ConfigError, one sentence with the remedy, unless the site can be split evenly over the ranks: tokens over
 /// the sequence shards; heads and kv heads (qkv), heads (out_proj), or ffn (gate_up, down) over the ranks.
-void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks);
+void require_divisible(const Transformer& model, SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads);
 /// The same for the hidden columns, where a weight of so many is spread over the ranks.
 void require_divisible_hidden(const Transformer& model, int ranks);
 

@@ -98,7 +98,10 @@ void require_columns(const Transformer& model, const Named& tensor) {
 
 /// Heads are shared by tensor ranks and, while they attend, by Ulysses ranks; those of a state space by all ranks that
 /// share a sequence.
-void require_heads(const Transformer& model, const TrainingPlan& plan) {
+void require_heads(const Transformer& whole, const TrainingPlan& plan, KeyHeads key_heads) {
+  const std::optional<Transformer> copied =
+      key_heads == KeyHeads::copied ? with_copied_heads(whole, plan.tensor) : std::nullopt;
+  const Transformer& model = copied ? *copied : whole;
   constexpr std::string_view fewer = "choose tensor ranks that divide it";
   const Named tensor{"tensor parallelism", plan.tensor};
   const Named both{"tensor parallelism x ulysses", plan.tensor * plan.ulysses};
@@ -131,7 +134,7 @@ struct TokenBytes {
 
 TokenBytes token_bytes(const Transformer& model, const TrainingPlan& plan) {
   const auto number = [](std::int64_t count) { return static_cast<double>(count); };
-  double columns = number(model.hidden) + number((model.heads + 2 * model.kv_heads) * model.head_dim);
+  double columns = number(model.hidden + model.qkv_columns());
   double ffn = number(model.ffn);
   double widest = number(model.vocab);
   double state = 0.0;
@@ -212,9 +215,9 @@ std::optional<Optimizer> optimizer_named(std::string_view name) {
   return found == all_optimizers.end() ? std::nullopt : std::optional(*found);
 }
 
-void require_possible(const Transformer& model, const TrainingPlan& plan) {
+void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads) {
   const Named tensor{"tensor parallelism", plan.tensor};
-  require_heads(model, plan);
+  require_heads(model, plan, key_heads);
   require_columns(model, tensor);
   if (model.vocab < plan.tensor) {
     throw ConfigError(fmt::format("a vocabulary of {} is less than tensor parallelism {}; choose fewer tensor ranks",

@@ -11,6 +11,7 @@
 
 #include "model/dtype.h"
 #include "model/workload/model_flops.h"
+#include "model/workload/sites.h"
 #include "model/workload/transformer.h"
 
 namespace commfuse {
@@ -93,7 +94,7 @@ struct TrainingPlan {
 };
 
 /// Throws ConfigError, one sentence that names the two settings that clash and a remedy.
-void require_possible(const Transformer& model, const TrainingPlan& plan);
+void require_possible(const Transformer& model, const TrainingPlan& plan, KeyHeads key_heads = KeyHeads::split);
 
 /// Layers of each piece of the model, in order; the stage of piece i is i mod pipeline. Even, or with one layer less in
 /// the first and in the last piece, where embedding and logits stand for a layer each, even if none is left (as in

@@ -89,7 +89,8 @@ struct StateSpace {
   std::int64_t state = 0;
   std::int64_t groups = 1;  ///< Of heads that share what they read and write the state by.
   std::int64_t convolution = 4;
-  std::int64_t chunk = 256;  ///< Tokens whose outputs a kernel makes by products.
+  std::int64_t chunk = 256;      ///< Tokens whose outputs a kernel makes by products.
+  std::int64_t state_bits = 16;  ///< Of a value of the state between two tokens.
 
   [[nodiscard]] std::int64_t heads() const { return inner / head_dim; }
   /// Channels of the convolution: what goes into the state, and by what it is written and read.
@@ -99,6 +100,11 @@ struct StateSpace {
     return inner + convolved() + (recurrence == Recurrence::gated_delta ? 2 : 1) * heads();
   }
 };
+
+/// Delta networks keep their states in 32 bits (huggingface/transformers, modeling_qwen3_next.py).
+[[nodiscard]] constexpr std::int64_t usual_state_bits(Recurrence recurrence) {
+  return recurrence == Recurrence::gated_delta ? 32 : 16;
+}
 
 /// How a checkpoint keeps the weights of products where they are narrower than activations. Training has no part in it.
 struct WeightFormat {

@@ -299,7 +299,7 @@ Sizes sizes_at(const HandWritten& schedule, const Point& point) {
     throw ConfigError(fmt::format("{} is for {} MLP, which {} has not; choose another model", schedule.file,
                                   *schedule.gated_mlp ? "a gated" : "an ungated", point.model.name));
   }
-  std::vector<Quantity> quantities = quantities_of(point.model, point.load());
+  std::vector<Quantity> quantities = quantities_of(point.model, point.load(), point.ranks);
   for (const auto& [name, elements] : schedule.sizes) {
     quantities.push_back({name, elements});
   }

@@ -69,7 +69,7 @@ Prediction Predictor::predict(const Point& point, const Strategy& strategy, cons
     throw ConfigError(refusal);
   }
   const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
-  const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
+  const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
   Prediction prediction = play(point, structure, sizes, flops_of(point.scope, point.model, point.load()));
   prediction.strategy = &strategy;
   prediction.options = options;
@@ -238,7 +238,7 @@ void Predictor::add_tails(const Point& point, Prediction& prediction) {
 Duration Predictor::slowed(const Point& point, const Strategy& strategy, const StrategyOptions& options,
                            const Slowdown& slowdown) {
   const Structure& structure = structures_.get({point.scope, point.model.gated_mlp, point.ranks, &strategy, options});
-  const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load()));
+  const Sizes sizes = bind_sizes(structure.program(), quantities_of(point.model, point.load(), point.ranks));
   const Costs costs = static_costs(point, point.machine, structure, sizes);
   return static_makespan(point, structure, slowed_down(structure.program(), costs, slowdown));
 }

@@ -46,7 +46,8 @@ Shape state_space() {
               optional({"recurrence", word({"mamba2", "gated_delta"})}),
               optional({"groups", count_in(head_range)}),
               optional({"chunk", count_in(model_size_range)}),
-              optional({"convolution", count_in(head_range)})});
+              optional({"convolution", count_in(head_range)}),
+              optional({"state_bits", count_in({16, 32}), "Of a value of the state: 16 or 32"})});
 }
 
 }  // namespace

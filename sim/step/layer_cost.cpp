@@ -40,8 +40,9 @@ Duration times(double factor, Duration time) { return stream_time(factor * to_se
 
 LayerCost::LayerCost(const StepPoint& point, SiteTimes& sites)
     : point_(point),
-      model_(*point.model),
-      shape_(point.model),
+      copied_(with_copied_heads(*point.model, point.plan.tensor)),
+      model_(copied_ ? *copied_ : *point.model),
+      shape_(&model_),
       machine_(*point.machine),
       plan_(point.plan),
       sites_(sites),
@@ -183,7 +184,8 @@ AttentionSize decode_attention_size(const StepPoint& point, const LayerKind& kin
 }
 
 Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
-  const Transformer& model = *point.model;
+  const std::optional<Transformer> copied = with_copied_heads(*point.model, point.plan.tensor);
+  const Transformer& model = copied ? *copied : *point.model;
   const TrainingPlan& plan = point.plan;
   AttentionSize size = decode_attention_size(point, kind);
   size.seq = kept_keys(kind, point.cached + 1);
@@ -203,10 +205,9 @@ Bytes decode_cache(const StepPoint& point, const LayerKind& kind) {
   }
   if (kind.state_space) {
     const StateSpace& space = *model.state_space;
-    const std::int64_t values = space.inner * space.state + (space.convolution - 1) * space.convolved();
-    // Delta networks keep their states in 32 bits (huggingface/transformers, modeling_qwen3_next.py).
-    const std::int64_t width = space.recurrence == Recurrence::gated_delta ? 4 : 2;
-    cache += Bytes{plan.micro_batch * values / plan.tensor * width};
+    const std::int64_t state = space.inner * space.state * space.state_bits / 8;
+    const std::int64_t looked_back_on = 2 * (space.convolution - 1) * space.convolved();
+    cache += Bytes{plan.micro_batch * (state + looked_back_on) / plan.tensor};
   }
   return cache;
 }

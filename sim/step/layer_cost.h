@@ -174,9 +174,10 @@ class LayerCost {
   [[nodiscard]] std::int64_t routed_width() const;
 
   const StepPoint& point_;
-  const Transformer& model_;
-  LayerKind kind_;            ///< Of the layer that is priced.
-  const Transformer* shape_;  ///< The model with the widths of that kind.
+  std::optional<Transformer> copied_;  ///< The model, where tensor ranks have copies of its kv heads.
+  const Transformer& model_;           ///< As tensor ranks hold it.
+  LayerKind kind_;                     ///< Of the layer that is priced.
+  const Transformer* shape_;           ///< The model with the widths of that kind.
   std::map<LayerKind, Transformer> shapes_;
   double weight_bits_ = 0.0;  ///< GemmSize::weight_bits of the products that come.
   const Machine& machine_;

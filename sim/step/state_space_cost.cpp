@@ -32,8 +32,8 @@ Duration LayerCost::scan() const {
 void LayerCost::state_space_step(Stream& stream) const {
   const StateSpace& space = *model_.state_space;
   moved(stream, 2 * tokens_ * space.convolution * space.convolved() / plan_.tensor);
-  const std::int64_t as_wide = space.recurrence == Recurrence::gated_delta ? 2 : 1;  // states of 32 bits
-  moved(stream, tokens_ * (2 * as_wide * space.inner * space.state + 2 * space.projected()) / plan_.tensor);
+  const std::int64_t state = space.inner * space.state * space.state_bits / 16;  // as values of 16 bits
+  moved(stream, tokens_ * 2 * (state + space.projected()) / plan_.tensor);
 }
 
 void LayerCost::state_space_forward(Stream& stream) {

@@ -374,7 +374,7 @@ void require_possible_latent(const StepPoint& point) {
 }  // namespace
 
 void require_possible(const StepPoint& point) {
-  require_possible(*point.model, point.plan);
+  require_possible(*point.model, point.plan, point.serves ? KeyHeads::copied : KeyHeads::split);
   require_supported(point.machine->accelerator, point.plan.dtype);
   if (point.plan.gpus() > total_gpus(*point.machine)) {
     throw ConfigError(fmt::format("{} is {} GPUs, and {} has {}; choose fewer", degrees_of(point.plan),

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "model/config_error.h"
@@ -122,6 +123,22 @@ TEST(Scope, WhatCannotBeSplitIsAUsersMistakeAlsoBackwardAndUnderDataParallelism)
   EXPECT_EQ(refusal(Scope::data_parallel, 7),
             "8192 hidden columns of llama cannot be split over 7 ranks; choose ranks that divide hidden (8192): 1, 2, "
             "4, 8, 16, 32, 64, 128, 256, 512, 1024");
+}
+
+TEST(Scope, MoreRanksThanKvHeadsHaveACopyEachForwardAlone) {
+  for (const Scope scope : {Scope::qkv, Scope::attention, Scope::layer}) {
+    EXPECT_EQ(refusal(scope, 12).substr(0, 10), "8 kv heads");
+    EXPECT_EQ(refusal(scope, 24).substr(0, 8), "64 heads");
+  }
+  const auto columns = [](int ranks) {
+    const std::vector<Quantity> all = quantities_of(llama, {.seq = 4096}, ranks);
+    return std::find_if(all.begin(), all.end(), [](const Quantity& one) { return one.dimension == "qkv"; })->elements;
+  };
+  EXPECT_EQ(columns(8), (64 + 2 * 8) * 128);
+  EXPECT_EQ(columns(64), (64 + 2 * 64) * 128);
+  EXPECT_EQ(key_heads_of(Scope::qkv_backward), KeyHeads::split);
+  EXPECT_EQ(key_heads_of(Scope::ulysses), KeyHeads::split);
+  EXPECT_EQ(key_heads_of(Scope::layer), KeyHeads::copied);
 }
 
 TEST(Scope, BackwardIsTwiceForwardAndATrainingStepThreeTimes) {

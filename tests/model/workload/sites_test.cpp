@@ -20,9 +20,9 @@ const Transformer llama_70b{.name = "llama-3.1-70b",
                             .vocab = 128'256,
                             .gated_mlp = true};
 
-std::string refusal(SiteName name, std::int64_t tokens, int ranks) {
+std::string refusal(SiteName name, std::int64_t tokens, int ranks, KeyHeads key_heads = KeyHeads::split) {
   try {
-    require_divisible(llama_70b, name, tokens, ranks);
+    require_divisible(llama_70b, name, tokens, ranks, key_heads);
   } catch (const ConfigError& error) {
     return error.what();
   }
@@ -99,6 +99,10 @@ TEST(RequireDivisible, names_the_ranks_that_would_do) {
       refusal(SiteName::qkv, 1024, 3),
       "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads (8): "
       "1, 2, 4, 8");
+  EXPECT_EQ(
+      refusal(SiteName::qkv, 1024, 3, KeyHeads::copied),
+      "8 kv heads of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide heads (64) and kv heads "
+      "(8) or are a multiple of these: 1, 2, 4, 8, 16, 32, 64");
   EXPECT_EQ(refusal(SiteName::out_proj, 1024, 5),
             "64 heads of llama-3.1-70b cannot be split over 5 ranks; choose ranks that divide heads (64): 1, 2, 4, 8, "
             "16, 32, "
@@ -107,6 +111,29 @@ TEST(RequireDivisible, names_the_ranks_that_would_do) {
       refusal(SiteName::down, 1024, 3),
       "28672 ffn columns of llama-3.1-70b cannot be split over 3 ranks; choose ranks that divide ffn (28672): 1, 2, 4, "
       "7, 8, 14, 16, 28, 32, 56, 64, 112, 128, 224, 256, 448, 512, 896, 1024");
+}
+
+TEST(RequireDivisible, gives_each_rank_a_copy_of_a_kv_head_where_that_is_asked_for) {
+  EXPECT_EQ(refusal(SiteName::qkv, 1024, 16, KeyHeads::copied), "accepted");
+  EXPECT_EQ(refusal(SiteName::qkv, 1024, 16).substr(0, 53), "8 kv heads of llama-3.1-70b cannot be split over 16 r");
+  EXPECT_EQ(refusal(SiteName::qkv, 1024, 128, KeyHeads::copied).substr(0, 55),
+            "64 heads of llama-3.1-70b cannot be split over 128 rank");
+}
+
+TEST(WithCopiedHeads, a_rank_has_one_of_each) {
+  EXPECT_FALSE(with_copied_heads(llama_70b, 8).has_value());
+  EXPECT_FALSE(with_copied_heads(llama_70b, 12).has_value()) << "a part of the ranks would have two";
+  EXPECT_EQ(with_copied_heads(llama_70b, 16)->qkv_columns(), (64 + 2 * 16) * 128);
+  Transformer hybrid = llama_70b;
+  hybrid.kv_heads = 16;
+  hybrid.kinds = {{.attention = true, .kv_heads = 4}, {.state_space = true}};
+  hybrid.state_space = StateSpace{.inner = 1024, .head_dim = 64, .state = 128, .groups = 2};
+  const Transformer held = with_copied_heads(hybrid, 16).value();
+  EXPECT_EQ(held.kv_heads, 16);
+  EXPECT_EQ(held.kinds[0].kv_heads, 16);
+  EXPECT_EQ(held.kinds[1].kv_heads, 0);
+  EXPECT_EQ(held.state_space->groups, 16);
+  EXPECT_EQ(with_copied_heads(hybrid, 32)->state_space->groups, 2) << "16 heads of its state do not split over 32";
 }
 
 TEST(RequireDivisible, names_tokens_that_would_do) {

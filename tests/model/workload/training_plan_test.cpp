@@ -61,6 +61,12 @@ TEST(TrainingPlan, every_kind_of_layer_has_to_split) {
             "ranks that divide it");
 }
 
+TEST(TrainingPlan, ranks_that_serve_may_have_copies_of_kv_heads) {
+  EXPECT_NO_THROW(require_possible(llama_405b, {.tensor = 16}, KeyHeads::copied));
+  EXPECT_THROW(require_possible(llama_405b, {.tensor = 16}), ConfigError);
+  EXPECT_THROW(require_possible(llama_405b, {.tensor = 24}, KeyHeads::copied), ConfigError);
+}
+
 TEST(TrainingPlan, names_the_two_settings_that_clash) {
   EXPECT_EQ(refusal({.tensor = 16}),
             "the number of kv heads 8 is not a multiple of tensor parallelism 16; choose tensor ranks that divide it");
