@@ -11,6 +11,7 @@
 //         </pci>
 //         <pci ...> <nic> <net name="mlx5_0" .../> </nic> </pci>
 //
+// RCCL writes the same with <gpu ... gcn="gfx942" arch="..."> and <xgmi target= count= tclass=> in place of nvlink.
 // A link of a pci is that to its parent. All NVSwitches are one crossbar, as for NCCL.
 #include <fmt/format.h>
 
@@ -51,8 +52,43 @@ struct XgmiRate {
   std::string_view gcn;
   BytesPerSecond rate;
 };
-constexpr std::array xgmi_rates{XgmiRate{"gfx908", {46e9}}, XgmiRate{"gfx90a", {50e9}}, XgmiRate{"gfx942", {64e9}},
+constexpr std::array xgmi_rates{XgmiRate{"gfx908", {46e9}},  XgmiRate{"908", {46e9}},    XgmiRate{"gfx90a", {50e9}},
+                                XgmiRate{"910", {50e9}},     XgmiRate{"gfx942", {64e9}}, XgmiRate{"942", {64e9}},
                                 XgmiRate{"gfx950", {76.8e9}}};
+
+/// What NCCL and RCCL write. `attributes`: those that are read here or that say nothing about links between GPUs (what
+/// a CPU is, which vendor made a device, ranks, what GPUDirect can do). Elements below a NIC are not looked at: of NICs
+/// only their nearness is used. c2c: the link of a GPU to its own CPU.
+struct KnownElement {
+  std::string_view name;
+  std::vector<std::string_view> attributes;
+  std::vector<std::string_view> children;
+};
+
+std::vector<KnownElement> known_elements() {
+  return {{"system", {"version", "name"}, {"cpu"}},
+          {"cpu", {"numaid", "affinity", "arch", "vendor", "familyid", "modelid", "host_hash"}, {"pci", "nic"}},
+          {"pci",
+           {"busid", "class", "vendor", "device", "subsystem_vendor", "subsystem_device", "link_speed", "link_width"},
+           {"pci", "gpu", "nic", "pcilink"}},
+          {"gpu", {"dev", "sm", "gcn", "arch", "rank", "gdr"}, {"nvlink", "xgmi", "c2c"}},
+          {"nvlink", {"target", "count", "tclass"}, {}},
+          {"xgmi", {"target", "count", "tclass"}, {}},
+          {"c2c", {"bw", "count"}, {}},
+          {"pcilink", {"target"}, {}}};
+}
+
+constexpr std::string_view remove_it = "if it says nothing about how GPUs are joined, take it out of the file";
+
+/// Roots of other programs' XML.
+struct OtherRoot {
+  std::string_view name;
+  std::string_view what;
+};
+constexpr std::array other_roots{
+    OtherRoot{"graphs", "these are the rings and trees that NCCL chose (NCCL_GRAPH_DUMP_FILE), not the links"},
+    OtherRoot{"topology", "this is the XML of lstopo, which does not say how fast GPUs are joined"},
+    OtherRoot{"nvidia_smi_log", "this is `nvidia-smi -q -x`, which does not say how GPUs are joined"}};
 
 /// Bytes a second of one PCIe lane, by its transfers: 8b/10b up to generation 2, 128b/130b from 3 on, blocks of 242 of
 /// 256 bytes in 6.
@@ -75,14 +111,17 @@ class Reader {
     }
     const pugi::xml_node system = document.child("system");
     if (!system) {
-      refuse(0, fmt::format("there is no <system>; {}", how_made));
+      refuse_root(document);
     }
+    require_one_host(system);
     number_gpus(system);
     add_crossbar();
     for (const pugi::xml_node cpu : system.children("cpu")) {
       add_cpu(cpu);
     }
     join_gpus();
+    require_no_switch_links(system);
+    check_element(system, 0);
     wires_.nic_of_gpu = nearest_nics(nic_distances());
     return std::move(wires_);
   }
@@ -103,6 +142,54 @@ class Reader {
   /// At the element's '<'.
   [[noreturn]] void refuse(const pugi::xml_node& element, const std::string& message) const {
     refuse(static_cast<std::size_t>(std::max<std::ptrdiff_t>(element.offset_debug() - 1, 0)), message);
+  }
+
+  [[noreturn]] void refuse_root(const pugi::xml_document& document) const {
+    const std::string_view name = document.document_element().name();
+    const auto* const other =
+        std::find_if(other_roots.begin(), other_roots.end(), [&](const OtherRoot& one) { return one.name == name; });
+    refuse(0, fmt::format("{}; {}", other == other_roots.end() ? "there is no <system>" : other->what, how_made));
+  }
+
+  /// Names what is in the file and not understood, down to the NICs.
+  void check_element(const pugi::xml_node& element, int depth) const {
+    if (depth > deepest_element) {
+      refuse(element, fmt::format("elements in more than {} others are too many; {}", deepest_element, how_made));
+    }
+    const std::string_view name = element.name();
+    const auto known =
+        std::find_if(known_.begin(), known_.end(), [&](const KnownElement& one) { return one.name == name; });
+    if (known == known_.end()) {
+      return;  // a NIC
+    }
+    const auto contains = [](const std::vector<std::string_view>& names, std::string_view one) {
+      return std::find(names.begin(), names.end(), one) != names.end();
+    };
+    for (const pugi::xml_attribute attribute : element.attributes()) {
+      if (!contains(known->attributes, attribute.name())) {
+        refuse(element, fmt::format("unknown attribute {} of <{}>; {}", in_quotes(attribute.name()), name, remove_it));
+      }
+    }
+    for (const pugi::xml_node child : element.children()) {
+      if (child.type() == pugi::node_element && !contains(known->children, child.name())) {
+        refuse(child, fmt::format("unknown element {} in <{}>; {}", in_quotes(child.name()), name, remove_it));
+      }
+      check_element(child, depth + 1);
+    }
+  }
+
+  /// NCCL fuses the files of all nodes of one NVLink domain (NVL72).
+  void require_one_host(const pugi::xml_node& system) const {
+    std::string_view first;
+    for (const pugi::xml_node cpu : system.children("cpu")) {
+      const std::string_view host = cpu.attribute("host_hash").value();
+      if (!first.empty() && !host.empty() && host != first) {
+        refuse(cpu,
+               "this CPU is of another host (host_hash) than the one before; let NCCL write the file of one node, "
+               "with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
+      }
+      first = host.empty() ? first : host;
+    }
   }
 
   int whole_number(const pugi::xml_node& element, const char* name, int least, int most) const {
@@ -191,7 +278,7 @@ class Reader {
   [[nodiscard]] BytesPerSecond xgmi_rate(const pugi::xml_node& gpu) const {
     const std::string_view gcn = gpu.attribute("gcn").value();
     const auto* const known = std::find_if(xgmi_rates.begin(), xgmi_rates.end(), [&](const XgmiRate& one) {
-      return gcn.substr(0, one.gcn.size()) == one.gcn;  // "gfx90a:sramecc+:xnack-"
+      return gcn.substr(0, one.gcn.size()) == one.gcn;  // "gfx90a:sramecc+:xnack-"; old files have a number
     });
     if (known == xgmi_rates.end()) {
       refuse(gpu,
@@ -249,6 +336,19 @@ class Reader {
           join(a, b, {links * nvlink_rate(element).value});
         }
       }
+    }
+  }
+
+  /// Broadcom switches may be joined to each other. It matters where GPUs have no links of their own.
+  void require_no_switch_links(const pugi::xml_node& system) const {
+    const pugi::xml_node link = system.select_node(".//pcilink").node();
+    const bool all_linked =
+        std::all_of(gpus_.begin(), gpus_.end(), [](const Gpu& gpu) { return !links_of(gpu).empty(); });
+    if (link && !all_linked) {
+      refuse(link,
+             "this PCIe switch is joined to another one, which this program does not model; take <pcilink> out of the "
+             "file to "
+             "let GPUs meet at the CPU");
     }
   }
 
@@ -334,6 +434,7 @@ class Reader {
   const std::string& text_;
   const WireRates& rates_;
   NodeWires wires_;
+  std::vector<KnownElement> known_ = known_elements();
   std::vector<Gpu> gpus_;
   std::vector<int> roots_;
   std::vector<std::vector<int>> nics_;  // each the vertices above it

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "model/formats/topology_table.h"
 #include "model/text/files.h"
 
 namespace commfuse {
@@ -10,8 +11,10 @@ namespace commfuse {
 NodeWires read_topology_file(const std::string& path, const WireRates& rates) {
   const std::string text = read_small_file(path);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
-  const bool is_xml = first != std::string::npos && text[first] == '<';
-  return is_xml ? read_nccl_topology(path, text, rates) : read_topology_matrix(path, text, rates);
+  if (first != std::string::npos && text[first] == '<') {
+    return read_nccl_topology(path, text, rates);
+  }
+  return is_rocm_topology(text) ? read_rocm_topology(path, text, rates) : read_topology_matrix(path, text, rates);
 }
 
 std::vector<int> nearest_nics(const std::vector<std::vector<int>>& distances) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wires of a node as its own tools print them: NCCL's topology (NCCL_TOPO_DUMP_FILE) and `nvidia-smi topo -m`.
+// The wires of a node as its own tools print them: the topology of NCCL and RCCL (NCCL_TOPO_DUMP_FILE),
+// `nvidia-smi topo -m`, `rocm-smi --showtopo` and `amd-smi topology`.
 #pragma once
 
 #include <optional>
@@ -14,7 +15,7 @@ namespace commfuse {
 
 /// What such a file does not say, or is to be overruled in. One direction.
 struct WireRates {
-  std::optional<BytesPerSecond> nvlink;  ///< One NVLink; NCCL's files tell it by the generation of the GPUs.
+  std::optional<BytesPerSecond> nvlink;  ///< One NVLink or xGMI link; NCCL's files tell it by the GPUs' generation.
   std::optional<BytesPerSecond> pcie;    ///< A PCIe wire; NCCL's files have it.
   std::optional<BytesPerSecond> root;    ///< Between two sockets; without it they are not joined.
 };
@@ -22,11 +23,12 @@ struct WireRates {
 /// Most GPUs of a file.
 inline constexpr int most_gpus_of_a_file = 64;
 
-/// Whichever of the two formats it is. Throws ConfigError, `path:line:col: sentence; remedy`.
+/// Whichever of these formats it is, told by what it contains. Throws ConfigError, `path:line:col: sentence; remedy`.
 NodeWires read_topology_file(const std::string& path, const WireRates& rates);
 
 NodeWires read_nccl_topology(const std::string& path, const std::string& text, const WireRates& rates);
 NodeWires read_topology_matrix(const std::string& path, const std::string& text, const WireRates& rates);
+NodeWires read_rocm_topology(const std::string& path, const std::string& text, const WireRates& rates);
 
 /// Which NIC each GPU uses when distances[gpu][nic] are known: of its nearest the one that fewest GPUs before it use,
 /// then the lowest. Those that any uses are counted anew from 0, in their order.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The wires behind the table of `nvidia-smi topo -m`. NVLinks hide how PCIe goes, so only pairs without are put under
-// switches and sockets. The table does not tell a crossbar from single wires: a GPU that would need more NVLinks than
-// there are is on a crossbar.
+// The wires behind the table of `nvidia-smi topo -m` and those of AMD's tools. NVLinks hide how PCIe goes, so only
+// pairs without are put under switches and sockets. The table does not tell a crossbar from single wires: a GPU that
+// would need more NVLinks than there are is on a crossbar.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -57,6 +57,7 @@ class Wiring {
   [[nodiscard]] const Cell& cell(int gpu, int device) const {
     return table_.cells[static_cast<std::size_t>(gpu)][static_cast<std::size_t>(device)];
   }
+  [[nodiscard]] const std::string& name(int gpu) const { return table_.names[static_cast<std::size_t>(gpu)]; }
   int add(VertexKind kind) {
     wires_.others.push_back(kind);
     return wires_.gpus + static_cast<int>(wires_.others.size()) - 1;
@@ -75,7 +76,7 @@ class Wiring {
   void require_symmetry() const {
     for (int gpu = 0; gpu < table_.gpus; ++gpu) {
       if (cell(gpu, gpu).level != Level::self) {
-        refuse(cell(gpu, gpu).place, fmt::format("GPU{} meets itself here; write X", gpu));
+        refuse(cell(gpu, gpu).place, fmt::format("{} meets itself here; write X", name(gpu)));
       }
     }
     for_each_pair([&](int a, int b) {
@@ -83,7 +84,7 @@ class Wiring {
       const Cell& back = cell(b, a);
       if (there.level == Level::self || there.level != back.level || there.links != back.links) {
         refuse(back.place,
-               fmt::format("this is not what the row of GPU{} says about GPU{}; {}", a, b, how_a_table_is_made));
+               fmt::format("this is not what the row of {} says about {}; {}", name(a), name(b), table_.tool));
       }
     });
   }
@@ -96,7 +97,7 @@ class Wiring {
     return *given;
   }
   [[nodiscard]] BytesPerSecond nvlinks(const Cell& one) const {
-    return {one.links * rate(rates_.nvlink, one, "an NVLink", "nvlink_rate").value};
+    return {one.links * rate(rates_.nvlink, one, table_.link, "nvlink_rate").value};
   }
 
   /// Wires, or a crossbar for those GPUs that would need too many of them. Crossbars come before bridges, so that
@@ -113,7 +114,7 @@ class Wiring {
     });
     std::set<int> switched;  // groups
     for (int gpu = 0; gpu < table_.gpus; ++gpu) {
-      if (links[static_cast<std::size_t>(gpu)] > most_nvlinks) {
+      if (table_.may_have_crossbar && links[static_cast<std::size_t>(gpu)] > most_nvlinks) {
         switched.insert(groups.of(gpu));
       }
     }
@@ -155,6 +156,7 @@ class Wiring {
       add_level(level < Level::phb ? VertexKind::bridge : VertexKind::root, groups, top);
     }
     require_apart(groups, Level::sys);
+    join_numa_nodes(groups, top);
     join_sockets(groups, top);
   }
 
@@ -163,8 +165,8 @@ class Wiring {
     for_each_pair([&](int a, int b) {
       if (cell(a, b).level >= level && groups.of(a) == groups.of(b)) {
         refuse(cell(a, b).place,
-               fmt::format("GPU{} and GPU{} meet nearer than this over another GPU, which no machine does; {}", a, b,
-                           how_a_table_is_made));
+               fmt::format("{} and {} meet nearer than this over another GPU, which no machine does; {}", name(a),
+                           name(b), table_.tool));
       }
     });
   }
@@ -189,6 +191,32 @@ class Wiring {
         vertex = parts.count(vertex) > 0 ? above : vertex;
       }
     }
+  }
+
+  /// GPUs of one NUMA node share its root, also where links of their own hide how they meet over PCIe. Only where
+  /// some meet between nodes, or the roots would be of no use.
+  void join_numa_nodes(Groups& groups, std::vector<int>& top) {
+    bool meets_between = false;
+    bool meets_within = false;
+    for_each_pair([&](int a, int b) {
+      const bool is_far = cell(a, b).level == Level::sys;
+      meets_between = meets_between || is_far;
+      meets_within = meets_within || (is_far && shares_numa_node(a, b));
+    });
+    if (!meets_between || meets_within) {
+      return;
+    }
+    for_each_pair([&](int a, int b) {
+      if (shares_numa_node(a, b)) {
+        groups.unite(a, b);
+        pcie_ = rate(rates_.pcie, cell(a, b), "PCIe", "pcie_rate");
+      }
+    });
+    add_level(VertexKind::root, groups, top);
+  }
+
+  [[nodiscard]] bool shares_numa_node(int a, int b) const {
+    return !table_.numa.empty() && table_.numa[static_cast<std::size_t>(a)] == table_.numa[static_cast<std::size_t>(b)];
   }
 
   /// Those that meet between sockets, each over a root of its own.
@@ -239,8 +267,16 @@ class Wiring {
 
 }  // namespace
 
+NodeWires wires_of(const std::string& path, TopologyTable table, const WireRates& rates) {
+  return Wiring(path, std::move(table), rates).wire();
+}
+
 NodeWires read_topology_matrix(const std::string& path, const std::string& text, const WireRates& rates) {
-  return Wiring(path, read_topology_table(path, text), rates).wire();
+  return wires_of(path, read_topology_table(path, text), rates);
+}
+
+NodeWires read_rocm_topology(const std::string& path, const std::string& text, const WireRates& rates) {
+  return wires_of(path, read_rocm_table(path, text), rates);
 }
 
 }  // namespace commfuse

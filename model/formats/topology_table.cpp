@@ -9,6 +9,7 @@
 
 #include "model/config_error.h"
 #include "model/formats/topology_file.h"
+#include "model/formats/topology_text.h"
 #include "model/text/quantity.h"
 #include "model/text/suggest.h"
 
@@ -29,57 +30,47 @@ constexpr std::array level_names{
     LevelName{"PXB", Level::pxb}, LevelName{"PHB", Level::phb}, LevelName{"NODE", Level::node},
     LevelName{"SYS", Level::sys}, LevelName{"SOC", Level::sys}};
 
-struct Word {
-  std::string_view text;
-  YamlPlace place;
-};
+/// What `nvidia-smi topo -p2p` prints in place of connections.
+constexpr std::array peer_states{std::string_view("OK"),  std::string_view("CNS"), std::string_view("GNS"),
+                                 std::string_view("TNS"), std::string_view("NS"),  std::string_view("DR"),
+                                 std::string_view("U")};
+
+using Word = TextWord;
 
 [[noreturn]] void refuse(const std::string& path, YamlPlace place, const std::string& message) {
   throw ConfigError(at_place(path, place, message));
 }
 
-/// Words between blanks and the escapes that underline a terminal's head line.
-std::vector<Word> words_of(std::string_view line, int number) {
-  std::vector<Word> words;
-  bool inside = false;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '\x1b') {
-      i = std::min(line.find('m', i), line.size());
-      inside = false;
-    } else if (line[i] == ' ' || line[i] == '\t' || line[i] == '\r') {
-      inside = false;
-    } else if (inside) {
-      words.back().text = line.substr(i - words.back().text.size(), words.back().text.size() + 1);
-    } else {
-      words.push_back({line.substr(i, 1), {number, static_cast<int>(i) + 1}});
-      inside = true;
-    }
-  }
-  return words;
+bool is_peer_state(std::string_view word) {
+  return std::find(peer_states.begin(), peer_states.end(), word) != peer_states.end();
 }
 
-std::vector<std::vector<Word>> lines_of(std::string_view text) {
-  std::vector<std::vector<Word>> lines;
-  for (std::size_t start = 0; start <= text.size();) {
-    const std::size_t end = std::min(text.find('\n', start), text.size());
-    lines.push_back(words_of(text.substr(start, end - start), static_cast<int>(lines.size()) + 1));
-    start = end + 1;
-  }
-  return lines;
+/// The tool cuts long rows where the affinity begins: "PH0-115" is PHB, then CPUs 0 to 115.
+std::string_view without_affinity(std::string_view word) {
+  const std::string_view letters = word.substr(0, word.find_first_of("0123456789"));
+  const auto begins = [&](const LevelName& one) { return one.word.substr(0, letters.size()) == letters; };
+  const bool is_one = !letters.empty() && letters.size() < word.size() &&
+                      std::count_if(level_names.begin(), level_names.end(), begins) == 1;
+  return is_one ? std::find_if(level_names.begin(), level_names.end(), begins)->word : word;
 }
 
-bool is_gpu(std::string_view word) { return word.substr(0, 3) == "GPU" && parse_integer(word.substr(3)).has_value(); }
+std::optional<std::int64_t> gpu_number(std::string_view word) {
+  const std::optional<std::int64_t> number = word.substr(0, 3) == "GPU" ? parse_integer(word.substr(3)) : std::nullopt;
+  return number && *number >= 0 ? number : std::nullopt;
+}
+bool is_gpu(std::string_view word) { return gpu_number(word).has_value(); }
 
 /// Reads the table.
 class TableReader {
  public:
-  TableReader(const std::string& path, std::string_view text) : path_(path), lines_(lines_of(text)) {}
+  TableReader(const std::string& path, std::string_view text) : path_(path), lines_(words_of_lines(text)) {}
 
   Table read() {
+    refuse_slices(path_, lines_);
     const std::size_t head = head_line();
     Table table;
     for (const Word& word : lines_[head]) {
-      if (word.text == "CPU" || (table.gpus > 0 && word.text == "GPU")) {
+      if (word.text == "CPU" || word.text == "NUMA" || (table.gpus > 0 && word.text == "GPU")) {
         break;
       }
       if (is_gpu(word.text)) {
@@ -89,19 +80,29 @@ class TableReader {
       table.names.emplace_back(word.text);
     }
     table.cells.resize(static_cast<std::size_t>(table.gpus));
-    for (std::size_t i = head + 1; i < lines_.size(); ++i) {
+    for (std::size_t i = head + 1; i < lines_.size() && !begins_peer_table(i); ++i) {
       read_row(lines_[i], table);
     }
     for (int gpu = 0; gpu < table.gpus; ++gpu) {
       if (table.cells[static_cast<std::size_t>(gpu)].empty()) {
-        refuse(path_, lines_[head].front().place,
-               fmt::format("there is no row for GPU{}; {}", gpu, how_a_table_is_made));
+        refuse(
+            path_, lines_[head].front().place,
+            fmt::format("there is no row for {}; {}", table.names[static_cast<std::size_t>(gpu)], how_a_table_is_made));
       }
     }
     return table;
   }
 
  private:
+  /// What `nvidia-smi topo -p2p` prints, behind the table.
+  [[nodiscard]] bool begins_peer_table(std::size_t head) const {
+    const auto begins_with_gpus = [](const std::vector<Word>& words) {
+      return words.size() > 1 && is_gpu(words[0].text) && is_gpu(words[1].text);
+    };
+    const bool has_row = head + 1 < lines_.size() && lines_[head + 1].size() > 2;
+    return begins_with_gpus(lines_[head]) && has_row && is_peer_state(lines_[head + 1][2].text);
+  }
+
   /// A row begins with a GPU too, but goes on with a cell.
   [[nodiscard]] std::size_t head_line() const {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
@@ -110,13 +111,15 @@ class TableReader {
         return i;
       }
     }
-    refuse(path_, {1, 1}, fmt::format("there is no line with the names of GPUs; {}", how_a_table_is_made));
+    refuse_unknown_text(path_, lines_);
   }
 
+  /// GPUs come first and in order. Some may be left out, as in a container.
   void require_next_gpu(const Word& word, const Table& table) const {
-    if (word.text != fmt::format("GPU{}", table.gpus) || table.names.size() != static_cast<std::size_t>(table.gpus)) {
+    const std::optional<std::int64_t> before = table.names.empty() ? -1 : gpu_number(table.names.back());
+    if (!before || *gpu_number(word.text) <= *before) {
       refuse(path_, word.place,
-             fmt::format("{} stands where GPU{} is expected; {}", word.text, table.gpus, how_a_table_is_made));
+             fmt::format("{} stands after {}; {}", word.text, table.names.back(), how_a_table_is_made));
     }
     if (table.gpus == most_gpus_of_a_file) {
       refuse(path_, word.place,
@@ -143,7 +146,11 @@ class TableReader {
                          table.names.size(), how_a_table_is_made));
     }
     for (std::size_t i = 0; i < table.names.size(); ++i) {
-      row.push_back(cell_of(words[i + 1]));
+      Word word = words[i + 1];
+      if (i >= static_cast<std::size_t>(table.gpus) && i + 1 == table.names.size()) {
+        word.text = without_affinity(word.text);
+      }
+      row.push_back(cell_of(word));
     }
   }
 
@@ -158,6 +165,12 @@ class TableReader {
     }
     const auto* const found = std::find_if(level_names.begin(), level_names.end(),
                                            [&](const LevelName& one) { return one.word == word.text; });
+    if (is_peer_state(word.text)) {
+      refuse(path_, word.place,
+             fmt::format("{} is a cell of `nvidia-smi topo -p2p`, which says whether GPUs reach each other, but not "
+                         "how; {}",
+                         in_quotes(word.text), how_a_table_is_made));
+    }
     if (found == level_names.end()) {
       refuse(path_, word.place,
              fmt::format("unknown connection {}; known connections: X, NV1 to NV{}, PIX, PXB, PHB, NODE, SYS",

@@ -7,6 +7,8 @@
 //   NV#   that many NVLinks
 //   PIX   over one PCIe switch        PXB   over several      PHB   over the host bridge of a CPU
 //   NODE  between host bridges of a NUMA node                 SYS   between NUMA nodes (SOC in old drivers)
+//
+// Tables of AMD's tools become the same: XGMI is an NV# there.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/formats/topology_file.h"
 #include "model/text/yaml_document.h"
 
 namespace commfuse {
@@ -21,8 +24,8 @@ namespace commfuse {
 /// The remedy where a file cannot be what it should be.
 inline constexpr std::string_view how_a_table_is_made = "give what `nvidia-smi topo -m` prints";
 
-/// How two devices meet, from near to far.
-enum class MeetingLevel : std::uint8_t { self, nvlink, pix, pxb, phb, node, sys };
+/// How two devices meet, from near to far. relayed: over NVLinks of other GPUs.
+enum class MeetingLevel : std::uint8_t { self, nvlink, relayed, pix, pxb, phb, node, sys };
 
 /// What stands at the crossing of two devices.
 struct MeetingCell {
@@ -32,9 +35,13 @@ struct MeetingCell {
 };
 
 struct TopologyTable {
+  std::string_view tool = how_a_table_is_made;  // the remedy of messages
+  std::string_view link = "an NVLink";          // what nvlink_rate is of
+  bool may_have_crossbar = true;
   int gpus = 0;
   std::vector<std::string> names;               // GPUs first
   std::vector<std::vector<MeetingCell>> cells;  // by GPU, then by device
+  std::vector<int> numa;                        // by GPU, where the table has it
 };
 
 /// No GPU has more NVLinks: H100 and B200.
@@ -42,5 +49,13 @@ inline constexpr int most_nvlinks = 18;
 
 /// Throws ConfigError, `path:line:col: sentence; remedy`.
 TopologyTable read_topology_table(const std::string& path, std::string_view text);
+
+/// Whether AMD's tools wrote it.
+bool is_rocm_topology(std::string_view text);
+/// What `rocm-smi --showtopo` or `amd-smi topology` prints. Throws ConfigError as read_topology_table does.
+TopologyTable read_rocm_table(const std::string& path, std::string_view text);
+
+/// The wires behind a table of one node.
+NodeWires wires_of(const std::string& path, TopologyTable table, const WireRates& rates);
 
 }  // namespace commfuse

@@ -142,13 +142,15 @@ std::vector<ShapeKey> link_keys() {
 ShapeKey topology() {
   return optional({"topology",
                    map({optional({"kind", word({"nvswitch", "full_mesh", "pcie_tree", "ring"})}),
-                        optional({"file", text(), "The XML of NCCL or nvidia-smi topo -m, below this file's folder"}),
+                        optional({"file", text(),
+                                  "NCCL's XML, nvidia-smi topo -m, rocm-smi --showtopo or amd-smi topology, below this "
+                                  "file's folder"}),
                         {"hop_latency", sourced(duration())},
                         optional({"gpus_per_bridge", count(1, 64)}),
                         optional({"bridges_per_root", count(1, 64)}),
                         optional({"bridge_rate", sourced(bandwidth())}),
                         optional({"root_rate", sourced(bandwidth())}),
-                        optional({"nvlink_rate", sourced(bandwidth())}),
+                        optional({"nvlink_rate", sourced(bandwidth()), "Of one NVLink or xGMI link"}),
                         optional({"pcie_rate", sourced(bandwidth())})}),
                    "How the GPUs of a node are wired; without it one switch"});
 }

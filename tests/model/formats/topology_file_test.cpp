@@ -118,6 +118,8 @@ std::string rccl_text(std::string_view gcn) {
 TEST(NcclTopology, XgmiLinksAreThoseOfTheArchitecture) {
   const Topology topology = topology_of(read_nccl_topology("a.txt", rccl_text("gfx942:sramecc+:xnack-"), {}));
   EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{128e9});
+  EXPECT_EQ(route_between(topology_of(read_nccl_topology("a.txt", rccl_text("910"), {})), 0, 1)->rate,
+            BytesPerSecond{100e9});  // RCCL wrote MI250X so
   EXPECT_EQ(
       refusal(read_nccl_topology, rccl_text("gfx1100"), {}),
       "a.txt:2:7: gcn 'gfx1100' has no xGMI link that is known here; give nvlink_rate beside the file, which is of "
@@ -132,7 +134,7 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
   EXPECT_EQ(told("</system>", ""),
             "a.txt:39:1: this is not XML (Start-end tags mismatch); let NCCL write the file, with "
             "NCCL_TOPO_DUMP_FILE");
-  EXPECT_EQ(refusal(read_nccl_topology, "<graphs/>"),
+  EXPECT_EQ(refusal(read_nccl_topology, "<html/>"),
             "a.txt:1:1: there is no <system>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
   EXPECT_EQ(refusal(read_nccl_topology, "<system><cpu/></system>"),
             "a.txt:1:1: there is no <gpu>; let NCCL write the file, with NCCL_TOPO_DUMP_FILE");
@@ -158,6 +160,51 @@ TEST(NcclTopology, MistakesNameTheirPlace) {
             "a.txt:3:5: link_width of pci is '-16'; write a whole number from 1 to 32");
   EXPECT_EQ(told("sm=\"70\"", "sm=\"52\""),
             "a.txt:5:9: GPUs of sm 52 have no NVLink that is known here; give nvlink_rate beside the file");
+}
+
+TEST(NcclTopology, XmlOfOtherProgramsIsNamed) {
+  EXPECT_EQ(refusal(read_nccl_topology, "<graphs version=\"1\"/>"),
+            "a.txt:1:1: these are the rings and trees that NCCL chose (NCCL_GRAPH_DUMP_FILE), not the links; let NCCL "
+            "write the file, with NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(
+      refusal(read_nccl_topology,
+              "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"/>"),
+      "a.txt:1:1: this is the XML of lstopo, which does not say how fast GPUs are joined; let NCCL write the file, "
+      "with NCCL_TOPO_DUMP_FILE");
+  EXPECT_EQ(
+      refusal(read_nccl_topology, "<nvidia_smi_log/>"),
+      "a.txt:1:1: this is `nvidia-smi -q -x`, which does not say how GPUs are joined; let NCCL write the file, with "
+      "NCCL_TOPO_DUMP_FILE");
+}
+
+TEST(NcclTopology, WhatIsNotUnderstoodIsNamed) {
+  const std::string text = text_of("nccl_nvlinks.xml");
+  const auto told = [&](const std::string& from, const std::string& to) {
+    return refusal(read_nccl_topology, with(text, from, to), {});
+  };
+  EXPECT_EQ(told("<nvlink", "<cxl/><nvlink"),
+            "a.txt:6:11: unknown element 'cxl' in <gpu>; if it says nothing about how GPUs are joined, take it out of "
+            "the file");
+  EXPECT_EQ(
+      told("<gpu dev", "<gpu lanes=\"2\" dev"),
+      "a.txt:5:9: unknown attribute 'lanes' of <gpu>; if it says nothing about how GPUs are joined, take it out of "
+      "the file");
+  EXPECT_EQ(told("<nvlink", "<c2c bw=\"44712\" count=\"10\"/><nvlink"), "accepted");
+  EXPECT_EQ(told("<gpu dev", "<pcilink target=\"0000:99:00.0\"/><gpu dev"), "accepted");  // all GPUs have NVLinks
+  EXPECT_EQ(refusal(read_nccl_topology,
+                    "<system><cpu><pci busid=\"0\"><pcilink target=\"1\"/><gpu dev=\"0\"/></pci></cpu></system>"),
+            "a.txt:1:29: this PCIe switch is joined to another one, which this program does not model; take <pcilink> "
+            "out of the file "
+            "to let GPUs meet at the CPU");
+}
+
+TEST(NcclTopology, AFileOfSeveralHostsIsRefused) {
+  EXPECT_EQ(
+      refusal(read_nccl_topology,
+              "<system>\n<cpu host_hash=\"0x1\" numaid=\"0\"/>\n<cpu host_hash=\"0x1\" numaid=\"1\"/>\n"
+              "<cpu host_hash=\"0x2\" numaid=\"0\"/></system>"),
+      "a.txt:4:1: this CPU is of another host (host_hash) than the one before; let NCCL write the file of one node, "
+      "with NCCL_MNNVL_ENABLE=0, or write `kind: nvswitch` for a rack");
 }
 
 TEST(NcclTopology, FilesOfStrangersHaveLimits) {
@@ -245,9 +292,10 @@ TEST(TopologyMatrix, MistakesNameTheirPlace) {
   };
   EXPECT_EQ(told("NV2", "NV2"), "accepted");
   EXPECT_EQ(refusal(read_topology_matrix, ""),
-            "a.txt:1:1: there is no line with the names of GPUs; give what `nvidia-smi topo -m` prints");
+            "a.txt:1:1: there is no line with the names of GPUs; give what `nvidia-smi topo -m`, `rocm-smi --showtopo` "
+            "or `amd-smi topology` prints");
   EXPECT_EQ(told("GPU1 GPU2\n", "GPU2 GPU1\n"),
-            "a.txt:1:6: GPU2 stands where GPU1 is expected; give what `nvidia-smi topo -m` prints");
+            "a.txt:1:11: GPU1 stands after GPU2; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(told("GPU2 SYS PIX X\n", ""), "a.txt:1:1: there is no row for GPU2; give what `nvidia-smi topo -m` prints");
   EXPECT_EQ(told("GPU2 SYS PIX X", "GPU2 SYS PIX"),
             "a.txt:4:1: GPU2 has 2 cells, but the first line names 3 devices; give what `nvidia-smi topo -m` prints");

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+// `rocm-smi --showtopo --shownodesbw` and `amd-smi topology`, in the layouts of both tools.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/config_error.h"
+#include "model/formats/topology_file.h"
+#include "model/formats/topology_table.h"
+
+namespace commfuse {
+namespace {
+
+using namespace std::chrono_literals;
+
+using Path = std::vector<int>;
+using CellOf = std::function<std::string(int a, int b)>;
+
+constexpr WireRates all_rates{
+    .nvlink = BytesPerSecond{50e9}, .pcie = BytesPerSecond{32e9}, .root = BytesPerSecond{20e9}};
+
+constexpr std::string_view how_made = "give all that `rocm-smi --showtopo --shownodesbw` or `amd-smi topology` prints";
+
+CellOf always(const std::string& cell) {
+  return [cell](int, int) { return cell; };
+}
+
+std::string rocm_section(std::string_view title, int gpus, std::string_view self, const CellOf& cell) {
+  std::string text = fmt::format("{:=^90}\n       ", fmt::format(" {} ", title));
+  for (int gpu = 0; gpu < gpus; ++gpu) {
+    text += fmt::format("GPU{:<10}", gpu);
+  }
+  for (int a = 0; a < gpus; ++a) {
+    text += fmt::format("\nGPU{:<4}", a);
+    for (int b = 0; b < gpus; ++b) {
+      text += fmt::format("{:<13}", a == b ? std::string(self) : cell(a, b));
+    }
+  }
+  return text + "\n\n";
+}
+
+/// What rocm-smi prints, each of its sections.
+struct RocmSmi {
+  int gpus = 0;
+  CellOf weight;
+  CellOf hops;
+  CellOf type;
+  CellOf bandwidth;  // none: without --shownodesbw
+  std::function<int(int gpu)> numa = [](int) { return 0; };
+};
+
+std::string print(const RocmSmi& smi) {
+  std::string text = fmt::format("\n\n{:=^90}\n", " ROCm System Management Interface ");
+  text += rocm_section("Weight between two GPUs", smi.gpus, "0", smi.weight);
+  text += rocm_section("Hops between two GPUs", smi.gpus, "0", smi.hops);
+  text += rocm_section("Link Type between two GPUs", smi.gpus, "0", smi.type);
+  text += fmt::format("{:=^90}\n", " Numa Nodes ");
+  for (int gpu = 0; gpu < smi.gpus; ++gpu) {
+    text += fmt::format("GPU[{0}]\t\t: (Topology) Numa Node: {1}\nGPU[{0}]\t\t: (Topology) Numa Affinity: {1}\n", gpu,
+                        smi.numa(gpu));
+  }
+  if (smi.bandwidth) {
+    text += rocm_section("Bandwidth", smi.gpus, "N/A", smi.bandwidth);
+    text += "Format: min-max; Units: mps\n\"0-0\" min-max bandwidth indicates devices are not connected directly\n";
+  }
+  return text + fmt::format("{:=^90}\n", " End of ROCm SMI Log ");
+}
+
+RocmSmi mi300x() { return {.gpus = 8, .weight = always("15"), .hops = always("1"), .type = always("XGMI")}; }
+
+/// Two dies a module, joined by four links; modules in a ring, alternately by two links and by one, even dies only.
+int mi250x_links(int a, int b) {
+  if (a / 2 == b / 2) {
+    return 4;
+  }
+  const int apart = std::abs(a / 2 - b / 2);
+  return a % 2 != 0 || b % 2 != 0 || apart == 2 ? 0 : std::min(a, b) == 2 || apart == 3 ? 2 : 1;
+}
+
+RocmSmi mi250x() {
+  return {.gpus = 8,
+          .weight = [](int a, int b) { return mi250x_links(a, b) > 0 ? "15" : "30"; },
+          .hops = always("1"),
+          .type = always("XGMI"),
+          .bandwidth =
+              [](int a, int b) {
+                const int links = mi250x_links(a, b);
+                return links > 0 ? fmt::format("50000-{}", 50000 * links) : "0-0";
+              }};
+}
+
+/// Two groups of four GPUs, each with links to the three others; between the groups PCIe.
+RocmSmi two_hives() {
+  const auto same = [](int a, int b) { return a / 4 == b / 4; };
+  return {.gpus = 8,
+          .weight = [=](int a, int b) { return same(a, b) ? "15" : "72"; },
+          .hops = [=](int a, int b) { return same(a, b) ? "1" : "3"; },
+          .type = [=](int a, int b) { return same(a, b) ? "XGMI" : "PCIE"; },
+          .numa = [](int gpu) { return gpu / 4; }};
+}
+
+std::string amd_table(std::string_view title, const std::vector<std::string>& names, const CellOf& cell) {
+  std::string text = fmt::format("{}:\n             ", title);
+  for (const std::string& name : names) {
+    text += name + " ";
+  }
+  for (std::size_t a = 0; a < names.size(); ++a) {
+    text += "\n" + names[a] + " ";
+    for (std::size_t b = 0; b < names.size(); ++b) {
+      text += fmt::format("{:<13}", cell(static_cast<int>(a), static_cast<int>(b)));
+    }
+  }
+  return text + "\n\n";
+}
+
+/// What amd-smi prints of two GPUs; the cells are those off the diagonal.
+std::string amd_smi(const std::string& access, const std::string& bandwidth) {
+  const std::vector<std::string> names{"0000:0c:00.0", "0000:22:00.0"};
+  const auto cells = [](const std::string& self, const std::string& other) {
+    return [=](int a, int b) { return a == b ? self : other; };
+  };
+  return amd_table("ACCESS TABLE", names, cells("ENABLED", access)) +
+         amd_table("WEIGHT TABLE", names, cells("0", "15")) + amd_table("HOPS TABLE", names, cells("0", "1")) +
+         amd_table("LINK TYPE TABLE", names, cells("SELF", "XGMI")) +
+         amd_table("NUMA BW TABLE", names, cells("N/A", bandwidth)) +
+         amd_table("CACHE COHERANCY TABLE", names, cells("SELF", "NC")) +
+         amd_table("ATOMICS TABLE", names, cells("SELF", "64,32")) + amd_table("DMA TABLE", names, cells("SELF", "T")) +
+         amd_table("BI-DIRECTIONAL TABLE", names, cells("SELF", "T")) +
+         "\nLegend:\n  SELF = Current GPU\n  ENABLED / DISABLED = Link is enabled or disabled\n";
+}
+
+NodeWires read(const std::string& text, const WireRates& rates = all_rates) {
+  return read_rocm_topology("topo.txt", text, rates);
+}
+
+Topology topology_of(const NodeWires& wires) {
+  return build_topology({.wires = wires, .gpus_per_node = wires.gpus, .hop_latency = 1us});
+}
+
+std::string refusal(const std::string& text, const WireRates& rates = all_rates) {
+  try {
+    read(text, rates);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+TEST(RocmTable, EveryPairOfAnMi300XHasALinkOfItsOwn) {
+  const NodeWires wires = read(print(mi300x()), {.nvlink = BytesPerSecond{64e9}});
+  EXPECT_EQ(wires.gpus, 8);
+  EXPECT_EQ(wires.edges.size(), 28u);  // 8 x 7 / 2, and no switch: seven links are not a crossbar's
+  EXPECT_TRUE(wires.others.empty());
+  EXPECT_EQ(route_between(topology_of(wires), 2, 5)->rate, BytesPerSecond{64e9});
+}
+
+TEST(RocmTable, TheDriversBandwidthIsNotTheRate) {
+  RocmSmi smi = mi300x();
+  smi.bandwidth = always("50000-50000");  // of MI355X too, whose links have 76.8 GB/s
+  const NodeWires wires = read(print(smi), {.nvlink = BytesPerSecond{76.8e9}});
+  EXPECT_EQ(route_between(topology_of(wires), 0, 7)->rate, BytesPerSecond{76.8e9});
+  EXPECT_EQ(refusal(print(smi), {}),
+            "topo.txt:28:21: the table does not say how fast an xGMI link is; give nvlink_rate beside the file");
+}
+
+TEST(RocmTable, DiesOfAnMi250XHaveAsManyLinksAsTheirBandwidthSays) {
+  const Topology topology = topology_of(read(print(mi250x())));
+  EXPECT_EQ(route_between(topology, 0, 1)->rate, BytesPerSecond{200e9});  // one module
+  EXPECT_EQ(route_between(topology, 2, 4)->rate, BytesPerSecond{100e9});
+  EXPECT_EQ(route_between(topology, 0, 2)->rate, BytesPerSecond{50e9});
+  EXPECT_EQ(route_between(topology, 1, 3)->vertices, (Path{1, 0, 2, 3}));  // over other dies
+}
+
+TEST(RocmTable, WithoutBandwidthsUnlikePairsAreRefused) {
+  RocmSmi smi = mi250x();
+  const std::string message =
+      "topo.txt:28:47: GPUs pass on for others here, so pairs have different numbers of xGMI links, which these tables "
+      "do not tell; add what `rocm-smi --shownodesbw` prints";
+  smi.bandwidth = nullptr;
+  EXPECT_EQ(refusal(print(smi)), message);
+  smi.bandwidth = always("0-0");  // as virtual machines print
+  EXPECT_EQ(refusal(print(smi)), message);
+}
+
+TEST(RocmTable, TwoHivesMeetOverPcie) {
+  // Roots 8 and 9, one for each NUMA node.
+  const NodeWires wires = read(print(two_hives()));
+  using enum VertexKind;
+  EXPECT_EQ(wires.others, (std::vector<VertexKind>{root, root}));
+  const Topology topology = topology_of(wires);
+  EXPECT_EQ(route_between(topology, 0, 3)->vertices, (Path{0, 3}));
+  EXPECT_EQ(route_between(topology, 0, 7)->vertices, (Path{0, 8, 9, 7}));
+  EXPECT_EQ(route_between(topology, 0, 7)->rate, BytesPerSecond{20e9});
+  EXPECT_EQ(unreachable_gpu(
+                topology_of(read(print(two_hives()), {.nvlink = BytesPerSecond{46e9}, .pcie = BytesPerSecond{32e9}}))),
+            4);  // no root_rate
+}
+
+TEST(RocmTable, NumaNodesThatVirtualMachinesHideAreNotUsed) {
+  RocmSmi smi = two_hives();
+  smi.numa = [](int) { return -1; };
+  EXPECT_EQ(route_between(topology_of(read(print(smi))), 0, 7)->hops(), 3);
+}
+
+TEST(RocmTable, PciePairsOfOneCpuShareItsRoot) {
+  const NodeWires wires = read(print({.gpus = 3, .weight = always("40"), .hops = always("2"), .type = always("PCIE")}));
+  EXPECT_EQ(route_between(topology_of(wires), 0, 2)->vertices, (Path{0, 3, 2}));
+  EXPECT_EQ(route_between(topology_of(wires), 0, 2)->rate, BytesPerSecond{32e9});
+}
+
+TEST(RocmTable, AmdSmiNamesGpusByTheirBus) {
+  const NodeWires wires = read(amd_smi("ENABLED", "50000-200000"));
+  EXPECT_EQ(wires.gpus, 2);
+  EXPECT_EQ(route_between(topology_of(wires), 0, 1)->rate, BytesPerSecond{200e9});
+  EXPECT_EQ(refusal(amd_smi("ENABLED", "N/A")), "accepted");
+  EXPECT_EQ(
+      refusal(amd_smi("DISABLED", "N/A")),
+      "topo.txt:3:27: peer access over xGMI is 'DISABLED', so no data goes over these links; turn it on and print "
+      "the tables again");
+}
+
+TEST(RocmTable, AmdsToolsAreToldByTheirTitles) {
+  EXPECT_TRUE(is_rocm_topology(print(mi300x())));
+  EXPECT_TRUE(is_rocm_topology(amd_smi("ENABLED", "N/A")));
+  EXPECT_FALSE(is_rocm_topology("GPU0 GPU1\nGPU0 X NV4\nGPU1 NV4 X\n"));
+}
+
+TEST(RocmTable, MistakesNameTheirPlace) {
+  const std::string text = print({.gpus = 2, .weight = always("15"), .hops = always("1"), .type = always("XGMI")});
+  const auto told = [&](const std::string& from, const std::string& to) { return refusal(with(text, from, to)); };
+  EXPECT_EQ(told("15  ", "15  "), "accepted");
+  EXPECT_EQ(
+      told("15  ", "13  "),
+      "topo.txt:6:21: 'GPU0' and 'GPU1' are partitions of one GPU (weight 13), which this program does not model; make "
+      "them one with `amd-smi set --compute-partition SPX` and print the tables again");
+  EXPECT_EQ(
+      told("15  ", "20  "),
+      fmt::format("topo.txt:6:21: a weight of 20 is not a number of xGMI hops, each of which weighs 15; {}", how_made));
+  EXPECT_EQ(told("15  ", "N/A "), fmt::format("topo.txt:6:21: 'N/A' is not a whole number; {}", how_made));
+  EXPECT_EQ(told("XGMI", "CXL "), "topo.txt:16:21: unknown type of link 'CXL'; known types: XGMI, PCIE");
+  EXPECT_EQ(told("XGMI", "PCIE"), "topo.txt:11:21: PCIe has no 1 hops; 2 are below one CPU and 3 over two");
+  EXPECT_EQ(told("Link Type between two GPUs", "Other"),
+            fmt::format("topo.txt:1:1: there is no table of types of links; {}", how_made));
+  EXPECT_EQ(told("\nGPU1   15", "\nGPU3   15"),
+            fmt::format("topo.txt:7:1: the row of 'GPU1' is missing; {}", how_made));
+  EXPECT_EQ(told("GPU1   1 ", "GPU1   1 1 "),
+            fmt::format("topo.txt:12:1: 'GPU1' has 3 cells, but the table has 2 GPUs; {}", how_made));
+  EXPECT_EQ(refusal(text + text), "topo.txt:28:1: this table is here a second time; give the tables of one node");
+  EXPECT_EQ(refusal("FOO TABLE:\n" + amd_smi("ENABLED", "N/A")),
+            "topo.txt:1:1: unknown table 'FOO TABLE:'; take it out of the file if it says nothing about links");
+  EXPECT_EQ(refusal(amd_smi("ENABLED", "50000-70000")),
+            fmt::format("topo.txt:23:27: '50000-70000' is not the bandwidth of one link and of 1 to 18 of them; {}",
+                        how_made));
+  EXPECT_EQ(refusal("WEIGHT TABLE:\n"), fmt::format("topo.txt:1:1: the table is cut off; {}", how_made));
+}
+
+}  // namespace
+}  // namespace commfuse
