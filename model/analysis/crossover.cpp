@@ -64,12 +64,8 @@ class Builder {
   }
 
   [[nodiscard]] bool is_map() const {
-    const auto differs = [&](const auto& of) {
-      return std::any_of(entries_.begin(), entries_.end(),
-                         [&](const MapEntry* entry) { return of(*entry) != of(*entries_.front()); });
-    };
-    return differs([](const MapEntry& entry) { return entry.strategy; }) &&
-           std::any_of(map_.axes.begin(), map_.axes.end(), [](const auto& values) { return values.size() > 1; });
+    MapTest test;
+    return std::any_of(entries_.begin(), entries_.end(), [&](const MapEntry* entry) { return test.add(*entry); });
   }
 
  private:
@@ -188,6 +184,17 @@ const MapCell* CrossoverMap::at(const MapPlace& place) const {
   };
   const auto found = std::lower_bound(cells.begin(), cells.end(), place, before);
   return found == cells.end() || found->place != place ? nullptr : &*found;
+}
+
+bool MapTest::add(const MapEntry& entry) {
+  if (!first_) {
+    first_ = entry;
+  }
+  families_ = families_ || entry.strategy != first_->strategy;
+  for (std::size_t axis = 0; axis < entry.at.size(); ++axis) {
+    axis_ = axis_ || entry.at[axis].value != first_->at[axis].value;
+  }
+  return is_map();
 }
 
 std::vector<CrossoverMap> crossover_maps(std::span<const MapEntry> entries, const VerdictRule& rule) {

@@ -82,6 +82,20 @@ struct CrossoverMap {
 
 /// One a setting that has two points and two families at least, in the order in which they first come. Requires times
 /// and values above 0.
+/// Whether entries of one setting make a map: several families along an axis. It may be known before all were looked
+/// at.
+class MapTest {
+ public:
+  /// Whether those so far do.
+  bool add(const MapEntry& entry);
+  [[nodiscard]] bool is_map() const { return families_ && axis_; }
+
+ private:
+  std::optional<MapEntry> first_;
+  bool families_ = false;
+  bool axis_ = false;
+};
+
 std::vector<CrossoverMap> crossover_maps(std::span<const MapEntry> entries, const VerdictRule& rule = {});
 
 }  // namespace commfuse

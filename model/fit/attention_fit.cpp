@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/attention_fit.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "model/check.h"
-#include "model/config_error.h"
+#include "model/fit/few_rows.h"
 #include "model/fit/holdout.h"
 #include "model/fit/knobs.h"
 #include "model/math/functions.h"
@@ -17,7 +17,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t fewest_rows = 30;
+constexpr std::size_t fewest_sizes = 30;
 
 using P = AttentionParameters;
 constexpr std::array knobs{Knob<P>{"overhead", &P::overhead, 12.0, 0.5, 100.0},
@@ -42,10 +42,35 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
   return fit_quality(errors);
 }
 
+auto key_of(const MeasuredAttention& row) {
+  const AttentionSize& size = row.size;
+  return std::tuple(size.batch, size.seq, size.heads, size.kv_heads, size.head_dim, size.causal, size.dtype);
+}
+
+AttentionFit fit_few_calls(const Accelerator& accelerator, std::span<const MeasuredAttention> all,
+                           const std::string& source) {
+  const std::vector<MeasuredAttention> rows = one_a_size(all, key_of);
+  Accelerator tried = accelerator;
+  PriorFit fit = fit_few<P>(knobs, tried.attention,
+                            {.count = rows.size(),
+                             .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
+                             .residual = tried.attention_fit.residual,
+                             .source = source});
+  return {.parameters = tried.attention,
+          .fitted_parameters = std::move(fit.parameters),
+          .left = std::move(fit.left),
+          .distance = fit.distance,
+          .has_few = true,
+          .medians = rows,
+          .fitted = quality_on(tried, rows),
+          .held_back = {}};
+}
+
 }  // namespace
 
 AttentionFit fit_attention(const Accelerator& accelerator, std::span<const MeasuredAttention> rows,
                            const std::string& machine, const std::string& source) {
+  check(!rows.empty(), "a fit has rows");
   std::vector<MeasuredAttention> kept;
   std::vector<MeasuredAttention> held;
   std::map<std::string, int> groups;
@@ -61,9 +86,8 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
     kept.push_back(row);
     options.groups.push_back(groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
   }
-  if (kept.size() < fewest_rows) {
-    throw ConfigError(
-        fmt::format("{} has {} attention calls to fit; measure at least {}", source, kept.size(), fewest_rows));
+  if (count_sizes<MeasuredAttention>(kept, key_of) < fewest_sizes) {
+    return fit_few_calls(accelerator, rows, source);
   }
   Accelerator tried = accelerator;
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
@@ -73,16 +97,17 @@ AttentionFit fit_attention(const Accelerator& accelerator, std::span<const Measu
     }
   };
   AttentionFit result;
-  result.fit = robust_fit(fit_parameters<P>(knobs), kept.size(), residuals, options);
-  set_fitted<P>(knobs, result.fit, source, tried.attention);
+  RobustFit fit = robust_fit(fit_parameters<P>(knobs), kept.size(), residuals, options);
+  set_fitted<P>(knobs, fit, source, tried.attention);
+  result.fitted_parameters = std::move(fit.parameters);
   result.parameters = tried.attention;
   result.fitted = quality_on(tried, kept);
   result.held_back = quality_on(tried, held);
   return result;
 }
 
-std::string attention_yaml(const AttentionParameters& parameters, int indent) {
-  return knobs_yaml<P>(knobs, parameters, indent);
+std::string attention_yaml(const AttentionFit& fit, int indent) {
+  return knobs_yaml<P>(knobs_in<P>(knobs, fit.fitted_parameters), fit.parameters, indent);
 }
 
 }  // namespace commfuse

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace commfuse {
 
@@ -14,6 +15,10 @@ void widen(FitScope& scope, FitSize size, std::int64_t value) {
 
 double residual_of(const FitQuality& fitted, const FitQuality& held_back) {
   return std::min(1.0, held_back.rows > 0 ? held_back.p68 : fitted.p68);
+}
+
+double residual_of_few(double of_rows, const FitScope& base, double distance) {
+  return std::min(1.0, std::hypot(std::max(of_rows, base.residual), 0.5 * distance));
 }
 
 std::string fit_scope_yaml(const FitScope& scope, int indent) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/framework_kernel_fit.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/check.h"
-#include "model/config_error.h"
+#include "model/fit/few_rows.h"
 #include "model/fit/holdout.h"
 #include "model/fit/knobs.h"
 #include "model/math/functions.h"
@@ -19,7 +19,8 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t fewest_rows = 100;
+constexpr std::size_t fewest_sizes = 100;
+constexpr double residual_of_kernels = 0.1;  // Two thirds of the rows held out of public tables err by no more.
 
 using P = FrameworkKernels;
 constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},
@@ -31,6 +32,9 @@ constexpr std::array knobs{Knob<P>{"floor", &P::floor, 1.5, 0.05, 20.0},
                            Knob<P>{"activation_step", &P::activation_step, 0.5, 0.001, 20.0},
                            Knob<P>{"rotation_efficiency", &P::rotation_efficiency, 0.5, 0.05, 1.0},
                            Knob<P>{"rotation_step", &P::rotation_step, 0.5, 0.001, 20.0}};
+// Of an accelerator whose kernels nobody measured one by one.
+constexpr std::array plain_knobs{
+    Knob<Accelerator>{"memory_bound_efficiency", &Accelerator::memory_bound_efficiency, 0.5, 0.002, 1.0}};
 constexpr std::array all_kernels{FrameworkKernel::sum, FrameworkKernel::norm, FrameworkKernel::activation,
                                  FrameworkKernel::rotation};
 
@@ -47,24 +51,43 @@ FitQuality quality_on(const Accelerator& accelerator, const std::vector<Measured
   return fit_quality(errors);
 }
 
-void require_enough(const std::vector<MeasuredFrameworkKernel>& rows, const std::string& source) {
-  if (rows.size() < fewest_rows) {
-    throw ConfigError(
-        fmt::format("{} has {} memory-bound kernels to fit; measure at least {}", source, rows.size(), fewest_rows));
-  }
-  for (const FrameworkKernel kernel : all_kernels) {
-    const auto is_one = [kernel](const MeasuredFrameworkKernel& row) { return row.size.kernel == kernel; };
-    if (std::none_of(rows.begin(), rows.end(), is_one)) {
-      throw ConfigError(
-          fmt::format("{} lacks one of sum, norm, activation and rotation; measure them at several widths", source));
-    }
-  }
+auto key_of(const MeasuredFrameworkKernel& row) {
+  return std::tuple(row.size.kernel, row.size.rows, row.size.width, row.size.traffic.count);
+}
+
+bool is_enough(const std::vector<MeasuredFrameworkKernel>& rows) {
+  return count_sizes<MeasuredFrameworkKernel>(rows, key_of) >= fewest_sizes &&
+         std::all_of(all_kernels.begin(), all_kernels.end(), [&](FrameworkKernel kernel) {
+           return std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.size.kernel == kernel; });
+         });
+}
+
+FrameworkKernelFit fit_few_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> all,
+                                   const std::string& source) {
+  const std::vector<MeasuredFrameworkKernel> rows = one_a_size(all, key_of);
+  Accelerator tried = accelerator;
+  const FewRows few{.count = rows.size(),
+                    .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
+                    .residual = residual_of_kernels,
+                    .source = source};
+  PriorFit fit = tried.framework_kernels ? fit_few<P>(knobs, *tried.framework_kernels, few)
+                                         : fit_few<Accelerator>(plain_knobs, tried, few);
+  const FitQuality fitted = quality_on(tried, rows);
+  return {.accelerator = std::move(tried),
+          .fitted_parameters = std::move(fit.parameters),
+          .left = std::move(fit.left),
+          .distance = fit.distance,
+          .has_few = true,
+          .medians = rows,
+          .fitted = fitted,
+          .held_back = {}};
 }
 
 }  // namespace
 
 FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::span<const MeasuredFrameworkKernel> rows,
                                          const std::string& machine, const std::string& source) {
+  check(!rows.empty(), "a fit has rows");
   std::vector<MeasuredFrameworkKernel> kept;
   std::vector<MeasuredFrameworkKernel> held;
   std::map<std::string, int> groups;
@@ -79,7 +102,9 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
     kept.push_back(row);
     options.groups.push_back(groups.try_emplace(group, static_cast<int>(groups.size())).first->second);
   }
-  require_enough(kept, source);
+  if (!is_enough(kept)) {
+    return fit_few_kernels(accelerator, rows, source);
+  }
   Accelerator tried = accelerator;
   FrameworkKernels& parameters = tried.framework_kernels.emplace();
   const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
@@ -89,16 +114,20 @@ FrameworkKernelFit fit_framework_kernels(const Accelerator& accelerator, std::sp
     }
   };
   FrameworkKernelFit result;
-  result.fit = robust_fit(fit_parameters<P>(knobs), kept.size(), residuals, options);
-  set_fitted<P>(knobs, result.fit, source, parameters);
-  result.parameters = parameters;
+  RobustFit fit = robust_fit(fit_parameters<P>(knobs), kept.size(), residuals, options);
+  set_fitted<P>(knobs, fit, source, parameters);
+  result.fitted_parameters = std::move(fit.parameters);
   result.fitted = quality_on(tried, kept);
   result.held_back = quality_on(tried, held);
+  result.accelerator = std::move(tried);
   return result;
 }
 
-std::string framework_kernels_yaml(const FrameworkKernels& parameters, int indent) {
-  return knobs_yaml<P>(knobs, parameters, indent);
+std::string framework_kernels_yaml(const FrameworkKernelFit& fit, int indent) {
+  const Accelerator& accelerator = fit.accelerator;
+  return accelerator.framework_kernels
+             ? knobs_yaml<P>(knobs_in<P>(knobs, fit.fitted_parameters), *accelerator.framework_kernels, indent)
+             : knobs_yaml<Accelerator>(knobs_in<Accelerator>(plain_knobs, fit.fitted_parameters), accelerator, indent);
 }
 
 }  // namespace commfuse

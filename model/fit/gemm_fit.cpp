@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/gemm_fit.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "model/check.h"
-#include "model/config_error.h"
+#include "model/fit/few_rows.h"
 #include "model/fit/holdout.h"
 #include "model/fit/knobs.h"
 #include "model/math/functions.h"
@@ -19,7 +18,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr std::size_t fewest_rows = 50;
+constexpr std::size_t fewest_sizes = 50;
 
 // What slicing costs decides between strategies, so the fit is asked for it: products large enough to slice count
 // double, and the ratio of a part's time to the whole's, where both were measured, counts four times.
@@ -156,14 +155,41 @@ Parted part(std::span<const MeasuredGemm> rows, DType dtype, const std::string& 
   return parted;
 }
 
+auto key_of(const MeasuredGemm& row) {
+  const GemmSize& size = row.size;
+  return std::tuple(size.m, size.n, size.k, size.out, size.weight_bits, size.accumulate, size.run.count);
+}
+
+GemmFit fit_few_products(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> all,
+                         const GemmFitOptions& options) {
+  const std::vector<MeasuredGemm> rows = one_a_size(all, key_of);
+  Accelerator tried = accelerator;
+  MatrixUnit& unit = *tried.matrix_units[index_of(dtype)];
+  const std::vector<GemmKnob> knobs = knobs_of({.has_power_ceiling = true, .has_conversion = true});
+  PriorFit fit =
+      fit_few<GemmParameters>(knobs, unit.gemm,
+                              {.count = rows.size(),
+                               .log_ratio = [&](std::size_t i) { return math::log(ratio_of(tried, rows[i])); },
+                               .residual = unit.fit.residual,
+                               .source = options.source});
+  return {.parameters = unit.gemm,
+          .fitted_parameters = std::move(fit.parameters),
+          .left = std::move(fit.left),
+          .distance = fit.distance,
+          .has_few = true,
+          .medians = rows,
+          .fitted = quality_on(tried, rows),
+          .held_back = {}};
+}
+
 }  // namespace
 
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options) {
+  check(!rows.empty(), "a fit has rows");
   const Parted parted = part(rows, dtype, options.machine);
-  if (parted.kept.size() < fewest_rows) {
-    throw ConfigError(fmt::format("{} has {} products of {} to fit; measure at least {}", options.source,
-                                  parted.kept.size(), name_of(dtype), fewest_rows));
+  if (count_sizes<MeasuredGemm>(parted.kept, key_of) < fewest_sizes) {
+    return fit_few_products(accelerator, dtype, rows, options);
   }
   const std::vector<GemmKnob> knobs = knobs_of(options);
   Accelerator tried = accelerator;
@@ -186,18 +212,18 @@ GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const Me
     groups.push_back(parted.groups[one.whole]);
   }
   GemmFit result;
-  result.fit = fit_from_all_starts(knobs, groups, residuals);
-  set_fitted<GemmParameters>(knobs, result.fit, options.source, parameters);
+  RobustFit fit = fit_from_all_starts(knobs, groups, residuals);
+  set_fitted<GemmParameters>(knobs, fit, options.source, parameters);
+  result.fitted_parameters = std::move(fit.parameters);
   result.parameters = parameters;
   result.fitted = quality_on(tried, parted.kept);
   result.held_back = quality_on(tried, parted.held);
   return result;
 }
 
-std::string gemm_yaml(const GemmParameters& parameters, int indent) {
-  return knobs_yaml<GemmParameters>(knobs_of({.has_power_ceiling = parameters.burst_efficiency.value > 0.0,
-                                              .has_conversion = parameters.conversion_passes.value > 0.0}),
-                                    parameters, indent);
+std::string gemm_yaml(const GemmFit& fit, int indent) {
+  const std::vector<GemmKnob> all = knobs_of({.has_power_ceiling = true, .has_conversion = true});
+  return knobs_yaml<GemmParameters>(knobs_in<GemmParameters>(all, fit.fitted_parameters), fit.parameters, indent);
 }
 
 }  // namespace commfuse

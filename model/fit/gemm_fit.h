@@ -28,20 +28,25 @@ struct GemmFitOptions {
 };
 
 struct GemmFit {
-  GemmParameters parameters;  ///< Each with its standard error and provenance.
-  RobustFit fit;
-  FitQuality fitted;     ///< On the rows of the fit.
-  FitQuality held_back;  ///< On one (n, k) in five, which the fit has not seen (model/fit/holdout.h).
+  GemmParameters parameters;                       ///< Each with its standard error and provenance.
+  std::vector<FittedParameter> fitted_parameters;  ///< Of few sizes only those that moved.
+  std::vector<std::string> left;                   ///< Names of those that few sizes do not decide: as they were.
+  double distance = 0.0;              ///< Of few sizes: how far the machine seems from its base (prior_fit.h).
+  bool has_few = false;               ///< Every row is fitted, none is held back.
+  std::vector<MeasuredGemm> medians;  ///< Of few sizes: the rows that were fitted, one a size.
+  FitQuality fitted;                  ///< On the rows of the fit.
+  FitQuality held_back;               ///< On one (n, k) in five, which the fit has not seen (model/fit/holdout.h).
 };
 
 /// Robust least squares on log(predicted / measured), and on the same of P T(m/P) / T(m) for P of 4 and 8 where both
 /// were measured: what slicing costs. All rows are of `dtype`, whose peak, like the rest of the accelerator, is taken
-/// as it is. Standard errors count rows of one (n, k) as one observation. Throws ConfigError when fewer than 50 rows
-/// are left to fit. Requires times above 0.
+/// as it is. Standard errors count rows of one (n, k) as one observation. Where fewer than 50 sizes are left to
+/// fit, all rows are fitted with the accelerator's own parameters as the prior (few_rows.h). Requires a row, and times
+/// above 0.
 GemmFit fit_gemm(const Accelerator& accelerator, DType dtype, std::span<const MeasuredGemm> rows,
                  const GemmFitOptions& options);
 
-/// The lines of a hardware file's `gemm:` map, each behind `indent` spaces.
-std::string gemm_yaml(const GemmParameters& parameters, int indent);
+/// The lines of a hardware file's `gemm:` map that the fit decided, each behind `indent` spaces.
+std::string gemm_yaml(const GemmFit& fit, int indent);
 
 }  // namespace commfuse

@@ -26,6 +26,10 @@ struct Knob {
   double upper;
 };
 
+inline double knob_number(const Parameter<double>& parameter) { return parameter.value; }
+inline double knob_number(const Parameter<Duration>& parameter) { return to_microseconds(parameter.value); }
+inline double knob_number(const Parameter<FlopsPerSecond>& parameter) { return parameter.value.value / 1e12; }
+
 inline void set_knob(Parameter<double>& parameter, double value) { parameter.value = value; }
 inline void set_knob(Parameter<Duration>& parameter, double value) { parameter.value = from_seconds(value * 1e-6); }
 inline void set_knob(Parameter<FlopsPerSecond>& parameter, double value) { parameter.value = {value * 1e12}; }

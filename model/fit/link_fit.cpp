@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model/fit/link_fit.h"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <numeric>
 #include <utility>
 
 #include "model/check.h"
 #include "model/cost/communication.h"
+#include "model/fit/prior_fit.h"
 #include "model/hardware/machine.h"
 #include "model/math/functions.h"
 
@@ -20,9 +19,7 @@ namespace commfuse {
 
 namespace {
 
-constexpr double residual_of_a_row = 0.05;  // What a good fit leaves; the prior's rows weigh as much.
-constexpr double widest = 1e3;              // Times what a parameter starts at, or over it.
-constexpr double nudge = 0.01;              // Of a logarithm, to see what depends on a parameter.
+constexpr double widest = 1e3;  // Times what a parameter starts at, or over it.
 constexpr double worth_a_protocol = 0.9;
 constexpr std::ptrdiff_t least_rows_of_a_protocol = 6;
 
@@ -83,10 +80,6 @@ class Slots {
 
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
   Slot& operator[](std::size_t i) { return slots_[i]; }
-  void keep(const std::vector<bool>& kept) {
-    std::size_t i = 0;
-    std::erase_if(slots_, [&](const Slot&) { return !kept[i++]; });
-  }
 
  private:
   std::string source_;
@@ -102,147 +95,37 @@ struct Rows {
   std::function<double(std::size_t)> weight;
 };
 
-/// On which slots some row depends, by slot.
-std::vector<bool> felt(Slots& slots, const Rows& rows) {
-  std::vector<double> before(rows.count);
-  for (std::size_t i = 0; i < rows.count; ++i) {
-    before[i] = rows.predicted_us(i);
-  }
-  std::vector<bool> felt;
-  for (std::size_t slot = 0; slot < slots.size(); ++slot) {
-    slots[slot].put(slots[slot].start * math::exp(nudge));
-    bool any = false;
-    for (std::size_t i = 0; i < rows.count && !any; ++i) {
-      any = std::abs(rows.predicted_us(i) / before[i] - 1.0) > 1e-7;
-    }
-    felt.push_back(any);
-    slots[slot].put(slots[slot].start);
-  }
-  return felt;
-}
-
-/// How sure each logarithm is, a posteriori: the prior's spread and what the rows say, taken as linear where they stand
-/// (Gelman et al., "Bayesian Data Analysis", 2013, section 14.8).
-std::vector<double> posterior_errors(Slots& slots, const Rows& rows, std::span<const double> values, double spread,
-                                     double prior_spread) {
-  const auto slot_count = static_cast<Eigen::Index>(slots.size());
-  const auto row_count = static_cast<Eigen::Index>(rows.count);
-  Eigen::MatrixXd jacobian(row_count, slot_count);
-  const auto logs = [&] {
-    Eigen::VectorXd predicted(row_count);
-    for (Eigen::Index i = 0; i < row_count; ++i) {
-      const auto row = static_cast<std::size_t>(i);
-      predicted(i) = rows.weight(row) * math::log(rows.predicted_us(row));
-    }
-    return predicted;
-  };
-  for (Eigen::Index slot = 0; slot < slot_count; ++slot) {
-    const auto place = static_cast<std::size_t>(slot);
-    slots[place].put(values[place] * math::exp(nudge));
-    const Eigen::VectorXd above = logs();
-    slots[place].put(values[place] * math::exp(-nudge));
-    jacobian.col(slot) = (above - logs()) / (2.0 * nudge);
-    slots[place].put(values[place]);
-  }
-  const double noise = std::max(spread, residual_of_a_row);
-  const Eigen::MatrixXd precision = jacobian.transpose() * jacobian / (noise * noise) +
-                                    Eigen::MatrixXd::Identity(slot_count, slot_count) / (prior_spread * prior_spread);
-  const Eigen::MatrixXd covariance = precision.ldlt().solve(Eigen::MatrixXd::Identity(slot_count, slot_count));
-  std::vector<double> errors;
-  for (Eigen::Index slot = 0; slot < slot_count; ++slot) {
-    errors.push_back(std::sqrt(std::max(0.0, covariance(slot, slot))));
-  }
-  return errors;
-}
-
-/// Residuals: one a row, weighted; then one a parameter, its distance from the start.
-RobustFit fitted_to(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
-  std::vector<FitParameter> parameters;
+LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
+  std::vector<PriorParameter> parameters;
   for (std::size_t i = 0; i < slots.size(); ++i) {
     const double start = slots[i].start;
-    parameters.push_back({slots[i].name, start, start / widest, slots[i].upper});
+    parameters.push_back({.name = slots[i].name,
+                          .start = start,
+                          .lower = start / widest,
+                          .upper = slots[i].upper,
+                          .spread = options.prior_spread});
   }
-  const double pull = residual_of_a_row / options.prior_spread;
-  const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      slots[i].put(values[i]);
-      out[rows.count + i] = pull * math::log(values[i] / parameters[i].start);
-    }
-    for (std::size_t i = 0; i < rows.count; ++i) {
-      out[i] = rows.weight(i) * math::log(rows.predicted_us(i) / rows.measured_us(i));
-    }
-  };
-  RobustFit fitted = robust_fit(parameters, rows.count + slots.size(), residuals, options.fit);
-  for (std::size_t i = 0; i < slots.size(); ++i) {
-    slots[i].put(fitted.parameters[i].value);
+  const auto ratio = [&](std::size_t row) { return rows.predicted_us(row) / rows.measured_us(row); };
+  const PriorFit fitted = prior_fit(std::move(parameters),
+                                    {.count = rows.count,
+                                     .put = [&](std::size_t slot, double value) { slots[slot].put(value); },
+                                     .log_ratio = [&](std::size_t row) { return math::log(ratio(row)); },
+                                     .weight = rows.weight},
+                                    {.has_few = rows.count < options.few_rows, .fit = options.fit});
+  LinkFitReport report{.parameters = fitted.parameters,
+                       .errors = {},
+                       .left = fitted.left,
+                       .spread = fitted.spread,
+                       .converged = fitted.converged};
+  for (std::size_t row = 0; row < rows.count; ++row) {
+    report.errors.push_back(ratio(row) - 1.0);
   }
-  return fitted;
-}
-
-double spread_of(const Rows& rows) {
-  std::vector<double> sizes;
-  for (std::size_t i = 0; i < rows.count; ++i) {
-    sizes.push_back(std::abs(math::log(rows.predicted_us(i) / rows.measured_us(i))));
-  }
-  return 1.4826 * quantile(std::move(sizes), 0.5);
-}
-
-/// Leaves to few rows the parameters that they decide; the others stand where they stood. Names of these. The one that
-/// is decided least goes first: two that rows know only together (a base latency and a step's) are not both lost.
-std::vector<std::string> drop_undecided(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
-  std::vector<std::string> left;
-  while (slots.size() > 0) {
-    const RobustFit fitted = fitted_to(slots, rows, options);
-    const std::vector<double> errors =
-        posterior_errors(slots, rows, fitted.values(), spread_of(rows), options.prior_spread);
-    const auto worst = std::max_element(errors.begin(), errors.end());
-    for (std::size_t i = 0; i < slots.size(); ++i) {
-      slots[i].put(slots[i].start);
-    }
-    if (*worst < 0.5 * options.prior_spread) {
-      break;
-    }
-    const auto place = static_cast<std::size_t>(worst - errors.begin());
-    left.push_back(slots[place].name);
-    std::vector<bool> kept(slots.size(), true);
-    kept[place] = false;
-    slots.keep(kept);
-  }
-  return left;
-}
-
-LinkFitReport fit(Slots& slots, const Rows& rows, const LinkFitOptions& options) {
-  check(rows.count > 0, "a fit has rows");
-  slots.keep(felt(slots, rows));
-  const bool has_few = rows.count < options.few_rows;
-  LinkFitReport report;
-  if (has_few && slots.size() > 0) {
-    report.left = drop_undecided(slots, rows, options);
-  }
-  if (slots.size() > 0) {
-    const RobustFit fitted = fitted_to(slots, rows, options);
-    report.parameters = fitted.parameters;
-    report.converged = fitted.converged;
-  }
-  std::vector<double> sizes;
-  for (std::size_t i = 0; i < rows.count; ++i) {
-    report.errors.push_back(rows.predicted_us(i) / rows.measured_us(i) - 1.0);
-    sizes.push_back(std::abs(math::log1p(report.errors.back())));
-  }
-  report.spread = 1.4826 * quantile(std::move(sizes), 0.5);
-  std::vector<double> values;
-  for (const FittedParameter& one : report.parameters) {
-    values.push_back(one.value);
-  }
-  const std::vector<double> errors =
-      has_few ? posterior_errors(slots, rows, values, report.spread, options.prior_spread) : std::vector<double>{};
-  for (std::size_t i = 0; i < slots.size(); ++i) {
+  for (std::size_t i = 0; i < report.parameters.size(); ++i) {
     FittedParameter& one = report.parameters[i];
     one.at_capacity = one.undecided && one.value >= options.most.value * (1.0 - 1e-9);
     one.undecided = one.undecided && !one.at_capacity;
-    const double error = has_few ? errors[i] : one.standard_error;
-    one.standard_error = one.at_capacity ? report.spread : one.undecided ? 1.0 : std::min(error, 1.0);
-    slots[i].conclude(one);
+    one.standard_error = one.at_capacity ? report.spread : one.undecided ? 1.0 : std::min(one.standard_error, 1.0);
+    slots[fitted.places[i]].conclude(one);
   }
   return report;
 }

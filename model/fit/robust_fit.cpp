@@ -31,6 +31,11 @@ double spread_of(const VectorXd& residuals) {
   return std::max(least_spread, normal_spread * quantile(std::move(sizes), 0.5));
 }
 
+/// Beyond which residuals pull with their sign only.
+double threshold_of(const VectorXd& residuals, const FitOptions& options) {
+  return options.huber * (options.spread > 0.0 ? options.spread : spread_of(residuals));
+}
+
 /// Huber's loss: half the square up to `threshold`, its tangent beyond.
 double loss(const VectorXd& residuals, double threshold) {
   double sum = 0.0;
@@ -166,7 +171,7 @@ State descend(const Problem& problem, const FitOptions& options) {
   state.residuals = problem.residuals(state.logs);
   double damping = first_damping;
   for (; state.iterations < options.most_iterations && !state.converged; ++state.iterations) {
-    const double threshold = options.huber * spread_of(state.residuals);
+    const double threshold = threshold_of(state.residuals, options);
     state.converged = improve(problem, threshold, damping, state) < options.tolerance;
   }
   return state;
@@ -191,7 +196,7 @@ MatrixXd influence(const MatrixXd& slopes, const VectorXd& clipped, const std::v
 
 /// Of the logarithms, so relative to the values. Few rows: scaled by rows / (rows - parameters).
 VectorXd standard_errors(const Problem& problem, const State& state, const FitOptions& options) {
-  const double threshold = options.huber * spread_of(state.residuals);
+  const double threshold = threshold_of(state.residuals, options);
   const MatrixXd slopes = problem.jacobian(state.logs);
   const VectorXd inlier =
       state.residuals.unaryExpr([threshold](double residual) { return std::abs(residual) <= threshold ? 1.0 : 0.0; });

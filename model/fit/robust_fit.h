@@ -22,6 +22,7 @@ struct FitOptions {
   /// Residuals beyond this many times their spread pull with their sign only (Huber); 1.345 keeps 95 % of the
   /// efficiency where the errors are normal. Infinity gives plain least squares.
   double huber = 1.345;
+  double spread = 0.0;  ///< Of the residuals, where it is known; 0: it is taken from them, as RobustFit::spread.
   int most_iterations = 200;
   double tolerance = 1e-9;        ///< Stop when a step improves the objective by less than this share of it.
   double difference_step = 1e-4;  ///< Of a logarithm, for the derivatives.

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "model/config/catalogue.h"
-#include "model/config_error.h"
 #include "model/random/philox.h"
 
 namespace commfuse {
@@ -46,25 +45,24 @@ TEST(FitFrameworkKernels, FindsTheParametersThatMadeTheRows) {
   const FrameworkKernelFit fit = fit_framework_kernels(h100(), measured_on(machine, 0.02), "mine", "mine.csv");
   EXPECT_GT(fit.held_back.rows, 30);
   EXPECT_LT(fit.held_back.median, 0.02);
-  EXPECT_NEAR(to_microseconds(fit.parameters.floor.value), 2.0, 0.1);
-  EXPECT_NEAR(fit.parameters.norm_efficiency.value, 0.35, 0.01);
-  EXPECT_NEAR(to_microseconds(fit.parameters.activation_step.value), 0.8, 0.04);
-  EXPECT_EQ(fit.parameters.floor.source, "mine.csv");
-  EXPECT_NE(framework_kernels_yaml(fit.parameters, 4).find("    norm_step: {value: "), std::string::npos);
+  const FrameworkKernels& found = *fit.accelerator.framework_kernels;
+  EXPECT_NEAR(to_microseconds(found.floor.value), 2.0, 0.1);
+  EXPECT_NEAR(found.norm_efficiency.value, 0.35, 0.01);
+  EXPECT_NEAR(to_microseconds(found.activation_step.value), 0.8, 0.04);
+  EXPECT_EQ(found.floor.source, "mine.csv");
+  EXPECT_NE(framework_kernels_yaml(fit, 4).find("    norm_step: {value: "), std::string::npos);
 }
 
-TEST(FitFrameworkKernels, WantsAllFourKernels) {
-  std::vector<MeasuredFrameworkKernel> rows = measured_on(h100(), 0.0);
+TEST(FitFrameworkKernels, AKernelThatNobodyMeasuredStaysTheBases) {
+  Accelerator machine = h100();
+  machine.framework_kernels->norm_efficiency.value = 0.35;
+  std::vector<MeasuredFrameworkKernel> rows = measured_on(machine, 0.02);
   std::erase_if(rows, [](const auto& row) { return row.size.kernel == FrameworkKernel::rotation; });
-  try {
-    fit_framework_kernels(h100(), rows, "mine", "mine.csv");
-    FAIL() << "accepted";
-  } catch (const ConfigError& error) {
-    EXPECT_STREQ(error.what(),
-                 "mine.csv lacks one of sum, norm, activation and rotation; measure them at several widths");
-  }
-  rows.resize(10);
-  EXPECT_THROW(fit_framework_kernels(h100(), rows, "mine", "mine.csv"), ConfigError);
+  const FrameworkKernelFit fit = fit_framework_kernels(h100(), rows, "mine", "mine.csv");
+  EXPECT_TRUE(fit.has_few);
+  EXPECT_NEAR(fit.accelerator.framework_kernels->norm_efficiency.value, 0.35, 0.02);
+  EXPECT_EQ(fit.accelerator.framework_kernels->rotation_efficiency.value,
+            h100().framework_kernels->rotation_efficiency.value);
 }
 
 }  // namespace

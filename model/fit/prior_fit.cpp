@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/prior_fit.h"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "model/check.h"
+#include "model/math/functions.h"
+
+namespace commfuse {
+
+namespace {
+
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+constexpr double nudge = 0.01;            // Of a logarithm, to see what depends on a parameter.
+constexpr double normal_spread = 1.4826;  // Standard deviation over median absolute deviation, of normal errors.
+
+class Problem {
+ public:
+  Problem(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options)
+      : parameters_(std::move(parameters)), rows_(rows), options_(options), free_(parameters_.size()) {
+    std::iota(free_.begin(), free_.end(), std::size_t{0});
+    put_starts();
+  }
+
+  [[nodiscard]] std::size_t size() const { return free_.size(); }
+  [[nodiscard]] const std::vector<std::size_t>& free() const { return free_; }
+  [[nodiscard]] const std::string& name(std::size_t i) const { return parameter(i).name; }
+  [[nodiscard]] double spread(std::size_t i) const { return parameter(i).spread; }
+
+  void drop(std::size_t i) { free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i)); }
+
+  void put(std::span<const double> values) const {
+    for (std::size_t i = 0; i < free_.size(); ++i) {
+      rows_.put(free_[i], values[i]);
+    }
+  }
+  void put_starts() const { put(starts()); }
+
+  [[nodiscard]] std::vector<double> starts() const {
+    std::vector<double> starts;
+    for (std::size_t i = 0; i < size(); ++i) {
+      starts.push_back(parameter(i).start);
+    }
+    return starts;
+  }
+
+  /// Leaves the parameters on which some row depends.
+  void drop_unfelt() {
+    const VectorXd before = weighted_logs();
+    for (std::size_t i = size(); i-- > 0;) {
+      rows_.put(free_[i], parameter(i).start * math::exp(nudge));
+      const bool is_felt = ((weighted_logs() - before).array().abs() > 1e-7).any();
+      rows_.put(free_[i], parameter(i).start);
+      if (!is_felt) {
+        drop(i);
+      }
+    }
+  }
+
+  /// Of the rows' weighted logarithms, by parameter; leaves the values put.
+  [[nodiscard]] MatrixXd slopes(std::span<const double> values) const {
+    put(values);
+    MatrixXd slopes(static_cast<Index>(rows_.count), static_cast<Index>(size()));
+    for (std::size_t i = 0; i < size(); ++i) {
+      rows_.put(free_[i], values[i] * math::exp(nudge));
+      const VectorXd above = weighted_logs();
+      rows_.put(free_[i], values[i] * math::exp(-nudge));
+      slopes.col(static_cast<Index>(i)) = (above - weighted_logs()) / (2.0 * nudge);
+      rows_.put(free_[i], values[i]);
+    }
+    return slopes;
+  }
+
+  [[nodiscard]] VectorXd weighted_logs() const {
+    VectorXd logs(static_cast<Index>(rows_.count));
+    for (std::size_t row = 0; row < rows_.count; ++row) {
+      logs(static_cast<Index>(row)) = rows_.weight(row) * rows_.log_ratio(row);
+    }
+    return logs;
+  }
+
+  void widen(double distance) {
+    for (PriorParameter& parameter : parameters_) {
+      parameter.spread = std::hypot(parameter.spread, distance);
+    }
+  }
+
+  /// Residuals: one a row, weighted; then one a parameter, its distance from the start. Leaves the values put.
+  [[nodiscard]] RobustFit fit() const {
+    std::vector<FitParameter> parameters;
+    for (std::size_t i = 0; i < size(); ++i) {
+      const PriorParameter& one = parameter(i);
+      const double farthest = math::exp(options_.most_spreads * one.spread);
+      parameters.push_back({.name = one.name,
+                            .start = one.start,
+                            .lower = std::max(one.lower, one.start / farthest),
+                            .upper = std::min(one.upper, one.start * farthest)});
+    }
+    const Residuals residuals = [&](std::span<const double> values, std::span<double> out) {
+      put(values);
+      for (std::size_t row = 0; row < rows_.count; ++row) {
+        out[row] = rows_.weight(row) * rows_.log_ratio(row);
+      }
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        out[rows_.count + i] = options_.noise / parameter(i).spread * math::log(values[i] / parameter(i).start);
+      }
+    };
+    FitOptions fit = options_.fit;
+    fit.spread = options_.is_noise_known ? options_.noise : 0.0;
+    RobustFit fitted = robust_fit(parameters, rows_.count + size(), residuals, fit);
+    put(fitted.values());
+    return fitted;
+  }
+
+  /// Of rows, as they stand: no less than what is known of them.
+  [[nodiscard]] double noise() const { return std::max(spread_of_rows(), options_.noise); }
+
+  /// Of the rows' logarithms, as they stand.
+  [[nodiscard]] double spread_of_rows() const {
+    std::vector<double> sizes;
+    for (std::size_t row = 0; row < rows_.count; ++row) {
+      sizes.push_back(std::abs(rows_.log_ratio(row)));
+    }
+    return normal_spread * quantile(std::move(sizes), 0.5);
+  }
+
+  /// How sure each logarithm is, a posteriori: the prior's spread and what the rows say, taken as linear where they
+  /// stand (Gelman et al., "Bayesian Data Analysis", 2013, section 14.8).
+  [[nodiscard]] std::vector<double> errors(std::span<const double> values, double noise) const {
+    const MatrixXd slopes = this->slopes(values);
+    MatrixXd precision = slopes.transpose() * slopes / (noise * noise);
+    for (std::size_t i = 0; i < size(); ++i) {
+      precision(static_cast<Index>(i), static_cast<Index>(i)) += 1.0 / (spread(i) * spread(i));
+    }
+    const MatrixXd covariance = precision.ldlt().solve(MatrixXd::Identity(precision.rows(), precision.cols()));
+    std::vector<double> errors;
+    for (Index i = 0; i < covariance.rows(); ++i) {
+      errors.push_back(std::sqrt(std::max(0.0, covariance(i, i))));
+    }
+    return errors;
+  }
+
+ private:
+  [[nodiscard]] const PriorParameter& parameter(std::size_t i) const { return parameters_[free_[i]]; }
+
+  std::vector<PriorParameter> parameters_;
+  const PriorRows& rows_;
+  const PriorFitOptions& options_;
+  std::vector<std::size_t> free_;  // places of the parameters that are fitted
+};
+
+/// The distance under which the rows are likeliest, taken as linear in the parameters (type II maximum likelihood;
+/// MacKay, "Bayesian Interpolation", Neural Computation 4, 1992). Of rows that the base prices within their noise it is
+/// the least.
+double likeliest(const Problem& problem, const PriorFitOptions& options) {
+  const MatrixXd slopes = problem.slopes(problem.starts()) / options.noise;
+  const VectorXd rows = problem.weighted_logs() / options.noise;
+  double best = 0.0;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double distance : options.distances) {
+    // -2 log likelihood of normal rows whose covariance is 1 + W W', but for a constant.
+    MatrixXd wide = slopes;
+    for (std::size_t i = 0; i < problem.size(); ++i) {
+      wide.col(static_cast<Index>(i)) *= std::hypot(problem.spread(i), distance);
+    }
+    const MatrixXd inner = MatrixXd::Identity(wide.cols(), wide.cols()) + wide.transpose() * wide;
+    const Eigen::LDLT<MatrixXd> solver(inner);
+    const VectorXd seen = wide.transpose() * rows;
+    double surprise = rows.squaredNorm() - seen.dot(solver.solve(seen));
+    for (const double pivot : solver.vectorD()) {
+      surprise += math::log(pivot);
+    }
+    if (surprise < least) {
+      least = surprise;
+      best = distance;
+    }
+  }
+  return best;
+}
+
+/// Leaves to few rows the parameters that they decide; the others stand where they stood. Names of these. The one that
+/// is decided least goes first: two that rows know only together (a base latency and a step's) are not both lost.
+std::vector<std::string> drop_undecided(Problem& problem, const PriorFitOptions& options) {
+  std::vector<std::string> left;
+  while (problem.size() > 0) {
+    // Rows of another machine, which no values near the base fit, still move what they depend on.
+    const std::vector<double> values = problem.fit().values();
+    const std::vector<double> errors = problem.errors(values, options.is_noise_known ? options.noise : problem.noise());
+    problem.put_starts();
+    std::size_t worst = 0;
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      worst = errors[i] / problem.spread(i) > errors[worst] / problem.spread(worst) ? i : worst;
+    }
+    if (errors[worst] < options.decided * problem.spread(worst)) {
+      break;
+    }
+    left.push_back(problem.name(worst));
+    problem.drop(worst);
+  }
+  return left;
+}
+
+}  // namespace
+
+PriorFit prior_fit(std::vector<PriorParameter> parameters, const PriorRows& rows, const PriorFitOptions& options) {
+  check(rows.count > 0, "a fit has rows");
+  Problem problem(std::move(parameters), rows, options);
+  problem.drop_unfelt();
+  PriorFit result;
+  if (!options.distances.empty()) {
+    result.distance = likeliest(problem, options);
+    problem.widen(result.distance);
+  }
+  if (options.has_few) {
+    result.left = drop_undecided(problem, options);
+  }
+  if (problem.size() > 0) {
+    RobustFit fitted = problem.fit();
+    result.parameters = std::move(fitted.parameters);
+    result.converged = fitted.converged;
+  }
+  result.places = problem.free();
+  result.spread = problem.spread_of_rows();
+  if (options.has_few && problem.size() > 0) {
+    std::vector<double> values;
+    for (const FittedParameter& one : result.parameters) {
+      values.push_back(one.value);
+    }
+    const std::vector<double> errors = problem.errors(values, problem.noise());
+    for (std::size_t i = 0; i < errors.size(); ++i) {
+      result.parameters[i].standard_error = errors[i];
+    }
+  }
+  return result;
+}
+
+}  // namespace commfuse

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/fit/prior_fit.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace commfuse {
+namespace {
+
+/// Times that are a parameter each: row i takes `values[i]`, and was measured to take `measured[i]`.
+class Times {
+ public:
+  Times(std::vector<double> starts, std::vector<double> measured) : values_(starts), measured_(std::move(measured)) {
+    for (const double start : starts) {
+      parameters.push_back({.name = "p" + std::to_string(parameters.size()), .start = start, .spread = 0.2});
+    }
+  }
+
+  [[nodiscard]] PriorRows rows() {
+    return {.count = measured_.size(),
+            .put = [this](std::size_t i, double value) { values_[i] = value; },
+            .log_ratio = [this](std::size_t row) { return std::log(values_[row] / measured_[row]); },
+            .weight = [](std::size_t) { return 1.0; }};
+  }
+  [[nodiscard]] const std::vector<double>& values() const { return values_; }
+
+  std::vector<PriorParameter> parameters;
+
+ private:
+  std::vector<double> values_;
+  std::vector<double> measured_;
+};
+
+PriorFitOptions least_squares() {
+  return {.noise = 0.1,
+          .is_noise_known = true,
+          .fit = {.huber = std::numeric_limits<double>::infinity(), .tolerance = 1e-14}};
+}
+
+TEST(PriorFit, OneRowIsBayesRule) {
+  // Prior ln p = 0 +- 0.2, row ln p = 0.25 +- 0.1: mean 0.25 x 0.04 / (0.04 + 0.01) = 0.2, error (25 + 100)^(-1/2).
+  Times times({1.0}, {std::exp(0.25)});
+  const PriorFit fit = prior_fit(times.parameters, times.rows(), least_squares());
+  ASSERT_EQ(fit.parameters.size(), 1U);
+  EXPECT_NEAR(std::log(fit.parameters[0].value), 0.2, 1e-6);
+  EXPECT_NEAR(fit.parameters[0].standard_error, 1.0 / std::sqrt(125.0), 1e-6);
+  EXPECT_EQ(fit.parameters[0].start, 1.0);
+  EXPECT_EQ(times.values()[0], fit.parameters[0].value);
+  EXPECT_TRUE(fit.left.empty());
+}
+
+TEST(PriorFit, WhatNoRowDependsOnStaysAndIsNotNamed) {
+  Times times({1.0, 3.25}, {1.2});
+  const PriorFit fit = prior_fit(times.parameters, times.rows(), least_squares());
+  EXPECT_EQ(fit.places, std::vector<std::size_t>{0});
+  EXPECT_TRUE(fit.left.empty());
+  EXPECT_EQ(times.values()[1], 3.25);
+}
+
+TEST(PriorFit, WhatARowHardlyDecidesStays) {
+  Times times({1.0, 1.0}, {1.2, 1.2});
+  PriorRows rows = times.rows();
+  rows.weight = [](std::size_t row) { return row == 0 ? 1.0 : 0.01; };  // as an error of 10, beside a prior of 0.2
+  PriorFitOptions options = least_squares();
+  options.decided = 0.9;
+  const PriorFit fit = prior_fit(times.parameters, rows, options);
+  EXPECT_EQ(fit.places, std::vector<std::size_t>{0});
+  EXPECT_EQ(fit.left, std::vector<std::string>{"p1"});
+  EXPECT_EQ(times.values()[1], 1.0);
+}
+
+TEST(PriorFit, TheRowsSayHowFarTheMachineIsFromItsBase) {
+  PriorFitOptions options = least_squares();
+  options.distances = {0.0, 0.1, 0.2, 0.4, 0.8};
+  const auto distance_at = [&](double log) {
+    Times times({1.0}, {std::exp(log)});
+    times.parameters[0].spread = 0.01;
+    return prior_fit(times.parameters, times.rows(), options).distance;
+  };
+  EXPECT_EQ(distance_at(0.0), 0.0);
+  EXPECT_EQ(distance_at(0.1), 0.0);  // as far as a row errs
+  EXPECT_EQ(distance_at(0.4), 0.4);
+  EXPECT_EQ(distance_at(-0.4), 0.4);
+  EXPECT_EQ(distance_at(5.0), 0.8);
+}
+
+}  // namespace
+}  // namespace commfuse
