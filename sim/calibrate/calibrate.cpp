@@ -29,11 +29,8 @@ namespace commfuse::calibrate {
 
 namespace {
 
-// As many rows as the formulas have parameters, and some more, must be left when the held-back ones are taken away.
-constexpr std::size_t least_products = 50;
+constexpr std::size_t least_products_of_an_executor = 50;  // Its peak is the fastest of them.
 constexpr std::size_t least_traffic = 6;
-constexpr std::size_t least_attention = 30;
-constexpr std::size_t least_kernels = 100;
 constexpr std::size_t least_collectives = 4;
 constexpr std::size_t least_exchanges = 4;
 /// Fewer are all fitted, with the base as a prior (LinkFitOptions::few_rows): none is held back.
@@ -140,7 +137,7 @@ class Calibrator {
       part.residuals.push_back(
           {to_microseconds(time), to_microseconds(memory_bound_time(accelerator_, bytes, accelerator_.sms)), false});
     }
-    conclude(part, memory_bound_yaml(accelerator_, 2), std::nullopt);
+    conclude(part, memory_bound_yaml(accelerator_, 2));
     constants_ += comment(part, 2) + part.yaml;
   }
 
@@ -164,7 +161,7 @@ class Calibrator {
   void products(DType dtype) {
     const auto& [rows, source] = seen_.gemm[index_of(dtype)];
     const std::string name = fmt::format("products in {}", name_of(dtype));
-    if (rows.empty() || !is_enough(name, source, rows.size(), least_products)) {
+    if (rows.empty() || (seen_.is_executor && !is_enough(name, source, rows.size(), least_products_of_an_executor))) {
       return;
     }
     std::optional<MatrixUnit>& unit = accelerator_.matrix_units[index_of(dtype)];
@@ -180,47 +177,56 @@ class Calibrator {
                                   .has_conversion = unit->gemm.conversion_passes.value > 0.0});
     Accelerator fitted = accelerator_;
     fitted.matrix_units[index_of(dtype)]->gemm = fit.parameters;
-    FittedPart& part = add_part(name, source, fit.fit.parameters);
-    for (const auto& [size, time] : rows) {
-      part.residuals.push_back({to_microseconds(time), to_microseconds(estimate_gemm(fitted, size, fitted.sms).time),
-                                held_back(gemm_group("gemm", machine_, name_of(dtype), size.n, size.k))});
+    FittedPart& part = add_part(name, source, fit);
+    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
+      part.residuals.push_back(
+          {to_microseconds(time), to_microseconds(estimate_gemm(fitted, size, fitted.sms).time),
+           !fit.has_few && held_back(gemm_group("gemm", machine_, name_of(dtype), size.n, size.k))});
       widen(part.scope, FitSize::m, size.m);
       widen(part.scope, FitSize::n, size.n);
       widen(part.scope, FitSize::k, size.k);
     }
-    conclude(part, "      gemm:\n" + gemm_yaml(fit.parameters, 8), 6);
+    const std::string lines = gemm_yaml(fit, 8);
+    conclude(part, lines.empty() ? "" : "      gemm:\n" + lines, 6, unit->fit);
     units_ += fmt::format("    {}:\n{}{}", name_of(dtype), comment(part, 6), peak + part.yaml);
   }
 
   void attention() {
     const auto& [rows, source] = seen_.attention;
-    if (rows.empty() || !is_enough("attention", source, rows.size(), least_attention)) {
+    if (rows.empty()) {
       return;
     }
     const AttentionFit fit = fit_attention(base_.accelerator, rows, machine_, source);
     Accelerator fitted = base_.accelerator;
     fitted.attention = fit.parameters;
-    FittedPart& part = add_part("attention", source, fit.fit.parameters);
-    for (const auto& [size, time] : rows) {
-      part.residuals.push_back(
-          {to_microseconds(time), to_microseconds(attention_time(fitted, size, fitted.sms)),
-           held_back(attention_group("attention", machine_, size.heads, size.kv_heads, size.head_dim))});
+    FittedPart& part = add_part("attention", source, fit);
+    for (const auto& [size, time] : fit.has_few ? fit.medians : rows) {
+      part.residuals.push_back({to_microseconds(time), to_microseconds(attention_time(fitted, size, fitted.sms)),
+                                !fit.has_few && held_back(attention_group("attention", machine_, size.heads,
+                                                                          size.kv_heads, size.head_dim))});
       widen(part.scope, FitSize::seq, size.seq);
     }
-    conclude(part, attention_yaml(fit.parameters, 4), 4);
+    conclude(part, attention_yaml(fit, 4), 4, base_.accelerator.attention_fit);
     attention_ = fmt::format("  attention:\n{}{}", comment(part, 4), part.yaml);
   }
 
   void kernels() {
     const auto& [rows, source] = seen_.kernels;
-    if (rows.empty() || !is_enough("memory-bound kernels", source, rows.size(), least_kernels)) {
+    if (rows.empty()) {
       return;
     }
-    try {
-      add_kernels(fit_framework_kernels(base_.accelerator, rows, machine_, source));
-    } catch (const ConfigError& error) {  // all rows of one kernel may be held out
-      result_.skipped.emplace_back(error.what());
+    const FrameworkKernelFit fit = fit_framework_kernels(base_.accelerator, rows, machine_, source);
+    if (!fit.accelerator.framework_kernels && !seen_.traffic.rows.empty()) {
+      result_.skipped.push_back(fmt::format(
+          "memory-bound kernels ({}): copies and adds decide the memory_bound_efficiency that prices them", source));
+      return;
     }
+    FittedPart& part = add_part("memory-bound kernels", source, fit);
+    for (const auto& [op, size, time] : fit.has_few ? fit.medians : rows) {
+      part.residuals.push_back({to_microseconds(time), to_microseconds(framework_kernel_time(fit.accelerator, size)),
+                                !fit.has_few && held_back(framework_kernel_group(machine_, op, size.width))});
+    }
+    add_kernels(fit, part);
   }
 
   /// What the wires of a collective over nodes are built for: all NICs of a node, and each GPU's port.
@@ -297,7 +303,7 @@ class Calibrator {
       widen(part.scope, FitSize::bytes, rows[i].row.total.count);
       widen(part.scope, FitSize::ranks, rows[i].row.ranks);
     }
-    conclude(part, collective_yaml(fit.parameters, 4), 4);
+    conclude(part, collective_yaml(fit.parameters, 4), 4, link.collective.fit);
     lines += fmt::format("  collective:\n{}{}", comment(part, 4), part.yaml);
   }
 
@@ -320,7 +326,7 @@ class Calibrator {
           {rows[i].row.time_us, to_microseconds(p2p_time(fit.parameters, rows[i].row.bytes)), is_back[i]});
       widen(part.scope, FitSize::bytes, rows[i].row.bytes.count);
     }
-    conclude(part, peer_yaml(fit.parameters, 4), 4);
+    conclude(part, peer_yaml(fit.parameters, 4), 4, link.peer.fit);
     lines += fmt::format("  peer:\n{}{}", comment(part, 4), part.yaml);
   }
 
@@ -343,16 +349,27 @@ class Calibrator {
     return parameter_line("dense_peak", unit.dense_peak, 6);
   }
 
-  void add_kernels(const FrameworkKernelFit& fit) {
-    Accelerator fitted = base_.accelerator;
-    fitted.framework_kernels = fit.parameters;
-    FittedPart& part = add_part("memory-bound kernels", seen_.kernels.source, fit.fit.parameters);
-    for (const auto& [op, size, time] : seen_.kernels.rows) {
-      part.residuals.push_back({to_microseconds(time), to_microseconds(framework_kernel_time(fitted, size)),
-                                held_back(framework_kernel_group(machine_, op, size.width))});
+  /// Those of an accelerator that has no map of them are priced by one of its own efficiencies.
+  void add_kernels(const FrameworkKernelFit& fit, FittedPart& part) {
+    const bool has_map = fit.accelerator.framework_kernels.has_value();
+    conclude(part, framework_kernels_yaml(fit, has_map ? 4 : 2));
+    if (part.yaml.empty()) {
+      return;
     }
-    conclude(part, framework_kernels_yaml(fit.parameters, 4), std::nullopt);
-    kernels_ = fmt::format("  framework_kernels:\n{}{}", comment(part, 4), part.yaml);
+    if (has_map) {
+      kernels_ = fmt::format("  framework_kernels:\n{}{}", comment(part, 4), part.yaml);
+    } else {
+      constants_ += comment(part, 2) + part.yaml;
+    }
+  }
+
+  template <class Fit>
+  FittedPart& add_part(const std::string& name, const std::string& source, const Fit& fit) {
+    FittedPart& part = add_part(name, source, fit.fitted_parameters);
+    part.left = fit.left;
+    part.has_few = fit.has_few;
+    part.distance = fit.distance;
+    return part;
   }
 
   FittedPart& add_part(std::string name, const std::string& source, std::vector<FittedParameter> parameters) {
@@ -364,22 +381,26 @@ class Calibrator {
                                                  .yaml = {}});
   }
 
-  /// `indent` is that of the map `fit`, where the part has one.
-  static void conclude(FittedPart& part, std::string yaml, std::optional<int> indent) {
+  static void conclude(FittedPart& part, std::string yaml) {
     part.fitted = quality_of(part.residuals, false);
     part.held_back = quality_of(part.residuals, true);
     part.yaml = std::move(yaml);
-    if (indent) {
-      part.scope.residual = residual_of(part.fitted, part.held_back);
-      part.yaml += fit_scope_yaml(part.scope, *indent);
-    }
+  }
+
+  /// `indent` is that of the map `fit`.
+  static void conclude(FittedPart& part, std::string yaml, int indent, const FitScope& base) {
+    conclude(part, std::move(yaml));
+    const double residual = residual_of(part.fitted, part.held_back);
+    part.scope.residual = part.has_few ? residual_of_few(residual, base, part.distance) : residual;
+    part.yaml += fit_scope_yaml(part.scope, indent);
   }
 
   static std::string comment(const FittedPart& part, int indent) {
     const FitQuality& unseen = part.held_back;
     if (unseen.rows == 0) {
-      return fmt::format("{:{}}# Fitted to {} rows: the error is {:.1f} % median and {:.1f} % p90.\n", "", indent,
-                         part.fitted.rows, 100.0 * part.fitted.median, 100.0 * part.fitted.p90);
+      return fmt::format("{:{}}# Fitted to {} rows{}: the error is {:.1f} % median and {:.1f} % p90.\n", "", indent,
+                         part.fitted.rows, part.has_few ? ", with the base as the prior" : "",
+                         100.0 * part.fitted.median, 100.0 * part.fitted.p90);
     }
     return fmt::format("{:{}}# Fitted to {} rows; on the {} held out the error is {:.1f} % median and {:.1f} % p90.\n",
                        "", indent, part.fitted.rows, unseen.rows, 100.0 * unseen.median, 100.0 * unseen.p90);

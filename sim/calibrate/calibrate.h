@@ -26,6 +26,7 @@ struct FittedPart {
   std::vector<FittedParameter> parameters;
   std::vector<std::string> left{};  ///< Parameters that few rows do not decide: as in the base.
   bool has_few = false;             ///< None of the rows is held back, and the base is the prior.
+  double distance = 0.0;            ///< Of few sizes of kernels: how far the machine seems from its base.
   std::vector<Residual> residuals;
   FitQuality fitted;     ///< On the rows of the fit.
   FitQuality held_back;  ///< On those that model/fit/holdout.h keeps back.

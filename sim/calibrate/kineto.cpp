@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields: pytorch/kineto, libkineto/src/output_json.cpp; names of collectives: pytorch, torch/csrc/distributed/c10d
-// (ProcessGroupNCCL.cpp, RECORD_PARAM_COMMS).
+// Fields: pytorch/kineto, libkineto/src/output_json.cpp, and for what older versions write
+// tb_plugin/torch_tb_profiler/profiler/trace.py; lists that are cut after 30 ranks: pytorch/pytorch,
+// torch/csrc/profiler/util.h (format_list).
+//
+// Irrelevant are: python_function, user_annotation and gpu_user_annotation (no kernel is launched by them that no
+// operator launches), cuda_sync and overhead (they wait), cpu_instant_event, fwdbwd flows, and the metadata of threads.
 #include "sim/calibrate/kineto.h"
 
 #include <fmt/format.h>
@@ -8,18 +12,28 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <compare>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
+#include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "model/config_error.h"
 #include "model/formats/measured_time.h"
 #include "model/json_budget.h"
 #include "model/json_characters.h"
 #include "model/text/files.h"
+#include "sim/calibrate/call_times.h"
+#include "sim/calibrate/host_ranges.h"
+#include "sim/calibrate/operators.h"
 #include "sim/score/row.h"
 
 namespace commfuse::calibrate {
@@ -76,10 +90,24 @@ class Characters {
   JsonPlaces places_;      // in what was unpacked
 };
 
-struct Span {
-  double begin = 0.0;  // us
-  double end = 0.0;
-};
+/// Numbers, or what is one between quotes; nothing where it is none that is finite.
+std::optional<double> number_in(const json& object, const char* key) {
+  const auto found = object.find(key);
+  if (found == object.end()) {
+    return std::nullopt;
+  }
+  if (found->is_number()) {
+    return found->get<double>();
+  }
+  if (!found->is_string()) {
+    return std::nullopt;
+  }
+  const std::string& text = found->get_ref<const std::string&>();
+  double number = 0.0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && std::isfinite(number) ? std::optional(number)
+                                                                                           : std::nullopt;
+}
 
 std::string text_in(const json& object, const char* key) {
   const auto found = object.find(key);
@@ -88,213 +116,451 @@ std::string text_in(const json& object, const char* key) {
 
 std::optional<std::int64_t> whole_in(const json& object, const char* key) {
   const auto found = object.find(key);
-  return found != object.end() ? whole_number(*found) : std::nullopt;
+  if (found == object.end() || !found->is_string()) {
+    return found != object.end() ? whole_number(*found) : std::nullopt;
+  }
+  const std::string& text = found->get_ref<const std::string&>();
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
 }
 
-double number_in(const json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_number() ? found->get<double>() : -1.0;
+/// Versions before 1.12 write it small on kernels.
+std::optional<std::int64_t> external_id(const json& args) {
+  const std::optional<std::int64_t> id = whole_in(args, "External id");
+  return id ? id : whole_in(args, "external id");
 }
 
-struct NamedType {
-  std::string_view name;
-  DType dtype;
-  int bytes;
+/// A name of a process or thread: 12 and "12" are the same.
+std::string name_in(const json& event, const char* key) {
+  const auto found = event.find(key);
+  return found == event.end() ? std::string{} : found->is_string() ? found->get<std::string>() : found->dump();
+}
+
+std::string thread_of(const json& event) { return name_in(event, "pid") + "/" + name_in(event, "tid"); }
+
+std::string small_letters(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c); });
+  return text;
+}
+
+/// An operator's inputs, as record_shapes=True adds them. Whole numbers of wrong size are told later.
+OperatorCall call_of(const std::string& name, const json& args) {
+  OperatorCall call{.name = name};
+  const auto dims = args.find(args.contains("Input Dims") ? "Input Dims" : "Input dims");
+  call.has_dims = dims != args.end() && dims->is_array();
+  if (call.has_dims) {
+    for (const json& input : *dims) {
+      std::vector<std::int64_t>& shape = call.dims.emplace_back();
+      for (const json& size : input.is_array() ? input : json::array()) {
+        shape.push_back(whole_number(size).value_or(-1));
+      }
+    }
+  }
+  const auto texts = [&](const char* key, std::vector<std::string>& into) {
+    const auto found = args.find(key);
+    for (const json& text : found != args.end() && found->is_array() ? *found : json::array()) {
+      into.push_back(text.is_string() ? text.get<std::string>() : std::string{});
+    }
+  };
+  texts("Input type", call.types);
+  texts("Concrete Inputs", call.concrete);
+  return call;
+}
+
+/// What a record_param_comms, or the kernel that it launched, says of a collective.
+struct CollectiveCall {
+  std::string name;
+  std::string dtype;
+  std::int64_t ranks = 0;
+  std::int64_t sent = 0;  ///< elements
+  std::int64_t received = 0;
+  bool has_uneven_splits = false;
+  std::string group;    ///< its name
+  std::string members;  ///< "[0, 8]", or "[0, 1, ...]" where there are more than 30
+  friend auto operator<=>(const CollectiveCall&, const CollectiveCall&) = default;
 };
-constexpr std::array types{NamedType{"c10::BFloat16", DType::bf16, 2}, NamedType{"BFloat16", DType::bf16, 2},
-                           NamedType{"c10::Half", DType::fp16, 2},     NamedType{"Half", DType::fp16, 2},
-                           NamedType{"float", DType::fp32, 4},         NamedType{"Float", DType::fp32, 4}};
 
-const NamedType* type_named(std::string_view name) {
-  const auto* const found =
-      std::find_if(types.begin(), types.end(), [&](const NamedType& t) { return t.name == name; });
-  return found == types.end() ? nullptr : found;
+/// Numbers of "[0, 8]".
+std::vector<std::int64_t> numbers_in(std::string_view list) {
+  std::vector<std::int64_t> numbers;
+  for (std::size_t at = list.find_first_of("0123456789"); at != std::string_view::npos;
+       at = list.find_first_of("0123456789", at)) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(list.data() + at, list.data() + list.size(), number);
+    if (error != std::errc{} || number > score::most_gpus) {
+      return {};
+    }
+    numbers.push_back(number);
+    at = static_cast<std::size_t>(end - list.data());
+  }
+  return numbers;
 }
 
-/// Of a product whose arithmetic stays in range.
-bool is_extent(const std::optional<std::int64_t>& size) { return size && *size >= 1 && *size <= score::most_extent; }
-
-/// nccl-tests' word for PyTorch's; empty where there is none.
-std::string_view collective_named(std::string_view name) {
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> words{
-      {{"_allgather_base", "all_gather"},
-       {"allgather", "all_gather"},
-       {"all_gather_into_tensor_coalesced", "all_gather"},
-       {"_reduce_scatter_base", "reduce_scatter"},
-       {"reduce_scatter", "reduce_scatter"},
-       {"reduce_scatter_tensor_coalesced", "reduce_scatter"},
-       {"allreduce", "all_reduce"},
-       {"all_to_all", "alltoall"},
-       {"all_to_allv", "alltoall"}}};
-  const auto* const found = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
-  return found == words.end() ? std::string_view{} : found->second;
+/// A list of ranks may stand between quotes.
+std::string list_in(const json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? std::string{} : found->is_string() ? found->get<std::string>() : found->dump();
 }
 
-class Collector {
- public:
-  static constexpr std::size_t most_kept = std::size_t{1} << 22U;  // Half a gigabyte; a step has thousands.
+bool is_uneven(const json& args, const char* key) {
+  const std::string list = list_in(args, key);
+  const std::vector<std::int64_t> splits = numbers_in(list);
+  const bool is_cut = list.find("...") != std::string::npos;
+  return is_cut || std::any_of(splits.begin(), splits.end(), [&](std::int64_t one) { return one != splits.front(); });
+}
 
-  explicit Collector(std::string path) : path_(std::move(path)) {}
+std::optional<CollectiveCall> collective_of(const json& args) {
+  CollectiveCall call{.name = text_in(args, "Collective name"), .dtype = text_in(args, "dtype")};
+  if (call.name.empty()) {
+    return std::nullopt;
+  }
+  call.ranks = whole_in(args, "Group size").value_or(0);
+  call.sent = whole_in(args, "In msg nelems").value_or(0);
+  call.received = whole_in(args, "Out msg nelems").value_or(0);
+  call.has_uneven_splits = is_uneven(args, "In split size") || is_uneven(args, "Out split size");
+  call.group = name_in(args, "Process Group Name");
+  call.members = list_in(args, "Process Group Ranks");
+  return call;
+}
 
-  /// Throws ConfigError where it is one too many to keep.
-  void take(const json& event) {
-    const std::string category = text_in(event, "cat");
-    const double duration = number_in(event, "dur");
-    const auto args = event.find("args");
-    if (text_in(event, "ph") != "X" || args == event.end() || !args->is_object() || duration < 0.0) {
-      return;
-    }
-    ++events_;
-    if (products_.size() + kernels_kept_ > most_kept) {
-      throw ConfigError(fmt::format("{}: more than {} products and kernels; trace fewer steps", path_, most_kept));
-    }
-    if (category == "cpu_op") {
-      take_op(text_in(event, "name"), *args);
-    } else if (category == "kernel") {
-      const double begin = number_in(event, "ts");
-      take_kernel(event, *args, {begin, begin + duration});
+/// Of the job: distributedInfo.
+struct Job {
+  std::int64_t world = 0;
+  std::map<std::string, std::vector<std::int64_t>> groups;  ///< ranks, by name
+
+  void take_group(const json& group) {
+    if (group.is_object()) {
+      const std::vector<std::int64_t> ranks = numbers_in(list_in(group, "ranks"));
+      if (!ranks.empty() && list_in(group, "ranks").find("...") == std::string::npos) {
+        groups[name_in(group, "pg_name")] = ranks;
+      }
     }
   }
 
-  KinetoTrace trace() && {
-    for (auto& [device, spans] : communication_) {
-      std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  /// Every rank of the collective's group; nothing where the trace does not tell.
+  [[nodiscard]] std::vector<std::int64_t> members_of(const CollectiveCall& call) const {
+    const auto ranks = static_cast<std::size_t>(call.ranks);
+    std::vector<std::int64_t> listed = numbers_in(call.members);
+    if (listed.size() == ranks && call.members.find("...") == std::string::npos) {
+      return listed;
     }
-    for (const auto& [id, size] : products_) {
-      add_product(id, size);
+    if (const auto found = groups.find(call.group); found != groups.end() && found->second.size() == ranks) {
+      return found->second;
     }
-    for (const auto& [key, time] : collectives_) {
-      const auto& [op, ranks, bytes, members] = key;
-      trace_.collectives.push_back({op, ranks, bytes, time, members});
+    if (call.ranks == world) {
+      std::vector<std::int64_t> all(ranks);
+      std::iota(all.begin(), all.end(), std::int64_t{0});
+      return all;
     }
-    return std::move(trace_);
+    return continued(std::move(listed), ranks);
+  }
+
+ private:
+  /// A list that was cut goes on as it begins, where that is evenly.
+  static std::vector<std::int64_t> continued(std::vector<std::int64_t> listed, std::size_t ranks) {
+    if (listed.size() < 2 || listed.size() > ranks) {
+      return {};
+    }
+    const std::int64_t stride = listed[1] - listed[0];
+    for (std::size_t i = 1; i < listed.size(); ++i) {
+      if (stride < 1 || listed[i] - listed[i - 1] != stride) {
+        return {};
+      }
+    }
+    while (listed.size() < ranks) {
+      listed.push_back(listed.back() + stride);
+    }
+    return listed;
+  }
+};
+
+class Collector {
+ public:
+  static constexpr std::size_t most_kept = std::size_t{1} << 23U;  // About a gigabyte; a step has 1e5.
+
+  explicit Collector(std::string path) : path_(std::move(path)) {}
+
+  Job& job() { return job_; }
+
+  /// Throws ConfigError where it is one too many to keep.
+  void take(const json& event) {
+    const std::string category = small_letters(text_in(event, "cat"));
+    const std::string phase = text_in(event, "ph");
+    if (phase == "s" && category == "ac2g") {
+      return take_flow(event);
+    }
+    const std::optional<double> begin = number_in(event, "ts");
+    const std::optional<double> duration = number_in(event, "dur");
+    if (phase != "X" || !duration || *duration < 0.0) {
+      return;
+    }
+    ++events_;
+    if (hosts_.size() + kernels_.size() + launches_.size() > most_kept) {
+      throw ConfigError(
+          fmt::format("{}: more than {} operators, launches and kernels; trace fewer steps", path_, most_kept));
+    }
+    static const json nothing = json::object();
+    const auto found = event.find("args");
+    const json& args = found != event.end() && found->is_object() ? *found : nothing;
+    if (category == "cpu_op" || category == "operator") {
+      take_op(event, args, begin.value_or(0.0), *duration);
+    } else if (category == "kernel") {
+      take_kernel(event, args, {device(event), begin.value_or(0.0), *duration});
+    } else if (category.ends_with("runtime") || category.ends_with("driver")) {
+      take_launch(event, args, begin.value_or(0.0));
+    } else if (category == "gpu_memcpy" || category == "gpu_memset" || category == "memcpy" || category == "memset") {
+      ++copies_;
+    }
+  }
+
+  Profile profile() && {
+    hosts_.finish();
+    std::sort(ids_.begin(), ids_.end());
+    std::stable_sort(launches_.begin(), launches_.end(),
+                     [](const Launch& a, const Launch& b) { return a.correlation < b.correlation; });
+    for (const Kernel& kernel : kernels_) {
+      place(kernel);
+    }
+    Profile profile = std::move(times_).profile();
+    for (const auto& [call, time] : collectives_) {
+      add_collective(call, time, profile);
+    }
+    for (const auto& [sentence, count] : skipped_) {
+      profile.skipped[sentence] += count;
+    }
+    if (copies_ > 0) {
+      profile.skipped["copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes"] += copies_;
+    }
+    return profile;
   }
 
   [[nodiscard]] bool empty() const { return events_ == 0; }
 
  private:
-  void take_op(const std::string& name, const json& args) {
-    if (name != "aten::mm" && name != "aten::addmm") {
+  static constexpr std::size_t none = HostRanges::none;
+
+  struct Op {
+    std::size_t call = none;        ///< of times_, where a fit may take it
+    std::size_t collective = none;  ///< of calls_, where it is a record_param_comms
+    std::uint32_t name = 0;         ///< of names_
+    bool has_dims = false;
+  };
+  struct Launch {
+    std::int64_t correlation = 0;
+    double time = 0.0;
+    std::optional<std::int64_t> external{};
+    std::uint32_t thread = 0;
+    bool is_graph = false;
+    bool is_flow = false;  ///< known by its arrow alone
+  };
+  struct Kernel {
+    KernelSpan span;
+    std::optional<std::int64_t> external{};
+    std::optional<std::int64_t> correlation{};
+    std::size_t collective = none;  ///< of calls_, where the kernel says itself what it is
+    bool is_collective = false;
+  };
+
+  std::uint32_t device(const json& event) {
+    const std::string name = name_in(event, "pid");
+    return devices_.emplace(name, static_cast<std::uint32_t>(devices_.size())).first->second;
+  }
+
+  /// Its place in calls_; none where the event says nothing of one.
+  std::size_t collective(const json& args) {
+    const std::optional<CollectiveCall> call = collective_of(args);
+    if (!call) {
+      return none;
+    }
+    const auto [place, is_new] = call_numbers_.emplace(*call, calls_.size());
+    if (is_new) {
+      keep_text(call->name.size() + call->dtype.size() + call->group.size() + call->members.size());
+      calls_.push_back(&place->first);
+    }
+    return place->second;
+  }
+
+  std::uint32_t number_of_name(const std::string& name) {
+    const auto [place, is_new] = names_.emplace(name, static_cast<std::uint32_t>(names_.size()));
+    keep_text(is_new ? name.size() : 0);
+    return place->second;
+  }
+
+  void keep_text(std::size_t letters) {
+    constexpr std::size_t most = std::size_t{256} << 20U;
+    text_ += letters;
+    if (text_ > most) {
+      throw ConfigError(fmt::format("{}: names of operators and groups take more than {} MiB; trace fewer steps", path_,
+                                    most >> 20U));
+    }
+  }
+
+  void take_op(const json& event, const json& args, double begin, double duration) {
+    const std::string name = text_in(event, "name");
+    const std::size_t range = hosts_.add(hosts_.thread(thread_of(event)), begin, begin + duration);
+    Op op{.name = number_of_name(name), .has_dims = args.contains("Input Dims") || args.contains("Input dims")};
+    if (is_known_operator(name)) {
+      op.call = times_.call(work_of(call_of(name, args)), runs_kernels(name));
+    } else if (name == "record_param_comms") {
+      op.collective = collective(args);
+    }
+    if (const std::optional<std::int64_t> id = external_id(args)) {
+      ids_.emplace_back(*id, range);
+    }
+    ops_.push_back(op);
+  }
+
+  void take_launch(const json& event, const json& args, double time) {
+    if (const std::optional<std::int64_t> correlation = whole_in(args, "correlation")) {
+      launches_.push_back({.correlation = *correlation,
+                           .time = time,
+                           .external = external_id(args),
+                           .thread = hosts_.thread(thread_of(event)),
+                           .is_graph = text_in(event, "name").find("GraphLaunch") != std::string::npos});
+    }
+  }
+
+  /// The arrow from a launch to its kernel, whose id is the correlation.
+  void take_flow(const json& event) {
+    const std::optional<std::int64_t> id = whole_in(event, "id");
+    const std::optional<double> time = number_in(event, "ts");
+    if (id && time && launches_.size() < most_kept) {
+      launches_.push_back(
+          {.correlation = *id, .time = *time, .thread = hosts_.thread(thread_of(event)), .is_flow = true});
+    }
+  }
+
+  void take_kernel(const json& event, const json& args, const KernelSpan& span) {
+    Kernel kernel{.span = span, .external = external_id(args), .correlation = whole_in(args, "correlation")};
+    kernel.collective = collective(args);
+    kernel.is_collective = kernel.collective != none || is_collective_kernel(text_in(event, "name"));
+    kernels_.push_back(kernel);
+  }
+
+  void place(const Kernel& kernel) {
+    const Launch* const launch = launch_of(kernel);
+    if (kernel.is_collective) {
+      times_.communication(kernel.span);
+      const std::size_t op = kernel.collective != none ? none : op_of(kernel, launch, [&](std::size_t range) {
+        return ops_[range].collective != none;
+      });
+      place_collective(kernel, op == none ? kernel.collective : ops_[op].collective);
       return;
     }
-    const std::optional<std::int64_t> id = whole_in(args, "External id");
-    const auto dims = args.find("Input Dims");
-    const auto kinds = args.find("Input type");
-    if (!id || dims == args.end() || kinds == args.end()) {
-      skip("products without sizes: profile with record_shapes=True");
-      return;
+    std::size_t op = op_of(kernel, launch, [&](std::size_t range) { return ops_[range].has_dims; });
+    if (op == none) {
+      op = op_of(kernel, launch, [](std::size_t) { return true; });
     }
-    const std::size_t first = name == "aten::mm" ? 0 : 1;
-    try {
-      const json& a = dims->at(first);
-      const json& b = dims->at(first + 1);
-      const NamedType* type = type_named(kinds->at(first).get<std::string>());
-      if (type == nullptr) {
-        skip("products in a type that the model has not");
-        return;
-      }
-      const auto m = whole_number(a.at(0));
-      const auto n = whole_number(b.at(1));
-      const auto k = whole_number(a.at(1));
-      if (is_extent(m) && is_extent(n) && is_extent(k)) {
-        products_[*id] = {.m = *m, .n = *n, .k = *k, .dtype = type->dtype};
-        return;
-      }
-    } catch (const json::exception&) {
-    }
-    skip("products whose sizes are not two matrices");
-  }
-
-  void take_kernel(const json& event, const json& args, Span span) {
-    const std::string device = event.contains("pid") ? event.at("pid").dump() : "";
-    const std::string name = text_in(args, "Collective name");
-    if (!name.empty() || text_in(event, "name").starts_with("nccl")) {
-      communication_[device].push_back(span);
-      ++kernels_kept_;
-      take_collective(name, args, span.end - span.begin);
-    } else if (const std::optional<std::int64_t> id = whole_in(args, "External id")) {
-      kernels_[*id].push_back({device, span});
-      ++kernels_kept_;
-    }
-  }
-
-  /// Ranks of "[0, 8]"; long lists are cut in the middle by "...".
-  static std::vector<std::int64_t> members_in(const std::string& list) {
-    std::vector<std::int64_t> members;
-    std::int64_t number = -1;
-    for (const char letter : list + " ") {
-      if (letter >= '0' && letter <= '9' && number < score::most_gpus) {
-        number = std::max<std::int64_t>(number, 0) * 10 + (letter - '0');
-      } else if (number >= 0) {
-        members.push_back(number);
-        number = -1;
-      }
-    }
-    return members;
-  }
-
-  void take_collective(const std::string& name, const json& args, double time) {
-    const std::string_view op = collective_named(name);
-    const NamedType* type = type_named(text_in(args, "dtype"));
-    const std::optional<std::int64_t> ranks = whole_in(args, "Group size");
-    const std::optional<std::int64_t> count = whole_in(args, op == "all_gather" ? "Out msg nelems" : "In msg nelems");
-    if (op.empty()) {
-      skip(name.empty() ? "NCCL kernels without a name of their collective"
-                        : fmt::format("{}, which the model has not", name));
-    } else if (type == nullptr || !ranks || !count || *ranks < 2 || *count < 1) {
-      skip("collectives without type, size or ranks");
-    } else if (*ranks > score::most_gpus || *count > score::most_bytes / type->bytes || !is_measured_time(time)) {
-      skip("collectives whose size, ranks or time is out of range");
+    if (launch != nullptr && launch->is_graph) {
+      times_.lost(kernel.span, "kernels of CUDA graphs, which no operator launches");
+    } else if (op == none) {
+      times_.lost(kernel.span, "kernels that no operator of the trace launched");
+    } else if (ops_[op].call != none) {
+      times_.kernel(ops_[op].call, kernel.span);
     } else {
-      const std::tuple key{std::string(op), static_cast<int>(*ranks), *count * type->bytes,
-                           members_in(text_in(args, "Process Group Ranks"))};
-      const auto [place, is_new] = collectives_.emplace(key, time);
+      times_.other(kernel.span, name_of(ops_[op].name));
+    }
+  }
+
+  [[nodiscard]] const Launch* launch_of(const Kernel& kernel) const {
+    if (!kernel.correlation) {
+      return nullptr;
+    }
+    const auto first = std::lower_bound(launches_.begin(), launches_.end(), *kernel.correlation,
+                                        [](const Launch& a, std::int64_t id) { return a.correlation < id; });
+    if (first == launches_.end() || first->correlation != *kernel.correlation) {
+      return nullptr;
+    }
+    const auto next = std::next(first);
+    const bool is_twice = first->is_flow && next != launches_.end() && next->correlation == first->correlation;
+    return is_twice ? &*next : &*first;
+  }
+
+  /// In some traces the external id of a kernel is no operator's but its correlation.
+  template <class Accept>
+  [[nodiscard]] std::size_t op_of(const Kernel& kernel, const Launch* launch, const Accept& accept) const {
+    if (launch != nullptr) {
+      if (const std::size_t op = hosts_.innermost(launch->thread, launch->time, accept); op != none) {
+        return op;
+      }
+    }
+    for (const std::optional<std::int64_t>& id :
+         {kernel.external, launch != nullptr ? launch->external : std::optional<std::int64_t>{}}) {
+      if (!id || id == kernel.correlation) {
+        continue;
+      }
+      const auto found = std::lower_bound(ids_.begin(), ids_.end(), std::pair(*id, std::size_t{0}));
+      if (found != ids_.end() && found->first == *id && accept(found->second)) {
+        return found->second;
+      }
+    }
+    return none;
+  }
+
+  [[nodiscard]] std::string_view name_of(std::uint32_t number) {
+    if (by_number_.empty()) {
+      by_number_.resize(names_.size());
+      for (const auto& [name, at] : names_) {
+        by_number_[at] = name;
+      }
+    }
+    return by_number_[number];
+  }
+
+  void place_collective(const Kernel& kernel, std::size_t number) {
+    if (number == none) {
+      ++skipped_["NCCL kernels without a name of their collective"];
+      return;
+    }
+    const CollectiveCall& call = *calls_[number];
+    const double time = kernel.span.duration;
+    const int bytes = element_bytes(call.dtype);
+    const std::int64_t most = std::max(call.sent, call.received);
+    if (collective_named(call.name).empty()) {
+      ++skipped_[fmt::format("{}, which the model has not", call.name)];
+    } else if (call.has_uneven_splits) {
+      ++skipped_["all-to-alls whose splits are uneven, or too many to be listed"];
+    } else if (bytes == 0 || call.ranks < 2 || call.sent < 1 || call.received < 1) {
+      ++skipped_["collectives without type, size or ranks"];
+    } else if (call.ranks > score::most_gpus || most > score::most_bytes / bytes || !is_measured_time(time)) {
+      ++skipped_["collectives whose size, ranks or time is out of range"];
+    } else {
+      const auto [place, is_new] = collectives_.emplace(call, time);
       place->second = is_new ? time : std::min(place->second, time);
     }
   }
 
-  void add_product(std::int64_t id, const GemmSize& size) {
-    const auto found = kernels_.find(id);
-    if (found == kernels_.end()) {
-      skip("products without a kernel");
-      return;
-    }
-    double time = 0.0;
-    for (const auto& [device, span] : found->second) {
-      if (meets_communication(device, span)) {
-        skip("products beside communication, which slows them");
-        return;
-      }
-      time += span.end - span.begin;
-    }
-    if (!is_measured_time(time)) {
-      skip("products that took no time from 1 ps to 1e5 s");
-      return;
-    }
-    trace_.products.push_back({size, from_seconds(1e-6 * time)});
+  void add_collective(const CollectiveCall& call, double time, Profile& profile) const {
+    const std::string op(collective_named(call.name));
+    const std::int64_t elements = op == "all_gather" ? call.received : call.sent;
+    profile.collectives.push_back({.op = op,
+                                   .ranks = static_cast<int>(call.ranks),
+                                   .bytes = elements * element_bytes(call.dtype),
+                                   .time_us = time,
+                                   .members = job_.members_of(call),
+                                   .world = job_.world});
   }
 
-  [[nodiscard]] bool meets_communication(const std::string& device, Span span) const {
-    const auto found = communication_.find(device);
-    return found != communication_.end() &&
-           std::any_of(found->second.begin(), found->second.end(),
-                       [&](const Span& other) { return other.begin < span.end && span.begin < other.end; });
-  }
-
-  void skip(const std::string& sentence) { ++trace_.skipped[sentence]; }
-
-  struct Kernel {
-    std::string device;
-    Span span;
-  };
   std::string path_;
-  std::map<std::int64_t, GemmSize> products_;               // by id of their op
-  std::map<std::int64_t, std::vector<Kernel>> kernels_;     // by that of the op that launched them
-  std::map<std::string, std::vector<Span>> communication_;  // by device
-  std::map<std::tuple<std::string, int, std::int64_t, std::vector<std::int64_t>>, double> collectives_;
-  KinetoTrace trace_;
+  Job job_;
+  HostRanges hosts_;
+  std::vector<Op> ops_;                                    // by range of hosts_
+  std::vector<std::pair<std::int64_t, std::size_t>> ids_;  // external ids of ops_
+  std::vector<Launch> launches_;
+  std::vector<Kernel> kernels_;
+  std::map<CollectiveCall, std::size_t> call_numbers_;
+  std::vector<const CollectiveCall*> calls_;
+  std::map<CollectiveCall, double> collectives_;  // shortest time
+  std::map<std::string, std::uint32_t> names_;    // of operators
+  std::vector<std::string_view> by_number_;
+  std::map<std::string, std::uint32_t> devices_;
+  std::map<std::string, std::size_t> skipped_;
+  CallTimes times_;
+  std::size_t text_ = 0;  // letters kept
+  std::size_t copies_ = 0;
   std::size_t events_ = 0;
-  std::size_t kernels_kept_ = 0;
 };
 
 }  // namespace
@@ -311,18 +577,34 @@ bool is_kineto_trace(const fs::path& path) {
                         head.find("\"deviceProperties\"") != std::string::npos));
 }
 
-KinetoTrace read_kineto(const fs::path& path) {
+Profile read_kineto(const fs::path& path) {
   Characters characters(path);
   Collector collector(path.string());
-  // Events are objects inside a list inside the file; each is looked at and forgotten.
+  // Events are objects inside a list inside the file, as are the parts of distributedInfo; each is looked at and
+  // forgotten.
+  std::array<std::string, 3> keys;  // that lead to what is read, by depth
   const auto take = [&](json::parse_event_t what, const json& parsed) {
     characters.forget();
-    if (what == json::parse_event_t::object_end) {
+    if (keys[1] == "distributedInfo") {
+      if (keys[2] == "world_size") {
+        collector.job().world = whole_number(parsed).value_or(0);
+      } else if (keys[2] == "pg_config" && parsed.is_array()) {
+        std::for_each(parsed.begin(), parsed.end(), [&](const json& group) { collector.job().take_group(group); });
+      }
+    } else if (what == json::parse_event_t::object_end) {
       collector.take(parsed);
     }
   };
+  TakeAndForget<json, decltype(take)> callback(path.string(), 2, take);
   try {
-    take_and_forget<json>(path.string(), 2, take, JsonCharacter(&characters), JsonCharacter<Characters>(nullptr));
+    [[maybe_unused]] const json rest =
+        json::parse(JsonCharacter(&characters), JsonCharacter<Characters>(nullptr),
+                    [&](int depth, json::parse_event_t what, json& parsed) {
+                      if (what == json::parse_event_t::key && (depth == 1 || depth == 2)) {
+                        keys[static_cast<std::size_t>(depth)] = parsed.get<std::string>();
+                      }
+                      return callback(depth, what, parsed);
+                    });
   } catch (const json::parse_error& error) {
     throw ConfigError(fmt::format("{}:{}: is not a whole trace of PyTorch's profiler; export it again", path.string(),
                                   characters.places().place(error.byte)));
@@ -333,7 +615,7 @@ KinetoTrace read_kineto(const fs::path& path) {
   if (collector.empty()) {
     throw ConfigError(fmt::format("{}: a trace without events; export it again", path.string()));
   }
-  return std::move(collector).trace();
+  return std::move(collector).profile();
 }
 
 }  // namespace commfuse::calibrate

@@ -17,7 +17,9 @@
 #include "model/text/files.h"
 #include "model/text/plain_text.h"
 #include "model/text/suggest.h"
+#include "sim/calibrate/chakra.h"
 #include "sim/calibrate/kineto.h"
+#include "sim/calibrate/nsight.h"
 #include "sim/score/kinds.h"
 #include "sim/score/layer_columns.h"
 #include "sim/score/row.h"
@@ -53,7 +55,19 @@ class Reader {
       return;
     }
     if (is_kineto_trace(path)) {
-      read_trace(read_kineto(path));
+      read_profile(read_kineto(path));
+      return;
+    }
+    if (is_sqlite(path)) {
+      read_profile(read_nsight_database(path));
+      return;
+    }
+    if (is_nsight_table(path)) {
+      read_profile(read_nsight_table(path));
+      return;
+    }
+    if (is_chakra_trace(path) || is_chakra_json(path)) {
+      read_profile(read_chakra(path));
       return;
     }
     const Table table = score::read_table(path);
@@ -270,21 +284,44 @@ class Reader {
     }
   }
 
-  void read_trace(const KinetoTrace& trace) {
-    for (const MeasuredGemm& product : trace.products) {
+  void read_profile(const Profile& profile) {
+    for (const MeasuredGemm& product : profile.products) {
       add_product(product, path_.string());
     }
-    for (const TracedCollective& one : trace.collectives) {
-      add(Message{.op = one.op,
-                  .ranks = one.ranks,
-                  .nodes = nodes_of(one.members),
-                  .bytes = one.bytes,
-                  .time_us = one.time_us,
-                  .place = path_.string()});
+    for (const MeasuredAttention& attention : profile.attention) {
+      if (base_ == nullptr || base_->accelerator.matrix_units[index_of(attention.size.dtype)]) {
+        add(seen_.attention, attention);
+      } else {
+        pass_over(
+            fmt::format("{}: attention in {}, of which the base has no peak", name_, name_of(attention.size.dtype)));
+      }
     }
-    for (const auto& [sentence, count] : trace.skipped) {
+    for (const MeasuredFrameworkKernel& kernel : profile.kernels) {
+      add(seen_.kernels, kernel);
+    }
+    for (const TracedCollective& one : profile.collectives) {
+      add_traced(one);
+    }
+    for (const auto& [sentence, count] : profile.skipped) {
       passed_over_[with_escapes(fmt::format("{}: {}", name_, sentence))] += count;
     }
+  }
+
+  /// A group whose ranks nobody names may lie anywhere in a job of several nodes.
+  void add_traced(const TracedCollective& one) {
+    if (one.members.empty() && base_ != nullptr && (one.world == 0 || one.world > base_->gpus_per_node)) {
+      pass_over(
+          fmt::format("{}: {} of {} GPUs whose ranks the profile does not name, so that they may lie on any nodes "
+                      "(PyTorch names them from 2.4 on)",
+                      name_, one.op, one.ranks));
+      return;
+    }
+    add(Message{.op = one.op,
+                .ranks = one.ranks,
+                .nodes = nodes_of(one.members),
+                .bytes = one.bytes,
+                .time_us = one.time_us,
+                .place = path_.string()});
   }
 
   /// Older nccl-tests do not name their program in what they print; the file's name may.

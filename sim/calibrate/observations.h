@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What was measured on one machine, gathered from files: tables of products, attention, memory-bound kernels and
-// messages, what nccl-tests prints, and the micro-benchmarks of commfuse-validate.
+// messages, what nccl-tests prints, profiles of runs, and the micro-benchmarks of commfuse-validate.
 #pragma once
 
 #include <array>
@@ -55,11 +55,10 @@ struct Observations {
 };
 
 /// Kinds are told by a table's header as `commfuse-sim score` does, a record of commfuse-validate by its schema, a
-/// trace of PyTorch's profiler by how it begins (its collectives count as inside a node); everything else is read as
-/// nccl-tests' text or JSON. Where a table says which machine a row is of, all rows must be of one; `machine` chooses.
-/// With a `base`, products of tables and traces more than 5 % above its peak are faults, and so are messages above ten
-/// times its links. Throws ConfigError for a file
-/// that is none of these, cannot be read or is given twice.
+/// profile by how it begins; everything else is read as nccl-tests' text or JSON. Where a table says which machine a
+/// row is of, all rows must be of one; `machine` chooses. With a `base`, products of tables and profiles more than 5 %
+/// above its peak are faults, and so are messages above 1.25 times its links; its nodes tell whether a profiled group
+/// is inside one. Throws ConfigError for a file that is none of these, cannot be read or is given twice.
 Observations read_observations(const std::vector<std::filesystem::path>& files,
                                const std::optional<std::string>& machine, const Machine* base = nullptr);
 

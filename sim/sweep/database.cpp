@@ -113,7 +113,10 @@ void Database::fail(int code) const {
   const bool of_system = kind == Kind::full || kind == Kind::missing || kind == Kind::other;
   const int system_error = of_system && connection_ ? sqlite3_system_errno(connection_.get()) : 0;
   const std::string words = connection_ ? sqlite3_errmsg(connection_.get()) : sqlite3_errstr(code);
-  if (kind == Kind::missing || kind == Kind::foreign) {
+  if (kind == Kind::foreign) {
+    throw ForeignDatabase(sentence_of(kind, path_.string(), system_error, words));
+  }
+  if (kind == Kind::missing) {
     throw ConfigError(sentence_of(kind, path_.string(), system_error, words));
   }
   if (kind == Kind::damaged) {

@@ -22,7 +22,7 @@ class DatabaseError : public std::runtime_error {
  public:
   enum class Kind : std::uint8_t {
     busy,       ///< another process has it
-    foreign,    ///< no database at all; thrown as ConfigError
+    foreign,    ///< no database at all; thrown as ForeignDatabase
     damaged,    ///< thrown as DamagedDatabase
     full,       ///< the disk, or a limit of it
     read_only,  ///< not ours to write to
@@ -36,6 +36,12 @@ class DatabaseError : public std::runtime_error {
 
  private:
   Kind kind_;
+};
+
+/// A file that is no database at all.
+class ForeignDatabase : public ConfigError {
+ public:
+  using ConfigError::ConfigError;
 };
 
 /// A file that is not what was written to it: as wrong an input as one that is no database.

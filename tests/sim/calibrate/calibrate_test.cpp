@@ -5,16 +5,19 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/config/catalogue.h"
 #include "model/config_error.h"
+#include "model/cost/attention.h"
 #include "model/cost/communication.h"
 #include "model/cost/framework_kernel.h"
 #include "model/cost/gemm.h"
@@ -75,6 +78,7 @@ std::string printed(const CollectiveParameters& machine, CollectiveKind kind, co
   return text;
 }
 
+double of(double value) { return value; }
 double of(Duration time) { return to_microseconds(time); }
 double of(BytesPerSecond rate) { return rate.value; }
 
@@ -261,14 +265,15 @@ TEST_F(Calibrate, RowsOfTwoMachinesAreNotMixed) {
 }
 
 TEST_F(Calibrate, TooFewRowsAreRefusedWithHowManyAreNeeded) {
-  const Observations seen =
-      read_observations({write("few.csv", "hw,dtype,m,n,k,time_us\nA,bf16,64,64,64,5\n")}, std::nullopt);
+  const Observations seen = read_observations(
+      {write("few.csv", "device,op,ngpus,devices_per_node,bytes,median_us\nbox,send_recv,2,2,4096,12\n")},
+      std::nullopt);
   try {
     calibrate(base(), "h100-sxm", "few", seen);
     FAIL() << "accepted";
   } catch (const ConfigError& error) {
     EXPECT_EQ(std::string(error.what()),
-              "nothing can be fitted: products in bf16 (few.csv): 1 rows, where a fit needs 50; measure more sizes");
+              "nothing can be fitted: exchanges (few.csv): 1 rows, where a fit needs 4; measure more sizes");
   }
 }
 
@@ -544,6 +549,93 @@ TEST_F(Calibrate, RecordsAreOfOneMachine) {
   EXPECT_EQ(refusal_of({one, other}), other.string() +
                                           ": it is of on paper, links mpi, but the record before of on "
                                           "paper, links copied; give records of one machine");
+}
+
+/// Ten sizes, as one training step has, forty calls of each.
+std::string step_of(const Accelerator& machine) {
+  std::string text = "hw,dtype,m,n,k,time_us\n";
+  Noise noise;
+  for (int call = 0; call < 40; ++call) {
+    for (const std::int64_t m : {4096, 8192}) {
+      for (const auto& [n, k] : {std::pair(1280, 8192), {8192, 1024}, {7168, 8192}, {8192, 3584}, {4096, 4096}}) {
+        const Duration time = estimate_gemm(machine, {.m = m, .n = n, .k = k}, machine.sms).time;
+        text += fmt::format("box,bf16,{},{},{},{:.4f}\n", m, n, k, to_microseconds(time) * noise.factor());
+      }
+    }
+  }
+  return text;
+}
+
+TEST_F(Calibrate, ManyCallsOfTenSizesMoveWhatTheyDecideAndLeaveTheRest) {
+  Machine truth = base();
+  GemmParameters& made = truth.accelerator.matrix_units[index_of(DType::bf16)]->gemm;
+  made.burst_efficiency.value *= 0.75;
+  const Observations seen = read_observations({write("step.csv", step_of(truth.accelerator))}, std::nullopt);
+  const Calibration calibration = calibrate(base(), "h100-sxm", "made-up", seen);
+  ASSERT_EQ(calibration.parts.size(), 1U);
+  const FittedPart& part = calibration.parts[0];
+  EXPECT_TRUE(part.has_few);
+  EXPECT_EQ(part.fitted.rows, 10U);
+  EXPECT_EQ(part.held_back.rows, 0U);
+  EXPECT_LT(part.fitted.median, 0.03);
+  EXPECT_EQ(part.parameters.size() + part.left.size(), 17U);
+  EXPECT_NE(std::find(part.left.begin(), part.left.end(), "split_overhead"), part.left.end());
+
+  const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
+  const MatrixUnit& unit = machine.accelerator.matrix_unit(DType::bf16);
+  const Machine from = base();
+  const MatrixUnit& before = from.accelerator.matrix_unit(DType::bf16);
+  EXPECT_LT(off(unit.gemm.burst_efficiency, made.burst_efficiency), 3.0);
+  EXPECT_GT(unit.gemm.burst_efficiency.standard_error, 0.01);
+  EXPECT_EQ(unit.gemm.split_overhead.value, before.gemm.split_overhead.value);
+  EXPECT_EQ(unit.gemm.split_overhead.source, before.gemm.split_overhead.source);
+  EXPECT_EQ(unit.gemm.hbm_efficiency.value, before.gemm.hbm_efficiency.value);
+  EXPECT_EQ(unit.dense_peak.value.value, before.dense_peak.value.value);
+  EXPECT_EQ(*unit.fit.range(FitSize::m), (SeenRange{4096, 8192}));
+  EXPECT_EQ(*unit.fit.range(FitSize::k), (SeenRange{1024, 8192}));
+  EXPECT_GT(unit.fit.residual, before.fit.residual);
+}
+
+TEST_F(Calibrate, RowsThatTheBasePricesRightLeaveItsParameters) {
+  const Observations seen = read_observations({write("step.csv", step_of(base().accelerator))}, std::nullopt);
+  const Calibration calibration = calibrate(base(), "h100-sxm", "same", seen);
+  ASSERT_EQ(calibration.parts.size(), 1U);
+  EXPECT_EQ(calibration.parts[0].distance, 0.0);
+  for (const FittedParameter& parameter : calibration.parts[0].parameters) {  // burst_time, known to 40 %
+    EXPECT_NEAR(parameter.value / parameter.start, 1.0, 0.1) << parameter.name;
+  }
+  const Machine machine = load_machine(write("same.yaml", calibration.yaml).string());
+  const Machine from = base();
+  const MatrixUnit& unit = machine.accelerator.matrix_unit(DType::bf16);
+  EXPECT_EQ(unit.gemm.burst_efficiency.value, from.accelerator.matrix_unit(DType::bf16).gemm.burst_efficiency.value);
+  EXPECT_EQ(unit.fit.residual, 0.061);
+  EXPECT_EQ(*unit.fit.range(FitSize::m), (SeenRange{4096, 8192}));
+}
+
+TEST_F(Calibrate, OneAttentionCallAndOneKernelAreEnough) {
+  Machine truth = base();
+  truth.accelerator.attention.loop_efficiency.value *= 0.6;
+  truth.accelerator.attention.exponentials.value.value *= 0.6;
+  truth.accelerator.framework_kernels->norm_efficiency.value *= 0.6;
+  Observations seen;
+  const AttentionSize call{.batch = 2, .seq = 8192, .heads = 32, .kv_heads = 8, .head_dim = 128};
+  seen.attention = {{{call, attention_time(truth.accelerator, call, truth.accelerator.sms)}}, "step.json"};
+  const FrameworkKernelSize norm{
+      .kernel = FrameworkKernel::norm, .rows = 8192, .width = 4096, .traffic = Bytes{4L * 8192 * 4096}};
+  seen.kernels = {{{"norm", norm, framework_kernel_time(truth.accelerator, norm)}}, "step.json"};
+  const Calibration calibration = calibrate(base(), "h100-sxm", "made-up", seen);
+  ASSERT_EQ(calibration.parts.size(), 2U);
+  const Machine machine = load_machine(write("made-up.yaml", calibration.yaml).string());
+  const auto off_by = [](Duration predicted, Duration measured) {
+    return std::abs(to_seconds(predicted) / to_seconds(measured) - 1.0);
+  };
+  const Accelerator& fitted = machine.accelerator;
+  const Accelerator before = base().accelerator;
+  EXPECT_LT(off_by(attention_time(fitted, call, fitted.sms), seen.attention.rows[0].time), 0.1);
+  EXPECT_LT(off_by(framework_kernel_time(fitted, norm), seen.kernels.rows[0].time), 0.1);
+  EXPECT_EQ(fitted.attention.overhead.value, before.attention.overhead.value);
+  EXPECT_EQ(fitted.framework_kernels->sum_efficiency.value, before.framework_kernels->sum_efficiency.value);
+  EXPECT_EQ(*fitted.attention_fit.range(FitSize::seq), (SeenRange{8192, 8192}));
 }
 
 }  // namespace

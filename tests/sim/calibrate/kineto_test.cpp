@@ -49,12 +49,13 @@ const std::string trace = R"({
   {"ph": "X", "cat": "kernel", "name": "splitK", "pid": 0, "tid": 7, "ts": 900.0, "dur": 20.0, "args": {"External id": 4}},
   {"ph": "X", "cat": "kernel", "name": "reduce", "pid": 0, "tid": 7, "ts": 921.0, "dur": 5.0, "args": {"External id": 4}},
   {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 9, "tid": 9, "ts": 1.0, "dur": 5.0, "args": {"External id": 5}},
+  {"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 950.0, "dur": 9.0, "args": {"External id": 5}},
   {"ph": "i", "name": "Iteration Start", "pid": "Traces", "tid": "Trace", "ts": 1.0, "s": "g"}
   ],
   "traceName": "a.json"
 })";
 
-void expect_that_trace(const KinetoTrace& read) {
+void expect_that_trace(const Profile& read) {
   ASSERT_EQ(read.products.size(), 2U);
   EXPECT_EQ(read.products[0].size.m, 4096);
   EXPECT_EQ(read.products[0].size.n, 1024);
@@ -118,7 +119,7 @@ TEST(Kineto, ASizeThatIsNoWholeNumberIsNone) {
     std::string other = trace;
     other.replace(other.find("4096, 8192"), 4, size);
     std::ofstream("a.json") << other;
-    const KinetoTrace read = read_kineto("a.json");
+    const Profile read = read_kineto("a.json");
     EXPECT_EQ(read.skipped.count("products whose sizes are not two matrices"), 1U) << size;
     EXPECT_EQ(read.products.size(), 1U) << size;
   }
@@ -130,7 +131,7 @@ TEST(Kineto, AProductWhoseTimeNoClockMeasuresIsSkipped) {
     std::string other = trace;
     other.replace(other.find("\"dur\": 100.5"), 12, std::string("\"dur\": ") + time);
     std::ofstream("a.json") << other;
-    const KinetoTrace read = read_kineto("a.json");
+    const Profile read = read_kineto("a.json");
     const bool meets_others = std::string(time) == "1e300";
     EXPECT_EQ(read.skipped.count("products that took no time from 1 ps to 1e5 s"), meets_others ? 0U : 1U) << time;
     EXPECT_EQ(read.products.size(), 1U) << time;

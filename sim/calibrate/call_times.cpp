@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sim/calibrate/call_times.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "model/formats/measured_time.h"
+#include "model/units.h"
+
+namespace commfuse::calibrate {
+
+namespace {
+
+std::string_view plural_of(const Work& work) {
+  if (std::holds_alternative<GemmSize>(work)) {
+    return "products";
+  }
+  return std::holds_alternative<AttentionSize>(work) ? "attention calls" : "memory-bound kernels";
+}
+
+}  // namespace
+
+std::size_t CallTimes::call(Work work, bool runs_kernels) {
+  calls_.push_back({std::move(work), runs_kernels});
+  return calls_.size() - 1;
+}
+
+void CallTimes::kernel(std::size_t call, const KernelSpan& span) {
+  kernels_.push_back({call, span});
+  total_ += span.duration;
+}
+
+void CallTimes::communication(const KernelSpan& span) {
+  communication_[span.device].push_back({span.begin, span.begin + span.duration});
+  total_ += span.duration;
+}
+
+void CallTimes::lost_communication(const KernelSpan& span, const std::string& why) {
+  communication_[span.device].push_back({span.begin, span.begin + span.duration});
+  lost(span, why);
+}
+
+void CallTimes::other(const KernelSpan& span, std::string_view op) {
+  auto found = others_.find(op);
+  if (found == others_.end()) {
+    found = others_.emplace(op, Lost{}).first;
+  }
+  ++found->second.count;
+  found->second.duration += span.duration;
+  total_ += span.duration;
+}
+
+void CallTimes::lost(const KernelSpan& span, const std::string& why) {
+  Lost& lost = lost_[why];
+  ++lost.count;
+  lost.duration += span.duration;
+  total_ += span.duration;
+}
+
+Profile CallTimes::profile() && {
+  for (auto& [device, busy] : communication_) {
+    std::sort(busy.begin(), busy.end(), [](const Busy& a, const Busy& b) { return a.begin < b.begin; });
+    for (std::size_t i = 1; i < busy.size(); ++i) {
+      busy[i].end = std::max(busy[i].end, busy[i - 1].end);
+    }
+  }
+  std::stable_sort(kernels_.begin(), kernels_.end(), [](const Kernel& a, const Kernel& b) { return a.call < b.call; });
+  const Kernel* next = kernels_.data();
+  const Kernel* const end = next + kernels_.size();
+  for (std::size_t i = 0; i < calls_.size(); ++i) {
+    const Kernel* const first = next;
+    while (next != end && next->call == i) {
+      ++next;
+    }
+    add(calls_[i], first, next);
+  }
+  say_others();
+  return std::move(profile_);
+}
+
+void CallTimes::add(const Call& call, const Kernel* first, const Kernel* last) {
+  const auto skip = [&](std::string sentence) { ++profile_.skipped[std::move(sentence)]; };
+  if (first == last) {
+    if (call.runs_kernels) {
+      skip("products without a kernel");
+    }
+    return;
+  }
+  if (const auto* const unfitted = std::get_if<Unfitted>(&call.work)) {
+    return skip(unfitted->why);
+  }
+  double time = 0.0;
+  for (const Kernel* kernel = first; kernel != last; ++kernel) {
+    if (is_slowed(kernel->span)) {
+      return skip(fmt::format("{} beside communication, which slows them", plural_of(call.work)));
+    }
+    time += kernel->span.duration;
+  }
+  if (!is_measured_time(time)) {
+    return skip(fmt::format("{} that took no time from 1 ps to 1e5 s", plural_of(call.work)));
+  }
+  const Duration taken = from_seconds(1e-6 * time);
+  if (const auto* const product = std::get_if<GemmSize>(&call.work)) {
+    profile_.products.push_back({*product, taken});
+  } else if (const auto* const attention = std::get_if<AttentionSize>(&call.work)) {
+    profile_.attention.push_back({*attention, taken});
+  } else if (const auto* const kernel = std::get_if<KernelCall>(&call.work)) {
+    profile_.kernels.push_back({kernel->op, kernel->size, taken});
+  }
+}
+
+/// Of the busy times that begin before the span ends, some one ends last.
+bool CallTimes::is_slowed(const KernelSpan& span) const {
+  const auto found = communication_.find(span.device);
+  if (found == communication_.end()) {
+    return false;
+  }
+  const std::vector<Busy>& busy = found->second;
+  const auto behind = std::lower_bound(busy.begin(), busy.end(), span.begin + span.duration,
+                                       [](const Busy& one, double end) { return one.begin < end; });
+  return behind != busy.begin() && std::prev(behind)->end > span.begin;
+}
+
+std::string CallTimes::share(double duration) const {
+  const double percent = total_ > 0.0 ? 100.0 * duration / total_ : 0.0;
+  return percent < 1.0 ? "less than 1% of the kernel time" : fmt::format("{:.0f}% of the kernel time", percent);
+}
+
+void CallTimes::say_others() {
+  for (const auto& [why, lost] : lost_) {
+    profile_.skipped[fmt::format("{} ({})", why, share(lost.duration))] += lost.count;
+  }
+  if (others_.empty()) {
+    return;
+  }
+  constexpr std::size_t most_named = 3;
+  std::vector<std::pair<double, std::string_view>> longest;
+  Lost all;
+  for (const auto& [op, lost] : others_) {
+    longest.emplace_back(-lost.duration, op);
+    all.count += lost.count;
+    all.duration += lost.duration;
+  }
+  std::sort(longest.begin(), longest.end());
+  std::string names;
+  for (std::size_t i = 0; i < std::min(most_named, longest.size()); ++i) {
+    names += (i > 0 ? ", " : "") + std::string(longest[i].second);
+  }
+  const std::size_t more = longest.size() - std::min(most_named, longest.size());
+  profile_.skipped[fmt::format("kernels of operators that no fit takes: {}{} ({})", names,
+                               more > 0 ? fmt::format(" and {} more", more) : "", share(all.duration))] += all.count;
+}
+
+}  // namespace commfuse::calibrate

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranges of time on threads of the host, such as operators, and which of them a launch lies in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace commfuse::calibrate {
+
+class HostRanges {
+ public:
+  static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
+
+  /// A number for the thread: the same for the same name.
+  std::uint32_t thread(std::string_view name);
+  /// Ranges count from 0. Times in any one unit; a range that ends before it begins is nowhere.
+  std::size_t add(std::uint32_t thread, double begin, double end);
+  /// No more come. Ranges of one thread lie inside each other or apart; others are found as far as that is so.
+  void finish();
+
+  /// The innermost range around that time of which `accept(range)` is true; `none` where there is none within 1000
+  /// levels. Requires finish().
+  template <class Accept>
+  [[nodiscard]] std::size_t innermost(std::uint32_t thread, double time, const Accept& accept) const {
+    constexpr int deepest = 1000;
+    std::size_t range = last_before(thread, time);
+    for (int level = 0; range != none && level < deepest; ++level, range = ranges_[range].parent) {
+      if (ranges_[range].end >= time && accept(range)) {
+        return range;
+      }
+    }
+    return none;
+  }
+  [[nodiscard]] std::size_t size() const { return ranges_.size(); }
+
+ private:
+  struct Range {
+    double begin = 0.0;
+    double end = 0.0;
+    std::size_t parent = none;
+    std::uint32_t thread = 0;
+  };
+  [[nodiscard]] std::size_t last_before(std::uint32_t thread, double time) const;
+
+  std::map<std::string, std::uint32_t, std::less<>> threads_;
+  std::vector<Range> ranges_;
+  std::vector<std::size_t> order_;  // by thread and begin; of two that begin together the longer one first
+};
+
+}  // namespace commfuse::calibrate

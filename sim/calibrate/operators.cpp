@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signatures: pytorch/pytorch, aten/src/ATen/native/native_functions.yaml; Dao-AILab/flash-attention,
+// flash_attn/flash_attn_interface.py; vllm-project/vllm, csrc/torch_bindings.cpp. Collectives: pytorch/pytorch,
+// torch/csrc/distributed/c10d (ProcessGroupNCCL.cpp, RECORD_PARAM_COMMS).
+#include "sim/calibrate/operators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "sim/score/row.h"
+
+namespace commfuse::calibrate {
+
+namespace {
+
+using Dims = std::vector<std::int64_t>;
+
+enum class Kind : std::uint8_t {
+  product,    ///< [m, k] x [k, n]
+  linear,     ///< [..., k] x [n, k]
+  batched,    ///< [b, m, k] x [b, k, n]
+  grouped,    ///< of experts
+  scaled,     ///< as product, in fp8
+  attention,  ///< forward
+  varlen,     ///< attention of sequences whose lengths no shape tells
+  backward,   ///< of attention
+  sum,
+  norm,
+  fused_norm,  ///< adds a residual first and writes the sum too
+  activation,
+  rotation,
+};
+
+struct KnownOperator {
+  std::string_view name;
+  Kind kind;
+  std::size_t first = 0;      ///< the first matrix, or the query
+  std::size_t heads_at = 1;   ///< which dimension of a query is the heads: 1 is [b, h, s, d], 2 is [b, s, h, d]
+  std::size_t causal_at = 0;  ///< the input that says whether attention is causal
+  std::size_t window_at = 0;  ///< the input that is the left side of a window; 0: it takes none
+};
+
+constexpr std::string_view efficient_forward = "aten::_efficient_attention_forward";
+
+constexpr std::array operators{
+    KnownOperator{"aten::mm", Kind::product, 0},
+    KnownOperator{"aten::addmm", Kind::product, 1},
+    KnownOperator{"aten::addmm_", Kind::product, 1},
+    KnownOperator{"aten::_addmm_activation", Kind::product, 1},
+    KnownOperator{"aten::linear", Kind::linear, 0},
+    KnownOperator{"aten::bmm", Kind::batched, 0},
+    KnownOperator{"aten::baddbmm", Kind::batched, 1},
+    KnownOperator{"aten::baddbmm_", Kind::batched, 1},
+    KnownOperator{"aten::_grouped_mm", Kind::grouped, 0},
+    KnownOperator{"aten::_scaled_grouped_mm", Kind::grouped, 0},
+    KnownOperator{"aten::_scaled_mm", Kind::scaled, 0},
+    KnownOperator{"aten::_scaled_dot_product_flash_attention", Kind::attention, 0, 1, 4},
+    KnownOperator{"aten::_flash_attention_forward", Kind::attention, 0, 2, 8, 11},
+    KnownOperator{"aten::_scaled_dot_product_efficient_attention", Kind::attention, 0, 1, 6},
+    KnownOperator{efficient_forward, Kind::attention, 0, 2, 9},
+    KnownOperator{"aten::_scaled_dot_product_cudnn_attention", Kind::attention, 0, 1, 6},
+    KnownOperator{"aten::_cudnn_attention_forward", Kind::attention, 0, 1, 10},
+    KnownOperator{"flash_attn::_flash_attn_forward", Kind::attention, 0, 2, 5, 6},
+    KnownOperator{"flash_attn::_flash_attn_varlen_forward", Kind::varlen},
+    KnownOperator{"aten::_scaled_dot_product_flash_attention_backward", Kind::backward},
+    KnownOperator{"aten::_flash_attention_backward", Kind::backward},
+    KnownOperator{"aten::_scaled_dot_product_efficient_attention_backward", Kind::backward},
+    KnownOperator{"aten::_efficient_attention_backward", Kind::backward},
+    KnownOperator{"aten::_scaled_dot_product_cudnn_attention_backward", Kind::backward},
+    KnownOperator{"aten::_cudnn_attention_backward", Kind::backward},
+    KnownOperator{"flash_attn::_flash_attn_backward", Kind::backward},
+    KnownOperator{"flash_attn::_flash_attn_varlen_backward", Kind::backward},
+    KnownOperator{"aten::add", Kind::sum, 0},
+    KnownOperator{"aten::add_", Kind::sum, 0},
+    KnownOperator{"aten::native_layer_norm", Kind::norm, 0},
+    KnownOperator{"aten::_fused_rms_norm", Kind::norm, 0},
+    KnownOperator{"_C::rms_norm", Kind::norm, 1},  // the output comes first
+    KnownOperator{"_C::fused_add_rms_norm", Kind::fused_norm, 0},
+    KnownOperator{"_C::silu_and_mul", Kind::activation, 0},
+    KnownOperator{"_C::gelu_and_mul", Kind::activation, 0},
+    KnownOperator{"_C::gelu_tanh_and_mul", Kind::activation, 0},
+    KnownOperator{"_C::rotary_embedding", Kind::rotation, 1},
+};
+
+const KnownOperator* find_operator(std::string_view name) {
+  const auto* const found =
+      std::find_if(operators.begin(), operators.end(), [&](const KnownOperator& one) { return one.name == name; });
+  return found == operators.end() ? nullptr : found;
+}
+
+bool is_extent(std::int64_t size) { return size >= 1 && size <= score::most_extent; }
+
+/// Of all dimensions but the last `kept`; 0 where some are missing or out of range.
+std::int64_t rows_of(const Dims& dims, std::size_t kept = 1) {
+  std::int64_t rows = dims.size() < kept ? 0 : 1;
+  for (std::size_t i = 0; i + kept < dims.size(); ++i) {
+    rows = is_extent(dims[i]) ? rows * dims[i] : 0;
+    if (!is_extent(rows)) {
+      return 0;
+    }
+  }
+  return rows;
+}
+
+/// The plural that a sentence about the operator begins with.
+std::string_view plural_of(Kind kind) {
+  switch (kind) {
+    case Kind::product:
+    case Kind::linear:
+    case Kind::batched:
+    case Kind::grouped:
+    case Kind::scaled: return "products";
+    case Kind::attention:
+    case Kind::varlen:
+    case Kind::backward: return "attention calls";
+    default: return "memory-bound kernels";
+  }
+}
+
+class Reader {
+ public:
+  Reader(const KnownOperator& known, const OperatorCall& call, std::optional<DType> assumed)
+      : known_(known), call_(call), assumed_(assumed) {}
+
+  Work work() const {
+    if (!call_.has_dims) {
+      return unfitted("without sizes: profile with record_shapes=True");
+    }
+    switch (known_.kind) {
+      case Kind::product:
+      case Kind::scaled: return product(shape(known_.first), shape(known_.first + 1));
+      case Kind::linear: return linear();
+      case Kind::batched: return batched();
+      case Kind::grouped: return unfitted("of groups of experts, which no fit takes");
+      case Kind::attention: return attention();
+      case Kind::varlen: return unfitted("of packed sequences (varlen), whose lengths the shapes do not tell");
+      case Kind::backward: return unfitted("of a backward pass, which no fit takes");
+      default: return kernel();
+    }
+  }
+
+ private:
+  [[nodiscard]] Work unfitted(std::string_view why) const {
+    return Unfitted{fmt::format("{} {}", plural_of(known_.kind), why)};
+  }
+
+  [[nodiscard]] Dims shape(std::size_t input) const { return input < call_.dims.size() ? call_.dims[input] : Dims{}; }
+
+  [[nodiscard]] std::optional<DType> type(std::size_t input) const {
+    return call_.types.empty() ? assumed_
+                               : tensor_type(input < call_.types.size() ? call_.types[input] : std::string{});
+  }
+
+  [[nodiscard]] Work untyped() const {
+    return call_.types.empty() ? unfitted("whose type neither their shapes nor the name of their kernel tells")
+                               : unfitted("in a type that the model has not");
+  }
+
+  [[nodiscard]] Work product(const Dims& a, const Dims& b) const {
+    if (a.size() != 2 || b.size() != 2 || a[1] != b[0] || !is_extent(a[0]) || !is_extent(a[1]) || !is_extent(b[1])) {
+      return unfitted("whose sizes are not two matrices");
+    }
+    const std::optional<DType> dtype = type(known_.first);
+    if (!dtype) {
+      return untyped();
+    }
+    if (!call_.types.empty() && type(known_.first + 1) != dtype) {
+      return unfitted("of two types");
+    }
+    GemmSize size{.m = a[0], .n = b[1], .k = a[1], .dtype = *dtype};
+    if (*dtype == DType::fp8) {
+      size.out = DType::bf16;
+    }
+    return size;
+  }
+
+  [[nodiscard]] Work linear() const {
+    const Dims input = shape(0);
+    const Dims weight = shape(1);
+    if (input.empty() || weight.size() != 2) {
+      return unfitted("whose sizes are not two matrices");
+    }
+    return product({rows_of(input), input.back()}, {weight[1], weight[0]});
+  }
+
+  [[nodiscard]] Work batched() const {
+    const Dims a = shape(known_.first);
+    const Dims b = shape(known_.first + 1);
+    if (a.size() != 3 || b.size() != 3 || a[0] != 1 || b[0] != 1) {
+      return unfitted("in batches (bmm), which no fit takes");
+    }
+    return product({a[1], a[2]}, {b[1], b[2]});
+  }
+
+  [[nodiscard]] std::string_view value(std::size_t input) const {
+    return input < call_.concrete.size() ? std::string_view(call_.concrete[input]) : std::string_view{};
+  }
+
+  [[nodiscard]] std::optional<bool> causal() const {
+    if (known_.name == efficient_forward) {
+      const std::optional<bool> now = causal_mask(value(known_.causal_at));
+      return now ? now : causal_mask(value(known_.causal_at - 1));  // PyTorch 2.1 has one input less before it
+    }
+    const std::string_view text = value(known_.causal_at);
+    return text == "True" || text == "False" ? std::optional(text == "True") : std::nullopt;
+  }
+
+  /// The kind of mask: 0 none, 1 and 2 causal. Whether it is another input shows in its value: "0.0", "True".
+  static std::optional<bool> causal_mask(std::string_view text) {
+    return text == "0" || text == "1" || text == "2" ? std::optional(text != "0") : std::nullopt;
+  }
+
+  /// A bias, slopes, or lengths of packed sequences, among the inputs behind query, key and value.
+  [[nodiscard]] bool has_tensor_behind() const {
+    return std::any_of(call_.dims.begin() + 3, call_.dims.end(), [](const Dims& dims) { return !dims.empty(); });
+  }
+
+  [[nodiscard]] bool has_window() const {
+    const std::string_view left = known_.window_at == 0 ? std::string_view{} : value(known_.window_at);
+    return !left.empty() && left != "-1";
+  }
+
+  [[nodiscard]] Work attention() const {
+    const Dims query = shape(known_.first);
+    const Dims key = shape(known_.first + 1);
+    if (query.size() != 4 || key.size() != 4 || !std::all_of(query.begin(), query.end(), is_extent) ||
+        !std::all_of(key.begin(), key.end(), is_extent)) {
+      return unfitted("whose queries and keys are not of four dimensions");
+    }
+    const std::size_t heads = known_.heads_at;
+    const std::size_t seq = 3 - heads;
+    if (call_.dims.size() > 3 && has_tensor_behind()) {
+      return unfitted("with a bias, or of packed sequences (varlen)");
+    }
+    if (query[seq] != key[seq]) {
+      return unfitted("with fewer queries than keys (decoding), which no fit takes");
+    }
+    if (query[0] != key[0] || query[3] != key[3] || query[heads] % key[heads] != 0) {
+      return unfitted("whose heads do not share keys evenly");
+    }
+    const std::optional<bool> is_causal = causal();
+    if (!is_causal) {
+      return unfitted("that do not say whether they are causal: 'Concrete Inputs' is there from PyTorch 2.1 on");
+    }
+    const std::optional<DType> dtype = type(known_.first);
+    if (!dtype || (*dtype != DType::bf16 && *dtype != DType::fp16)) {
+      return untyped();
+    }
+    if (has_window()) {
+      return unfitted("with a sliding window, which no fit takes");
+    }
+    return AttentionSize{.batch = query[0],
+                         .seq = query[seq],
+                         .heads = query[heads],
+                         .kv_heads = key[heads],
+                         .head_dim = query[3],
+                         .causal = *is_causal,
+                         .dtype = *dtype};
+  }
+
+  [[nodiscard]] Work kernel() const {
+    const Dims input = shape(known_.first);
+    const std::int64_t rows = rows_of(input);
+    if (input.empty() || !is_extent(rows) || !is_extent(input.back())) {
+      return unfitted("whose sizes are not rows of one width");
+    }
+    const std::optional<DType> dtype = type(known_.first);
+    if (!dtype) {
+      return untyped();
+    }
+    const auto call = [&](const char* op, FrameworkKernel which, std::int64_t width, std::int64_t touches) -> Work {
+      return KernelCall{
+          op, {.kernel = which, .rows = rows, .width = width, .traffic = {touches * rows * width * bytes_of(*dtype)}}};
+    };
+    const std::int64_t width = input.back();
+    switch (known_.kind) {
+      case Kind::sum:
+        return shape(1) == input && (call_.types.empty() || type(1) == dtype)
+                   ? call("add", FrameworkKernel::sum, width, 3)
+                   : unfitted("that add tensors of two shapes or types");
+      case Kind::norm: return call("norm", FrameworkKernel::norm, width, 2);
+      case Kind::fused_norm: return call("fused_add_norm", FrameworkKernel::norm, width, 4);
+      case Kind::activation: return call("activation", FrameworkKernel::activation, width, 3);
+      default: return rotation(rows, width, *dtype);
+    }
+  }
+
+  /// Queries and keys, in place.
+  [[nodiscard]] Work rotation(std::int64_t rows, std::int64_t width, DType dtype) const {
+    const Dims key = shape(known_.first + 1);
+    if (key.empty() || rows_of(key) != rows || !is_extent(key.back())) {
+      return unfitted("whose sizes are not rows of one width");
+    }
+    const std::int64_t both = width + key.back();
+    return KernelCall{"rotation",
+                      {.kernel = FrameworkKernel::rotation,
+                       .rows = rows,
+                       .width = both,
+                       .traffic = {2 * rows * both * bytes_of(dtype)}}};
+  }
+
+  const KnownOperator& known_;
+  const OperatorCall& call_;
+  std::optional<DType> assumed_;
+};
+
+}  // namespace
+
+bool is_known_operator(std::string_view name) { return find_operator(name) != nullptr; }
+
+bool runs_kernels(std::string_view name) {
+  const KnownOperator* const known = find_operator(name);
+  return known != nullptr &&
+         (known->kind == Kind::product || known->kind == Kind::batched || known->kind == Kind::scaled);
+}
+
+Work work_of(const OperatorCall& call, std::optional<DType> assumed) {
+  const KnownOperator* const known = find_operator(call.name);
+  return known == nullptr ? Work{} : Reader(*known, call, assumed).work();
+}
+
+std::optional<DType> tensor_type(std::string_view name) {
+  constexpr std::string_view prefix = "c10::";
+  name.remove_prefix(name.starts_with(prefix) ? prefix.size() : 0);
+  if (name == "BFloat16") {
+    return DType::bf16;
+  }
+  if (name == "Half") {
+    return DType::fp16;
+  }
+  if (name == "float" || name == "Float") {
+    return DType::fp32;
+  }
+  return name.starts_with("Float8_e4m3") || name.starts_with("Float8_e5m2") ? std::optional(DType::fp8) : std::nullopt;
+}
+
+int element_bytes(std::string_view name) {
+  if (const std::optional<DType> dtype = tensor_type(name)) {
+    return static_cast<int>(bytes_of(*dtype));
+  }
+  constexpr std::array<std::pair<std::string_view, int>, 8> others{
+      {{"Byte", 1}, {"Char", 1}, {"Bool", 1}, {"Short", 2}, {"Int", 4}, {"Long", 8}, {"Double", 8}, {"double", 8}}};
+  const auto* const found = std::find_if(others.begin(), others.end(), [&](const auto& o) { return o.first == name; });
+  return found == others.end() ? 0 : found->second;
+}
+
+std::optional<DType> type_in_kernel_name(std::string_view name) {
+  // The letters of nvjet are the types of A and B, of the accumulator and of the output: t bf16, h fp16, q fp8.
+  constexpr std::array<std::pair<std::string_view, DType>, 17> words{{{"e4m3", DType::fp8},
+                                                                      {"e5m2", DType::fp8},
+                                                                      {"nvjet_qq", DType::fp8},
+                                                                      {"bf16", DType::bf16},
+                                                                      {"BF16", DType::bf16},
+                                                                      {"BFloat16", DType::bf16},
+                                                                      {"bfloat16", DType::bf16},
+                                                                      {"BBS_", DType::bf16},
+                                                                      {"_tst_", DType::bf16},
+                                                                      {"_hsh_", DType::fp16},
+                                                                      {"fp16", DType::fp16},
+                                                                      {"f16f16", DType::fp16},
+                                                                      {"Half", DType::fp16},
+                                                                      {"__half", DType::fp16},
+                                                                      {"tf32", DType::fp32},
+                                                                      {"hgemm", DType::fp16},
+                                                                      {"sgemm", DType::fp32}}};
+  const auto* const found = std::find_if(
+      words.begin(), words.end(), [&](const auto& word) { return name.find(word.first) != std::string_view::npos; });
+  return found == words.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::string_view collective_named(std::string_view name) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 16> words{
+      {{"_allgather_base", "all_gather"},
+       {"allgather", "all_gather"},
+       {"all_gather", "all_gather"},
+       {"_all_gather_base", "all_gather"},
+       {"allgather_into_tensor_coalesced", "all_gather"},
+       {"all_gather_into_tensor_coalesced", "all_gather"},
+       {"_reduce_scatter_base", "reduce_scatter"},
+       {"reduce_scatter", "reduce_scatter"},
+       {"reduce_scatter_tensor_coalesced", "reduce_scatter"},
+       {"allreduce", "all_reduce"},
+       {"all_reduce", "all_reduce"},
+       {"allreduce_coalesced", "all_reduce"},
+       {"all_to_all", "alltoall"},
+       {"all_to_allv", "alltoall"},
+       {"alltoall", "alltoall"},
+       {"alltoall_base", "alltoall"}}};
+  const auto* const found = std::find_if(words.begin(), words.end(), [&](const auto& w) { return w.first == name; });
+  return found == words.end() ? std::string_view{} : found->second;
+}
+
+bool is_collective_kernel(std::string_view name) {
+  return name.starts_with("nccl") || name.starts_with("rccl") || name.starts_with("mscclKernel") ||
+         name.starts_with("void ncclKernel");
+}
+
+namespace {
+
+/// Numbers and commas up to the "]" that ends the list; `at` stands behind it then.
+std::optional<Dims> list_at(std::string_view text, std::size_t& at) {
+  constexpr std::size_t most = 16;
+  Dims list;
+  while (at < text.size() && list.size() <= most) {
+    if (text[at] == ' ' || text[at] == ',') {
+      ++at;
+    } else if (text[at] == ']') {
+      ++at;
+      return list;
+    } else {
+      std::int64_t number = 0;
+      const auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), number);
+      if (error != std::errc{}) {
+        return std::nullopt;
+      }
+      list.push_back(number);
+      at = static_cast<std::size_t>(end - text.data());
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::vector<std::vector<std::int64_t>>> dims_in_text(std::string_view text) {
+  constexpr std::size_t most = 64;
+  std::vector<Dims> dims;
+  if (!text.starts_with('[')) {
+    return std::nullopt;
+  }
+  for (std::size_t at = 1; at < text.size() && dims.size() <= most;) {
+    if (text[at] == ' ' || text[at] == ',') {
+      ++at;
+    } else if (text[at] == ']') {
+      return dims;
+    } else if (text[at] != '[') {
+      return std::nullopt;
+    } else if (std::optional<Dims> list = list_at(text, ++at)) {
+      dims.push_back(std::move(*list));
+    } else {
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace commfuse::calibrate

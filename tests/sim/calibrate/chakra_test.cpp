@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chakra traces as measurements, in the layout that chakra_converter gives to PyTorch runs.
+#include "sim/calibrate/chakra.h"
+
+#include <et_def.pb.h>
+#include <fmt/format.h>
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "model/config_error.h"
+#include "sim/calibrate/observations.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::calibrate {
+namespace {
+
+namespace proto = ChakraProtoMsg;
+using std::chrono::microseconds;
+using Skipped = std::map<std::string, std::size_t>;
+
+std::string message(const google::protobuf::MessageLite& one) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream out(&stream);
+  out.WriteVarint32(static_cast<std::uint32_t>(one.ByteSizeLong()));
+  one.SerializeToCodedStream(&out);
+  out.Trim();
+  return bytes;
+}
+
+std::string metadata(const std::string& name = "schema", const std::string& value = "1.1.0-chakra.0.0.4") {
+  proto::GlobalMetadata global;
+  proto::AttributeProto& attribute = *global.add_attr();
+  attribute.set_name(name);
+  attribute.set_string_val(value);
+  return message(global);
+}
+
+proto::Node node(int id, const std::string& name, proto::NodeType type, bool is_cpu_op) {
+  proto::Node one;
+  one.set_id(static_cast<std::uint64_t>(id));
+  one.set_name(name);
+  one.set_type(type);
+  proto::AttributeProto& attribute = *one.add_attr();
+  attribute.set_name("is_cpu_op");
+  attribute.set_bool_val(is_cpu_op);
+  return one;
+}
+
+std::string mm(int id, const std::string& shapes = "[[4096, 8192], [8192, 1024]]") {
+  proto::Node one = node(id, "aten::mm", proto::COMP_NODE, true);
+  one.set_duration_micros(9);
+  one.mutable_inputs()->set_shapes(shapes);
+  one.mutable_inputs()->set_types("['Tensor(c10::BFloat16)', 'Tensor(c10::BFloat16)']");
+  return message(one);
+}
+
+std::string kernel(int id, int of, int duration, int start = 0, proto::NodeType type = proto::COMP_NODE) {
+  proto::Node one = node(id, "nvjet_tst", type, false);
+  one.add_ctrl_deps(static_cast<std::uint64_t>(of));
+  one.add_data_deps(static_cast<std::uint64_t>(of));
+  one.set_duration_micros(static_cast<std::uint64_t>(duration));
+  one.set_start_time_micros(static_cast<std::uint64_t>(start));
+  return message(one);
+}
+
+Profile read(const std::string& bytes) {
+  std::ofstream("a.0.et", std::ios::binary) << bytes;
+  return read_chakra("a.0.et");
+}
+
+std::string why(const std::string& bytes) {
+  try {
+    read(bytes);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Chakra, AProductIsAnOperatorsShapesAndItsKernelsTime) {
+  const OwnFolder folder;
+  const Profile profile = read(metadata() + mm(3) + kernel(4, 3, 150) + mm(5) + kernel(6, 5, 20) +
+                               message(node(7, "aten::relu", proto::COMP_NODE, true)) + kernel(8, 7, 30));
+  EXPECT_TRUE(is_chakra_trace("a.0.et"));
+  ASSERT_EQ(profile.products.size(), 1U);
+  EXPECT_EQ(profile.products[0].size.m, 4096);
+  EXPECT_EQ(profile.products[0].size.n, 1024);
+  EXPECT_EQ(profile.products[0].size.k, 8192);
+  EXPECT_EQ(profile.products[0].size.dtype, DType::bf16);
+  EXPECT_EQ(profile.products[0].time, microseconds(150));
+  EXPECT_EQ(
+      profile.skipped,
+      (Skipped{{"kernels of operators that no fit takes (15% of the kernel time)", 1},
+               {"kernels shorter than 100 us, which whole microseconds time badly (10% of the kernel time)", 1}}));
+  EXPECT_EQ(read_observations({"a.0.et"}, std::nullopt).gemm[index_of(DType::bf16)].source, "a.0.et");
+}
+
+TEST(Chakra, BesideCommunicationOnlyStartTimesTellWhatWasSlowed) {
+  const OwnFolder folder;
+  const std::string apart = kernel(9, 2, 500, 1000, proto::COMM_COLL_NODE);
+  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 100) + apart).products.size(), 1U);
+  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150, 900) + apart)
+                .skipped.count("products beside communication, which slows them"),
+            1U);
+  EXPECT_EQ(read(metadata() + mm(3) + kernel(4, 3, 150) + kernel(9, 2, 450, 0, proto::COMM_COLL_NODE)).skipped,
+            (Skipped{{"collectives and messages, whose ranks a Chakra trace does not name: use nccl-tests or the trace "
+                      "of PyTorch's profiler (75% of the kernel time)",
+                      1},
+                     {"kernels that communication may have slowed, which a trace without start times hides (25% of the "
+                      "kernel time)",
+                      1}}));
+}
+
+TEST(Chakra, ComputationsWithoutShapesAreNamed) {
+  const OwnFolder folder;
+  proto::Node one;
+  one.set_name("COMP_NODE_layer");
+  one.set_type(proto::COMP_NODE);
+  one.set_duration_micros(1000);
+  proto::GlobalMetadata global;
+  global.set_version("0.0.4");
+  EXPECT_EQ(read(message(global) + message(one)).skipped,
+            (Skipped{{"computations without an operator's shapes: only those of a PyTorch run have them (100% of the "
+                      "kernel time)",
+                      1}}));
+  EXPECT_TRUE(is_chakra_trace("a.0.et"));
+}
+
+TEST(Chakra, PredictionsPiecesAndJsonAreRefused) {
+  const OwnFolder folder;
+  EXPECT_EQ(why(metadata("commfuse_time_scale") + mm(3)),
+            "a.0.et: a schedule that commfuse exported, whose times are predictions; give the trace of a run");
+  const std::string whole = metadata() + mm(3);
+  EXPECT_EQ(why(whole.substr(0, whole.size() - 5)),
+            fmt::format("a.0.et: what begins at byte {} is not a node of a Chakra trace; convert it again",
+                        metadata().size()));
+  EXPECT_EQ(why(R"({"schema": "1.1.0-chakra.0.0.4", "pid": 7, "nodes": []})"),
+            "a.0.et: an execution trace of PyTorch, which holds no times of kernels; give the trace of PyTorch's "
+            "profiler of the same run, or the .et that chakra_trace_link and chakra_converter make of both");
+  for (const char* text : {"m,n,k\n1,2,3\n", "\n\n# nccl-tests\n", "", "{}", "SQLite format 3"}) {
+    std::ofstream("b") << text;
+    EXPECT_FALSE(is_chakra_trace("b")) << text;
+  }
+}
+
+}  // namespace
+}  // namespace commfuse::calibrate

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which operator a kernel of a PyTorch trace belongs to, and which ranks a collective joins, as versions from 2022 to
+// 2026 write it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "model/config/catalogue.h"
+#include "sim/calibrate/calibrate.h"
+#include "sim/calibrate/kineto.h"
+#include "sim/calibrate/observations.h"
+#include "tests/own_folder.h"
+
+namespace commfuse::calibrate {
+namespace {
+
+using std::chrono::microseconds;
+using Events = std::vector<std::string>;
+
+/// `head` is what stands before the events: R"("distributedInfo": {...}, )".
+void write_trace(const std::string& path, const Events& events, const std::string& head = "") {
+  std::ofstream(path) << fmt::format(R"({{"schemaVersion": 1, "deviceProperties": [], {}"traceEvents": [{}]}})", head,
+                                     fmt::join(events, ",\n"));
+}
+
+Profile read(const Events& events, const std::string& head = "") {
+  write_trace("trace.json", events, head);
+  return read_kineto("trace.json");
+}
+
+std::string op(const std::string& name, double begin, double duration, const std::string& args) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "cpu_op", "name": "{}", "pid": 9, "tid": 12, "ts": {}, "dur": {}, "args": {{{}}}}})", name,
+      begin, duration, args);
+}
+
+std::string launch(const std::string& name, int correlation, double time) {
+  return fmt::format(R"({{"ph": "X", "cat": "cuda_runtime", "name": "{}", "pid": 9, "tid": 12, "ts": {}, "dur": 2,
+                         "args": {{"correlation": {}}}}})",
+                     name, time, correlation);
+}
+
+std::string kernel(const std::string& name, double begin, double duration, const std::string& args) {
+  return fmt::format(
+      R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": {}, "args": {{{}}}}})", name,
+      begin, duration, args);
+}
+
+std::string mm(int id, double begin, int m) {
+  return op("aten::mm", begin, 10.0,
+            fmt::format(R"("External id": {}, "Input Dims": [[{}, 512], [512, 256]],
+                           "Input type": ["c10::BFloat16", "c10::BFloat16"])",
+                        id, m));
+}
+
+TEST(KinetoJoin, AKernelBelongsToTheOperatorAroundItsLaunchNotToThatOfItsCorrelation) {
+  const OwnFolder folder;
+  // The kernel's external id is its correlation, 7, which by chance is the id of another product.
+  const Profile read_back = read({mm(7, 100.0, 64), mm(8, 200.0, 128), launch("cudaLaunchKernel", 7, 203.0),
+                                  kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
+  ASSERT_EQ(read_back.products.size(), 1U);
+  EXPECT_EQ(read_back.products[0].size.m, 128);
+  EXPECT_EQ(read_back.products[0].time, microseconds(30));
+  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{{"products without a kernel", 1}}));
+}
+
+TEST(KinetoJoin, WithoutLaunchesAnExternalIdThatIsTheCorrelationNamesNoOperator) {
+  const OwnFolder folder;
+  const Profile read_back =
+      read({mm(7, 100.0, 64), kernel("nvjet_tst", 400.0, 30.0, R"("External id": 7, "correlation": 7)")});
+  EXPECT_TRUE(read_back.products.empty());
+  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
+                                   {"kernels that no operator of the trace launched (100% of the kernel time)", 1},
+                                   {"products without a kernel", 1}}));
+}
+
+TEST(KinetoJoin, AnArrowFromTheLaunchIsEnough) {
+  const OwnFolder folder;
+  const Profile read_back = read(
+      {mm(1, 100.0, 64), R"({"ph": "s", "id": 7, "pid": 9, "tid": 12, "ts": 104.0, "cat": "ac2g", "name": "ac2g"})",
+       kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 7)"),
+       R"({"ph": "f", "id": 7, "pid": 0, "tid": 7, "ts": 400.0, "cat": "ac2g", "name": "ac2g", "bp": "e"})"});
+  ASSERT_EQ(read_back.products.size(), 1U);
+  EXPECT_EQ(read_back.products[0].size.m, 64);
+}
+
+TEST(KinetoJoin, KernelsOfHipAreJoinedAlike) {
+  const OwnFolder folder;
+  for (const char* name : {"hipLaunchKernel", "hipExtModuleLaunchKernel"}) {
+    const Profile read_back = read({mm(1, 100.0, 64), launch(name, 5, 101.0),
+                                    kernel("Cijk_Ailk_Bljk_BBS_BH_MT256x256x64", 400.0, 30.0, R"("correlation": 5)")});
+    EXPECT_EQ(read_back.products.size(), 1U) << name;
+  }
+}
+
+TEST(KinetoJoin, ACopyInsideAProductIsNotTheProduct) {
+  const OwnFolder folder;
+  const Profile read_back = read(
+      {mm(1, 100.0, 64), op("aten::copy_", 101.0, 3.0, R"("External id": 2, "Input Dims": [[64, 512], [64, 512]])"),
+       launch("cudaLaunchKernel", 3, 102.0), launch("cuLaunchKernelEx", 4, 106.0),
+       kernel("elementwise", 400.0, 10.0, R"("External id": 2, "correlation": 3)"),
+       kernel("nvjet_tst", 410.0, 30.0, R"("External id": 1, "correlation": 4)")});
+  ASSERT_EQ(read_back.products.size(), 1U);
+  EXPECT_EQ(read_back.products[0].time, microseconds(30));
+  EXPECT_EQ(read_back.skipped,
+            (std::map<std::string, std::size_t>{
+                {"kernels of operators that no fit takes: aten::copy_ (25% of the kernel time)", 1}}));
+}
+
+TEST(KinetoJoin, TracesOf2022SpellItOtherwiseAndCountFrom1970) {
+  const OwnFolder folder;
+  const Profile read_back =
+      read({R"({"ph": "X", "cat": "Operator", "name": "aten::addmm", "pid": "9", "tid": "12", "ts": "1665000000000100",
+           "dur": "40", "args": {"External id": "3", "Input dims": [[256], [64, 512], [512, 256]],
+           "Input type": ["c10::Half", "c10::Half", "c10::Half"]}})",
+            R"({"ph": "X", "cat": "Runtime", "name": "cudaLaunchKernel", "pid": 9, "tid": 12, "ts": 1665000000000110,
+           "dur": 5, "args": {"cbid": 211, "correlation": 44, "external id": 3}})",
+            R"({"ph": "X", "cat": "Kernel", "name": "ampere_fp16_s16816gemm", "pid": 0, "tid": "stream 7",
+           "ts": 1665000000000200, "dur": 30.001, "args": {"stream": 7, "correlation": 44, "external id": 3}})",
+            R"({"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": "stream 7", "ts": 1665000000000300,
+           "dur": 3, "args": {"stream": 7, "correlation": 45}})"});
+  ASSERT_EQ(read_back.products.size(), 1U);
+  EXPECT_EQ(read_back.products[0].size.dtype, DType::fp16);
+  EXPECT_EQ(read_back.products[0].time, Duration{30'001'000});  // begin + duration has but quarters of a microsecond
+  EXPECT_EQ(read_back.skipped, (std::map<std::string, std::size_t>{
+                                   {"copies and fills of memory (gpu_memcpy, gpu_memset), which no fit takes", 1}}));
+}
+
+TEST(KinetoJoin, KernelsOfAGraphAreNamedAndNotTheOperatorsAroundIt) {
+  const OwnFolder folder;
+  const Profile read_back = read({mm(1, 100.0, 64), launch("cudaGraphLaunch", 5, 101.0),
+                                  kernel("nvjet_tst", 400.0, 30.0, R"("correlation": 5)"),
+                                  kernel("norm", 430.0, 10.0, R"("correlation": 5)")});
+  EXPECT_TRUE(read_back.products.empty());
+  EXPECT_EQ(read_back.skipped.at("kernels of CUDA graphs, which no operator launches (100% of the kernel time)"), 2U);
+}
+
+TEST(KinetoJoin, ACollectiveMayBeDescribedByTheOperatorThatLaunchedIt) {
+  const OwnFolder folder;
+  const Profile read_back =
+      read({op("record_param_comms", 100.0, 40.0,
+               R"("External id": 1, "Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1000,
+             "Out msg nelems": 1000, "Group size": 2, "Process Group Ranks": "[0, 1]")"),
+            op("nccl:all_reduce", 105.0, 30.0, R"("External id": 2, "Input Dims": [[1000]])"),
+            launch("cuLaunchKernelExC", 9, 110.0),
+            kernel("ncclKernel_AllReduce_RING_LL_Sum_float(ncclWork)", 400.0, 30.0,
+                   R"("External id": 2, "correlation": 9)")});
+  ASSERT_EQ(read_back.collectives.size(), 1U);
+  EXPECT_EQ(read_back.collectives[0].op, "all_reduce");
+  EXPECT_EQ(read_back.collectives[0].bytes, 4000);
+  EXPECT_EQ(read_back.collectives[0].members, (std::vector<std::int64_t>{0, 1}));
+}
+
+std::string all_gather(int ranks, const std::string& more, int elements = 65536, double begin = 0.0,
+                       double duration = 50.0) {
+  return kernel("ncclDevKernel_AllGather_RING_LL", begin, duration,
+                fmt::format(R"("Collective name": "_allgather_base", "dtype": "BFloat16", "In msg nelems": {},
+                               "Out msg nelems": {}, "Group size": {}{})",
+                            elements / ranks, elements, ranks, more));
+}
+
+/// As PyTorch cuts lists of more than 30.
+std::string cut_list(int first, int stride) {
+  std::string list;
+  for (int i = 0; i < 30; ++i) {
+    list += fmt::format("{}, ", first + i * stride);
+  }
+  return fmt::format(R"(, "Process Group Name": "3", "Process Group Ranks": "[{}...]")", list);
+}
+
+TEST(KinetoJoin, AListOfRanksThatWasCutGoesOn) {
+  const OwnFolder folder;
+  const Profile even = read({all_gather(32, cut_list(1, 8))});
+  ASSERT_EQ(even.collectives.size(), 1U);
+  ASSERT_EQ(even.collectives[0].members.size(), 32U);
+  EXPECT_EQ(even.collectives[0].members.back(), 1 + 31 * 8);
+  // In distributedInfo it stands whole.
+  std::string whole = "0";
+  for (int i = 1; i < 32; ++i) {
+    whole += fmt::format(", {}", i < 16 ? i : 100 + i);
+  }
+  const Profile listed =
+      read({all_gather(32, cut_list(0, 1))},
+           fmt::format(R"("distributedInfo": {{"backend": "nccl", "rank": 0, "world_size": 256, "pg_count": 1,
+                          "pg_config": [{{"pg_name": "3", "pg_size": 32, "ranks": [{}]}}]}}, )",
+                       whole));
+  EXPECT_EQ(listed.collectives[0].members.back(), 131);
+  EXPECT_EQ(listed.collectives[0].world, 256);
+  // Neither evenly nor in the job's list.
+  std::string uneven = cut_list(0, 1);
+  uneven.replace(uneven.find("29"), 2, "77");
+  EXPECT_TRUE(read({all_gather(32, uneven)}).collectives[0].members.empty());
+}
+
+TEST(KinetoJoin, AGroupOverNodesIsNeverLinksInsideOne) {
+  const OwnFolder folder;
+  const Machine node = load_machine("h100-sxm");
+  const Machine cluster = load_machine("dgx-h100-x2");
+  const auto seen = [&](const std::string& ranks, int size, const Machine& base) {
+    write_trace("trace.json", {all_gather(size, ranks)}, R"("distributedInfo": {"rank": 0, "world_size": 16}, )");
+    return read_observations({"trace.json"}, std::nullopt, &base);
+  };
+  const std::string apart = R"(, "Process Group Ranks": "[0, 8]")";
+  EXPECT_TRUE(seen(apart, 2, node).collectives.rows.empty());
+  EXPECT_EQ(seen(apart, 2, node).skipped,
+            (std::vector<std::string>{"trace.json: all_gather on 2 nodes, and the base is one node (name a cluster as "
+                                      "--base, such as dgx-h100-x2) (1 row)"}));
+  EXPECT_EQ(seen(apart, 2, cluster).skipped,
+            (std::vector<std::string>{"trace.json: all_gather of 2 GPUs on 2 nodes, where whole nodes of 8 are asked "
+                                      "for (1 row)"}));
+  EXPECT_EQ(seen("", 16, cluster).network_collectives.rows.size(), 1U);  // the whole job: both nodes
+  EXPECT_EQ(seen(R"(, "Process Group Ranks": "[8, 12]")", 2, cluster).collectives.rows.size(), 1U);
+  // Nobody names the ranks: two of 16 may lie anywhere.
+  EXPECT_EQ(seen("", 2, node).skipped,
+            (std::vector<std::string>{
+                "trace.json: all_gather of 2 GPUs whose ranks the profile does not name, so that they may lie on any "
+                "nodes (PyTorch names them from 2.4 on) (1 row)"}));
+}
+
+TEST(KinetoJoin, UnevenSplitsHaveNoSizeOfAnAllToAll) {
+  const OwnFolder folder;
+  const auto with = [](const std::string& splits) {
+    return kernel("ncclDevKernel_SendRecv", 0.0, 50.0,
+                  R"("Collective name": "all_to_allv", "dtype": "BFloat16", "In msg nelems": 4096,
+                     "Out msg nelems": 4096, "Group size": 4, "In split size": ")" +
+                      splits + R"(", "Out split size": "[]", "Process Group Ranks": "[0, 1, 2, 3]")");
+  };
+  EXPECT_EQ(read({with("[1024, 1024, 1024, 1024]")}).collectives.size(), 1U);
+  EXPECT_EQ(read({with("[1024, 1024, 1023, 1025]")}).skipped,
+            (std::map<std::string, std::size_t>{{"all-to-alls whose splits are uneven, or too many to be listed", 1}}));
+}
+
+TEST(KinetoJoin, AttentionAndKernelsOfMemoryAreRows) {
+  const OwnFolder folder;
+  const std::string types = R"("Input type": ["c10::BFloat16", "c10::BFloat16", "c10::BFloat16"])";
+  const Profile read_back = read(
+      {op("aten::_flash_attention_forward", 0.0, 10.0,
+          R"("Input Dims": [[2, 4096, 32, 128], [2, 4096, 8, 128], [2, 4096, 8, 128], [], [], [], [], [], []], )" +
+              types + R"(, "Concrete Inputs": ["", "", "", "", "", "4096", "4096", "0.", "True"], "External id": 1)"),
+       op("aten::_efficient_attention_forward", 20.0, 10.0,
+          R"("Input Dims": [[2, 512, 32, 128], [2, 512, 32, 128], [2, 512, 32, 128]], )" + types +
+              R"(, "Concrete Inputs": ["", "", "", "", "", "", "", "", "0.", "0", "True"], "External id": 2)"),
+       op("aten::_flash_attention_forward", 40.0, 10.0,
+          R"("Input Dims": [[2, 1, 32, 128], [2, 4096, 8, 128], [2, 4096, 8, 128]], )" + types +
+              R"(, "External id": 3)"),
+       op("_C::rms_norm", 60.0, 10.0,
+          R"("Input Dims": [[100, 8192], [100, 8192], [8192], []], )" + types + R"(, "External id": 4)"),
+       op("aten::add", 80.0, 10.0,
+          R"("Input Dims": [[10, 10, 8192], [10, 10, 8192], []], )" + types + R"(, "External id": 5)"),
+       kernel("flash_fwd_kernel", 100.0, 400.0, R"("External id": 1)"),
+       kernel("fmha_cutlassF", 500.0, 30.0, R"("External id": 2)"),
+       kernel("flash_fwd_splitkv", 600.0, 20.0, R"("External id": 3)"),
+       kernel("rms_norm_kernel", 700.0, 5.0, R"("External id": 4)"),
+       kernel("vectorized_elementwise_kernel", 800.0, 6.0, R"("External id": 5)")});
+  ASSERT_EQ(read_back.attention.size(), 2U);
+  EXPECT_EQ(read_back.attention[0].size.seq, 4096);
+  EXPECT_EQ(read_back.attention[0].size.heads, 32);
+  EXPECT_EQ(read_back.attention[0].size.kv_heads, 8);
+  EXPECT_TRUE(read_back.attention[0].size.causal);
+  EXPECT_EQ(read_back.attention[0].time, microseconds(400));
+  EXPECT_FALSE(read_back.attention[1].size.causal);
+  ASSERT_EQ(read_back.kernels.size(), 2U);
+  EXPECT_EQ(read_back.kernels[0].size.kernel, FrameworkKernel::norm);
+  EXPECT_EQ(read_back.kernels[0].size.rows, 100);
+  EXPECT_EQ(read_back.kernels[0].size.traffic, Bytes{2 * 100 * 8192 * 2});
+  EXPECT_EQ(read_back.kernels[1].op, "add");
+  EXPECT_EQ(read_back.kernels[1].size.traffic, Bytes{3 * 100 * 8192 * 2});
+  EXPECT_EQ(read_back.skipped,
+            (std::map<std::string, std::size_t>{
+                {"attention calls with fewer queries than keys (decoding), which no fit takes", 1}}));
+}
+
+TEST(KinetoJoin, ScaledProductsAreFp8AndBatchesAreNamed) {
+  const OwnFolder folder;
+  const Profile read_back = read({op("aten::_scaled_mm", 0.0, 10.0,
+                                     R"("Input Dims": [[64, 512], [512, 256], []], "External id": 1,
+                  "Input type": ["c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "float"])"),
+                                  op("aten::bmm", 20.0, 10.0,
+                                     R"("Input Dims": [[4, 64, 512], [4, 512, 256]], "External id": 2,
+                  "Input type": ["c10::BFloat16", "c10::BFloat16"])"),
+                                  kernel("nvjet_qqtst", 100.0, 40.0, R"("External id": 1)"),
+                                  kernel("nvjet_tst", 200.0, 30.0, R"("External id": 2)")});
+  ASSERT_EQ(read_back.products.size(), 1U);
+  EXPECT_EQ(read_back.products[0].size.dtype, DType::fp8);
+  EXPECT_EQ(read_back.products[0].size.out, DType::bf16);
+  EXPECT_EQ(read_back.skipped,
+            (std::map<std::string, std::size_t>{{"products in batches (bmm), which no fit takes", 1}}));
+}
+
+TEST(KinetoJoin, AHandfulOfSizesMovesTheBase) {
+  const OwnFolder folder;
+  const Machine base = load_machine("h100-sxm");
+  Events events;
+  double begin = 0.0;
+  for (int size = 1 << 20; size <= 1 << 28; size <<= 2) {  // five sizes, from 2 MB to 512 MB, at 250 GB/s and 25 us
+    const double time = 25.0 + size * 2.0 / 250e3;
+    events.push_back(all_gather(8, R"(, "Process Group Ranks": "[0, 1, 2, 3, 4, 5, 6, 7]")", size, begin, time));
+    begin += time + 10.0;
+  }
+  write_trace("trace.json", events);
+  const Calibration calibration =
+      calibrate(base, "h100-sxm", "mine", read_observations({"trace.json"}, std::nullopt, &base));
+  ASSERT_EQ(calibration.parts.size(), 1U);
+  EXPECT_EQ(calibration.parts[0].name, "collectives");
+  EXPECT_EQ(calibration.parts[0].fitted.rows, 5);
+  EXPECT_TRUE(calibration.parts[0].has_few);
+  EXPECT_LT(calibration.parts[0].fitted.median, 0.05);
+}
+
+}  // namespace
+}  // namespace commfuse::calibrate
